@@ -23,7 +23,7 @@ const unreceived = (resolver: string, share: number): Story => ({
     () => pods(resolver, 6, { lookups: 14, everyMs: 900 }),
     (passing) => ({ ...healthy(passing), unreceived: some(passing, share) }),
   ),
-  seen: /were asked again/,
+  seen: /were repeated/,
 });
 
 /** A program that asks for one name every 5 s, with a jitter of some milliseconds. */

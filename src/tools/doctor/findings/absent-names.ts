@@ -21,7 +21,7 @@ import { MIN_QUERIES } from '../thresholds/evidence.ts';
 /** A large part of all queries is for names that do not exist, and no search path makes them. */
 export const absentNames: FindingKind = {
   code: 'ND2008',
-  title: 'Programs ask again and again for names that do not exist',
+  title: 'Programs keep asking for names that do not exist',
   name: 'a storm of queries for names that do not exist',
   inCapture({ absent, total, names, seconds, domains }, claims) {
     if (total.asked < MIN_QUERIES) return unknown('too few queries');
@@ -66,10 +66,10 @@ export const absentNames: FindingKind = {
         ? 'A program asks for something that does not exist: a Service that was deleted or renamed, a namespace or domain that is misspelled. It retries without a pause, and fails until someone gives it the right name.'
         : 'A program makes up names and asks for each once: hosts of a domain that moved, a scan, a check for wildcards, or data that leaves through names (DNS tunnelling). Caches do not help against new names: each query reaches the authoritative server.',
       fix: [
-        `Find the program in the pods above, and what it wants with ${few ? listed([...seen], 2) : `names below ${domain}`}; correct the name, or put the service back.`,
+        `Find the program in the pods above, and why it asks for ${few ? listed([...seen], 2) : `names below ${domain}`}; correct the name, or restore the Service.`,
         few
           ? 'Until then, use retries with growing pauses; a negative cache (cache { denial }) keeps the load off the servers.'
-          : `Bound what one client may ask, or answer ${domain === '.' ? 'such names' : domain} in the cluster, until it is found.`,
+          : `Limit the queries of each client, or answer ${domain === '.' ? 'such names' : domain} in the cluster, until it is found.`,
         ...(few ? [] : ['If the program is unknown, treat it as an intrusion.']),
       ],
       prove: `ndots query ${example}; ndots capture --from-ip ${clients[0]!.address}`,

@@ -19,7 +19,7 @@ export const askedAgain: FindingKind = {
     const answered = asked - lost;
     if (repeats.length < MIN_CASES)
       return excluded(
-        `${repeats.length} of ${answered} questions were asked again after their reply had passed`,
+        `${repeats.length} of ${answered} queries were repeated after their reply had passed`,
       );
     const clients = tally(repeats, ({ first }) => first.client.address);
     const servers = tally(
@@ -39,7 +39,7 @@ export const askedAgain: FindingKind = {
       severity: repeats.length >= FELT_SHARE * asked ? 'critical' : 'warning',
       confidence: repeats.length >= 2 * MIN_CASES ? 0.88 : 0.75,
       seen: [
-        `${lost === 0 ? 'Every query that passed here was answered' : `${share(answered, asked)} queries that passed here were answered`}; ${repeats.length} were asked again, mostly ${took(waits[waits.length >> 1]!)} after the first time, as if no reply had come.`,
+        `${lost === 0 ? 'Every query that passed here was answered' : `${share(answered, asked)} queries that passed here were answered`}; ${repeats.length} were repeated, mostly ${took(waits[waits.length >> 1]!)} after the first time, as if no reply had come.`,
         `Most of them for ${listed(names.map(([name]) => name))}`,
         ...(ofOne ? [`All but ${repeats.length - clients[0]![1]} are of ${client}.`] : []),
         ...(ofServer

@@ -19,8 +19,8 @@ export const autoscalerAtMost: FindingKind = {
       seen: full.map(({ name, most }) => `${name} has ${most} replicas, and may have no more.`),
       affected: full.map(({ name }) => name),
       why: 'The load needs as many pods as the autoscaler may create. More load makes replies late.',
-      fix: ['Raise maxReplicas, or take load away: a cache on each node, fewer search domains.'],
-      prove: 'ndots size --metrics … says how many it takes',
+      fix: ['Raise maxReplicas, or reduce the load: a cache on each node, fewer search domains.'],
+      prove: 'ndots size --metrics … shows the number that is needed',
       disproved: 'the load is usual for this hour, and replies are fast',
     });
   },

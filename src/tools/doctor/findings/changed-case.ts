@@ -9,7 +9,7 @@ import { MIXED_CASE_SHARE } from '../thresholds/answers.ts';
 /** Replies do not repeat the question's capitals, and clients that check them throw them away. */
 export const changedCase: FindingKind = {
   code: 'ND3019',
-  title: 'A server changes the capitals of names, and clients throw its replies away',
+  title: 'A server changes the capitals of names, and clients discard its replies',
   name: 'replies that change the case of their question',
   inCapture({ questionCase: { asked, changed, ignored } }) {
     if (asked < MIN_CASES) return unknown('no client mixes the case of its questions');
@@ -37,7 +37,7 @@ export const changedCase: FindingKind = {
       ],
       why: `Some resolvers (Unbound with use-caps-for-id, c-ares, public resolvers) draw the capitals of each name by chance, and take a reply only if its question has the same ones: that is harder to forge ("0x20"). A server has to send the question back byte for byte; one that lower-cases it looks like a forger. ${waited ? 'The client drops the reply and waits for another one until its time is over.' : 'The resolver asks again, at last in lower case: each name costs several queries.'}`,
       fix: [
-        `Have ${listed(servers)} return the question as it came (RFC 1035 section 4.1.2): a proxy, a rewrite or an old appliance is what changes it.`,
+        `Have ${listed(servers)} return the question as it came (RFC 1035 section 4.1.2): a proxy, a rewrite or an old appliance changes it.`,
         'Until then: use-caps-for-id: no, or caps-exempt for its zones, in Unbound; no ARES_FLAG_DNS0x20 in c-ares.',
       ],
       prove: `dig @${servers[0]} WwW.ExAmPlE.cOm: the question section of the reply has to show the same capitals`,

@@ -5,7 +5,7 @@ import { type FindingKind, excluded, unknown, clusterFinding } from './finding.t
 /** A webhook is asked before a DNS pod starts, and may itself wait for DNS. */
 export const coldStart: FindingKind = {
   code: 'ND1003',
-  title: 'DNS pods do not start while a webhook is away, and that may wait for DNS',
+  title: 'DNS pods do not start while a webhook is down that may wait for DNS',
   name: 'a webhook that DNS pods wait for',
   inCluster({ configuration, lacking }) {
     if (lacking.some(({ so }) => so === START_WITHOUT_WEBHOOK))
@@ -16,10 +16,10 @@ export const coldStart: FindingKind = {
       severity: 'info',
       confidence: 0.7,
       seen: found.slice(0, 5).map(({ text }) => `${text[0]!.toUpperCase()}${text.slice(1)}.`),
-      why: 'After a cold start of the cluster the webhook’s pods wait for DNS, to pull images or to reach what they need, and DNS pods for the webhook: neither starts.',
+      why: 'After a cold start of the cluster the webhook’s pods wait for DNS, to pull images or to reach other services, and DNS pods wait for the webhook: neither starts.',
       fix: [...new Set(found.flatMap(({ remedy }) => remedy ?? []))],
       prove:
-        'kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml: failurePolicy Fail, a service, and pods of kube-system among what it is asked this',
+        'kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml: failurePolicy Fail, a Service, and rules that match pods of kube-system',
       disproved:
         'the webhook’s service has pods that need no name to start (hostNetwork, addresses)',
     });

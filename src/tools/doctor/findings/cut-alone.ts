@@ -42,7 +42,7 @@ export const cutAlone: FindingKind = {
         confidence: 0.82,
         seen: [
           `${client}: ${losses.length} queries to ${address} got no reply, from ${ports.size} ports and for every name, and none was seen on its way to a DNS pod.`,
-          `${peers.length} other pods are answered by ${listed(pods)}. Where these packets were captured the address of a service has been replaced by a pod’s: what they asked is not seen, but names of the cluster get their answers, so that the servers and the rules of the service are well.`,
+          `${peers.length} other pods are answered by ${listed(pods)}. In this capture the Service’s address is already translated to a pod’s, so their queries to it are not visible. Cluster names get their answers, so the servers and the rules of the Service are well.`,
         ],
         why: 'Losses that depend only on the client come from a rule: a NetworkPolicy (egress of this pod, or ingress of the DNS pods) that does not allow it to reach DNS.',
         fix: [

@@ -32,7 +32,7 @@ export const deadBackend: FindingKind = {
     if (list.length < 2 && astray.length > 0) return oneIsGone(astray, claims);
     if (list.length < 2)
       return unknown(
-        'the capture does not show which DNS pods the service’s address stands for (capture on the node)',
+        'the capture does not show the DNS pods behind the Service’s address (capture on the node)',
       );
     const dead = list.filter(
       (view) =>
@@ -55,7 +55,7 @@ export const deadBackend: FindingKind = {
         : excluded('all DNS pods that were asked answer');
     const losses = dead.flatMap(({ address }) => claims.openTo(address));
     if (losses.length < MIN_CASES)
-      return unknown('what got lost on its way to a pod is explained otherwise');
+      return unknown('another finding explains the losses on the way to a pod');
     claims.take(losses);
     // A cache that alternates between them is late itself at the time.
     explainWaiting(observed, claims, silencesOf(losses));
@@ -225,7 +225,7 @@ function oneIsGone(losses: readonly SeenExchange[], claims: Claims): Finding {
     why: 'The Service’s address leads to several pods. One of them is gone with its host or its interface, and is still an endpoint: its share of the queries is lost.',
     fix: [
       'List the endpoints and ask each: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns; ndots query kubernetes.default.svc.cluster.local @ENDPOINT.',
-      'Take the node that is gone out of the cluster (kubectl delete node), or delete the pod, so that its endpoint goes.',
+      'Remove the missing node from the cluster (kubectl delete node), or delete the pod, to remove its endpoint.',
     ],
     prove:
       'ip neigh on the client’s node: an endpoint’s address, or the node that it is on, is FAILED',

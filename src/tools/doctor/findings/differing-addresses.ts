@@ -76,7 +76,7 @@ export const addressesDiffer: FindingKind = {
         ...(names.length > 1 ? [sentence(`Names: ${listed(names)}`)] : []),
       ],
       why: isOwn
-        ? 'Each DNS pod has its own copy of the cluster’s services and endpoints. One of them no longer gets changes (its watch hangs, it lost the API server and answers from what it had), or has another source for the name: a hosts entry, a rewrite, a zone file. A client reaches one pod or the other by chance, and may connect to an address that no longer exists.'
+        ? 'Each DNS pod has its own copy of the cluster’s services and endpoints. One of them no longer gets changes (its watch hangs, it lost the API server and answers from old data), or has another source for the name: a hosts entry, a rewrite, a zone file. A client reaches one pod or the other by chance, and may connect to an address that no longer exists.'
         : 'The servers behind one address got the name from different sources, and each got the same addresses again when its answer expired: a secondary server with an old zone, an internal and a public view, or answers that depend on where the question comes from.',
       fix: isOwn
         ? [

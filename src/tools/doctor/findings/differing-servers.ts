@@ -47,7 +47,7 @@ const ofReplicas: Text = {
   title: 'DNS pods of the cluster give different answers to the same question',
   why: 'Replicas have different views of the cluster: autopath of CoreDNS knows the client’s pod on one and not yet on another, one lost its connection to the API server, or a name that is new is cached as missing by some of them. A client gets one or the other by chance, even for A and AAAA of one lookup.',
   fix: [
-    'If the Corefile has autopath @kubernetes: take it out, or replace it by autopath @name (ndots), which needs to know no pods.',
+    'If the Corefile has autopath @kubernetes: remove it, or replace it with autopath @name (ndots), which does not depend on pods.',
     'cache { denial 9984 5 }, or disable denial for the cluster’s zone, so that new names appear soon.',
     'See whether one replica has errors of its API connection in its log.',
   ],
@@ -57,13 +57,13 @@ const ofReplicas: Text = {
 /** Texts for upstreams that disagree. */
 const ofUpstreams: Text = {
   code: 'ND4005',
-  title: 'Upstream servers that are used in turn do not know the same names',
-  why: 'Servers that are asked in turn have to know the same. A private server and a public one do not: the first NXDOMAIN that comes is final, and the other server, which has the name, is not asked any more. Lookups fail as often as the wrong one is chosen.',
+  title: 'Upstream servers that take turns do not have the same names',
+  why: 'Servers that take turns need the same names. A private server and a public one do not have them: the first NXDOMAIN is final, and the other server, which has the name, is not queried. Lookups fail as often as the wrong one is chosen.',
   fix: [
     'A server block for the private zones, forwarded to the private servers only; the rest to servers of one kind.',
     'forward { policy sequential } hides it, as long as the first server is up.',
   ],
-  disproved: 'both servers answer alike when they are asked directly',
+  disproved: 'both servers give the same answer when queried directly',
 };
 
 /**
@@ -172,12 +172,12 @@ export const viewsDiffer: FindingKind = {
       affected: [...new Set(found.flatMap(({ lacking }) => lacking))].map(
         (each) => `upstream ${each}`,
       ),
-      why: 'The first NXDOMAIN that comes is final: the other server, which has the name, is not asked any more. Lookups fail as often as the wrong one is chosen.',
+      why: 'The first NXDOMAIN is final: the other server, which has the name, is not queried. Lookups fail as often as the wrong one is chosen.',
       fix: [
         'A server block for the private zones, forwarded to the private servers only; the rest to servers of one kind.',
       ],
       prove: `ndots query ${first!.name} @${first!.having[0]!}, and @${first!.lacking[0]!}`,
-      disproved: 'both servers answer alike when they are asked again',
+      disproved: 'both servers give the same answer to a repeated query',
       places: several.map(({ place }) => place),
     });
   },

@@ -45,7 +45,7 @@ export const droppedAaaa: FindingKind = {
     const losses = victims.flat();
     const names = new Set(losses.map(({ name }) => name));
     if (again.length === 0 || losses.length < 2)
-      return excluded('AAAA queries are answered when they are asked again');
+      return excluded('AAAA queries are answered when they are repeated');
     if (again.length < 1 + AAAA_SURPLUS * byChance(observed))
       return excluded('A queries are lost as often: it does not depend on the type');
     const { fromMs, toMs } = sentSpan(losses);
@@ -56,7 +56,7 @@ export const droppedAaaa: FindingKind = {
       ({ type, sentMs }) => type === TYPE.AAAA && sentMs >= fromMs && sentMs <= toMs,
     );
     if (losses.length < AAAA_NEVER_ANSWERED * alike.length)
-      return excluded('AAAA queries that got lost are answered when they are asked again');
+      return excluded('lost AAAA queries are answered when they are repeated');
     if (besides.length > AAAA_OTHERS_LOST * losses.length)
       return excluded(
         `${besides.length} A queries are lost in the same time, besides ${losses.length} for AAAA`,
@@ -83,7 +83,7 @@ export const droppedAaaa: FindingKind = {
         ? 'A firewall or an appliance on the way, or the server itself, drops queries for IPv6 addresses instead of answering that there are none. Programs ask for both families and wait: glibc 15 s, Go 10 s, and musl fails after 5 s although it has the IPv4 address.'
         : 'The server that is responsible for these names ignores queries for IPv6 addresses instead of answering that there are none. Programs ask for both families and wait: glibc 15 s, Go 10 s, and musl fails after 5 s although it has the IPv4 address.',
       fix: [
-        'Have whoever runs the firewall or the server answer AAAA (an empty NOERROR is enough).',
+        'Ask the owner of the firewall or server to answer AAAA (an empty NOERROR is enough).',
         'Until then answer it in the cluster: template IN AAAA ZONE { rcode NOERROR, with an SOA in authority } for these zones.',
         'glibc 2.36 and later: options no-aaaa in the pods’ dnsConfig.',
       ],

@@ -48,7 +48,7 @@ export const droppedName: FindingKind = {
       ],
       why: 'Losses that depend on the name arise where names are read: the upstream for this zone does not answer (or a filter drops the query), and the server in between waits longer than its clients do.',
       fix: [
-        `Look at who is responsible for ${suffix === '' ? 'these names' : suffix}: a forward of its own in the Corefile, a firewall that filters by name, a server of that zone that is down.`,
+        `Look at the servers for ${suffix === '' ? 'these names' : suffix}: a forward of its own in the Corefile, a firewall that filters by name, a server of that zone that is down.`,
         ...(losses.some(({ udpSize }) => udpSize > UNFRAGMENTED_BYTES)
           ? [
               'These queries allow replies that are larger than a packet: if the answer is so large (TXT, DNSKEY), its fragments may be dropped on the way. Compare +bufsize=4096 with +bufsize=1232 (TCP), and set bufsize 1232 in the Corefile.',

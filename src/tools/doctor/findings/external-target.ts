@@ -85,7 +85,7 @@ export const externalTarget: FindingKind = {
       ],
       why: 'For a service of type ExternalName the DNS of the cluster answers with a CNAME record and looks its target up at an upstream. The servers of the target’s zone do not answer, so the DNS pod waits until its time-out and answers SERVFAIL. The API server, other services and other external names are not affected.',
       fix: [
-        `Ask the owner of ${targets.length > 0 ? listed(targets) : 'the target'} why its name servers do not answer${silent.length > 0 ? ` (${listed(silent)})` : ''}: they are down, or a firewall drops what comes from the cluster.`,
+        `Ask the owner of ${targets.length > 0 ? listed(targets) : 'the target'} why its name servers do not answer${silent.length > 0 ? ` (${listed(silent)})` : ''}: they are down, or a firewall drops packets from the cluster.`,
         'Or correct spec.externalName of the service, if the target has moved.',
         'A shorter time-out in forward lets programs fail sooner.',
       ],

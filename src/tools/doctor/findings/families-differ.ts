@@ -30,7 +30,7 @@ export const familiesDiffer: FindingKind = {
         ? 'The name is the first one of a search path, which autopath of CoreDNS completes for pods that it knows. A replica that does not know the pod yet (or knows another one with that address) says NXDOMAIN: A and AAAA of one lookup meet different replicas.'
         : 'The servers that share this address have different data, and each query reaches another one.',
       fix: [
-        'If the Corefile has autopath @kubernetes: take it out, or replace it by autopath @name (ndots), which needs to know no pods.',
+        'If the Corefile has autopath @kubernetes: remove it, or replace it with autopath @name (ndots), which does not depend on pods.',
         'Capture on a node: there, the DNS pods behind the Service have their own addresses.',
       ],
       prove: `ndots query ${mixed[0]} @POD for each DNS pod, several times`,
@@ -59,7 +59,7 @@ export const familiesDiffer: FindingKind = {
       why: 'A name is there for all types or for none (RFC 2308). Something answers NXDOMAIN for one type: a template against IPv6, or autopath that knows the client for one of the two queries. musl takes NXDOMAIN for AAAA as "no such name"; caches keep it for the whole name.',
       fix: [
         'template: rcode NOERROR with a SOA in place of NXDOMAIN.',
-        'autopath @kubernetes with several replicas: take it out, or autopath @name (ndots).',
+        'autopath @kubernetes with several replicas: remove it, or use autopath @name (ndots).',
       ],
     });
   },

@@ -19,7 +19,7 @@ const back: readonly number[] = Array.from({ length: LOOP_SECONDS }, (_, earlier
 
 const loop: Omit<Finding, 'confidence' | 'seen' | 'exchanges'> = {
   code: 'ND4004',
-  title: 'Name servers ask each other in a circle',
+  title: 'Name servers forward to each other in a loop',
   severity: 'critical',
   why: 'A server forwards to another that forwards to it: the node’s resolv.conf names a stub on the node itself (127.0.0.53), the cluster’s own DNS address, or a corporate server that sends the cluster’s zone back. A query circulates until one of the servers gives up.',
   fix: [
@@ -89,7 +89,7 @@ export const forwardingLoop: FindingKind = {
               `The same questions go round: ${listed(names)} (${going[0]?.outcomes.asked ?? 0} times).`,
             ]
           : []),
-        ...(said > 0 ? ['The plugin loop of CoreDNS says so, too.'] : []),
+        ...(said > 0 ? ['The plugin loop of CoreDNS reports it, too.'] : []),
       ],
       exchanges: observed.losses.filter(({ name }) => keys.has(name)),
     };

@@ -40,8 +40,8 @@ export const killedForMemory: FindingKind = {
       affected: [...killed, ...near.map(({ pod }) => pod)].map(nameOf),
       why: 'Queries that wait for a slow upstream take memory, and so does a list of all objects after the API server was down. All replicas get the same load, so they tend to fail together.',
       fix: [
-        'forward { max_concurrent 1000 } bounds what may wait.',
-        'A higher memory limit: twice what it takes on a busy day.',
+        'forward { max_concurrent 1000 } limits the waiting queries.',
+        'A higher memory limit: twice the use of a busy day.',
         'A cache on each node, so that bursts do not reach these pods.',
       ],
       prove: `kubectl -n ${facts.namespace} get pod ${(first ?? near[0]!.pod).name} -o jsonpath='{.status.containerStatuses[*].lastState}'`,

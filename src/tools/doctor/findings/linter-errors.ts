@@ -28,7 +28,9 @@ export const flaws: FindingKind = {
         ),
       ],
       why: 'Rules of severity error are configurations that break resolution, now or at the next restart: running servers may still use the previous one.',
-      fix: [`${lintCommand(facts)} shows the lines, and what to write; --explain CODE tells why.`],
+      fix: [
+        `${lintCommand(facts)} shows the lines, and their correction; --explain CODE shows the reason.`,
+      ],
       prove: lintCommand(facts),
       disproved: '',
       places: errors

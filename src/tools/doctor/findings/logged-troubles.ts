@@ -181,7 +181,7 @@ const texts: readonly CauseText[] = [
     fix: [
       'Look for slow or silent upstreams first: queries that are answered release their sockets.',
       'Raise the limit of the process (ulimit -n, LimitNOFILE of the container runtime), and net.ipv4.ip_local_port_range.',
-      'max_concurrent in forward bounds what may wait.',
+      'max_concurrent in forward limits the waiting queries.',
     ],
     prove: () =>
       'ls /proc/PID/fd | wc -l; grep "open files" /proc/PID/limits; ss -s (on the node of the DNS pod)',
@@ -203,7 +203,7 @@ const texts: readonly CauseText[] = [
   {
     causes: ['api-rights'],
     code: 'ND5007',
-    title: 'The DNS server may not read what it serves: the API server refuses it',
+    title: 'The DNS server has no right to read its objects: the API server refuses it',
     name: 'missing rights of the DNS server',
     severity: 'critical',
     why: 'The API server knows the server and refuses its lists and watches (RBAC), or rejects its token. Cluster names are then missing or outdated. A DNS pod that starts now does not become ready.',

@@ -64,7 +64,7 @@ export const missingFragments: FindingKind = {
         ...(long === null ? [] : [long.seen]),
         ...(byTcp.length > 0
           ? [
-              `${byTcp.length} queries for what had been truncated were asked again over TCP: the connections were accepted, and the answers did not come.`,
+              `${byTcp.length} truncated queries were repeated over TCP: the connections were accepted, and the answers did not come.`,
             ]
           : []),
         ...(gapped.length > 0
@@ -82,7 +82,7 @@ export const missingFragments: FindingKind = {
       why:
         long !== null && long.limit <= UDP_BYTES
           ? tooLongByUdp
-          : 'The client allows replies that are larger than a packet may be on some link (an overlay takes 50 bytes or more away), so that they are cut into fragments; a firewall or the overlay drops fragments. The client waits for its time-out, although the server answered.',
+          : 'The client allows replies that are larger than a packet may be on some link (an overlay needs 50 bytes or more), so they are fragmented; a firewall or the overlay drops fragments. The client waits for its time-out, although the server answered.',
       fix: [
         ...(long !== null && long.limit <= UDP_BYTES
           ? [
@@ -90,7 +90,7 @@ export const missingFragments: FindingKind = {
             ]
           : []),
         'Let servers answer with 1232 bytes at most and the rest by TCP: bufsize 1232 in the Corefile (CoreDNS’s and the node-local cache’s), and TCP port 53 open everywhere.',
-        'Set the MTU of the pods’ network to what the overlay leaves.',
+        'Set the MTU of the pods’ network to the MTU of the link minus the overlay’s header.',
         ...(byTcp.length + gapped.length > 0
           ? [
               'Until then: fit TCP’s segments to the way (iptables -t mangle -A FORWARD -p tcp --tcp-flags SYN,RST SYN -j TCPMSS --clamp-mss-to-pmtu), and let ICMP “too big” pass.',
@@ -124,7 +124,9 @@ export const missingFragments: FindingKind = {
     if (failed.length === 0)
       return cut === null
         ? unknown('EDNS is answered, but no name with an answer of more than 512 bytes is known')
-        : excluded('replies of all sizes come, and what is too large is cut and whole over TCP');
+        : excluded(
+            'replies of all sizes come, and larger ones are truncated and come whole over TCP',
+          );
     return clusterFinding(this, {
       severity: 'critical',
       confidence: 0.85,
@@ -132,7 +134,7 @@ export const missingFragments: FindingKind = {
       affected: [...new Set(failed.map(({ target }) => podAt(facts, target)))],
       why: 'Between here and the server packets of a certain size get lost, or something on the way does not know EDNS: an overlay network with a smaller MTU, a firewall, a proxy for DNS, or a server that sends more than the client takes.',
       fix: [
-        'bufsize 1232 in the Corefile keeps replies below what networks carry whole.',
+        'bufsize 1232 in the Corefile keeps replies small enough for one packet.',
         'An MTU of the overlay network that is smaller than that of the nodes’ by its headers.',
       ],
       prove: `ndots query ${answers.plan.large ?? `kubernetes.default.svc.${answers.plan.domain}`} @${failed[0]!.target} +bufsize=4096, and +bufsize=512`,

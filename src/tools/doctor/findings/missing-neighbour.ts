@@ -86,7 +86,7 @@ export const missingNeighbour: FindingKind = {
               )
           : []),
         ...(overflow > 0
-          ? [`The kernel says ${overflow} times that its neighbour table overflows.`]
+          ? [`The kernel reported ${overflow} times that its neighbour table overflows.`]
           : []),
       ],
       why: 'Before a packet leaves on a local network its sender has to know the hardware address of the next host. The host is gone, or the kernel’s table of neighbours is full (many pods in one flat network) and forgets entries as fast as it learns them.',
@@ -150,11 +150,11 @@ function notFound(observed: Observations): Omit<Finding, 'code' | 'title'> | nul
       confidence: 0.6,
       seen: [
         `${address}: asked for on the local network (ARP, neighbour discovery), ${times(asked)}, and nobody answered.`,
-        `${late} of ${lookups} lookups of the ${askers.size === 1 ? 'client that asks' : `${askers.size} clients that ask`} for it begin when such a request has been in vain for a second. No query goes there, so that none is lost.`,
+        `${late} of ${lookups} lookups of the ${askers.size === 1 ? 'client that asks' : `${askers.size} clients that ask`} for it begin a second after such a request has failed. No query goes there, so none is lost.`,
       ],
-      why: `By these times ${address} is the first name server of the clients. Before a query leaves, its sender has to know the hardware address of the next host; for up to three seconds nobody says to have it, the query is dropped where it was made, and the program asks its next name server.`,
+      why: `By these times ${address} is the first name server of the clients. Before a query leaves, its sender has to know the hardware address of the next host; for up to three seconds no host answers, the query is dropped on its own host, and the program tries its next name server.`,
       fix: [
-        `Take ${address} out of the resolv.conf of the clients (nameserver lines; kubelet’s clusterDNS, dnsConfig), or bring back who had it.`,
+        `Take ${address} out of the resolv.conf of the clients (nameserver lines; kubelet’s clusterDNS, dnsConfig), or restore its host.`,
         find(address),
       ],
       prove: `cat /etc/resolv.conf in a client; ip neigh show ${address}: FAILED or INCOMPLETE; ndots query NAME @${address}`,

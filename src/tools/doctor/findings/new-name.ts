@@ -35,7 +35,7 @@ export const newName: FindingKind = {
             `${namesOf(unseen)}: ${one.outcomes.nxdomain} times NXDOMAIN from ${clock(one.firstNegativeMs)} to ${clock(one.lastNegativeMs)}, ${
               one.firstFoundMs > one.lastNegativeMs
                 ? `then found at ${clock(one.firstFoundMs)}, and ever since.`
-                : `found from ${clock(one.firstFoundMs)} on, by turns with that, and at last always: several caches forget it at times of their own.`
+                : `found from ${clock(one.firstFoundMs)} on, alternating with that, and at last always: several caches expire at different times.`
             }`,
             'The capture has only the beginning of these answers, so their TTLs cannot be read: cached answers would count down (tcpdump -s 0).',
           ],

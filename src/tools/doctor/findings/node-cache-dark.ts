@@ -38,7 +38,7 @@ export const nodeCacheDark: FindingKind = {
         ...(refused === undefined
           ? []
           : [
-              `The kernel said ${refused.count} times that nobody listens there (ICMP port unreachable).`,
+              `The kernel said ${refused.count} times that the port is closed (ICMP port unreachable).`,
             ]),
       ],
       why: 'The cache on the node is an address on a dummy interface and rules that keep DNS packets out of connection tracking. Both stay when its process is killed (out of memory, SIGKILL): packets for that address no longer find a listener, and are not taken to the cluster’s DNS either.',

@@ -7,7 +7,7 @@ import { type FindingKind, excluded, clusterFinding, noPods } from './finding.ts
 export const nodeCaches: FindingKind = {
   code: 'ND5005',
   title: 'The DNS cache of some nodes is not ready',
-  name: 'caches of nodes that are away',
+  name: 'node caches that are down',
   inCluster(facts) {
     if (facts.pods === null) return noPods;
     const caches = facts.pods.filter(({ role, leaving }) => role === 'node-cache' && !leaving);

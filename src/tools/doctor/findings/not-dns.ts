@@ -39,7 +39,7 @@ export const notDns: FindingKind = {
       );
     // A fact about nearly all of them holds for the rest.
     if (alike && exceeded === 0 && losses.length < REST_OF_OTHERS * claims.explained.length)
-      return excluded('what hits other connections as well is explained otherwise');
+      return excluded('another finding explains the losses of other connections');
     if (losses.length < MIN_CASES || !(alike || exceeded > 0))
       return excluded('other connections are opened without loss');
     claims.take(losses);

@@ -22,7 +22,7 @@ export const oneNode: FindingKind = {
       confidence: 0.95,
       seen: [`${servers.length} of ${servers.length} DNS pods run on ${node}.`],
       affected: servers.map(nameOf),
-      why: 'When this node goes, or its connection tracking is full, the whole cluster has no DNS. They also share what a cloud lets one node ask of its resolver.',
+      why: 'If this node fails, or its connection tracking table is full, the whole cluster has no DNS. They also share the cloud’s limit of DNS queries for each node.',
       fix: [
         'Two replicas or more, with topologySpreadConstraints over kubernetes.io/hostname.',
         'Delete one of the pods: with the constraint it comes back elsewhere.',

@@ -53,7 +53,7 @@ export const otherDns: FindingKind = {
       ],
       why: 'These pods have dnsPolicy Default or None, a resolver of their own, or a server address written into the program. That server does not know Service names. The DNS of the cluster is not at fault.',
       fix: [
-        'dnsPolicy: ClusterFirst (ClusterFirstWithHostNet for pods in the network of their node), unless that is what is meant.',
+        'dnsPolicy: ClusterFirst (ClusterFirstWithHostNet for pods in the network of their node), unless this is intended.',
         'If the server is meant, a forwarding of the cluster’s domain from it to the DNS of the cluster.',
       ],
       prove: `kubectl get pods -A -o wide | grep -E '${[...clients].slice(0, 3).join('|')}', and dnsPolicy and dnsConfig of these`,
@@ -91,7 +91,7 @@ export const otherDns: FindingKind = {
       ],
       affected: found.map(labelOf),
       why: 'They know no names of services. Where they fail, it is not the DNS of the cluster.',
-      fix: ['dnsPolicy: ClusterFirst, unless that is what is meant.'],
+      fix: ['dnsPolicy: ClusterFirst, unless this is intended.'],
       prove: 'ndots trace NAME --from pod/NAME shows which servers a pod queries',
       disproved: '',
     });

@@ -223,7 +223,7 @@ function stoodStill({ view, windows, proof, lost, exchanges }: StoodStill): Find
     why: 'The process stopped and continued: it was stopped, its CPU limit throttled it, its node or virtual machine was frozen, out of memory or swapping, or another process replaced it.',
     fix: [
       proof === 'upstream'
-        ? 'See what happened to that server at these times; forward to more than one upstream, with health checks and max_fails, so that another one is asked.'
+        ? 'See what happened to that server at these times; forward to more than one upstream, with health checks and max_fails, so that another one is used.'
         : 'See what happened to the server at these times: restarts, memory and CPU limits of its pod, and the load of its node.',
       ...(proof === 'upstream' ? [] : ['More than one replica, spread over nodes.']),
     ],

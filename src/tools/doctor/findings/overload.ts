@@ -36,7 +36,7 @@ const said: Omit<Finding, 'confidence' | 'seen' | 'exchanges'> = {
   fix: [
     'More replicas, and no CPU limit on the DNS pods (it throttles them in bursts).',
     'Fewer queries: a node-local cache; lower ndots for pods that ask for external names.',
-    'max_concurrent in forward bounds what waits for a slow upstream.',
+    'max_concurrent in forward limits the queries that wait for a slow upstream.',
   ],
   prove:
     'kubectl -n kube-system top pods -l k8s-app=kube-dns; container_cpu_cfs_throttled_periods_total; coredns_forward_max_concurrent_rejects_total',
@@ -230,7 +230,8 @@ function paceText({ servers }: Observations): string {
   if (losing.length === 0) return 'no query is lost, and none waits for those before it';
   // A server that never answers is not late.
   const worst = losing.find(({ outcomes }) => answered(outcomes) > 0);
-  if (worst === undefined) return 'who leaves queries without a reply answers none';
+  if (worst === undefined)
+    return 'the servers that lose queries answer none at all, so this is not overload';
   const { within, otherwise } = worst.pace;
   // Where all that was sent in a second is lost, or there is no second without a loss, there are
   // not two paces to compare.

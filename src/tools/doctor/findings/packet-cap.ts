@@ -102,7 +102,7 @@ export const packetCap: FindingKind = {
         fix: [
           'Send fewer queries: cache what goes upstream (cache in the Corefile, a node-local cache), and remove search domains of the provider that only give NXDOMAIN.',
           'Spread the DNS pods over more nodes, as the limit is per interface.',
-          'With ndots: forward { max_pps 1000 } keeps below the limit and says when it is reached.',
+          'With ndots: forward { max_pps 1000 } keeps below the limit and logs when it is reached.',
         ],
         prove: 'on the node: ethtool -S eth0 | grep allowance_exceeded, twice',
         disproved: 'the counter does not rise while queries get lost',

@@ -30,7 +30,7 @@ export const podsNotReady: FindingKind = {
       affected: away.map(nameOf),
       why: all
         ? 'No DNS pod takes queries: every lookup in the cluster waits until its time is up.'
-        : 'Those that are left carry the load of all, and the next one to go may be one too many. A pod that ends again and again has said why in its log.',
+        : 'The others carry the whole load, and the next failure may be one too many. A pod that restarts again and again logs the reason.',
       fix: [
         ...denied.map(
           ({ account }) =>

@@ -31,7 +31,7 @@ export const prohibited: FindingKind = {
     );
     if (losses.length < MIN_CASES)
       return excluded(
-        'no firewall says so by ICMP, and no client is cut off while others are answered',
+        'no firewall sends ICMP errors, and no client is cut off while others are answered',
       );
     claims.take(losses);
     explainWaiting(observed, claims, silencesOf(losses));
@@ -46,11 +46,11 @@ export const prohibited: FindingKind = {
       seen: [
         `${losses.length} queries of ${listed(clients)} to ${listed(servers)} got no reply, and ${count} packets came back as administratively prohibited (ICMP).`,
       ],
-      why: 'Only a rule says that: a NetworkPolicy, or a firewall of the node, that does not allow these pods to reach DNS, and rejects what it does not allow.',
+      why: 'Only a rule sends that error: a NetworkPolicy, or a firewall of the node, that rejects DNS queries of these pods.',
       fix: [
         `Allow UDP and TCP port 53 to ${listed(servers)} and to the DNS pods behind it for these pods (kubectl get networkpolicy -A; the firewall of the node that sends the ICMP errors).`,
       ],
-      prove: `from such a pod: ndots query kubernetes.default @${servers[0]}; tcpdump -ni any icmp or icmp6 on its node shows who rejects`,
+      prove: `from such a pod: ndots query kubernetes.default @${servers[0]}; tcpdump -ni any icmp or icmp6 on its node shows the sender of the errors`,
       disproved: 'no policy and no rule of the node selects these pods',
       exchanges: losses,
     };
@@ -125,7 +125,7 @@ export const policyCut: FindingKind = {
       [...servers.values()].some(({ asked, lost }) => asked >= 2 && lost === asked),
     );
     return little.length > 0
-      ? unknown('who is not answered asked too little, or for another reason')
+      ? unknown('clients without replies sent too few queries, or have another cause')
       : excluded('no client is cut off while others are answered');
   },
   inCluster({ cutOff, clientPods }) {

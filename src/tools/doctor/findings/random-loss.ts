@@ -21,7 +21,7 @@ import {
 /** Lost queries without a pattern. */
 export const randomLoss: FindingKind = {
   code: 'ND3013',
-  title: 'Queries or replies are lost, without a pattern in who, what and when',
+  title: 'Queries or replies are lost, without a pattern in clients, names and times',
   name: 'loss without a pattern',
   inCapture(observed, claims) {
     const losses = firstTries(claims.open);
@@ -92,7 +92,7 @@ export const randomLoss: FindingKind = {
               `Begin at ${listed(clients)}: the pod’s own interface and node (ip -s link, tc -s qdisc), and network policies that select it. Servers and the way that all share answer the others.`,
             ]),
         'Find the stretch: capture at the client, on its node and at the server at once, and join them.',
-        'If the address stands for several pods and as large a share is lost as one of them has, ask each endpoint: a client that takes a new port for each query (Go) sees a dead one as loss without a pattern.',
+        'If several pods share the address and the loss is as large as the share of one, query each endpoint: a client that takes a new port for each query (Go) sees a dead one as loss without a pattern.',
         'Compare ip -s link (drops, errors) of the nodes, and conntrack -S (insert_failed, drop).',
       ],
       prove: 'ndots capture join client.pcap node.pcap server.pcap',
@@ -183,7 +183,7 @@ function socketsText({ flows }: Observations, losses: readonly SeenExchange[]): 
   const repeated = silent.filter(({ asked }) => asked > 1);
   if (silent.length + fine.length < theirs.length) return null;
   if (repeated.length < 2 || fine.length === 0) return null;
-  return `It goes by the socket: ${share(silent.length, theirs.length)} sockets got no reply to any query or repeat, and the others got all of theirs. Where the address stands for several DNS pods, a dead one among them looks like this.`;
+  return `It depends on the socket: ${share(silent.length, theirs.length)} sockets got no reply to any query or repeat, and the others got all of theirs. If several DNS pods share the address, a dead one among them looks like this.`;
 }
 
 /** The reason that there is no finding: few losses, or a known cause. */

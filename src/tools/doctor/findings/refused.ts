@@ -99,9 +99,9 @@ export const refused: FindingKind = {
           : []),
       ],
       why: byClient
-        ? 'The server has a rule about who may ask: acl in a Corefile, allow-query or access-control of other servers. Which address a packet has when it arrives (the pod’s or, after masquerading, the node’s) decides.'
+        ? 'The server has a rule for its clients: acl in a Corefile, allow-query or access-control of other servers. The address of the arriving packet decides (the pod’s or, after masquerading, the node’s).'
         : causes.length > 0
-          ? 'The upstream does not want to ask others for those who ask it, the DNS pods: it is only authoritative for zones of its own, or a rule (allow-recursion, access-control) does not have the addresses that their packets come with.'
+          ? 'The upstream does not resolve for its clients, the DNS pods: it is only authoritative for its own zones, or a rule (allow-recursion, access-control) lacks the addresses of their packets.'
           : isLimit
             ? 'Names that are refused now and answered at another time are refused at a limit: the server’s limit on waiting queries is reached (max_concurrent of forward, which refuses any more), or one of its upstreams, which take turns, refuses.'
             : 'The server is not responsible for these names and does not ask anybody else: no server block, forward or zone fits them. Or its limit on queries that wait is reached (max_concurrent of forward).',
@@ -121,7 +121,7 @@ export const refused: FindingKind = {
                       `A server block for ${listed(slow)} with its own forward and its own limit, so that its slow upstream delays no other names.`,
                     ]
                   : []),
-                'forward { max_concurrent } higher (coredns_forward_max_concurrent_rejects_total counts what it refuses), a quicker upstream, and a cache: what waits is what the limit counts.',
+                'forward { max_concurrent } higher (coredns_forward_max_concurrent_rejects_total counts what it refuses), a quicker upstream, and a cache: the limit counts waiting queries.',
                 'Otherwise, query each upstream of the server separately.',
               ]
             : [
@@ -132,7 +132,7 @@ export const refused: FindingKind = {
       disproved: byClient
         ? 'the same client is answered for another name'
         : isLimit
-          ? 'the server’s counter of what it rejects stays at zero, and every server that it asks answers'
+          ? 'the server’s counter of rejects stays at zero, and all of its upstreams answer'
           : 'another client is answered for the same name',
       exchanges: observed.affected.flatMap((lookup) =>
         lookup.exchanges.filter(({ rcode }) => rcode === RCODE.REFUSED),

@@ -108,9 +108,9 @@ export const searchDomainFails: FindingKind = {
       ),
       affected: ['pods with this domain in their search path'],
       why: 'Each lookup passes it: musl (Alpine) ends there and fails, glibc and Go wait or ask again before they go on.',
-      fix: ['Take the domain out of the search path, or let whoever serves it answer NXDOMAIN.'],
+      fix: ['Remove the domain from the search path, or have its server answer NXDOMAIN.'],
       prove: `ndots query ${found[0]![1].random}`,
-      disproved: 'it is NXDOMAIN when asked again: then its server was away for a moment',
+      disproved: 'a repeated query gets NXDOMAIN: then its server was down for a moment',
     });
   },
 };
@@ -168,7 +168,7 @@ function atTimes(observed: Observations, claims: Claims): Finding | null {
         ),
         `${goOn} of these lookups went on to the name without that domain, and it was answered. (Nearly) nothing fails that is not below it.`,
       ],
-      why: `What answers for ${domain} fails at times, and not what answers for other names. ${inside.why}`,
+      why: `The server of ${domain} fails at times, and those of other names do not. ${inside.why}`,
       exchanges: failures,
     };
   }

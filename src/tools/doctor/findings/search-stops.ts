@@ -78,7 +78,7 @@ export const searchStops: FindingKind = {
       confidence: 0.85,
       seen: failed.map(({ target, text }) => `${target}: ${text}.`),
       affected: failed.map(({ target }) => `programs with ${target}`),
-      why: 'Played with the models of these resolvers against the service. musl goes on along the search path only after NXDOMAIN; another answer on the way ends its walk.',
+      why: 'Played with the models of these resolvers against the service. musl tries the next search domain only after NXDOMAIN; another answer ends its lookup.',
       fix: ['See what the suffixes on the way answer: ndots trace kubernetes.default --client all'],
       prove: 'ndots trace kubernetes.default --client all @ the address of the service',
       disproved: 'a pod with that C library finds the name',

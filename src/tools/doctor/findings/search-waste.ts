@@ -43,7 +43,7 @@ export const searchWaste: FindingKind = {
         )}`,
         `Most often: ${listed([...stems], 5)}`,
       ],
-      why: 'With ndots:5, which Kubernetes sets, a name with fewer than five dots is first tried with every search domain behind it, for IPv4 and IPv6: api.example.com takes eight queries or ten, of which two can succeed. It is harmless as long as all goes well, and multiplies every fault that does not.',
+      why: 'With ndots:5, which Kubernetes sets, a name with fewer than five dots is first tried with every search domain appended, for IPv4 and IPv6: api.example.com takes eight queries or ten, of which two can succeed. It is harmless while DNS works, and multiplies every fault.',
       fix: [
         'Write external names with a trailing dot (api.example.com.) where the program allows it: two queries.',
         'dnsConfig: options: [{name: ndots, value: "2"}] for pods that mostly ask for external names. Service names with two or more dots (redis.cache.svc) are then tried as written first, and musl (Alpine) stops at the NXDOMAIN.',

@@ -73,7 +73,7 @@ export const clusterServfail: FindingKind = {
     // Without its lists a server knows no name of the cluster.
     if (fine > failing)
       return excluded(
-        `${fine} of ${fine + failing} names of the cluster never fail meanwhile: it goes by the name`,
+        `${fine} of ${fine + failing} cluster names never fail at the time: it depends on the name`,
       );
     for (const { name } of observed.names.list)
       if (observed.domains.isOfCluster(name)) claims.names.add(name);
@@ -89,7 +89,7 @@ export const clusterServfail: FindingKind = {
           : []),
         ...onlyServersText(observed),
       ],
-      why: 'The DNS server answers, and what it forwards works: what it lacks are the objects of the cluster. It was started while the API server could not be reached, or is still reading its lists, and cannot say whether a service exists.',
+      why: 'The DNS server answers, and its forwarding works, but it has no objects of the cluster. It was started while the API server could not be reached, or is still reading its lists, and does not know whether a Service exists.',
       fix: [
         'See why the API server cannot be reached from the DNS pods (its service 10.96.0.1, certificates, network policy): kubectl -n kube-system logs -l k8s-app=kube-dns',
         'readinessProbe on /ready keeps a pod that has not read its lists out of the service.',
@@ -117,7 +117,7 @@ export const clusterServfail: FindingKind = {
         ...(outside.length > 0 ? [`${outside[0]!.name} is answered.`] : []),
       ],
       affected: failing.map(({ server }) => podAt(facts, server)),
-      why: 'The server answers, and lacks the objects of the cluster: it was started while the API server could not be reached, may not list what it needs, or is still reading.',
+      why: 'The server answers, and has no objects of the cluster: it was started while the API server could not be reached, has no right to list them, or is still reading.',
       fix: [
         `Its log: kubectl -n ${facts.namespace} logs -l '${dnsSelectorOf(facts)}' | grep -i -e reflector -e plugin/kubernetes`,
         'Its ClusterRole has to allow list and watch of services, namespaces and endpointslices (pods with pods verified).',
@@ -333,7 +333,7 @@ export const serverFails: FindingKind = {
             ]
           : []),
       ],
-      why: 'The server could not find an answer: what it asked itself did not reply, replied with an error, or its signatures do not verify. Programs ask again, go on along the search path, or fail; musl (Alpine) fails after 5 s.',
+      why: 'The server got no answer itself: its upstream did not reply, replied with an error, or the signatures do not verify. Programs retry, try the next search domain, or fail; musl (Alpine) fails after 5 s.',
       fix: [
         ...(byName === null
           ? []
@@ -375,7 +375,7 @@ export const serverFails: FindingKind = {
       affected: worst
         .filter((each) => grown(each, 'coredns_dns_responses_total', isServfail) > 0)
         .map(({ pod }) => nameOf(pod)),
-      why: 'The server could not find an answer: what it asked itself did not reply, or replied with an error. Programs ask again, go on along the search path, or fail; musl (Alpine) fails after 5 s.',
+      why: 'The server got no answer itself: its upstream did not reply, or replied with an error. Programs retry, try the next search domain, or fail; musl (Alpine) fails after 5 s.',
       fix: [
         'See what the server waits for: its log (errors), and coredns_proxy_request_duration_seconds by "to" and rcode.',
         'More than one upstream, with health checks (forward does that).',

@@ -62,9 +62,9 @@ export const serviceSilent: FindingKind = {
         seen: [
           ...(fell ? [`${address} answered until ${clock(lastReplyMs)}.`] : []),
           `${fell ? 'Since then ' : ''}${losses.length} queries of ${askersText(observed, theirs)} went to ${address}, for names of the cluster, too, and none was answered or seen on its way to a pod.`,
-          `${listed(pods.map((pod) => pod.address))} ${pods.length === 1 ? 'answers' : 'answer'} names of the cluster to others, who ask by that address.`,
+          `${listed(pods.map((pod) => pod.address))} ${pods.length === 1 ? 'answers' : 'answer'} cluster names for other clients, which use that address.`,
         ],
-        why: 'The servers are well, and what leads to them is not: kube-proxy has not written the service’s rules on this node (or they were flushed), the service has no endpoints although pods run, or the address is one that a node-local cache had and has left behind.',
+        why: 'The servers are well, and the way to them is not: kube-proxy has not written the Service’s rules on this node (or they were flushed), the Service has no endpoints although pods run, or a node-local cache that is gone left its address behind.',
         fix: [
           'See whether the service has endpoints: kubectl -n kube-system get service,endpointslices -l k8s-app=kube-dns',
           'See whether kube-proxy (or its replacement) runs on the node and is well: kubectl -n kube-system get pods -o wide -l k8s-app=kube-proxy; its log.',
@@ -104,9 +104,9 @@ export const serviceSilent: FindingKind = {
         `service ${service?.namespace}/${service?.name}`,
         'pods of this node, if not of all',
       ],
-      why: 'Queries to the service’s address are translated on the node that sends them. There the rules are missing or old (kube-proxy is away), a policy drops them, or a node-local cache has taken the address and is gone.',
+      why: 'Queries to the Service’s address are translated on the node that sends them. There the rules are missing or old (kube-proxy is down), a policy drops the queries, or a node-local cache has the address and is gone.',
       fix: [
-        'On this node: see that kube-proxy (or what stands for it) runs, and its log.',
+        'On this node: see that kube-proxy (or its replacement) runs, and read its log.',
         'With NodeLocal DNSCache: whether its pod runs here; its rules keep the address even when it is gone.',
       ],
       prove:

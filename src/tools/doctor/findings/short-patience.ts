@@ -26,7 +26,7 @@ export const shortPatience: FindingKind = {
     const { slow } = observed;
     if (rejected.length < MIN_CASES) {
       if (slow.length === 0) return excluded('no reply is late');
-      return unknown('no ICMP error says that a late reply was rejected (capture ICMP, too)');
+      return unknown('no ICMP error shows that a late reply was rejected (capture ICMP, too)');
     }
     const waits = rejected.map(({ waitedMs }) => waitedMs).filter(Number.isFinite);
     const latencies = rejected

@@ -6,12 +6,12 @@ import { MIN_MEASURED_QUERIES, OUTAGE_SHARE } from '../thresholds/evidence.ts';
 
 export const shrinking: FindingKind = {
   code: 'ND7004',
-  title: 'DNS fails, and its autoscaler takes DNS pods away',
+  title: 'DNS fails, and its autoscaler removes DNS pods',
   name: 'an autoscaler that shrinks during an outage',
   inCluster(facts) {
     if (facts.autoscalers === null) return unknown('autoscalers could not be listed');
     const shrinks = facts.autoscalers.filter(({ current, desired }) => desired < current);
-    if (shrinks.length === 0) return excluded('no autoscaler takes DNS pods away');
+    if (shrinks.length === 0) return excluded('no autoscaler removes DNS pods');
     const traffic = trafficOf(facts);
     const silent = (facts.answers?.replicas ?? []).filter(({ outcome }) => outcome !== 'NOERROR');
     const failing =

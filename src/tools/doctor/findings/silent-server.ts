@@ -68,7 +68,7 @@ export const silentServer: FindingKind = {
           ...(next.size === 0
             ? []
             : [
-                `${listing.length} ${listing.length === 1 ? 'client asks' : 'clients ask'} it first, with them at once, or in turn, and ${listed([...next])} for what it leaves without a reply: all of them are in the resolv.conf.`,
+                `${listing.length} ${listing.length === 1 ? 'client asks' : 'clients ask'} it first, with them at once, or in turn, and ${listed([...next])} for its lost queries: all of them are in the resolv.conf.`,
               ]),
           ...(elsewhere.length === 0
             ? []
@@ -83,8 +83,8 @@ export const silentServer: FindingKind = {
           ? [
               elsewhere.length > 0
                 ? `Compare what the DNS pods forward to (their Corefile as they read it; the resolv.conf of their nodes): ${[...clients][0]} may have an old one; restart it.`
-                : `See whether ${address} lives, and whether it is still what the Corefile, or the resolv.conf of the nodes, should forward to.`,
-              'forward to more than one upstream, with health checks, so that another one is asked.',
+                : `See whether ${address} is up, and whether the Corefile, or the resolv.conf of the nodes, should still name it.`,
+              'forward to more than one upstream, with health checks, so that another one is used.',
             ]
           : [
               'See whether the service has endpoints, and start the server: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns',
@@ -93,10 +93,10 @@ export const silentServer: FindingKind = {
                     `Addresses of the other family answer: see whether the nodes have rules and routes for this one (${serverNames.isIpv6(address) ? 'ip6tables-save' : 'iptables-save'} | grep ${address}; kube-proxy’s clusterCIDR of both families).`,
                   ]
                 : []),
-              'If the address is no longer used, take it out of the clients’ resolv.conf (kubelet’s clusterDNS, the pod’s dnsConfig).',
+              'If the address is no longer used, remove it from the clients’ resolv.conf (kubelet’s clusterDNS, the pod’s dnsConfig).',
             ],
         prove: `ndots query ${isUpstream ? 'example.com' : 'kubernetes.default.svc.cluster.local'} @${address}`,
-        disproved: `${address} answers from the network of who asks it`,
+        disproved: `${address} answers in the network of its clients`,
         exchanges: losses,
       };
     }
@@ -124,7 +124,7 @@ export const silentServer: FindingKind = {
       ],
       affected: silent.map(({ server }) => podAt(facts, server)),
       why: reached
-        ? 'The pods are there and do not answer on their DNS port: the server hangs, listens elsewhere, or a policy drops what is for port 53.'
+        ? 'The pods are there and do not answer on their DNS port: the server hangs, listens elsewhere, or a policy drops packets to port 53.'
         : 'They hang, they are gone but still listed, or packets from here do not reach them: network policy, routes, the overlay network.',
       fix: [
         `Their log: kubectl -n ${facts.namespace} logs --all-containers -l '${dnsSelectorOf(facts)}'`,

@@ -42,8 +42,8 @@ export const silentSockets: FindingKind = {
       return unknown('too few sockets got no reply, or too few were answered');
     const dead = deadNames(observed, claims.open);
     if (dead.some((each) => each.chance < UNLIKELY_DEAD || searchDomainOf(each, observed) !== null))
-      return excluded('it goes by the name, and not by the socket');
-    if (onlyAaaa(claims.open)) return excluded('it goes by the type, and not by the socket');
+      return excluded('it depends on the name, not on the socket');
+    if (onlyAaaa(claims.open)) return excluded('it depends on the type, not on the socket');
     if (goesByClient(flows)) return excluded('losses depend on the client, not on the socket');
     const turns = turnsOf(flows);
     if (
@@ -88,7 +88,7 @@ export const silentSockets: FindingKind = {
       prove: 'ndots doctor -i any on the client’s node: there the endpoints can be seen',
       exchanges: losses,
     };
-    const drawn = `The address stands for several pods, and which of them a socket’s packets go to is drawn once for each socket. ${percent(part, 1)} is about ${gone} in ${pods}: ${gone} of ${pods} endpoints that ${gone === 1 ? 'is' : 'are'} dead, hung or cut off ${gone === 1 ? 'looks' : 'look'} like this. The capture does not show the endpoints themselves.`;
+    const drawn = `Several pods share the address, and each socket’s packets go to one of them, drawn once. ${percent(part, 1)} is about ${gone} in ${pods}: ${gone} of ${pods} endpoints that ${gone === 1 ? 'is' : 'are'} dead, hung or cut off ${gone === 1 ? 'looks' : 'look'} like this. The capture does not show the endpoints themselves.`;
     if (bySocket)
       return {
         ...common,
@@ -106,7 +106,7 @@ export const silentSockets: FindingKind = {
       confidence: 0.5,
       seen: [
         `${share(silent.length, flows.length)} queries to ${listed(servers)}, each from a socket of its own, got no reply: evenly over ${observed.seconds.toFixed(0)} s, whatever they asked.`,
-        'That it goes by the socket cannot be seen where each socket asks once, as those of Go do: the size and the evenness of the loss speak for it.',
+        'With one query for each socket, as in Go, the capture cannot show that it depends on the socket: the size and the evenness of the loss suggest it.',
       ],
       why: `${drawn} A link that drops as much does so to everything that passes it, and rarely as evenly.`,
       disproved:

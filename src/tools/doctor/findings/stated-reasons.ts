@@ -54,7 +54,7 @@ const filtered: Kind = {
   codes: new Set([...[EDE.FORGED_ANSWER, EDE.BLOCKED, EDE.CENSORED, EDE.FILTERED, EDE.PROHIBITED]]),
   whole: true,
   confidence: 0.93,
-  why: 'The resolver upstream has a list of names that it does not answer, for safety, by law or for a tariff, or it does not answer this client at all (Prohibited). The reply looks like a missing name, a refusal or an address of the filter; only the Extended DNS Error says what it is.',
+  why: 'The resolver upstream has a list of names that it does not answer, for safety, by law or by contract, or it does not answer this client at all (Prohibited). The reply looks like a missing name, a refusal or an address of the filter; only the Extended DNS Error says what it is.',
   fix: (names, server) => [
     `Have ${names} taken off the list of ${server}, or ask another resolver for them (a server block with forward).`,
     'Prohibited: have the addresses of the DNS pods (or of their nodes, after masquerading) allowed there.',
@@ -75,7 +75,7 @@ const unreachable: Kind = {
   confidence: 0.86,
   why: 'The server could not get an answer itself. No Reachable Authority and Network Error: the name servers of the zone, or the upstream, do not answer it. Not Ready: it has just started and has no data yet. Invalid Data: a zone or a reply cannot be used. Cached Error: it repeats a failure that it has stored. Not Authoritative: the name is not in a zone of this server, and it does not ask others.',
   fix: (names, server) => [
-    `Look at who is responsible for ${names}, and whether ${server} reaches those servers: firewall, route, a server that is down.`,
+    `Look at the servers for ${names}, and whether ${server} reaches those servers: firewall, route, a server that is down.`,
     'If one server answers these names elsewhere, forward their zone there.',
   ],
   prove: (name, server) =>
@@ -85,12 +85,12 @@ const unreachable: Kind = {
 
 const staleAnswers: Kind = {
   code: 'ND4038',
-  title: 'A cache answers with expired records, because what it asks does not answer',
+  title: 'A cache answers with expired records, because its upstream does not answer',
   name: 'answers that have expired',
   codes: new Set([EDE.STALE_ANSWER, EDE.STALE_NXDOMAIN, EDE.SYNTHESIZED]),
   whole: true,
   confidence: 0.85,
-  why: 'serve-stale (RFC 8767) keeps names working while their servers are away: the answer was right once. Programs connect to the old addresses, and when the stale time is over the names fail.',
+  why: 'serve-stale (RFC 8767) keeps names working while their servers are away: the answers were right once. Programs connect to the old addresses, and the names fail when the stale time is over.',
   fix: (names, server) => [
     `See why ${server} cannot refresh ${names}: its upstream, or the servers of the zone, do not answer.`,
   ],

@@ -10,7 +10,7 @@ import { STRAYS_FEW, STRAYS_LOST, STRAYS_RARE } from '../thresholds/transport.ts
 /** Replies come from another address than was asked, and clients throw them away. */
 export const strayReplies: FindingKind = {
   code: 'ND3016',
-  title: 'Replies come from another address than was asked, and are thrown away',
+  title: 'Replies come from another address than was asked, and are discarded',
   name: 'replies from the wrong address',
   inCapture(observed, claims) {
     const seen = observed.strays.filter(isLost);

@@ -165,7 +165,7 @@ describe('what findings say', () => {
     const { code, seen, fix, prove } = await first(inOrder(packets));
     assert.equal(code, 'ND3015');
     assert.match(seen[0]!, new RegExp(`^${NEIGHBOUR}: asked for on the local network .* 16 times`));
-    assert.match(seen[1]!, new RegExp(`^${SERVICE}: what was sent there came back`));
+    assert.match(seen[1]!, new RegExp(`^${SERVICE}: packets to it came back`));
     assert.match(fix[0]!, new RegExp(NEIGHBOUR));
     assert.match(prove, new RegExp(`ip neigh show ${NEIGHBOUR};`));
   });

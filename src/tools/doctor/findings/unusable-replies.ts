@@ -91,7 +91,7 @@ const wrongChecksums: Kind = {
 
 const otherCookies: Kind = {
   code: 'ND3031',
-  title: 'Replies carry the cookie of another client, and are thrown away',
+  title: 'Replies carry the cookie of another client, and are discarded',
   name: 'replies with another client’s cookie',
   did: 'carry a client cookie (RFC 7873) that is not the one in the query',
   why: 'A cookie protects one client and one server from forged replies. A cache or a proxy in between stored the whole reply, with the cookie of the client that asked first, or passed a cookie on between hops. c-ares (Node.js, curl), BIND and dig discard such a reply and wait until their time-out.',
@@ -186,7 +186,7 @@ const aliasLoops: Kind = {
 
 const referrals: Kind = {
   code: 'ND3036',
-  title: 'A name server refers its clients to other servers and does not ask these itself',
+  title: 'A name server refers its clients to other servers and does not query them itself',
   name: 'referrals instead of answers',
   did: 'have no answer and name the servers of a zone instead',
   why: 'Stub resolvers and forwarders do not follow referrals. The server that they ask is authoritative only, has its recursion turned off, or delegates the zone to servers that it does not ask: a lame delegation. The reply says NOERROR, so that programs and caches take it for "this name has no address".',
@@ -225,7 +225,7 @@ const bareReplies: Kind = {
 
 const oversized: Kind = {
   code: 'ND3038',
-  title: 'Replies are larger than their clients accept, and are asked for again',
+  title: 'Replies are larger than their clients accept, and clients retry',
   name: 'replies beyond the client’s size',
   did: 'are larger than the size that their query offers (512 bytes without EDNS)',
   why: 'A server has to cut a reply to the size that the query offers and set TC, so that the client asks over TCP. This one sends all of it. Clients with a buffer of that size lose the end of the message, or drop it.',
