@@ -461,6 +461,7 @@ function head<V extends ViewName>(view: V): ViewHead<V> {
         lookups: 8041,
         lostByKernel: 0,
         lastMs: AT,
+        awayMs: null,
         aheadMs: 0,
         odd: '',
       },

@@ -35,6 +35,7 @@ export class LiveInput {
   readonly #now: () => number;
   #state: InputRow['state'] = 'reading';
   #why = '';
+  #awayMs: number | null = null;
   #lostByKernel = 0;
   #aheadMs = 0;
   /** The lead of the newest message over the model's time, for each of the last looks. */
@@ -67,16 +68,34 @@ export class LiveInput {
     this.#lostByKernel = packets;
   }
 
-  /** Nothing more comes. @param why for people, if it failed */
-  close(why = ''): void {
-    if (this.#state !== 'reading') return;
-    this.reading.end();
-    this.#state = why === '' ? 'ended' : 'failed';
+  /** The other side is away, and is tried again. @param why for people */
+  away(why: string): void {
+    if (this.#state === 'ended' || this.#state === 'failed') return;
+    this.#awayMs ??= this.#now();
+    this.#state = 'away';
     this.#why = why;
   }
 
+  /** What it brings comes again. */
+  back(): void {
+    if (this.#state !== 'away') return;
+    this.#state = 'reading';
+    this.#why = '';
+    this.#awayMs = null;
+  }
+
+  /** Nothing more comes. @param why for people, if it failed */
+  close(why = ''): void {
+    if (!this.isOpen) return;
+    this.reading.end();
+    // What is away at the end stays so in the last view.
+    const last = this.#state === 'away' ? this.#why : why;
+    this.#state = last === '' ? 'ended' : 'failed';
+    this.#why = last;
+  }
+
   get isOpen(): boolean {
-    return this.#state === 'reading';
+    return this.#state === 'reading' || this.#state === 'away';
   }
 
   /** Packets that the kernel has dropped. */
@@ -98,6 +117,7 @@ export class LiveInput {
       name: this.name,
       state: this.#state,
       why: this.#why,
+      awayMs: this.#awayMs,
       queries: totals.exchanges,
       lookups: totals.lookups,
       lostByKernel: this.#lostByKernel,

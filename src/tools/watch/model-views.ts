@@ -95,7 +95,7 @@ function headOf<V extends ViewName>(model: ViewedModel, view: V, fromMs: number)
     detailFromMs: ring.oldestMs,
     inputs: inputs.map((input) => input.row()),
     memory,
-    remarks: inputs.flatMap((input) => input.remarks),
+    remarks: [...awayRemarks(inputs), ...inputs.flatMap((input) => input.remarks)],
   };
 }
 
@@ -259,6 +259,17 @@ function findingsView(model: ViewedModel, query: ViewQuery<'findings'>): Finding
     excluded: findings.excluded,
     unknown: findings.unknown,
   };
+}
+
+/** `1 of 3 inputs is away since 12:03:20 UTC. server 10.244.0.5:9155: connection refused`. */
+function awayRemarks(inputs: readonly LiveInput[]): readonly string[] {
+  const away = inputs.map((input) => input.row()).filter(({ awayMs }) => awayMs !== null);
+  if (away.length === 0) return [];
+  const sinceMs = Math.min(...away.map(({ awayMs }) => awayMs!));
+  const since = Number.isFinite(sinceMs) ? new Date(sinceMs).toISOString().slice(11, 19) : '–';
+  const verb = away.length === 1 ? 'is' : 'are';
+  const why = away.map((each) => `${each.name}: ${each.why}`).join('; ');
+  return [`${away.length} of ${inputs.length} inputs ${verb} away since ${since} UTC. ${why}`];
 }
 
 function ordered(rows: readonly FindingRow[]): readonly FindingRow[] {

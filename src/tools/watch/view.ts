@@ -125,9 +125,12 @@ export interface ViewHead<V extends ViewName> {
 export interface InputRow {
   /** For people: `interface eth0, port 53`. */
   readonly name: string;
-  readonly state: 'reading' | 'ended' | 'failed';
-  /** Why it failed, for people; empty: it did not. */
+  /** `away`: its server cannot be reached, and is tried again. */
+  readonly state: 'reading' | 'away' | 'ended' | 'failed';
+  /** Why it failed or is away, for people; empty otherwise. */
   readonly why: string;
+  /** Since when it is away, milliseconds since 1970; null: it is not. */
+  readonly awayMs: number | null;
   readonly queries: number;
   readonly lookups: number;
   /** Packets that the kernel dropped since the input began. */

@@ -1,7 +1,7 @@
 /** The command line of `ndots console`. */
-import { liveLimits, type LiveLimits } from '../../../tools/watch/live-limits.ts';
+import type { LiveLimits } from '../../../tools/watch/live-limits.ts';
 import { privacyLevels, type PrivacyLevel } from '../../../tools/watch/view-privacy.ts';
-import { sourcesOf, trafficOptions, type TrafficSources } from '../capture/traffic-options.ts';
+import { trafficOptions } from '../capture/traffic-options.ts';
 import {
   clusterGiven,
   namesCluster,
@@ -9,13 +9,20 @@ import {
   type ClusterOptions,
 } from '../cluster-options.ts';
 import { liveSourceOptions } from '../live-source-options.ts';
+import {
+  limitsOf,
+  liveSourcesOf,
+  serverOptions,
+  speedOption,
+  windowOptions,
+  type LiveSources,
+} from '../live/live-options.ts';
 import { flag, group, many, one, type Usage } from '../option.ts';
 import { parseOptions } from '../option-parse.ts';
-import { choice, duration, file, integer, listenAddress, text } from '../option-values.ts';
-import { speedValue } from '../top/top-options.ts';
+import { choice, file, listenAddress, text } from '../option-values.ts';
 
 /** The command line of `ndots console`. */
-export interface ConsoleOptions extends TrafficSources, ClusterOptions {
+export interface ConsoleOptions extends LiveSources, ClusterOptions {
   readonly manifests: string | null;
   readonly cluster: boolean;
   /** The speed of a replay, relative to the recorded time; Infinity: as fast as it can be read. */
@@ -32,26 +39,16 @@ export interface ConsoleOptions extends TrafficSources, ClusterOptions {
   readonly opens: boolean;
 }
 
-const MIB = 1024 * 1024;
-
 const table = {
   ...group('Where from', {
     ...liveSourceOptions,
     dnstap: trafficOptions.dnstap,
-    speed: one('--speed', speedValue, 'replay files N times as fast (1)'),
+    ...serverOptions,
+    ...speedOption,
   }),
   ...group('Names of pods', { ...ownerOptions }),
   ...group('How much', {
-    window: one(
-      '--window',
-      duration(liveLimits.windowMs.min, liveLimits.windowMs.max),
-      'keep single lookups for this long (10m)',
-    ),
-    memory: one(
-      '--memory',
-      integer('MIB', 1, 4096),
-      `memory limit for single lookups (${liveLimits.detailBytes.default / MIB})`,
-    ),
+    ...windowOptions,
   }),
   ...group('Page', {
     listen: one('--listen', listenAddress(0), 'listen here (127.0.0.1, a free port)'),
@@ -95,20 +92,14 @@ const LOOPBACK = '127.0.0.1';
 /** Throws a `Problem` with the code `usage`. */
 export function parseConsoleOptions(given: readonly string[]): ConsoleOptions {
   const { values, words } = parseOptions(table, given);
-  const isBare =
-    words.length === 0 &&
-    [values.device, values.netns, values.pid, values.dnstap].every((each) => each === null);
-  const sources = sourcesOf(isBare ? { ...values, device: 'any' } : values, words);
+  const sources = liveSourcesOf(values, words);
   return {
     ...sources,
     manifests: values.manifests,
     cluster: values.cluster || namesCluster(values),
     ...clusterGiven(values),
     speed: values.speed ?? 1,
-    limits: {
-      ...(values.window !== null && { windowMs: values.window }),
-      ...(values.memory !== null && { detailBytes: values.memory * MIB }),
-    },
+    limits: limitsOf(values),
     listen: values.listen ?? { host: LOOPBACK, port: 0 },
     hosts: values.hosts,
     tokenFile: values.tokenFile,

@@ -20,7 +20,7 @@ import { findConsoleAssets } from './console-assets.ts';
 import { HandOver } from './hand-over.ts';
 import { ConsoleServer } from './console-server.ts';
 import type { CommandSource } from '../top/equivalent-command.ts';
-import { startFeed } from '../top/top-feed.ts';
+import { startFeed } from '../live/live-feed.ts';
 
 const program = '/usr/bin/chromium';
 const skip = existsSync(program) ? false : `needs ${program}`;
@@ -44,7 +44,11 @@ const options: CommandSource = {
 
 async function served(privacy: PrivacyLevel): Promise<ConsoleServer> {
   const model = new LiveModel({});
-  const feed = await startFeed({ ...options, speed: Infinity }, model, systemClock);
+  const feed = await startFeed(
+    { ...options, servers: [], serverToken: null, speed: Infinity },
+    model,
+    systemClock,
+  );
   await feed.over;
   return serverOf(model, privacy, options, feed.name);
 }

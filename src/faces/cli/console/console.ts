@@ -10,15 +10,15 @@ import { PrivateViews } from '../../../tools/watch/view-privacy.ts';
 import { addressOwners } from '../capture/capture-names.ts';
 import { EXIT, type Command } from '../command.ts';
 import { readText } from '../named-file.ts';
-import { startFeed } from '../top/top-feed.ts';
+import { followNames } from '../live/follow-names.ts';
+import { startFeed } from '../live/live-feed.ts';
+import { serverTokenOf } from '../live/live-options.ts';
 import { untilSignal } from '../until-signal.ts';
 import { findConsoleAssets } from './console-assets.ts';
 import { parseConsoleOptions, type ConsoleOptions } from './console-options.ts';
 import { HandOver } from './hand-over.ts';
 import { ConsoleServer } from './console-server.ts';
 
-/** The period between reads of the owners of addresses from the cluster, milliseconds. */
-const NAMES_MS = 60_000;
 const TOKEN_BYTES = 24;
 /** A shorter token could be guessed. */
 const TOKEN_LEAST = 16;
@@ -39,13 +39,9 @@ export const console: Command = {
       owners: await addressOwners(options, io, note),
     });
     const asked = untilSignal('log');
-    const feed = await startFeed(options, model, systemClock);
+    const feed = await startFeed(options, model, systemClock, serverTokenOf(options, io.env));
     const views = new PrivateViews(model, options.privacy, token);
-    const renew = async (): Promise<void> => {
-      const owners = await addressOwners(options, io, () => undefined).catch(() => null);
-      if (owners !== null && owners.size > 0) model.name(owners);
-    };
-    const names = options.cluster ? setInterval(() => void renew(), NAMES_MS) : null;
+    const forget = followNames(options, io, model);
     try {
       const server = await listening({
         ...options,
@@ -69,7 +65,7 @@ export const console: Command = {
       }
     } finally {
       feed.stop();
-      if (names !== null) clearInterval(names);
+      forget();
     }
     return EXIT.ok;
   },

@@ -10,7 +10,7 @@ import { printAge, printNumber, printTime } from './pages/figures.ts';
 import type { FilterPrompt } from './filter-prompt.ts';
 import type { ListCursor } from './list-cursor.ts';
 import { pageTitles } from './pages/top-pages.ts';
-import type { TopFeed } from './top-feed.ts';
+import type { TopFeed } from '../live/live-feed.ts';
 import type { TopBody } from './pages/top-page.ts';
 
 /** The parts of a frame. */

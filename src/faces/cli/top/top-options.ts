@@ -1,22 +1,25 @@
 /** The command line of `ndots top`. */
 import { filterOf, type GivenFilter } from '../../../tools/capture/filter.ts';
-import { liveLimits, type LiveLimits } from '../../../tools/watch/live-limits.ts';
+import type { LiveLimits } from '../../../tools/watch/live-limits.ts';
 import { sortKeys, viewNames, type ViewName } from '../../../tools/watch/view.ts';
 import { nearest } from '../../../server/base/problem.ts';
-import {
-  filtersOf,
-  sourcesOf,
-  trafficOptions,
-  type TrafficSources,
-} from '../capture/traffic-options.ts';
+import { filtersOf, trafficOptions } from '../capture/traffic-options.ts';
 import { clusterGiven, type ClusterOptions } from '../cluster-options.ts';
 import { colourOptions, type ColourOptions } from '../colour-options.ts';
-import { flag, group, one, type OptionValue, type Usage } from '../option.ts';
+import {
+  limitsOf,
+  liveSourcesOf,
+  serverOptions,
+  speedOption,
+  windowOptions,
+  type LiveSources,
+} from '../live/live-options.ts';
+import { flag, group, one, type Usage } from '../option.ts';
 import { parseOptions } from '../option-parse.ts';
 import { choice, duration, integer, text, usage } from '../option-values.ts';
 
 /** The command line of `ndots top`. */
-export interface TopOptions extends TrafficSources, ClusterOptions, ColourOptions {
+export interface TopOptions extends LiveSources, ClusterOptions, ColourOptions {
   readonly filters: readonly GivenFilter[];
   readonly manifests: string | null;
   readonly cluster: boolean;
@@ -33,22 +36,9 @@ export interface TopOptions extends TrafficSources, ClusterOptions, ColourOption
   readonly limits: Partial<LiveLimits>;
 }
 
-/** A speed relative to the recorded time: `10`, `0.5`, `10x`, `max`. */
-export const speedValue: OptionValue<number> = {
-  placeholder: 'N|max',
-  offers: { words: ['1', '10', '100', 'max'] },
-  read(given, name) {
-    if (given === 'max') return Infinity;
-    const speed = /^\d{1,6}(?:\.\d{1,3})?x?$/.test(given) ? Number.parseFloat(given) : 0;
-    if (speed >= 0.01 && speed <= 100_000) return speed;
-    throw usage(`${name} takes a number from 0.01 to 100000, or max, not "${given}"`);
-  },
-};
-
-const MIB = 1024 * 1024;
-
 const table = {
   ...trafficOptions,
+  ...group('Where from', { ...serverOptions }),
   ...group('View', {
     view: one('--view', choice('VIEW', viewNames), `first view: ${viewNames.join(', ')}`),
     sort: one(
@@ -60,18 +50,9 @@ const table = {
     most: one('--rows', integer('N', 1, 100_000), 'number of rows with --once and -o json (200)'),
   }),
   ...group('Limits', {
-    speed: one('--speed', speedValue, 'replay files N times as fast (1)'),
+    ...speedOption,
     for: one('--for', duration(1, 86_400_000 * 7), 'stop after this time, such as 30s or 5m'),
-    window: one(
-      '--window',
-      duration(liveLimits.windowMs.min, liveLimits.windowMs.max),
-      'keep single lookups for this long (10m)',
-    ),
-    memory: one(
-      '--memory',
-      integer('MIB', 1, 4096),
-      `memory limit for single lookups (${liveLimits.detailBytes.default / MIB})`,
-    ),
+    ...windowOptions,
   }),
   ...group('Output', {
     once: flag('--once', 'print the view once: at the end of the file, or after 10s live'),
@@ -92,6 +73,7 @@ export const topUsage: Usage = {
   synopsis: '[-i INTERFACE | FILE…|-]',
   examples: [
     ['', 'watch this machine (same as -i any)'],
+    ['--server 10.244.0.5 --server 10.244.1.7', 'watch two ndots servers with the directive console'],
     ['--pid 4711', 'watch the pod of this process'],
     ['node7.pcap --speed 10', 'replay a capture ten times as fast'],
     ['node7.pcap --once --view findings', 'print one view, for scripts'],
@@ -109,12 +91,7 @@ export const topUsage: Usage = {
 /** Throws a `Problem` with the code `usage`. */
 export function parseTopOptions(given: readonly string[]): TopOptions {
   const { values, words } = parseOptions(table, given);
-  const none = [values.device, values.netns, values.pid, values.dnstap].every(
-    (each) => each === null,
-  );
-  // Like top itself, it needs no words to show this machine.
-  const isBare = none && words.length === 0;
-  const sources = sourcesOf(isBare ? { ...values, device: 'any' } : values, words);
+  const sources = liveSourcesOf(values, words);
   const { filters, cluster } = filtersOf(values);
   // A value that its word does not take is reported before anything is read.
   filterOf(filters, new Map());
@@ -146,10 +123,7 @@ export function parseTopOptions(given: readonly string[]): TopOptions {
     forMs: values.for ?? (values.once && live ? ONCE_MS : null),
     once: values.once,
     output: values.output ?? 'text',
-    limits: {
-      ...(values.window !== null && { windowMs: values.window }),
-      ...(values.memory !== null && { detailBytes: values.memory * MIB }),
-    },
+    limits: limitsOf(values),
     color: values.color,
     noColor: values.noColor,
   };

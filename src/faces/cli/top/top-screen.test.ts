@@ -6,8 +6,8 @@ import { SampleModel } from '../../../../test/kit/sample-views.ts';
 import { VirtualClock } from '../../../server/base/virtual-clock.ts';
 import type { ViewName, ViewQuery, Views } from '../../../tools/watch/view.ts';
 import type { ColourDepth } from '../screen/cell-style.ts';
-import { ReplayPace } from './replay-pace.ts';
-import type { TopFeed } from './top-feed.ts';
+import { ReplayPace } from '../live/replay-pace.ts';
+import type { TopFeed } from '../live/live-feed.ts';
 import { parseTopOptions } from './top-options.ts';
 import { TopScreen } from './top-screen.ts';
 

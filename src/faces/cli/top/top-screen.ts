@@ -17,7 +17,7 @@ import { FilterPrompt } from './filter-prompt.ts';
 import { ListCursor } from './list-cursor.ts';
 import { fitPage, seePage, type SeenView } from './pages/top-pages.ts';
 import { drawFrame } from './top-frame.ts';
-import type { TopFeed } from './top-feed.ts';
+import type { TopFeed } from '../live/live-feed.ts';
 import { helpLines } from './top-help.ts';
 import type { TopOptions } from './top-options.ts';
 import {

@@ -10,15 +10,15 @@ import type { Terminal } from '../screen/full-screen.ts';
 import { processTerminal } from '../screen/process-terminal.ts';
 import { untilSignal } from '../until-signal.ts';
 import { printDocument, printPage } from './printed-page.ts';
-import { startFeed, type TopFeed } from './top-feed.ts';
+import { followNames } from '../live/follow-names.ts';
+import { startFeed, type TopFeed } from '../live/live-feed.ts';
+import { serverTokenOf } from '../live/live-options.ts';
 import { parseTopOptions, type TopOptions } from './top-options.ts';
 import { TopScreen } from './top-screen.ts';
 import { runTraceWords } from './trace-as-client.ts';
 
 /** The period between lines of JSON, milliseconds. */
 const LINE_MS = 1000;
-/** The period between reads of the owners of addresses from the cluster, milliseconds. */
-const NAMES_MS = 60_000;
 
 /** The verb `top`. */
 export const top: Command = {
@@ -34,17 +34,12 @@ export const top: Command = {
       owners: await addressOwners(options, io, note),
     });
     const asked = untilSignal();
-    const feed = await startFeed(options, model, systemClock);
+    const feed = await startFeed(options, model, systemClock, serverTokenOf(options, io.env));
     const stop = (): void => feed.stop();
     asked.addEventListener('abort', stop, { once: true });
     if (asked.aborted) stop();
     const timer = options.forMs === null ? null : setTimeout(stop, options.forMs);
-    const names = options.cluster ? setInterval(() => void renew(), NAMES_MS) : null;
-    const renew = async (): Promise<void> => {
-      // After a failed read the earlier names stay.
-      const owners = await addressOwners(options, io, () => undefined).catch(() => null);
-      if (owners !== null && owners.size > 0) model.name(owners);
-    };
+    const forget = followNames(options, io, model);
     const lean = readLean();
     try {
       if (terminal !== null) await onScreen(terminal, { options, io, feed, model, asked });
@@ -54,7 +49,7 @@ export const top: Command = {
       lean();
       stop();
       if (timer !== null) clearTimeout(timer);
-      if (names !== null) clearInterval(names);
+      forget();
     }
     return asked.aborted && options.files.length > 0 && terminal === null
       ? EXIT.interrupted

@@ -1,5 +1,6 @@
 /** Converts dnstap messages to queries and replies, which are paired like those of packets. */
 import { MessageError } from '../../../../server/base/protobuf.ts';
+import { isLoopback } from '../../../../server/base/ip.ts';
 import { oneLine } from '../../../../server/base/visible.ts';
 import {
   accepts,
@@ -9,6 +10,7 @@ import {
 } from '../../../../server/wire/frame-stream.ts';
 import {
   DNSTAP_CONTENT_TYPE,
+  LEFT_OUT,
   readDnstap,
   TAP,
   type Dnstap,
@@ -23,12 +25,22 @@ const FRAME_MAX = 1024 * 1024;
 const KNOWN_MAX = 100_000;
 const UNKNOWN = new Uint8Array(16);
 
+/** The server that writes messages. */
+export interface DnstapSender {
+  /** 4 or 16 bytes. */
+  readonly address: Uint8Array;
+  /** Distinguishes servers with one address (forwarded ports). */
+  readonly port: number;
+}
+
 /** Parses a Frame Streams file or socket. */
 export class DnstapReader {
   readonly #frames = new FrameReader(FRAME_MAX);
   readonly #give: (message: PassingMessage) => void;
   readonly #remarks: Remarks;
   readonly #answer: (control: ControlFrame) => void;
+  readonly #sender: DnstapSender | null;
+  readonly #leftOut: (messages: number) => void;
   readonly #asked = new Set<string>();
   #count = 0;
   #broken = false;
@@ -38,12 +50,18 @@ export class DnstapReader {
   /**
    * @param give receives each query and reply
    * @param answer receives the control frames for the other end of a socket
+   * @param sender the server that writes the messages, which does not name itself
+   * @param leftOut receives the number of messages that an ndots server could not send
    */
   constructor(
     give: (message: PassingMessage) => void,
     remarks: Remarks,
     answer: (control: ControlFrame) => void = () => undefined,
+    sender: DnstapSender | null = null,
+    leftOut: (messages: number) => void = () => undefined,
   ) {
+    this.#sender = sender;
+    this.#leftOut = leftOut;
     this.#give = give;
     this.#remarks = remarks;
     this.#answer = answer;
@@ -103,6 +121,14 @@ export class DnstapReader {
       this.#remarks.add('a dnstap message is damaged', `message ${this.#count}`);
       return;
     }
+    if (tap.type === 0) {
+      const count = Number(
+        tap.extra?.startsWith(LEFT_OUT) ? tap.extra.slice(LEFT_OUT.length) : NaN,
+      );
+      if (Number.isSafeInteger(count) && count >= 0) this.#leftOut(count);
+      return;
+    }
+    if (this.#sender !== null) tap = withSender(tap, this.#sender);
     const key = `${Buffer.from(tap.queryAddress ?? UNKNOWN).toString('hex')} ${tap.queryPort} ${kindOf(tap.type)}`;
     const isQuery = tap.type % 2 === 1;
     if (isQuery) {
@@ -154,6 +180,30 @@ export class DnstapReader {
       cut: false,
     });
   }
+}
+
+/** The server is asked by clients, and asks upstreams itself. */
+function withSender(tap: Dnstap, { address, port }: DnstapSender): Dnstap {
+  const own = tap.family === 6 && address.length === 4 ? mapped(address) : address;
+  if (own.length !== (tap.family === 6 ? 16 : 4)) return tap;
+  const kind = kindOf(tap.type);
+  if (kind === TAP.CLIENT_RESPONSE && tap.responseAddress === null)
+    return {
+      ...tap,
+      responseAddress: own,
+      ...(isLoopback(address) && { responsePort: port }),
+    };
+  return kind === TAP.FORWARDER_RESPONSE && tap.queryAddress === null
+    ? { ...tap, queryAddress: own }
+    : tap;
+}
+
+/** An IPv4 address among those of IPv6 (RFC 4291, section 2.5.5.2). */
+function mapped(address: Uint8Array): Uint8Array {
+  const bytes = new Uint8Array(16);
+  bytes.fill(0xff, 10, 12);
+  bytes.set(address, 12);
+  return bytes;
 }
 
 /**

@@ -4,13 +4,15 @@ import type { LiveModel } from '../../../tools/watch/live-model.ts';
 import type { Input } from '../../../tools/capture/read/recognised-input.ts';
 import { Remarks } from '../../../tools/capture/read/packets/remarks.ts';
 import { usualPorts, type Reading } from '../../../tools/capture/read/reading.ts';
+import { printHostPort } from '../../../server/base/ip.ts';
 import { every, type Clock, type Timer } from '../../../server/base/clock.ts';
-import { printShare } from './pages/figures.ts';
+import { printShare } from '../top/pages/figures.ts';
 import { problemsIn, Problem } from '../../../server/base/problem.ts';
 import { captureDnstap, capturePackets, type LiveCapture } from '../capture/capture-live.ts';
 import { openGiven } from '../named-capture.ts';
 import { pacedChunks, ReplayPace } from './replay-pace.ts';
-import type { TopOptions } from './top-options.ts';
+import type { LiveSources } from './live-options.ts';
+import { ServerStream } from './server-stream.ts';
 
 /** The period in which the time of the model advances, milliseconds. */
 const TICK_MS = 250;
@@ -33,23 +35,21 @@ export interface TopFeed {
 }
 
 /** The options that a feed reads. */
-export type FeedOptions = Pick<
-  TopOptions,
-  'files' | 'device' | 'netns' | 'dnstap' | 'ports' | 'speed'
->;
+export type FeedOptions = LiveSources & { readonly speed: number };
 
 /** Starts to read. @throws Problem where a live capture cannot be had */
 export async function startFeed(
   options: FeedOptions,
   model: LiveModel,
   clock: Clock,
+  token: string = '',
 ): Promise<TopFeed> {
   return options.files.length > 0
     ? new FileFeed(options, model, clock)
-    : LiveFeed.start(options, model, clock);
+    : LiveFeed.start(options, model, clock, token);
 }
 
-/** Packets of an interface, and dnstap. */
+/** Packets of an interface, dnstap, and ndots servers. */
 class LiveFeed implements TopFeed {
   readonly name: string;
   readonly pace: null = null;
@@ -75,9 +75,10 @@ class LiveFeed implements TopFeed {
   }
 
   static async start(
-    { device, netns, dnstap, ports }: FeedOptions,
+    { device, netns, dnstap, ports, servers }: FeedOptions,
     model: LiveModel,
     clock: Clock,
+    token: string,
   ): Promise<LiveFeed> {
     const captures: [LiveCapture, LiveInput][] = [];
     const own = ports ?? usualPorts;
@@ -95,6 +96,10 @@ class LiveFeed implements TopFeed {
     if (dnstap !== null) {
       const input = model.open(`dnstap at ${dnstap}`);
       captures.push([await captureDnstap(dnstap, input.reading), input]);
+    }
+    for (const server of servers) {
+      const input = model.open(`server ${printHostPort(server.host, server.port)}`);
+      captures.push([new ServerStream(server, token, input, clock), input]);
     }
     return new LiveFeed(captures, model, clock);
   }

@@ -1,0 +1,23 @@
+/** The names of pods in a live view, which change while it runs. */
+import type { LiveModel } from '../../../tools/watch/live-model.ts';
+import { addressOwners } from '../capture/capture-names.ts';
+import type { Io } from '../command.ts';
+
+/** The period between reads of the owners of addresses from the cluster, milliseconds. */
+const NAMES_MS = 60_000;
+
+/** Reads the owners again and again, where a cluster is asked for them. @returns what ends it */
+export function followNames(
+  options: Parameters<typeof addressOwners>[0],
+  io: Io,
+  model: Pick<LiveModel, 'name'>,
+): () => void {
+  if (!options.cluster) return () => undefined;
+  const renew = async (): Promise<void> => {
+    // After a failed read the earlier names stay.
+    const owners = await addressOwners(options, io, () => undefined).catch(() => null);
+    if (owners !== null && owners.size > 0) model.name(owners);
+  };
+  const timer = setInterval(() => void renew(), NAMES_MS);
+  return () => clearInterval(timer);
+}

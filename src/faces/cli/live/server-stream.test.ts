@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test, type TestContext } from 'node:test';
+import { freePorts } from '../../../../test/kit/free-ports.ts';
+import { makeWorld, type World } from '../../../../test/kit/world.ts';
+import { systemClock, type Clock } from '../../../server/base/clock.ts';
+import { LiveModel } from '../../../tools/watch/live-model.ts';
+import { ServerStream } from './server-stream.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'ndots-stream-'));
+after(() => rmSync(folder, { recursive: true }));
+const TOKEN = 'a-token-that-is-long-enough';
+writeFileSync(join(folder, 'token'), TOKEN);
+
+async function serve(port: number): Promise<World> {
+  const console = `console 127.0.0.1:${port} {\n token_file token\n }`;
+  return makeWorld(`. {\n ${console}\n hosts {\n 192.0.2.1 a.example\n }\n}`, { folder });
+}
+
+function follow(t: TestContext, ports: readonly number[], token = TOKEN): LiveModel {
+  const model = new LiveModel();
+  model.advance(Date.now());
+  for (const port of ports) {
+    const input = model.open(`server 127.0.0.1:${port}`);
+    // The longest wait is as short as the first: tests do not wait for 30 s.
+    const clock: Clock = {
+      now: () => systemClock.now(),
+      wall: () => systemClock.wall(),
+      after: (ms, run) => systemClock.after(ms > 10_000 ? ms : Math.min(ms, 50), run),
+    };
+    const stream = new ServerStream({ host: '127.0.0.1', port }, token, input, clock);
+    t.after(() => stream.stop());
+  }
+  return model;
+}
+
+/** Lets time go until something holds; the test fails if it never does. */
+async function until(
+  model: LiveModel,
+  worlds: readonly World[],
+  holds: () => boolean,
+): Promise<void> {
+  while (!holds()) {
+    for (const world of worlds) await world.clock.advance(20);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    model.advance(Date.now());
+  }
+}
+
+const whyOf = (model: LiveModel): string => model.inputs[0]!.row().why;
+
+async function other(t: TestContext, answer: RequestListener): Promise<number> {
+  const server = createServer(answer);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+test('two servers are one view, in which each has its row, and the loss of one is shown', async (t) => {
+  const [one, two] = (await freePorts(2)) as [number, number];
+  const worlds = [await serve(one), await serve(two)];
+  t.after(() => worlds[0]!.close());
+  const model = follow(t, [one, two]);
+  const rows = (): readonly string[] => model.view({ view: 'servers' }).rows.map(({ id }) => id);
+  await until(model, worlds, () => {
+    for (const world of worlds) void world.ask('a.example');
+    return rows().length === 2;
+  });
+  assert.deepEqual(rows().toSorted(), [`127.0.0.1:${one}`, `127.0.0.1:${two}`].toSorted());
+  assert.deepEqual(model.view({ view: 'now' }).remarks, []);
+  const [first, second] = worlds as [World, World];
+  await second.close();
+  await until(model, [first], () => model.inputs[1]!.row().state === 'away');
+  assert.match(
+    model.view({ view: 'now' }).remarks[0]!,
+    /^1 of 2 inputs is away since \d\d:\d\d:\d\d UTC/,
+  );
+  const before = model.inputs[0]!.row().queries;
+  await until(model, [first], () => {
+    void first.ask('a.example');
+    return model.inputs[0]!.row().queries > before;
+  });
+  const again = await serve(two);
+  t.after(() => again.close());
+  await until(model, [first, again], () => model.inputs[1]!.row().state === 'reading');
+  assert.deepEqual(model.view({ view: 'now' }).remarks, []);
+});
+
+test('a wrong token is named, and nothing is read', async (t) => {
+  const [port] = (await freePorts(1)) as [number];
+  const world = await serve(port);
+  t.after(() => world.close());
+  const model = follow(t, [port], 'another-token-of-this-length');
+  await until(model, [world], () => whyOf(model) !== '');
+  assert.match(whyOf(model), /token is wrong/);
+  assert.equal(model.inputs[0]!.row().state, 'away');
+});
+
+for (const [title, headers, status, why] of [
+  [
+    'a server of another version',
+    { 'ndots-stream': '2' },
+    200,
+    /another version of ndots \(stream 2/,
+  ],
+  ['a server of another kind', {}, 404, /HTTP 404, but not as the directive console/],
+] as const)
+  test(`${title} is named`, async (t) => {
+    const port = await other(t, (_request, response) => {
+      response.writeHead(status, headers).end('x');
+    });
+    const model = follow(t, [port]);
+    await until(model, [], () => whyOf(model) !== '');
+    assert.match(whyOf(model), why);
+  });
+
+test('a stream of other bytes is named, and is tried again', async (t) => {
+  let times = 0;
+  const port = await other(t, (_request, response) => {
+    times++;
+    response.writeHead(200, { 'ndots-stream': '1' }).end(Buffer.alloc(4096, 0xff));
+  });
+  const model = follow(t, [port]);
+  await until(model, [], () => times > 3);
+  assert.match(whyOf(model), /not a stream of dnstap/);
+});
