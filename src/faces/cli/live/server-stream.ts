@@ -139,7 +139,7 @@ function refusalOf({ statusCode = 0, headers }: IncomingMessage): string | null 
   if (stream !== TAP_STREAM)
     return `it is another version of ndots (stream ${oneLine(String(stream).slice(0, WHY_MAX))}, known is ${TAP_STREAM}): use the same version on both sides`;
   if (statusCode === 401)
-    return 'the token is wrong or missing: --token-file takes the file of its token_file, or the token of its log';
+    return 'the token is wrong or missing: --server-token FILE has the token of its token_file, or of its log';
   if (statusCode === 503) return 'it has as many readers as it serves, or cannot read its token';
   return statusCode === 200 ? null : `it answers HTTP ${statusCode}`;
 }
