@@ -15,7 +15,7 @@ try {
   const { bundle } = await import('./bundle.ts');
   await bundle(directory, at >= 0);
   if (at < 0) {
-    const { buildConsole } = await import('./playground-bundle.ts');
+    const { buildConsole } = await import('./browser-bundle.ts');
     await buildConsole(`${directory}/console`);
   }
   writeFileSync(`${directory}/.built`, '');

@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import { buildPlayground, loadedWith } from './playground-bundle.ts';
+import { buildPlayground, loadedWith } from './browser-bundle.ts';
 
 const given = process.argv[2];
 const directory = given === undefined ? 'release/playground' : resolve(given);

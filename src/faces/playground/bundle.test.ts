@@ -9,7 +9,7 @@ import {
   bundleForBrowser,
   loadedWith,
   type BuiltFile,
-} from '../../../tools/playground-bundle.ts';
+} from '../../../tools/browser-bundle.ts';
 
 /** Engines that need nothing of Node but paths, which are text. */
 const pureEngines: Readonly<Record<string, string>> = {

@@ -9,7 +9,7 @@ import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { chromium, type Browser, type Page, type Route } from 'playwright-core';
 import { playgroundLink, type PlaygroundInputs } from './link.ts';
-import { buildPlayground } from '../../../tools/playground-bundle.ts';
+import { buildPlayground } from '../../../tools/browser-bundle.ts';
 
 /**
  * The playground in a real Chromium: what it shows is what the command line prints, by keyboard, in both themes, and for bad input.

@@ -15,7 +15,7 @@ import { PrivateViews, type PrivacyLevel } from '../../../tools/watch/view-priva
 import type { ViewQuery } from '../../../tools/watch/view.ts';
 import { healthy, play } from '../../../../test/kit/story.ts';
 import { watched } from '../../../../test/kit/watched.ts';
-import { buildConsole, type BuiltConsole } from '../../../../tools/playground-bundle.ts';
+import { buildConsole, type BuiltConsole } from '../../../../tools/browser-bundle.ts';
 import { findConsoleAssets } from './console-assets.ts';
 import { HandOver } from './hand-over.ts';
 import { ConsoleServer } from './console-server.ts';

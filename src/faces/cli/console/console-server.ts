@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../../../server/base/clock.ts';
-import { problemsIn } from '../../../server/base/problem.ts';
 import { readFileSync } from 'node:fs';
 import type { MapQuery } from '../../../tools/watch/map-shape.ts';
 import type { PrivacyLevel, ViewSource } from '../../../tools/watch/view-privacy.ts';
@@ -13,6 +12,7 @@ import { consolePage } from './console-page.ts';
 import { findingsReport } from './findings-report.ts';
 import type { HandOver } from './hand-over.ts';
 import { usage } from '../option-values.ts';
+import { refusalJson } from './refusal-json.ts';
 import { cookieName, RequestGuard } from './request-guard.ts';
 import { filtersIn, parseViewRequest } from './view-request.ts';
 import { ViewStreams } from './view-streams.ts';
@@ -219,12 +219,10 @@ function json(value: unknown, response: ServerResponse): void {
 
 /** Answers with the mistake in a request. @throws the error if it is a bug */
 function refuse(error: unknown, response: ServerResponse): void {
-  const [problem] = problemsIn(error) ?? [];
-  if (problem === undefined) throw error;
+  const refusal = refusalJson(error);
   if (response.headersSent) return void response.destroy();
   response.removeHeader('content-disposition');
-  const { message: text, hint } = problem;
-  end(response, 400, 'application/json', JSON.stringify({ text, hint }));
+  end(response, 400, 'application/json', refusal);
 }
 
 function end(

@@ -4,7 +4,7 @@
  */
 import type { ServerResponse } from 'node:http';
 import { every, type Clock, type Timer } from '../../../server/base/clock.ts';
-import { problemsIn } from '../../../server/base/problem.ts';
+import { refusalJson } from './refusal-json.ts';
 
 /** The period between frames of a view, milliseconds. */
 export const FRAME_MS = 500;
@@ -84,10 +84,7 @@ export class ViewStreams {
     try {
       return `event: view\ndata: ${this.#parts.view(key)}\n\n`;
     } catch (error) {
-      const [problem] = problemsIn(error) ?? [];
-      if (problem === undefined) throw error;
-      const { message: text, hint } = problem;
-      return `event: refused\ndata: ${JSON.stringify({ text, hint })}\n\n`;
+      return `event: refused\ndata: ${refusalJson(error)}\n\n`;
     }
   }
 
