@@ -1,0 +1,83 @@
+/** The directive `console` of a running server, read by a running `ndots top`. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { promisify } from 'node:util';
+import type { Views } from '../../src/tools/watch/view.ts';
+import { start } from '../kit/child.ts';
+import { missing } from '../kit/dig.ts';
+import { freePorts } from '../kit/free-ports.ts';
+import { serveProcess, type ServeProcess } from '../kit/serve-process.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'ndots-tap-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+const token = join(folder, 'token');
+writeFileSync(token, 'a-token-that-is-long-enough');
+const bin = new URL('../../bin/ndots', import.meta.url).pathname;
+const run = promisify(execFile);
+
+async function ask({ port }: ServeProcess, name: string): Promise<string> {
+  const words = ['+short', '+time=3', '+tries=1', '@127.0.0.1', '-p', String(port), name];
+  return (await run('dig', words)).stdout;
+}
+
+const corefile = (at: number, addresses = '192.0.2.1'): string =>
+  `  console 127.0.0.1:${at} {\n  token_file ${token}\n  }\n  hosts {\n  ${addresses} a.example\n  }`;
+
+describe('live queries of running servers', { skip: missing('dig') ?? false }, () => {
+  test('top shows the queries of two servers, and the one that is away', async (t) => {
+    const [one, two, none] = await freePorts(3);
+    const servers = [await serveProcess(corefile(one)), await serveProcess(corefile(two))];
+    t.after(() => Promise.all(servers.map((server) => server.stop())));
+    const followed = [one, two, none].flatMap((port) => ['--server', `127.0.0.1:${port}`]);
+    const top = start('top', [
+      bin,
+      'top',
+      ...followed,
+      '--server-token',
+      token,
+      '-o',
+      'json',
+      '--view',
+      'servers',
+    ]);
+    t.after(() => top.stop());
+    let seen: Views['servers'] | null = null;
+    while (seen?.rows.length !== 2) {
+      for (const server of servers) assert.equal(await ask(server, 'a.example'), '192.0.2.1\n');
+      const line = top
+        .output()
+        .split('\n')
+        .findLast((text) => text.endsWith('}'));
+      seen = line === undefined ? null : (JSON.parse(line) as Views['servers']);
+    }
+    assert.deepEqual(
+      seen.rows.map(({ id }) => id).toSorted(),
+      [`127.0.0.1:${one}`, `127.0.0.1:${two}`].toSorted(),
+    );
+    assert.match(
+      seen.remarks[0]!,
+      new RegExp(`^1 of 3 inputs is away since .*127.0.0.1:${none}: `),
+    );
+  });
+
+  test('an address that is taken stops the start, and says which', async (t) => {
+    const [at] = await freePorts(1);
+    const first = await serveProcess(corefile(at));
+    t.after(() => first.stop());
+    const path = join(folder, 'Corefile');
+    writeFileSync(path, `.:${(await freePorts(1))[0]} {\n${corefile(at)}\n}\n`);
+    const second = start('second', [bin, 'serve', '--conf', path]);
+    assert.notEqual(await second.exitCode, 0);
+    assert.match(second.output(), new RegExp(`127.0.0.1:${at}.*in use|${at}`));
+  });
+
+  test('--server without a token says where it is', async () => {
+    const child = start('top', [bin, 'top', '--server', '127.0.0.1', '--once']);
+    assert.equal(await child.exitCode, 3);
+    assert.match(child.output(), /want a token/);
+  });
+});
