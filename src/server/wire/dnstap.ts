@@ -9,7 +9,7 @@ import type { Proto } from './query-message.ts';
 /** The content type in Frame Streams. */
 export const DNSTAP_CONTENT_TYPE = 'protobuf:dnstap.Dnstap';
 
-/** Where the directive `console` serves the stream of its messages, and the version of the stream. */
+/** The path and the version of the stream that the directive `console` serves. */
 export const TAP_PATH = '/v1/exchanges';
 export const TAP_STREAM = '1';
 /** In `extra` of a message without a type: how many messages the reader has missed. */

@@ -76,7 +76,7 @@ export class LiveInput {
     this.#why = why;
   }
 
-  /** What it brings comes again. */
+  /** Its messages come again. */
   back(): void {
     if (this.#state !== 'away') return;
     this.#state = 'reading';
@@ -88,7 +88,7 @@ export class LiveInput {
   close(why = ''): void {
     if (!this.isOpen) return;
     this.reading.end();
-    // What is away at the end stays so in the last view.
+    // The last view still says that an input was away.
     const last = this.#state === 'away' ? this.#why : why;
     this.#state = last === '' ? 'ended' : 'failed';
     this.#why = last;

@@ -1,4 +1,4 @@
-/** Options of the live views: where they look besides captures, how fast, and in how much memory. */
+/** Options that the live views share: servers, speed, window and memory. */
 import { readSecret } from '../../../server/base/secret-file.ts';
 import { liveLimits, type LiveLimits } from '../../../tools/watch/live-limits.ts';
 import type { Io } from '../command.ts';
@@ -42,12 +42,12 @@ export const serverOptions: {
   ),
 };
 
-/** How fast a file is replayed. */
+/** The speed of a replay. */
 export const speedOption: { readonly speed: One<number> } = {
   speed: one('--speed', speedValue, 'replay files N times as fast (1)'),
 };
 
-/** How far back lookups go. */
+/** The window and the memory of single lookups. */
 export const windowOptions: { readonly window: One<number>; readonly memory: One<number> } = {
   window: one(
     '--window',
@@ -61,7 +61,7 @@ export const windowOptions: { readonly window: One<number>; readonly memory: One
   ),
 };
 
-/** Where a live view looks. */
+/** The sources of a live view. */
 export interface LiveSources extends TrafficSources {
   readonly servers: readonly FollowedServer[];
   readonly serverToken: string | null;
