@@ -9,7 +9,7 @@ export const inputRules: readonly LintRule[] = [
   {
     code: 'CF48',
     severity: 'warning',
-    summary: 'a comment ndots:ignore without reason, of an unknown code, or for nothing',
+    summary: 'a comment ndots:ignore without a reason, for an unknown code, or without a finding',
     find: () => {},
   },
   {

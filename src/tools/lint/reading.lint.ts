@@ -117,7 +117,7 @@ export const readingRules: readonly LintRule[] = [
     {
       code: 'CF34',
       severity: 'error',
-      summary: 'braces that do not match, imports in a circle or of nothing',
+      summary: 'unbalanced braces, circular or empty imports',
     },
     (problem, isWarning, { target }) => {
       // CoreDNS refuses it behind most properties.
@@ -137,7 +137,7 @@ export const readingRules: readonly LintRule[] = [
     {
       code: 'CF44',
       severity: 'warning',
-      summary: 'a line that is accepted, but hardly means what it seems to',
+      summary: 'a line that is valid but probably wrong',
     },
     ({ code }) => (code === 'corefile-empty' ? { severity: 'error' } : {}),
   ),

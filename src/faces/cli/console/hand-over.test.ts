@@ -10,7 +10,7 @@ import type { AddressOwner } from '../../../server/kube/pods/address-owners.ts';
 import { parseFilterLine } from '../../../tools/capture/filter-line.ts';
 import { LiveModel } from '../../../tools/watch/live-model.ts';
 import type { CommandSource } from '../top/equivalent-command.ts';
-import { startFeed } from '../top/top-feed.ts';
+import { startFeed } from '../live/live-feed.ts';
 import { findingsReport } from './findings-report.ts';
 import { HandOver } from './hand-over.ts';
 

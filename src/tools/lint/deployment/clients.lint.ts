@@ -48,7 +48,7 @@ const NDOTS_MAX = 15;
 const bounds: LintRule = objectRule({
   code: 'CF45',
   severity: 'error',
-  summary: 'a dnsPolicy or dnsConfig that is refused, or that resolvers cut',
+  summary: 'a dnsPolicy or dnsConfig that is rejected, or that resolvers truncate',
   kinds: workloadKinds,
   find(object, tell) {
     const pods = podSpecOf(object);
@@ -112,7 +112,7 @@ const bounds: LintRule = objectRule({
 const hostNetwork: LintRule = objectRule({
   code: 'CF46',
   severity: 'warning',
-  summary: 'hostNetwork with dnsPolicy ClusterFirst, which then is Default',
+  summary: 'hostNetwork with dnsPolicy ClusterFirst, which means Default',
   kinds: workloadKinds,
   find(object, tell) {
     const pods = podSpecOf(object);

@@ -10,7 +10,7 @@ import { targetsOf } from '../upstreams.ts';
 const bypassed: LintRule = {
   code: 'CF23',
   severity: 'warning',
-  summary: 'zones and hosts that only the cluster’s CoreDNS knows, past which node-cache asks',
+  summary: 'zones and hosts of the cluster’s CoreDNS that node-cache bypasses',
   find(subject, tell) {
     const around = goesAround(subject);
     if (around === null) return;

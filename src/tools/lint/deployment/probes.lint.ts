@@ -19,7 +19,7 @@ import { ownCorefiles } from './own-corefiles.ts';
 const probes: LintRule = {
   code: 'CF17',
   severity: 'error',
-  summary: 'readiness that is not asked of ready, or health in several blocks at one address',
+  summary: 'a readiness probe that does not use ready, or health in several blocks at one address',
   find(subject, tell) {
     for (const object of subject.objects) {
       if (object.kind === 'HelmValues') helmProbes(object, subject, tell);
@@ -190,7 +190,7 @@ const lameduck: LintRule = corefileRule({
   code: 'CF18',
   severity: 'warning',
   summary:
-    'lameduck that is missing, shorter than endpoints take to change, or longer than the pod has',
+    'lameduck that is missing, too short, or longer than the grace period',
   find(corefile, tell, subject) {
     // A node cache serves only its own node: no other node has to remove it from its rules.
     if (corefile.role === 'node-cache') return;
@@ -233,7 +233,7 @@ const CHART_READINESS: ReadinessTimes = { periodSeconds: 5, failureThreshold: 1 
 const slowReadiness: LintRule = {
   code: 'CF59',
   severity: 'warning',
-  summary: 'readiness that fails later than lameduck ends: changing the pods loses queries',
+  summary: 'a readiness probe that fails after lameduck ends',
   find(subject, tell) {
     for (const object of subject.objects) {
       const probe = readinessOf(object);

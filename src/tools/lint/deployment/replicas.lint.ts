@@ -178,7 +178,7 @@ const reconcilers: readonly (readonly [
 const reconciled: LintRule = corefileRule({
   code: 'CF35',
   severity: 'note',
-  summary: 'a Corefile in an object that the platform writes again',
+  summary: 'a Corefile in an object that the platform overwrites',
   find({ object, fragment, tree }, tell) {
     if (object?.kind !== 'ConfigMap' || fragment) return;
     const metadata = asObject(object.value['metadata']);

@@ -19,7 +19,7 @@ const certificates: LiveRule = liveRule({
   code: 'CF56',
   severity: 'error',
   summary:
-    'forward over TLS to a server whose certificate cannot be verified by the name that is given',
+    'forward over TLS to a server whose certificate cannot be verified',
   async ask({ corefiles }, world, tell) {
     const directives = corefiles
       .flatMap(({ blocks }) => blocks)
@@ -83,7 +83,7 @@ function hostOf(at: Token): string | null {
 const hosts: LiveRule = liveRule({
   code: 'CF57',
   severity: 'error',
-  summary: 'the name of a host that does not exist',
+  summary: 'a host name that does not exist',
   async ask({ corefiles }, { resolve, isFile }, tell) {
     const blocks = corefiles.flatMap((each) => each.blocks);
     const all = blocks.flatMap((block) => hostsIn(block, isFile));
@@ -141,7 +141,7 @@ function suffixesIn(
 const wildcards: LiveRule = liveRule({
   code: 'CF58',
   severity: 'error',
-  summary: 'a search domain with a wildcard, which answers for names of others',
+  summary: 'a search domain with a wildcard, which answers for other names',
   async ask(subject, { asking, resolvers }, tell) {
     await Promise.all(
       suffixesIn(subject, resolvers)

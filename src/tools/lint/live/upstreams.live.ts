@@ -107,7 +107,7 @@ const poor: LiveRule = liveRule({
 const loops: LiveRule = liveRule({
   code: 'CF55',
   severity: 'error',
-  summary: 'forward to a server that answers for the cluster: queries go in a circle',
+  summary: 'forward to a server that answers for the cluster: a forwarding loop',
   async ask(subject, { asking }, tell) {
     const domain = domainIn(subject);
     if (domain === null) return;

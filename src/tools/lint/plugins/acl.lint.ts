@@ -7,7 +7,7 @@ const bypassed: LintRule = blockRule({
   code: 'CF27',
   ofCore: true,
   severity: 'warning',
-  summary: 'acl that other plugins let queries get past, in older releases of CoreDNS',
+  summary: 'acl that other plugins bypass, in older releases of CoreDNS',
   find(block, tell, { target }) {
     const version = coreVersionOf(target);
     const [directive] = block.directives('acl');

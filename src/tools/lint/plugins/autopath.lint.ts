@@ -6,7 +6,7 @@ import type { syntax } from '../../../server/plugins/autopath/autopath-options.t
 const wrongNamespace: LintRule = blockRule({
   code: 'CF11',
   severity: 'warning',
-  summary: 'autopath @kubernetes, which can take a client for one of another namespace',
+  summary: 'autopath @kubernetes, which can confuse clients of different namespaces',
   find(block, tell, { corefiles }) {
     for (const { given, directive } of block.uses<typeof syntax>('autopath')) {
       if (given.from !== '@kubernetes') continue;

@@ -45,7 +45,7 @@ function clusterZones(block: LintedBlock): {
 const longDenial: LintRule = blockRule({
   code: 'CF15',
   severity: 'warning',
-  summary: 'names that do not exist yet in the cluster are remembered for long',
+  summary: 'missing cluster names are cached for long',
   find(block, tell) {
     const { zones, ttl } = clusterZones(block);
     for (const { given, directive } of block.uses<CacheSyntax>('cache')) {

@@ -163,7 +163,7 @@ const loops: LintRule = blockRule({
 const mixed: LintRule = blockRule({
   code: 'CF09',
   severity: 'warning',
-  summary: 'private and public upstreams side by side, used in turns',
+  summary: 'private and public upstreams in one forward',
   find(block, tell) {
     for (const directive of block.directives('forward')) {
       const policy = lineOf(directive, 'policy')?.args[0]?.text ?? 'random';
@@ -238,7 +238,7 @@ const cloudResolvers: ReadonlySet<string> = new Set([
 const forcedTcp: LintRule = blockRule({
   code: 'CF21',
   severity: 'warning',
-  summary: 'force_tcp towards a resolver that may not take it',
+  summary: 'force_tcp towards a resolver that may not accept it',
   find(block, tell) {
     for (const directive of block.directives('forward')) {
       const line = lineOf(directive, 'force_tcp');
@@ -261,7 +261,7 @@ const forcedTcp: LintRule = blockRule({
 const unreached: LintRule = blockRule({
   code: 'CF26',
   severity: 'error',
-  summary: 'a forward behind one that takes all of its names',
+  summary: 'a forward after one that matches all of its names',
   find(block, tell) {
     const before: { readonly zone: string; readonly directive: Directive }[] = [];
     for (const directive of block.directives('forward')) {
@@ -296,7 +296,7 @@ const unreached: LintRule = blockRule({
 const neverDown: LintRule = blockRule({
   code: 'CF28',
   severity: 'warning',
-  summary: 'max_fails 0: a dead upstream is never left out',
+  summary: 'max_fails 0: a dead upstream is never skipped',
   find(block, tell) {
     for (const directive of block.directives('forward')) {
       const line = lineOf(directive, 'max_fails');

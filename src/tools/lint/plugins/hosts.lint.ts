@@ -18,7 +18,7 @@ const behind: Readonly<Record<string, readonly string[]>> = {
 const takesAll: LintRule = blockRule({
   code: 'CF05',
   severity: 'error',
-  summary: 'hosts, file or etcd answers for the root zone and hands on nothing',
+  summary: 'hosts, file or etcd serves the root zone without fallthrough',
   find(block, tell) {
     for (const [name, others] of Object.entries(behind)) {
       const next = others.find((each) => block.has(each));

@@ -6,7 +6,7 @@ import { lineOf, type LintedCorefile } from '../subject.ts';
 const together: LintRule = corefileRule({
   code: 'CF19',
   severity: 'warning',
-  summary: 'reload with little jitter and a long lameduck: all replicas away at once',
+  summary: 'reload with little jitter and a long lameduck: all replicas unavailable at once',
   find({ blocks }, tell) {
     const lamed = blocks
       .flatMap((block) => block.directives('health'))
@@ -46,7 +46,7 @@ const movedPorts: LintRule = corefileRule({
   code: 'CF20',
   ofCore: true,
   severity: 'warning',
-  summary: 'another address for health, ready or prometheus, to be taken by reload',
+  summary: 'a new address for health, ready or prometheus, applied by reload',
   find(corefile, tell, { running }) {
     if (running === null) return;
     if (!running.blocks.some((block) => block.has('reload'))) return;

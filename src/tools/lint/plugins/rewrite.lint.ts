@@ -27,7 +27,7 @@ const guesses: ReadonlySet<string> = new Set(['prefix', 'suffix', 'substring', '
 const unmatchedNames: LintRule = blockRule({
   code: 'CF08',
   severity: 'warning',
-  summary: 'rewrite of names whose answers keep the other name',
+  summary: 'rewrite of names whose answers keep the rewritten name',
   find(block, tell) {
     for (const directive of block.directives('rewrite')) {
       const { words, answers } = wordsOf(directive);

@@ -36,7 +36,7 @@ const anything = /^(\.\*|\^?\(?\.\*\)?\$?|\.|\^)$/;
 const unmatched: LintRule = blockRule({
   code: 'CF06',
   severity: 'error',
-  summary: 'template with match and without fallthrough, where others answer, too',
+  summary: 'template with match and without fallthrough, in front of other sources',
   find(block, tell) {
     const next = others.find((name) => block.has(name));
     if (next === undefined) return;
