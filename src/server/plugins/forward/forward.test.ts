@@ -503,7 +503,7 @@ describe('where upstreams come from', () => {
   test('a partly binary file of upstreams is reported with the line, and the rest is used', async () => {
     const base = folder({ 'resolv.conf': '# dhcp\nnameserver 10.0.0.1\n\0\0\0' });
     const here = await world('. { forward . resolv.conf }', () => up, { folder: base });
-    const odd = (): readonly string[] => here.log.filter((line) => line.includes('is no text'));
+    const odd = (): readonly string[] => here.log.filter((line) => line.includes('is not text'));
     assert.deepEqual(odd(), [
       `[WARNING] plugin/forward: ${join(base, 'resolv.conf')}:3: a part of this line is not text: only lines \`nameserver IP\` count; is the file complete?`,
     ]);

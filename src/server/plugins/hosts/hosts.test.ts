@@ -310,9 +310,9 @@ describe('hosts', () => {
       '10.0.0.1',
       '10.0.0.2',
     ]);
-    const rest = 'what is no address with its names is left out; is the file whole?';
+    const rest = 'lines without an address and names are ignored; is the file complete?';
     assert.deepEqual(world.log, [
-      `[WARNING] plugin/hosts: ${file}:2: a part of this line is no text, and of 1 more: ${rest}`,
+      `[WARNING] plugin/hosts: ${file}:2: a part of this line is not text, and of 1 more: ${rest}`,
     ]);
     await world.clock.advance(20_000);
     assert.equal(world.log.length, 1);
@@ -320,7 +320,7 @@ describe('hosts', () => {
     await world.clock.advance(5000);
     assert.deepEqual(await answers(world, 'a.example.org. A'), ['10.0.0.3']);
     assert.deepEqual(world.log.slice(1), [
-      `[WARNING] plugin/hosts: ${file}:2: a part of this line is no text: ${rest}`,
+      `[WARNING] plugin/hosts: ${file}:2: a part of this line is not text: ${rest}`,
     ]);
     await world.close();
   });

@@ -181,6 +181,7 @@ export function writeSoa(
 const scratch = new Uint8Array(NAME_MAX + 1);
 /** Valid labels: a dot or a backslash in one would change the name for programs that read it as text. */
 const LABEL = /^[^.\\]{1,63}$/;
+/** The most seconds of the SOA record's TTL, as in CoreDNS. */
 const SOA_TTL_MAX = 300;
 /** Labels without an end: the zone's name follows. */
 const NS_DNS = Uint8Array.from([2, ...Buffer.from('ns'), 3, ...Buffer.from('dns')]);
