@@ -189,8 +189,7 @@ const PROPAGATION_MS = 5000;
 const lameduck: LintRule = corefileRule({
   code: 'CF18',
   severity: 'warning',
-  summary:
-    'lameduck that is missing, too short, or longer than the grace period',
+  summary: 'lameduck that is missing, too short, or longer than the grace period',
   find(corefile, tell, subject) {
     // A node cache serves only its own node: no other node has to remove it from its rules.
     if (corefile.role === 'node-cache') return;

@@ -18,8 +18,7 @@ import { liveRule, type LiveRule, type LiveWorld } from './live-rule.ts';
 const certificates: LiveRule = liveRule({
   code: 'CF56',
   severity: 'error',
-  summary:
-    'forward over TLS to a server whose certificate cannot be verified',
+  summary: 'forward over TLS to a server whose certificate cannot be verified',
   async ask({ corefiles }, world, tell) {
     const directives = corefiles
       .flatMap(({ blocks }) => blocks)
