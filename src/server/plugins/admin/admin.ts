@@ -92,7 +92,6 @@ export const admin: Plugin = definePlugin({
   },
 });
 
-/** Runs commands one at a time and refuses further ones, to spare the workers. */
 class CommandRunner {
   readonly #context: ControlContext;
   readonly #token: string | null;

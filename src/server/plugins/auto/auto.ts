@@ -51,7 +51,6 @@ const syntax = directive({
       : [],
 });
 
-/** Both planes give the data set the same name. */
 function keyOf({ pattern, template }: ZoneNaming, path: string): string {
   return `auto/${JSON.stringify([path, pattern.source, template])}`;
 }

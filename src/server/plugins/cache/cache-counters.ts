@@ -25,7 +25,6 @@ export interface CacheCounters {
 
 const halves: readonly Half[] = [0, 1];
 
-/** The cache's metrics, one set per listen address that queries came to. */
 export class CacheMetrics {
   readonly #make: (server: string) => CacheCounters;
   readonly #byServer = new Map<string, CacheCounters>();

@@ -6,7 +6,6 @@ export type CacheOrder =
   | { readonly kind: 'unpack'; readonly entries: Uint8Array }
   | InspectionOrder;
 
-/** An order to list or to remove entries. */
 export interface InspectionOrder {
   readonly kind: 'explain' | 'flush';
   readonly id: number;

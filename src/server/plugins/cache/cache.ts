@@ -322,7 +322,6 @@ class Cache {
     });
   }
 
-  /** The reply as later queries will get it, if it was stored. */
   #kept(query: Query, found: Reply): Reply {
     const store = this.#store;
     const slot = store.pick(query);
@@ -330,7 +329,6 @@ class Cache {
     return left <= 0 ? found : store.hit(slot, left);
   }
 
-  /** Refreshes an entry in the background, once at a time. */
   #refresh(slot: number, query: Query, counters: CacheCounters, recheckMs: number): void {
     const store = this.#store;
     const before = store.reply(slot);

@@ -13,7 +13,6 @@ const WAIT_MS = 2000;
 /** The default number of entries that each worker lists, and the most. */
 const ENTRIES_MAX = 500;
 
-/** One order under way. */
 interface RunningOrder {
   readonly told: Map<number, Inspected>;
   readonly workers: number;

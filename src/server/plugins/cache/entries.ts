@@ -45,7 +45,6 @@ export interface CacheStoreParts {
  * `Reply` per second with a hit. `Store` knows the slot of a query's entry.
  */
 export abstract class Entries {
-  /** Hits per slot, for prefetch. */
   readonly hits: HitCounts;
   protected readonly parts: CacheStoreParts;
   /** The chunk that holds the message, null: the slot is free; and what of it. */
@@ -89,7 +88,6 @@ export abstract class Entries {
     return -left < this.parts.staleSeconds && !this.fails(slot);
   }
 
-  /** A failure, which is neither data nor a denial. */
   protected fails(slot: number): boolean {
     const rcode = this.rcodes[slot]!;
     return rcode !== 0 && rcode !== 3;

@@ -11,7 +11,6 @@ export class InFlightQuery {
   readonly query: Query;
   readonly counters: CacheCounters;
   readonly bucket: number;
-  /** Other queries with the same question. */
   #joined: Later<Reply>[] = none;
   /** Called at the end, with or without a reply. */
   #afterwards: (() => void)[] = none;

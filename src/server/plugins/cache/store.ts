@@ -386,7 +386,6 @@ export class Store extends Entries {
   }
 }
 
-/** Entries per shard. */
 export function shardCapacity(capacity: number): number {
   return Math.max(SHARD_MIN, Math.floor(capacity / SHARDS));
 }

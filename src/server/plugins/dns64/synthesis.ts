@@ -14,7 +14,6 @@ const TTL_WITHOUT_SOA = 600;
 
 const records = new Records();
 
-/** AAAA records that count, and those that do not, of an answer section. */
 export interface Addresses {
   readonly counted: number;
   readonly excluded: number;

@@ -40,7 +40,6 @@ export interface WantedSignature {
   readonly key: string;
 }
 
-/** Told once how the making of signatures has ended. */
 export type Waiter = (error: unknown, signed: Signed | null) => void;
 
 interface SignatureEntry {

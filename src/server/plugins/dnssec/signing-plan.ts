@@ -10,7 +10,6 @@ import { claimedTypes, type NameStanding } from './denial-types.ts';
 import { FoundSets, type FoundSet } from './found-sets.ts';
 import type { SignedZones } from './zones.ts';
 
-/** The additions of a signed reply. */
 export interface Plan {
   readonly sets: readonly FoundSet[];
   /** The NSEC record that is added, or null. */

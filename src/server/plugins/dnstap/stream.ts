@@ -93,7 +93,6 @@ export class FrameStream {
     });
   }
 
-  /** Ends at once. */
   destroy(error: Error): void {
     this.#fail(error);
   }

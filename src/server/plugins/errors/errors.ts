@@ -141,7 +141,6 @@ class Consolidation {
     this.#timer = this.#context.clock.after(this.#periodMs, () => this.#tell());
   }
 
-  /** Logs pending counts at once. Errors that come later are logged one by one. */
   stop(): void {
     this.#stopped = true;
     this.#timer?.cancel();

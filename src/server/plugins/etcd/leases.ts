@@ -77,7 +77,6 @@ export class LeaseClock {
     this.#timer = null;
   }
 
-  /** Requests the leases that are due, up to a limit. */
   #round(): void {
     const { clock } = this.#parts;
     const now = clock.now();

@@ -9,7 +9,6 @@ export interface Contents {
   readonly table: KeyTable;
   /** Expiry of leases, milliseconds since 1970. */
   readonly leases: Map<string, number>;
-  /** Everything has been listed once. */
   listed: boolean;
   /** Unix time of the last change: the zones' SOA serial. */
   serial: number;
@@ -25,7 +24,6 @@ export class EtcdReplica implements Replica<EtcdChange>, Dependency {
   /** Built from a snapshot that is still coming in; null: none is. */
   #next: Contents | null = null;
 
-  /** The data to answer from, valid until the next change. */
   get contents(): Contents {
     return this.#contents;
   }

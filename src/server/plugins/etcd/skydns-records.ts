@@ -215,7 +215,6 @@ export class Work {
     return records;
   }
 
-  /** The key of the name itself, if its host is a name. */
   #alias(): Worked {
     const found = this.#find(this.#name, TYPE.CNAME, true);
     if (found === null) return absent;

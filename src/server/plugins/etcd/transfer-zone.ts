@@ -16,7 +16,6 @@ import { HOST } from './skydns-service.ts';
 import { writeSoa } from './soa.ts';
 import { Work } from './skydns-records.ts';
 
-/** The directive's options that transfers depend on. */
 export interface EtcdTransferParts {
   readonly replica: EtcdReplica;
   readonly zones: readonly string[];
@@ -41,7 +40,6 @@ const SLICE_MS = 1;
  */
 const TELL_EVERY_MS = 5000;
 
-/** The zones of the directive, once everything has been listed. */
 export function etcdTransfers(parts: EtcdTransferParts): TransferSource {
   const { replica, clock } = parts;
   const zones = parts.zones.map((text) => ({ text, wire: foldName(parseName(text)) }));
@@ -198,7 +196,6 @@ class ZoneNames {
     }
   }
 
-  /** The name as another one, if that is all there is of it. */
   #alias(name: WireName): AnswerRecord | null {
     const [first, second] = this.#lookup().find(name, name.length, TYPE.A) ?? [];
     if (first === undefined || second !== undefined || name.length === this.#zone.length)

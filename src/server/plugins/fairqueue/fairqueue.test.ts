@@ -61,7 +61,6 @@ function serve(lines: string, more = ''): Promise<World> {
 }
 
 let number = 0;
-/** Sends queries for different names and counts those that were refused at once. */
 async function flood(world: World, client: string, count: number): Promise<number> {
   let refused = 0;
   for (let i = 0; i < count; i++) {

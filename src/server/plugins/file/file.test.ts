@@ -463,7 +463,6 @@ describe('file', () => {
       folder: path,
     });
     t.after(() => world.close());
-    /** The address when these files have changed. */
     const later = async (files: Readonly<Record<string, string>>): Promise<string | undefined> => {
       for (const [name, text] of Object.entries(files)) writeFileSync(join(path, name), text);
       await world.clock.advance(10_001);

@@ -41,7 +41,6 @@ const syntax = directive({
   retired: { upstream: 'targets of aliases are always resolved through the whole server' },
 });
 
-/** Both planes give the data set the same name. */
 function keyOf(sources: readonly ZoneSource[]): string {
   return `file/${JSON.stringify(sources)}`;
 }

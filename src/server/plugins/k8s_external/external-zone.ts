@@ -99,7 +99,6 @@ export function* addressesOf(entries: readonly OutsideEntry[]): Generator<Uint8A
     if (!named) yield address;
 }
 
-/** An SRV record, and the addresses of its target if the zone has them. */
 export interface ServiceTarget {
   readonly target: WireName;
   readonly port: number;

@@ -24,7 +24,6 @@ const RELOAD_MS = 30_000;
 /** Changes the order of addresses in replies (reference: 2.1; see loadbalance.md). */
 export const loadbalance: Plugin = definePlugin({ syntax, control, setup });
 
-/** Reads the weight file, and again when it changes. */
 function control({ policy, reloadMs }: LoadbalanceOptions, context: ControlContext): void {
   if (policy.kind !== 'weighted') return;
   const file = policy.file;

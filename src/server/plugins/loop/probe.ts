@@ -7,7 +7,6 @@ import { HEADER } from '../../wire/iana.ts';
 /** Prefix of plain DNS listen addresses. */
 const PLAIN = 'dns://';
 
-/** A local address of the server. */
 export interface Address {
   readonly host: string;
   readonly port: number;

@@ -89,7 +89,6 @@ export class Meters {
   readonly of: (route: Route) => RouteMeters = perRoute((route) => new RouteMeters(this, route));
 }
 
-/** Encodes proto, family and type of a query in one number. */
 export function slotOf({ overStream, family, type }: Query): number {
   const known = type < slots.length ? slots[type]! : OTHER;
   return ((overStream ? 2 : 0) + (family === 4 ? 0 : 1)) * typeLabels.length + known;

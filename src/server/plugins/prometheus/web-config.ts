@@ -16,7 +16,6 @@ const known = [
   ...['min_version', 'max_version', 'prefer_server_cipher_suites', 'client_allowed_sans'],
 ];
 
-/** Unsupported settings, and what to do instead. */
 const absent: Readonly<Record<string, string>> = {
   basic_auth_users: 'Have clients show certificates: client_auth_type: RequireAndVerifyClientCert.',
   rate_limit: 'Take it away: connections are bounded.',

@@ -46,7 +46,6 @@ const syntax = directive({
   },
 });
 
-/** Reloads the Corefile when it has changed. The server does the work. */
 export const reload: Plugin = definePlugin({
   syntax,
   operational: true,

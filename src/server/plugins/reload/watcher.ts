@@ -33,7 +33,6 @@ export class Watcher implements KeptAcrossReloads {
     this.#clock = clock;
   }
 
-  /** Starts the interval of a new configuration. */
   begin(watch: ReloadWatch): void {
     this.#watches.push(watch);
     this.#seen = watch.configuration.fingerprint;

@@ -12,7 +12,6 @@ const UDP_SIZE = 4096;
 const DO = 0x80;
 
 export class ChangedQuery implements RewriteTurn {
-  /** Changes of its reply, in the order of the rules. */
   readonly replyRules: ReplyRule[] = [];
   /** Set when a rule produced an invalid name. */
   failed: Error | null = null;
@@ -85,7 +84,6 @@ export class ChangedQuery implements RewriteTurn {
   }
 }
 
-/** The EDNS options of a query, in their order. */
 export function optionsOf({ bytes, optionsStart, optionsEnd }: Query): EdnsOption[] {
   return optionsIn(bytes, optionsStart, optionsEnd);
 }

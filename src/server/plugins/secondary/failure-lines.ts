@@ -5,7 +5,6 @@ import type { Log } from '../../base/log.ts';
 const LINES = 200;
 const MINUTE_MS = 60_000;
 
-/** Lines of the log that say what failed. */
 export type FailureLog = Pick<Log, 'info' | 'warning' | 'error'>;
 
 /**

@@ -37,7 +37,6 @@ const TOTAL_MS = 10 * 60_000;
  */
 const STARTING_MS = 10_000;
 
-/** Transfers zones over the network, or as a test requires. */
 export interface Fetching {
   serial: typeof primarySerial;
   transfer: typeof transferIn;
@@ -59,7 +58,6 @@ export interface FollowedZoneParts {
   /** The most bytes that the records of the zone may take. */
   readonly maxBytes: number;
   readonly memory: ZoneMemory;
-  /** Says when a primary may be asked. */
   readonly turns: PrimaryTurns;
   readonly publisher: ZonePublisher;
   readonly clock: Clock;
@@ -256,7 +254,6 @@ export class FollowedZone {
     );
   }
 
-  /** Transfers the differences, or the whole zone if there are none to be had. */
   async #fetch(
     arrival: ArrivingZone,
     server: RemoteServer,

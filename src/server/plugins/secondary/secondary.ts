@@ -354,7 +354,6 @@ function merged(
   return before.length === 0 || more.length === 0 ? [] : [...before, ...more];
 }
 
-/** Both planes give the data set the same name. */
 function keyOf(sources: readonly SecondaryZone[]): string {
   return `secondary/${JSON.stringify(sources)}`;
 }

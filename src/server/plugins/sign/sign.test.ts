@@ -55,7 +55,6 @@ interface Stage {
    * days.
    */
   rewrite(inception: number, expiration: number): void;
-  /** Lets time pass until something is so. */
   until(condition: () => boolean): Promise<void>;
 }
 

@@ -168,7 +168,6 @@ function keySets(pairs: readonly KeyPair[], origin: WireName, ttl: number): read
   ];
 }
 
-/** SOA data with another serial, which follows the two names. */
 function withSerial(soa: Uint8Array, serial: number): Uint8Array {
   const at = nameLength(soa);
   const changed = soa.slice();

@@ -31,7 +31,6 @@ export class SlowRecorder implements LinkRecorder {
   readonly #within: number[] = [];
   readonly #began: number[] = [];
   readonly #ended: number[] = [];
-  /** The spans of another recorder of this query. */
   readonly #others: number[] = [];
   readonly #exchanges: string[] = [];
   #other: LinkRecorder | null = null;

@@ -116,7 +116,6 @@ export function constantRecord({ section, nodes }: RecordTemplate): DnsRecord | 
   }
 }
 
-/** Detects mistakes that will fail for every query. */
 export function doubtsAbout(
   template: RecordTemplate,
 ): { readonly text: string; readonly hint: string | null; readonly place: Place }[] {

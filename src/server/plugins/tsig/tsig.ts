@@ -183,7 +183,6 @@ function opcodeNumber(name: string): number | null {
   return new Map<string, number>(Object.entries(OPCODE)).get(name.toUpperCase()) ?? null;
 }
 
-/** The failure is reported elsewhere. */
 const passed = (): void => undefined;
 
 /** All keys, of the Corefile and of files. @throws Problem */

@@ -204,7 +204,6 @@ class Visibility {
   readonly #sees = (bytes: Uint8Array, at: number, length: number): boolean =>
     this.#rules.sees(bytes, at, length);
 
-  /** A transfer shows everything at once. */
   #isTransfer({ type, folded, nameLength }: Query): boolean {
     return (type === TYPE.AXFR || type === TYPE.IXFR) && this.#names.covers(folded, nameLength);
   }

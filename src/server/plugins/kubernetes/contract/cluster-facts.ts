@@ -45,7 +45,6 @@ export interface SliceFact {
   readonly name: string;
   /** The service it belongs to, or empty; of no meaning if `endpoints` is null. */
   readonly service: string;
-  /** The imported service it belongs to, or empty. */
   readonly imported: string;
   readonly cluster: string;
   /** `NAME/PROTOCOL/PORT` separated by commas (`printPorts`). */
@@ -92,7 +91,6 @@ export interface TimeFact {
   readonly at: number;
 }
 
-/** The current serials, for a worker that received everything at once. */
 export interface SerialsFact {
   readonly about: 'serials';
   readonly own: number;

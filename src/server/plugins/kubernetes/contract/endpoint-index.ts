@@ -3,7 +3,6 @@ import { hashMapped } from '../../../base/hash.ts';
 import { LOWER } from '../../../wire/name.ts';
 import { EndpointReader } from './endpoint-encoding.ts';
 
-/** A slice as far as its index needs it. */
 export interface IndexedSlice {
   readonly endpoints: string;
   /** Made with the first query that needs it; a slice never changes. */

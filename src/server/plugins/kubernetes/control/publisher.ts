@@ -73,7 +73,6 @@ export class ClusterPublisher implements KeptAcrossReloads {
     return this.#synced;
   }
 
-  /** Starts the source, once. */
   start(): void {
     if (this.#started) return;
     this.#started = true;

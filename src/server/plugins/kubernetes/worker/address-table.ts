@@ -14,7 +14,6 @@ export class AddressTable {
     this.#of(length).add(addressKey(bytes, at, length, this.#key), 0, value);
   }
 
-  /** Removes one such pair, if there is one. */
   remove(bytes: Uint8Array, at: number, length: number, value: number): void {
     this.#of(length).remove(addressKey(bytes, at, length, this.#key), 0, value);
   }

@@ -183,7 +183,6 @@ function hasFailed({ rcode }: Reply): boolean {
   return rcode !== RCODE.NOERROR && rcode !== RCODE.NXDOMAIN;
 }
 
-/** True for a failed lookup whose reason says nothing about the target. */
 function saysLittle(reply: Reply): boolean {
   return hasFailed(reply) && (reply.errors ?? []).every(({ code }) => code === EDE.OTHER);
 }

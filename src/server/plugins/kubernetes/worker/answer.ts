@@ -28,7 +28,6 @@ import {
   writeServices,
 } from './targets.ts';
 
-/** The directive's options that replies depend on. */
 export interface KubernetesAnswererParts extends ClusterLookupParts {
   /** Longest first. */
   readonly zones: readonly ClusterZone[];
@@ -132,7 +131,6 @@ export class KubernetesAnswerer {
     return this.#replies.offer(query, this.#builder.finish(), this.#restsOn(meaning));
   }
 
-  /** The versions that a positive answer depends on. */
   #restsOn(meaning: Meaning): { readonly version: number } {
     const own = meaning === 'service' || meaning === 'endpoints' || meaning === 'pod';
     return own ? this.#lookup.dependency : this.#cluster;

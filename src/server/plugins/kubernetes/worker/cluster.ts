@@ -100,7 +100,6 @@ export class Cluster implements Dependency {
     return this.#outside;
   }
 
-  /** The namespace of a folded label, if it exists. */
   namespace(bytes: Uint8Array, at: number): NamespaceRecord | null {
     return this.#namespaces.find(bytes, at);
   }

@@ -32,7 +32,6 @@ export class NamespaceTable {
     },
   };
 
-  /** The namespace of a folded label, if it is there. */
   find(bytes: Uint8Array, at: number): NamespaceRecord | null {
     const found = this.#byName.find(bytes, at + 1, bytes[at]!, 0);
     return found !== null && found.there ? found : null;
@@ -48,7 +47,6 @@ export class NamespaceTable {
     return this.#byId[id]?.name ?? '';
   }
 
-  /** The namespace of that name, which gets a number if it has none. */
   make(name: string): NamespaceRecord {
     const known = this.get(name);
     if (known !== null) return known;

@@ -14,7 +14,6 @@ import { isReverseZone } from '../contract/kubernetes-options.ts';
 import { nameBelow, writeSoa } from './reply-builder.ts';
 import { eachAddress, endpointLabels, serviceLabels, weightOf } from './targets.ts';
 
-/** The directive's options that transfers depend on. */
 export interface ClusterTransferParts {
   readonly cluster: Cluster;
   readonly zones: readonly ClusterZone[];
