@@ -1,4 +1,4 @@
-/** Resolves the upstreams of a forward line: addresses, files and host names. */
+/** Resolves the upstreams of a forward line: addresses, files with nameservers, and host names. */
 import { lookup, Resolver } from 'node:dns/promises';
 import { errorCode, isGone } from '../../base/error-code.ts';
 import { whyFailed } from '../../base/why-failed.ts';
