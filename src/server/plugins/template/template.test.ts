@@ -410,6 +410,6 @@ describe('what goes wrong in a template', () => {
     );
     const warnings = world.log.filter((line) => line.startsWith('[WARNING]')).join('\n');
     assert.match(warnings, /there is no field \.name/);
-    assert.match(warnings, /this is no record/);
+    assert.match(warnings, /this is not a record/);
   });
 });
