@@ -26,7 +26,7 @@ test('what a web configuration may say, and what is refused with a reason', asyn
   const cases: readonly (readonly [string, RegExp])[] = [
     ['', /TLS config is not present/],
     ['tls_server_config:\n', /TLS config is not present/],
-    ['- a\n', /no mapping/],
+    ['- a\n', /not a mapping/],
     ['tls_server_config:\n  key_file: key.pem\n', /missing one of cert or cert_file/],
     ['tls_server_config:\n  cert_file: cert.pem\n', /missing one of key or key_file/],
     [`${pair}  client_auth_type: Maybe\n`, /invalid ClientAuth: Maybe/],
