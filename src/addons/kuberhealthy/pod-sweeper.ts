@@ -10,13 +10,13 @@ import type { CheckerPod } from './check-pod.ts';
 import type { CheckWatch } from './check-watch.ts';
 import { isOfObject } from './object-failure.ts';
 
-/** Number of pods per check that are kept for inspection. */
+/** Limits of the ended pods per check that stay for inspection. */
 export interface Retention {
   readonly completed: number;
   readonly failed: number;
-  /** Failed ones no longer than that, milliseconds. */
+  /** Longest time for failed pods, milliseconds. */
   readonly failedMs: number;
-  /** Completed jobs so long after they began, milliseconds. */
+  /** Time from the start of a job until its pod is deleted, milliseconds. */
   readonly jobsMs: number;
 }
 
@@ -24,9 +24,9 @@ export interface Retention {
 export type SweepReason = 'timeout' | 'completed' | 'failed' | 'expired';
 
 const EVERY_MS = 30_000;
-/** A pod that does not end is kept at least this long, so that a person can inspect it. */
+/** A pod that does not end stays at least this long, so that a person can inspect it. */
 const UNENDED_MS = 5 * 60_000;
-/** More deletions are the next round's: the API server has others to serve. */
+/** Further deletions wait for the next round, to limit the load on the API server. */
 const DELETIONS_MAX = 200;
 
 /** Sweeps every half minute. */

@@ -95,7 +95,7 @@ export class ReportingUrl {
     return url.origin;
   }
 
-  /** What may have prevented a report, if the checker got a name; `''`: it got none. */
+  /** The likely reason of a missing report, if the checker got a name; else `''`. */
   async whyUnreported(): Promise<string> {
     const { url } = this.#parts;
     if (this.#known !== url.origin || parseAddress(url.hostname) !== null) return '';

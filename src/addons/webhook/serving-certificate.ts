@@ -144,7 +144,7 @@ export class ServingCertificate {
   }
 
   /**
-   * Creates what is missing or expires soon.
+   * Creates the CA and the certificate that are missing or expire soon.
    * @returns null: another replica did so at the same time
    */
   async #makeSecret(before: JsonObject | null, signal: AbortSignal): Promise<Pair | null> {

@@ -83,17 +83,17 @@ interface NoCluster {
   readonly why: string;
 }
 
-/** @param besides true if the report has more content */
+/** @param hasMore true if the report has other content */
 async function clusterFacts(
   options: DoctorOptions,
-  besides: boolean,
+  hasMore: boolean,
   io: Io,
 ): Promise<ClusterFacts | NoCluster> {
   try {
     return await examineCluster(options, io);
   } catch (error) {
     const problems = problemsIn(error);
-    if (!besides || problems === null || io.signal.aborted) throw error;
+    if (!hasMore || problems === null || io.signal.aborted) throw error;
     return { why: `the cluster: ${problems.map(inOneLine).join('; ')}` };
   }
 }

@@ -58,7 +58,7 @@ describe('a node cache', () => {
       assert.equal(code, 1, said);
       assert.match(
         said,
-        /^Failed to make \/out of \/base: no server block of it serves plain DNS\n/,
+        /^Failed to make \/out of \/base: no server block of it serves plain DNS \[no-cluster-block\]\n/,
       );
       assert.equal(written, before);
     }
@@ -68,7 +68,10 @@ describe('a node cache', () => {
     for (const text of ['', '# nothing\n']) {
       const { code, said } = await refusal(t, '-basecorefile', text);
       assert.equal(code, 1, said);
-      assert.match(said, /^Failed to make \/out of \/base: it holds no server block\n/);
+      assert.match(
+        said,
+        /^Failed to make \/out of \/base: it holds no server block \[nothing-to-serve\]\n/,
+      );
     }
   });
 
