@@ -65,9 +65,9 @@ describe('the webhook', () => {
   };
 
   for (const [what, body, wanted] of [
-    ['nothing', '', /no JSON/],
-    ['half a review', reviewOf(pod).slice(0, 60), /no JSON/],
-    ['bytes that are no text', Buffer.from([0, 255, 254, 128, 10]), /no JSON/],
+    ['nothing', '', /not JSON/],
+    ['half a review', reviewOf(pod).slice(0, 60), /not JSON/],
+    ['bytes that are no text', Buffer.from([0, 255, 254, 128, 10]), /not JSON/],
     ['another object', '{"kind":"Pod"}', /AdmissionReview was expected/],
     ['a list', '[]', /AdmissionReview was expected/],
     ['a review of v1beta1', reviewOf(pod, 'admission.k8s.io/v1beta1'), /v1 was expected, not "adm/],

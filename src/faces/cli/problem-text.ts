@@ -1,6 +1,5 @@
 /** Prints problems on standard error, with the code that docs/problems.md explains. */
 import type { Problem } from '../../server/base/problem.ts';
-import type { Io } from './command.ts';
 
 /**
  * Adds the code to the end of the first line. `usage` has none: the hint below it names `--help`,
@@ -15,7 +14,7 @@ export function problemText(problem: Problem): string {
 export function tellProblems(
   verb: string,
   problems: readonly Problem[],
-  { err }: Pick<Io, 'err'>,
+  io: { err(text: string): void },
 ): void {
-  for (const problem of problems) err(`ndots ${verb}: ${problemText(problem)}\n`);
+  for (const problem of problems) io.err(`ndots ${verb}: ${problemText(problem)}\n`);
 }
