@@ -330,7 +330,7 @@ describe('Corefiles within other files are found, with the places of those files
   test('does not accept empty standard input: the command before the pipe may have failed', async () => {
     const { code, out, err } = await runCommand(lint, ['-'], {}, {}, '\n');
     assert.deepEqual([code, out], [2, '']);
-    assert.match(err, /standard input is empty\n.*before the pipe/);
+    assert.match(err, /standard input is empty \[[\w-]+\]\n.*before the pipe/);
   });
 });
 
