@@ -17,7 +17,7 @@ function facts(glibc: Looked, musl: Looked, isFixed: boolean): readonly Fact[] {
       ? holds(`${musl.who} finds the name`, musl.ok)
       : equal(`${musl.who} finds the name`, 'no', musl.ok ? 'yes' : 'no'),
     equal(
-      'the name itself is asked for by musl',
+      'musl tries the name itself',
       isFixed ? 'yes' : 'no',
       asked.includes(`${NAME}.`) ? 'yes' : 'no',
     ),
@@ -31,7 +31,7 @@ export const alpineServfail: Story = {
   preconditions: [
     'a search domain of the node, corp.example, whose servers answer SERVFAIL',
     'ndots:5: search domains come before the name itself',
-    'one pod with glibc, and one with musl, as Alpine has it',
+    'one pod with glibc, and one with musl (Alpine)',
   ],
   trigger: `a lookup of ${NAME}`,
   needs: [],
@@ -59,7 +59,7 @@ export const alpineServfail: Story = {
       };
     };
     return [
-      await act('flaw', 'as kubelet sets it up', 'default/client'),
+      await act('flaw', "kubelet's defaults", 'default/client'),
       await act(
         'cure',
         'ndots: 1 in the dnsConfig of the pod: names with a dot come first',
@@ -89,6 +89,6 @@ export const alpineServfail: Story = {
         facts: facts(glibc!, musl!, kind === 'cure'),
       };
     };
-    return [await act('flaw', 'as kubelet sets it up'), await act('cure', 'ndots: 1', '1')];
+    return [await act('flaw', "kubelet's defaults"), await act('cure', 'ndots: 1', '1')];
   },
 };

@@ -31,7 +31,7 @@ export const apiRestart: Story = {
   source: 'Kubernetes DNS horror stories (Datadog); coredns issues 2464 and 4014',
   preconditions: [
     'a DNS server that has listed the objects of the cluster',
-    'an API server that goes away',
+    'the API server stops',
   ],
   trigger: 'the API server ends, and then the DNS server is restarted',
   needs: [],
@@ -60,11 +60,11 @@ export const apiRestart: Story = {
       command: `dig @10.244.1.53 ${NAME}`,
     });
     const acts = [
-      act('cure', 'a server that runs goes on', [
+      act('cure', 'a running server continues', [
         equal(`answers of ${TRIES} before`, TRIES, before),
         equal(`answers of ${TRIES} without the API server`, TRIES, during),
       ]),
-      act('flaw', 'a server that starts then knows nothing of the cluster', [
+      act('flaw', 'a server started then does not know the cluster', [
         equal(`answers of ${TRIES} for a name of the cluster`, 0, inside),
         equal(`answers of ${TRIES} for a name of the internet`, TRIES, outside),
       ]),
@@ -74,7 +74,7 @@ export const apiRestart: Story = {
     await lab.startDns(DNS, withSnapshot, NAME);
     return [
       ...acts,
-      act('cure', 'kubernetes { snapshot FILE }: it knows what it knew', [
+      act('cure', 'kubernetes { snapshot FILE }: it has the former data', [
         equal(`answers of ${TRIES} for a name of the cluster`, TRIES, await answers(lab, NAME)),
       ]),
     ];

@@ -113,7 +113,7 @@ export const autopathStalePod: Story = {
     await lab.startDns(DNS[0], byName);
     return [
       ...acts,
-      act('cure', 'autopath @name: the name says where it comes from', await ask(lab), 'NOERROR'),
+      act('cure', 'autopath @name: the name shows its origin', await ask(lab), 'NOERROR'),
     ];
   },
   model: null,

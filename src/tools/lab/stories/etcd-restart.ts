@@ -34,7 +34,7 @@ export const etcdRestart: Story = {
     `the address ${VIP} of critical-app/backend stands in etcd, at /skydns/local/cluster/svc/critical-app/backend`,
     'a DNS server with the plugin etcd',
   ],
-  trigger: 'curl’s question for backend, before etcd is killed and after',
+  trigger: 'curl’s query for backend, before and after etcd is killed',
   needs: [{ program: 'etcd' }],
   seconds: 16,
   async play(stage) {
@@ -101,7 +101,7 @@ export const etcdRestart: Story = {
       command: `dig @10.244.1.53 ${NAME}`,
     });
     const acts = [
-      act('flaw', 'etcd is asked for each query', [
+      act('flaw', 'etcd is queried for each query', [
         holds('the record is stored', stored === 0),
         equal(`answers of ${TRIES} before`, TRIES, before),
         equal(`answers of ${TRIES} without etcd`, 0, without),
@@ -115,7 +115,7 @@ export const etcdRestart: Story = {
     await again.stop();
     return [
       ...acts,
-      act('cure', 'etcd is followed, and answers come from memory', [
+      act('cure', 'etcd is watched, and answers come from memory', [
         equal(`answers of ${TRIES} before`, TRIES, followed),
         equal(`answers of ${TRIES} without etcd`, TRIES, await answers(lab)),
       ]),

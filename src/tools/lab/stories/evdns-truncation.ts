@@ -24,8 +24,8 @@ export const evdnsTruncation: Story = {
   title: 'a client that ignores truncation',
   source: 'Kubernetes DNS horror stories (Datadog): libevent',
   preconditions: [
-    'a headless service, or a name of the internet, with more addresses than fit into 512 bytes',
-    'a program whose resolver is libevent’s evdns, which has no TCP',
+    'a headless service, or an external name, with more addresses than fit into 512 bytes',
+    'a program whose resolver is libevent’s evdns, which does not support TCP',
   ],
   trigger: `a lookup of ${NAME}`,
   needs: [],

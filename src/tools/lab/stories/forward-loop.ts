@@ -24,8 +24,8 @@ export const forwardLoop: Story = {
   title: 'two forwarders in a loop',
   source: 'coredns issues 2087 and 6321; kind issue 1975',
   preconditions: [
-    'the cluster’s DNS server forwards to the company’s, and that one forwards to the cluster’s',
-    'neither has a cache that knows the name',
+    'the cluster’s DNS server forwards to the company’s, which forwards to the cluster’s',
+    'neither has the name in its cache',
   ],
   trigger: `one question for ${NAME}`,
   needs: [],
@@ -63,15 +63,15 @@ export const forwardLoop: Story = {
     return [
       await play('flaw', 'each forwards to the other', IPS[0], (queries, rcode) => [
         within(
-          'queries that the first one sends and gets for one question',
+          'queries sent and received by the first one for one question',
           [8, Infinity],
           queries,
         ),
-        equal('the client has an answer', 'no', rcode === 0 ? 'yes' : 'no'),
+        equal('the client gets an answer', 'no', rcode === 0 ? 'yes' : 'no'),
       ]),
       await play('cure', 'the second one forwards to the internet', INTERNET, (queries, rcode) => [
-        within('queries that the first one sends and gets', [2, 4], queries),
-        equal('the client has an answer', 'yes', rcode === 0 ? 'yes' : 'no'),
+        within('queries sent and received by the first one', [2, 4], queries),
+        equal('the client gets an answer', 'yes', rcode === 0 ? 'yes' : 'no'),
       ]),
     ];
   },

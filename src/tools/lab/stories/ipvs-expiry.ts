@@ -26,7 +26,7 @@ function play(settings: IpvsSettings): { readonly lost: number; readonly last: n
 
 export const ipvsExpiry: Story = {
   name: 'ipvs-expiry',
-  title: 'IPVS remembers a pod that is gone for five minutes',
+  title: 'IPVS remembers a removed pod for five minutes',
   source: 'Kubernetes DNS horror stories (Datadog): rolling updates; kubernetes issue 71514',
   preconditions: [
     'kube-proxy in IPVS mode, and two DNS pods',
@@ -50,25 +50,21 @@ export const ipvsExpiry: Story = {
       packets: [],
     });
     const acts: readonly Act[] = [
-      act('flaw', 'as the kernel has it: 300 s', 'kubectl delete pod dns-1', [
-        within('queries that are lost', [5000, Infinity], flaw.lost),
-        within('seconds after the deletion until the last one is lost', [290, 300], flaw.last),
+      act('flaw', "the kernel's default: 300 s", 'kubectl delete pod dns-1', [
+        within('lost queries', [5000, Infinity], flaw.lost),
+        within('seconds from the deletion to the last loss', [290, 300], flaw.last),
       ]),
       act(
         'cure',
-        'a packet for a pod that is gone ends the connection',
+        'a packet for a removed pod ends the connection',
         'sysctl net.ipv4.vs.expire_nodest_conn=1',
         [
-          within(
-            'queries that are lost: one for each port that is met again',
-            [1, flaw.lost],
-            cure.lost,
-          ),
-          within('seconds after the deletion until the last one is lost', [0, 300], cure.last),
+          within('lost queries: one for each port that is reused', [1, flaw.lost], cure.lost),
+          within('seconds from the deletion to the last loss', [0, 300], cure.last),
         ],
       ),
       act('cure', 'and connections over UDP stay for 30 s', 'ipvsadm --set 0 0 30', [
-        within('queries that are lost', [0, cure.lost / 3], short.lost),
+        within('lost queries', [0, cure.lost / 3], short.lost),
         equal('lost after 30 s', 'no', short.last > 30 ? 'yes' : 'no'),
       ]),
     ];

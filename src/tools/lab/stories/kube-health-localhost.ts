@@ -12,7 +12,7 @@ export const kubeHealthLocalhost: Story = {
   source: 'A trip down the DNS rabbit hole (Box, 2020)',
   preconditions: [
     'a check that looks up kube-health.localhost',
-    'a root file system whose nsswitch.conf has myhostname, as systemd’s have, and one without',
+    'a root file system whose nsswitch.conf has myhostname, as with systemd, and one without',
   ],
   trigger: `a lookup of ${NAME} in a pod with each`,
   needs: [],
@@ -39,7 +39,7 @@ export const kubeHealthLocalhost: Story = {
       command: `ndots trace ${NAME} --client ${CLIENT}`,
     });
     return [
-      act('flaw', 'without myhostname: DNS is asked, and knows nothing of it', scratch, [
+      act('flaw', 'without myhostname: DNS is queried, and does not have the name', scratch, [
         equal('found', 'no', scratch.ok ? 'yes' : 'no'),
         within('queries', [12, 12], scratch.queries.length),
         equal(

@@ -41,8 +41,8 @@ export const lostHalf: Story = {
   source: 'kubernetes issue 56903; Kubernetes DNS horror stories (Datadog)',
   preconditions: [
     'a client that sends A and AAAA from one port, as glibc and musl do',
-    'a node that translates the address of the DNS service to that of a pod',
-    'the second packet of the pair is lost: this kernel no longer does that, a rule does',
+    'a node that translates the address of the DNS service to a pod’s',
+    'the second packet of the pair is lost: by a rule, because this kernel no longer loses it',
   ],
   trigger: `a lookup of ${NAME}`,
   needs: [{ program: 'getent' }, { program: 'nft' }],
@@ -82,7 +82,7 @@ export const lostHalf: Story = {
         ...slow(glibc.who, glibc, [4.9, 9]),
         ...slow(musl.who, musl, [2.4, 4.8]),
         ...quick(`${go.who}, which has a port for each question`, go),
-        within('packets that the rule has taken', [2, Infinity], lost),
+        within('packets dropped by the rule', [2, Infinity], lost),
       ],
     };
     const fixed = await Promise.all(
@@ -100,7 +100,7 @@ export const lostHalf: Story = {
       packets: [],
       facts: [
         ...fixed.flatMap(({ name, looked }) => quick(name === 'ipv4' ? 'IPv6 off' : name, looked)),
-        equal('pairs that the kernel itself has lost (insert_failed)', 0, insertFailed(lab, node)),
+        equal('pairs lost by the kernel itself (insert_failed)', 0, insertFailed(lab, node)),
       ],
     };
     return [flaw, cure];
@@ -127,7 +127,7 @@ export const lostHalf: Story = {
         facts: [
           ...slow('glibc', glibc, [5, 5.5]),
           ...slow('musl', musl, [2.5, 3]),
-          ...quick('Go, which has a port for each question', go),
+          ...quick('Go, which uses a port for each question', go),
         ],
       },
       {

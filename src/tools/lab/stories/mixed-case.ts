@@ -41,8 +41,8 @@ export const mixedCase: Story = {
   title: 'questions in mixed case',
   source: 'Kubernetes DNS horror stories (Datadog): random case?? (pgbouncer with libevent)',
   preconditions: [
-    'clients that spell each question in random upper and lower case, to tell forged replies (draft-vixie-dnsext-dns0x20)',
-    'a server that gives the question back in lower case: such clients take no reply of it',
+    'clients that spell each question in random case, to detect forged replies (draft-vixie-dnsext-dns0x20)',
+    'a server that returns the question in lower case: such clients reject its replies',
   ],
   trigger: `${TRIES} spellings of ${NAME}`,
   needs: [],
@@ -66,11 +66,11 @@ export const mixedCase: Story = {
       command: `dig ${spelled(1)}`,
       facts: [
         equal('answers', TRIES, answers),
-        equal('questions that come back as they were spelled', due, own),
+        equal('questions returned in the same spelling', due, own),
       ],
     });
     return [
-      act('flaw', 'the server itself is asked', direct, 0),
+      act('flaw', 'direct queries to the server', direct, 0),
       act(
         'cure',
         `${stage.server} between them, with its cache: each client gets its own spelling back`,

@@ -92,7 +92,7 @@ export const nodeCacheUpgraded: Story = {
         ...(kind === 'cure'
           ? [
               // The new instance took over the entries of the old one.
-              within('queries that the cluster’s DNS server gets', [0, 1], forwarded),
+              within('queries at the cluster’s DNS server', [0, 1], forwarded),
             ]
           : [within('seconds without an answer', [0.1, Infinity], longestOutageMs(all) / 1000)]),
         equal('answering server afterwards', 'node', after),

@@ -60,7 +60,7 @@ export const packetLimit: Story = {
   source: 'Kubernetes DNS horror stories (Datadog): staging fright on AWS',
   preconditions: [
     `a resolver of the cloud that takes ${LIMIT} packets a second from one machine`,
-    'a Corefile without cache for names of the internet',
+    'a Corefile without cache for external names',
   ],
   trigger: `${RATE} queries a second for ${NAMES} names, for ${SECONDS} s`,
   needs: [{ program: 'nft' }, { program: 'dig' }],
@@ -102,20 +102,24 @@ export const packetLimit: Story = {
     });
     return [
       act('flaw', 'every query is forwarded', [
-        within('queries that reach the upstream in a second', [0, LIMIT * 1.15], perSecond),
-        within('packets beyond the limit, which are lost', [1, Infinity], lost),
-        within('queries that are never answered', [1, Infinity], flaw.sent - flaw.answered),
+        within('queries at the upstream per second', [0, LIMIT * 1.15], perSecond),
+        within('packets lost beyond the limit', [1, Infinity], lost),
+        within('unanswered queries', [1, Infinity], flaw.sent - flaw.answered),
       ]),
-      act('flaw', 'a TCP connection for each query, as CoreDNS’s proxy had it in 2018', [
+      act('flaw', 'a TCP connection for each query, as in CoreDNS’s proxy of 2018', [
         within('packets to the upstream for a query over UDP', [0.95, 1.3], udp),
-        within('packets for one over a connection of its own', [5, 9], each.packets.length),
+        within(
+          'packets to the upstream for a query over a separate connection',
+          [5, 9],
+          each.packets.length,
+        ),
       ]),
       act('cure', 'force_tcp over connections that stay open', [
         within('packets to the upstream for a query', [0.5, 3], kept),
       ]),
       act('cure', 'cache', [
-        within('share of queries that are answered', [0.98, 1], fixed.answered / fixed.sent),
-        within('queries that reach the upstream', [0, NAMES * 6], lab.outside.length),
+        within('share of answered queries', [0.98, 1], fixed.answered / fixed.sent),
+        within('queries at the upstream', [0, NAMES * 6], lab.outside.length),
       ]),
     ];
   },

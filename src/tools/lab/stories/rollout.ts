@@ -73,7 +73,7 @@ export const rollout: Story = {
         ),
       ]),
       act('cure', 'lameduck 4s: it keeps answering until the nodes know', [
-        within('queries that are lost', [0, 0], cure.sent - cure.answered),
+        within('lost queries', [0, 0], cure.sent - cure.answered),
       ]),
     ];
   },

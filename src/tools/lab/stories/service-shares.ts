@@ -71,7 +71,7 @@ export const serviceShares: Story = {
   source: 'Understanding how Kubernetes DNS services work (Sysdig, 2016)',
   preconditions: [
     `the service critical-app/backend has the address ${VIP}, which no machine has`,
-    'three pods on two nodes are behind it',
+    'the service has three pods on two nodes',
     'kube-proxy’s rules are on both nodes',
   ],
   trigger: 'curl backend, in a pod of the namespace critical-app',
@@ -125,7 +125,7 @@ export const serviceShares: Story = {
             'A? backend.critical-app.svc.cluster.local.',
             asked?.text.replace(/ \(.*/, '') ?? 'none',
           ),
-          equal('where curl connects to', `${VIP}.80`, connected?.to ?? 'nowhere'),
+          equal('address that curl connects to', `${VIP}.80`, connected?.to ?? 'nowhere'),
           holds(
             'one of the three pods answers',
             pods.some((ip) => result.stdout.trim().endsWith(` ${ip}`)),
@@ -133,16 +133,16 @@ export const serviceShares: Story = {
           ),
           equal(
             'probabilities of the rules',
-            stage.mode === 'nftables' ? 'one of 3, all alike' : '0.333 0.500 1.000',
+            stage.mode === 'nftables' ? 'one of 3, equally likely' : '0.333 0.500 1.000',
             chances,
           ),
-          equal('requests that are answered', REQUESTS, answered),
+          equal('answered requests', REQUESTS, answered),
           ...shares(counts),
         ],
       },
       {
         kind: 'flaw',
-        title: 'the service has lost all of its pods',
+        title: 'the service has no pods left',
         command: `curl http://${VIP}/`,
         packets: [],
         facts: [

@@ -28,7 +28,7 @@ export const snatPorts: Story = {
     'A reason for unexplained connection timeouts on Kubernetes/Docker (XING); kubernetes issue 45976',
   preconditions: [
     `${PORTS} source ports for all pods of a node towards one resolver`,
-    'each query over UDP takes one, and keeps it for 30 s',
+    'each UDP query takes one for 30 s',
   ],
   trigger: `${RATE} queries a second, for ${SECONDS} s`,
   needs: [],
@@ -47,7 +47,7 @@ export const snatPorts: Story = {
     const share = 1 - PORTS / 30 / RATE;
     const acts: readonly Act[] = [
       act('flaw', 'more queries than ports', [
-        equal('ports that are taken', PORTS, flaw.taken),
+        equal('ports in use', PORTS, flaw.taken),
         within(
           `share of queries that are lost (predicted: ${share.toFixed(2)})`,
           [share - 0.15, share + 0.05],
@@ -55,8 +55,8 @@ export const snatPorts: Story = {
         ),
       ]),
       act('cure', 'a cache, so that fewer queries leave the node', [
-        equal('queries that are lost', 0, cure.lost),
-        within('ports that are taken', [900, PORTS], cure.taken),
+        equal('lost queries', 0, cure.lost),
+        within('ports in use', [900, PORTS], cure.taken),
       ]),
     ];
     return Promise.resolve(acts);

@@ -29,11 +29,10 @@ export const staleConntrack: Story = {
   source: 'Preply’s post-mortem of 2020-02-28; kubernetes issues 19029 and 125467',
   preconditions: [
     'two DNS pods on two nodes',
-    'a client that keeps its source port, as Envoy, nginx and statsd do',
-    'rules of services are for new connections only: the kernel remembers where an old one goes',
+    'a client that reuses its source port, as Envoy, nginx and statsd do',
+    'service rules apply only to new connections: the kernel remembers the target of an old one',
   ],
-  trigger:
-    'the pod that the client’s connection leads to is deleted, and the entry of the connection is not',
+  trigger: 'the pod of the client’s connection is deleted, but the connection’s entry is not',
   needs: [
     { program: 'conntrack' },
     { rule: '-A PREROUTING -m conntrack --ctstate NEW -j RETURN', part: 'connection tracking' },
@@ -81,7 +80,7 @@ export const staleConntrack: Story = {
         equal('answers before', TRIES, before),
         equal('answers to the old port after', 0, after),
         equal('answers to another port', TRIES, freshAfter),
-        equal('where the kernel sends the old port’s packets', '10.244.1.53', leadsTo),
+        equal('target of the old port’s packets', '10.244.1.53', leadsTo),
       ]),
       act('cure', 'the entry is deleted, as kube-proxy does', removed.command, [
         equal('conntrack’s exit code', 0, removed.code),
@@ -102,14 +101,14 @@ export const staleConntrack: Story = {
     const acts: readonly Act[] = [
       {
         kind: 'flaw',
-        title: 'a query each second keeps the entry, whether or not it is answered',
+        title: 'a query each second prolongs the entry, answered or not',
         command: `dig -b 0.0.0.0#${PORT}`,
         packets: [],
-        facts: [equal('seconds of an hour that the client is cut off', 3600, lasts(1))],
+        facts: [equal('seconds per hour without answers', 3600, lasts(1))],
       },
       {
         kind: 'cure',
-        title: 'a pause is longer than the entry stays (30 s, or 120 s of a stream)',
+        title: 'a pause longer than the entry’s time-out (30 s, or 120 s of a stream)',
         command: `dig -b 0.0.0.0#${PORT}`,
         packets: [],
         facts: [within('seconds until the next query finds the new pod', [31, 121], lasts(121))],

@@ -76,7 +76,7 @@ export const swap: Story = {
     const given = stage.server;
     return [
       act('flaw', 'all pods at once', 'kubectl delete pods -l k8s-app=kube-dns', [
-        within('queries that are lost', [1, sent(flaw)], lost(flaw)),
+        within('lost queries', [1, sent(flaw)], lost(flaw)),
       ]),
       act('cure', `pod by pod, from ${given} to ndots`, 'kubectl set image', [
         within(`queries of ${sent(there)} that are lost`, [0, 0], lost(there)),

@@ -13,11 +13,11 @@ const ENTRIES = 131_072;
 
 export const tableFull: Story = {
   name: 'table-full',
-  title: 'the table of connections is full',
+  title: 'the connection table is full',
   source: 'Kubernetes DNS horror stories (Datadog); kubernetes-on-aws issue 1244',
   preconditions: [
-    'every query over UDP has a source port of its own, and so an entry in the table of connections',
-    'entries stay for 30 s, or 180 s with kernels before 5.0, after the answer has come',
+    'every UDP query has its own source port, and so an entry in the connection table',
+    'entries stay for 30 s after the answer, or 180 s with kernels before 5.0',
     `the table has room for ${ROOM} (the kernel’s own limit is the whole machine’s, so a rule counts in its place)`,
   ],
   trigger: `${NEW} clients ask, one after the other, while an old one goes on`,
@@ -63,7 +63,7 @@ export const tableFull: Story = {
       act('flaw', 'no room for new connections', [
         within(`of ${NEW} new clients are answered`, [1, NEW - 1], full.fresh),
         equal('answers of 10 to the old one', 10, full.known),
-        within('packets that were lost', [NEW - ROOM - 5, NEW * 3], lost),
+        within('lost packets', [NEW - ROOM - 5, NEW * 3], lost),
       ]),
       act('cure', 'there is room', [
         equal(`of ${NEW} new clients are answered`, NEW, free.fresh),
@@ -115,7 +115,7 @@ export const tableFull: Story = {
             [29 * rate, 41 * rate],
             after.entries,
           ),
-          equal('queries that are lost', 0, after.dropped),
+          equal('lost queries', 0, after.dropped),
         ],
       },
     ];

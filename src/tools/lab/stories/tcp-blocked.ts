@@ -15,11 +15,11 @@ const CLIENT_IP = '10.244.1.4';
 
 export const tcpBlocked: Story = {
   name: 'tcp-blocked',
-  title: 'a truncated answer, and TCP that goes nowhere',
+  title: 'a truncated answer, and TCP is blocked',
   source: 'coredns issues 4183 and 5953; docker/for-mac issue 7110',
   preconditions: [
     'a name with a hundred addresses, whose answer does not fit into 1232 bytes',
-    'a firewall that lets UDP to port 53 through, and drops TCP',
+    'a firewall that passes UDP to port 53, and drops TCP',
   ],
   trigger: `a lookup of ${NAME}`,
   needs: [{ program: 'nft' }],
@@ -48,15 +48,15 @@ export const tcpBlocked: Story = {
       facts: [
         equal(`${looked.who} finds the name`, 'no', looked.ok ? 'yes' : 'no'),
         within(`seconds until ${looked.who} says so (timeout:1 attempts:2)`, time, looked.seconds),
-        holds('connections were begun after a truncated answer', began(looked) > 0),
+        holds('connections after a truncated answer', began(looked) > 0),
       ],
     });
     return [
-      flaw('TCP is dropped: all time that there is, is waited for', dropped, [1.9, 7]),
+      flaw('TCP is dropped: clients wait for their whole time-out', dropped, [1.9, 7]),
       flaw('TCP is refused: the same, at once', refused, [0, 1.8]),
       {
         kind: 'cure',
-        title: 'TCP is let through',
+        title: 'TCP passes',
         command: `getent ahosts ${NAME}`,
         packets: [],
         facts: [equal('addresses that glibc finds', COUNT, open.addresses.length)],
@@ -78,7 +78,7 @@ export const tcpBlocked: Story = {
         packets: refused.packets,
         facts: [
           equal('go finds the name', 'no', refused.ok ? 'yes' : 'no'),
-          within('seconds until go says so', [0, 1.8], refused.seconds),
+          within('seconds until Go reports the error', [0, 1.8], refused.seconds),
         ],
       },
       {
@@ -89,7 +89,7 @@ export const tcpBlocked: Story = {
         facts: [
           equal('addresses', COUNT, go.addresses.length),
           holds(
-            'asked again over TCP',
+            'retried over TCP',
             go.queries.some(({ protocol }) => protocol === 'tcp'),
           ),
         ],

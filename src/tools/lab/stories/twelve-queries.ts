@@ -43,7 +43,7 @@ function facts(
   const families = new Set(queries.map(({ text }) => text.split('?')[0]));
   return [
     equal('queries', 2 * names.length, queries.length),
-    equal('names that were asked', names.length, new Set(asked).size),
+    equal('queried names', names.length, new Set(asked).size),
     equal(
       'address families',
       'A AAAA',
@@ -59,7 +59,7 @@ export const twelveQueries: Story = {
   source: 'Kubernetes DNS horror stories (Datadog, KubeCon EU 2020)',
   preconditions: [
     'a pod with dnsPolicy ClusterFirst: three search domains of the cluster, and two of its node',
-    'ndots:5, so that a name with less than five dots is tried behind all of them first',
+    'ndots:5, so that a name with fewer than five dots is first tried with each of them',
     'a client that asks for A and AAAA',
   ],
   trigger: `a program in the pod looks up ${NAME}`,
@@ -89,8 +89,8 @@ export const twelveQueries: Story = {
         facts: facts(packets, names, result.code === 0),
       };
     };
-    const acts = [await look('flaw', 'as kubelet sets it up', NAME, searched)];
-    acts.push(await look('cure', 'a final dot: the name is complete', `${NAME}.`, [`${NAME}.`]));
+    const acts = [await look('flaw', "kubelet's defaults", NAME, searched)];
+    acts.push(await look('cure', 'a trailing dot: the name is complete', `${NAME}.`, [`${NAME}.`]));
     if (stage.server === 'ndots') {
       await lab.stopDns('kube-system/dns-1');
       await lab.startDns('kube-system/dns-1', autopath);
@@ -117,8 +117,8 @@ export const twelveQueries: Story = {
       return { kind, title, command, packets, facts: facts(packets, names, ok) };
     };
     return [
-      await look('flaw', 'as kubelet sets it up', NAME, searched),
-      await look('cure', 'a final dot: the name is complete', `${NAME}.`, [`${NAME}.`]),
+      await look('flaw', "kubelet's defaults", NAME, searched),
+      await look('cure', 'a trailing dot: the name is complete', `${NAME}.`, [`${NAME}.`]),
     ];
   },
 };

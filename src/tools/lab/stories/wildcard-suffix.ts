@@ -51,8 +51,8 @@ export const wildcardSuffix: Story = {
       };
     };
     return [
-      await act('flaw', 'names as people write them', ''),
-      await act('cure', 'names with a final dot', '.'),
+      await act('flaw', 'names as usually written', ''),
+      await act('cure', 'names with a trailing dot', '.'),
     ];
   },
   async model() {
@@ -69,8 +69,8 @@ export const wildcardSuffix: Story = {
       };
     };
     return [
-      await act('flaw', 'names as people write them', ''),
-      await act('cure', 'names with a final dot', '.'),
+      await act('flaw', 'names as usually written', ''),
+      await act('cure', 'names with a trailing dot', '.'),
     ];
   },
 };

@@ -45,13 +45,13 @@ async function recovery(
 
 export const zoneEmptied: Story = {
   name: 'zone-emptied',
-  title: 'an upstream that says for a moment that nothing exists',
+  title: 'an upstream that briefly answers NXDOMAIN for everything',
   source: 'deckhouse issue 14836; coredns issue 8273',
   preconditions: [
-    'names of the internet, which live for a second',
+    'external names with a TTL of one second',
     'a cache that stores "no such name" for the full TTL',
   ],
-  trigger: 'the upstream says NXDOMAIN for all names, and recovers',
+  trigger: 'the upstream answers NXDOMAIN for all names, and recovers',
   needs: [],
   seconds: 22,
   async play(stage) {
@@ -72,7 +72,7 @@ export const zoneEmptied: Story = {
       packets: [],
       command: `dig ${NAME}`,
       facts: [
-        equal('the name is said not to exist', 'yes', gone ? 'yes' : 'no'),
+        equal('NXDOMAIN for the name', 'yes', gone ? 'yes' : 'no'),
         within('seconds from the upstream’s recovery to the client’s', bounds, seconds),
       ],
     });
