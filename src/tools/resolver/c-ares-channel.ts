@@ -235,7 +235,7 @@ export class Channel implements CaresChannel {
     this.#detach(question);
     const doubtful = !reply.opt || (this.#traits.doubtsEdns && question.cookieSent);
     if (reply.rcode === 'FORMERR' && question.edns && doubtful) {
-      note(exchange, 'FORMERR: c-ares asks again without EDNS.');
+      note(exchange, 'FORMERR: c-ares retries without EDNS.');
       question.edns = false;
       return this.#later(defersRetries, () => this.#send(question, server));
     }

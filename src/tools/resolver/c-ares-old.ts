@@ -183,7 +183,7 @@ export class OldChannel implements CaresChannel {
         exchange,
         reply.truncated
           ? 'Truncated: asked again over TCP.'
-          : 'More than 512 bytes without EDNS: asked again over TCP.',
+          : 'More than 512 bytes without EDNS: retried over TCP.',
       );
       question.tcp = true;
       this.#send(question);

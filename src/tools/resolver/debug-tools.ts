@@ -76,7 +76,7 @@ class NslookupSession implements Session {
   /** Asks for AAAA of the name that answered, or of the target of its CNAME. */
   async #second(reply: ClientReply): Promise<LookupOutcome> {
     const target = reply.answer.findLast((record) => record.type === 'CNAME')?.data;
-    const why = 'A is answered: nslookup asks AAAA for the same name, or for its CNAME target.';
+    const why = 'A is answered: nslookup sends AAAA for the same name, or for its CNAME target.';
     const answered = await this.#ask(target ?? reply.name, 'AAAA', why);
     const addresses = addressesIn(reply);
     if (answered === null || answered.reply.rcode !== 'NOERROR') {

@@ -24,7 +24,7 @@ export function readEvdnsConf(settings: Settings): ResolvConf {
       const server = serverIn(words[0]);
       if (server !== null && !conf.servers.includes(server)) conf.servers.push(server);
       else if (server !== null) {
-        conf.remarks.push({ line: index + 1, text: 'ignored: that name server is known already' });
+        conf.remarks.push({ line: index + 1, text: 'ignored: duplicate name server' });
       } else
         conf.remarks.push({
           line: index + 1,

@@ -201,7 +201,8 @@ export class EvdnsServers {
         return;
       }
     } else if (error !== 'REFUSED' && error !== 'NOTIMP') this.#recovered(server);
-    if (error === 'TRUNCATED') note(exchange, 'Truncated: an error to evdns, it has no TCP.');
+    if (error === 'TRUNCATED')
+      note(exchange, 'Truncated: an error for evdns, which does not support TCP.');
     this.#finish(running, error);
   }
 

@@ -53,7 +53,7 @@ export function readGlibcConf(settings: Settings, traits: GlibcTraits): ResolvCo
   }
   if (conf.servers.length === 0) {
     conf.servers = ['127.0.0.1'];
-    conf.remarks.push({ line: 0, text: 'no usable name server: 127.0.0.1 is asked' });
+    conf.remarks.push({ line: 0, text: 'no usable name server: 127.0.0.1 is used' });
   }
   if (conf.search.length === 0) {
     const domain = domainOf(settings.host.hostname);

@@ -335,7 +335,7 @@ function isLame(reply: ClientReply): boolean {
 }
 
 const lameText =
-  'Empty, without AA and RA: glibc takes the server for one that knows nothing of the name and tries again elsewhere.';
+  'Empty, without AA and RA: glibc treats the server as lame and tries the next one.';
 
 function errorText(reply: ClientReply): string {
   return `${reply.rcode}: of no use. glibc waits for the other family, then tries the next attempt or server. ${cite('glibc-retry')}`;

@@ -211,8 +211,8 @@ export class GlibcSession implements Session {
     if (this.#conf.noAaaa && types.includes('AAAA')) {
       this.#context.trace.step(
         types.length === 2
-          ? 'option no-aaaa: AAAA is not asked'
-          : 'option no-aaaa: A is asked in place of AAAA, to learn whether the name exists; its addresses are left out',
+          ? 'option no-aaaa: AAAA is not queried'
+          : 'option no-aaaa: A is queried instead of AAAA, to learn whether the name exists; its addresses are dropped',
       );
       types = types.length === 2 ? ['A'] : ['AAAA'];
     }

@@ -24,7 +24,7 @@ export function readGoConf(settings: Settings, traits: GoTraits): ResolvConf {
   linesOf(settings.resolvConf).forEach((line, index) => readLine(conf, line, index + 1, traits));
   if (conf.servers.length === 0) {
     conf.servers = ['127.0.0.1', '::1'];
-    conf.remarks.push({ line: 0, text: 'no usable name server: 127.0.0.1 and ::1 are asked' });
+    conf.remarks.push({ line: 0, text: 'no usable name server: 127.0.0.1 and ::1 are used' });
   }
   if (conf.search.length === 0) {
     const domain = domainOf(settings.host.hostname);

@@ -292,7 +292,7 @@ class GoSession implements Session {
         if (arrival.kind === 'fault')
           return { error: socketError('read', where, arrival.fault, 'udp') };
         if (!arrival.reply.truncated) return { ...arrival, reply: received(arrival.reply) };
-        note(arrival.exchange, 'Truncated: Go asks this question again over TCP.');
+        note(arrival.exchange, 'Truncated: Go repeats this question over TCP.');
       } finally {
         socket.close();
       }

@@ -32,7 +32,7 @@ export function readMuslConf(settings: Settings): ResolvConf {
   });
   if (conf.servers.length === 0) {
     conf.servers = ['127.0.0.1'];
-    conf.remarks.push({ line: 0, text: 'no usable name server: 127.0.0.1 is asked' });
+    conf.remarks.push({ line: 0, text: 'no usable name server: 127.0.0.1 is used' });
   }
   return conf;
 }

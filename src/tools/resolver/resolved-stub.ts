@@ -38,7 +38,7 @@ export const resolved: ClientLine = soleClient('resolved', {
     if (search.length > 0) lines.push(`search ${search.join(' ')}`);
     const settings = { ...context.settings, resolvConf: `${lines.join('\n')}\n` };
     context.trace.step(
-      'the program sees only 127.0.0.53 in its resolv.conf; systemd-resolved asks the servers',
+      'the program sees only 127.0.0.53 in its resolv.conf; systemd-resolved queries the servers',
     );
     return new GlibcSession(
       { ...context, settings, network: new StubNetwork(context) },
@@ -117,7 +117,7 @@ class StubNetwork implements ClientNetwork {
           ...query,
           id: newId(random),
           edns: { size: 1472, cookie: false },
-          why: 'systemd-resolved asks the current server for what the program wants.',
+          why: "systemd-resolved forwards the program's question to the current server.",
           relayed: true,
         },
         server,
