@@ -53,7 +53,7 @@ export function serversPage(view: ServersView): TemplateResult {
                 <dd>${odd}</dd>`
         }
         <dt>Reply time</dt>
-        <dd>${printLatencies(latency)}</dd>
+        <dd>${printLatencies(latency).replaceAll('  ', ' · ')}</dd>
         <dt>Replies</dt>
         <dd>${printRcodes(rcodes)}</dd>
         ${

@@ -300,7 +300,11 @@ describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
       use: (page: Page) => Promise<void>,
     ): Promise<void> => {
       const hidden = await served(level);
-      await inPage({ at: hidden }, use).finally(() => hidden.close());
+      try {
+        await inPage({ at: hidden }, use);
+      } finally {
+        await hidden.close();
+      }
     };
     await tabsOf('counts', async (page) => {
       assert.deepEqual(await page.getByRole('tab').allTextContents().then(trimmed), [

@@ -13,13 +13,12 @@ body { max-width: 72rem; margin: 2rem auto; padding: 0 1rem; font: 0.9375rem/1.5
 h1 { font-size: 1.5rem; } h2 { font-size: 1.125rem; margin: 2.5rem 0 0.5rem; }
 .quiet, dt, th { color: var(--quiet); font-weight: 400; }
 .critical { color: var(--critical); } .warning { color: var(--warning); }
-dl { display: grid; grid-template-columns: 9rem minmax(0, 1fr); gap: 0.25rem 1rem; } dd { margin: 0; }
-dl.figures { grid-template-columns: 12rem minmax(0, 1fr); }
+dl { display: grid; grid-template-columns: 12rem minmax(0, 1fr); gap: 0.25rem 1rem; } dd { margin: 0; }
 ol, ul { margin: 0; padding-inline-start: 1.25rem; }
 code, td { font-family: ui-monospace, monospace; font-size: 0.8125rem; overflow-wrap: anywhere; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; width: 100%; }
 th, td { padding: 0.25rem 1rem 0.25rem 0; text-align: start; border-bottom: 1px solid var(--line); white-space: nowrap; }
-@media (max-width: 40rem) { dl, dl.figures { grid-template-columns: 1fr; } dd { margin-bottom: 0.5rem; } }
+@media (max-width: 40rem) { dl { grid-template-columns: 1fr; } dd { margin-bottom: 0.5rem; } }
 @media print { body { margin: 0; } }
 `;
 
