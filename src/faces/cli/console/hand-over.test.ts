@@ -1,4 +1,4 @@
-/** What the console hands over, of a real capture, read by the real tshark. */
+/** Hand-over of a selection from a real capture; the real tshark reads the packets. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
