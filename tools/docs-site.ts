@@ -8,7 +8,7 @@
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { buildPlayground } from './playground-bundle.ts';
+import { buildPlayground } from './browser-bundle.ts';
 
 /** The directory of the generator and its packages; git ignores it. */
 const PLACE = '.site';

@@ -30,7 +30,11 @@ describe('what the console hands over', () => {
   const model = new LiveModel({ owners: new Map([['10.244.1.4', owner]]) });
   before(async () => {
     await (
-      await startFeed({ ...source, speed: Infinity }, model, systemClock)
+      await startFeed(
+        { ...source, servers: [], serverToken: null, speed: Infinity },
+        model,
+        systemClock,
+      )
     ).over;
   });
 

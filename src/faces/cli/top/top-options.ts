@@ -73,7 +73,10 @@ export const topUsage: Usage = {
   synopsis: '[-i INTERFACE | FILE…|-]',
   examples: [
     ['', 'watch this machine (same as -i any)'],
-    ['--server 10.244.0.5 --server 10.244.1.7', 'watch two ndots servers with the directive console'],
+    [
+      '--server 10.244.0.5 --server 10.244.1.7',
+      'watch two ndots servers with the directive console',
+    ],
     ['--pid 4711', 'watch the pod of this process'],
     ['node7.pcap --speed 10', 'replay a capture ten times as fast'],
     ['node7.pcap --once --view findings', 'print one view, for scripts'],
