@@ -4,8 +4,13 @@
  * Each run has storms and calms. In a storm Services and names change, upstreams and the API server fail, the Corefile
  * is reloaded (good and bad ones), and the machine's clock is set. Clients ask all the time. In a calm nothing fails,
  * and every answer must become right.
+ *
+ *     node test/simulator/simulation.ts [--seed N] [--seconds N]
+ *
+ * prints each seed before it runs; `--seed N --seconds 0` repeats one.
  */
 import assert from 'node:assert/strict';
+import { parseArgs } from 'node:util';
 import { seededRandom, type Random } from '../../src/server/base/random.ts';
 import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
 import { FLAG, rcodeName, TYPE } from '../../src/server/wire/iana.ts';
@@ -313,4 +318,16 @@ function answerOf({ rcode, answer }: Message): string {
     .map(({ type, data }) => printData(type, data))
     .toSorted();
   return addresses.length === 0 ? 'NODATA' : addresses.join(',');
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: { seed: { type: 'string' }, seconds: { type: 'string', default: '60' } },
+  });
+  const first = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
+  const endMs = performance.now() + 1000 * Number(values.seconds);
+  for (let seed = first; seed === first || performance.now() < endMs; seed++) {
+    console.log(`seed ${seed}`);
+    console.log(JSON.stringify(await simulate(seed, { storms: 3, steps: 60 })));
+  }
 }
