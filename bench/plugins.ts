@@ -91,8 +91,10 @@ async function compare(
   const seconds = smoke ? 1 : Math.ceil(runSeconds / 2);
   const run = ({ child, port: at }: typeof bare): ReturnType<typeof load> =>
     load(child, { port: at, file, seconds });
-  run(bare);
-  run(full);
+  if (!smoke) {
+    run(bare);
+    run(full);
+  }
   const pairs = Array.from({ length: rounds }, () => [run(bare), run(full)] as const);
   const [without, with_] = [0, 1].map((index) =>
     median(
