@@ -52,6 +52,7 @@ import { pairRace } from './pair-race.ts';
 import { policyCut, prohibited } from './policy-cut.ts';
 import { randomLoss } from './random-loss.ts';
 import { refused } from './refused.ts';
+import { endedProcesses, nodeCacheEnded, noEndpoints } from './rejected-queries.ts';
 import { hiddenServersDiffer, replicasDiffer, viewsDiffer } from './differing-servers.ts';
 import { reverseLookups } from './reverse-lookups.ts';
 import { sameAddress } from './same-address.ts';
@@ -88,6 +89,9 @@ export const findingKinds: readonly FindingKind[] = [
   prohibited,
   forwardingLoop,
   nodeCacheDark,
+  nodeCacheEnded,
+  noEndpoints,
+  endedProcesses,
   cutAlone,
   serviceSilent,
   externalTarget,

@@ -18,3 +18,13 @@ export interface Unreachable {
   readonly code: number;
   readonly frame: number;
 }
+
+/** An ICMP error for a closed port of a name server. */
+export interface Rejection {
+  readonly timeMs: number;
+  /** Who sent the error: the host of the address, or a router or node that answers for it. */
+  readonly sender: string;
+  readonly client: string;
+  readonly port: number;
+  readonly target: string;
+}

@@ -30,6 +30,7 @@ import {
   CLOSED,
   HOST_UNREACHABLE,
   PROHIBITED,
+  type Rejection,
   type Unreachable,
 } from './icmp-errors.ts';
 import { LOGGED_MAX, LoggedCauses } from './logged-causes.ts';
@@ -194,6 +195,8 @@ export class Observations {
   readonly unquoted: { readonly timeMs: number; readonly client: string }[] = [];
   /** ICMP errors, by the address that was not reached. */
   readonly unreachable: BoundedMap<string, Unreachable> = new BoundedMap(MOST.addresses);
+  /** ICMP errors for closed ports of name servers. */
+  readonly rejections: Rejection[] = [];
   tooBig: number = 0;
   /** Sockets, address and port, that a packet was on its way to when it was found too big. */
   readonly outgrown: BoundedMap<string, true> = new BoundedMap(MOST.events);
@@ -292,6 +295,7 @@ export class Observations {
     this.searched.length = 0;
     this.begunLate.length = 0;
     this.losses.length = 0;
+    this.rejections.length = 0;
   }
 
   exchange(exchange: SeenExchange): void {
@@ -446,6 +450,10 @@ export class Observations {
     } else if (kind === 'unreachable') {
       if (CLOSED.has(event.code) && ports.has(sourcePort))
         this.givenUp.unreachable(target, targetPort, timeMs);
+      if (CLOSED.has(event.code) && ports.has(targetPort) && this.rejections.length < MOST.events) {
+        const sender = printAddress(event.sender, event.senderAt, size);
+        this.rejections.push({ timeMs, sender, client: source, port: sourcePort, target });
+      }
       const way = `${source} ${target}`;
       if (PROHIBITED.has(event.code) && this.prohibited.size < MOST.addresses)
         this.prohibited.set(way, (this.prohibited.get(way) ?? 0) + 1);

@@ -128,3 +128,15 @@ export const MAX_STALE = 5;
 
 /** A socket with more queries than this is one that its program reuses. Queries; chosen. */
 export const REUSED_SOCKET = 4;
+
+/** An ICMP error that comes later than this after a query is not for it. Milliseconds; the kernel sends it at once, a capture may merge hosts. */
+export const REJECTED_WITHIN_MS = 1000;
+
+/** Rejections further apart than this, with replies in between, are of two times. Milliseconds; more than the 5 s that resolv.conf(5) waits. */
+export const REJECTED_APART_MS = 6000;
+
+/** After the last rejection a server that runs again answers this many queries, with this share lost at most. Chosen. */
+export const RUNS_AGAIN = { replies: 5, lost: 0.1 };
+
+/** From this many times on, a process ends by itself: a rollout ends each pod once. Times; chosen. */
+export const ENDS_AGAIN = 3;

@@ -68,6 +68,9 @@ export interface PathEvent {
   targetPort: number;
   /** Type and code of ICMP as `type * 256 + code`; 0 for TCP. */
   code: number;
+  /** The header with the address of who sent the packet: the ICMP error, not what it quotes. */
+  sender: Uint8Array;
+  senderAt: number;
 }
 
 /** Callbacks for the content of a capture. */
@@ -143,7 +146,15 @@ export class Dissector {
       ...ends,
       ...{ ttl: 0, ipId: 0, port: 0, cut: false, damaged: false },
     };
-    this.#event = { timeMs: 0, frame: 0, kind: 'syn', ...ends, code: 0 };
+    this.#event = {
+      timeMs: 0,
+      frame: 0,
+      kind: 'syn',
+      ...ends,
+      code: 0,
+      sender: bytes,
+      senderAt: 0,
+    };
   }
 
   take(frame: Frame): void {
@@ -335,11 +346,17 @@ export class Dissector {
     const target = (quoted.bytes[quoted.at + 2]! << 8) | quoted.bytes[quoted.at + 3]!;
     if (!this.#ports.has(source) && !this.#ports.has(target)) return;
     this.#event.code = type * 256 + code;
-    this.#path(quoted, tooBig ? 'too-big' : 'unreachable', source, target);
+    this.#path(quoted, tooBig ? 'too-big' : 'unreachable', source, target, packet);
     this.#event.code = 0;
   }
 
-  #path(packet: IpPacket, kind: PathEvent['kind'], source: number, target: number): void {
+  #path(
+    packet: IpPacket,
+    kind: PathEvent['kind'],
+    source: number,
+    target: number,
+    from: IpPacket = packet,
+  ): void {
     const event = this.#event;
     event.timeMs = this.#timeMs;
     event.frame = this.#frame;
@@ -347,6 +364,8 @@ export class Dissector {
     event.family = packet.family;
     event.head = packet.head;
     event.addressesAt = packet.addressesAt;
+    event.sender = from.head;
+    event.senderAt = from.addressesAt;
     event.sourcePort = source;
     event.targetPort = target;
     this.#events.path?.(event);

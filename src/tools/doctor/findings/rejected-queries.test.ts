@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { dnsMessage, icmpError, udpPacket, type Captured } from '../../../../test/kit/packets.ts';
+import { examine } from '../../../../test/kit/story.ts';
+import { asked, at, ends, inOrder } from '../../../../test/kit/story-parts.ts';
+
+const SERVICE = '10.96.0.10';
+const PODS = ['10.244.1.11', '10.244.2.12', '10.244.1.13'] as const;
+const CLIENTS = ['10.244.1.5', '10.244.1.6'] as const;
+
+/** A query that comes back as port unreachable. @param sender of the ICMP error */
+function rejected(
+  atMs: number,
+  client: string,
+  port: number,
+  server: string,
+  sender = server,
+): Captured[] {
+  const query = udpPacket(
+    ends(client, port, server),
+    dnsMessage(`n${port % 7}.example.com.`, 'A', { id: port }),
+    port,
+  );
+  return [at(atMs, query), at(atMs + 0.1, icmpError(sender, query, 3, 3, client))];
+}
+
+/** Queries every 100 ms for 40 s. @param isClosed whether the port is closed then */
+function traffic(
+  server: string,
+  isClosed: (atMs: number, i: number) => boolean,
+  sender = server,
+): readonly Captured[] {
+  return inOrder(
+    Array.from({ length: 400 }, (_, i) => {
+      const [atMs, port, client] = [i * 100, 30_000 + i, CLIENTS[i % 2]!];
+      return isClosed(atMs, i)
+        ? rejected(atMs, client, port, server, sender)
+        : asked(atMs, ends(client, port, server), `n${port % 7}.example.com.`, port);
+    }),
+  );
+}
+
+const within = (fromS: number, toS: number) => (ms: number) =>
+  ms >= fromS * 1000 && ms < toS * 1000;
+
+async function first(packets: readonly Captured[]) {
+  const { findings } = await examine(packets);
+  return findings[0];
+}
+
+test('the node rejects for an address without endpoints: its ICMP errors come from another address', async () => {
+  const found = await first(traffic(SERVICE, within(12, 25), '169.254.1.1'));
+  assert.equal(found?.code, 'ND5003');
+  assert.match(found.seen.join(' '), /169\.254\.1\.1, and not from 10\.96\.0\.10/);
+});
+
+test('the host of the address rejects once, all queries: its process was away', async () => {
+  const found = await first(traffic(SERVICE, within(12, 25)));
+  assert.equal(found?.code, 'ND3007');
+  assert.equal(found.title, 'A name server stopped answering for a while');
+});
+
+test('a link-local address rejects: the cache of the node is not running', async () => {
+  const found = await first(traffic('169.254.20.10', within(12, 25)));
+  assert.equal(found?.code, 'ND3006');
+  assert.match(found.fix.join(' '), /node-local-dns/);
+  assert.doesNotMatch(found.fix.join(' '), /k8s-app=kube-dns/);
+});
+
+test('a share of the queries is rejected, at several times: processes restart', async () => {
+  const isDown = (ms: number, i: number): boolean => i % 4 < 2 && Math.floor(ms / 7000) % 2 === 1;
+  const found = await first(traffic(SERVICE, isDown));
+  assert.equal(found?.code, 'ND3007');
+  assert.match(found.title, /end and start again/);
+  assert.match(found.fix.join(' '), /OOMKilled/);
+});
+
+test('pods are rejected in turn and get nothing more: a rollout that does not wait', async () => {
+  const translated = inOrder(
+    Array.from({ length: 400 }, (_, i) => {
+      const [atMs, port, client] = [i * 100, 30_000 + i, CLIENTS[i % 2]!];
+      // The first pod ends at 10 s and leaves at 15 s, the second ends at 20 s and leaves at 25 s.
+      const set = atMs < 15_000 ? PODS.slice(0, 2) : atMs < 25_000 ? PODS.slice(1) : PODS.slice(2);
+      const pod = set[(i >> 1) % set.length]!;
+      const isClosed = (pod === PODS[0] && atMs >= 10_000) || (pod === PODS[1] && atMs >= 20_000);
+      const name = `n${port % 7}.example.com.`;
+      const outside = asked(
+        atMs,
+        ends(client, port),
+        name,
+        port,
+        isClosed ? { tookMs: null } : { tookMs: 1 },
+      );
+      const inside = asked(
+        atMs + 0.1,
+        ends(client, port, pod),
+        name,
+        port,
+        isClosed ? { tookMs: null } : { tookMs: 0.5 },
+      );
+      const query = inside[0]!.bytes;
+      return [
+        ...outside,
+        ...inside,
+        ...(isClosed ? [at(atMs + 0.2, icmpError(pod, query, 3, 3, client))] : []),
+      ];
+    }),
+  );
+  const found = await first(translated);
+  assert.equal(found?.code, 'ND3007');
+  assert.match(found.title, /removed too late/);
+  assert.match(found.fix.join(' '), /lameduck/);
+});

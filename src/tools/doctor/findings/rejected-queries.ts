@@ -1,0 +1,196 @@
+/** Queries that come back as port unreachable: what the sender of the ICMP errors says. */
+import { excluded, type Finding, type FindingKind } from './finding.ts';
+import { clock, listed, share } from '../texts.ts';
+import { takeSilence } from '../observe/consequences.ts';
+import type { Observations } from '../observe/observations.ts';
+import { rejectingHosts, type RejectedTime, type RejectingHost } from '../observe/rejected.ts';
+import { askersText, isLinkLocal, upstreams } from '../observe/roles.ts';
+import { removedFrom } from '../observe/server-silence.ts';
+import { answered, type Outcomes } from '../observe/outcomes.ts';
+import { ENDS_AGAIN } from '../thresholds/silence.ts';
+
+const none = excluded('hardly any lost query came back as port unreachable (ICMP)');
+
+/** Another than the address that was asked rejects, and nothing is taken to a pod meanwhile. */
+export const noEndpoints: FindingKind = {
+  code: 'ND5003',
+  title: 'The DNS service does not lead to the DNS pods',
+  name: 'a service without endpoints',
+  inCapture(observed, claims) {
+    const ups = upstreams(observed);
+    const host = rejectingHosts(observed, claims).find(
+      ({ address, senders, returned, partly, isBehind }) =>
+        !isBehind &&
+        !partly &&
+        !senders.has(address) &&
+        !isLinkLocal(address) &&
+        !ups.has(address) &&
+        returned.every(({ hops }) => hops.length === 0),
+    );
+    if (host === undefined) return none;
+    const { address, senders, times, losses } = host;
+    takeSilence(observed, claims, losses);
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: 0.9,
+      seen: [
+        returnedText(host, observed),
+        `These errors are from ${listed([...senders])}, and not from ${address}: the node of the clients rejects the queries itself, and takes none to a DNS pod.`,
+        ...(host.runsAgain ? [`After that ${address} answers again.`] : []),
+      ],
+      why: 'A Service without a ready endpoint has no pod to send packets to: kube-proxy then writes a rule that rejects them (REJECT, icmp-port-unreachable). All DNS pods were gone or not ready at once: scaled to zero, replaced all together, evicted, or failing their readiness probe.',
+      fix: [
+        'See whether the Service has ready endpoints: kubectl -n kube-system get endpointslices,pods -l k8s-app=kube-dns',
+        'Look for what took all of them away: kubectl -n kube-system get events,deployment,hpa; an autoscaler with a minimum of 0, a drain of all nodes, a failing readiness probe.',
+        'At least two replicas on different nodes, a PodDisruptionBudget, and maxUnavailable 1.',
+      ],
+      prove: `kubectl -n kube-system get events --field-selector involvedObject.kind=Deployment around ${clock(times[0]!.fromMs)} UTC; on the node: iptables-save | grep ${address} shows REJECT while it lasts`,
+      disproved:
+        'the Service has ready endpoints at that time, or other pods of the same node are answered: then a network policy or a firewall rejects',
+      exchanges: losses,
+    };
+  },
+};
+
+/** The node-local cache was down, and its address still on the node. */
+export const nodeCacheEnded: FindingKind = {
+  code: 'ND3006',
+  title: 'The node-local cache does not answer, and nothing takes its place',
+  name: 'a node-local cache that ended',
+  inCapture(observed, claims) {
+    const host = rejectingHosts(observed, claims).find(
+      ({ address, senders, partly }) => isLinkLocal(address) && senders.has(address) && !partly,
+    );
+    if (host === undefined) return none;
+    const { address, losses, times } = host;
+    takeSilence(observed, claims, losses);
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: 0.93,
+      seen: [
+        returnedText(host, observed),
+        `${address} is an address of the node itself, which sends these errors: the node-local DNS cache did not run.`,
+        ...(host.runsAgain ? ['After that it answers again.'] : []),
+      ],
+      why: 'The process of the node-local cache ended (out of memory, a crash, an upgrade of its DaemonSet). Its address and its rules stay on the node, so pods still ask it, and the DNS pods of the cluster, which are well, are not asked.',
+      fix: [
+        'See why it ended on this node: kubectl -n kube-system get pods -o wide -l k8s-app=node-local-dns (RESTARTS), kubectl -n kube-system describe pod and logs --previous of the one on the node.',
+        'Give its DaemonSet a memory limit that it does not reach, and the priority class system-node-critical.',
+        'If it stays down: remove its interface and its rules on the node (ip link del nodelocaldns), so that pods reach the DNS of the cluster.',
+      ],
+      prove: `kubectl -n kube-system get events,pods -l k8s-app=node-local-dns around ${clock(times[0]!.fromMs)} UTC; on the node: ss -lnup sport = :53`,
+      disproved: `a process on the node listened on ${address}:53 at that time`,
+      exchanges: losses,
+    };
+  },
+};
+
+/** Processes end and are asked on: they start again, or others take their place. */
+export const endedProcesses: FindingKind = {
+  code: 'ND3007',
+  title: 'A name server stopped answering for a while',
+  name: 'DNS pods that end while they are asked',
+  inCapture(observed, claims) {
+    const ups = upstreams(observed);
+    const hosts = rejectingHosts(observed, claims).filter(
+      ({ address, senders }) =>
+        senders.has(address) &&
+        !isLinkLocal(address) &&
+        !ups.has(address) &&
+        answered(outcomesOf(address, observed)) > 0,
+    );
+    const replaced = hosts.filter((host) => isReplaced(host, observed));
+    const again = hosts.filter(
+      ({ times, partly, runsAgain }) =>
+        times.length > 1 || (partly && (runsAgain || times.length >= ENDS_AGAIN)),
+    );
+    if (replaced.length + again.length === 0) return none;
+    const isRollout = replaced.length > 0;
+    const theirs = isRollout ? [...replaced, ...again] : again;
+    const losses = [...new Set(theirs.flatMap((host) => host.losses))];
+    takeSilence(observed, claims, losses);
+    return {
+      code: this.code,
+      title: isRollout
+        ? 'DNS pods get queries after they have ended: endpoints are removed too late'
+        : 'DNS processes end and start again, and get queries meanwhile',
+      severity: 'critical',
+      confidence: 0.9,
+      seen: [
+        ...theirs.slice(0, ENDS_AGAIN).map((host) => returnedText(host, observed)),
+        ...replaced.map(
+          ({ address }) =>
+            `Nothing more is taken to ${address} after that, and other pods answer: its endpoint was removed then.`,
+        ),
+        ...(isRollout
+          ? []
+          : again.flatMap(({ address, isBehind, partly }) =>
+              partly && !isBehind
+                ? `Other queries to ${address} were answered at the same times: it stands for several servers, and some of them ended.`
+                : [],
+            )),
+        'The hosts themselves send these errors: they live, and no process listens on their port.',
+      ],
+      ...(isRollout ? rolloutAdvice(theirs) : restartAdvice(theirs)),
+      exchanges: losses,
+    };
+  },
+};
+
+function outcomesOf(address: string, { backends, servers }: Observations): Outcomes {
+  return (backends.get(address) ?? servers.get(address))!.outcomes;
+}
+
+/** True if it gets no more queries after its last rejection, and others do. */
+function isReplaced({ address, isBehind, times }: RejectingHost, observed: Observations): boolean {
+  if (!isBehind) return false;
+  const removedMs = removedFrom(observed.backends.get(address)!, observed);
+  return removedMs !== null && removedMs >= times[0]!.fromMs;
+}
+
+function returnedText(
+  { address, returned, losses, times }: RejectingHost,
+  observed: Observations,
+): string {
+  const clients = new Set(losses.map(({ client }) => client.address));
+  return `${share(returned.length, losses.length)} lost queries to ${address} came back as port unreachable (ICMP), ${timesText(times)}, of ${askersText(observed, clients)}.`;
+}
+
+function timesText(times: readonly RejectedTime[]): string {
+  return listed(
+    times.map(({ fromMs, toMs }) => `from ${clock(fromMs)} to ${clock(toMs)}`),
+    ENDS_AGAIN,
+  );
+}
+
+type Advice = Pick<Finding, 'why' | 'fix' | 'prove' | 'disproved'>;
+
+function rolloutAdvice([first]: readonly RejectingHost[]): Advice {
+  return {
+    why: 'DNS pods were replaced. Each ended at once, while the rules of the nodes still led to it: its share of the queries is rejected until its endpoint is removed everywhere.',
+    fix: [
+      'Let a DNS pod that terminates answer for longer than the rules take: health { lameduck 20s } and terminationGracePeriodSeconds above it.',
+      'readinessProbe on /ready with periodSeconds 3 and failureThreshold 1, maxUnavailable 1 and maxSurge 1.',
+      'If kube-proxy takes seconds to write its rules, see its log and iptables.minSyncPeriod.',
+    ],
+    prove: `kubectl -n kube-system get events,replicasets,endpointslices -l k8s-app=kube-dns around ${clock(first!.times[0]!.fromMs)} UTC`,
+    disproved: 'no DNS pod was replaced at these times',
+  };
+}
+
+function restartAdvice([first]: readonly RejectingHost[]): Advice {
+  return {
+    why: 'The server’s process ended and was started again while its pod stayed an endpoint: killed for memory, restarted by a failing liveness probe, or crashed. If pods were replaced at these times, they ended before their endpoints were removed (a rollout without lameduck).',
+    fix: [
+      'See whether DNS pods restart, and why: kubectl -n kube-system get pods -l k8s-app=kube-dns (RESTARTS), kubectl -n kube-system describe pod (Last State: OOMKilled, Error) and logs --previous.',
+      'If they are killed for memory: a higher limit. If by the liveness probe: a longer timeoutSeconds and failureThreshold.',
+      'If they were replaced: health { lameduck 20s }, terminationGracePeriodSeconds above it, and a readinessProbe on /ready.',
+    ],
+    prove: `kubectl -n kube-system get events,pods -l k8s-app=kube-dns around ${clock(first!.times[0]!.fromMs)} UTC: restarts, OOMKilled, Unhealthy`,
+    disproved: 'no DNS pod restarted, ended or was replaced at these times',
+  };
+}

@@ -1,0 +1,112 @@
+/** Lost queries that came back as port unreachable (ICMP), by the host that they were for. */
+import { addressOf, sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import type { Claims } from './claims.ts';
+import type { Rejection } from './icmp-errors.ts';
+import type { Observations } from './observations.ts';
+import { MIN_CASES, SAME_MOMENT_MS } from '../thresholds/evidence.ts';
+import { REJECTED_APART_MS, REJECTED_WITHIN_MS, RUNS_AGAIN } from '../thresholds/silence.ts';
+
+/** A time in which a host rejected queries, milliseconds since 1970. */
+export interface RejectedTime {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** A host whose port was closed for a time, or several times. */
+export interface RejectingHost {
+  readonly address: string;
+  /** It is behind the address of a service. */
+  readonly isBehind: boolean;
+  /** Who sent the ICMP errors. */
+  readonly senders: ReadonlySet<string>;
+  /** Queries that came back. */
+  readonly returned: readonly SeenExchange[];
+  /** These, and those to it that got nothing at the same times: kernels limit their ICMP errors. */
+  readonly losses: readonly SeenExchange[];
+  readonly times: readonly RejectedTime[];
+  /** It answers after the last of these times. */
+  readonly runsAgain: boolean;
+  /** Others were answered at the address while queries came back. */
+  readonly partly: boolean;
+}
+
+/** The hosts that rejected at least a few lost queries that no finding has explained. */
+export function rejectingHosts(observed: Observations, claims: Claims): readonly RejectingHost[] {
+  if (observed.rejections.length < MIN_CASES) return [];
+  const errors = Map.groupBy(observed.rejections, ({ client, port }) => `${client} ${port}`);
+  const byHost = new Map<string, { loss: SeenExchange; error: Rejection }[]>();
+  for (const loss of claims.open) {
+    const { client, server, hops, sentMs } = loss;
+    // A translation may change the client's end as well.
+    const ends = [client, ...hops.map((hop) => hop.client)];
+    const error = ends
+      .flatMap(({ address, port }) => errors.get(`${address} ${port}`) ?? [])
+      .find(({ timeMs }) => timeMs >= sentMs && timeMs < sentMs + REJECTED_WITHIN_MS);
+    if (error === undefined) continue;
+    const host = hops.at(-1)?.server.address ?? addressOf(server);
+    const theirs = byHost.get(host);
+    if (theirs === undefined) byHost.set(host, [{ loss, error }]);
+    else theirs.push({ loss, error });
+  }
+  return [...byHost].flatMap(([address, theirs]) =>
+    theirs.length < MIN_CASES ? [] : hostOf(address, theirs, observed, claims),
+  );
+}
+
+function hostOf(
+  address: string,
+  theirs: readonly { readonly loss: SeenExchange; readonly error: Rejection }[],
+  observed: Observations,
+  claims: Claims,
+): RejectingHost {
+  const { servers, backends } = observed;
+  const view = backends.get(address) ?? servers.get(address);
+  const returned = theirs.map(({ loss }) => loss);
+  const times = timesOf(returned);
+  const isIn = ({ sentMs }: SeenExchange): boolean =>
+    times.some(
+      ({ fromMs, toMs }) => sentMs >= fromMs - SAME_MOMENT_MS && sentMs <= toMs + REJECTED_APART_MS,
+    );
+  const replied = (fromMs: number, toMs: number): { asked: number; lost: number } => {
+    const sum = { asked: 0, lost: 0 };
+    for (const [second, { asked, lost }] of view?.history ?? []) {
+      if (second * 1000 <= fromMs || (second + 1) * 1000 >= toMs) continue;
+      sum.asked += asked;
+      sum.lost += lost;
+    }
+    return sum;
+  };
+  const last = times.at(-1)!;
+  const later = replied(last.toMs, Infinity);
+  const partly = times.some(({ fromMs, toMs }) => {
+    const { asked, lost } = replied(fromMs, toMs);
+    return asked - lost >= MIN_CASES;
+  });
+  return {
+    address,
+    isBehind: backends.get(address) !== undefined,
+    senders: new Set(
+      // A node's capture has an error before and after its translation.
+      theirs.map(({ error: { sender, target } }) => (sender === target ? address : sender)),
+    ),
+    returned,
+    losses: claims.openTo(address).filter(isIn),
+    times,
+    runsAgain:
+      later.asked - later.lost >= RUNS_AGAIN.replies && later.lost <= RUNS_AGAIN.lost * later.asked,
+    partly,
+  };
+}
+
+/** Splits them where none came back for longer than clients wait. */
+function timesOf(returned: readonly SeenExchange[]): readonly RejectedTime[] {
+  const sorted = returned.toSorted((one, other) => one.sentMs - other.sentMs);
+  const times: SeenExchange[][] = [];
+  for (const each of sorted) {
+    const last = times.at(-1);
+    if (last !== undefined && each.sentMs - last.at(-1)!.sentMs <= REJECTED_APART_MS)
+      last.push(each);
+    else times.push([each]);
+  }
+  return times.map(sentSpan);
+}
