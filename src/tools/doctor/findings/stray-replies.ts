@@ -1,11 +1,17 @@
 /** Replies from an address that was not asked. */
+import type { RepeatedQuery } from '../observe/asked-again.ts';
 import type { Observations } from '../observe/observations.ts';
-import { isLost, sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { excluded, type FindingKind } from './finding.ts';
+import {
+  isLost,
+  latencyOf,
+  sentSpan,
+  type SeenExchange,
+} from '../../capture/pair/seen-exchange.ts';
+import { excluded, type Finding, type FindingKind } from './finding.ts';
 import { listed, share } from '../texts.ts';
 import { wasAnswered } from '../observe/losses.ts';
-import { OVERTAKEN_MS } from '../thresholds/evidence.ts';
-import { STRAYS_FEW, STRAYS_LOST, STRAYS_RARE } from '../thresholds/transport.ts';
+import { LATE_MS, OVERTAKEN_MS } from '../thresholds/evidence.ts';
+import { REPLIES_REFUSED, STRAYS_FEW, STRAYS_LOST, STRAYS_RARE } from '../thresholds/transport.ts';
 
 /** Replies come from another address than was asked, and clients throw them away. */
 export const strayReplies: FindingKind = {
@@ -15,6 +21,8 @@ export const strayReplies: FindingKind = {
   inCapture(observed, claims) {
     const seen = observed.strays.filter(isLost);
     const strays = [...seen, ...untranslated(observed)];
+    const refused = strays.length === 0 ? refusedReplies(observed) : [];
+    if (refused.length > 0) return refusedFinding(refused);
     if (
       strays.length < 2 ||
       (strays.length < STRAYS_FEW && strays.length < STRAYS_RARE * observed.total.asked)
@@ -47,6 +55,7 @@ export const strayReplies: FindingKind = {
       why: 'The way back is not translated as the way there was: a proxy of the mesh or the network plugin takes queries over, packets come back past the node that translated them, or a server answers from another of its addresses. A client that asked one address takes no reply from another. Or the replies reach the node of the client and are dropped there before they are translated (the reverse path filter, a rule of the raw table).',
       fix: [
         'Servers with several addresses have to answer from the one that was asked (bind to each; CoreDNS does).',
+        'If it hits the pods of one node only, those that ask a DNS pod of the same node: sysctl -w net.bridge.bridge-nf-call-iptables=1 there (module br_netfilter), so that packets on the bridge are translated.',
         'No asymmetric routes: masquerade traffic between nodes, or externalTrafficPolicy and routes that lead back over the same node.',
         'If the replies arrive at the node: sysctl net.ipv4.conf.all.rp_filter (nstat -az TcpExtIPReversePathFilter counts what it drops), and iptables -t raw -S.',
         'Leave port 53 out of the mesh’s interception.',
@@ -59,13 +68,71 @@ export const strayReplies: FindingKind = {
 };
 
 /**
+ * Questions that were asked again although their reply passed here at once, where the kernels of
+ * such clients say that no socket takes these replies.
+ */
+function refusedReplies({
+  askedAgain,
+  losses,
+  refusedReplies,
+}: Observations): readonly RepeatedQuery[] {
+  const repeats = askedAgain.unexplained(losses);
+  const refused = repeats.filter(
+    ({ first }) =>
+      refusedReplies.get(`${first.client.address} ${first.client.port}`) === true &&
+      (latencyOf(first) ?? Infinity) < LATE_MS,
+  );
+  const clients = new Set(refused.map(({ first }) => first.client.address));
+  const theirs = repeats.filter(({ first }) => clients.has(first.client.address));
+  return refused.length >= STRAYS_FEW && refused.length >= REPLIES_REFUSED * theirs.length
+    ? refused
+    : [];
+}
+
+function refusedFinding(refused: readonly RepeatedQuery[]): Finding {
+  const clients = [...new Set(refused.map(({ first }) => first.client.address))];
+  const from = [...new Set(refused.map(({ first }) => first.server.address))];
+  return {
+    code: 'ND3016',
+    title: 'Replies come from another address than was asked, and are thrown away',
+    severity: 'critical',
+    confidence: 0.9,
+    seen: [
+      `${refused.length} replies of ${listed(from)} came at once, were refused by the kernel of ${listed(clients)} (ICMP port unreachable), and their questions were asked again from the same sockets.`,
+      'These sockets were open: a kernel refuses a reply that does not come from the address that its socket asked.',
+    ],
+    why: 'The client asked the address of the Service, and the reply reaches it from the address of the pod: on the way back it was not translated. Most often both pods are on one node and the packets stay on its bridge, past the rules (bridge-nf-call-iptables is 0).',
+    fix: [
+      'On the node of these clients: sysctl -w net.bridge.bridge-nf-call-iptables=1 (module br_netfilter has to be loaded at each boot).',
+      'If they are on another node: no asymmetric routes; the reply has to come back over the node that translated the query.',
+    ],
+    prove: `in the client’s network: tcpdump -ni any udp port 53: queries go to the address of the Service, replies come from ${from[0]}`,
+    disproved: 'at the client’s own interface the replies come from the address that it asked',
+    exchanges: refused.flatMap(({ first, again }) => [first, again]),
+  };
+}
+
+/**
  * Lost queries that the pod behind an address answered, where in the same time no reply comes from
  * that address itself.
  */
-function untranslated({ losses, servers }: Observations): readonly SeenExchange[] {
+function untranslated({ losses, servers, backends }: Observations): readonly SeenExchange[] {
   const answered = losses.filter((loss) => loss.stray === null && wasAnswered(loss));
-  const byServer = Map.groupBy(answered, ({ server }) => server.address);
-  return [...byServer].flatMap(([address, theirs]) => {
+  const byPod = Map.groupBy(answered, ({ hops }) => hops.at(-1)!.server.address);
+  // Of several pods it may be the replies of one: that of the same node as the client.
+  const ofPods = new Set(
+    [...byPod].flatMap(([address, theirs]) =>
+      theirs.length >= STRAYS_FEW &&
+      theirs.length >= STRAYS_LOST * (backends.get(address)?.outcomes.asked ?? Infinity)
+        ? theirs
+        : [],
+    ),
+  );
+  const byServer = Map.groupBy(
+    answered.filter((loss) => !ofPods.has(loss)),
+    ({ server }) => server.address,
+  );
+  const ofServers = [...byServer].flatMap(([address, theirs]) => {
     const view = servers.get(address);
     const { fromMs, toMs } = sentSpan(theirs);
     // It may begin, or end, within a second in which others were answered.
@@ -79,6 +146,7 @@ function untranslated({ losses, servers }: Observations): readonly SeenExchange[
     const lost = meanwhile.reduce((sum, [, second]) => sum + second.lost, 0);
     return lost >= STRAYS_LOST * asked ? theirs : [];
   });
+  return [...ofPods, ...ofServers];
 }
 
 /** The source of the reply. @param withPort with its port, where only that differs */

@@ -197,6 +197,8 @@ export class Observations {
   readonly unreachable: BoundedMap<string, Unreachable> = new BoundedMap(MOST.addresses);
   /** ICMP errors for closed ports of name servers. */
   readonly rejections: Rejection[] = [];
+  /** Sockets of clients, address and port, to which a reply came that their kernel refused (ICMP). */
+  readonly refusedReplies: BoundedMap<string, true> = new BoundedMap(MOST.events);
   tooBig: number = 0;
   /** Sockets, address and port, that a packet was on its way to when it was found too big. */
   readonly outgrown: BoundedMap<string, true> = new BoundedMap(MOST.events);
@@ -448,8 +450,10 @@ export class Observations {
       if (event.code === ADDRESS_UNREACHABLE && this.unquoted.length < MOST.events)
         this.unquoted.push({ timeMs, client: target });
     } else if (kind === 'unreachable') {
-      if (CLOSED.has(event.code) && ports.has(sourcePort))
+      if (CLOSED.has(event.code) && ports.has(sourcePort)) {
         this.givenUp.unreachable(target, targetPort, timeMs);
+        this.refusedReplies.at(`${target} ${targetPort}`, () => true);
+      }
       if (CLOSED.has(event.code) && ports.has(targetPort) && this.rejections.length < MOST.events) {
         const sender = printAddress(event.sender, event.senderAt, size);
         this.rejections.push({ timeMs, sender, client: source, port: sourcePort, target });

@@ -84,6 +84,9 @@ export const STRAYS_RARE = 0.005;
 /** An address whose replies are not translated loses at least this share. Share; chosen. */
 export const STRAYS_LOST = 0.95;
 
+/** Questions asked again whose replies the client’s kernel refused: of those of such clients, at least this share. Share; kernels limit their ICMP errors to one a second. */
+export const REPLIES_REFUSED = 0.2;
+
 /** A pair of client and server fails from this share of its connections on. Share; chosen. */
 export const TCP_PAIR_FAILS = 0.5;
 

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { icmpError, type Captured } from '../../../../test/kit/packets.ts';
+import { examine } from '../../../../test/kit/story.ts';
+import { asked, at, ends, inOrder } from '../../../../test/kit/story-parts.ts';
+
+const CLIENT = '10.244.1.5';
+const [NEAR, FAR] = ['10.244.1.11', '10.244.2.12'] as const;
+const nameOf = (i: number): string => `n${i}.example.com.`;
+
+async function codes(packets: readonly Captured[]): Promise<readonly string[]> {
+  return (await examine(packets)).findings.map(({ code }) => code);
+}
+
+/** On the node: the replies of one of two pods pass, and are not translated back. */
+function onNode(nearReplies: (i: number) => boolean): readonly Captured[] {
+  return inOrder(
+    Array.from({ length: 200 }, (_, i) => {
+      const [atMs, port] = [i * 150, 30_000 + i];
+      const isNear = i % 2 === 0;
+      const replies = !isNear || nearReplies(i);
+      return [
+        ...asked(atMs, ends(CLIENT, port), nameOf(i), port, { tookMs: isNear ? null : 1 }),
+        ...asked(atMs + 0.1, ends(CLIENT, port, isNear ? NEAR : FAR), nameOf(i), port, {
+          tookMs: replies ? 0.5 : null,
+        }),
+      ];
+    }),
+  );
+}
+
+test('a pod whose replies pass untranslated is not a dead pod', async () => {
+  assert.equal((await codes(onNode(() => true)))[0], 'ND3016');
+});
+
+test('a pod without replies is a dead pod', async () => {
+  assert.equal((await codes(onNode(() => false)))[0], 'ND3008');
+});
+
+/** At the DNS pod: each question is answered, and asked again from its socket after 5 s. */
+function atPod(isRefused: boolean): readonly Captured[] {
+  return inOrder(
+    Array.from({ length: 40 }, (_, i) => {
+      const [atMs, port] = [i * 600, 30_000 + i];
+      const first = asked(atMs, ends(CLIENT, port, NEAR), nameOf(i), port);
+      const error = icmpError(CLIENT, first[1]!.bytes, 3, 3, NEAR);
+      return [
+        ...first,
+        ...(isRefused ? [at(atMs + 0.7, error)] : []),
+        ...asked(atMs + 5000, ends(CLIENT, port, NEAR), nameOf(i), port),
+        ...asked(atMs + 50, ends('10.244.2.9', port, NEAR), nameOf(i), port),
+      ];
+    }),
+  );
+}
+
+test('at the pod: clients refuse its replies at once and ask again from the same sockets', async () => {
+  assert.equal((await codes(atPod(true)))[0], 'ND3016');
+});
+
+test('at the pod: questions asked again, and nothing refused, do not tell why', async () => {
+  assert.equal((await codes(atPod(false)))[0], 'ND3021');
+});
