@@ -44,6 +44,7 @@ import { namesWithoutAddresses } from './names-without-addresses.ts';
 import { newName } from './new-name.ts';
 import { nodeCacheDark } from './node-cache-dark.ts';
 import { notDns } from './not-dns.ts';
+import { oneReply } from './one-reply.ts';
 import { otherDns } from './other-dns.ts';
 import { outage } from './outage.ts';
 import { overload } from './overload.ts';
@@ -109,6 +110,7 @@ export const findingKinds: readonly FindingKind[] = [
   droppedEdns,
   droppedName,
   droppedPorts,
+  oneReply,
   tableFull,
   shortPatience,
   slowServer,

@@ -209,3 +209,6 @@ export const POLICY_CUT = { queries: 4, others: 0.2 };
 
 /** With fewer queries, a loss rate says nothing. Queries; chosen. */
 export const MIN_LOSS_QUERIES = 5;
+
+/** Sockets that ask several questions and get one reply: at least, and the share of others (two replies, or none) at most. Chosen. */
+export const ONE_REPLY = { sockets: 8, others: 0.05 };

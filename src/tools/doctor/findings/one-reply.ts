@@ -1,0 +1,78 @@
+/** Sockets that get one reply each, whatever they ask. */
+import { TYPE } from '../../../server/wire/iana.ts';
+import { firstTries } from '../observe/losses.ts';
+import type { Observations } from '../observe/observations.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
+import { listed } from '../texts.ts';
+import { MIN_CASES } from '../thresholds/evidence.ts';
+import { ONE_REPLY } from '../thresholds/transport.ts';
+
+/** A device lets one reply of a UDP flow through, and drops the others. */
+export const oneReply: FindingKind = {
+  code: 'ND3022',
+  title: 'Only the first reply to each socket arrives: something drops the others',
+  name: 'a device that lets one reply of a flow through',
+  inCapture(observed, claims) {
+    const hit = hitClients(observed, new Set(claims.open));
+    if (hit.length === 0)
+      return claims.open.length < MIN_CASES
+        ? excluded('hardly a query is lost, or it is known why')
+        : unknown('few sockets asked two questions, or some of them got two replies');
+    const clients = new Set(hit.map(({ client }) => client));
+    const sockets = hit.reduce((sum, each) => sum + each.sockets, 0);
+    const losses = claims.open.filter(({ client }) => clients.has(client.address));
+    claims.take(losses);
+    const seen = observed.losses.filter(
+      ({ client, hops }) =>
+        clients.has(client.address) && hops.some(({ repliedMs }) => repliedMs !== null),
+    );
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: 0.9,
+      seen: [
+        `${sockets} sockets of ${listed([...clients])} asked two questions or more, and each got exactly one reply. The others never came, A or AAAA.`,
+        ...(seen.length > 0
+          ? [
+              `${seen.length} of the missing replies were seen on their way back: the servers sent them.`,
+            ]
+          : []),
+      ],
+      why: 'A stateful firewall or a NAT device on the way forgets a UDP flow with its first reply, and drops what comes after it. glibc and musl ask for A and AAAA from one socket, so one of the two replies is always missing, and each lookup waits 5 s. Go takes a socket for each question and is spared.',
+      fix: [
+        'Find the device between the clients and the DNS, and let it keep UDP flows to port 53 for seconds after a reply (on firewalls: DNS inspection, "one reply per request").',
+        'For pods of glibc until then: dnsConfig options: single-request-reopen, which takes a socket for each question. musl has no such option.',
+        'A node-local cache in front of that device, with force_tcp to its upstreams, avoids it.',
+      ],
+      prove:
+        'in such a pod: getent ahosts kubernetes.default takes 5 s, and with RES_OPTIONS=single-request-reopen some milliseconds',
+      disproved: 'a socket gets two replies',
+      exchanges: losses,
+    };
+  },
+};
+
+/** Clients of which each socket got one reply at most, and many asked more. */
+function hitClients(
+  { flows }: Observations,
+  open: ReadonlySet<Observations['losses'][number]>,
+): readonly { readonly client: string; readonly sockets: number }[] {
+  const losses = firstTries([...open]);
+  return [...Map.groupBy(losses, ({ client }) => client.address)].flatMap(([client, theirs]) => {
+    const sockets = new Set(theirs.flatMap((loss) => flows.get(loss) ?? []));
+    const answered = [...sockets].filter((flow) => flow.asked - flow.lost === 1);
+    if (answered.length < ONE_REPLY.sockets) return [];
+    const servers = new Set(theirs.map(({ server }) => server.address));
+    const all = [...servers]
+      .flatMap((server) => flows.to(server))
+      .filter((flow) => flow.client === client);
+    const twice = all.filter((flow) => flow.asked - flow.lost > 1);
+    const silent = all.filter((flow) => flow.asked === flow.lost);
+    if (twice.length + silent.length > ONE_REPLY.others * answered.length) return [];
+    // A dropped type gives one reply for each pair as well.
+    const ofType = (type: number): number => theirs.filter((loss) => loss.type === type).length;
+    if (Math.min(ofType(TYPE.A), ofType(TYPE.AAAA)) < MIN_CASES) return [];
+    return [{ client, sockets: answered.length }];
+  });
+}
