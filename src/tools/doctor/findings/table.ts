@@ -72,6 +72,7 @@ import { strayReplies } from './stray-replies.ts';
 import { suddenNegatives } from './sudden-negatives.ts';
 import { tableFull } from './table-full.ts';
 import { tcpBlocked } from './tcp-blocked.ts';
+import { udpBlocked } from './udp-blocked.ts';
 import { unusableReplies } from './unusable-replies.ts';
 import { wildcardDomain } from './wildcard-domain.ts';
 import { wrongClusterDomain } from './wrong-cluster-domain.ts';
@@ -93,6 +94,7 @@ export const findingKinds: readonly FindingKind[] = [
   nodeCacheEnded,
   noEndpoints,
   endedProcesses,
+  udpBlocked,
   cutAlone,
   serviceSilent,
   externalTarget,

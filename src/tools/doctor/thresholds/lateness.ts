@@ -182,3 +182,6 @@ export const OVERLOAD_LOSSES = 5;
 
 /** Exchanges this near to a part are read with it: a query of the part waits for them, or repeats them. Milliseconds; chosen. */
 export const AROUND_PART_MS = 20_000;
+
+/** One pod is late and another is not: their means differ this many times; where the pods are not seen, the mean and the geometric mean of all do. Factors; chosen. */
+export const PODS_APART = { times: 10, ofUsual: 6 };

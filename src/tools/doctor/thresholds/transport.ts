@@ -212,3 +212,9 @@ export const MIN_LOSS_QUERIES = 5;
 
 /** Sockets that ask several questions and get one reply: at least, and the share of others (two replies, or none) at most. Chosen. */
 export const ONE_REPLY = { sockets: 8, others: 0.05 };
+
+/** Losses go by the pod: the share that one loses, at least and at most; the losses that others would have at that share, and how much of them they have at most. Chosen. */
+export const LOSSY_PODS = { least: 0.02, most: 0.8, expected: 8, spared: 0.1 };
+
+/** UDP is filtered: lost queries at least, or fewer amid this many silent sockets of the same clients, and replies for each accepted TCP connection at most (A and AAAA); with more, some are of UDP. Chosen. */
+export const UDP_BLOCKED = { queries: 4, amidSilent: 2, sockets: 8, perConnection: 2 };

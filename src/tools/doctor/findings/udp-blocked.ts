@@ -1,0 +1,85 @@
+/** A DNS pod whose UDP replies never come, while it answers over TCP. */
+import type { Observations } from '../observe/observations.ts';
+import { answered } from '../observe/outcomes.ts';
+import { isSilent } from '../observe/sockets.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
+import { clock, listed } from '../texts.ts';
+import { type Claims } from '../observe/claims.ts';
+import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { UDP_BLOCKED } from '../thresholds/transport.ts';
+
+/** Nothing comes back over UDP, and all over TCP, from one address at the same time. */
+export const udpBlocked: FindingKind = {
+  code: 'ND3023',
+  title: 'A DNS server gets no UDP, and answers over TCP: UDP port 53 is filtered on the way',
+  name: 'a filter of UDP port 53',
+  inCapture(observed, claims) {
+    if (!observed.connections.any) return unknown('no query over TCP was seen');
+    const blocked = blockedServers(observed, claims);
+    if (blocked.length === 0)
+      return excluded('no server answers over TCP and leaves all queries over UDP without a reply');
+    const names = blocked.map(({ address }) => address);
+    const direct = blocked.flatMap(({ losses }) => losses);
+    const { fromMs, toMs } = sentSpan(direct);
+    const clients = new Set(direct.map(({ client }) => client.address));
+    // The address of the Service leads a part of the sockets to such a pod.
+    const sockets = claims.open.filter((loss) => {
+      const flow = observed.flows.get(loss);
+      return clients.has(loss.client.address) && flow !== undefined && isSilent(flow);
+    });
+    const losses = [...new Set([...direct, ...sockets])];
+    claims.take(losses);
+    const accepted = blocked.reduce((sum, each) => sum + each.accepted, 0);
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: 0.92,
+      seen: [
+        `${direct.length} queries to ${listed(names)} over UDP got no reply, from ${clock(fromMs)} to ${clock(toMs)}; ${accepted} TCP connections to port 53 there were accepted.`,
+        ...(losses.length > direct.length
+          ? [
+              `${losses.length - direct.length} more queries of the same clients got none, from sockets without any reply: the address that they asked leads some sockets to such a pod.`,
+            ]
+          : []),
+      ],
+      why: 'The server lives and is reached over TCP, so it is neither dead nor without a route. Something on the way drops UDP for port 53: a security group or a firewall between nodes that allows TCP only, or a NetworkPolicy with protocol TCP and not UDP.',
+      fix: [
+        'Allow UDP and TCP port 53 between all nodes and pods: the security groups of the nodes, firewalls between subnets, and the ports of NetworkPolicies.',
+        'Until then: a DNS pod on each node with internalTrafficPolicy: Local, or use-vc in the options of dnsConfig (glibc asks over TCP then).',
+      ],
+      prove: `dig @${names[0]} kubernetes.default.svc.cluster.local, and the same with +tcp, from the client’s node: only TCP answers`,
+      disproved: `${names[0]} answers over UDP from a pod of another node as well`,
+      exchanges: losses,
+    };
+  },
+};
+
+interface Blocked {
+  readonly address: string;
+  readonly losses: readonly SeenExchange[];
+  readonly accepted: number;
+}
+
+function blockedServers(observed: Observations, claims: Claims): readonly Blocked[] {
+  const { connections, servers, backends, lastMs } = observed;
+  const byServer = Map.groupBy(connections.at(lastMs), ({ server }) => server);
+  return [...byServer].flatMap(([address, pairs]) => {
+    const view = backends.get(address) ?? servers.get(address);
+    const accepted = pairs.reduce((sum, pair) => sum + pair.accepted, 0);
+    if (view === undefined || accepted === 0) return [];
+    const clients = new Set(pairs.map(({ client }) => client));
+    const losses = claims.openTo(address).filter(({ protocol }) => protocol === 'udp');
+    const isOfSome = losses.some(({ client }) => clients.has(client.address));
+    // All replies are of TCP.
+    const isSilentInUdp = answered(view.outcomes) <= UDP_BLOCKED.perConnection * accepted;
+    if (!isOfSome || !isSilentInUdp) return [];
+    // Few queries to its own address are enough where many sockets of the same clients get nothing.
+    const silent = observed.flows.list.filter(
+      (flow) => flow.server !== address && clients.has(flow.client) && isSilent(flow),
+    );
+    const least =
+      silent.length >= UDP_BLOCKED.sockets ? UDP_BLOCKED.amidSilent : UDP_BLOCKED.queries;
+    return losses.length >= least ? { address, losses, accepted } : [];
+  });
+}
