@@ -15,9 +15,10 @@ import {
   clusterFinding,
   unread,
 } from './finding.ts';
-import { clock, share, took } from '../texts.ts';
+import { clock, listed, share, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { lateFromMemory } from '../observe/late-from-memory.ts';
+import { isOfTwoPaces, latePods, type PodPace } from '../observe/pods-apart.ts';
 import { upstreams } from '../observe/roles.ts';
 import { LATE_MS, MIN_QUERIES, RARE_SHARE, SLOW_QUANTILE } from '../thresholds/evidence.ts';
 import {
@@ -159,15 +160,46 @@ function lateWithOwnNames(observed: Observations, claims: Claims): Finding | nul
   for (const address of addresses) claims.late.add(address);
   for (const { server } of losses) claims.late.add(server.address);
   const { server, fromS, toS, replies, meanMs, otherwiseMs } = worst;
+  const { late, quick } = latePods(observed, server, fromS, toS);
+  // (A server that asks others itself is one process.)
+  const isOne = observed.clients.get(server.address) !== undefined;
+  const isOfOne = late.length > 0 || (!isOne && isOfTwoPaces(server, fromS, toS));
   return {
     ...said,
+    ...(isOfOne ? ofOnePod(late) : {}),
     confidence: 0.88,
     seen: [
+      ...(late.length > 0
+        ? [
+            `Of the DNS pods behind ${server.address}, ${paceTexts(late)} on average in that time, and ${paceTexts(quick)}.`,
+          ]
+        : isOfOne
+          ? [
+              `In the same seconds ${server.address} answers some queries at once and others very late, as an address does that stands for several DNS pods of which one has no time.`,
+            ]
+          : []),
       `${server.address} took ${took(meanMs)} on average for cluster names (${replies} replies from ${clock(fromS * 1000)} to ${clock((toS + 1) * 1000)}${otherwiseMs === null ? '' : `; ${took(otherwiseMs)} before and afterwards`}). DNS pods have these in memory and forward none of them: the server itself is short of CPU time (or, behind a cache of the node, the DNS pods are).`,
       `${share(losses.length, observed.total.asked)} queries got no reply in that time; ${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
     ],
     exchanges: [...losses, ...slow],
   };
+}
+
+/** One of several pods is late: it, or its node, has no time. @param late the pods, if they are seen */
+function ofOnePod(late: readonly PodPace[]): Pick<Finding, 'title' | 'why' | 'fix'> {
+  const pods = late.length === 0 ? 'the late pod' : listed(late.map(({ address }) => address));
+  return {
+    title: 'One of the DNS pods is starved of CPU time: it answers late, the others at once',
+    why: 'The load is not too high for the others, which answer at once. This pod stalls: its CPU limit throttles it, or its node is busy, swaps or is frozen at times.',
+    fix: [
+      `Look at ${pods}: no CPU limit (it throttles in bursts), and a CPU request; then the load of its node (kubectl top node; pressure stall information).`,
+      'Delete it, so that it starts on another node; spread the replicas over nodes.',
+    ],
+  };
+}
+
+function paceTexts(pods: readonly PodPace[]): string {
+  return listed(pods.map(({ address, meanMs }) => `${address} took ${took(meanMs)}`));
 }
 
 /** True if late replies wait for a server behind this one. */

@@ -5,6 +5,7 @@ import { excluded, unknown, type FindingKind } from './finding.ts';
 import { clock, listed, share, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { firstTries } from '../observe/losses.ts';
+import { lossyPods } from '../observe/pods-apart.ts';
 import { askersText } from '../observe/roles.ts';
 import { FELT_SHARE, MIN_CASES, NEARLY_ALL, SPARED_SHARE } from '../thresholds/evidence.ts';
 import {
@@ -52,6 +53,33 @@ export const randomLoss: FindingKind = {
     const behind = losses.filter(({ hops }) => hops.length > 0);
     const beyond = behind.filter(({ hops }) => hops.every(({ repliedMs }) => repliedMs === null));
     const stopped = stoppedBefore(observed, losses);
+    const pods = spared === null && stopped === null ? lossyPods(observed) : null;
+    if (pods !== null) {
+      const [hit, fine] = [pods.lossy, pods.spared].map((each) =>
+        listed(each.map(({ address, asked: all, lost }) => `${address} ${share(lost, all)}`)),
+      );
+      return {
+        code: this.code,
+        title:
+          'Queries to some DNS pods are lost, and those to others are not: the way to their node',
+        severity: isMuch ? 'critical' : 'warning',
+        confidence: 0.8,
+        seen: [
+          `By DNS pod, of what was taken there and got no reply: ${hit}; but ${fine}.`,
+          'A part of the queries is lost, of all clients that ask these pods, and the pods answer the rest: they are not dead.',
+        ],
+        why: 'Packets get lost on the way between this node and the nodes of these pods: a link, a network card, a tunnel or a switch port that drops, or a queue that is too short. Pods on this node are not affected.',
+        fix: [
+          `See which nodes these pods are on: kubectl -n kube-system get pods -o wide | grep -e ${pods.lossy.map(({ address }) => address).join(' -e ')}`,
+          'Compare on these nodes and on this one: ip -s link and ethtool -S (drops, errors), the tunnel’s interface, and a long ping from node to node (mtr).',
+          'Until then: internalTrafficPolicy: Local with a DNS pod on each node, or a node-local cache.',
+        ],
+        prove: `ping -i 0.2 -c 300 from this node to the node of ${pods.lossy[0]!.address}: it loses as much`,
+        disproved:
+          'other packets between these nodes get through: then the pods themselves drop queries',
+        exchanges: whole,
+      };
+    }
     return {
       code: this.code,
       title:

@@ -147,7 +147,7 @@ function outcomesOf(address: string, { backends, servers }: Observations): Outco
 
 /** True if it gets no more queries after its last rejection, and others do. */
 function isReplaced({ address, isBehind, times }: RejectingHost, observed: Observations): boolean {
-  if (!isBehind) return false;
+  if (!isBehind || times.length > 1) return false;
   const removedMs = removedFrom(observed.backends.get(address)!, observed);
   return removedMs !== null && removedMs >= times[0]!.fromMs;
 }
