@@ -1,6 +1,7 @@
 /** A full connection tracking table: as the kernel says it, or as sockets show it. */
 import { excluded, unknown, type FindingKind, clusterFinding } from './finding.ts';
 import { share } from '../texts.ts';
+import { upstreams } from '../observe/roles.ts';
 import { firstTries } from '../observe/losses.ts';
 import { howNewOnesSuffer, sparesKnown } from '../observe/new-socket-losses.ts';
 import { MIN_CASES, MIN_QUERIES } from '../thresholds/evidence.ts';
@@ -39,9 +40,13 @@ export const tableFull: FindingKind = {
     if (firstTries(losses).length < MIN_CASES || (!full && losses.length < 0.5 * fresh.lost))
       return excluded('nothing is lost, or for another reason');
     claims.take(losses);
+    const ups = upstreams(observed);
+    const isOutward = !full && losses.every(({ server }) => ups.has(server.address));
     return {
       code: this.code,
-      title: this.title,
+      title: isOutward
+        ? 'New connections to the upstream are dropped: no entry or no source port is left for them'
+        : this.title,
       severity: 'critical',
       confidence: full ? 0.95 : known.asked >= SURE_NEW_QUERIES ? 0.88 : 0.75,
       seen: [
@@ -59,8 +64,17 @@ export const tableFull: FindingKind = {
           : []),
         ...(how === null ? [] : [how]),
       ],
-      why: 'Each socket needs an entry in the node’s connection tracking. When the table is full the first packet of a new one is dropped, whatever it is, while those that have an entry go on. One pod that opens very many connections can fill it for all.',
+      why:
+        'Each socket needs an entry in the node’s connection tracking. When the table is full the first packet of a new one is dropped, whatever it is, while those that have an entry go on. One pod that opens very many connections can fill it for all.' +
+        (isOutward
+          ? ' These queries leave the cluster, so their source is translated as well: where the range of ports for that is small, no port is left for new ones, with room in the table. A capture on the node tells the two apart.'
+          : ''),
       fix: [
+        ...(isOutward
+          ? [
+              'See on the node of these DNS pods which source ports masquerading may use: iptables-save -t nat | grep -e --to-ports -e --to-source; make the range wide, or remove it.',
+            ]
+          : []),
         'Now: sysctl -w net.netfilter.nf_conntrack_max=…, twice what it is (kube-proxy: conntrack.maxPerCore).',
         'Find who fills it: conntrack -L | awk for the source with the most entries; often a program without connection reuse, or DNS itself with ndots:5.',
         'A node-local cache keeps DNS out of the table.',

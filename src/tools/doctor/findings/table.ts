@@ -43,6 +43,7 @@ import { missingNeighbour } from './missing-neighbour.ts';
 import { namesWithoutAddresses } from './names-without-addresses.ts';
 import { newName } from './new-name.ts';
 import { nodeCacheDark } from './node-cache-dark.ts';
+import { noPortsLeft } from './no-ports-left.ts';
 import { notDns } from './not-dns.ts';
 import { oneReply } from './one-reply.ts';
 import { otherDns } from './other-dns.ts';
@@ -113,6 +114,7 @@ export const findingKinds: readonly FindingKind[] = [
   droppedName,
   droppedPorts,
   oneReply,
+  noPortsLeft,
   tableFull,
   shortPatience,
   slowServer,
