@@ -63,13 +63,16 @@ export const deadBackend: FindingKind = {
     const names = dead.map(({ address }) => address);
     const several = dead.length > 1;
     const lost = sentSpan(losses);
+    const asked = askedSince(dead);
+    // Losses of before the last reply may be among them.
+    const counted = asked >= losses.length ? share(losses.length, asked) : String(losses.length);
     return {
       code: this.code,
       title: this.title,
       severity: 'critical',
       confidence: 0.9,
       seen: [
-        `${fromMs > -Infinity ? `${listed(names)} answered until ${clock(fromMs)}. Since then, of` : 'Of'} queries that were taken ${fromMs > -Infinity ? 'there' : `to ${listed(names)}`} ${share(losses.length, askedSince(dead))} got no reply, from ${clock(lost.fromMs)} to ${clock(lost.toMs)}.`,
+        `${fromMs > -Infinity ? `${listed(names)} answered until ${clock(fromMs)}. Since then, of` : 'Of'} queries that were taken ${fromMs > -Infinity ? 'there' : `to ${listed(names)}`} ${counted} got no reply, from ${clock(lost.fromMs)} to ${clock(lost.toMs)}.`,
         `${fine.length} other ${fine.length === 1 ? 'pod answers' : 'pods answer'} ${fine.reduce((sum, { outcomes }) => sum + outcomes.asked - outcomes.lost, 0)} queries of the same clients.`,
       ],
       why: several

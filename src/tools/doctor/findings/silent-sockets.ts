@@ -11,10 +11,8 @@ import { searchDomainOf } from '../observe/search-domains.ts';
 import { isSilent, turnsOf, whileSilent } from '../observe/sockets.ts';
 import {
   DEAD_POD_SHARES,
-  MAX_REPLICAS,
   MIN_SEVERAL,
   MIXED_SILENT,
-  SAME_SHARE,
   SILENT_BY_CLIENT,
   SILENT_SINGLE_QUERIES,
   SOCKET_TURNS,
@@ -75,7 +73,6 @@ export const silentSockets: FindingKind = {
     const losses = claims.open.filter(({ client, server }) => keys.has(keyOf(client, server)));
     claims.take(losses);
     const servers = [...new Set(silent.map(({ server }) => server))];
-    const { dead: gone, pods } = endpointsFor(part);
     const common: Pick<Finding, 'code' | 'title' | 'severity' | 'fix' | 'prove' | 'exchanges'> = {
       code: this.code,
       title: this.title,
@@ -88,7 +85,7 @@ export const silentSockets: FindingKind = {
       prove: 'ndots doctor -i any on the client’s node: there the endpoints can be seen',
       exchanges: losses,
     };
-    const drawn = `Several pods share the address, and each socket’s packets go to one of them, drawn once. ${percent(part, 1)} is about ${gone} in ${pods}: ${gone} of ${pods} endpoints that ${gone === 1 ? 'is' : 'are'} dead, hung or cut off ${gone === 1 ? 'looks' : 'look'} like this. The capture does not show the endpoints themselves.`;
+    const drawn = `Several pods share the address, and each socket’s packets go to one of them, drawn once. ${percent(part, 1)} of the sockets got no reply: roughly the share of endpoints that are dead, hung or cut off, as clients that wait send less. The capture does not show the endpoints themselves.`;
     if (bySocket)
       return {
         ...common,
@@ -128,17 +125,6 @@ function goesByClient(flows: readonly FlowView[]): boolean {
     others.length >= SILENT_BY_CLIENT.others &&
     theirs.length - silent.length <= SILENT_BY_CLIENT.answered * theirs.length
   );
-}
-
-/** The fewest endpoints of which some, dead, have about this share of all sockets. */
-function endpointsFor(part: number): { readonly dead: number; readonly pods: number } {
-  let best = { dead: 1, pods: 2 };
-  for (let pods = 2; pods <= MAX_REPLICAS; pods++) {
-    const dead = Math.max(1, Math.round(part * pods));
-    if (Math.abs(dead / pods - part) < Math.abs(best.dead / best.pods - part) - SAME_SHARE)
-      best = { dead, pods };
-  }
-  return best;
 }
 
 function keyOf(

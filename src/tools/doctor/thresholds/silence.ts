@@ -21,12 +21,6 @@ export const MAX_SILENT_ADDRESSES = 16;
 /** Share of all sockets that dead pods of a Service can have: from one of twelve replicas to more dead than live ones. Chosen. */
 export const DEAD_POD_SHARES = { least: 0.08, most: 0.75 };
 
-/** The most replicas that are distinguished. Pods; chosen. */
-export const MAX_REPLICAS = 12;
-
-/** Shares that differ by less are not told apart. Share; chosen. */
-export const SAME_SHARE = 0.02;
-
 /** Alternations of silent and answered sockets, few and many, and how far each may be from chance (standard deviations): a client that waits for one socket opens no other, so silent ones come in groups. Chosen. */
 export const SOCKET_TURNS = { least: 4, few: -2.5, many: 8, most: -4 };
 
