@@ -1,10 +1,11 @@
 /** Loss that nothing explains. */
+import { TYPE } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { clock, listed, share, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
-import { firstTries } from '../observe/losses.ts';
+import { firstTries, onlyAaaa } from '../observe/losses.ts';
 import { lossyPods } from '../observe/pods-apart.ts';
 import { askersText } from '../observe/roles.ts';
 import { FELT_SHARE, MIN_CASES, NEARLY_ALL, SPARED_SHARE } from '../thresholds/evidence.ts';
@@ -53,6 +54,7 @@ export const randomLoss: FindingKind = {
     const behind = losses.filter(({ hops }) => hops.length > 0);
     const beyond = behind.filter(({ hops }) => hops.every(({ repliedMs }) => repliedMs === null));
     const stopped = stoppedBefore(observed, losses);
+    const isOnlyAaaa = onlyAaaa(losses);
     const pods = spared === null && stopped === null ? lossyPods(observed) : null;
     if (pods !== null) {
       const [hit, fine] = [pods.lossy, pods.spared].map((each) =>
@@ -82,20 +84,26 @@ export const randomLoss: FindingKind = {
     }
     return {
       code: this.code,
-      title:
-        spared === null
+      title: isOnlyAaaa
+        ? 'AAAA queries are lost at times, and A queries never: the second packet of a pair'
+        : spared === null
           ? this.title
           : `Queries or replies of ${clients.length === 1 ? 'one client' : 'some clients'} are lost, and those of others are not`,
       severity: isMuch ? 'critical' : 'warning',
       confidence: 0.6,
       seen: [
         `${share(losses.length, asked)} queries to ${listed(servers)} got no reply: of ${askersText(observed, clients)}.${of < LOSS_LATER_HALF * asked ? ` From ${clock(fromMs)} on it is ${share(losses.length, of)}.` : ''}`,
+        ...(isOnlyAaaa
+          ? [
+              `All ${losses.length} lost queries are AAAA; none of ${observed.types.get(TYPE.A)?.asked ?? 0} A queries was lost. Programs send AAAA just after A, from the same socket.`,
+            ]
+          : []),
         isMoment
           ? `All of them were sent within ${took(toMs - fromMs)}, and others of that moment were answered.`
           : spared !== null
             ? `All of them are of ${listed(clients)}, which sent ${spared.asked} queries to the same address; ${askersText(observed, spared.others)} lost ${share(spared.othersLost, spared.othersAsked)} there.`
             : (sockets ??
-              'The lost queries differ from the others in nothing that was examined (types, names, ports, pairs, moments).'),
+              `The lost queries differ from the others in nothing${isOnlyAaaa ? ' else' : ''} that was examined (${isOnlyAaaa ? '' : 'types, '}names, ports, moments).`),
         ...(behind.length > 0
           ? [
               `${share(beyond.length, behind.length)} of those that were followed to a DNS pod were not answered there; of the rest the reply was lost on its way back.`,
@@ -107,8 +115,15 @@ export const randomLoss: FindingKind = {
               `${share(stopped.lost, losses.length)} lost queries were seen before the translation of ${listed(servers)} and not behind it; ${stopped.passed} others were seen on both sides. They were lost between these two points, on the node, and not at a DNS server.`,
             ]),
       ],
-      why: 'A link, a network card or a machine on the way drops packets: congestion, errors, a queue that is too short; or two flows were given the same port when their addresses were translated (masquerading without --random-fully).',
+      why: isOnlyAaaa
+        ? 'Connection tracking drops the second packet of a socket that comes before the first one has its entry (a race: insert_failed), or a device on the way drops AAAA now and then. The repeat is answered, so no filter drops all of them.'
+        : 'A link, a network card or a machine on the way drops packets: congestion, errors, a queue that is too short; or two flows were given the same port when their addresses were translated (masquerading without --random-fully).',
       fix: [
+        ...(isOnlyAaaa
+          ? [
+              'Compare conntrack -S (insert_failed) of the node with the lost queries. If it rises: a node-local cache, a newer kernel, or for glibc the option single-request-reopen.',
+            ]
+          : []),
         ...(stopped === null
           ? []
           : [

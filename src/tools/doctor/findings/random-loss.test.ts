@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { examine } from '../../../../test/kit/story.ts';
+import { asked, ends, inOrder } from '../../../../test/kit/story-parts.ts';
+
+/** A and AAAA after each other from one socket; lost ones are answered 5 s later. */
+async function first(isLost: (name: number, type: number) => boolean) {
+  const packets = Array.from({ length: 120 }, (_, i) =>
+    ['A', 'AAAA'].flatMap((type, t) => {
+      const way = ends('10.244.1.5', 30_000 + i);
+      const [atMs, name, id] = [i * 300 + t * 40, `n${i % 30}.example.com.`, 2 * i + t];
+      return isLost(i, t)
+        ? [
+            ...asked(atMs, way, name, id, { type, tookMs: null }),
+            ...asked(atMs + 5000, way, name, id, { type }),
+          ]
+        : asked(atMs, way, name, id, { type });
+    }),
+  );
+  const { findings } = await examine(inOrder(packets));
+  return findings[0];
+}
+
+const isTenth = (i: number): boolean => (i * 7919) % 101 < 10;
+
+test('only AAAA is lost, and answered when it is repeated: it goes by the type', async () => {
+  const found = await first((name, type) => type === 1 && isTenth(name));
+  assert.equal(found?.code, 'ND3013');
+  assert.match(found.title, /^AAAA queries are lost at times/);
+  assert.doesNotMatch(found.seen.join(' '), /types, names/);
+});
+
+test('A and AAAA are lost alike', async () => {
+  const found = await first((name, type) => isTenth(name + 40 * type));
+  assert.equal(found?.code, 'ND3013');
+  assert.match(found.title, /without a pattern/);
+});
