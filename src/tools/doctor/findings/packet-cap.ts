@@ -13,6 +13,7 @@ import { excluded, unknown, type FindingKind } from './finding.ts';
 import { percent, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { askedOf } from '../observe/long-replies.ts';
+import { flooderOf } from '../observe/flooder.ts';
 import { onlyAaaa } from '../observe/losses.ts';
 import { searchDomainOf } from '../observe/search-domains.ts';
 import { oneLosesAlone, sparesKnown } from '../observe/new-socket-losses.ts';
@@ -80,14 +81,23 @@ export const packetCap: FindingKind = {
         continue;
       if (isOfSearch(losses, observed)) continue;
       claims.take(losses);
+      const flooder = flooderOf(observed, losses);
       const aws = found.rate > AWS_LIMIT.from && found.rate < AWS_LIMIT.to;
       const exceeded = observed.counters.get('linkLocalExceeded') ?? 0;
       return {
         code: this.code,
-        title: this.title,
+        title:
+          flooder === null
+            ? this.title
+            : 'One client floods the DNS, and a packet limit drops queries of all',
         severity: 'critical',
         confidence: exceeded > 0 ? 0.98 : aws ? 0.93 : 0.87,
         seen: [
+          ...(flooder === null
+            ? []
+            : [
+                `${flooder.address} sent ${share(flooder.asked, flooder.all)} queries in the time of the losses, ${flooder.perSecond.toFixed(0)} a second, nearly all for names that do not exist.`,
+              ]),
           found.seen,
           `${share(server.outcomes.lost, server.outcomes.asked)} got no reply, spread over all names.`,
           ...(exceeded > 0
@@ -100,6 +110,11 @@ export const packetCap: FindingKind = {
           ? 'AWS lets each network interface exchange 1024 packets a second with the resolver of the VPC, and drops the rest silently. All DNS pods of one node share that limit.'
           : 'Something on the way lets a limited number of packets through in a second and drops the rest: a limit of the cloud’s resolver, of its network, a firewall rule, or the server’s limit for each client.',
         fix: [
+          ...(flooder === null
+            ? []
+            : [
+                `Stop or slow down ${flooder.address} first: find its pod (kubectl get pods -A -o wide | grep ${flooder.address}) and what it asks for; without its queries the limit is not reached.`,
+              ]),
           'Send fewer queries: cache what goes upstream (cache in the Corefile, a node-local cache), and remove search domains of the provider that only give NXDOMAIN.',
           'Spread the DNS pods over more nodes, as the limit is per interface.',
           'With ndots: forward { max_pps 1000 } keeps below the limit and logs when it is reached.',

@@ -185,3 +185,6 @@ export const AROUND_PART_MS = 20_000;
 
 /** One pod is late and another is not: their means differ this many times; where the pods are not seen, the mean and the geometric mean of all do. Factors; chosen. */
 export const PODS_APART = { times: 10, ofUsual: 6 };
+
+/** One client floods the DNS: its share of all queries while some are lost, queries a second, and the share of its replies that are NXDOMAIN, at least. Chosen; a busy pod sends some tens a second. */
+export const FLOOD = { share: 0.5, perSecond: 15, absent: 0.75 };
