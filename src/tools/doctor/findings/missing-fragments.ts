@@ -82,7 +82,9 @@ export const missingFragments: FindingKind = {
       why:
         long !== null && long.limit <= UDP_BYTES
           ? tooLongByUdp
-          : 'The client allows replies that are larger than a packet may be on some link (an overlay needs 50 bytes or more), so they are fragmented; a firewall or the overlay drops fragments. The client waits for its time-out, although the server answered.',
+          : missing > 0
+            ? 'The client allows replies that are larger than a packet may be on some link (an overlay needs 50 bytes or more), so they are fragmented; a firewall or the overlay drops fragments. The client waits for its time-out, although the server answered.'
+            : 'The client allows replies that are larger than a packet may be on some link: an overlay needs 50 bytes or more. Such packets are dropped where the hosts do not know this. Where they are fragmented, a firewall may drop the fragments. The client waits for its time-out, although the server answered.',
       fix: [
         ...(long !== null && long.limit <= UDP_BYTES
           ? [
@@ -228,14 +230,8 @@ function onlyLargeOnes(observed: Observations, lost: readonly SeenExchange[]): b
 function sizeText(lost: readonly SeenExchange[]): string {
   const seen = lost.filter((loss) => needsFragments(bytesOf(loss)));
   const names = [...new Set(lost.map(({ name }) => name))];
-  const byTcp = seen.filter(({ protocol }) => protocol === 'tcp').length;
-  const how =
-    byTcp === 0
-      ? 'fragments'
-      : byTcp === seen.length
-        ? 'TCP segments'
-        : 'fragments or TCP segments';
+  const byTcp = seen.some(({ protocol }) => protocol === 'tcp');
   return seen.length > 0
-    ? `${seen.length} replies of up to ${Math.max(...seen.map(bytesOf))} bytes were seen on their way, in ${how}, and not where their queries came from (${listed(names)}); short ones arrive.`
+    ? `${seen.length} replies of up to ${Math.max(...seen.map(bytesOf))} bytes were seen on their way${byTcp ? ', some over TCP' : ''}, and not where their queries came from (${listed(names)}); short ones arrive.`
     : `The unanswered queries have answers larger than a packet, as seen when they arrive: ${listed(names)}; queries with short answers got theirs.`;
 }

@@ -67,6 +67,7 @@ import { silentSockets } from './silent-sockets.ts';
 import { silentServer } from './silent-server.ts';
 import { slowServer } from './slow-server.ts';
 import { splitHorizon } from './split-horizon.ts';
+import { longAskedAgain } from './long-asked-again.ts';
 import { lowNdots } from './low-ndots.ts';
 import { statedReasons } from './stated-reasons.ts';
 import { strayReplies } from './stray-replies.ts';
@@ -86,6 +87,7 @@ export const findingKinds: readonly FindingKind[] = [
   serviceEndpoints,
   tcpBlocked,
   missingFragments,
+  longAskedAgain,
   strayReplies,
   misfitReplies,
   missingNeighbour,

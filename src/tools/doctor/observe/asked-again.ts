@@ -6,7 +6,7 @@ import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
 import type { SearchDomains } from '../../capture/pair/search-walk.ts';
 import { goRepeatMs } from '../../capture/pair/go-repeat.ts';
-import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { isLost, needsFragments, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { SAME_QUERY_MS } from '../thresholds/evidence.ts';
 import { FIXED_IDS, PAIR_MS, SHORTEST_PATIENCE_MS } from '../thresholds/transport.ts';
 
@@ -14,6 +14,7 @@ import { FIXED_IDS, PAIR_MS, SHORTEST_PATIENCE_MS } from '../thresholds/transpor
 const REPEATS_MAX = 1000;
 const CLIENTS_MAX = 8000;
 const QUESTIONS_MAX = 20_000;
+const LONG_MAX = 2000;
 
 /** One question that was asked again. */
 export interface RepeatedQuery {
@@ -54,6 +55,9 @@ export class AskedAgain {
   #sinceMs = -Infinity;
   /** `unexplained`, until something is added. */
   #settled: readonly RepeatedQuery[] | null = null;
+  /** Those of replies larger than a packet may be: several programs of a client may ask at a time. */
+  readonly #longRepeats: RepeatedQuery[] = [];
+  readonly #long = new Map<string, SeenExchange>();
   readonly #askers = new Map<string, Asker>();
   readonly #kept = new CopiedBytes();
 
@@ -75,6 +79,7 @@ export class AskedAgain {
     this.#settled = null;
     if (asker.lastId === id && asker.lastName !== name) asker.reused++;
     this.#forget(sentMs);
+    if (isUsable(exchange) && needsFragments(exchange.replyBytes)) this.#addLong(exchange);
     const key = `${client.address} ${type} ${name}`;
     const last = this.#last(key);
     const half = `${client.address} ${name}`;
@@ -108,8 +113,26 @@ export class AskedAgain {
     if (isUsable(exchange)) this.#present.set(key, { exchange, run });
   }
 
+  /** Questions with large replies that were asked again with the same id. */
+  get longRepeats(): readonly RepeatedQuery[] {
+    return this.#longRepeats;
+  }
+
+  #addLong(exchange: SeenExchange): void {
+    const { client, id, name, type } = exchange;
+    const key = `${client.address} ${type} ${name} ${id}`;
+    const before = this.#long.get(key);
+    if (this.#long.size >= LONG_MAX) this.#long.clear();
+    this.#kept.keep(exchange);
+    this.#long.set(key, exchange);
+    if (before === undefined || this.#longRepeats.length >= REPEATS_MAX) return;
+    if (isAfter(before, exchange, SHORTEST_PATIENCE_MS, SAME_QUERY_MS))
+      this.#longRepeats.push({ first: before, again: exchange });
+  }
+
   /** Drops what takes most of the memory. */
   clear(): void {
+    this.#long.clear();
     this.#present.clear();
     this.#before = new Map();
   }

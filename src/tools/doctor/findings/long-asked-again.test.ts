@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  addressRecord,
+  back,
+  dnsMessage,
+  udpPacket,
+  type Captured,
+} from '../../../../test/kit/packets.ts';
+import { examine } from '../../../../test/kit/story.ts';
+import { asked, at, ends, inOrder } from '../../../../test/kit/story-parts.ts';
+
+const POD = '10.244.2.10';
+
+/** A question of 90 addresses, and its reply of more than 1400 bytes. */
+function large(atMs: number, port: number, id: number): Captured[] {
+  const way = ends('10.244.1.5', port, POD);
+  const name = 'big.example.com.';
+  const edns = { udpSize: 4096, version: 0, dnssecOk: false, options: [] };
+  const answer = Array.from({ length: 90 }, (_, i) => addressRecord(name, `192.0.2.${i + 1}`));
+  return [
+    at(atMs, udpPacket(way, dnsMessage(name, 'A', { id, edns }), port)),
+    at(atMs + 1, udpPacket(back(way), dnsMessage(name, 'A', { id, reply: true, answer }), id)),
+  ];
+}
+
+/** At a DNS pod: all is answered. @param again which questions are asked again after 3 s */
+async function first(again: { readonly large: boolean; readonly small: boolean }) {
+  const packets = Array.from({ length: 60 }, (_, i) => {
+    const [atMs, id] = [i * 500, 1000 + i * 37];
+    const small = (ms: number, port: number): Captured[] =>
+      asked(ms, ends('10.244.1.5', port, POD), `n${i}.example.com.`, id);
+    return [
+      ...small(atMs, 20_000 + i),
+      ...(again.small && i % 4 === 0 ? small(atMs + 3000, 21_000 + i) : []),
+      ...(i % 5 === 0 ? large(atMs + 20, 22_000 + i, id) : []),
+      ...(i % 10 === 0 && again.large ? large(atMs + 3020, 23_000 + i, id) : []),
+    ];
+  });
+  const { findings } = await examine(inOrder(packets));
+  return findings.map(({ code }) => code);
+}
+
+test('only questions with large replies are asked again', async () => {
+  assert.equal((await first({ large: true, small: false }))[0], 'ND3012');
+});
+
+test('small ones are asked again as well: it is not the size', async () => {
+  assert.ok(!(await first({ large: true, small: true })).includes('ND3012'));
+});
+
+test('large replies that are not asked again are well', async () => {
+  assert.deepEqual(await first({ large: false, small: false }), []);
+});
