@@ -7,8 +7,9 @@ import { clock, listed, share, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { firstTries, onlyAaaa } from '../observe/losses.ts';
 import { lossyPods } from '../observe/pods-apart.ts';
+import { stoppedBefore } from '../observe/stopped-before.ts';
 import { askersText } from '../observe/roles.ts';
-import { FELT_SHARE, MIN_CASES, NEARLY_ALL, SPARED_SHARE } from '../thresholds/evidence.ts';
+import { FELT_SHARE, MIN_CASES, SPARED_SHARE } from '../thresholds/evidence.ts';
 import {
   LOSS_AROUND_MS,
   LOSS_EXPECTED,
@@ -112,7 +113,7 @@ export const randomLoss: FindingKind = {
         ...(stopped === null
           ? []
           : [
-              `${share(stopped.lost, losses.length)} lost queries were seen before the translation of ${listed(servers)} and not behind it; ${stopped.passed} others were seen on both sides. They were lost between these two points, on the node, and not at a DNS server.`,
+              `${share(stopped.lost.length, losses.length)} lost queries were seen before the translation of ${listed(servers)} and not behind it; ${stopped.passed} others were seen on both sides. They were lost between these two points, on the node, and not at a DNS server.`,
             ]),
       ],
       why: isOnlyAaaa
@@ -147,27 +148,6 @@ export const randomLoss: FindingKind = {
     };
   },
 };
-
-/**
- * Lost queries that the capture shows before the translation of addresses only, where it shows
- * nearly all answered ones on both sides; null: it does not.
- */
-function stoppedBefore(
-  { servers, backends }: Observations,
-  losses: readonly SeenExchange[],
-): { readonly lost: number; readonly passed: number } | null {
-  const before = losses.filter(
-    ({ hops, server }) => hops.length === 0 && backends.get(server.address) === undefined,
-  );
-  const asked = [...new Set(before.map(({ server }) => server.address))];
-  const replied = asked.reduce((sum, address) => {
-    const outcomes = servers.get(address)?.outcomes;
-    return outcomes === undefined ? sum : sum + outcomes.asked - outcomes.lost;
-  }, 0);
-  const passed = backends.list.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
-  if (before.length < LOSS_LATER_HALF * losses.length || before.length < MIN_CASES) return null;
-  return replied > 0 && passed >= NEARLY_ALL * replied ? { lost: before.length, passed } : null;
-}
 
 /** Queries that the servers were asked from the first of these losses on. */
 function askedOf(

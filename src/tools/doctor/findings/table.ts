@@ -41,6 +41,7 @@ import { missingA } from './missing-a.ts';
 import { missingFragments } from './missing-fragments.ts';
 import { missingNeighbour } from './missing-neighbour.ts';
 import { namesWithoutAddresses } from './names-without-addresses.ts';
+import { newFlowsDropped } from './new-flows-dropped.ts';
 import { newName } from './new-name.ts';
 import { nodeCacheDark } from './node-cache-dark.ts';
 import { noPortsLeft } from './no-ports-left.ts';
@@ -98,6 +99,7 @@ export const findingKinds: readonly FindingKind[] = [
   noEndpoints,
   endedProcesses,
   udpBlocked,
+  newFlowsDropped,
   cutAlone,
   serviceSilent,
   externalTarget,

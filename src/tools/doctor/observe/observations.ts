@@ -38,6 +38,7 @@ import { Names } from './names.ts';
 import { Neighbours } from './neighbours.ts';
 import { NewSockets } from './new-sockets.ts';
 import { OtherConnections } from './other-connections.ts';
+import { OtherSockets } from './other-sockets.ts';
 import { countOutcome, isFailure, noOutcomes, type Outcomes } from './outcomes.ts';
 import { QuestionCase } from './question-case.ts';
 import { Rates } from './rates.ts';
@@ -213,6 +214,8 @@ export class Observations {
   readonly cut: { messages: number; of: number } = { messages: 0, of: 0 };
   /** Connections without DNS: opened, and retried because nothing came. */
   readonly others: OtherConnections = new OtherConnections();
+  /** New sockets without DNS. */
+  readonly otherSockets: OtherSockets = new OtherSockets();
   /**
    * Sockets (address and port) with packets whose translated address no host on a router's link
    * has.
@@ -298,6 +301,7 @@ export class Observations {
     this.begunLate.length = 0;
     this.losses.length = 0;
     this.rejections.length = 0;
+    this.otherSockets.clear();
   }
 
   exchange(exchange: SeenExchange): void {
@@ -469,7 +473,9 @@ export class Observations {
         entry.noNeighbour++;
         this.astray.at(`${source} ${sourcePort}`, () => true);
       }
-    } else if (kind === 'syn') {
+    } else if (kind === 'datagram') this.otherSockets.add(source, sourcePort, timeMs);
+    else if (kind === 'syn') {
+      if (!ports.has(targetPort)) this.otherSockets.add(source, sourcePort, timeMs);
       if (ports.has(targetPort))
         this.connections.opening(source, target, `${sourcePort} ${targetPort}`, timeMs);
       else this.others.opening(`${source} ${sourcePort} ${target} ${targetPort}`, timeMs);

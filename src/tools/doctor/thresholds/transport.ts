@@ -224,3 +224,6 @@ export const FEW_PORTS = { most: 256, timesEach: 5, dense: 0.8 };
 
 /** Queries that do not leave a node with too few source ports, at least. Queries; chosen. */
 export const PORTS_GONE_LOST = 10;
+
+/** One source opens this many sockets a second: it may fill the connection tracking table. Sockets a second; chosen, an entry of UDP stays for 30 s. */
+export const FLOW_SURGE = 25;

@@ -58,9 +58,18 @@ export interface PathEvent {
   /**
    * `unreachable`: an ICMP error that quotes a packet from `source` to `target`. `unquoted`: an ICMP error
    * whose quotation is cut off, from its sender to its receiver. `gap`: a segment arrived before an earlier
-   * one. `gap-filled`: that segment has arrived.
+   * one. `gap-filled`: that segment has arrived. `datagram`: UDP that is not DNS.
    */
-  kind: 'syn' | 'syn-ack' | 'reset' | 'gap' | 'gap-filled' | 'unreachable' | 'unquoted' | 'too-big';
+  kind:
+    | 'syn'
+    | 'syn-ack'
+    | 'reset'
+    | 'datagram'
+    | 'gap'
+    | 'gap-filled'
+    | 'unreachable'
+    | 'unquoted'
+    | 'too-big';
   family: 4 | 6;
   head: Uint8Array;
   addressesAt: number;
@@ -251,6 +260,7 @@ export class Dissector {
     else if (source === DNS_OVER_TLS || target === DNS_OVER_TLS) this.counts.encrypted++;
     else {
       this.counts.other++;
+      this.#path(packet, 'datagram', source, target);
       if (!isReply(bytes, at + 8, packet.end)) return;
       this.#datagram(packet, source, target);
       this.#events.elsewhere?.(this.#message);
