@@ -37,7 +37,7 @@ test('new sockets get no further than the node while a pod opens very many', asy
   assert.match(found.seen.join(' '), /10\.244\.1\.32 opened/);
 });
 
-test('nobody opens many sockets: the table is not shown to be full', async () => {
+test('no pod opens many sockets: the table is not shown to be full', async () => {
   const found = await first(2, false);
   assert.doesNotMatch(found?.seen.join(' ') ?? '', /10\.244\.1\.32/);
 });

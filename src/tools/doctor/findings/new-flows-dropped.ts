@@ -1,4 +1,4 @@
-/** New sockets that get no further than the node, while somebody opens very many. */
+/** New sockets that get no further than the node, while one pod opens very many. */
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { clock, listed, share } from '../texts.ts';
 import { stoppedBefore } from '../observe/stopped-before.ts';
@@ -29,7 +29,7 @@ export const newFlowsDropped: FindingKind = {
     const busiest = observed.otherSockets.busiest(fromS, toS);
     const perSecond = (busiest?.opened ?? 0) / (toS - fromS + 1);
     if (busiest === null || perSecond < FLOW_SURGE)
-      return excluded('nobody opens many new sockets while queries are lost');
+      return excluded('no pod opens many new sockets while queries are lost');
     claims.take(lost);
     const sockets = new Set(fresh.map(({ client }) => `${client.address} ${client.port}`));
     const servers = [...new Set(lost.map(({ server }) => server.address))];

@@ -68,7 +68,7 @@ export const randomLoss: FindingKind = {
         severity: isMuch ? 'critical' : 'warning',
         confidence: 0.8,
         seen: [
-          `By DNS pod, of what was taken there and got no reply: ${hit}; but ${fine}.`,
+          `Lost queries by the DNS pod that they were taken to: ${hit}; but ${fine}.`,
           'A part of the queries is lost, of all clients that ask these pods, and the pods answer the rest: they are not dead.',
         ],
         why: 'Packets get lost on the way between this node and the nodes of these pods: a link, a network card, a tunnel or a switch port that drops, or a queue that is too short. Pods on this node are not affected.',

@@ -11,7 +11,7 @@ import { ENDS_AGAIN } from '../thresholds/silence.ts';
 
 const none = excluded('hardly any lost query came back as port unreachable (ICMP)');
 
-/** Another than the address that was asked rejects, and nothing is taken to a pod meanwhile. */
+/** Another than the address that was asked rejects, and no query is taken to a pod at that time. */
 export const noEndpoints: FindingKind = {
   code: 'ND5003',
   title: 'The DNS service does not lead to the DNS pods',
@@ -117,7 +117,7 @@ export const endedProcesses: FindingKind = {
       code: this.code,
       title: isRollout
         ? 'DNS pods get queries after they have ended: endpoints are removed too late'
-        : 'DNS processes end and start again, and get queries meanwhile',
+        : 'DNS processes end and start again, and get queries when they do not run',
       severity: 'critical',
       confidence: 0.9,
       seen: [

@@ -22,7 +22,7 @@ export interface Unreachable {
 /** An ICMP error for a closed port of a name server. */
 export interface Rejection {
   readonly timeMs: number;
-  /** Who sent the error: the host of the address, or a router or node that answers for it. */
+  /** The sender of the error: the host of the address, or a router or node that answers for it. */
   readonly sender: string;
   readonly client: string;
   readonly port: number;

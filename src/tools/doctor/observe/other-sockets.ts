@@ -1,4 +1,4 @@
-/** Who opens new sockets for anything but DNS, and when: each takes an entry of connection tracking. */
+/** New sockets without DNS, by source and second: each takes an entry of connection tracking. */
 import { BoundedMap } from './bounded-map.ts';
 
 const SOURCES_MAX = 500;
@@ -29,7 +29,7 @@ export class OtherSockets {
     if (second !== null) second.opened++;
   }
 
-  /** The one that opened the most in these seconds, the last one included; null: nobody did. */
+  /** The one that opened the most in these seconds, the last one included; null: there were none. */
   busiest(
     fromS: number,
     toS: number,

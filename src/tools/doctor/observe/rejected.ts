@@ -17,7 +17,7 @@ export interface RejectingHost {
   readonly address: string;
   /** It is behind the address of a service. */
   readonly isBehind: boolean;
-  /** Who sent the ICMP errors. */
+  /** The senders of the ICMP errors. */
   readonly senders: ReadonlySet<string>;
   /** Queries that came back. */
   readonly returned: readonly SeenExchange[];

@@ -132,5 +132,5 @@ export const REJECTED_APART_MS = 6000;
 /** After the last rejection a server that runs again answers this many queries, with this share lost at most. Chosen. */
 export const RUNS_AGAIN = { replies: 5, lost: 0.1 };
 
-/** From this many times on, a process ends by itself: a rollout ends each pod once. Times; chosen. */
+/** From this many times on, a process ends and starts again: a rollout ends each pod once. Times; chosen. */
 export const ENDS_AGAIN = 3;

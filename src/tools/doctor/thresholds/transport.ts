@@ -216,7 +216,7 @@ export const ONE_REPLY = { sockets: 8, others: 0.05 };
 /** Losses go by the pod: the share that one loses, at least and at most; the losses that others would have at that share, and how much of them they have at most. Chosen. */
 export const LOSSY_PODS = { least: 0.02, most: 0.8, expected: 8, spared: 0.1 };
 
-/** UDP is filtered: lost queries at least, or fewer amid this many silent sockets of the same clients, and replies for each accepted TCP connection at most (A and AAAA); with more, some are of UDP. Chosen. */
+/** UDP is filtered: lost queries at least, or fewer where this many sockets of the same clients are silent, and replies for each accepted TCP connection at most (A and AAAA); with more, some are of UDP. Chosen. */
 export const UDP_BLOCKED = { queries: 4, amidSilent: 2, sockets: 8, perConnection: 2 };
 
 /** A translation has few source ports: at most this many, each used this often on average, and this share of the range. Chosen; a kernel has 28 000 and more. */
