@@ -8,7 +8,7 @@ import { FELT_SHARE, MIN_CASES, SPARED_SHARE } from '../thresholds/evidence.ts';
 export const longAskedAgain: FindingKind = {
   code: 'ND3012',
   title: 'Large replies get lost on the way (fragments, MTU)',
-  name: 'large replies that get lost behind this point',
+  name: 'lost fragments or a wrong MTU',
   inCapture(observed) {
     const repeats = observed.askedAgain.longRepeats;
     if (repeats.length < MIN_CASES)

@@ -10,7 +10,7 @@ import { FLOW_SURGE, MIN_NEW_QUERIES } from '../thresholds/transport.ts';
 export const newFlowsDropped: FindingKind = {
   code: 'ND3003',
   title: 'New connections are dropped: the connection tracking table is full',
-  name: 'new sockets dropped on the node',
+  name: 'a full connection tracking table',
   inCapture(observed, claims) {
     const stopped = stoppedBefore(observed, claims.open);
     if (stopped === null)

@@ -58,7 +58,7 @@ export const noEndpoints: FindingKind = {
 export const nodeCacheEnded: FindingKind = {
   code: 'ND3006',
   title: 'The node-local cache does not answer, and nothing takes its place',
-  name: 'a node-local cache that ended',
+  name: 'a dead node-local cache',
   inCapture(observed, claims) {
     const host = rejectingHosts(observed, claims).find(
       ({ address, senders, partly }) => isLinkLocal(address) && senders.has(address) && !partly,
@@ -93,7 +93,7 @@ export const nodeCacheEnded: FindingKind = {
 export const endedProcesses: FindingKind = {
   code: 'ND3007',
   title: 'A name server stopped answering for a while',
-  name: 'DNS pods that end while they are asked',
+  name: 'a restart or a rollout of the DNS pods',
   inCapture(observed, claims) {
     const ups = upstreams(observed);
     const hosts = rejectingHosts(observed, claims).filter(

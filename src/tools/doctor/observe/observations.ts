@@ -160,7 +160,6 @@ export class Observations {
   readonly clients: BoundedMap<string, ClientView> = new BoundedMap(MOST.clients);
   readonly flows: Flows = new Flows(MOST.flows);
   readonly newSockets: NewSockets = new NewSockets();
-  /** By name and type. */
   readonly names: Names = new Names(MOST.names);
   readonly losses: SeenExchange[] = [];
   /** SERVFAIL, REFUSED and other errors, but not NXDOMAIN. */
@@ -196,9 +195,8 @@ export class Observations {
   readonly unquoted: { readonly timeMs: number; readonly client: string }[] = [];
   /** ICMP errors, by the address that was not reached. */
   readonly unreachable: BoundedMap<string, Unreachable> = new BoundedMap(MOST.addresses);
-  /** ICMP errors for closed ports of name servers. */
   readonly rejections: Rejection[] = [];
-  /** Sockets of clients, address and port, to which a reply came that their kernel refused (ICMP). */
+  /** Sockets of clients, address and port, whose kernel refused a reply (ICMP). */
   readonly refusedReplies: BoundedMap<string, true> = new BoundedMap(MOST.events);
   tooBig: number = 0;
   /** Sockets, address and port, that a packet was on its way to when it was found too big. */
@@ -214,7 +212,6 @@ export class Observations {
   readonly cut: { messages: number; of: number } = { messages: 0, of: 0 };
   /** Connections without DNS: opened, and retried because nothing came. */
   readonly others: OtherConnections = new OtherConnections();
-  /** New sockets without DNS. */
   readonly otherSockets: OtherSockets = new OtherSockets();
   /**
    * Sockets (address and port) with packets whose translated address no host on a router's link
