@@ -28,7 +28,7 @@ const SERVICE = '10.96.0.10';
 const UPSTREAM = '192.0.2.53';
 
 /** The parts of a reply, except its question. */
-type Reply = Partial<Message> & {
+export type Reply = Partial<Message> & {
   /** Its source port. */
   readonly fromPort?: number;
   /** Another name in its question. */
@@ -49,7 +49,7 @@ function summed(packet: Uint8Array, how: Reply['checksum']): Uint8Array {
   return made;
 }
 
-function answeredWith(
+export function answeredWith(
   atMs: number,
   way: Ends,
   name: string,

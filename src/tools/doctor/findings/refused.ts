@@ -8,7 +8,7 @@ import { latencyOf } from '../../capture/pair/seen-exchange.ts';
 import { programs, upstreams } from '../observe/roles.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { keysOf, listed, sentence, share } from '../texts.ts';
-import { ENDED_LOOKUPS, REFUSED_AT_TIMES } from '../thresholds/errors.ts';
+import { ENDED_LOOKUPS, MIN_RULED, REFUSED_AT_TIMES } from '../thresholds/errors.ts';
 import {
   FELT_MS,
   FROM_UPSTREAM_SHARE,
@@ -44,9 +44,6 @@ export const refused: FindingKind = {
     const isOnlySome = clients.length < whose.length;
     // Others are answered what these are refused: it depends on the client.
     const byClient = barred.length === clients.length && (isOnlySome || said.length > 0);
-    // However little these ask: for them it is everything.
-    if (count < MANY_ERRORS || (!byClient && count < RARE_SHARE * asked))
-      return excluded('REFUSED is rare');
     const behind = upstreams(observed);
     const causes = observed.servers.list.filter(
       ({ address, outcomes }) =>
@@ -59,7 +56,12 @@ export const refused: FindingKind = {
     // A server without the zone never answers for it.
     const atTimes = names.filter(({ outcomes: { found, nodata } }) => found + nodata > 0);
     const ofThese = atTimes.reduce((sum, { outcomes }) => sum + outcomes.refused, 0);
-    const isLimit = !byClient && causes.length === 0 && ofThese >= REFUSED_AT_TIMES * all;
+    const isByChance = !byClient && causes.length === 0 && ofThese >= REFUSED_AT_TIMES * all;
+    const rule = byClient || causes.length > 0 ? null : ruleOf(observed, names);
+    const isLimit = isByChance && rule === null;
+    // However little these ask: for them it is everything. Names that are answered at other times fail by chance.
+    if (count < MANY_ERRORS || (!byClient && !isLimit && count < RARE_SHARE * asked))
+      return excluded('REFUSED is rare');
     const ended = lookupsRefused(observed, clients);
     const lookups = whose.reduce((sum, each) => sum + each.lookups, 0);
     // The names that a search path makes count little: a lookup of many queries fails by one.
@@ -72,7 +74,7 @@ export const refused: FindingKind = {
         byClient || isMuch || slow.length > 0 || count >= OUTAGE_SHARE * asked
           ? 'critical'
           : 'warning',
-      confidence: byClient ? 0.92 : slow.length > 0 ? 0.88 : 0.8,
+      confidence: byClient || rule !== null ? 0.92 : slow.length > 0 ? 0.88 : 0.8,
       seen: [
         sentence(
           `${share(count, asked)} queries were REFUSED, most by ${server} (${Math.min(count, refusedBy(server, names))}): ${listed([...new Set(names.map(({ name }) => name))])}`,
@@ -80,6 +82,7 @@ export const refused: FindingKind = {
         byClient
           ? `It depends on the client: ${listed(barred.map(({ address }) => address))} ${barred.length === 1 ? 'is' : 'are'} refused for every name${isOnlySome ? '; other clients are answered' : ''}.`
           : `${listed(clients.map(({ address }) => address))} got it; other queries of theirs are answered.`,
+        ...(rule === null ? [] : [rule.seen]),
         ...(ended > 0
           ? [`${share(ended, lookups)} lookups ended without an answer because of it.`]
           : []),
@@ -100,46 +103,93 @@ export const refused: FindingKind = {
       ],
       why: byClient
         ? 'The server has a rule for its clients: acl in a Corefile, allow-query or access-control of other servers. The address of the arriving packet decides (the pod’s or, after masquerading, the node’s).'
-        : causes.length > 0
-          ? 'The upstream does not resolve for its clients, the DNS pods: it is only authoritative for its own zones, or a rule (allow-recursion, access-control) lacks the addresses of their packets.'
-          : isLimit
-            ? 'Names that are refused now and answered at another time are refused at a limit: the server’s limit on waiting queries is reached (max_concurrent of forward, which refuses any more), or one of its upstreams, which take turns, refuses.'
-            : 'The server is not responsible for these names and does not ask anybody else: no server block, forward or zone fits them. Or its limit on queries that wait is reached (max_concurrent of forward).',
+        : rule !== null
+          ? 'A rule refuses these names to this client: a DNS proxy on the node or beside the pod that lets only listed names through (an egress policy with DNS rules, such as toFQDNs), or a view or acl of the server. A resolver stops at REFUSED: the names of the search path that come first are refused as well, so that even a listed name is not reached.'
+          : causes.length > 0
+            ? 'The upstream does not resolve for its clients, the DNS pods: it is only authoritative for its own zones, or a rule (allow-recursion, access-control) lacks the addresses of their packets.'
+            : isLimit
+              ? 'Names that are refused now and answered at another time are refused at a limit: the server’s limit on waiting queries is reached (max_concurrent of forward, which refuses any more), or one of its upstreams, which take turns, refuses.'
+              : 'The server is not responsible for these names and does not ask anybody else: no server block, forward or zone fits them. Or its limit on queries that wait is reached (max_concurrent of forward).',
       fix: byClient
         ? [
             'acl of the Corefile (or its equivalent upstream): allow the prefixes of the pods.',
             'If only some nodes are hit: compare the addresses that packets have when they arrive (masquerading).',
           ]
-        : causes.length > 0
+        : rule !== null
           ? [
-              `Have ${server} answer recursive queries of the DNS pods (or of their nodes, after masquerading), or forward to another server.`,
+              'Look for a policy with DNS rules that selects these pods, and allow there each name with every search domain in front of it (a pattern such as *.svc.cluster.local), or have the policy answer NXDOMAIN instead of REFUSED.',
+              'Until then, a dot at the end of a listed name skips the search path.',
             ]
-          : isLimit
+          : causes.length > 0
             ? [
-                ...(slow.length > 0
-                  ? [
-                      `A server block for ${listed(slow)} with its own forward and its own limit, so that its slow upstream delays no other names.`,
-                    ]
-                  : []),
-                'forward { max_concurrent } higher (coredns_forward_max_concurrent_rejects_total counts what it refuses), a quicker upstream, and a cache: the limit counts waiting queries.',
-                'Otherwise, query each upstream of the server separately.',
+                `Have ${server} answer recursive queries of the DNS pods (or of their nodes, after masquerading), or forward to another server.`,
               ]
-            : [
-                'A server block for these names, or forward to one that knows them.',
-                'forward { max_concurrent } higher, if the server’s log says that it was reached.',
-              ],
+            : isLimit
+              ? [
+                  ...(slow.length > 0
+                    ? [
+                        `A server block for ${listed(slow)} with its own forward and its own limit, so that its slow upstream delays no other names.`,
+                      ]
+                    : []),
+                  'forward { max_concurrent } higher (coredns_forward_max_concurrent_rejects_total counts what it refuses), a quicker upstream, and a cache: the limit counts waiting queries.',
+                  'Otherwise, query each upstream of the server separately.',
+                ]
+              : [
+                  'A server block for these names, or forward to one that knows them.',
+                  'forward { max_concurrent } higher, if the server’s log says that it was reached.',
+                ],
       prove: `ndots query ${names[0]!.name} @${server} from such a pod: an Extended DNS Error may say why`,
       disproved: byClient
         ? 'the same client is answered for another name'
-        : isLimit
-          ? 'the server’s counter of rejects stays at zero, and all of its upstreams answer'
-          : 'another client is answered for the same name',
+        : rule !== null
+          ? 'the same client is answered for the same name at another time, and no policy has DNS rules'
+          : isLimit
+            ? 'the server’s counter of rejects stays at zero, and all of its upstreams answer'
+            : 'another client is answered for the same name',
       exchanges: observed.affected.flatMap((lookup) =>
         lookup.exchanges.filter(({ rcode }) => rcode === RCODE.REFUSED),
       ),
     };
   },
 };
+
+/** How the refusals show a rule about names and clients; null: they do not. */
+function ruleOf(
+  { refusals, names: { list }, domains }: Observations,
+  refusedNames: readonly NameView[],
+): { readonly seen: string } | null {
+  const [denied, allowed] = [new Set<string>(), new Set<string>()];
+  for (const { name, type } of refusedNames) {
+    const all = refusals.names.get(`${type} ${name}`)?.list ?? [];
+    const never = all.filter(
+      ({ refused: count, answered }) => count >= MIN_RULED && answered === 0,
+    );
+    const always = all.filter(({ refused: count }) => count === 0);
+    if (never.length === 0 || never.length + always.length < all.length) continue;
+    if (always.length === 0) continue;
+    for (const { client } of never) denied.add(client);
+    for (const { client } of always) allowed.add(client);
+  }
+  const isOnlyOne = ![...denied].some((client) => allowed.has(client));
+  if (denied.size > 0 && isOnlyOne)
+    return {
+      seen: `${listed([...denied])} ${denied.size === 1 ? 'is' : 'are'} refused names that ${listed([...allowed])} ${allowed.size === 1 ? 'is' : 'are'} answered: it depends on the client and the name.`,
+    };
+  // A server that has the cluster's domain refuses none of its names for want of a zone.
+  const inside = refusedNames.filter(({ name }) => domains.isOfCluster(name));
+  const isSteady = refusedNames.every(({ outcomes: { found, nodata } }) => found + nodata === 0);
+  const never = list.filter(
+    ({ name, outcomes }) =>
+      domains.isOfCluster(name) && outcomes.found > 0 && outcomes.refused === 0,
+  );
+  const many = new Set(inside.map(({ name }) => name));
+  if (!isSteady || many.size < MIN_CASES || never.length === 0) return null;
+  const repeated = inside.filter(({ outcomes }) => outcomes.refused >= MIN_RULED);
+  if (repeated.length < MIN_CASES) return null;
+  return {
+    seen: `It depends on the name, also below the domain of the cluster: ${listed([...many])} never get an answer, ${listed(never.map(({ name }) => name))} always ${never.length === 1 ? 'does' : 'do'}.`,
+  };
+}
 
 /** Refusals of these names by one server. */
 function refusedBy(server: string, names: readonly NameView[]): number {

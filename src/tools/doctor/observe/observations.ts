@@ -43,6 +43,7 @@ import { countOutcome, isFailure, noOutcomes, type Outcomes } from './outcomes.t
 import { QuestionCase } from './question-case.ts';
 import { Rates } from './rates.ts';
 import { isReverseLookup } from './reverse-lookup.ts';
+import { Refusals } from './refusals.ts';
 import { ReplyFaults } from './reply-faults.ts';
 import { ServerConnections } from './server-connections.ts';
 import { isServiceConfig } from './service-config.ts';
@@ -230,6 +231,8 @@ export class Observations {
   readonly questionCase: QuestionCase = new QuestionCase();
   /** Replies that are of no use, and the reasons that servers give for failures. */
   readonly replyFaults: ReplyFaults = new ReplyFaults();
+  /** Refusals by name and client. */
+  readonly refusals: Refusals = new Refusals();
   /** Replies that came when their clients had given up. */
   readonly givenUp: GivenUp = new GivenUp();
   /** Questions that were asked again although their reply had passed. */
@@ -288,6 +291,7 @@ export class Observations {
   forgetDetails(): void {
     this.names.clear();
     this.replyFaults.clear();
+    this.refusals.clear();
     this.askedAgain.clear();
     this.flows.clear();
     this.replays.clear();
@@ -358,6 +362,7 @@ export class Observations {
     if (exchange.stray !== null) this.#keep(exchange, this.strays, MOST.events);
     this.questionCase.add(exchange);
     this.replyFaults.add(exchange);
+    this.refusals.add(exchange);
     this.givenUp.add(exchange);
     this.askedAgain.add(exchange);
     if (exchange.protocol === 'udp' && (exchange.replyFlags & FLAG.TC) !== 0)

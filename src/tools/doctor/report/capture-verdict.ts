@@ -5,7 +5,13 @@ import { isLost } from '../../capture/pair/seen-exchange.ts';
 import type { Diagnosis } from '../diagnosis.ts';
 import type { Observations } from '../observe/observations.ts';
 import { listed, sentence } from '../texts.ts';
-import { MIN_CASES, MIN_QUERIES, RARE_SHARE, SLOW_QUANTILE } from '../thresholds/evidence.ts';
+import {
+  MANY_ERRORS,
+  MIN_CASES,
+  MIN_QUERIES,
+  RARE_SHARE,
+  SLOW_QUANTILE,
+} from '../thresholds/evidence.ts';
 import {
   FAILED_LOOKUPS_SHARE,
   MIN_TROUBLES,
@@ -32,7 +38,10 @@ export function captureVerdict(observed: Observations, { findings, excluded }: D
   if (total.lost >= MIN_TROUBLES && total.lost >= RARE_SHARE * total.asked)
     return `Nothing critical was found, but ${total.lost} of ${total.asked} queries got no reply: programs waited for them, and they are too few to show a cause. Capture for longer, or on the node.`;
   const errors = total.servfail + total.refused + total.error;
-  if (errors >= MIN_TROUBLES && errors >= RARE_SHARE * total.asked)
+  // REFUSED, FORMERR and NOTIMP are final for a program, however many other queries it has.
+  const refusals = total.refused + total.error;
+  const isMuch = errors >= MIN_TROUBLES && errors >= RARE_SHARE * total.asked;
+  if (isMuch || refusals >= MANY_ERRORS)
     return `Nothing critical was found, but ${errors} of ${total.asked} replies are errors: programs may fail because of them.`;
   const doubt = doubtOf(observed);
   if (doubt !== null) return `Nothing critical was found, but ${doubt}`;

@@ -77,3 +77,6 @@ export const CLUSTER_SERVFAIL = { inside: 0.3, outside: 0.1 };
 
 /** Cached failures: the share that comes at once, the share that comes with a denial, and the largest share of names. Chosen. */
 export const QUICK_FAILURES = { quick: 0.8, denied: 0.9, names: 0.6 };
+
+/** One client is refused one name this often, and never answered: a rule. Replies; chosen. */
+export const MIN_RULED = 2;

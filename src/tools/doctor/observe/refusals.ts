@@ -1,0 +1,40 @@
+/** Which client gets REFUSED for which name, and who is answered for that name meanwhile. */
+import { RCODE } from '../../../server/wire/iana.ts';
+import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { BoundedMap } from './bounded-map.ts';
+
+const NAMES_MAX = 2000;
+const CLIENTS_MAX = 200;
+
+/** Replies to one client about one name and type, from the first refusal of that name on. */
+export interface Refusal {
+  readonly client: string;
+  refused: number;
+  answered: number;
+}
+
+export class Refusals {
+  /** By `type name`, then by client. */
+  readonly names: BoundedMap<string, BoundedMap<string, Refusal>> = new BoundedMap(NAMES_MAX);
+
+  add(exchange: SeenExchange): void {
+    if (isLost(exchange)) return;
+    const { name, type, rcode, client } = exchange;
+    const isRefused = rcode === RCODE.REFUSED;
+    if (!isRefused && this.names.size === 0) return;
+    const key = `${type} ${name}`;
+    const clients = isRefused
+      ? this.names.at(key, () => new BoundedMap(CLIENTS_MAX))
+      : (this.names.get(key) ?? null);
+    const entry = clients?.at(client.address, (address) => ({
+      ...{ client: address, refused: 0, answered: 0 },
+    }));
+    if (entry === undefined || entry === null) return;
+    if (isRefused) entry.refused++;
+    else if (rcode === RCODE.NOERROR || rcode === RCODE.NXDOMAIN) entry.answered++;
+  }
+
+  clear(): void {
+    this.names.clear();
+  }
+}
