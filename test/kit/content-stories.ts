@@ -94,7 +94,7 @@ function lookups(
   );
 }
 
-const soa = (zone: string): DnsRecord => ({
+export const soa = (zone: string): DnsRecord => ({
   name: zone,
   type: TYPE.SOA,
   class: 1,
@@ -118,7 +118,7 @@ const ednsWith = (code: number, data: readonly number[]): Message['edns'] => ({
   options: [{ code, data: Uint8Array.from(data) }],
 });
 /** An Extended DNS Error (RFC 8914). */
-const reason = (code: number, text = ''): Message['edns'] =>
+export const reason = (code: number, text = ''): Message['edns'] =>
   ednsWith(OPTION.EDE, [code >> 8, code & 255, ...Buffer.from(text)]);
 
 /** Simultaneous lookups of healthy names. */

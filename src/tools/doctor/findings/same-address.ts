@@ -2,6 +2,7 @@
 import { TYPE } from '../../../server/wire/iana.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
 import type { NameView } from '../observe/name-view.ts';
+import { zoneOf } from '../observe/domain-of-name.ts';
 import type { Observations } from '../observe/observations.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
@@ -114,9 +115,4 @@ function isAll(
 
 function topOf(name: string): string {
   return name.slice(name.lastIndexOf('.', name.length - 2) + 1, -1);
-}
-
-/** The last two labels. */
-function zoneOf(name: string): string {
-  return name.slice(0, -1).split('.').slice(-2).join('.');
 }

@@ -1,5 +1,6 @@
 /** Names that one server knows, and that the servers which the cluster’s DNS asks deny. */
 import type { NameView } from '../observe/name-view.ts';
+import { isPrivate } from '../observe/private-address.ts';
 import type { Observations } from '../observe/observations.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
@@ -143,14 +144,6 @@ function oneSided(observed: Observations, claims: Claims): Finding | null {
     };
   }
   return null;
-}
-
-const PRIVATE =
-  /^(?:10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|f[cd])/;
-
-/** True for private networks (RFC 1918, RFC 6598, RFC 4193). */
-function isPrivate(address: string): boolean {
-  return PRIVATE.test(address);
 }
 
 function dotted(name: string): string {

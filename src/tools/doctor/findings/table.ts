@@ -52,7 +52,9 @@ import { outage } from './outage.ts';
 import { overload } from './overload.ts';
 import { packetCap } from './packet-cap.ts';
 import { pairRace } from './pair-race.ts';
+import { privateAndPublic } from './private-and-public.ts';
 import { policyCut, prohibited } from './policy-cut.ts';
+import { raisedTtl } from './raised-ttl.ts';
 import { randomLoss } from './random-loss.ts';
 import { refused } from './refused.ts';
 import { endedProcesses, nodeCacheEnded, noEndpoints } from './rejected-queries.ts';
@@ -72,10 +74,12 @@ import { longAskedAgain } from './long-asked-again.ts';
 import { lowNdots } from './low-ndots.ts';
 import { statedReasons } from './stated-reasons.ts';
 import { strayReplies } from './stray-replies.ts';
+import { suddenAddress } from './sudden-address.ts';
 import { suddenNegatives } from './sudden-negatives.ts';
 import { tableFull } from './table-full.ts';
 import { tcpBlocked } from './tcp-blocked.ts';
 import { udpBlocked } from './udp-blocked.ts';
+import { uncachedName } from './uncached-name.ts';
 import { unusableReplies } from './unusable-replies.ts';
 import { wildcardDomain } from './wildcard-domain.ts';
 import { wrongClusterDomain } from './wrong-cluster-domain.ts';
@@ -132,17 +136,21 @@ export const findingKinds: readonly FindingKind[] = [
   danglingAlias,
   ...statedReasons,
   suddenNegatives,
+  suddenAddress,
   wildcardDomain,
   sameAddress,
   otherDns,
   replicasDiffer,
   viewsDiffer,
   splitHorizon,
+  privateAndPublic,
+  raisedTtl,
   addressesDiffer,
   wrongAaaa,
   missingA,
   hiddenServersDiffer,
   familiesDiffer,
+  uncachedName,
   newName,
   clusterServfail,
   stuckServfail,

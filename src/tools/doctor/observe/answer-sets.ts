@@ -29,6 +29,8 @@ export interface AnswerSet {
   lastMs: number;
   /** The greatest TTL, seconds. */
   ttl: number;
+  /** Sum of the times that its replies took, milliseconds. */
+  tookMs: number;
   /** The number of times that its TTL went up: the server fetched the addresses again. */
   renewed: number;
   /** Of the last answer, seconds. */
@@ -70,11 +72,12 @@ export class AnswerSets {
         addresses: textsOf(reply, exchange.type),
         isAlias: read.isAlias,
         ...{ count: 0, firstMs: atMs, lastMs: atMs, ttl: 0, renewed: 0, lastTtl: read.ttl },
-        returned: 0,
+        ...{ tookMs: 0, returned: 0 },
       };
       this.list.push(set);
     } else if (this.#last !== null && this.#last.hash !== set.hash) set.returned++;
     set.count++;
+    set.tookMs += atMs - sentMs;
     set.firstMs = Math.min(set.firstMs, atMs);
     set.lastMs = Math.max(set.lastMs, atMs);
     set.ttl = Math.max(set.ttl, read.ttl);

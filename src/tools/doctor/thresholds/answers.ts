@@ -47,3 +47,15 @@ export const MIN_HUMPS = 2;
 
 /** From this share of ignored replies on, the changed case is the reason. Share; chosen. */
 export const MIXED_CASE_SHARE = 0.3;
+
+/** A name with TTL 0: answers, their mean latency in milliseconds, answers for other names, and lines of the report; chosen. */
+export const UNCACHED = { answers: 10, meanMs: 50, others: 20, listed: 3 };
+
+/** Other names are fast if their mean latency is at most this share of that of a name with TTL 0. Share; chosen. */
+export const FAST_BESIDE = 0.5;
+
+/** A TTL is raised if it is at least this many seconds, and this many times that of the source; chosen. */
+export const RAISED_TTL = { seconds: 300, times: 10 };
+
+/** Names of this many domains change to one address together. Domains; chosen. */
+export const MIN_CHANGED_ZONES = 3;

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { RCODE } from '../../../server/wire/iana.ts';
+import { soa } from '../../../../test/kit/content-stories.ts';
+import { findingOf, type Given } from '../../../../test/kit/given-answers.ts';
+
+const domains = ['one.com.', 'two.net.', 'three.org.', 'four.io.'];
+/** Each name twenty times; from the given round on, it has the other address. */
+const asked = (roundOf: (nth: number) => number, to: (nth: number) => string): Given[] =>
+  domains.flatMap((domain, nth) =>
+    Array.from({ length: 20 }, (_, i) => ({
+      ...{ atMs: i * 1000 + nth * 50, name: `www.${domain}`, ttl: 1 },
+      address: i < roundOf(nth) ? `192.0.2.${nth + 1}` : to(nth),
+    })),
+  );
+const missing: Given[] = Array.from({ length: 20 }, (_, i) => ({
+  ...{ atMs: i * 1000 + 300, name: 'typo.five.com.' },
+  ...(i < 10
+    ? { reply: { rcode: RCODE.NXDOMAIN, authority: [soa('five.com.')] } }
+    : { address: '10.9.9.9', ttl: 1 }),
+}));
+
+test('names of several domains that become one address together are hijacked', async () => {
+  const all = [
+    ...asked(
+      () => 10,
+      () => '10.9.9.9',
+    ),
+    ...missing,
+  ];
+  const found = await findingOf('ND4041', all);
+  assert.equal(found?.severity, 'critical');
+  assert.match(found.seen.join(' '), /did not exist before have it: typo\.five\.com\./);
+  assert.equal(await findingOf('ND8003', all), undefined);
+});
+
+test('a name that moves, and names that move to addresses of their own, are not', async () => {
+  const one = asked(
+    (nth) => (nth === 0 ? 10 : 99),
+    () => '10.9.9.9',
+  );
+  assert.equal(await findingOf('ND4041', one), undefined);
+  const own = asked(
+    () => 10,
+    (nth) => `198.51.100.${nth}`,
+  );
+  assert.equal(await findingOf('ND4041', own), undefined);
+});

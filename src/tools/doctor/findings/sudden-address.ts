@@ -1,0 +1,89 @@
+/** Unrelated names that change to one address at the same time. */
+import { TYPE } from '../../../server/wire/iana.ts';
+import type { AnswerSet } from '../observe/answer-sets.ts';
+import { zoneOf } from '../observe/domain-of-name.ts';
+import type { NameView } from '../observe/name-view.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
+import { clock, listed, sentence } from '../texts.ts';
+import { MIN_CHANGED_ZONES, MIN_SAME_ANSWERS, TTL_ROUNDED_MS } from '../thresholds/answers.ts';
+
+interface Change {
+  readonly view: NameView;
+  readonly set: AnswerSet;
+  /** The source still had another answer then, milliseconds since 1970. */
+  readonly beforeMs: number;
+  readonly wasMissing: boolean;
+}
+
+/** From one moment on, somebody on the way answers everything with an address of its own. */
+export const suddenAddress: FindingKind = {
+  code: 'ND4041',
+  title: 'From one moment on, unrelated names all have the same address',
+  name: 'names that change to one address',
+  inCapture(observed, claims) {
+    const views = observed.names.list.filter(
+      ({ name, type, sets }) =>
+        type === TYPE.A && sets !== null && !observed.domains.isOfCluster(name),
+    );
+    if (views.length < MIN_CHANGED_ZONES) return unknown('too few external names were found');
+    const all = views.flatMap((view) => changesOf(view));
+    for (const [, changes] of Map.groupBy(all, ({ set }) => set.hash)) {
+      const fromMs = Math.min(...changes.map(({ set }) => set.firstMs));
+      const sudden = changes.filter(({ beforeMs }) => beforeMs <= fromMs);
+      const zones = new Set(sudden.map(({ view }) => zoneOf(view.name)));
+      if (zones.size < MIN_CHANGED_ZONES) continue;
+      const [{ set }] = sudden as [Change];
+      const names = [...new Set(sudden.map(({ view }) => view.name))];
+      const missing = sudden.filter(({ wasMissing }) => wasMissing).map(({ view }) => view.name);
+      const servers = [...new Set(sudden.map(({ set: each }) => each.asked))];
+      // Names that were new at that time, and all that have the address, are of this.
+      for (const { name, sets } of views)
+        if (sets!.list.some(({ hash }) => hash === set.hash)) claims.names.add(name);
+      const [address] = set.addresses as [string];
+      return {
+        code: this.code,
+        title: this.title,
+        severity: 'critical',
+        confidence: 0.95,
+        seen: [
+          sentence(
+            `${names.length} names of ${zones.size} domains had answers of their own until ${clock(fromMs)}, and are all ${address} since then: ${listed(names, 6)}`,
+          ),
+          ...(missing.length > 0
+            ? [sentence(`Even names that did not exist before have it: ${listed(missing)}`)]
+            : []),
+          `${listed(servers)} ${servers.length === 1 ? 'gives' : 'give'} this address, with a TTL of ${set.ttl} s.`,
+        ],
+        why: 'Somebody between the cluster and the internet answers every name with an address of its own: a captive portal or login page of the network, a provider, a firewall, or an attacker. Programs connect to the wrong host and get certificate errors.',
+        fix: [
+          `See what ${address} is (curl -sI http://${address}), and whether the network waits for a login or a payment.`,
+          'Forward to another upstream, over TLS (forward . tls://…), so that nobody on the way can change answers.',
+          `Restart or flush the caches then: they may keep ${address}.`,
+        ],
+        prove: `ndots query ${names[0]!} @${servers[0]!}, and any name that cannot exist: both are ${address}`,
+        disproved: 'a name that cannot exist is NXDOMAIN there',
+        exchanges: [],
+        affected: names,
+      };
+    }
+    return excluded('names do not change to one address together');
+  },
+};
+
+/** The sets of one address that replaced another answer for good. */
+function changesOf(view: NameView): readonly Change[] {
+  const { list } = view.sets!;
+  return list.flatMap((set) => {
+    if (set.size !== 1) return [];
+    const before = list.filter(({ server, hash }) => server === set.server && hash !== set.hash);
+    // Whatever comes back later has not changed.
+    if (before.some(({ lastMs }) => lastMs > set.firstMs + TTL_ROUNDED_MS)) return [];
+    const wasMissing = before.length === 0 && view.lastNegativeMs < set.firstMs;
+    if (before.length === 0 ? !wasMissing : set.count < MIN_SAME_ANSWERS) return [];
+    // A cache gives the old answer for as long as its TTL lasts.
+    const beforeMs = wasMissing
+      ? view.lastNegativeMs - 1000 * view.longestTtl
+      : Math.max(...before.map(({ lastMs, ttl }) => lastMs - 1000 * ttl));
+    return [{ view, set, beforeMs, wasMissing }];
+  });
+}

@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { findingOf, others, type Given } from '../../../../test/kit/given-answers.ts';
+
+const asked = (ttl: number, tookMs: number): Given[] =>
+  Array.from({ length: 20 }, (_, i) => ({
+    ...{ atMs: i * 1000, name: 'rates.example.com.', address: '192.0.2.1', ttl },
+    reply: { tookMs },
+  }));
+
+test('a name with TTL 0 that is slow each time is reported, beside names that caches have', async () => {
+  const found = await findingOf('ND4020', [...asked(0, 250), ...others(30)]);
+  assert.equal(found?.severity, 'warning');
+  assert.match(found.seen[0]!, /rates\.example\.com\. A: 20 answers with TTL 0, which took 250 ms/);
+});
+
+test('a quick name with TTL 0, and a slow one with a TTL, are not', async () => {
+  assert.equal(await findingOf('ND4020', [...asked(0, 1), ...others(30)]), undefined);
+  assert.equal(await findingOf('ND4020', [...asked(5, 250), ...others(30)]), undefined);
+});

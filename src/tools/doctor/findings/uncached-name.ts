@@ -1,0 +1,74 @@
+/** Names with TTL 0: no cache may keep them. */
+import { typeName } from '../../../server/wire/iana.ts';
+import type { AnswerSet } from '../observe/answer-sets.ts';
+import type { NameView } from '../observe/name-view.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
+import { listed, sentence, took } from '../texts.ts';
+import { FAST_BESIDE, UNCACHED } from '../thresholds/answers.ts';
+
+interface Uncached {
+  readonly view: NameView;
+  readonly sets: readonly AnswerSet[];
+  readonly count: number;
+  readonly meanMs: number;
+}
+
+/** Each lookup of a name with TTL 0 takes as long as the upstream. */
+export const uncachedName: FindingKind = {
+  code: 'ND4020',
+  title: 'A name has TTL 0: each lookup of it waits for the upstream',
+  name: 'names that no cache keeps',
+  inCapture(observed, claims) {
+    const views = observed.names.list.filter(({ sets }) => sets !== null);
+    if (views.length === 0) return unknown('no address was answered');
+    const found = views
+      .filter(({ name }) => !claims.names.has(name) && !observed.domains.isOfCluster(name))
+      .flatMap((view) => uncached(view) ?? [])
+      .toSorted((one, other) => other.count * other.meanMs - one.count * one.meanMs);
+    const [first] = found;
+    if (first === undefined) return excluded('no slow name has TTL 0');
+    const others = views.filter(({ name }) => !found.some(({ view }) => view.name === name));
+    const cached = others.flatMap(({ sets }) => sets!.list.filter(({ ttl }) => ttl > 0));
+    const fine = cached.reduce((sum, { count }) => sum + count, 0);
+    const fineMs = cached.reduce((sum, { tookMs }) => sum + tookMs, 0) / Math.max(fine, 1);
+    if (fine < UNCACHED.others || fineMs > FAST_BESIDE * first.meanMs)
+      return excluded('names with a TTL are as slow as those without');
+    const names = [...new Set(found.map(({ view }) => view.name))];
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'warning',
+      confidence: 0.92,
+      seen: [
+        ...found
+          .slice(0, UNCACHED.listed)
+          .map(
+            ({ view, count, meanMs }) =>
+              `${view.name} ${typeName(view.type)}: ${count} answers with TTL 0, which took ${took(meanMs)} on average.`,
+          ),
+        `${fine} answers for other names, which have a TTL, took ${took(fineMs)} on average: caches have them.`,
+      ],
+      why: 'TTL 0 forbids caches to keep an answer (RFC 1035 section 3.2.1). Each lookup goes through to the upstream, and the program waits for as long as that takes. A cache without a minimum TTL cannot help.',
+      fix: [
+        sentence(
+          `Have the owner of ${listed(names)} give a TTL: even 5 s saves nearly all of these queries`,
+        ),
+        'cache { success 9984 3600 5 }: a minimum TTL of 5 s, the default of CoreDNS. Or keep connections open in the program, so that it looks the name up less often.',
+      ],
+      prove: `ndots query ${first.view.name} twice: TTL 0, and the second one is as slow as the first`,
+      disproved: 'the second query is answered at once',
+      exchanges: [],
+      affected: names,
+    };
+  },
+};
+
+/** The slow answers with TTL 0 of a name; null: it has a TTL, or too few of them, or quick ones. */
+function uncached(view: NameView): Uncached | null {
+  const { list } = view.sets!;
+  if (list.some(({ ttl }) => ttl > 0)) return null;
+  const count = list.reduce((sum, each) => sum + each.count, 0);
+  const meanMs = list.reduce((sum, { tookMs }) => sum + tookMs, 0) / Math.max(count, 1);
+  if (count < UNCACHED.answers || meanMs < UNCACHED.meanMs) return null;
+  return { view, sets: list, count, meanMs };
+}
