@@ -29,6 +29,7 @@ import { droppedAaaa } from './dropped-aaaa.ts';
 import { droppedEdns } from './dropped-edns.ts';
 import { droppedName } from './dropped-name.ts';
 import { droppedPorts } from './dropped-ports.ts';
+import { failedValidation } from './failed-validation.ts';
 import { familiesDiffer } from './families-differ.ts';
 import { externalTarget } from './external-target.ts';
 import type { FindingKind } from './finding.ts';
@@ -134,6 +135,7 @@ export const findingKinds: readonly FindingKind[] = [
   lowNdots,
   ...unusableReplies,
   danglingAlias,
+  failedValidation,
   ...statedReasons,
   suddenNegatives,
   suddenAddress,

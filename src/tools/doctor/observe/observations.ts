@@ -50,6 +50,7 @@ import { isServiceConfig } from './service-config.ts';
 import { ServerNames } from './server-names.ts';
 import { isLong, LookupThreads } from './lookup-threads.ts';
 import { ServerView } from './server-view.ts';
+import { UncheckedAnswers } from './unchecked-answers.ts';
 import { WaitingLine } from './waiting-line.ts';
 import { WantedNeighbours } from './wanted-neighbours.ts';
 import { Ways } from './ways.ts';
@@ -231,6 +232,7 @@ export class Observations {
   readonly questionCase: QuestionCase = new QuestionCase();
   /** Replies that are of no use, and the reasons that servers give for failures. */
   readonly replyFaults: ReplyFaults = new ReplyFaults();
+  readonly unchecked: UncheckedAnswers = new UncheckedAnswers();
   /** Refusals by name and client. */
   readonly refusals: Refusals = new Refusals();
   /** Replies that came when their clients had given up. */
@@ -363,6 +365,7 @@ export class Observations {
     this.questionCase.add(exchange);
     this.replyFaults.add(exchange);
     this.refusals.add(exchange);
+    this.unchecked.add(exchange);
     this.givenUp.add(exchange);
     this.askedAgain.add(exchange);
     if (exchange.protocol === 'udp' && (exchange.replyFlags & FLAG.TC) !== 0)

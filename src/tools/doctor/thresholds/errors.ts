@@ -80,3 +80,6 @@ export const QUICK_FAILURES = { quick: 0.8, denied: 0.9, names: 0.6 };
 
 /** One client is refused one name this often, and never answered: a rule. Replies; chosen. */
 export const MIN_RULED = 2;
+
+/** An RRSIG record: its least length, and where its expiration and inception are. Bytes; RFC 4034 section 3.1. */
+export const RRSIG = { leastBytes: 18, expirationAt: 8, inceptionAt: 12 };
