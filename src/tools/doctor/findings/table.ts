@@ -32,6 +32,7 @@ import { droppedPorts } from './dropped-ports.ts';
 import { failedValidation } from './failed-validation.ts';
 import { familiesDiffer } from './families-differ.ts';
 import { externalTarget } from './external-target.ts';
+import { foreignResolver } from './foreign-resolver.ts';
 import type { FindingKind } from './finding.ts';
 import { forwardingLoop } from './forwarding-loop.ts';
 import { fewThreads } from './few-threads.ts';
@@ -133,6 +134,7 @@ export const findingKinds: readonly FindingKind[] = [
   randomLoss,
   wrongClusterDomain,
   lowNdots,
+  foreignResolver,
   ...unusableReplies,
   danglingAlias,
   failedValidation,

@@ -65,6 +65,8 @@ export class ReplyFaults {
   readonly failingTargets: BoundedMap<string, FaultyName> = new BoundedMap(NAMES_MAX);
   /** By name: the owner and the primary server of the SOA record with which it was denied. */
   readonly zones: BoundedMap<string, Zone> = new BoundedMap(NAMES_MAX);
+  /** By `server name`: denials whose SOA record is that of the root. */
+  readonly rootDenials: BoundedMap<string, RootDenial> = new BoundedMap(NAMES_MAX);
   /** Replies that were read to their end. */
   read: number = 0;
   readonly #kept = new CopiedBytes();
@@ -102,10 +104,16 @@ export class ReplyFaults {
   clear(): void {
     this.#waiting.clear();
     this.zones.clear();
+    this.rootDenials.clear();
     for (const each of [...this.kinds.values(), ...this.reasons.list]) each.samples.length = 0;
   }
 
-  #zone({ name, reply }: SeenExchange, shape: ReplyShape): void {
+  #zone({ name, reply, server: { address: server } }: SeenExchange, shape: ReplyShape): void {
+    // The root is one byte.
+    if (reply![shape.soaOwnerAt] === 0) {
+      const denial = this.rootDenials.at(`${server} ${name}`, () => ({ server, name, count: 0 }));
+      if (denial !== null) denial.count++;
+    }
     if (this.zones.get(name) !== undefined || this.zones.size >= NAMES_MAX) return;
     const found = zoneIn(reply!, shape);
     if (found !== null) this.zones.at(name, () => ({ name, ...found }));
@@ -144,6 +152,13 @@ export class ReplyFaults {
 interface Waiting {
   readonly of: FaultyReplies;
   readonly sentMs: number;
+}
+
+/** Denials of one name by one server, in the name of the root. */
+export interface RootDenial {
+  readonly server: string;
+  readonly name: string;
+  count: number;
 }
 
 /** The zone that denies a name or a record. */

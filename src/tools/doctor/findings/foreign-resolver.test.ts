@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { RCODE } from '../../../server/wire/iana.ts';
+import { soa } from '../../../../test/kit/content-stories.ts';
+import { findingOf, others, type Given } from '../../../../test/kit/given-answers.ts';
+
+const name = 'orders.shop.svc.cluster.local.';
+const denied = (zone: string, server: string): Given[] =>
+  Array.from({ length: 10 }, (_, i) => ({
+    ...{ atMs: i * 1000, name, server },
+    reply: { rcode: RCODE.NXDOMAIN, authority: [soa(zone)] },
+  }));
+const found: Given[] = Array.from({ length: 10 }, (_, i) => ({
+  ...{ atMs: i * 1000 + 200, name, address: '10.96.1.1' },
+}));
+
+test('a server that denies cluster names in the name of the root does not know the cluster', async () => {
+  const alone = await findingOf('ND2007', [...denied('.', '169.254.169.253'), ...others(10)]);
+  assert.equal(alone?.severity, 'critical');
+  assert.match(alone.why, /dnsPolicy Default/);
+  const second = await findingOf('ND2007', [...denied('.', '8.8.8.8'), ...found]);
+  assert.match(second!.title, /second name server/);
+  assert.equal(await findingOf('ND8001', [...denied('.', '8.8.8.8'), ...found]), undefined);
+});
+
+test('a server that denies them in the name of the cluster is not reported', async () => {
+  const own = [...denied('cluster.local.', '10.96.0.10'), ...others(10)];
+  assert.equal(await findingOf('ND2007', own), undefined);
+});

@@ -1,0 +1,79 @@
+/** Resolvers that do not know the cluster, and are asked for its names. */
+import type { Observations } from '../observe/observations.ts';
+import { askedForCluster, isServer } from '../observe/roles.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
+import { listed, sentence, share } from '../texts.ts';
+import { MIN_CASES } from '../thresholds/evidence.ts';
+
+/** The root denies cluster names: the resolver asked the internet, and not the cluster. */
+export const foreignResolver: FindingKind = {
+  code: 'ND2007',
+  title: 'Some pods ask other servers than the DNS of the cluster',
+  name: 'pods that ask elsewhere',
+  inCapture(observed, claims) {
+    const { names, domains, replyFaults, clients } = observed;
+    const { found: knowing } = askedForCluster(observed);
+    const denials = replyFaults.rootDenials.list.filter(({ name, server }) => {
+      const isOpen = domains.isOfCluster(name) && !claims.names.has(name);
+      return isOpen && !knowing.has(server);
+    });
+    const strangers = [...Map.groupBy(denials, ({ server }) => server)].flatMap(([server, all]) =>
+      all.reduce((sum, { count }) => sum + count, 0) >= MIN_CASES ? server : [],
+    );
+    const askers = clients.list.filter(
+      ({ address, servers }) =>
+        !isServer(observed, address) && strangers.some((server) => servers.has(server)),
+    );
+    if (askers.length === 0)
+      return names.list.some(({ name }) => domains.isOfCluster(name))
+        ? excluded('no server denies cluster names in the name of the root')
+        : unknown('no name of the cluster was asked for');
+    const both = askers.filter(({ servers }) => [...servers.keys()].some((at) => knowing.has(at)));
+    // Others of the capture know these names: that is the other finding of this code.
+    if (both.length === 0 && knowing.size > 0)
+      return unknown('other clients ask a server that knows the names');
+    const missing = [...new Set(denials.map(({ name }) => name))];
+    const ours = [...knowing].filter((at) => both.some(({ servers }) => servers.has(at)));
+    for (const { name } of names.list) if (domains.isOfCluster(name)) claims.names.add(name);
+    const denied = denials.reduce((sum, { count }) => sum + count, 0);
+    const asked = askedOf(observed, strangers);
+    return {
+      code: this.code,
+      title:
+        both.length > 0
+          ? 'Pods ask a second name server that does not know the cluster'
+          : this.title,
+      severity: 'critical',
+      confidence: 0.95,
+      seen: [
+        `${share(denied, asked)} queries to ${listed(strangers)} were for names of the cluster, and were denied with the SOA record of the root: that server asks the internet, not the cluster.`,
+        sentence(`Names: ${listed(missing)}`),
+        both.length > 0
+          ? `${listed(both.map(({ address }) => address))} also ${both.length === 1 ? 'asks' : 'ask'} ${listed(ours)}, which ${ours.length === 1 ? 'has' : 'have'} names of the cluster.`
+          : `No query of ${listed(askers.map(({ address }) => address))} went to a server that has names of the cluster.`,
+      ],
+      why:
+        both.length > 0
+          ? 'The resolv.conf of these pods has a second nameserver, and perhaps options rotate. A resolver takes the NXDOMAIN of whatever server it asks as final: it does not ask the next one. A second server has to know all that the first one knows.'
+          : 'These pods have dnsPolicy Default, or hostNetwork without ClusterFirstWithHostNet, or nameservers of their own: they ask the resolver of the node, which does not know Service names. The DNS of the cluster is not at fault.',
+      fix:
+        both.length > 0
+          ? [
+              `Take ${listed(strangers)} (and options rotate) out of dnsConfig or the resolv.conf of these pods: only the DNS of the cluster, which forwards all else.`,
+            ]
+          : [
+              'dnsPolicy: ClusterFirst (ClusterFirstWithHostNet for pods in the network of their node).',
+            ],
+      prove: `kubectl exec POD -- cat /etc/resolv.conf, and ndots query ${missing[0]!} @${strangers[0]!}`,
+      disproved: 'the resolv.conf of these pods has only the DNS of the cluster',
+      exchanges: observed.affected.flatMap(({ exchanges }) =>
+        exchanges.filter(({ server }) => strangers.includes(server.address)),
+      ),
+      affected: askers.map(({ address }) => address),
+    };
+  },
+};
+
+function askedOf({ servers }: Observations, addresses: readonly string[]): number {
+  return addresses.reduce((sum, at) => sum + (servers.get(at)?.outcomes.asked ?? 0), 0);
+}
