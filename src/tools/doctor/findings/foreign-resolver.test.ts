@@ -8,7 +8,7 @@ const name = 'orders.shop.svc.cluster.local.';
 const denied = (zone: string, server: string): Given[] =>
   Array.from({ length: 10 }, (_, i) => ({
     ...{ atMs: i * 1000, name, server },
-    reply: { rcode: RCODE.NXDOMAIN, authority: [soa(zone)] },
+    reply: { rcode: RCODE.NXDOMAIN, authority: [{ ...soa('cluster.local.'), name: zone }] },
   }));
 const found: Given[] = Array.from({ length: 10 }, (_, i) => ({
   ...{ atMs: i * 1000 + 200, name, address: '10.96.1.1' },
