@@ -17,7 +17,7 @@ export type ExaminedEvents = {
   readonly [K in 'ended' | 'lookup' | 'path' | 'neighbour' | 'failure' | 'line']: NonNullable<
     ReadingEvents[K]
   >;
-};
+} & Pick<ReadingEvents, 'again'>;
 
 /** The messages that a `Reading` could not read, or not whole. */
 export interface UnreadInput {
@@ -97,6 +97,12 @@ export class Examination {
         this.#exchanges++;
         for (const [part, observed] of looks)
           if (holds(part, exchange.sentMs, exchange.client.address)) observed.exchange(exchange);
+      },
+      again: (exchange, reply, timeMs) => {
+        this.#known = null;
+        for (const [part, observed] of looks)
+          if (holds(part, exchange.sentMs, exchange.client.address))
+            observed.secondReplies.add(exchange, reply, timeMs);
       },
       lookup: (lookup) => {
         this.#known = null;

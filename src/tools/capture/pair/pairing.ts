@@ -82,6 +82,8 @@ export interface ExchangeEvents {
   begun?(exchange: SeenExchange): void;
   /** It was answered, repeated, or timed out. */
   ended(exchange: SeenExchange): void;
+  /** Another reply came to a query that was sent once and is answered. Its bytes are reused. */
+  again?(exchange: SeenExchange, reply: Uint8Array, timeMs: number): void;
 }
 
 /** Messages without an exchange. */
@@ -314,6 +316,13 @@ export class Pairing {
       const answered = this.#answered.get(key);
       if (answered !== undefined) {
         this.counts.copies++;
+        const { exchange } = answered;
+        if (exchange.attempt === 1 && answers(head, exchange) && !this.#halfAnswered.has(key))
+          this.#events.again?.(
+            exchange,
+            message.bytes.subarray(message.start, message.end),
+            timeMs,
+          );
         // Replies that a node forwards leave where its own queries do, and are not expected there.
         if (answered.expectedAt === message.port) {
           this.#deliveries(message.port).came++;
@@ -326,7 +335,7 @@ export class Pairing {
       }
       return;
     }
-    const answered: AnsweredQuery = { timeMs, expectedAt: NOWHERE };
+    const answered: AnsweredQuery = { timeMs, expectedAt: NOWHERE, exchange: waiting.exchange };
     this.#answered.set(key, answered);
     const { hop } = waiting;
     if (hop !== null) {

@@ -10,6 +10,7 @@ export const COPY_MS = 50;
 
 /** A query that was answered, remembered to recognise copies of the reply. */
 export interface AnsweredQuery {
+  readonly exchange: PairedExchange;
   readonly timeMs: number;
   /** The interface that should still see the reply; `NOWHERE`: none. */
   expectedAt: number;

@@ -29,6 +29,8 @@ export const usualPorts: readonly number[] = [53, 5353];
 export interface ReadingEvents {
   begun?(exchange: SeenExchange): void;
   ended?(exchange: SeenExchange): void;
+  /** Another reply came to an answered query. Its bytes are reused. */
+  again?(exchange: SeenExchange, reply: Uint8Array, timeMs: number): void;
   lookup?(lookup: SeenLookup): void;
   path?(event: PathEvent): void;
   neighbour?: CaptureEvents['neighbour'];
@@ -120,7 +122,11 @@ export class Reading {
       events.lookup?.(lookup);
     }, this.domains);
     this.#pairing = new Pairing(
-      { begun: (exchange) => this.#begun(exchange), ended: (exchange) => this.#ended(exchange) },
+      {
+        begun: (exchange) => this.#begun(exchange),
+        ended: (exchange) => this.#ended(exchange),
+        again: (exchange, reply, timeMs) => events.again?.(exchange, reply, timeMs),
+      },
       this.remarks,
     );
     const handlers: CaptureEvents = {

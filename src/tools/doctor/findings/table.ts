@@ -33,6 +33,7 @@ import { failedValidation } from './failed-validation.ts';
 import { familiesDiffer } from './families-differ.ts';
 import { externalTarget } from './external-target.ts';
 import { foreignResolver } from './foreign-resolver.ts';
+import { forgedReplies } from './forged-replies.ts';
 import type { FindingKind } from './finding.ts';
 import { forwardingLoop } from './forwarding-loop.ts';
 import { fewThreads } from './few-threads.ts';
@@ -140,6 +141,7 @@ export const findingKinds: readonly FindingKind[] = [
   failedValidation,
   ...statedReasons,
   suddenNegatives,
+  forgedReplies,
   suddenAddress,
   wildcardDomain,
   sameAddress,

@@ -45,6 +45,7 @@ import { Rates } from './rates.ts';
 import { isReverseLookup } from './reverse-lookup.ts';
 import { Refusals } from './refusals.ts';
 import { ReplyFaults } from './reply-faults.ts';
+import { SecondReplies } from './second-replies.ts';
 import { ServerConnections } from './server-connections.ts';
 import { isServiceConfig } from './service-config.ts';
 import { ServerNames } from './server-names.ts';
@@ -232,6 +233,7 @@ export class Observations {
   readonly questionCase: QuestionCase = new QuestionCase();
   /** Replies that are of no use, and the reasons that servers give for failures. */
   readonly replyFaults: ReplyFaults = new ReplyFaults();
+  readonly secondReplies: SecondReplies = new SecondReplies();
   readonly unchecked: UncheckedAnswers = new UncheckedAnswers();
   /** Refusals by name and client. */
   readonly refusals: Refusals = new Refusals();

@@ -1,0 +1,45 @@
+/** Two replies with different addresses to one query: somebody on the path forges answers. */
+import type { ReplyContent } from '../observe/second-replies.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
+import { keysOf, listed, sentence, share, took } from '../texts.ts';
+import { MIN_CASES } from '../thresholds/evidence.ts';
+
+/** The first reply wins: a resolver ignores the second one. */
+export const forgedReplies: FindingKind = {
+  code: 'ND4040',
+  title: 'Two different replies come to one query: answers are forged on the path',
+  name: 'forged replies',
+  inCapture({ secondReplies: { list }, total }, claims) {
+    if (total.asked === 0) return unknown('no query was seen');
+    if (list.length < MIN_CASES)
+      return excluded('no query got two replies with different addresses');
+    const names = keysOf(list, ({ exchange }) => exchange.name);
+    const servers = keysOf(list, ({ exchange }) => exchange.server.address);
+    for (const name of names) claims.names.add(name);
+    const { exchange, first, second } = list[0]!;
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: 0.96,
+      seen: [
+        sentence(
+          `${share(list.length, total.asked)} queries got two replies with different addresses, from ${listed(servers)}: ${listed(names)}`,
+        ),
+        `${exchange.name}: first ${textOf(first)}, then ${textOf(second)}.`,
+      ],
+      why: 'Both replies have the address of the server, the port and the id of the query, and only one can be its own. A device on the path that sees queries (a firewall, a provider, an attacker) sends a false reply ahead of the true one. The resolver takes the first one and caches it. The false reply often comes sooner than the server can be reached, and with an odd TTL or AA bit.',
+      fix: [
+        `Reach ${listed(servers)} over TLS (forward . tls://…), where nobody on the path can answer, or use an upstream inside of the own network.`,
+        'Ask the owner of the network which device changes DNS, and flush the caches afterwards.',
+      ],
+      prove: `tcpdump -n -i any host ${servers[0]!} and port 53, and ndots query ${names[0]!} @${servers[0]!}: two replies to one id`,
+      disproved: 'both replies come from two servers behind one address that each got the query',
+      exchanges: list.map((each) => each.exchange),
+    };
+  },
+};
+
+function textOf({ addresses, ttl, isAuthoritative, tookMs }: ReplyContent): string {
+  return `${addresses.join(' ')} after ${took(tookMs)} (TTL ${ttl} s${isAuthoritative ? ', AA' : ''})`;
+}
