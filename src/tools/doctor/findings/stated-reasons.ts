@@ -1,5 +1,5 @@
 /** The reasons that servers give for their failures: Extended DNS Errors (RFC 8914) in the packets. */
-import { addressTypes, EDE, errorName } from '../../../server/wire/iana.ts';
+import { addressTypes, EDE, errorName, TYPE } from '../../../server/wire/iana.ts';
 import type { StatedReason } from '../observe/reply-faults.ts';
 import type { Observations } from '../observe/observations.ts';
 import { wrong } from '../observe/outcomes.ts';
@@ -114,7 +114,7 @@ function ruleOf(kind: Kind): FindingKind {
         .toSorted((one, other) => other.count - one.count);
       const [first] = reasons;
       if (first === undefined) return excluded(shownBy(0, replyFaults.read));
-      const names = namesOf(reasons, observed, claims, kind.whole);
+      const names = namesOf(reasons, observed, claims, kind);
       if (names.length === 0) return excluded('the failures that name a reason are explained');
       const failed = names.reduce((sum, each) => sum + failuresOf(observed, each), 0);
       const count = reasons.reduce((sum, each) => sum + each.count, 0);
@@ -162,15 +162,25 @@ function namesOf(
   reasons: readonly StatedReason[],
   observed: Observations,
   claims: Claims,
-  whole: boolean,
+  kind: Kind,
 ): readonly string[] {
   const isOfSilence = failedInSilence(observed, claims);
   const names = reasons.flatMap((reason) =>
     reason.names.list.flatMap(({ name, type }) =>
-      !claims.names.has(name) && (whole || !isOfSilence(name, type)) ? name : [],
+      !claims.names.has(name) &&
+      (kind.whole || !isOfSilence(name, type)) &&
+      !isAnswered(kind, name, type, observed)
+        ? name
+        : [],
     ),
   );
   return [...new Set(names)];
+}
+
+/** True if a filter that blocks AAAA gives A of the same name: it does not block the name. */
+function isAnswered({ code }: Kind, name: string, type: number, { names }: Observations): boolean {
+  if (code !== filtered.code || type !== TYPE.AAAA) return false;
+  return (names.get(name, TYPE.A)?.outcomes.found ?? 0) > 0;
 }
 
 /** Queries for the name, of addresses, that failed or were denied. */

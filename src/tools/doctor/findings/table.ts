@@ -77,6 +77,7 @@ import { longAskedAgain } from './long-asked-again.ts';
 import { lowNdots } from './low-ndots.ts';
 import { statedReasons } from './stated-reasons.ts';
 import { strayReplies } from './stray-replies.ts';
+import { strippedAnswers } from './stripped-answers.ts';
 import { suddenAddress } from './sudden-address.ts';
 import { suddenNegatives } from './sudden-negatives.ts';
 import { tableFull } from './table-full.ts';
@@ -86,6 +87,7 @@ import { uncachedName } from './uncached-name.ts';
 import { unusableReplies } from './unusable-replies.ts';
 import { wildcardDomain } from './wildcard-domain.ts';
 import { wrongClusterDomain } from './wrong-cluster-domain.ts';
+import { wrongNamespace } from './wrong-namespace.ts';
 import { wrongAaaa } from './wrong-aaaa.ts';
 
 /** All kinds. Of findings that are equally grave and sure, the first comes first. */
@@ -136,6 +138,8 @@ export const findingKinds: readonly FindingKind[] = [
   wrongClusterDomain,
   lowNdots,
   foreignResolver,
+  wrongNamespace,
+  strippedAnswers,
   ...unusableReplies,
   danglingAlias,
   failedValidation,
