@@ -4,11 +4,16 @@ import { RCODE } from '../../../server/wire/iana.ts';
 import { soa } from '../../../../test/kit/content-stories.ts';
 import { findingOf, others, type Given } from '../../../../test/kit/given-answers.ts';
 
+const root = {
+  ...soa('example.'),
+  name: '.',
+  data: { ...soa('example.').data, mname: 'a.root-servers.net.' },
+};
 const name = 'orders.shop.svc.cluster.local.';
 const denied = (zone: string, server: string): Given[] =>
   Array.from({ length: 10 }, (_, i) => ({
     ...{ atMs: i * 1000, name, server },
-    reply: { rcode: RCODE.NXDOMAIN, authority: [{ ...soa('cluster.local.'), name: zone }] },
+    reply: { rcode: RCODE.NXDOMAIN, authority: [zone === '.' ? root : soa(zone)] },
   }));
 const found: Given[] = Array.from({ length: 10 }, (_, i) => ({
   ...{ atMs: i * 1000 + 200, name, address: '10.96.1.1' },

@@ -30,10 +30,11 @@ export const suddenAddress: FindingKind = {
     for (const [, changes] of Map.groupBy(all, ({ set }) => set.hash)) {
       const fromMs = Math.min(...changes.map(({ set }) => set.firstMs));
       const sudden = changes.filter(({ beforeMs }) => beforeMs <= fromMs);
-      const zones = new Set(sudden.map(({ view }) => zoneOf(view.name)));
+      const moved = sudden.filter(({ wasMissing }) => !wasMissing);
+      const zones = new Set(moved.map(({ view }) => zoneOf(view.name)));
       if (zones.size < MIN_CHANGED_ZONES) continue;
       const [{ set }] = sudden as [Change];
-      const names = [...new Set(sudden.map(({ view }) => view.name))];
+      const names = [...new Set(moved.map(({ view }) => view.name))];
       const missing = sudden.filter(({ wasMissing }) => wasMissing).map(({ view }) => view.name);
       const servers = [...new Set(sudden.map(({ set: each }) => each.asked))];
       // Names that were new at that time, and all that have the address, are of this.
