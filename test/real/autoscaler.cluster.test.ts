@@ -139,7 +139,7 @@ describe('ndots size --follow on a real API server', { skip: noApiServer() ?? fa
     await set('{"nodesPerReplica": "one"}');
     await printed(
       autoscaler!,
-      /nodesPerReplica "one", which is no number.*replicas stay as they are/,
+      /nodesPerReplica "one", which is not a number.*replicas stay unchanged/,
       10_000,
     );
     await becomes(5);

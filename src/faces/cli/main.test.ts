@@ -273,7 +273,7 @@ describe('reports binary files and endless lines in a few words:', () => {
         assert.notEqual(code, null);
         assert.doesNotMatch(err, /\n +at .*:\d+:\d+\)/);
         if (file === binary && /^(?:check|lab)$/.test(words[0]!))
-          assert.match(err, /\/binary is no YAML: it is binary/);
+          assert.match(err, /\/binary is not YAML: it is binary/);
       }
     });
 

@@ -71,7 +71,7 @@ const cases: readonly (readonly [words: readonly string[], code: number, told: R
   ],
   [[...ofManifests, '--as-group', 'x'], 3, /--manifests cannot be combined with --cluster/],
   [[...ofManifests, '-n', 'nosuch'], 2, /there is no namespace nosuch in examples\/cluster/],
-  [['trace', 'a', '--manifests', binary], 2, /binary is no YAML: it is binary/],
+  [['trace', 'a', '--manifests', binary], 2, /binary is not YAML: it is binary/],
   [['trace', 'a', '--as-group', 'x'], 3, /--as-group needs a pod/],
   [['trace', 'a', '--replay', 'x.json'], 3, /--replay prints a saved trace and does not take "a"/],
   [['trace', '--replay', 'x.json', '--plan'], 3, /does not take "--plan"/],
@@ -154,7 +154,7 @@ test('prints warnings about manifests once, with and without a Corefile', async 
   const corefile = written('Corefile', '.:53 {\n kubernetes cluster.local\n}\n');
   for (const more of [[], ['--corefile', corefile]]) {
     const { err } = await runCommand(trace, ['a', '--manifests', bad, ...more]);
-    assert.equal(err.split('this is no YAML').length, 2, err);
+    assert.equal(err.split('this is not YAML').length, 2, err);
   }
 });
 

@@ -209,7 +209,7 @@ describe('a client of etcd', () => {
       socket.on('error', () => undefined);
       socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n');
     });
-    await fails(ask(clientOf(t, [await listen(t, web)])), 'malformed', /no HTTP\/2/);
+    await fails(ask(clientOf(t, [await listen(t, web)])), 'malformed', /not HTTP\/2/);
     const page = await grpcServer(t, (stream) => {
       stream.respond({ ':status': 404 });
       stream.end('not found');

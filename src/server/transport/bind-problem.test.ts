@@ -28,7 +28,7 @@ describe('a socket that can’t be opened', () => {
     assert.equal(problem.message, 'listen tcp [2001:db8::1]:53: address not available');
   });
 
-  test('on port 53 guesses at systemd-resolved when nobody can be named', async () => {
+  test('on port 53 suggests systemd-resolved when no owner is known', async () => {
     const problem = await bindProblem(failed('EADDRINUSE'), 'udp', { ...endpoint, port: 1 });
     assert.equal(problem.code, 'address-in-use');
     const command = /"(ss .*?)"/.exec(problem.remedy ?? '')?.[1];

@@ -102,7 +102,7 @@ function bench(
 }
 
 describe('the intake', () => {
-  test('of many transfers one goes on in a turn, and all come to their end', async () => {
+  test('of many transfers one continues in each turn, and all end', async () => {
     let made = 0;
     const last = failure(0, 'zone');
     const { ask, counters } = bench({ waiting: 1000 }, () => (++made < 300 ? null : last));
@@ -118,7 +118,7 @@ describe('the intake', () => {
     assert.equal(made, 499);
   });
 
-  test('a transfer pauses before each message while others ask, and goes on at once when nobody does', async () => {
+  test('a transfer pauses before each message while queries arrive, and continues at once otherwise', async () => {
     const clock = new VirtualClock();
     let made = 0;
     const rest: Rest = () => failure(0, `message ${++made}`).with({ rest });
@@ -163,7 +163,7 @@ describe('the intake', () => {
     assert.equal(counters.shed.value, 3);
   });
 
-  test('who is refused is told why', () => {
+  test('a refused client gets the reason', () => {
     const { ask } = bench({ waiting: 0 });
     const outlet = new Slate();
     ask(outlet, 'outside.example.');
@@ -298,7 +298,7 @@ describe('the intake', () => {
     assert.equal(outlet.pending.bytes, queries + shared!.size);
   });
 
-  test('replies that lie in one slab, one behind the other, count each', async () => {
+  test('each of several replies in one slab counts', async () => {
     const { ask, answer } = bench();
     const outlet = new Slate();
     outlet.full = true;

@@ -71,7 +71,7 @@ const families = {
   lost: [
     'counter',
     'ndots_listener_lost_total',
-    'Datagrams that found no room in the socket, so that nobody saw them (batched UDP only).',
+    'Datagrams that the kernel dropped because the socket buffer was full (batched UDP only).',
   ],
   stale: [
     'counter',

@@ -63,7 +63,7 @@ describe('a single exchange over UDP', () => {
 describe('a server that cannot be reached', () => {
   const message = queryBytes('zone.example.', 7);
 
-  test('is told of in the words of the upstreams, over TCP and UDP', async () => {
+  test('is reported in the words of the upstreams, over TCP and UDP', async () => {
     const port = await closedPort();
     const { signal } = new AbortController();
     await assert.rejects(

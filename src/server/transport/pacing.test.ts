@@ -14,7 +14,7 @@ function burst(pacing: Pacing, now: number, wanted = 1000): [sent: number, epoch
 }
 
 describe('pacing', () => {
-  test('only so many queries leave before the upstream answers', () => {
+  test('a limited number of queries leave before the upstream answers', () => {
     const pacing = new Pacing(10);
     const [sent, epoch] = burst(pacing, 1000);
     assert.equal(sent, 10);
@@ -23,7 +23,7 @@ describe('pacing', () => {
     assert.equal(burst(pacing, 1001)[0], 2);
   });
 
-  test('while it answers anything, what was sent 10 ms ago has been read, and others may leave', () => {
+  test('while it answers anything, queries sent 10 ms ago count as read, and others may leave', () => {
     const pacing = new Pacing(10);
     const [, epoch] = burst(pacing, 1000);
     pacing.ended(epoch, true);
@@ -45,7 +45,7 @@ describe('pacing', () => {
     assert.equal(sent, 20);
   });
 
-  test('a silence that ends lets others leave at once, and forgets what was sent in it', () => {
+  test('the end of a silence lets others leave at once, and forgets the queries sent in it', () => {
     const pacing = new Pacing(10);
     const epochs = [burst(pacing, 1000)[1]];
     for (let now = 1005; now < 1100; now += 5) burst(pacing, now);
@@ -54,7 +54,7 @@ describe('pacing', () => {
     assert.ok(burst(pacing, 1100)[0] >= 9);
   });
 
-  test('slow names hold up nobody while others are answered', () => {
+  test('slow names delay no query while others are answered', () => {
     const pacing = new Pacing(10);
     let sent = 0;
     for (let now = 1000; now < 2000; now += 5) {
@@ -66,7 +66,7 @@ describe('pacing', () => {
     assert.equal(sent, 800);
   });
 
-  test('a query whose time is up is no sign of life', () => {
+  test('a query that times out is not a sign of life', () => {
     const pacing = new Pacing(10);
     const [, epoch] = burst(pacing, 1000);
     for (let now = 1005; now < 1030; now += 5) pacing.admits(now);

@@ -227,7 +227,7 @@ describe('what becomes of a message before any plugin sees it', () => {
 });
 
 describe('queries', () => {
-  test('fields say what was asked, in lower case and in the spelling of the client', () => {
+  test('fields hold the question, in lower case and in the spelling of the client', () => {
     const bytes = writeMessage({
       ...message,
       edns: { udpSize: 300, version: 1, dnssecOk: true, options: [] },
@@ -322,7 +322,7 @@ describe('a kept query', () => {
     assert.ok(held / alive < 1000, `${held} bytes for ${alive} queries of ${short.length}`);
   });
 
-  test('is one copy for all who keep it, and stays when the view goes on to the next', () => {
+  test('is one copy for all holders, and stays when the view moves to the next', () => {
     const view = new Query();
     const first = message('a.example.');
     view.read(first, 0, first.length);
@@ -367,7 +367,7 @@ describe('a kept query', () => {
     }
   });
 
-  test('can be copied for somebody who changes it', () => {
+  test('can be copied for a caller that changes it', () => {
     const kept = makeQuery(parseName('a.example.'), TYPE.A);
     const copy = kept.copy();
     copy.proto = 'tcp';

@@ -89,7 +89,7 @@ describe('timer wheel', () => {
     assert.equal(clock.pending, 0);
   });
 
-  test('after a long stop everything that is due fires together, once what came meanwhile has been read', () => {
+  test('after a long stop everything that is due fires together, once the waiting input has been read', () => {
     const { clock, turn } = stopped();
     const wheel = new TimerWheel(clock, 10);
     const alarms = Array.from({ length: 200 }, () => new Count());
@@ -104,7 +104,7 @@ describe('timer wheel', () => {
     assert.equal(asked.fired, 0);
   });
 
-  test('on a thread that always comes late deadlines are met all the same', () => {
+  test('a thread that is always late still meets deadlines', () => {
     const { clock, turn } = stopped();
     const wheel = new TimerWheel(clock, 10);
     const alarm = new Count();

@@ -137,7 +137,7 @@ describe('what a reply says to a cache', () => {
     test(`${what} is ${kind}`, () => assert.equal(classify(reply(said), TYPE.A), kind));
   }
 
-  test('whoever asks for CNAME or ANY has the answer with the CNAME', () => {
+  test('the CNAME answers queries for CNAME or ANY', () => {
     const alias = reply({ answer: ['a.example. CNAME b.example.'] });
     assert.equal(classify(alias, TYPE.CNAME), 'answer');
     assert.equal(classify(alias, TYPE.ANY), 'answer');

@@ -6,7 +6,7 @@ import type { Reply } from './reply.ts';
 import { SECTION } from './writer.ts';
 
 /**
- * What a reply says, as far as a cache cares:
+ * The kind of a reply, for a cache:
  *
  * - `answer`: NOERROR; following the CNAMEs from the question leads to a record of the asked type
  * - `nodata`: NOERROR with SOA; the asked type is not there (perhaps after a CNAME)
@@ -17,7 +17,7 @@ import { SECTION } from './writer.ts';
  * - `empty`: NOERROR, no answer, neither SOA nor NS
  * - `nxdomain`: NXDOMAIN with SOA and no answers
  * - `failure`: SERVFAIL or NOTIMP, written by someone
- * - `other`: everything else, which nobody should store: truncated, NXDOMAIN without SOA or behind
+ * - `other`: everything else, which must not be stored: truncated, NXDOMAIN without SOA or behind
  *   a CNAME, other result codes, NOTIFY, UPDATE and zone transfers, result codes without a message
  */
 export type ReplyKind =
@@ -82,7 +82,7 @@ const targets = new Map<number, number>();
  * Follows the CNAMEs that begin at the question's name, in any order within the answer section, and
  * classifies the last name of the chain: it has a record of the type, nothing of that type, or
  * CNAMEs that contradict each other. Other records of a name that has a CNAME are ignored (RFC
- * 1034, section 3.6.2). Takes two passes over the records, however long the chain.
+ * 1034, section 3.6.2). Reads the records twice, however long the chain.
  */
 function follow(reply: Reply, qtype: number): 'type' | 'nothing' | 'contradiction' {
   const { bytes, start } = reply;

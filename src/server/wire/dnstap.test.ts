@@ -75,7 +75,7 @@ describe('dnstap messages', () => {
     }
   });
 
-  test('a text that is too long is cut, and fields that nobody knows are passed over', () => {
+  test('a text that is too long is cut, and unknown fields are skipped', () => {
     const writer = new DnstapWriter(dnstapPrefix('', ''), 0);
     writer.begin(TAP.CLIENT_QUERY, 'x'.repeat(5000));
     writer.end();
@@ -105,7 +105,7 @@ describe('dnstap messages', () => {
 });
 
 describe('Frame Streams', () => {
-  test('control and data frames are told apart, however they arrive', () => {
+  test('control and data frames are distinguished, however they arrive', () => {
     const stream = Buffer.concat([
       writeControl(CONTROL.START, [DNSTAP_CONTENT_TYPE]),
       Buffer.of(0, 0, 0, 2, 8, 9),

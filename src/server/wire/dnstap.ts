@@ -130,7 +130,7 @@ export class DnstapWriter {
 
   /**
    * @param prefix the result of `dnstapPrefix`
-   * @param room bytes that a DNS message may need besides its own (`STAMP_ROOM`)
+   * @param room bytes that a DNS message may need beyond its own (`STAMP_ROOM`)
    */
   constructor(prefix: Uint8Array, room: number) {
     this.#prefix = prefix;

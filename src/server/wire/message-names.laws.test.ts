@@ -95,7 +95,7 @@ describe('the names of a message', () => {
     assert.ok(fromUpstream(usual) instanceof Reply);
   });
 
-  test('to judge a reply, each label of it is read at most once for each place where it stands', () => {
+  test('judging a reply reads each label at most once for each of its positions', () => {
     for (const message of [aliasChain(), copiedName()]) {
       const reply = fromUpstream(message);
       assert.ok(reply instanceof Reply);

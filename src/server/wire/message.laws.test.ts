@@ -18,7 +18,7 @@ describe('laws of messages', () => {
     );
   });
 
-  test('a message that cannot be written leaves nothing of itself in those after it', () => {
+  test('a message that cannot be written leaves nothing in those after it', () => {
     fc.assert(
       fc.property(any.message, (message) => {
         const before = writeMessage(message);

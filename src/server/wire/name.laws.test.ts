@@ -22,7 +22,7 @@ describe('laws of names', () => {
     );
   });
 
-  test('a name is printed as its labels are, wherever it stands', () => {
+  test('a name is printed as its labels are, wherever it is', () => {
     fc.assert(
       fc.property(any.wireName, fc.nat({ max: 40 }), (name, before) => {
         const bytes = new Uint8Array(before + name.length + 3).fill(7);

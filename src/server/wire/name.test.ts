@@ -8,7 +8,7 @@ describe('names', () => {
     assert.deepEqual(parseName('.'), Uint8Array.of(0));
   });
 
-  test('case is kept on the wire and lost in the folded form', () => {
+  test('case stays on the wire and is lost in the folded form', () => {
     assert.equal(printName(parseName('WWW.Example.ORG')), 'WWW.Example.ORG.');
     assert.equal(printName(foldName(parseName('WWW.Example.ORG'))), 'www.example.org.');
   });
@@ -37,7 +37,7 @@ describe('names', () => {
     assert.throws(() => parseName('a.'.repeat(128)), NameError);
   });
 
-  test('empty labels, lone backslashes and bytes above 255 are no names', () => {
+  test('empty labels, lone backslashes and bytes above 255 are rejected', () => {
     for (const text of ['a..b', '.a', '..', 'a\\', '\\256', '\\999.'])
       assert.throws(() => parseName(text), NameError, text);
   });

@@ -160,7 +160,7 @@ export class QueryMessage {
   }
 
   /**
-   * Checks records other than OPT, which are rare (TSIG, the SOA of a NOTIFY): each must lie within
+   * Checks records other than OPT, which are rare (TSIG, the SOA of a NOTIFY): each must be within
    * the message and have legal names where its type has names. Their data is not decoded: that
    * could cost far more than the few bytes cost the client.
    */

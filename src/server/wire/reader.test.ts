@@ -41,7 +41,7 @@ describe('reading', () => {
     assert.equal(reader.left, 0);
   });
 
-  test('an error says what is missing and where, counted from the start of the message', () => {
+  test('an error names the missing part and its offset from the start of the message', () => {
     const reader = new Reader(Uint8Array.of(0, 0, 0, 1, 2, 3), 3);
     reader.u16();
     assert.equal(

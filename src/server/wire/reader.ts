@@ -228,9 +228,9 @@ export class NamePlaces {
 
   /**
    * Records a name that has been checked.
-   * @param at its position in `bytes`
-   * @param length without pointers
-   * @param hops pointers that it follows
+   * @param at its position in `bytes`.
+   * @param length without pointers.
+   * @param hops pointers that it follows.
    * @param steps the number of labels and pointers that were read, or will be by each later reader
    * @throws ReadError if the names of the message have taken too many steps
    */

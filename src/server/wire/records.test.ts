@@ -29,7 +29,7 @@ function shifted(): Uint8Array {
 }
 
 describe('going over records', () => {
-  test('every record of every section is met once, empty sections are passed over', () => {
+  test('every record of every section is visited once, and empty sections are skipped', () => {
     const bytes = shifted();
     const records = new Records();
     const seen: unknown[] = [];

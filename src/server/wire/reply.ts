@@ -47,8 +47,8 @@ export interface ReplyDetails {
   readonly cause: Error | null;
   /**
    * Makes the message that follows this one, for answers of several messages (zone transfers);
-   * null: this is the last. It is called after the message before has been written, in a later turn
-   * of the event loop, so that other queries are served in between; if it returns null it is called
+   * null: this is the last. It is called after the previous message has been written, in a later turn
+   * of the event loop, so that other queries are served in between. If it returns null, it is called
    * again in a later turn. Only streams carry more than one message.
    */
   readonly rest: Rest | null;

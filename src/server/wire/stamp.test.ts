@@ -203,7 +203,7 @@ describe('stamping', () => {
     assert.deepEqual(question, [{ name: 'www.Example.org.', type: 1, class: 1 }]);
   });
 
-  test('an EDNS version that nobody speaks is answered with an empty OPT', () => {
+  test('an unknown EDNS version is answered with an empty OPT', () => {
     const cookie = { code: OPTION.COOKIE, data: new Uint8Array(8) };
     const query = ask({ edns: { version: 1, udpSize: 4096, dnssecOk: true, options: [cookie] } });
     const { rcode, edns } = stamped(failure(RCODE.BADVERS, ''), query);
@@ -217,7 +217,7 @@ describe('stamping', () => {
     assert.equal(stamped(reply, ask({ edns: {} })).rcode, RCODE.BADCOOKIE);
   });
 
-  test('of a reply of 64 KiB only what is sent is copied', () => {
+  test('of a reply of 64 KiB only the bytes sent are copied', () => {
     writer.reply(ask(), FLAG.AA);
     for (let i = 0; i < 4000; i++)
       writer.record(SECTION.answer, null, TYPE.A, 30, Uint8Array.of(10, 0, i >> 8, i & 0xff));

@@ -36,7 +36,7 @@ function refusal(bytes: Uint8Array): string {
 }
 
 describe('replies from upstreams', () => {
-  test('OPT is gone, its result code and options are kept, those between neighbours are not', () => {
+  test('OPT is removed, its result code and options stay, except hop-by-hop options', () => {
     const options = [
       { code: OPTION.COOKIE, data: new Uint8Array(16) },
       { code: OPTION.EDE, data: Uint8Array.of(0, 15) },

@@ -12,7 +12,7 @@ import { replySlab } from './slab.ts';
 /**
  * Makes a Reply of the message `bytes[start, end)` from an upstream.
  *
- * The whole message is checked: every record lies within it, every name is legal, and so is the
+ * The whole message is checked: every record is within it, every name is legal, and so is the
  * data of types that hold names or addresses. OPT is removed: its extended result code goes to
  * `rcode`, its options to `options` (without those that only concern the connection to the
  * upstream: COOKIE, KEEPALIVE, PADDING); `options` is null only if there was no OPT. Owner names

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { commonZone, isBelow, isWithin } from './within-zone.ts';
 
 describe('a name as text', () => {
-  test('lies below a zone where labels end, and the zone is not below itself', () => {
+  test('is below a zone where labels end, and the zone is not below itself', () => {
     assert.ok(isBelow('www.example.org.', 'example.org.'));
     assert.ok(!isBelow('wwwexample.org.', 'example.org.'));
     assert.ok(!isBelow('example.org.', 'example.org.'));
@@ -11,7 +11,7 @@ describe('a name as text', () => {
     assert.ok(isBelow('web.shop.svc', 'svc'));
   });
 
-  test('lies below the root, unless it is the root', () => {
+  test('is below the root, unless it is the root', () => {
     assert.ok(isBelow('org.', '.'));
     assert.ok(!isBelow('.', '.'));
     assert.ok(isWithin('.', '.'));

@@ -9,7 +9,7 @@ import { makeQueryMessage, QueryMessage } from './query-message.ts';
 const owner = parseName('www.example.org');
 
 describe('writing messages', () => {
-  test('a name that stands in the message already is a pointer, with or without labels before it', () => {
+  test('a name already in the message becomes a pointer, with or without labels before it', () => {
     const to = new MessageWriter();
     to.begin(1, 0);
     to.name(owner);
@@ -108,7 +108,7 @@ describe('writing messages', () => {
     });
   });
 
-  test('a name beyond the first 16 KiB is no target of pointers', () => {
+  test('pointers never target a name beyond the first 16 KiB', () => {
     const to = new MessageWriter();
     to.begin(0, 0);
     to.bytes(new Uint8Array(0x4000));

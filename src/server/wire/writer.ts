@@ -60,7 +60,7 @@ export class MessageWriter {
   #slab = new Uint8Array(SLAB_SIZE);
   #start = 0;
   #at = 0;
-  #data = 0; // where the open record's RDLENGTH stands
+  #data = 0; // offset of the open record's RDLENGTH
   #section: Section = SECTION.answer;
   /**
    * Compression targets: offsets of names in this message, hash chains by first label (the last

@@ -75,7 +75,7 @@ describe('zone files', () => {
     );
   });
 
-  test('with somebody to tell, reading goes on behind each mistake', () => {
+  test('with an error handler, reading continues after each mistake', () => {
     const told: string[] = [];
     const found = lines(
       'a A 192.0.2\n) x\nb A 192.0.2.1\n"open\nc A 192.0.2.2 more\nd A 192.0.2.3\n',
@@ -253,7 +253,7 @@ describe('zone files', () => {
     assert.throws(() => records.next(), Problem);
   });
 
-  test('a single record is parsed with what is left out filled in', () => {
+  test('a single record is parsed with its omitted fields filled in', () => {
     assert.equal(
       printRecord(parseRecord('a A 10.0.0.1', 'example.')),
       'a.example.\t\t3600\tIN\tA\t10.0.0.1',
@@ -320,7 +320,7 @@ function checkZone(t: TestContext, text: string): string | null {
   }
 }
 
-test('a line of a hundred thousand words is a mistake, and no more of it is kept', () => {
+test('a line of a hundred thousand words is a mistake, and the rest of it is dropped', () => {
   const problems: string[] = [];
   const text = `a TXT ( ${'"x" '.repeat(100_000)})\nb A 192.0.2.1\n`;
   const names = [

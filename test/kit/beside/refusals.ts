@@ -37,7 +37,7 @@ const refusedHere: readonly RegExp[] = [
   // Two that result in a value that neither may have.
   /plugin\/loadbalance: .*unknown property '(?:prefer|reload)'/,
   // Unusable addresses and ports.
-  /is no URL of an API server|not an endpoint|not an IP address|invalid port|too many colons in address|address not available/,
+  /is not the URL of an API server|not an endpoint|not an IP address|invalid port|too many colons in address|address not available/,
   /plugin\/bind: nothing is left of|plugin\/bind: not a valid IP address or interface name/,
   // Names that do not fit into a message.
   /not a (?:valid )?domain name|invalid catalog member zone/,

@@ -370,8 +370,8 @@ describe('ndots diff', () => {
     assert.match(none.err, /^ndots diff: there are no objects in /);
     writeFileSync(join(at, 'a.yaml'), 'kind: [');
     const broken = await run(...words, at);
-    assert.match(broken.err, /^ndots diff: this is no YAML: [^]*a\.yaml:1:8/);
-    assert.equal(broken.err.match(/this is no YAML/g)!.length, 1);
+    assert.match(broken.err, /^ndots diff: this is not YAML: [^]*a\.yaml:1:8/);
+    assert.equal(broken.err.match(/this is not YAML/g)!.length, 1);
   });
 
   test('asks for objects of every namespace, and says that it leaves some out', async () => {

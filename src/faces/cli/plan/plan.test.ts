@@ -482,6 +482,6 @@ describe('a directory of manifests', () => {
   test('with a mistake is reported once, although it is read twice', async () => {
     const wrong = file('wrong.yaml', 'a: b: c\n');
     const { err } = await run(names, '--resolv-conf', twelve, '--manifests', wrong);
-    assert.equal(err.split('this is no YAML').length, 2, err);
+    assert.equal(err.split('this is not YAML').length, 2, err);
   });
 });

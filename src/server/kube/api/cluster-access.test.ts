@@ -75,7 +75,7 @@ describe('the cluster of a command is the one that kubectl would talk to', () =>
     assert.equal(access({ kubeconfig: b, env: several }), 'b.example:8080 shop context b');
   });
 
-  test('another user that is acted as stands in the kubeconfig, or on the command line', async () => {
+  test('the kubeconfig or the command line names the user to impersonate', async () => {
     const user = { token: 't', as: 'jane', 'as-groups': ['dev', 'ops'], 'as-uid': '7' };
     const file = write(
       'as',
@@ -102,7 +102,7 @@ describe('the cluster of a command is the one that kubectl would talk to', () =>
     });
   });
 
-  test('a context that is not there is told with those that are, of all files', () => {
+  test('an unknown context is reported with the contexts of all files', () => {
     assert.throws(() => access({ env: several, context: 'prod' }), /no context named 'prod'/);
     assert.throws(
       () => access({ env: several, context: 'prod' }),
@@ -110,14 +110,14 @@ describe('the cluster of a command is the one that kubectl would talk to', () =>
     );
   });
 
-  test('a file that is named and not there is told', () => {
+  test('a named file that does not exist is reported', () => {
     assert.throws(
       () => access({ kubeconfig: join(home, 'missing') }),
       /cannot read the kubeconfig/,
     );
   });
 
-  test('without any, it is a problem with a remedy', () => {
+  test('without a kubeconfig, the problem says how to fix it', () => {
     for (const env of [{}, { HOME: join(home, 'other') }])
       assert.throws(
         () => access({ env }),

@@ -58,7 +58,7 @@ describe('in a pod', () => {
     assert.deepEqual(rig.lines, []);
   });
 
-  test('a token that kubelet replaced is read again, without a word', async (t) => {
+  test('a token that kubelet replaced is read again silently', async (t) => {
     const authority = Authority.make('ndots test CA');
     const path = serviceAccount(t, authority.cert, 'first');
     await using rig = await makeRig({
@@ -76,7 +76,7 @@ describe('in a pod', () => {
     assert.deepEqual(rig.lines, []);
   });
 
-  test('an expired token is told with what it means, and asked again', async (t) => {
+  test('an expired token is reported with its meaning, and the request is retried', async (t) => {
     const authority = Authority.make('ndots test CA');
     const path = serviceAccount(t, authority.cert, 'old');
     await using rig = await makeRig({
@@ -90,7 +90,7 @@ describe('in a pod', () => {
     await elapse(rig.clock, 60_000, () => rig.source.synced);
   });
 
-  test('a vanished token is told, and asked again', async (t) => {
+  test('a vanished token is reported, and the request is retried', async (t) => {
     const authority = Authority.make('ndots test CA');
     const path = serviceAccount(t, authority.cert, 'here');
     await using rig = await makeRig({
@@ -212,7 +212,7 @@ describe('at an endpoint', () => {
     await until(() => rig.source.synced);
   });
 
-  test('a path in the URL stands before every API path', async () => {
+  test('a path in the URL precedes every API path', async () => {
     await using rig = await makeRig({
       connection: (server) => endpointConnection(`${server.url}/k8s/clusters/c-1/`),
     });
@@ -240,7 +240,7 @@ describe('at an endpoint', () => {
       ],
     ];
   for (const [name, words, identity] of failures) {
-    test(`${name} is told with what to do`, async (t) => {
+    test(`${name} is reported with a fix`, async (t) => {
       const authority = Authority.make('cluster');
       const path = serviceAccount(t, authority.cert, 'token');
       await using rig = await makeRig({
@@ -253,7 +253,7 @@ describe('at an endpoint', () => {
     });
   }
 
-  test('a port that speaks plain HTTP is told apart', async (t) => {
+  test('a port that speaks plain HTTP is recognized', async (t) => {
     const path = serviceAccount(t, Authority.make('ndots test CA').cert, 'token');
     await using rig = await makeRig({ connection: (server) => inCluster(server, path) });
     rig.start();
@@ -261,7 +261,7 @@ describe('at an endpoint', () => {
     assert.match(rig.lines[0]!, /the port speaks plain HTTP/);
   });
 
-  test('nobody listening and a name that does not exist are told apart', async () => {
+  test('a closed port and a name that does not exist are reported differently', async () => {
     for (const [url, words] of [
       [
         'http://127.0.0.1:1',
@@ -277,9 +277,15 @@ describe('at an endpoint', () => {
   });
 
   test('a bad URL and a missing file are problems at the start', (t) => {
-    assert.match(problemOf(() => endpointConnection('ftp://x')).message, /no URL of an API server/);
+    assert.match(
+      problemOf(() => endpointConnection('ftp://x')).message,
+      /not the URL of an API server/,
+    );
     for (const url of ['', '/etc/', '6080://127.0.0.1:1', 'a{2', 'a`b', 'a\\b', '10.0.0.0/8'])
-      assert.match(problemOf(() => endpointConnection(url)).message, /no URL of an API server/);
+      assert.match(
+        problemOf(() => endpointConnection(url)).message,
+        /not the URL of an API server/,
+      );
     const path = join(folder(t), 'nowhere');
     mkdirSync(path);
     const tls = { cert: join(path, 'c'), key: join(path, 'k'), ca: join(path, 'ca') };

@@ -240,7 +240,7 @@ function parseUrl(url: string, scheme: 'http' | 'https'): URL {
   if (parsed === null || /[{}`]/.test(parsed.hostname)) {
     throw new Problem({
       code: 'bad-endpoint',
-      text: `'${url}' is no URL of an API server`,
+      text: `'${url}' is not the URL of an API server`,
       remedy: 'write it like https://10.0.0.1:6443',
     });
   }

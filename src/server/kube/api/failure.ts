@@ -123,7 +123,7 @@ const network: Readonly<Record<string, NetworkFailure>> = {
   ENETUNREACH: unrouted,
   ETIMEDOUT: {
     text: (host) => `the API server at ${host} does not answer`,
-    advice: 'see whether network policies or a firewall stand between',
+    advice: 'check whether a network policy or a firewall blocks the path',
   },
   ECONNRESET: dropped,
   EPIPE: dropped,

@@ -109,12 +109,12 @@ describe('a reply', () => {
     }
   });
 
-  test('followed by bytes nobody asked for leaves a connection that is out of step', () => {
+  test('followed by unsolicited bytes leaves a connection that is out of step', () => {
     const found = read(Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nHTTP/1.1 200'));
     assert.equal(found.reader.reusable, false);
   });
 
-  test('that is no HTTP is an error', () => {
+  test('that is not HTTP is an error', () => {
     for (const text of [
       'SSH-2.0-OpenSSH_9.7\r\n\r\n',
       'HTTP/1.1 200 OK\r\n: x\r\n\r\n',

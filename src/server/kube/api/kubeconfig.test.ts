@@ -228,14 +228,14 @@ describe('an exec plugin', () => {
     ['gives nothing', credential({}), /gave neither a token nor a client certificate/],
   ];
   for (const [name, answer, words] of faults) {
-    test(`that ${name} is told`, async (t) => {
+    test(`that ${name} is reported`, async (t) => {
       const made = plugin(t, answer);
       const connection = kubeconfigConnection(write(t, { user: execUser(made.path) }));
       await assert.rejects(async () => connection.access(), words);
     });
   }
 
-  test('that fails is told with its last word', async (t) => {
+  test('that fails is reported with its last line', async (t) => {
     const path = join(folder(t), 'plugin');
     writeFileSync(path, '#!/bin/sh\necho first >&2\necho session expired >&2\nexit 3\n');
     chmodSync(path, 0o755);
@@ -243,7 +243,7 @@ describe('an exec plugin', () => {
     await assert.rejects(async () => connection.access(), /failed \(3\): session expired/);
   });
 
-  test('that is not installed is told with where to get it', async (t) => {
+  test('that is not installed is reported with its download page', async (t) => {
     await using rig = await makeRig({
       connection: (server) =>
         kubeconfigConnection(
@@ -328,7 +328,7 @@ describe('an OIDC user', () => {
     );
   });
 
-  test('whose token has ended and cannot be renewed is told to log in', async (t) => {
+  test('whose token has expired and cannot be renewed must log in', async (t) => {
     const clock = new VirtualClock();
     const path = write(t, { user: user({ 'id-token': jwt(clock, -5) }) });
     await assert.rejects(
@@ -339,7 +339,7 @@ describe('an OIDC user', () => {
     );
   });
 
-  test('whose refresh token is refused is told', async (t) => {
+  test('whose refresh token is refused is reported', async (t) => {
     const clock = new VirtualClock();
     const { url } = await provider(t, [{ error: 'invalid_grant' }]);
     const path = write(t, {
@@ -376,7 +376,7 @@ describe('a kubeconfig problem says where and what is meant:', () => {
       'no PEM',
       { cluster: { 'certificate-authority-data': 'AAAA' } },
       undefined,
-      /no PEM text/,
+      /not base64-encoded PEM/,
       null,
     ],
     [
@@ -435,7 +435,7 @@ describe('a kubeconfig problem says where and what is meant:', () => {
     assert.deepEqual([problem.place?.line, problem.place?.column], [5, 18]);
   });
 
-  test('a file that is not there, is empty, or is no YAML', (t) => {
+  test('a file that is not there, is empty, or is not YAML', (t) => {
     const path = folder(t);
     assert.match(
       problemOf(() => readKubeconfig(join(path, 'x'))).message,
@@ -445,7 +445,7 @@ describe('a kubeconfig problem says where and what is meant:', () => {
     assert.match(problemOf(() => readKubeconfig(join(path, 'empty'))).message, /it is empty/);
     writeFileSync(join(path, 'bad'), 'a: b\n  c: d\n');
     const problem = problemOf(() => readKubeconfig(join(path, 'bad')));
-    assert.match(problem.message, /this is no YAML/);
+    assert.match(problem.message, /this is not YAML/);
     assert.ok(problem.place !== null);
   });
 });

@@ -302,7 +302,7 @@ class KubeconfigReader {
     if (data !== '') {
       const decoded = Buffer.from(data, 'base64').toString('utf8');
       if (!decoded.includes('-----BEGIN')) {
-        throw this.#problem(below(entry, `${key}-data`), `${key}-data is no PEM text in base64`);
+        throw this.#problem(below(entry, `${key}-data`), `${key}-data is not base64-encoded PEM`);
       }
       return { from: 'data', text: decoded };
     }

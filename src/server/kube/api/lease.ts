@@ -104,7 +104,7 @@ export class Lease {
       if (!(error instanceof ApiFailure)) throw error;
       // 409: another replica was faster, which is normal.
       if (error.status !== 409)
-        this.#failures.failed(error, RETRY_MS, 'nobody else is kept from it');
+        this.#failures.failed(error, RETRY_MS, 'another replica may still take it');
       return false;
     }
   }

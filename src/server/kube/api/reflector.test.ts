@@ -73,7 +73,7 @@ describe('a watch', () => {
     rig.server.failWatches(500, 'etcdserver: leader changed', 'services');
     await until(() => rig.lines.length === 1);
     assert.match(rig.lines[0]!, /^\[WARNING\] list and watch of services: .*500.*leader changed/);
-    assert.match(rig.lines[0]!, /answers stay as they were/);
+    assert.match(rig.lines[0]!, /still serving the answers of .* ago/);
     await elapse(rig.clock, 5000, () => rig.server.watches.size === 4);
     assert.match(rig.lines.at(-1)!, /^\[INFO\] list and watch of services: works again/);
   });
@@ -147,7 +147,7 @@ describe('a server that', () => {
     assert.deepEqual(asked, []);
   });
 
-  test('forgets the list between two pages is asked again, for all at once', async () => {
+  test('forgets the list between two pages gets one request for the whole list', async () => {
     await using rig = await makeRig({ server: { streamingLists: false, pagesFromCache: true } });
     fill(rig, 1200);
     rig.server.faults.add({
@@ -161,7 +161,7 @@ describe('a server that', () => {
     assert.equal(rig.server.requests('list', 'services').at(-1)!.query.get('limit'), null);
   });
 
-  test('is away is asked again, less and less often', async () => {
+  test('is away gets retries at growing intervals', async () => {
     await using rig = await makeRig();
     rig.server.faults.add({ fault: { kind: 'drop' } });
     rig.start();
@@ -215,7 +215,7 @@ describe('a server that', () => {
     await until(() => rig.source.synced);
   });
 
-  test('answers with an absurd Retry-After is asked again within a minute or so', async () => {
+  test('answers with an absurd Retry-After gets a retry within about a minute', async () => {
     await using rig = await makeRig();
     fill(rig);
     rig.server.faults.add({
@@ -243,7 +243,7 @@ describe('a server that', () => {
     await until(() => lists() === 2 && rig.server.watches.size === before);
   });
 
-  test('is put back to an older backup is listed at once, although nothing in a watch tells of it', async () => {
+  test('is restored from an older backup is listed at once, although no watch event reports it', async () => {
     for (const streamingLists of [true, false]) {
       await using rig = await makeRig({ server: { streamingLists } });
       fill(rig, 10);
@@ -289,7 +289,7 @@ describe('a server that', () => {
     assert.equal(again.query.get('sendInitialEvents'), 'true');
   });
 
-  test('falls silent within a list is asked again, and nothing is deleted meanwhile', async () => {
+  test('falls silent within a list gets a retry, and no object is deleted until then', async () => {
     await using rig = await makeRig({ server: { streamingLists: false, pagesFromCache: true } });
     fill(rig, 100);
     await synced(rig);
@@ -323,7 +323,7 @@ describe('a server that', () => {
       await elapse(rig.clock, 1_500_000, () => rig.lines.length > 0);
       assert.match(
         rig.lines[0]!,
-        /services: .* did not come to the end of the list within 15m0s; .*answers stay as they were/,
+        /services: .* did not come to the end of the list within 15m0s; .*still serving the answers of .* ago/,
       );
       assert.equal(rig.heard.names('Service').length, 3);
     });
@@ -348,7 +348,7 @@ describe('a server that', () => {
     assert.deepEqual(rig.lines, []);
   });
 
-  test('cuts a list in its middle is asked again, and the parts make one whole', async () => {
+  test('cuts a list short gets a retry, and the parts make one list', async () => {
     for (const streamingLists of [true, false]) {
       await using rig = await makeRig({ server: { streamingLists } });
       fill(rig, 100);
@@ -401,7 +401,10 @@ describe('a server that', () => {
       });
       rig.server.failWatches(410, 'too old resource version: 1 (2)', 'services');
       await elapse(rig.clock, 60_000, () => rig.lines.length > 0);
-      assert.match(rig.lines[0]!, /services: .* sent something else .*answers stay as they/);
+      assert.match(
+        rig.lines[0]!,
+        /services: .* sent something else .*still serving the answers of/,
+      );
       await elapse(rig.clock, 60_000, () => rig.server.watches.size === 4);
       assert.deepEqual(
         rig.heard.all.filter(({ verb }) => verb === 'delete'),
@@ -410,7 +413,7 @@ describe('a server that', () => {
     });
   }
 
-  test('sends objects without end fills no more than its memory, and what is known goes on changing', async () => {
+  test('sends endless objects fills only its memory limit, and the known objects keep changing', async () => {
     const left: string[] = [];
     await using rig = await makeRig({
       source: { memory: 2 * 1024 * 1024, leftOut: (kind) => left.push(kind) },
@@ -439,7 +442,7 @@ describe('a server that', () => {
     assert.match(JSON.stringify(rig.heard.all), /10\.9\.9\.9/);
   });
 
-  test('talks of something else (a proxy page) is told apart', async () => {
+  test('sends something else (a proxy page) is recognized', async () => {
     await using rig = await makeRig({ server: { minor: 20 } });
     fill(rig);
     rig.server.faults.add({ resource: 'services', times: 1, fault: { kind: 'garbage' } });

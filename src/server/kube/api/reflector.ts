@@ -278,7 +278,7 @@ export class Reflector<T, C> {
   }
 
   #put(form: ResourceForm<T>, item: unknown): void {
-    if (!isObject(item)) throw new MalformedStream('an item that is no object');
+    if (!isObject(item)) throw new MalformedStream('an item that is not an object');
     const metadata = child(item, 'metadata');
     const name = text(metadata, 'name');
     if (name === '') throw new MalformedStream('an object without a name');
@@ -438,5 +438,5 @@ const initialEventsEnd = 'k8s.io/initial-events-end';
 
 function keptText(lastGoodAt: number | null, now: number): string {
   if (lastGoodAt === null) return 'nothing is known of them yet';
-  return `answers stay as they were ${roundedDuration(now - lastGoodAt)} ago`;
+  return `still serving the answers of ${roundedDuration(now - lastGoodAt)} ago`;
 }

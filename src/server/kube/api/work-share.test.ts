@@ -20,7 +20,7 @@ async function workedShare(processors: number, pieceMs: number, forMs: number): 
   return (cpuMs - before) / clock.now();
 }
 
-void suite('the share of a processor that a list may take', () => {
+void suite('the share of a CPU that a list may take', () => {
   test('is half of one where nothing limits the process', async () => {
     const share = await workedShare(Infinity, 1, 10_000);
     assert.ok(share > 0.49 && share < 0.51, String(share));

@@ -12,7 +12,7 @@ function allot(range: string, names: readonly string[], fixed: readonly string[]
 }
 
 describe('addresses by name', () => {
-  test('lie in the range, differ, and are the same in every run', () => {
+  test('are within the range, differ, and are the same in every run', () => {
     fc.assert(
       fc.property(
         fc.constantFrom('10.96.0.0/12', '10.244.3.7/24', 'fd00:10:96::/108', '2001:db8::/32'),
@@ -44,12 +44,12 @@ describe('addresses by name', () => {
     made.end();
   });
 
-  test('never are one that somebody chose', () => {
+  test('are never chosen ones', () => {
     const [free] = allot('10.0.0.0/24', ['web']);
     assert.notEqual(allot('10.0.0.0/24', ['web'], [free!])[0], free);
   });
 
-  test('give way when somebody chooses one that was given out', () => {
+  test('give way when a service chooses one that was given out', () => {
     const made = new AddressRange('10.0.0.0/24');
     made.begin([]);
     const before = made.take('web')!;
@@ -102,7 +102,7 @@ describe('addresses by name', () => {
   });
 });
 
-test('spans of addresses are written as single ones, from-to, or nets', () => {
+test('spans of addresses are written as single ones, from-to, or prefixes', () => {
   assert.deepEqual(parseSpans('172.17.0.4-172.17.0.6'), ['172.17.0.4', '172.17.0.5', '172.17.0.6']);
   assert.deepEqual(parseSpans('10.0.0.255 - 10.0.1.0, fd00::1'), [
     '10.0.0.255',

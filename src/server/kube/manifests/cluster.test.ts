@@ -94,7 +94,7 @@ describe('pods of workloads', () => {
     assert.ok(found.every((pod) => pod.hostNetwork && pod.ips[0]!.startsWith('172.18.')));
   });
 
-  test('are not made up where the folder holds them, as an export of a live cluster does', () => {
+  test('are not invented where the directory has them, as an export of a live cluster does', () => {
     const owned = (kind: string, owner: string, name: string, rest: string): string =>
       `kind: ${kind}\nmetadata: {name: ${name}, labels: {app: web}, ownerReferences: [{kind: ${owner}, name: web}]}\n${rest}\n---\n`;
     const found = pods(
@@ -141,7 +141,7 @@ describe('slices of services', () => {
     assert.deepEqual(slice!.ports, [{ name: '', protocol: 'TCP', port: 80 }]);
   });
 
-  test('are none without a selector, without pods, or for an ExternalName', () => {
+  test('do not exist without a selector, without pods, or for an ExternalName', () => {
     assert.deepEqual(slices(service('a', 'ports: [{port: 80}]') + web), []);
     assert.deepEqual(slices(service('a', 'selector: {app: none}') + web), []);
     assert.deepEqual(
@@ -218,7 +218,7 @@ describe('slices of services', () => {
     assert.equal(slice!.endpoints[0]!.hostname, 'busybox');
   });
 
-  test('tell unready pods, unless the service publishes them all the same', () => {
+  test('mark unready pods, unless the service publishes those too', () => {
     const written = (name: string, rest: string): string =>
       `kind: Pod\nmetadata: {name: ${name}, labels: {app: a}${rest}}\n`;
     const all =
@@ -343,7 +343,7 @@ describe('services', () => {
   });
 });
 
-test('namespaces are there because something lies in them, and default always', () => {
+test('namespaces exist because an object is in them, and default always does', () => {
   const names = (more: Partial<WantedObjects> = {}): string[] =>
     imply(
       'kind: Namespace\nmetadata: {name: empty, labels: {team: a}}\n---\nkind: Pod\nmetadata: {name: p, namespace: implied}\n',

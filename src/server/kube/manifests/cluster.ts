@@ -259,7 +259,7 @@ function selector(words: string): Selector {
   if (parsed !== null) return parsed;
   throw new Problem({
     code: 'bad-selector',
-    text: `'${words}' is no label selector`,
+    text: `'${words}' is not a label selector`,
     remedy: 'write it like app=web,tier in (front,back),!internal',
   });
 }

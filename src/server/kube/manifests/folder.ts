@@ -177,7 +177,7 @@ export class ManifestFolder {
           throw new Problem({
             code: 'folder-too-large',
             text: `${this.#folder} holds more than ${FILES_MAX} manifest files`,
-            hint: 'is this the folder that was meant?',
+            hint: 'is this the intended directory?',
           });
         }
         found.set(path, stats);
@@ -253,13 +253,13 @@ function unreadable(path: string, error: unknown): Problem {
 function neither(path: string): Problem {
   return new Problem({
     code: 'unreadable-manifests',
-    text: `${path} is neither a file nor a folder`,
+    text: `${path} is neither a file nor a directory`,
     remedy: 'write what comes through it to a file, and name that',
   });
 }
 
 function unreadableRemedy(error: unknown): string {
-  if (isGone(error)) return 'create it, or name another folder';
+  if (isGone(error)) return 'create it, or name another directory';
   return errorCode(error) === 'EFBIG'
     ? 'split it, or leave out what is not needed'
     : 'give the user that runs ndots the right to read it';

@@ -83,7 +83,7 @@ function tooMany(
 
 /** The fix for exceeding the memory limit. */
 export const manifestMemoryRemedy =
-  'split the folder or leave out what is not needed, or write manifest_memory with more in kubernetes';
+  'split the directory, leave out unneeded objects, or raise manifest_memory in kubernetes';
 
 /** The manifests and problems found in documents, or in the entries of a list. */
 class FoundManifests {

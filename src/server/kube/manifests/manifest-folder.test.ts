@@ -152,7 +152,7 @@ describe('the example cluster', () => {
   });
 });
 
-describe('a folder of manifests', () => {
+describe('a directory of manifests', () => {
   test('is synced when it is started, and gives late workers everything', (t) => {
     const { source, heard } = bench(t, { 'a.yaml': service('web') });
     assert.equal(source.synced, true);
@@ -243,13 +243,13 @@ describe('a folder of manifests', () => {
     assert.equal(lines.length, 1);
   });
 
-  test('that is missing, or neither a folder nor a file, is a problem before anything starts', () => {
+  test('that is missing, or neither a directory nor a file, is a problem before anything starts', () => {
     const parts = { wanted: everything, clock: new VirtualClock(), log: makeLog(() => {}) };
     const missing = problemOf(() => manifestSource({ ...parts, folder: '/no/such/folder' }));
     assert.match(missing.message, /cannot read \/no\/such\/folder: no such file/);
-    assert.equal(missing.remedy, 'create it, or name another folder');
+    assert.equal(missing.remedy, 'create it, or name another directory');
     const device = problemOf(() => manifestSource({ ...parts, folder: '/dev/null' }));
-    assert.match(device.message, /\/dev\/null is neither a file nor a folder/);
+    assert.match(device.message, /\/dev\/null is neither a file nor a directory/);
   });
 
   test('may be one file, whatever its name', (t) => {
@@ -264,14 +264,14 @@ describe('a folder of manifests', () => {
     }
   });
 
-  test('that vanishes later keeps its objects, and is told once', async (t) => {
+  test('that vanishes later keeps its objects, and is reported once', async (t) => {
     const made = bench(t, { 'a.yaml': service('one') });
     renameSync(made.folder, `${made.folder}-gone`);
     t.after(() => rmSync(`${made.folder}-gone`, { recursive: true, force: true }));
     for (let i = 0; i < 5; i++) await made.poll();
     assert.deepEqual(made.heard.names('Service'), ['one']);
     assert.equal(made.lines.filter((line) => line.startsWith('[ERROR]')).length, 1);
-    assert.match(made.lines.at(-1)!, /the objects stay as they were/);
+    assert.match(made.lines.at(-1)!, /the objects stay unchanged/);
     renameSync(`${made.folder}-gone`, made.folder);
     await made.poll();
     assert.match(made.lines.at(-1)!, /can be read again/);
@@ -292,7 +292,7 @@ describe('a folder of manifests', () => {
     assert.match(lines[0]!, /cannot read .*b\.yaml: EACCES/);
   });
 
-  test('with a folder that may not be read says so once, and again when it comes back', async (t) => {
+  test('with an unreadable directory reports it once, and again when it comes back', async (t) => {
     const made = bench(t, { 'a.yaml': service('one') });
     const closed = join(made.folder, 'closed');
     const root = process.getuid?.() === 0;
@@ -317,7 +317,7 @@ describe('a folder of manifests', () => {
     }
   });
 
-  test('with a folder that may not be read any more keeps what it held until it can be, or is gone', async (t) => {
+  test('with a directory that became unreadable keeps its objects until it is readable or gone', async (t) => {
     const made = bench(t, { 'a.yaml': service('one') });
     const closed = join(made.folder, 'closed');
     const root = process.getuid?.() === 0;
@@ -359,7 +359,7 @@ describe('a bad file', () => {
     [
       'broken YAML',
       `${service('ok')}---\nkind: Service\n metadata: {name: x}\n`,
-      /a\.yaml:6:\d+: this is no YAML/,
+      /a\.yaml:6:\d+: this is not YAML/,
     ],
     ['a tab', 'kind: Service\nmetadata:\n\tname: x\n', /a\.yaml:3:1: .*never with tabs/],
     [
@@ -375,17 +375,17 @@ describe('a bad file', () => {
     [
       'an impossible name',
       'kind: Pod\nmetadata:\n  name: A_b\n',
-      /a\.yaml:3:9: 'A_b' can be no name/,
+      /a\.yaml:3:9: 'A_b' is not a legal name/,
     ],
     [
       'an impossible namespace',
       'kind: Pod\nmetadata:\n  name: a\n  namespace: 12\n',
-      /a\.yaml:4:14: '12' can be no namespace/,
+      /a\.yaml:4:14: '12' is not a legal namespace/,
     ],
     [
       'a wrong type',
       'kind: Service\nmetadata: {name: a}\nspec:\n  type: Nodeport\n',
-      /a\.yaml:4:9: 'Nodeport' is no type.*did you mean NodePort\?/,
+      /a\.yaml:4:9: 'Nodeport' is not a type.*did you mean NodePort\?/,
     ],
     [
       'no target',
@@ -395,7 +395,7 @@ describe('a bad file', () => {
     [
       'no address',
       'kind: Service\nmetadata: {name: a}\nspec:\n  clusterIP: 10.0.0.256\n',
-      /a\.yaml:4:14: '10\.0\.0\.256' is no address/,
+      /a\.yaml:4:14: '10\.0\.0\.256' is not an address/,
     ],
     [
       'ports that are no list',
@@ -405,17 +405,17 @@ describe('a bad file', () => {
     [
       'a port too high',
       'kind: Service\nmetadata: {name: a}\nspec:\n  ports:\n  - port: 70000\n',
-      /a\.yaml:5:11: '70000' is no port/,
+      /a\.yaml:5:11: '70000' is not a port/,
     ],
     [
       'an unknown protocol',
       'kind: Service\nmetadata: {name: a}\nspec:\n  ports:\n  - {port: 1, protocol: tcp}\n',
-      /a\.yaml:5:25: 'tcp' is no protocol/,
+      /a\.yaml:5:25: 'tcp' is not a protocol/,
     ],
     [
       'replicas in words',
       'kind: Deployment\nmetadata: {name: a}\nspec:\n  replicas: three\n  template: {}\n',
-      /a\.yaml:4:13: 'three' is no number of replicas/,
+      /a\.yaml:4:13: 'three' is not a number of replicas/,
     ],
     [
       'no template',
@@ -425,12 +425,12 @@ describe('a bad file', () => {
     [
       'a slice of names',
       'kind: EndpointSlice\nmetadata: {name: a}\nendpoints:\n- addresses: [x]\n',
-      /a\.yaml:4:15: 'x' is no address/,
+      /a\.yaml:4:15: 'x' is not an address/,
     ],
     [
       'a bad annotation',
       'kind: Pod\nmetadata:\n  name: a\n  annotations:\n    ndots.dev/pod-ips: 10.0.0.9-10.0.0.1\n',
-      /a\.yaml:5:24: '10\.0\.0\.9-10\.0\.0\.1' is no list of addresses/,
+      /a\.yaml:5:24: '10\.0\.0\.9-10\.0\.0\.1' is not a list of addresses/,
     ],
     [
       'a list instead of an object',
@@ -439,7 +439,7 @@ describe('a bad file', () => {
     ],
   ];
   for (const [name, content, words] of bad) {
-    test(`with ${name} is told with its place, and the rest is kept`, (t) => {
+    test(`with ${name} is reported with its place, and the rest stays`, (t) => {
       const { lines, heard } = bench(t, { 'a.yaml': content, 'b.yaml': service('other') });
       assert.match(lines[0]!, words);
       assert.ok(lines[0]!.startsWith('[ERROR]'));
@@ -483,7 +483,7 @@ describe('a bad file', () => {
       );
     }
     const made = bench(t, { 'a.yaml': lines.join('\n') });
-    assert.match(made.lines[0]!, /this is no YAML: .*alias/i);
+    assert.match(made.lines[0]!, /this is not YAML: .*alias/i);
   });
 
   test('is handed on as a problem too', (t) => {
@@ -520,7 +520,7 @@ describe('a bad file', () => {
 
   test('a malformed selector is a problem before anything starts', (t) => {
     const problem = problemOf(() => bench(t, {}, { wanted: { ...everything, labels: 'a in b' } }));
-    assert.match(problem.message, /'a in b' is no label selector/);
+    assert.match(problem.message, /'a in b' is not a label selector/);
   });
 });
 
@@ -571,7 +571,7 @@ describe('a hostile manifest', () => {
       assert.equal(problems.length, 1);
       assert.match(
         problems[0]!.message,
-        /reading this takes more than 8 MiB of memory|is no YAML|nested too deeply/,
+        /reading this takes more than 8 MiB of memory|is not YAML|nested too deeply/,
       );
     });
   }
@@ -610,10 +610,10 @@ describe('a hostile manifest', () => {
 
   test('that says a key twice is a problem with its place', (t) => {
     const made = bench(t, { 'a.yaml': 'kind: Service\nmetadata: {name: a, name: b}\n' });
-    assert.match(made.lines[0]!, /a\.yaml:2:21: the key 'name' stands twice in one mapping/);
+    assert.match(made.lines[0]!, /a\.yaml:2:21: the key 'name' appears twice in one mapping/);
   });
 
-  test('of many objects is read while this thread goes on with its work', async (t) => {
+  test('of many objects is read while this thread keeps working', async (t) => {
     const many = Array.from({ length: 3000 }, (_, index) => service(`web-${index}`)).join('---\n');
     let turns = 0;
     const made = bench(t, { 'a.yaml': many });
@@ -623,7 +623,7 @@ describe('a hostile manifest', () => {
     assert.ok(turns > 3, `${turns} turns of the event loop`);
   });
 
-  test('that is a named pipe is passed over and holds nothing up', (t) => {
+  test('that is a named pipe is skipped and blocks nothing', (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'ndots-'));
     t.after(() => rmSync(folder, { recursive: true, force: true }));
     execFileSync('mkfifo', [join(folder, 'a.yaml')]);

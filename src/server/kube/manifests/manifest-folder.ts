@@ -116,7 +116,7 @@ class ManifestSource implements Source {
   #failed({ message }: Error): void {
     if (message === this.#failure) return;
     this.#failure = message;
-    this.#parts.log.error(`${message}; the objects stay as they were`);
+    this.#parts.log.error(`${message}; the objects stay unchanged`);
   }
 
   #apply(): void {

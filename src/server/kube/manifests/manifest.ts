@@ -100,9 +100,9 @@ export class ObjectCheck {
       return null;
     }
     if (!isObjectName(name))
-      this.fault(['metadata', 'name'], `'${name}' can be no name of an object`);
+      this.fault(['metadata', 'name'], `'${name}' is not a legal name of an object`);
     if (typeof namespace !== 'string' || !isObjectName(namespace)) {
-      this.fault(['metadata', 'namespace'], `'${show(namespace)}' can be no namespace`);
+      this.fault(['metadata', 'namespace'], `'${show(namespace)}' is not a legal namespace`);
       return null;
     }
     const own = withoutNamespace.has(kind) ? '' : namespace;
@@ -111,7 +111,7 @@ export class ObjectCheck {
     if (spans !== undefined && parseSpans(spans) === null) {
       this.fault(
         ['metadata', 'annotations', podIpsAnnotation],
-        `'${spans}' is no list of addresses`,
+        `'${spans}' is not a list of addresses`,
         'write it like 172.17.0.4-172.17.0.6, 10.1.2.3 or 10.1.0.0/28',
       );
     }
@@ -153,7 +153,7 @@ export class ObjectCheck {
     if (value === undefined || value === null || value === '') return;
     if (typeof value === 'string' && (isIP(plainAddress(value)) !== 0 || others.includes(value)))
       return;
-    this.fault(path, `'${show(value)}' is no address`);
+    this.fault(path, `'${show(value)}' is not an address`);
   }
 
   ports(path: DocumentPath, holder: JsonObject): void {
@@ -170,12 +170,12 @@ export class ObjectCheck {
       }
       const { port, protocol, name } = entry;
       if (port !== undefined && port !== null && !isPort(port)) {
-        this.fault([...path, index, 'port'], `'${show(port)}' is no port`);
+        this.fault([...path, index, 'port'], `'${show(port)}' is not a port`);
       }
       if (protocol !== undefined && !protocols.includes(show(protocol))) {
         this.fault(
           [...path, index, 'protocol'],
-          `'${show(protocol)}' is no protocol of a service`,
+          `'${show(protocol)}' is not a protocol of a service`,
           `one of ${protocols.join(', ')}`,
         );
       }
@@ -196,7 +196,7 @@ function checkService(check: ObjectCheck): void {
     const meant = nearest(show(type), serviceTypes);
     check.fault(
       ['spec', 'type'],
-      `'${show(type)}' is no type of a service`,
+      `'${show(type)}' is not a type of a service`,
       meant === null ? `one of ${serviceTypes.join(', ')}` : `did you mean ${meant}?`,
     );
   }
@@ -250,7 +250,7 @@ function checkWorkload(check: ObjectCheck): void {
   if (replicas !== undefined && replicas !== null && !(counts && replicas <= REPLICAS_MAX)) {
     check.fault(
       ['spec', 'replicas'],
-      `'${show(replicas)}' is no number of replicas`,
+      `'${show(replicas)}' is not a number of replicas`,
       `a whole number from 0 to ${REPLICAS_MAX}`,
     );
   }

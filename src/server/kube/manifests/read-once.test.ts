@@ -30,7 +30,7 @@ describe('manifests that are read once', () => {
     );
   });
 
-  test('that are none are told of: an empty folder, one with other files, one with other objects', async () => {
+  test('are missed in an empty directory, one with other files, and one with other objects', async () => {
     const empty = join(folder, 'empty');
     mkdirSync(empty);
     assert.match(
@@ -50,14 +50,14 @@ describe('manifests that are read once', () => {
       ['broken.yaml', 'a: [\n'],
     ])
       await assert.rejects(told(file(name!, text!)), (problem: Problem) => {
-        assert.match(problem.print(), /no YAML/);
+        assert.match(problem.print(), /not YAML/);
         assert.doesNotMatch(problem.print(), /left out/);
         return true;
       });
   });
 
-  test('are no pipe, which cannot be looked at again', async () => {
-    await assert.rejects(told('/dev/null'), /\/dev\/null is neither a file nor a folder/);
+  test('cannot come from a pipe, which cannot be read again', async () => {
+    await assert.rejects(told('/dev/null'), /\/dev\/null is neither a file nor a directory/);
   });
 
   test('of a lab have to be good: the line, what is wrong, and what was expected', async () => {

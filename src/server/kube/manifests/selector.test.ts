@@ -37,7 +37,7 @@ test('a label selector means what the API server means by it', () => {
   }
 });
 
-test('a malformed selector is none', () => {
+test('a malformed selector is rejected', () => {
   const malformed = ['a in b', 'a in (b', 'a=b=c', ',', 'a,,b', 'a b', '!', 'a>(1)x', 'a>b'];
   const noLabels = [
     '/a/b',

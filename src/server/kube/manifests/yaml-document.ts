@@ -62,7 +62,7 @@ export function* readYaml(
     const place = { file, line: 1, column: 0 };
     const problem = new Problem({
       code: 'yaml-binary',
-      text: `${file} is no YAML: it is binary, or text that is not UTF-8`,
+      text: `${file} is not YAML: it is binary, or text that is not UTF-8`,
       place,
     });
     yield { value: undefined, problem, item: null, length: 0, place: () => place };
@@ -107,7 +107,7 @@ function valueOf(
   if (error !== undefined) return syntaxProblem(error.message, placeAt(error.pos[0]), content);
   const twice = duplicateKey(yaml, document);
   if (twice !== null) {
-    const text = `the key '${String(twice.value)}' stands twice in one mapping`;
+    const text = `the key '${String(twice.value)}' appears twice in one mapping`;
     return new Problem({ code: 'yaml-syntax', text, place: placeAt(twice.range![0]) });
   }
   try {
@@ -149,7 +149,7 @@ function syntaxProblem(message: string, place: Place, content: string): Problem 
   const hint = /tab/i.test(message) ? 'YAML is indented with blanks, never with tabs' : undefined;
   return new Problem({
     code: 'yaml-syntax',
-    text: `this is no YAML: ${message}`,
+    text: `this is not YAML: ${message}`,
     place,
     ...(isTemplate(content) ? templateAdvice : { hint }),
   });

@@ -12,7 +12,7 @@ function pieces(text: string, memory = PIECE_MEMORY): unknown[] {
 }
 
 describe('a YAML file comes piece by piece', () => {
-  test('each document by itself', () => {
+  test('each document separately', () => {
     assert.deepEqual(pieces('a: 1\n---\nb: 2\n...\n---\n# c\n'), [{ a: 1 }, { b: 2 }, null]);
   });
 

@@ -44,9 +44,9 @@ const BYTES_PER_CHARACTER = 36;
 
 /**
  * The documents of a file, one after the other. The parser drops each document before the next one.
- * Entries of a list `items` at the top of a document, as `kubectl get -o yaml` and `-o json` print
- * them, are returned separately before the document and are null in it, so a file of any size needs
- * the memory of its largest object. A document with anchors is returned whole.
+ * Entries of a top-level list `items`, as `kubectl get -o yaml` and `-o json` print it, are returned
+ * separately before the document and are null in it. So a file of any size needs the memory of its
+ * largest object. A document with anchors is returned whole.
  * @param memory the most bytes for reading one piece
  * @param entries false: lists are returned whole, too
  * @throws YamlBoundError when a piece needs more, or is nested too deeply

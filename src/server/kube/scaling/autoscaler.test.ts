@@ -9,7 +9,7 @@ import { makeLog } from '../../base/log.ts';
 import { seededRandom } from '../../base/random.ts';
 import { Autoscaler } from './autoscaler.ts';
 
-test('a target that is not there is told of, and keeps no other one from being scaled', async () => {
+test('a missing target is reported, and the others are still scaled', async () => {
   const scaled: unknown[] = [];
   const server = createServer((request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://here');

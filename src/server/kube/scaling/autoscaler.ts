@@ -137,7 +137,7 @@ export class Autoscaler {
       if (signal.aborted) return;
       const failure = asFailure(error);
       if (failure === null) throw error;
-      this.#failures.failed(failure, this.#parts.everyMs, 'replicas stay as they are');
+      this.#failures.failed(failure, this.#parts.everyMs, 'replicas stay unchanged');
     }
   }
 
@@ -217,7 +217,7 @@ export function readTargets(given: string, wrong: (text: string) => Error): read
     const known = targetKinds.find((one) => one === kind.toLowerCase());
     if (known === undefined || name === '' || more.length > 0)
       throw wrong(
-        `"${word.trim()}" is no target: KIND/NAME, where KIND is one of ${targetKinds.join(', ')}`,
+        `"${word.trim()}" is not a target: KIND/NAME, where KIND is one of ${targetKinds.join(', ')}`,
       );
     return { kind: known, name };
   });
@@ -235,9 +235,9 @@ export function readDefaults(
   try {
     read = JSON.parse(given);
   } catch (error) {
-    throw wrong(`the default parameters are no JSON: ${(error as Error).message}`);
+    throw wrong(`the default parameters are not JSON: ${(error as Error).message}`);
   }
-  if (!isObject(read)) throw wrong('the default parameters are no JSON object');
+  if (!isObject(read)) throw wrong('the default parameters are not a JSON object');
   return Object.fromEntries(
     Object.entries(read).map(([mode, params]) => [mode, JSON.stringify(params)]),
   );

@@ -14,7 +14,7 @@ process_cpu_seconds_total ${cpu}
 coredns_cache_hits_total{type="success"} ${hits}
 `);
 
-test('replicas are so many that one may be gone at the peak, with seven tenths of their processors', () => {
+test('one replica may be gone at the peak, with the others at seven tenths of their CPU', () => {
   // Two replicas, 20 000 queries/s with 50 µs each: one CPU now, three at the peak, five
   // replicas of 0.7.
   const before = [sampleOf(scrape(0, 0, 0), 0), sampleOf(scrape(0, 0, 0), 0)];
@@ -30,14 +30,14 @@ test('replicas are so many that one may be gone at the peak, with seven tenths o
   assert.equal(found.utilisation, 0.5);
 });
 
-test('two are the least, and a replica that was started anew counts from nothing', () => {
+test('two are the minimum, and a restarted replica counts from zero', () => {
   const before = [sampleOf(scrape(1_000_000, 100, 0), 0)];
   const after = [sampleOf(scrape(10_000, 0.1, 0), 10_000)];
   const found = measuredSize(before, after, { cpu: 1, peak: 2 });
   assert.deepEqual([found.replicas, found.queriesPerSecond], [2, 1000]);
 });
 
-test('nobody asked: there is nothing to reckon with', () => {
+test('without queries there is nothing to compute', () => {
   const idle = [sampleOf(scrape(10, 1, 0), 0)];
   const later = [sampleOf(scrape(10, 1, 0), 10_000)];
   assert.throws(() => measuredSize(idle, later, { cpu: 1, peak: 2 }), Problem);

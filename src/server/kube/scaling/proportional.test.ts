@@ -17,7 +17,7 @@ const replicas = (data: object, nodes: number, cores: number, schedulable = node
     schedulableCores: (cores * schedulable) / Math.max(1, nodes),
   }).replicas;
 
-describe('linear, as cluster-proportional-autoscaler 1.9 reckons it', () => {
+describe('linear, as cluster-proportional-autoscaler 1.9 computes it', () => {
   for (const [params, nodes, cores, wanted] of [
     [{ coresPerReplica: 2, nodesPerReplica: 1 }, 4, 13, 7],
     [{ coresPerReplica: 2, nodesPerReplica: 1, max: 5 }, 4, 13, 5],
@@ -31,7 +31,7 @@ describe('linear, as cluster-proportional-autoscaler 1.9 reckons it', () => {
     [{ coresPerReplica: 4, min: 3 }, 0, 0, 3],
     [{ nodesPerReplica: 10, min: 0 }, 0, 0, 1],
   ] as const)
-    test(`${JSON.stringify(params)} makes ${wanted} of ${nodes} nodes with ${cores} processors`, () =>
+    test(`${JSON.stringify(params)} gives ${wanted} for ${nodes} nodes with ${cores} CPUs`, () =>
       assert.equal(replicas({ linear: params }, nodes, cores), wanted));
 
   test('nodes that are cordoned or not ready count only with includeUnschedulableNodes', () => {
@@ -59,7 +59,7 @@ describe('linear, as cluster-proportional-autoscaler 1.9 reckons it', () => {
     ));
 });
 
-describe('ladder, as cluster-proportional-autoscaler 1.9 reckons it', () => {
+describe('ladder, as cluster-proportional-autoscaler 1.9 computes it', () => {
   const params = {
     coresToReplicas: [
       [64, 3],
@@ -79,7 +79,7 @@ describe('ladder, as cluster-proportional-autoscaler 1.9 reckons it', () => {
     [100, 100_000, 5],
     [0, 0, 1],
   ] as const)
-    test(`${nodes} nodes with ${cores} processors stand on the rung of ${wanted}`, () =>
+    test(`${nodes} nodes with ${cores} CPUs are on the rung of ${wanted}`, () =>
       assert.equal(replicas({ ladder: params }, nodes, cores), wanted));
 
   test('a ladder may go down to none', () =>
@@ -97,22 +97,22 @@ describe('a ConfigMap that says something else', () => {
     [{}, /has nothing, where one of linear and ladder/],
     [{ linear: '{}', ladder: '{}' }, /has linear, ladder, where one/],
     [{ cubic: '{}' }, /has cubic/],
-    [{ linear: '{' }, /what is no JSON/],
+    [{ linear: '{' }, /has invalid JSON in/],
     [{ linear: '[]' }, /no JSON object/],
     [{ linear: '{}' }, /neither coresPerReplica nor nodesPerReplica/],
-    [{ linear: '{"nodesPerReplica": "16"}' }, /nodesPerReplica "16", which is no number/],
+    [{ linear: '{"nodesPerReplica": "16"}' }, /nodesPerReplica "16", which is not a number/],
     [{ linear: '{"nodesPerReplica": -1}' }, /-1, less than 0/],
     [{ linear: '{"nodesPerReplica": 1, "min": 4, "max": 2}' }, /max 2, less than min 4/],
     [{ ladder: '{"nodesToReplicas": [[1]]}' }, /\[1\], where \[from, replicas\]/],
     [{ ladder: '{"nodesToReplicas": {}}' }, /no list of pairs/],
     [{ ladder: '{"nodeToReplicas": [[1, 2]]}' }, /neither coresToReplicas nor nodesToReplicas/],
     [{ ladder: '{"nodesToReplicas": [], "coresToReplicas": null}' }, /neither/],
-    [{ ladder: '{"nodesToReplicas": [[0, 2.5]]}' }, /2\.5, which is no whole number/],
-    [{ ladder: '{"nodesToReplicas": [[0, 1e999]]}' }, /no whole number/],
+    [{ ladder: '{"nodesToReplicas": [[0, 2.5]]}' }, /2\.5, which is not a whole number/],
+    [{ ladder: '{"nodesToReplicas": [[0, 1e999]]}' }, /not a whole number/],
     [{ ladder: '{"nodesToReplicas": [[0, 3000000000]]}' }, /3000000000, more than/],
-    [{ linear: '{"nodesPerReplica": 1, "min": 2.5}' }, /in min 2\.5, which is no whole number/],
-    [{ linear: '{"nodesPerReplica": 1, "min": 1e999}' }, /in min Infinity, which is no whole/],
-    [{ linear: '{"nodesPerReplica": 1e999}' }, /nodesPerReplica Infinity, which is no number/],
+    [{ linear: '{"nodesPerReplica": 1, "min": 2.5}' }, /in min 2\.5, which is not a whole number/],
+    [{ linear: '{"nodesPerReplica": 1, "min": 1e999}' }, /in min Infinity, which is not a whole/],
+    [{ linear: '{"nodesPerReplica": 1e999}' }, /nodesPerReplica Infinity, which is not a number/],
   ] as const)
     test(`${JSON.stringify(data)} is a problem that names it`, () =>
       assert.throws(

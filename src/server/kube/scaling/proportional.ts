@@ -43,9 +43,9 @@ export function readSizing(data: Readonly<Record<string, string>>, where: string
   try {
     read = JSON.parse(data[mode]!);
   } catch (error) {
-    throw wrong(where, `has in "${mode}" what is no JSON: ${(error as Error).message}`);
+    throw wrong(where, `has invalid JSON in "${mode}": ${(error as Error).message}`);
   }
-  if (!isObject(read)) throw wrong(where, `has in "${mode}" no JSON object`);
+  if (!isObject(read)) throw wrong(where, `has no JSON object in "${mode}"`);
   return mode === 'linear' ? linear(read, where) : ladder(read, where);
 }
 
@@ -131,7 +131,7 @@ function numberOf(given: unknown, key: string, where: string): number {
   if (given === undefined || given === null) return 0;
   if (typeof given !== 'number' || !Number.isFinite(given)) {
     const shown = typeof given === 'number' ? String(given) : JSON.stringify(given);
-    throw wrong(where, `has in ${key} ${shown}, which is no number`);
+    throw wrong(where, `has in ${key} ${shown}, which is not a number`);
   }
   if (given < 0) throw wrong(where, `has in ${key} ${given}, less than 0`);
   return given;
@@ -142,7 +142,7 @@ const COUNT_MAX = 2 ** 31 - 1;
 
 function countOf(given: unknown, key: string, where: string): number {
   if (typeof given === 'number' && !Number.isInteger(given))
-    throw wrong(where, `has in ${key} ${given}, which is no whole number`);
+    throw wrong(where, `has in ${key} ${given}, which is not a whole number`);
   const count = numberOf(given, key, where);
   if (count > COUNT_MAX) throw wrong(where, `has in ${key} ${count}, more than ${COUNT_MAX}`);
   return count;

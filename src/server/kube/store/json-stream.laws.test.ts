@@ -26,7 +26,7 @@ const item = fc.dictionary(fc.string({ unit: 'grapheme' }), fc.jsonValue());
 const cuts = fc.array(fc.nat(5000), { maxLength: 20 });
 
 describe('a list cut into pieces anywhere', () => {
-  test('gives its items and its head, wherever the metadata stands', () => {
+  test('gives its items and its head, wherever the metadata is', () => {
     fc.assert(
       fc.property(
         fc.array(item),
@@ -69,7 +69,7 @@ describe('a list cut into pieces anywhere', () => {
     assert.deepEqual(splitter.end(), { version: '7', next: '' });
   });
 
-  test('ends in an error for what is no JSON, and for a bracket too many', () => {
+  test('ends in an error for malformed JSON and for an extra bracket', () => {
     for (const text of ['<html></html>', '}', '{"items":[{]}', '{"items":[{}]}}', '']) {
       const splitter = new ListReader(() => {});
       assert.throws(() => {

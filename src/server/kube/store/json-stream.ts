@@ -80,7 +80,8 @@ export class ListReader implements JsonStream {
       }
       switch (byte) {
         case QUOTE:
-          if (depth === 2 && this.#inItems) throw new MalformedStream('an item that is no object');
+          if (depth === 2 && this.#inItems)
+            throw new MalformedStream('an item that is not an object');
           inString = true;
           if (depth === 1) this.#key.clear();
           break;
@@ -115,7 +116,7 @@ export class ListReader implements JsonStream {
         default:
           // Read as a list without items, it would remove everything that is known.
           if (depth === 2 && this.#inItems && byte > SPACE)
-            throw new MalformedStream('an item that is no object');
+            throw new MalformedStream('an item that is not an object');
       }
     }
     this.#depth = depth;

@@ -191,7 +191,7 @@ describe('a state kept on disk', () => {
     });
   }
 
-  test('that is a named pipe is refused at once although nobody writes to it', (t) => {
+  test('that is a named pipe is refused at once although it has no writer', (t) => {
     const file = join(folder(t), 'state');
     execFileSync('mkfifo', [file]);
     assert.throws(
@@ -201,7 +201,7 @@ describe('a state kept on disk', () => {
           () => true,
           () => undefined,
         ),
-      /no regular file/,
+      /not a regular file/,
     );
   });
 
@@ -223,7 +223,7 @@ describe('a state kept on disk', () => {
     }
   });
 
-  test('that cannot be written is told, and nothing else suffers', async (t) => {
+  test('that cannot be written is reported, and nothing else suffers', async (t) => {
     const file = join(folder(t), 'missing', 'state');
     await using rig = await makeRig({ source: { snapshotFile: file } });
     rig.server.put('services', service(1));

@@ -116,7 +116,7 @@ export function readSnapshot(
 
 function readTail(handle: number): { end: number; tail: SnapshotTail } {
   const stats = fstatSync(handle);
-  if (!stats.isFile()) throw new Error('it is no regular file');
+  if (!stats.isFile()) throw new Error('it is not a regular file');
   const { size } = stats;
   const start = Math.max(0, size - TAIL_BYTES);
   const bytes = Buffer.alloc(size - start);

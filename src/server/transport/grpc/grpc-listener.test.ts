@@ -137,7 +137,7 @@ describe('DNS over gRPC', () => {
     });
   }
 
-  test('a message that comes byte by byte, and fields that nobody knows, do no harm', async (t) => {
+  test('a message that arrives byte by byte and unknown fields do no harm', async (t) => {
     const { session } = await start(t);
     const known = packet(queryBytes('b.example.', 8));
     const whole = framed(
@@ -227,7 +227,7 @@ describe('DNS over gRPC', () => {
     });
   }
 
-  test('a query that is to have no reply is told so', async (t) => {
+  test('a query that gets no reply ends with a status', async (t) => {
     const { session } = await start(t, () => silence);
     const got = await call(session, framed(packet(query)));
     assert.equal(got.status, STATUS.UNAVAILABLE);

@@ -181,7 +181,7 @@ export class GrpcStream {
     const size = bytes.readUInt32BE(at + 1);
     const { messageMax } = this.#host;
     if (bytes[at] !== 0) {
-      const text = 'the reply is compressed, which nobody asked for';
+      const text = 'the reply is compressed, although ndots did not offer compression';
       this.#failed(new GrpcFailure('malformed', text, STATUS.INTERNAL), false);
       return -1;
     }

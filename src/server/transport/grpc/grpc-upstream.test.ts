@@ -165,7 +165,7 @@ describe('gRPC upstream', () => {
     assert.match(unknown.message, /x509: certificate signed by unknown authority/);
   });
 
-  test("nobody there: told in the words of gRPC's client for Go", async (t) => {
+  test("a closed port is reported in the words of gRPC's client for Go", async (t) => {
     const made = createTcp().listen(0, '127.0.0.1');
     await once(made, 'listening');
     const { port } = made.address() as { port: number };
@@ -187,7 +187,7 @@ describe('gRPC upstream', () => {
     assert.equal(counts.timeouts, 1);
   });
 
-  test('what is no HTTP/2 is a failure at once', async (t) => {
+  test('bytes other than HTTP/2 fail at once', async (t) => {
     const made = createTcp((socket) => {
       socket.on('error', () => undefined);
       socket.end('HTTP/1.1 400 Bad Request\r\n\r\n');
@@ -196,7 +196,7 @@ describe('gRPC upstream', () => {
     t.after(() => made.close());
     const { port } = made.address() as { port: number };
     const error = await failureOf(ask(upstream(t, port).up));
-    assert.match(error.message, /no HTTP\/2|closed/);
+    assert.match(error.message, /not HTTP\/2|closed/);
   });
 
   const wrong: readonly (readonly [string, (stream: ServerHttp2Stream) => void, RegExp])[] = [
@@ -220,14 +220,18 @@ describe('gRPC upstream', () => {
       (stream) => answer(stream, framed(Buffer.of(1), 0, 0xffff_ffff)),
       /ResourceExhausted/,
     ],
-    ['half a reply', (stream) => answer(stream, packed.subarray(0, 12)), /no reply to the query/],
+    [
+      'half a reply',
+      (stream) => answer(stream, packed.subarray(0, 12)),
+      /not a reply to the query/,
+    ],
     ['no status', (stream) => answer(stream, packed, null), /without a status/],
-    ['no reply', (stream) => answer(stream, Buffer.alloc(0)), /no reply to the query/],
+    ['no reply', (stream) => answer(stream, Buffer.alloc(0)), /not a reply to the query/],
     [
       'a reply to another query',
       (stream) =>
         answer(stream, framed(new MessageBuilder().message(1, queryBytes('b.example.')).build())),
-      /no reply to the query/,
+      /not a reply to the query/,
     ],
     [
       'no protocol buffer',
@@ -252,7 +256,7 @@ describe('gRPC upstream', () => {
     });
   }
 
-  test('NOT_FOUND can be told from other failures', async (t) => {
+  test('NOT_FOUND is distinct from other failures', async (t) => {
     const { port } = await scripted(t, (stream) =>
       stream.respond({ ...ofGrpc, 'grpc-status': '5' }, { endStream: true }),
     );
@@ -306,7 +310,7 @@ describe('gRPC upstream', () => {
     }
   });
 
-  test('queries beyond what may be in flight fail at once', async (t) => {
+  test('queries above the in-flight limit fail at once', async (t) => {
     const { port } = await scripted(t, () => undefined);
     const { up, counts } = upstream(t, port, { inFlightMax: 10 });
     const asked = query();

@@ -115,8 +115,8 @@ export class GrpcUpstream implements Upstream, Carrier {
     const { exchange, packet } = call;
     this.#over(call);
     const now = this.#clock.now();
-    // A server may close a connection just when it is used. That is no sign of a bad connection if
-    // it brought replies before.
+    // A server may close a connection just when it is used. The connection is not bad if it brought
+    // replies before.
     const gone = failure !== null && this.#connection?.open !== true && !this.#closed;
     if (gone && call.reused && exchange.mark === 0) {
       exchange.mark = 1;
@@ -146,7 +146,7 @@ export class GrpcUpstream implements Upstream, Carrier {
     const { start, end } = packets;
     const id = end - start >= 2 ? packet.readUInt16BE(start) : 0;
     if (wrong !== null || matchReply(exchange.query, id, packet, start, end) !== 'reply') {
-      const text = wrong ?? 'the message is no reply to the query';
+      const text = wrong ?? 'the message is not a reply to the query';
       return exchange.failed(errorOf('garbled', STATUS.INTERNAL, text), now);
     }
     exchange.replied(packet, start, end, false, reused, now);

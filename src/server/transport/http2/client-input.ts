@@ -69,7 +69,7 @@ export class ClientInput {
     const host = this.#host;
     for (let at = 0; at < chunk.length && !host.stopped;) {
       at += reader.read(chunk, at);
-      if (reader.error !== null) return host.onViolation('what it says is no HTTP/2');
+      if (reader.error !== null) return host.onViolation('it sent bytes that are not HTTP/2');
       if (reader.whole) this.#take(reader);
     }
     if (this.#out.length > 0 && !host.stopped) this.#socket.write(Buffer.concat(this.#out));
@@ -116,7 +116,7 @@ export class ClientInput {
         if (end - start === 4) host.onWindow(id, readWord(bytes, start));
         return;
       case FRAME.PUSH_PROMISE:
-        return host.onViolation('it pushes what nobody asked for');
+        return host.onViolation('it pushes a stream, which ndots disabled');
     }
     // Frames of other kinds are ignored.
     if (block.error !== null) host.onViolation('a header block is broken');

@@ -80,17 +80,17 @@ describe('header blocks', () => {
     assert.equal(decode(decoder, hex('be')), null);
   });
 
-  test('what is no header block breaks the decoder for good', () => {
+  test('a malformed header block breaks the decoder for good', () => {
     for (const block of [
       '80', // index 0
-      'be', // nothing remembered yet
+      'be', // empty table
       '00', // no name
-      '0001', // a name that is not there
-      '7fffffffffff', // an integer without end
-      '00 81 00 01 61', // a Huffman code cut short
-      '00 84 ff ff ff ff 00', // the end code within a string
-      '3fe21f', // a table larger than allowed
-      '82 20', // a change of size behind a field
+      '0001', // missing name
+      '7fffffffffff', // endless integer
+      '00 81 00 01 61', // cut Huffman code
+      '00 84 ff ff ff ff 00', // end code in a string
+      '3fe21f', // table too large
+      '82 20', // size change after a field
     ]) {
       const decoder = new HeaderDecoder();
       assert.equal(decode(decoder, hex(block)), null, block);

@@ -95,8 +95,8 @@ const INTEGER_MAX = 1 << 24;
 const scratch = new Uint8Array(2 * BLOCK_MAX);
 
 /**
- * Decodes the header blocks of one connection (HPACK, RFC 7541). Fields are ranges of bytes: no
- * text is built of what nobody looks at.
+ * Decodes the header blocks of one connection (HPACK, RFC 7541). Fields are ranges of bytes:
+ * only the fields in use become text.
  *
  * ```
  * decoder.begin(block, 0, block.length);

@@ -106,7 +106,7 @@ describe('HTTP/2', () => {
     ['one at a time gets each reply in a TLS record of its own', 10],
     ['several in one record gets their replies in one', 1],
   ] as const) {
-    test(`who asks ${how}`, async (t) => {
+    test(`a client that asks ${how}`, async (t) => {
       const release: (() => void)[] = [];
       const listener = await start(t, (query) => {
         const kept = query.keep();
@@ -164,7 +164,7 @@ describe('HTTP/2', () => {
     );
   });
 
-  test('whatever bytes come, the listener goes on serving', async (t) => {
+  test('whatever bytes come, the listener keeps serving', async (t) => {
     const listener = await start(t);
     const real = Buffer.concat([get(1), post(3), frame(FRAME.SETTINGS, 0, 0), get(5)]);
     const noise = fc.oneof(

@@ -301,7 +301,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
     // Some servers do not send 0 back; what counts here is TLS.
     const id = body.length >= 2 ? body.readUInt16BE(0) : 0;
     if (matchReply(exchange.query, id, body, 0, body.length) !== 'reply') {
-      const text = `${action}: the body is no reply to the query`;
+      const text = `${action}: the body is not a reply to the query`;
       return this.#fail(exchange, new ExchangeError('http', text));
     }
     this.answered++;

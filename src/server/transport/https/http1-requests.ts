@@ -65,7 +65,7 @@ export class Http1Requests {
         if (exchange.carrier !== carrier) return;
         const id = bytes.length >= 2 ? bytes.readUInt16BE(0) : 0;
         if (matchReply(query, id, bytes, 0, bytes.length) !== 'reply')
-          return fail(new ExchangeError('http', `${action}: the body is no reply to the query`));
+          return fail(new ExchangeError('http', `${action}: the body is not a reply to the query`));
         leave();
         exchange.replied(bytes, 0, bytes.length, false, asked.reusedSocket, now());
       }, broken);

@@ -171,7 +171,7 @@ describe('DNS over HTTPS', () => {
     );
   });
 
-  test('another path is 404; what is no query is 400; silence is 500', async (t) => {
+  test('another path is 404, a malformed query is 400, silence is 500', async (t) => {
     const { port } = await start(t, (asked) =>
       asked.name === 'mute.' ? silence : replyWith(asked),
     );
@@ -227,7 +227,7 @@ describe('DNS over HTTPS', () => {
     assert.ok(listener.counters.timedOut.value >= 1);
   });
 
-  test('what came of a body that is given up is no query', async (t) => {
+  test('part of an abandoned body is not a query', async (t) => {
     const listener = await start(t, answerOne, true, { readTimeoutMs: 100 });
     const stream = session(t, listener.port).request({ ':path': '/dns-query', ':method': 'POST' });
     stream.on('error', () => {});

@@ -32,7 +32,7 @@ const destroyed = (clients: readonly Client[]): number[] =>
   clients.flatMap(({ state }, i) => (state === 'destroyed' ? [i] : []));
 
 describe('a table of connections', () => {
-  test('where memory is short each newcomer takes the place of an idle one, but never of a busy one, and so many stay', () => {
+  test('where memory is short each newcomer replaces an idle connection, never a busy one, and the number stays', () => {
     const { table, clients, evicted } = fill(17, 100);
     clients[0]!.busy = true;
     assert.equal(table.evictIdle(16), true);
@@ -47,7 +47,7 @@ describe('a table of connections', () => {
     assert.deepEqual(destroyed(all.clients), []);
   });
 
-  test('lets everybody in; whoever has been silent for longest goes', () => {
+  test('admits every client and closes the connection that has been silent for longest', () => {
     const { table, clients, evicted } = fill(3, 3);
     table.touch(clients[0]!);
     table.add(new Client(), 3);
@@ -57,7 +57,7 @@ describe('a table of connections', () => {
     assert.equal(table.size, 3);
   });
 
-  test('spares who waits for a reply while there is somebody idle', () => {
+  test('spares clients that wait for a reply while another is idle', () => {
     const { table, clients } = fill(3, 3);
     clients[0]!.busy = true;
     clients[1]!.busy = true;

@@ -35,7 +35,7 @@ function bench(): {
 }
 
 describe('a budget of held bytes', () => {
-  test('lets everybody live while it lasts', () => {
+  test('spares every holder while it lasts', () => {
     const { tell, destroyed, bytes } = bench();
     tell(0, 50);
     tell(1, 50);
@@ -55,7 +55,7 @@ describe('a budget of held bytes', () => {
     assert.equal(bytes.total, 90);
   });
 
-  test('asks again before it takes: who has let go meanwhile is spared', () => {
+  test('asks again before it takes and spares holders that have released their bytes', () => {
     const { holders, tell, destroyed, bytes } = bench();
     tell(0, 60);
     tell(1, 30);
@@ -65,14 +65,14 @@ describe('a budget of held bytes', () => {
     assert.equal(bytes.total, 90);
   });
 
-  test('takes from who asks too much alone', () => {
+  test('takes from a holder that alone exceeds it', () => {
     const { tell, destroyed, bytes } = bench();
     tell(3, 101);
     assert.deepEqual(destroyed(), [3]);
     assert.equal(bytes.total, 0);
   });
 
-  test('who has let go and holds again counts as new', () => {
+  test('a holder that releases its bytes and holds again counts as new', () => {
     const { tell, destroyed } = bench();
     tell(0, 40);
     tell(1, 40);

@@ -128,7 +128,7 @@ describe('connections behind a proxy', () => {
     assert.match(seen[0]!, /^127\.0\.0\.1:/);
   });
 
-  test('of who is not allowed to, the header is read past, refused, or part of what it says', async (t) => {
+  test('a header from a client that may not send one is skipped, refused, or read as part of the message', async (t) => {
     const ignoring = await start(t, tcpListener, 'dns', nobody);
     const client = new StreamClient(await open(ignoring.listener.port));
     t.after(() => client.socket.destroy());
@@ -261,7 +261,7 @@ for (const [kind, make] of udp) {
       assert.equal(started.parts.counts.proxied.value, 2);
     });
 
-    test('headers that are none, of version 1, of connections, or not allowed get no reply', async (t) => {
+    test('malformed headers, and those of version 1, of connections, or not allowed, get no reply', async (t) => {
       const started = await start(t, make, 'dns', everybody);
       const client = await UdpClient.open();
       t.after(() => client.close());
@@ -277,7 +277,7 @@ for (const [kind, make] of udp) {
       assert.equal(await ask(ignoring, Buffer.concat([binary(0x12), query]), client), own);
     });
 
-    test('a header of its own speaks for what follows, as long as that goes on, and for so many clients', async (t) => {
+    test('a separate header applies to the datagrams after it, within limits of time and clients', async (t) => {
       const plan = { ...everybody, sessionMs: 400, sessions: 2 };
       const started = await start(t, make, 'dns', plan);
       const clients = await Promise.all([UdpClient.open(), UdpClient.open(), UdpClient.open()]);

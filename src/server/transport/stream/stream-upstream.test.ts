@@ -427,7 +427,7 @@ describe('HTTPS upstream', () => {
     assert.ok(most <= 4, `${most} streams`);
   });
 
-  test('bodies in many pieces are put together; what is too long is refused', async (t) => {
+  test('bodies in many pieces are joined, and longer ones than allowed are refused', async (t) => {
     const port = await http2Server(t, (stream, query) => {
       stream.respond({ ':status': 200 });
       if (query[13] === 'l'.charCodeAt(0)) {

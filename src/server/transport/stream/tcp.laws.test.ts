@@ -46,7 +46,7 @@ describe('laws of the listeners', () => {
   });
 
   for (const udpMode of ['auto', 'plain'] as const) {
-    test(`whatever bytes come, the listener goes on serving (UDP ${udpMode})`, async () => {
+    test(`whatever bytes come, the listener keeps serving (UDP ${udpMode})`, async () => {
       const listener = openListeners(listenerParts(answerOne), udpMode);
       await listener.open();
       const udp = await UdpClient.open();

@@ -133,7 +133,7 @@ describe('TCP', () => {
     assert.ok(most <= 24, `${most} in one turn`);
   });
 
-  test('a connection whose turn is late does not run out of time meanwhile', async (t) => {
+  test('a connection whose turn is late does not time out before it', async (t) => {
     const serve: Serve = (query) => {
       const until = performance.now() + 0.2;
       while (performance.now() < until);
@@ -207,7 +207,7 @@ describe('TCP', () => {
     assert.equal(reply![2]! & 0x02, 0, 'TC is not set');
   });
 
-  test('large replies reach a client that reads late as they were, and their memory is freed once they are sent', async (t) => {
+  test('large replies reach a client that reads late unchanged, and their memory is freed once they are sent', async (t) => {
     const handed: Buffer[] = [];
     const { write } = Socket.prototype;
     t.mock.method(Socket.prototype, 'write', function (this: Socket, ...words: unknown[]) {
@@ -330,7 +330,7 @@ describe('TCP', () => {
     assert.ok(await stream.ended());
   });
 
-  test('messages that are no query do not keep an idle connection', async (t) => {
+  test('messages other than queries do not keep an idle connection open', async (t) => {
     const reply = queryBytes('x.example.', 1);
     reply[2]! |= 0x80;
     for (const junk of [Buffer.alloc(0), Buffer.from('short'), reply]) {
@@ -481,7 +481,7 @@ describe('TCP', () => {
     assert.equal(listener.counters.connections.value, 2);
   });
 
-  test('where memory is short whoever comes takes the place of the two connections that have been idle for longest, and so many stay', async (t) => {
+  test('where memory is short a newcomer replaces the two connections idle for longest, and the number stays', async (t) => {
     for (const [there, goes] of [
       [20, 2],
       [16, 1],

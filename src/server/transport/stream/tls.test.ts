@@ -125,7 +125,7 @@ describe('DNS over TLS', () => {
     for (const n of [9000, ...ids]) assert.equal(id(await patient.next()), n);
   });
 
-  test('a log of keys that cannot be written is told of once and costs nobody the connection', async (t) => {
+  test('an unwritable key log is reported once and costs no client the connection', async (t) => {
     const parts = listenerParts(
       answerOne,
       { scheme: 'tls' },
@@ -213,7 +213,7 @@ describe('DNS over TLS', () => {
     );
   });
 
-  test('who only connects makes room for who shakes hands, and costs nobody else a connection', async (t) => {
+  test('clients that only connect make room for those that shake hands, and cost no other client a connection', async (t) => {
     const listener = await start(t, answerOne, { handshakes: 8, connections: 4 });
     const before = await client(t, listener);
     before.send(queryBytes('a.', 1));
@@ -326,7 +326,7 @@ describe('DNS over TLS', () => {
     ['verify_if_given', true, true, false],
     ['require_and_verify', false, true, false],
   ] as const) {
-    test(`client_auth ${clientAuth} lets in whom it should`, async (t) => {
+    test(`client_auth ${clientAuth} admits the clients that it should`, async (t) => {
       const authorities = [testCertificate, strangerCertificate];
       for (const [authority, shown, welcome] of [
         [authorities[0]!, {}, nothing],

@@ -27,7 +27,7 @@ const sum = (all: readonly Asking[]): number => all.reduce((total, { left }) => 
 const round = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('turns', () => {
-  test('property: everybody is served to the end, some 256 queries in each turn of the event loop', async () => {
+  test('property: every client is served to the end, about 256 queries in each turn of the event loop', async () => {
     const some = fc.array(fc.integer({ min: 1, max: 2000 }), { minLength: 1, maxLength: 300 });
     await fc.assert(
       fc.asyncProperty(some, async (sizes) => {

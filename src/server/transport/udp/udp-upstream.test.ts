@@ -278,7 +278,7 @@ for (const transport of ['batched', 'plain'] as const) {
       await exchange(up, ask('abc.example.'), 2000);
     });
 
-    test('TC is told; a bare SERVFAIL header is a reply', async (t) => {
+    test('TC is reported; a bare SERVFAIL header is a reply', async (t) => {
       const { up } = upstream(
         t,
         await server(t, (query, from, socket) => {
@@ -355,7 +355,7 @@ for (const transport of ['batched', 'plain'] as const) {
       for (let i = 0; i < 60; i++) await exchange(up, ask('a.example.'), 2000);
     });
 
-    test('sockets nobody uses are closed after the expiry', async (t) => {
+    test('unused sockets are closed after the expiry', async (t) => {
       const { up, counts } = upstream(t, await server(t, echo), { expireMs: 50 });
       await exchange(up, ask('a.example.'), 2000);
       assert.equal(counts.sockets, 1);

@@ -267,7 +267,7 @@ for (const transport of ['batched', 'plain'] as const) {
       assert.equal(first.counters.received.value + second.counters.received.value, 30);
     });
 
-    test('close answers what waits and then hears nothing', async (t) => {
+    test('close answers the waiting queries and then receives nothing', async (t) => {
       let release = (): void => {};
       const listener = await start(t, (query) => {
         const kept = query.keep();

@@ -3,7 +3,7 @@ import { errorCode } from '../../base/error-code.ts';
 import { alertName, tlsAlert } from '../../base/tls-alert.ts';
 import { type UpstreamExchange, ExchangeError, type ExchangeFailure } from './upstream-exchange.ts';
 
-/** The failed operation, in the words of Go's net package. */
+/** The failed operation, in the words of Go's standard library. */
 export type Operation = 'dial' | 'read' | 'write';
 
 /**

@@ -2,7 +2,7 @@ import { FLAG, HEADER, RCODE } from '../../wire/iana.ts';
 import type { Query } from '../query.ts';
 
 /**
- * How a received message relates to a query:
+ * The relation of a received message to a query:
  *
  * - `reply`: its id and opcode, QR set, and the same question (ignoring case); or only a header
  * with an error (FORMERR, SERVFAIL, NOTIMP, REFUSED), as servers send it that could not parse the

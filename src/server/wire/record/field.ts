@@ -105,7 +105,7 @@ export const typedHosts: readonly Field<string>[] = [none, ipv4, ipv6, fullName]
 function addressBytes(text: string, length: number): Uint8Array {
   const bytes = parseAddress(text);
   if (bytes === null || bytes.length !== length)
-    throw new RangeError(`${JSON.stringify(text)} is no address of ${length} bytes`);
+    throw new RangeError(`${JSON.stringify(text)} is not an address of ${length} bytes`);
   return bytes;
 }
 

@@ -161,7 +161,7 @@ describe('a story file', () => {
         ] as const,
     ),
     ['no story at all', '[1, 2]\n', /holds no story/],
-    ['no YAML', 'story: "x\n', /^story\.yaml:\d+:\d+ this is no YAML/],
+    ['no YAML', 'story: "x\n', /^story\.yaml:\d+:\d+ this is not YAML/],
     [
       'a name that is no name',
       around('      - as: a-b\n        wait: 1s\n'),
