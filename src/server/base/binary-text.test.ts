@@ -13,7 +13,7 @@ test('text is text in every language, with tabs and colours', () => {
     assert.equal(isBinary(text), false, text);
 });
 
-test('zeros and control characters are none', () => {
+test('zeros and control characters make it binary', () => {
   assert.equal(isBinary(Buffer.from([0xff, 0xfe, 0x61, 0, 0x62, 0]).toString('utf8')), true);
   assert.equal(isBinary('\u007fELF\u0002\u0001\u0001\u0000\u0000'), true);
 });
@@ -30,12 +30,12 @@ test('one wrong byte in a long text makes it neither binary nor another encoding
   assert.equal(isNoUtf8(`# by M\ufffdller\n${'a: 1\n'.repeat(100)}`), false);
 });
 
-test('a control character in a line is found at any place, a tab or a colour is none', () => {
+test('a control character is detected anywhere in a line; tabs and colours do not count', () => {
   assert.equal(hasControls(`${'x'.repeat(1000)}\u0000`), true);
   assert.equal(hasControls('\u001b[31mred\u001b[0m\t'), false);
 });
 
-test('the first line that is no text is found', () => {
+test('the first line that is not text is reported', () => {
   assert.equal(lineThatIsNoText('a\nb\n\u0000\n\u0001'), 3);
   assert.equal(lineThatIsNoText('a\r\n\tb\n\u001b[0m'), 0);
 });

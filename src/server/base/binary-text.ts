@@ -11,7 +11,7 @@ const LOOKED_AT = 512;
  */
 const BINARY_SHARE = 0.05;
 /** Control characters that no text has. With an escape colours begin. */
-// eslint-disable-next-line no-control-regex -- those are what is looked for
+// eslint-disable-next-line no-control-regex -- the pattern searches for control characters
 const CONTROLS = /[\u0000-\u0008\u000e-\u001a\u001c-\u001f]/g;
 /** The replacement of bytes that are not UTF-8. */
 const REPLACED = /\ufffd/g;

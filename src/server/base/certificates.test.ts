@@ -17,7 +17,7 @@ test('the certificate of a server names its hosts and addresses and is signed by
   assert.equal(new X509Certificate(authority.cert).ca, true);
 });
 
-test('an authority that was kept signs as the one that it was, and its certificates end when they should', () => {
+test('a stored authority signs as before, and its certificates expire on time', () => {
   const now = Date.parse('2030-01-01T00:00:00Z');
   const made = Authority.make('root', 10 * 24 * 3600_000, now);
   const again = Authority.of(made.identity);

@@ -11,7 +11,7 @@ function read(text: string): number {
 
 const time = fc.double({ min: 0, max: 1e7, noNaN: true });
 
-test('a measured time is told to within half a digit of what is shown', () => {
+test('a printed time is within half of its last digit of the measured one', () => {
   fc.assert(
     fc.property(time, (ms) => {
       const off = Math.abs(read(printElapsed(ms)) - ms);
@@ -47,7 +47,7 @@ test('a measured time takes at most three digits below a hundred seconds', () =>
     assert.equal(printElapsed(ms), text);
 });
 
-test('a time that was set is told as it was set', () => {
+test('a configured time is printed as configured', () => {
   fc.assert(
     fc.property(fc.nat(86_400_000), (ms) => {
       assert.ok(Math.abs(read(printSpan(ms)) - ms) < 1e-6);

@@ -4,7 +4,7 @@ import { FailureReport } from './failure-report.ts';
 import { makeLog } from './log.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
-test('failures of two sorts in turn are told once a minute each, not at every change', async () => {
+test('alternating failures of two kinds are each reported once a minute, not at every change', async () => {
   const clock = new VirtualClock();
   const lines: string[] = [];
   const report = new FailureReport({

@@ -1,7 +1,7 @@
 /**
  * The keyed hash of all tables whose keys others choose: HalfSipHash-1-3 (Aumasson and Bernstein,
  * "SipHash: a fast short-input PRF", 2012; the Linux kernel uses it for the same purpose). Without
- * the key nobody can choose names that share a bucket, however many replies they time. FNV and its
+ * the key no attacker can choose names that share a bucket, however many replies they time. FNV and its
  * like do not have this property: a random start value does not hide which names collide.
  *
  * ```ts

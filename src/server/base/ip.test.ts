@@ -29,7 +29,7 @@ test('zeros in front of the numbers of an IPv4 address say nothing, and IPv4 in 
   }
 });
 
-test('an address in its usual form stays as it is', () => {
+test('an address in its usual form stays unchanged', () => {
   const address = fc
     .oneof(fc.ipV4(), fc.ipV6())
     .map((text) => printAddress(parseAddress(text)!))
@@ -97,7 +97,7 @@ test('what is an address, and of which family, is what the runtime says', () => 
   );
 });
 
-test('a server is read as it is printed, and a name or a port out of range is none', () => {
+test('a printed server parses to itself; a name or a port out of range is rejected', () => {
   const address = fc.oneof(fc.ipV4(), fc.ipV6()).map((text) => printAddress(parseAddress(text)!));
   const port = fc.integer({ min: 0, max: 65_535 });
   fc.assert(

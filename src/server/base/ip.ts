@@ -12,7 +12,7 @@ export function isLoopback(address: Uint8Array): boolean {
   return address[15] === 1 && address.subarray(0, 15).every((byte) => byte === 0);
 }
 
-/** Whether a host as written is this machine: `localhost`, `::1`, `127.0.0.1`. */
+/** Returns true if a host as written is this machine: `localhost`, `::1`, `127.0.0.1`. */
 export function isLoopbackHost(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
 }

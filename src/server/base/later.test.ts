@@ -41,7 +41,7 @@ describe('a later value', () => {
     }
   });
 
-  test('an error passes over the steps to the first that takes errors', () => {
+  test('an error skips to the first step that handles errors', () => {
     const later = new Later<number>();
     const seen: unknown[] = [];
     later

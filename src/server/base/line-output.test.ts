@@ -85,7 +85,7 @@ describe('the output of lines', () => {
     assert.equal(output.lost, 0);
   });
 
-  test('who does not read keeps nobody waiting; what is lost is counted, and told when it flows again', async (t) => {
+  test('a reader that stops does not block the writer; lost lines are counted and reported when output resumes', async (t) => {
     const { write, take } = pipe(t);
     const output = lineOutput(write, 64 * 1024);
     const line = 'x'.repeat(999);

@@ -65,7 +65,7 @@ test('a structured line is one JSON object with time, level, msg and plugin', ()
   assert.ok(own.structured && log.structured);
 });
 
-test('any text is one line of JSON that shows no hidden character, and reads back as it was', () => {
+test('any text becomes one line of JSON without hidden characters, and reads back unchanged', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       const line = json(`[ERROR] plugin/errors: ${text}`);

@@ -12,7 +12,7 @@ const net = (length: 4 | 16): fc.Arbitrary<Net> =>
   fc.record({ bytes: address(length), bits: fc.integer({ min: 0, max: 8 * length }) });
 
 for (const length of [4, 16] as const) {
-  test(`${length === 4 ? 'IPv4' : 'IPv6'}: an address is held exactly if one of the nets holds it`, () => {
+  test(`${length === 4 ? 'IPv4' : 'IPv6'}: an address is contained exactly if one of the prefixes contains it`, () => {
     fc.assert(
       fc.property(
         fc.array(fc.oneof(net(4), net(16)), { maxLength: 12 }),

@@ -27,7 +27,7 @@ test('a word of a megabyte is near to nothing, whatever its length', async () =>
   assert.equal(nearest('lokup', ['lookup', 'query']), 'lookup');
 });
 
-test('the beginning of one word alone is taken for that word', () => {
+test('the beginning of a single known word suggests that word', () => {
   const known = ['--port', '--priority', '--path'];
   assert.equal(nearest('--prio', known), '--priority');
   assert.equal(nearest('--pri', known), '--priority');

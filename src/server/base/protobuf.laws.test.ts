@@ -34,7 +34,7 @@ describe('protocol buffers', () => {
     );
   });
 
-  test('numbers of fixed size, fractions and signed lists come as they were', () => {
+  test('fixed-size numbers, fractions and signed lists decode to the encoded values', () => {
     fc.assert(
       fc.property(
         fc.maxSafeNat(),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { secureRandom } from './random.ts';
 
-test('numbers lie in their range, are spread over it, and differ from those drawn before', () => {
+test('numbers are in their range, spread over it, and differ from those drawn before', () => {
   const draw = (): readonly number[] =>
     Array.from({ length: 5000 }, () => secureRandom.integer(65_536));
   const [one, other] = [draw(), draw()];

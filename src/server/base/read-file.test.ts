@@ -25,7 +25,7 @@ describe('reading a file', () => {
     assert.match(readFileText('/proc/self/status', 65_536), /^Name:/);
   });
 
-  test('a named pipe is refused at once although nobody writes to it', () => {
+  test('a named pipe without a writer is refused at once', () => {
     execFileSync('mkfifo', [at('pipe')]);
     assert.throws(() => readFileText(at('pipe'), 100), { code: 'ENOTREG', message: /named pipe/ });
   });
@@ -50,7 +50,7 @@ describe('reading a file', () => {
     assert.equal(readFileText(at('nothing'), 100), '');
   });
 
-  test('a device that never ends is refused, and so is a folder', () => {
+  test('an endless device is refused, and so is a directory', () => {
     assert.throws(() => readFileText('/dev/zero', 100), { code: 'ENOTREG', message: /device/ });
     assert.throws(() => readFileText(folder, 100), { code: 'EISDIR' });
     assert.throws(() => readFileText(at('none'), 100), { code: 'ENOENT' });
@@ -63,7 +63,7 @@ describe('reading a file', () => {
     assert.throws(() => readFileText('/proc/self/status', 20), { code: 'EFBIG' });
   });
 
-  test('the reason is told in words, without the path, which stands in the message already', () => {
+  test('the reason is in words, without the path, which the message already names', () => {
     const reason = (path: string): string => {
       try {
         return readFileText(path, 100);
@@ -77,7 +77,7 @@ describe('reading a file', () => {
 });
 
 describe('reading lines', () => {
-  test('gives what stands between the line feeds, wherever slices of the file end', () => {
+  test('yields the text between line feeds, wherever slices of the file end', () => {
     for (const unit of [
       'ä\n',
       'größe and more\n\n',

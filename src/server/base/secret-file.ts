@@ -28,7 +28,7 @@ export function readSecret(file: string): string {
   });
 }
 
-/** Compares in a time that says nothing of the secret. */
+/** Compares in a time that does not depend on the secret. */
 export function isSameSecret(given: string, wanted: string): boolean {
   const { createHash, timingSafeEqual } = builtins.crypto();
   const [a, b] = [given, wanted].map((text) => createHash('sha256').update(text).digest());

@@ -27,7 +27,7 @@ test('the stack of a bundled file names the source, where there is a map', () =>
   );
 });
 
-test('without a map, or with a damaged one, it stays as it was', () => {
+test('without a map, or with a damaged one, it stays unchanged', () => {
   writeFileSync(join(folder, 'damaged.js.map'), '{');
   for (const name of ['bare.js', 'damaged.js']) {
     const error = errorIn(name);

@@ -19,7 +19,7 @@ async function failureOf(run: () => unknown): Promise<string> {
   return assert.fail('it works');
 }
 
-describe('a failure is told in words', () => {
+describe('a failure in words', () => {
   test('of a file that is not there', async () => {
     assert.equal(await failureOf(() => readFileSync('/nowhere')), 'no such file or directory');
     assert.equal(await failureOf(() => readFileSync('/')), 'it is a directory');
@@ -31,17 +31,17 @@ describe('a failure is told in words', () => {
     assert.equal(await failureOf(() => readFileSync('/no://where')), 'no such file or directory');
   });
 
-  test('of a port that nobody listens at, by address and by name', async () => {
+  test('of a port without a listener, by address and by name', async () => {
     const refused = async (host: string): Promise<void> => {
       const socket = connect({ host, port: 1 });
       const [error] = (await once(socket, 'error')) as [Error];
       throw error;
     };
-    assert.match(await failureOf(() => refused('127.0.0.1')), /nobody listens there/);
-    assert.match(await failureOf(() => refused('localhost')), /nobody listens there/);
+    assert.match(await failureOf(() => refused('127.0.0.1')), /nothing listens there/);
+    assert.match(await failureOf(() => refused('localhost')), /nothing listens there/);
   });
 
-  test('of a name that is none', async () => {
+  test('of a name that does not exist', async () => {
     assert.match(await failureOf(() => lookup('nowhere.invalid')), /^the name /);
   });
 
@@ -69,7 +69,7 @@ describe('a failure is told in words', () => {
     );
   });
 
-  test('of what the library of TLS says, by its reason alone', async () => {
+  test('of the TLS library, by its reason alone', async () => {
     const text =
       '40B3:error:0A0000C1:SSL routines:tls_early_post_process:no shared cipher:ssl.c:1:';
     assert.equal(
@@ -80,7 +80,7 @@ describe('a failure is told in words', () => {
     );
   });
 
-  test('of files for TLS that are no PEM, or of two pairs', async () => {
+  test('of TLS files that are not PEM, or of two different pairs', async () => {
     const key = 'no key';
     assert.match(
       await failureOf(() => createSecureContext({ cert: 'no certificate', key })),

@@ -6,7 +6,7 @@ import { errorCode } from './error-code.ts';
 import { alertName, tlsAlert } from './tls-alert.ts';
 
 /**
- * The reason in words that fit behind a colon: `nobody listens there`, `no such file or directory`.
+ * The reason in words that fit behind a colon: `nothing listens there`, `no such file or directory`.
  */
 export function whyFailed(error: unknown): string {
   // The runtime tries all addresses of a name side by side; the first failure is enough.
@@ -41,7 +41,7 @@ function withoutCall(message: string): string {
 const untrusted = 'its certificate is signed by no authority that is known here';
 
 const reasons: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nobody listens there (connection refused)',
+  ECONNREFUSED: 'nothing listens there (connection refused)',
   ECONNRESET: 'the other side dropped the connection',
   EPIPE: 'the other side dropped the connection',
   ETIMEDOUT: 'it does not answer (timed out)',
@@ -58,7 +58,7 @@ const reasons: Readonly<Record<string, string>> = {
   EPERM: 'operation not permitted',
   ENOENT: 'no such file or directory',
   EISDIR: 'it is a directory',
-  ENOTDIR: 'a part of its path is no directory',
+  ENOTDIR: 'a part of its path is not a directory',
   EMFILE: 'too many files are open in this process',
   ENOSPC: 'the disk is full',
   EROFS: 'the file system is read-only',
@@ -73,14 +73,14 @@ const reasons: Readonly<Record<string, string>> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
   ERR_SSL_WRONG_VERSION_NUMBER: 'the other side speaks no TLS',
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'the other side speaks no TLS',
-  ERR_OSSL_BAD_DECRYPT: 'the key is encrypted, and nobody is there to type its passphrase',
+  ERR_OSSL_BAD_DECRYPT: 'the key is encrypted, and its passphrase cannot be entered here',
   ERR_OSSL_CRYPTO_INTERRUPTED_OR_CANCELLED:
-    'the key is encrypted, and nobody is there to type its passphrase',
+    'the key is encrypted, and its passphrase cannot be entered here',
   ERR_SSL_EE_KEY_TOO_SMALL: 'the key of the certificate is too small',
   ERR_OSSL_PEM_NO_START_LINE: 'there is no PEM text in it',
   ERR_OSSL_PEM_BAD_END_LINE: 'the PEM text is cut off',
   ERR_OSSL_X509_KEY_VALUES_MISMATCH: 'the key does not belong to the certificate',
-  ERR_OSSL_UNSUPPORTED: 'it is no key that can be read',
+  ERR_OSSL_UNSUPPORTED: 'it is not a readable key',
 };
 
 /** Explanations of TLS alerts from the peer. */

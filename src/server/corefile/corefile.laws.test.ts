@@ -123,7 +123,7 @@ test('a word survives being printed', () => {
   );
 });
 
-test('every word stands where its place says', () => {
+test('every word is where its place says', () => {
   fc.assert(
     fc.property(soup, (input) => {
       const lines = input.replace(/^\uFEFF/, '').split('\n');

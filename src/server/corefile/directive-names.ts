@@ -73,7 +73,7 @@ export class DirectiveNames {
       return braces
         ? {
             hint: 'This looks like the address of a server block within another one.',
-            remedy: 'Server blocks stand side by side: end the one above with } before this line.',
+            remedy: 'Server blocks cannot be nested: end the one above with } before this line.',
           }
         : {
             hint: 'This looks like an address.',

@@ -103,7 +103,7 @@ export class DirectiveParser {
       const text = `Wrong argument count or unexpected line ending after '${stream.last.text}'`;
       this.#report.mistake(stream.last.place, text, {
         code: 'corefile-brace',
-        hint: `The { of '${owner.text}' stands on a line of its own.`,
+        hint: `The { of '${owner.text}' is on a line of its own.`,
         remedy: 'Put the { at the end of the line before it.',
       });
     }
@@ -153,7 +153,7 @@ export class DirectiveParser {
         `the } behind '${last.name.text}' is read as the end of its braces`,
         {
           code: 'brace-behind-words',
-          hint: 'CoreDNS refuses it behind most properties, and takes it for one more word behind others.',
+          hint: 'CoreDNS refuses it after most properties, and reads it as another word after the others.',
           remedy: 'Put the } on a line of its own.',
         },
       );

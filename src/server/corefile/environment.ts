@@ -66,7 +66,7 @@ export function textOf({ text, place }: Token, env: Environment, report: Problem
     );
   }
   if (found.template) {
-    report.warning(place, 'what stands between {$ and } is taken for an environment variable', {
+    report.warning(place, 'the text between {$ and } is read as the name of an environment variable', {
       code: 'environment-template',
       remedy: 'In a template write {{ $x }}, with blanks.',
     });

@@ -105,7 +105,7 @@ describe('files', () => {
     assert.equal(none.corefile.blocks[0]!.directives.length, 1);
   });
 
-  test('a file read twice is read once and stands twice', () => {
+  test('a file imported twice is read once and inserted twice', () => {
     const { corefile } = read('a {\n import f\n}\nb {\n import f\n}', { files: { f: 'log' } });
     assert.deepEqual(corefile.files, ['Corefile', 'f']);
     assert.deepEqual(
@@ -233,7 +233,7 @@ describe('circles end at CoreDNS’s caps', () => {
     );
   });
 
-  test('a file of too many words is refused before servers are made of them', () => {
+  test('a file of too many words is refused before servers are built from it', () => {
     for (const text of ['a '.repeat(TOKENS_MAX * 2), 'a{\n}\n'.repeat(TOKENS_MAX)])
       assert.match(messages(text).join('\n'), /are more than 65536 words/);
   });

@@ -21,7 +21,7 @@ export function parseKey(token: Token, dnsPort: number): ParsedKey {
     problem: blockProblem(place, why, { remedy }),
     warnings: [],
   });
-  if (scheme === 'unix') return refused(`unix:// is no transport to serve on: ${text}`);
+  if (scheme === 'unix') return refused(`cannot serve on unix://: ${text}`);
   const address = splitAddress(rest);
   if ('wrong' in address) return refused(address.wrong, remedyFor(rest));
   const port = address.port ?? (scheme === 'dns' ? dnsPort : transports[scheme].port);
@@ -43,7 +43,7 @@ function remarks({ text, place }: Token, keys: readonly Key[]): readonly Problem
     warning(place, `Domain ${JSON.stringify(zone)} does not follow RFC1035 preferred syntax`, {
       code: 'zone-unusual',
       hint: foreign
-        ? `'${unknown}' is no scheme. ${meant(unknown, schemes) ?? `Known: ${schemes.slice(0, -1).join(', ')}.`}`
+        ? `'${unknown}' is not a scheme. ${meant(unknown, schemes) ?? `Known: ${schemes.slice(0, -1).join(', ')}.`}`
         : null,
     }),
   );

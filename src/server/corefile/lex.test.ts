@@ -9,7 +9,7 @@ const places = (text: string): [string, number, number][] =>
 const warnings = (text: string): string[] => lex(text, 'Corefile').warnings.map(({ code }) => code);
 
 describe('words', () => {
-  test('stand between any Unicode white space', () => {
+  test('are separated by any Unicode white space', () => {
     assert.deepEqual(
       words('a b\tc\vd\fe\u00A0f\u0085g\u2003h\u3000i\nj'),
       Array.from('abcdefghij'),

@@ -102,7 +102,7 @@ class Lexer {
     const next = text.charCodeAt(after);
     if (after === text.length || next === NEWLINE || next === HASH) return;
     if (this.#warnings.at(-1)?.place?.line === place.line) return;
-    this.#warn(place, 'the words after this # are no comment: they are read as arguments', {
+    this.#warn(place, 'the words after this # are not a comment: they are read as arguments', {
       code: 'comment-in-word',
       hint: 'A # inside a word hides only the rest of that word.',
       remedy: 'Put a blank before the #.',

@@ -118,7 +118,7 @@ export class DirectiveLine {
     if (this.tail === 'next') return;
     if (this.tail === 'refused') this.refuseCount();
     this.#words.length = 0;
-    this.binding.warning(first.place, `what stands from '${first.text}' on is not read`, {
+    this.binding.warning(first.place, `the words from '${first.text}' on are ignored`, {
       code: 'words-not-read',
       hint: `The line is written: ${this.#form}`,
       remedy: 'Take it away.',

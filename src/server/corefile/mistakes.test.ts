@@ -113,7 +113,7 @@ const corpus: readonly [what: string, text: string, ...messages: string[]][] = [
   [
     'unix as a scheme',
     'unix:///tmp/x {\n}',
-    'error inspecting server blocks: unix:// is no transport to serve on: unix:///tmp/x',
+    'error inspecting server blocks: cannot serve on unix://: unix:///tmp/x',
   ],
   [
     'a port that is none',
@@ -140,7 +140,7 @@ describe('mistakes', () => {
 
   const hintOf = (text: string): string | null | undefined => read(text).problems[0]?.hint;
 
-  test('a misspelt directive: the problem says which one was probably meant', () => {
+  test('a misspelled directive: the problem suggests the one probably meant', () => {
     assert.equal(hintOf('. {\n froward . 8.8.8.8\n}'), "Did you mean 'forward'?");
   });
 
@@ -164,7 +164,7 @@ describe('mistakes', () => {
     assert.match(problem!.remedy!, /end the one above with }/);
   });
 
-  test('an external plugin of CoreDNS is told from a typing mistake, with what to write instead', () => {
+  test('an external CoreDNS plugin is distinguished from a typo, and the message names the alternative', () => {
     const [problem] = read('. {\n fanout . 8.8.8.8\n}', { external }).problems;
     assert.match(problem!.hint!, /external plugin of CoreDNS/);
     assert.equal(problem!.remedy, 'Write `forward`.');
@@ -196,14 +196,14 @@ describe('mistakes', () => {
     assert.doesNotMatch(typo!.hint!, /Helm/);
   });
 
-  test('a comma between words is a warning, in quotes it is none', () => {
+  test('a comma between words gives a warning, except in quotes', () => {
     const [warning] = read('. {\n forward . 1.1.1.1, 8.8.8.8\n}').warnings;
     assert.equal(warning?.code, 'word-comma');
     assert.deepEqual(warning?.place, { file: 'Corefile', line: 2, column: 12 });
     assert.deepEqual(read('. {\n forward . "1.1.1.1," 8.8.8.8\n}').warnings, []);
   });
 
-  test('a comma within an expression is no warning', () => {
+  test('a comma within an expression gives no warning', () => {
     for (const line of [
       "expr let m = {'a': 1, 'b': 2}; m.a == 1",
       'expr bufsize() in [512, 1232, 4096]',
@@ -214,11 +214,11 @@ describe('mistakes', () => {
     assert.equal(warning?.code, 'word-comma');
   });
 
-  test('a port too high: the remedy names the range', () => {
+  test('a port too high: the fix names the range', () => {
     assert.match(read('.:99999 {\n}').problems[0]!.remedy!, /65535/);
   });
 
-  test('a port alone: the remedy names the root zone', () => {
+  test('a port alone: the fix names the root zone', () => {
     assert.equal(
       read(':53 {\n}').problems[0]?.remedy,
       "Write the zone too; the root zone is '.:53'.",

@@ -23,7 +23,7 @@ function isChart(text: string): boolean {
 }
 
 const chartAdvice: OtherText = {
-  hint: 'This is a template of a Helm chart, not the Corefile that Helm makes of it.',
+  hint: 'This is a template of a Helm chart, not the Corefile that Helm renders from it.',
   remedy:
     "Take what it makes: helm template RELEASE CHART, or kubectl -n kube-system get configmap coredns -o jsonpath='{.data.Corefile}' > Corefile",
 };

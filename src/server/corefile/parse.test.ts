@@ -96,11 +96,11 @@ describe('structure', () => {
     assert.deepEqual(blocks('a.org, b.org,\nc.org {\n}'), [['a.org b.org c.org']]);
   });
 
-  test('the block’s brace may stand on the next line, and the first directive behind it', () => {
+  test('the block’s brace may be on the next line, followed by the first directive', () => {
     assert.deepEqual(blocks('a.org\n{ log\n}'), [['a.org', ['log']]]);
   });
 
-  test('the same directive more than once is kept in order', () => {
+  test('a repeated directive stays in order', () => {
     assert.deepEqual(blocks('. {\nforward a 1\nlog\nforward b 2\n}'), [
       ['.', ['forward', 'a', '1'], ['log'], ['forward', 'b', '2']],
     ]);
@@ -122,7 +122,7 @@ describe('structure', () => {
     ]);
   });
 
-  test('an empty pair of braces may stand on one line', () => {
+  test('an empty pair of braces may be on one line', () => {
     assert.deepEqual(blocks('. {\n cache { }\n}'), [['.', ['cache', []]]]);
   });
 
@@ -184,7 +184,7 @@ describe('keys', () => {
         ['Domain "_tcp.example.org." does not follow RFC1035 preferred syntax', null],
         [
           'Domain "http://example.com." does not follow RFC1035 preferred syntax',
-          "'http' is no scheme. Did you mean 'https'?",
+          "'http' is not a scheme. Did you mean 'https'?",
         ],
       ],
     );
@@ -256,7 +256,7 @@ describe('environment', () => {
     );
   });
 
-  test('without a name the reference stays as it is', () => {
+  test('without a name the reference stays unchanged', () => {
     assert.deepEqual(blocks('. {\n log {$} {%%} {%A} {$A\n}', { env }), [
       ['.', ['log', '{$}', '{%%}', '{%A}', '{$A']],
     ]);
@@ -279,7 +279,7 @@ describe('environment', () => {
     );
   });
 
-  test('names of JavaScript’s own are no variables', () => {
+  test('JavaScript’s own property names are not variables', () => {
     assert.deepEqual(show(read('. {\n log x{$toString}\n}').corefile.blocks[0]!), [
       '.',
       ['log', 'x'],

@@ -19,7 +19,7 @@ describe('arguments', () => {
     assert.deepEqual(only(cache, 'cache a.org').zones, ['a.org.']);
   });
 
-  test('a leading number out of range is refused, not taken for a zone', () => {
+  test('a leading number out of range is refused, not read as a zone', () => {
     assert.deepEqual(messages(cache, 'cache 0'), [
       'plugin/cache: Corefile:2 - Error during parsing: cache TTL can not be zero or negative: 0',
     ]);
@@ -68,12 +68,12 @@ describe('arguments', () => {
     assert.match(warnings[0]!.message, /^plugin\/forward: .*'10\.0\.0\.0\/15' expands to multiple/);
   });
 
-  test('a zone that is none is left out with a warning', () => {
+  test('an invalid zone is left out with a warning', () => {
     const { options, warnings } = bind(cache, 'cache 30 a..b c.org');
     assert.deepEqual(options[0]!.zones, ['c.org.']);
     assert.deepEqual(
       warnings.map(({ message }) => message),
-      ["plugin/cache: 'a..b' is no zone and is left out"],
+      ["plugin/cache: 'a..b' is not a zone and is left out"],
     );
   });
 
@@ -87,7 +87,7 @@ describe('arguments', () => {
       assert.equal(options[0]!.zones[0], `${word}.`);
       assert.deepEqual(
         warnings.map(({ message }) => message),
-        [`plugin/cache: '${word}' is taken for the zone ${word}., not for a number or a time`],
+        [`plugin/cache: '${word}' is read as the zone ${word}., not as a number or a time`],
       );
     }
     for (const line of [

@@ -260,14 +260,14 @@ export function takeZones(
       if (looksLikeNumber.test(word.text))
         line.binding.warning(
           word.place,
-          `'${word.text}' is taken for the zone ${zones[0]}, not for a number or a time`,
+          `'${word.text}' is read as the zone ${zones[0]}, not as a number or a time`,
           {
             hint: 'CoreDNS takes it so, too: names outside of that zone are left out.',
             remedy: `See the page of ${line.name.text} for where numbers stand; if the zone is meant, write it with its dot: ${zones[0]}`,
           },
         );
-    } else if (isStrict) line.refuse(`'${word.text}' is no zone`, word.place, { hint });
-    else line.binding.warning(word.place, `'${word.text}' is no zone and is left out`, { hint });
+    } else if (isStrict) line.refuse(`'${word.text}' is not a zone`, word.place, { hint });
+    else line.binding.warning(word.place, `'${word.text}' is not a zone and is left out`, { hint });
   }
   return found;
 }

@@ -69,7 +69,7 @@ describe('properties', () => {
     );
   });
 
-  test('an unknown one is refused, with what was probably meant', () => {
+  test('an unknown one is refused, and the message suggests the one probably meant', () => {
     const { problems } = bind(kubernetes, 'kubernetes {\npodz insecure\nfallthru\nttl 30\n}');
     assert.deepEqual(
       problems.map(({ message, hint, code }) => [message, hint, code]),

@@ -94,7 +94,7 @@ describe('repetition', () => {
     );
   });
 
-  test('words, braces and lines that CoreDNS does not look at are passed over, with a warning', () => {
+  test('words, braces and lines that CoreDNS ignores are ignored, with a warning', () => {
     const shape = { summary: '', repeat: 'last', args: { size: optional(word('SIZE')) } } as const;
     const words = directive({ ...shape, name: 'cancel', unread: ['words'] });
     const braces = directive({ ...shape, name: 'cancel', unread: ['braces'] });
@@ -104,7 +104,7 @@ describe('repetition', () => {
       const { problems, warnings } = bind(syntax, text);
       return problems.length > 0 ? 'refused' : warnings.map(({ message }) => message).join();
     };
-    assert.equal(says(words, 'cancel 1 2 3'), "plugin/cancel: what stands from '2' on is not read");
+    assert.equal(says(words, 'cancel 1 2 3'), "plugin/cancel: the words from '2' on are ignored");
     for (const syntax of [braces, lines])
       assert.equal(
         says(syntax, 'cancel 1 {\n}'),
@@ -123,12 +123,12 @@ describe('repetition', () => {
     assert.equal(says(strict, 'cancel {\nttl 1 2\n}'), 'refused');
     assert.equal(
       says(loose, 'cancel {\nttl 1 2\n}'),
-      "plugin/cancel: what stands from '2' on is not read",
+      "plugin/cancel: the words from '2' on are ignored",
     );
     assert.equal(says(loose, 'cancel {\nttl\n}'), 'refused');
   });
 
-  test('a property may stand behind another one on the same line where CoreDNS reads it so', () => {
+  test('a property may follow another on the same line where CoreDNS accepts that', () => {
     const strict = directive({
       name: 'forward',
       summary: '',
@@ -151,8 +151,8 @@ describe('repetition', () => {
     assert.deepEqual(
       warnings.map(({ message, place }) => [message, place?.column]),
       [
-        ["plugin/forward: 'tls_servername' is read as if it stood on a line of its own", 12],
-        ["plugin/forward: 'max_fails' is read as if it stood on a line of its own", 29],
+        ["plugin/forward: 'tls_servername' is read as if it were on a line of its own", 12],
+        ["plugin/forward: 'max_fails' is read as if it were on a line of its own", 29],
       ],
     );
     const refused = (text: string): string =>

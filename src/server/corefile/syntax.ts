@@ -2,7 +2,7 @@
  * The shape of a directive, declared once. The declaration drives the reading of the Corefile, the texts of the errors, the
  * type of the options, the Syntax section of the plugin's page, and the linter.
  *
- * The parts: what a word can mean (values.ts), where words stand on a line (positions.ts), the lines inside braces
+ * The parts: what a word can mean (values.ts), where words are on a line (positions.ts), the lines inside braces
  * (properties.ts). A complete example:
  *
  *     export const syntax = directive({
@@ -182,8 +182,8 @@ function onceProblem(syntax: Syntax, again: Directive, first: Directive): Proble
 function notRead({ name }: Syntax, again: Directive, { at }: Directive): Problem {
   return pluginRemark(name, again.at.place, `a second '${name}' in a server block is not read`, {
     code: 'directive-repeated',
-    hint: `What counts stands at ${at.place.file}:${at.place.line}.`,
-    remedy: 'Take it away, or move it to another server block.',
+    hint: `The directive that applies is at ${at.place.file}:${at.place.line}.`,
+    remedy: 'Delete it, or move it to another server block.',
   });
 }
 
@@ -294,7 +294,7 @@ function bindProperties<P extends Properties>(
 }
 
 function readsNext({ text, place }: Token, binding: Binding): void {
-  binding.warning(place, `'${text}' is read as if it stood on a line of its own`, {
+  binding.warning(place, `'${text}' is read as if it were on a line of its own`, {
     remedy: 'Put it there.',
   });
 }

@@ -18,7 +18,7 @@ describe('words', () => {
     return problems[0]?.message.replace(/^.*parsing: /, '') ?? options[0]!.value;
   };
 
-  test('durations are Go’s, and a bare number is none', () => {
+  test('durations are Go’s, and a bare number is not one', () => {
     assert.equal(said(duration('D'), '1m30s'), 90_000);
     assert.equal(said(duration('D'), '0'), 0);
     assert.equal(said(duration('D'), '30'), 'time: missing unit in duration "30"');
@@ -37,7 +37,7 @@ describe('words', () => {
     assert.equal(said(integer('N', { min: 1, max: 5 }), '6'), 'N must be in range [1, 5]: 6');
   });
 
-  test('choices, switches, addresses, nets, tokens', () => {
+  test('choices, switches, addresses, prefixes, tokens', () => {
     assert.equal(said(onOff(), 'on'), true);
     assert.equal(said(onOff(), 'maybe'), "unknown value 'maybe', expected on, off");
     assert.equal(said(ip('IP'), '2001:db8::1'), '2001:db8::1');

@@ -304,7 +304,7 @@ export function net(show: string): Value<Net> {
       parseNet(text) ??
       wrongForm(
         `invalid CIDR address: ${text}`,
-        'Nets are written like 10.0.0.0/8 or 2001:db8::/32',
+        'Write a prefix like 10.0.0.0/8 or 2001:db8::/32',
       ),
     (found) => `${printAddress(found.bytes)}/${found.bits}`,
   );

@@ -25,7 +25,7 @@ describe('zones', () => {
     assert.deepEqual(expandZone('\\255.example'), ['\\255.example.']);
   });
 
-  test('what is no domain name is none', () => {
+  test('an invalid domain name is rejected', () => {
     for (const text of ['', ':53', 'a..b', '.a', `${'a'.repeat(64)}.org`, 'a\\', 'example.org:']) {
       assert.equal(expandZone(text), null, text);
     }
@@ -68,7 +68,7 @@ describe('a CIDR becomes reverse zones', () => {
     assert.equal(new Set(large).size, 128);
   });
 
-  test('with a port, the port is not taken for a part of it', () => {
+  test('a port is not read as a part of it', () => {
     assert.deepEqual(splitAddress('10.0.0.0/24:1053'), {
       zones: ['0.0.10.in-addr.arpa.'],
       port: 1053,

@@ -141,7 +141,7 @@ describe('a client of etcd', () => {
   });
 
   test('when none is there the first one is named', async (t) => {
-    await fails(ask(clientOf(t, [1, 2])), 'unavailable', /127\.0\.0\.1:1: nobody listens there/);
+    await fails(ask(clientOf(t, [1, 2])), 'unavailable', /127\.0\.0\.1:1: nothing listens there/);
   });
 
   test('the token is got once, sent with each call, and got again when it has run out', async (t) => {

@@ -204,7 +204,7 @@ contexts: [{name: test, context: {cluster: test}}]
     assert.equal(gone.code, 2);
     assert.match(
       gone.err,
-      /cannot be reached: nobody listens there .*\n {2}Is the directive admin in its Corefile/,
+      /cannot be reached: nothing listens there .*\n {2}Is the directive admin in its Corefile/,
     );
     assert.match(gone.out, /entries kept for a\./);
     const refused = await run('flush', 'a.', '-s', `127.0.0.1:${ports[0]}`);

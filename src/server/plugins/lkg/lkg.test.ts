@@ -524,6 +524,6 @@ describe('arguments that are not zones', () => {
     'top {\n  search a..b\n }',
   ])
     test(`is a mistake: ${line.replace(/\s+/g, ' ')}`, async () => {
-      await assert.rejects(makeWorld(`.:53 {\n ${line}\n whoami\n}`), /'a\.\.b' is no zone/);
+      await assert.rejects(makeWorld(`.:53 {\n ${line}\n whoami\n}`), /'a\.\.b' is not a zone/);
     });
 });
