@@ -204,7 +204,7 @@ async function clientPrograms(): Promise<Readonly<Record<string, string>>> {
 interface StageLayer {
   readonly file: string;
   readonly config: ImageConfig;
-  /** Whether the layer lies upon the Debian layer. */
+  /** True if the layer is on top of the Debian layer. */
   readonly hasBase: boolean;
 }
 

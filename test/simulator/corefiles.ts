@@ -2,9 +2,9 @@
 import type { Random } from '../../src/server/base/random.ts';
 import { UPSTREAMS } from './internet.ts';
 
-/** What all Corefiles of one run have in common, since the oracle must know how old an answer may be. */
+/** Settings that all Corefiles of one run share, since the oracle must know how old an answer may be. */
 export interface Settings {
-  /** How long past its TTL an answer may be served. */
+  /** The time past its TTL for which an answer may be served. */
   readonly staleSeconds: number;
   /** TTL of cluster names. */
   readonly ttlSeconds: number;

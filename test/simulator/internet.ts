@@ -46,7 +46,7 @@ export class Internet {
   readonly #random: Random;
   readonly #faults = new Map<string, UpstreamFault>();
   #version = 0;
-  /** When the last fault of any upstream ended; Infinity while one lasts. Virtual milliseconds. */
+  /** The end of the last fault of any upstream; Infinity while one lasts. Virtual milliseconds. */
   faultyUntil: number = -Infinity;
 
   constructor(random: Random) {

@@ -32,7 +32,7 @@ export interface SimulationReport {
   faults: number;
   reloads: number;
   refusedReloads: number;
-  /** The longest time after a storm, beyond what caches may keep, until every answer was right; virtual milliseconds. */
+  /** The longest time after a storm, beyond the cache lifetimes, until every answer was right; virtual milliseconds. */
   slowestCalmMs: number;
 }
 
@@ -87,7 +87,7 @@ class Simulation {
   readonly #waiting = new Set<Waiting>();
   readonly #events: string[] = [];
   #wrong: Error | null = null;
-  /** When every answer about the cluster was last seen to be right. */
+  /** The last time at which every answer about the cluster was right. */
   #knownMs = 0;
   /** The logged lines that were checked. */
   #read = 0;
@@ -168,7 +168,7 @@ class Simulation {
 
   /** @returns the first name whose answer is not the present truth; null: all are right */
   async #firstWrong(): Promise<string | null> {
-    // What may be stale is asked twice: the first query refreshes it.
+    // Answers that may be stale are queried twice: the first query refreshes them.
     const rounds = this.#settings.staleSeconds > 0 ? 2 : 1;
     for (const { truth, names } of [this.#cluster, this.#internet])
       for (const name of names) {
@@ -255,7 +255,7 @@ class Simulation {
     );
   }
 
-  /** Compares a reply with what was true. */
+  /** Compares a reply with the true values. */
   #judge(name: string, type: string, askedMs: number, reply: Message | null): void {
     this.report.judged++;
     if (reply === null) return this.#note(`${name} ${type}: silence`);

@@ -1,4 +1,4 @@
-/** What was true when: the values of names over virtual time. */
+/** The true values of names over virtual time. */
 
 interface Era {
   readonly sinceMs: number;

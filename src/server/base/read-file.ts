@@ -32,10 +32,11 @@ export const FILE_MAX: {
  * Reads a whole regular file and nothing else: opening a named pipe would block the thread until it
  * has a writer, and a device may never end. Links are followed, and the null device counts as an
  * empty file.
- * @param maxBytes the limit; a file that grows beyond it during the read is refused as well
+ *
+ * @param maxBytes the limit. A file that grows beyond it during the read is refused as well.
  * @param allocate provides the memory for the content
  * @throws Error with the system's code, or `EISDIR`, `ENOTREG` (not a regular file) or `EFBIG` (too
- * large)
+ * large).
  */
 export function readFileBytes(
   path: string,

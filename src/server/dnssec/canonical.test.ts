@@ -64,7 +64,7 @@ describe('names behind another', () => {
     );
   });
 
-  test('the star of a wildcard is no label of a signature', () => {
+  test('the star of a wildcard does not count as a label of a signature', () => {
     assert.deepEqual(
       ['.', 'a.', 'a.b.', '*.b.', 'x.*.b.'].map((name) => labelCount(parseName(name))),
       [0, 1, 2, 1, 3],

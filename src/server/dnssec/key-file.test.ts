@@ -80,17 +80,17 @@ describe('keys in files', () => {
       [
         made.key.replace('257 3 13', '257 3 13 AAAA'),
         made.secret,
-        'K.key:3:1: the public key is none of ECDSAP256SHA256',
+        'K.key:3:1: the public key does not fit ECDSAP256SHA256',
       ],
       [
         made.key.replace('DNSKEY 257', 'DNSKEY 1'),
         made.secret,
-        'K.key:3:1: this is no key of a zone',
+        'K.key:3:1: this is not a zone key',
       ],
       [
         made.key.replace(/DNSKEY.*/, 'TXT x'),
         made.secret,
-        'K.key:3:1: no public key found: this is no DNSKEY record',
+        'K.key:3:1: no public key found: this is not a DNSKEY record',
       ],
       [
         made.key.replace(' 3 13 ', ' 3 5 '),

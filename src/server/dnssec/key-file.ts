@@ -40,11 +40,11 @@ export function readKeyPair(name: string): KeyPair {
   if (record.protocol !== 3 || (record.flags & ZONE_KEY) === 0)
     throw broken(
       place,
-      'this is no key of a zone',
+      'this is not a zone key',
       'Its flags are 256 or 257, its protocol is 3 (RFC 4034 section 2.1); make one with dnssec-keygen.',
     );
   const publicKey = publicKeyOf(algorithm, record.publicKey);
-  if (publicKey === null) throw broken(place, `the public key is none of ${algorithm.name}`);
+  if (publicKey === null) throw broken(place, `the public key does not fit ${algorithm.name}`);
   const secret = readPrivate(`${base}.private`, algorithm, record);
   if (!isPair(algorithm, secret, publicKey)) {
     const hint = `${base}.key and ${base}.private were not made together; copy both of them again.`;
@@ -82,7 +82,7 @@ function readPublic(file: string): PublicRecord {
   for (const record of parseZone(read(file), { file, ttl: DEFAULT_TTL })) {
     const { name: owner, ttl, place } = record;
     const key = dataOf(record, dnskey);
-    if (key === null) throw broken(place, 'no public key found: this is no DNSKEY record');
+    if (key === null) throw broken(place, 'no public key found: this is not a DNSKEY record');
     if (found !== null) throw broken(place, 'there is a second key in the file');
     found = { record: key, owner, ttl, place };
   }
@@ -112,7 +112,7 @@ function readPrivate(file: string, algorithm: Algorithm, { publicKey }: PublicKe
       throw broken(
         place,
         'the private key is in a hardware module',
-        'A key that is to sign here stands in its file.',
+        'ndots signs only with keys in files.',
       );
     if (!algorithm.fields.includes(field)) continue;
     const bytes = parseBase64(value);
@@ -127,7 +127,7 @@ function readPrivate(file: string, algorithm: Algorithm, { publicKey }: PublicKe
     return createPrivateKey({ key: jwk, format: 'jwk' });
   } catch (error) {
     const hint = 'Either a line is broken, or the public key in the other file is another one.';
-    throw broken(whole, `the private key is none of ${algorithm.name}`, hint, error);
+    throw broken(whole, `the private key does not fit ${algorithm.name}`, hint, error);
   }
 }
 
@@ -147,7 +147,7 @@ function read(file: string): string {
     throw new Problem({
       code: 'key-unreadable',
       text: `open ${file}: ${whyFailed(error)}`,
-      hint: 'A key is named by BASE, BASE.key or BASE.private, and both files stand in one folder.',
+      hint: 'A key is named by BASE, BASE.key or BASE.private, and both files are in one directory.',
       remedy: `Check the path and who may read it: ls -l ${keyBase(file)}.*`,
       cause: error,
     });

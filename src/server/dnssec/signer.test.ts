@@ -43,7 +43,7 @@ for (const algorithm of [13, 15]) {
   }
 }
 
-test('what is asked for while a turn signs waits for the next turn', async () => {
+test('requests that arrive while a turn signs wait for the next turn', async () => {
   const signer = new TurnSigner(pairOf(13));
   const order: string[] = [];
   await new Promise<void>((resolve) => {

@@ -124,7 +124,7 @@ describe('endpoints', () => {
 });
 
 describe('a client of etcd', () => {
-  test('files of TLS that are none hold nobody up', async () => {
+  test('invalid TLS files do not block the caller', async () => {
     const endpoint = parseEndpoint('https://127.0.0.1:1')!;
     const tls = { certificate: '', key: '', authority: '/dev/zero' };
     await assert.rejects(
@@ -133,7 +133,7 @@ describe('a client of etcd', () => {
     );
   });
 
-  test('an endpoint that is not there, and one whose member cannot serve, are passed over', async (t) => {
+  test('a missing endpoint, and one whose member cannot serve, are skipped', async (t) => {
     const sick = await grpcServer(t, (stream) => refuse(stream, 14, 'etcdserver: no leader'));
     const well = await grpcServer(t, (stream) => reply(stream, range));
     const { kvs } = await ask(clientOf(t, [1, sick, well]));
@@ -176,7 +176,7 @@ describe('a client of etcd', () => {
     await ask(clientOf(t, [port], { credentials: { user: 'u', password: 'p' } }));
   });
 
-  test('a message larger than what is taken fails its call and no other', async (t) => {
+  test('a message above the size limit fails its call and no other', async (t) => {
     let large = true;
     const port = await grpcServer(t, (stream) => reply(stream, large ? Buffer.alloc(5000) : range));
     const client = clientOf(t, [port], { messageMax: 1000 });
@@ -204,7 +204,7 @@ describe('a client of etcd', () => {
     assert.ok(got > 1_000_000);
   });
 
-  test('what is no HTTP/2, no gRPC, or no message of etcd is said to be none', async (t) => {
+  test('a peer that does not speak HTTP/2, gRPC or etcd is reported as such', async (t) => {
     const web = createServer((socket) => {
       socket.on('error', () => undefined);
       socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n');

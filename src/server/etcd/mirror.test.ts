@@ -67,7 +67,7 @@ describe('a mirror of etcd', () => {
     await stop();
   });
 
-  test('a watch that breaks goes on after the last event, and nothing is listed or taken away meanwhile', async () => {
+  test('a broken watch resumes after the last event, and nothing is listed or removed in between', async () => {
     const { etcd, known, lists, it, pass, stop } = mirror();
     etcd.put('/a', '1');
     it.start();
@@ -92,7 +92,7 @@ describe('a mirror of etcd', () => {
     await stop();
   });
 
-  test('waits between tries grow, and none is longer than 1.2 s: who is back is followed within 2 s', async () => {
+  test('waits between tries grow, and none is longer than 1.2 s: a server that is back is followed within 2 s', async () => {
     const { etcd, it, pass, stop } = mirror();
     etcd.away = true;
     it.start();
@@ -104,7 +104,7 @@ describe('a mirror of etcd', () => {
     await stop();
   });
 
-  test('history that is compacted meanwhile: all is listed again, and only what the list has not is taken away', async () => {
+  test('compacted history: everything is listed again, and only keys absent from the list are removed', async () => {
     const { etcd, known, lists, it, pass, stop } = mirror();
     etcd.put('/a', '1');
     etcd.put('/b', '1');
@@ -161,7 +161,7 @@ describe('a mirror of etcd', () => {
     }
   });
 
-  test('what is wrong is told once a minute, and when it is over', async () => {
+  test('a failure is logged once a minute, and when it ends', async () => {
     const { etcd, log, it, pass, stop } = mirror();
     etcd.put('/a', '1');
     it.start();
@@ -173,13 +173,13 @@ describe('a mirror of etcd', () => {
     assert.equal(log.length, 3, log.join('\n'));
     assert.match(
       log[0]!,
-      /following etcd: etcd:1: connection reset; trying again in .*; answers stay as they were/,
+      /following etcd: etcd:1: connection reset; trying again in .*; answers use data from/,
     );
     assert.match(log[2]!, /works again after 1m5\ds/);
     await stop();
   });
 
-  test('a list that does not go upwards, or goes on with an empty page, is given up: it would never end', async () => {
+  test('a list that does not go upwards, or continues with an empty page, is dropped: it would never end', async () => {
     const pages = {
       'out of order': ['/b', '/a'],
       'the same key again': ['/a', '/a'],

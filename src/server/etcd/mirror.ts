@@ -227,9 +227,9 @@ export class Mirror {
 
   #keptText(): string {
     if (this.#next === null && this.#lastGoodAt < 0) return 'nothing is known yet';
-    if (this.#lastGoodAt < 0) return 'answers stay as they are';
+    if (this.#lastGoodAt < 0) return 'answers stay unchanged';
     const age = this.#parts.clock.now() - this.#lastGoodAt;
-    return `answers stay as they were ${roundedDuration(age)} ago`;
+    return `answers use data from ${roundedDuration(age)} ago`;
   }
 
   /** Lists all ranges as they were at one revision. @throws EtcdFailure */

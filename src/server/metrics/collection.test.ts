@@ -25,7 +25,7 @@ describe('merging threads', () => {
     assert.match(collection.print('text'), /^entries 2$/m);
   });
 
-  test('a max gauge is the largest that was set, and a thread that never set one has no say', () => {
+  test('a max gauge is the largest value set; threads that never set it do not count', () => {
     const { collection, thread } = makeThreads();
     const [a, b] = ['a', 'b', 'c'].map((n) => thread(n).gauge('level', '', [], 'max').with());
     assert.match(collection.print('text'), /^level 0$/m);

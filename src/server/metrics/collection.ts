@@ -31,8 +31,8 @@ const sampleErrorsHelp =
  * registrations of every `SharedRegistry` (its own thread's too) and reads the counts from shared
  * memory when it prints: no thread is asked.
  *
- * Counters and histograms are added up, gauges merged as declared. What an ended thread has counted
- * stays in the sum, so that no counter goes down when a worker is restarted; its gauges vanish. A
+ * Counters and histograms are added up, gauges merged as declared. The counts of an ended thread
+ * stay in the sum, so that no counter goes down when a worker is restarted; its gauges vanish. A
  * label set that one thread removes while others still have it keeps its counts too; when the last
  * one removes it, it is gone.
  */

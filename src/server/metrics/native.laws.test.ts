@@ -9,7 +9,7 @@ const bounds = fc
   .uniqueArray(fc.double({ noNaN: true, noDefaultInfinity: true }), { minLength: 1, maxLength: 8 })
   .map((list) => list.toSorted((a, b) => a - b));
 
-test('a value lies above the bound of the bucket below its own, and not above that of its own', () => {
+test('a value is above the bound of the bucket before its own, and not above the bound of its own', () => {
   const range = new NativeRange(timeBuckets);
   fc.assert(
     fc.property(fc.double({ min: 2 ** -20, max: 60, minExcluded: true, noNaN: true }), (value) => {

@@ -60,7 +60,7 @@ test('without /proc there are no process values', () => {
   assert.deepEqual(processSamples(files({}, {})), []);
 });
 
-test('the real /proc tells of this very process', (t) => {
+test('the real /proc describes this very process', (t) => {
   if (!existsSync('/proc/self/stat')) return t.skip('no /proc here');
   const values = valuesOf(processSamples());
   const now = Date.now() / 1000;

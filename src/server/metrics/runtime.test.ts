@@ -25,7 +25,7 @@ const runtime: Runtime = {
   ],
 };
 
-test('goroutines are queries in flight plus timers, and the help says that this is no Go program', () => {
+test('goroutines are queries in flight plus timers, and the help says that this is not a Go program', () => {
   const goroutines = goSamples(runtime).find(({ name }) => name === 'go_goroutines');
   assert.equal(goroutines?.value, 42);
   assert.ok(goSamples(runtime).every(({ help }) => help.includes('not a Go program')));

@@ -16,8 +16,8 @@ export interface ClusterDns {
 }
 
 /**
- * Where a block forwards to the cluster's DNS, its denials follow the serial of the zones, so that
- * a new name is not hidden. Its queries go to the endpoints.
+ * Changes blocks that forward to the cluster's DNS: their denials follow the serial of the zones, so
+ * that a new name is not hidden, and their queries go to the endpoints.
  */
 export function tuneClusterBlocks(corefile: Corefile, dns: ClusterDns): Corefile {
   return { ...corefile, blocks: corefile.blocks.map((block) => tuned(block, dns)) };

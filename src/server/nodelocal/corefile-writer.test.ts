@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
-test('a Corefile for which the disk has no room leaves the one before whole, and is told of once', (t) => {
+test('a Corefile that does not fit on the disk leaves the previous one intact, and is reported once', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-corefile-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const [base, corefile] = [join(folder, 'Corefile.base'), join(folder, 'Corefile')];

@@ -36,7 +36,7 @@ describe('where instances of a node meet', () => {
     assert.deepEqual(readdirSync(folder), []);
   });
 
-  test('one whose caches hold more than is handed over is taken over from all the same, with a part of it', async () => {
+  test('an instance with larger caches than the handover limit still hands over a part of them', async () => {
     const only = await instance(65 * 1024 * 1024);
     assert.equal((await findPredecessor(path, log))?.cache.length, 64 * 1024 * 1024);
     only.close();

@@ -97,7 +97,7 @@ export class Handover {
     this.#parts = parts;
     this.#server = createServer((socket) => this.#onSocket(socket));
     this.#server.on('error', (error) =>
-      parts.log.warning(`nobody can take over from this instance: ${whyFailed(error)}`),
+      parts.log.warning(`no other instance can take over from this one: ${whyFailed(error)}`),
     );
   }
 

@@ -31,7 +31,7 @@ describe('rules of a node cache', () => {
     assert.ok(sameAs(six!, ruleWords({ ...skip, family: 6, to: 'fd00:0:0:0:0:0:0:10' }, 'list')));
   });
 
-  test('in each chain what lets go of an address stands before what leads there', () => {
+  test('in each chain the rules that release an address precede those that lead there', () => {
     for (const chain of ['PREROUTING', 'OUTPUT']) {
       const actions = rules.filter((rule) => rule.chain === chain).map(({ action }) => action);
       assert.ok(actions.lastIndexOf('lapse') < actions.indexOf('notrack'));

@@ -53,11 +53,11 @@ function readKey(folder: string, key: string): unknown {
 
 function stubDomainsOf(value: unknown, folder: string): JsonObject {
   if (isObject(value)) return value;
-  throw wrong(folder, 'stubDomains', 'it is no object of domain names');
+  throw wrong(folder, 'stubDomains', 'it is not an object of domain names');
 }
 
 function readServers(value: unknown, folder: string, what: string): readonly string[] {
-  if (!Array.isArray(value)) throw wrong(folder, what, 'it is no list of servers');
+  if (!Array.isArray(value)) throw wrong(folder, what, 'it is not a list of servers');
   for (const server of value)
     if (!isServer(server)) {
       throw wrong(folder, what, `${JSON.stringify(server)} is no address of a DNS server`);
@@ -79,7 +79,7 @@ function wrong(folder: string, key: string, why: string): Problem {
   return new Problem({
     code: 'kube-dns-config',
     text: `invalid ${key} in ${folder}: ${why}`,
-    hint: 'The Corefile stays as it was.',
+    hint: 'The Corefile is unchanged.',
     remedy: 'Correct the ConfigMap: kubectl -n kube-system edit configmap kube-dns',
   });
 }

@@ -56,7 +56,7 @@ export class LocalInterface {
   }
 
   /**
-   * Adds what is missing, and renews the addresses.
+   * Adds the interface if it is missing, and renews the addresses.
    * @param starting no program listens there yet
    * @returns the missing parts: the interface's name, or addresses
    * @throws Problem, SystemError

@@ -47,7 +47,7 @@ export class SetupMetrics {
   );
   readonly #answers = this.#registry.gauge(
     'ndots_nodecache_answers',
-    'Whether the cache answers its own heartbeat at this address (1) or the address is let go of (0).',
+    'Whether the cache answers its own heartbeat at this address (1) or the address is released (0).',
     ['address'],
   );
   readonly #lapses = this.#registry.counter(

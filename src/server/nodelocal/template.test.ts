@@ -54,7 +54,7 @@ describe('the ConfigMap kube-dns', () => {
     return path;
   };
 
-  test('an absent folder, an empty one and other keys say nothing', (context) => {
+  test('an absent directory, an empty one and other keys change nothing', (context) => {
     assert.deepEqual(readKubeDnsConfig('/nonexistent'), emptyConfig);
     assert.deepEqual(readKubeDnsConfig(folder(context, { federations: 'x' })), emptyConfig);
   });

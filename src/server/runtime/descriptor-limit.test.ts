@@ -12,7 +12,7 @@ describe('the limit of descriptors', () => {
     assert.equal(Number(execFileSync('sh', ['-c', command], { encoding: 'utf8' })), 100);
   });
 
-  test('is none where nothing is told', () => {
+  test('is infinite where the system does not report one', () => {
     assert.equal(descriptorLimit('/no/such/file'), Infinity);
   });
 });

@@ -27,9 +27,9 @@ const NOT_YET = 1;
  * koffi's poll handles call JavaScript from outside of the runtime's own scope. A thread that runs
  * out of memory, or is terminated, cannot run JavaScript any more while its event loop still turns
  * a few times: a datagram that came then would end the whole process (Node-API: `FATAL ERROR:
- * napi_throw`). So of koffi's handle only the ownership is used (it is closed with the thread,
- * whatever ends that), and its callback is replaced by libuv's own `uv_handle_set_data`, which
- * writes the status of the poll into the first word of the handle, where JavaScript finds it.
+ * napi_throw`). So koffi only owns the handle and closes it with the thread, whatever ends that. Its
+ * callback is libuv's own `uv_handle_set_data`, which writes the status of the poll into the first
+ * word of the handle, where JavaScript finds it.
  *
  * The other way round is as bad: koffi's own functions (its poll handles, `alloc`, `view`, `free`,
  * declarations) throw in a thread that is being terminated, which ends the process in the same way.

@@ -33,7 +33,7 @@ void suite('the memory that a process may take', () => {
     assert.equal(limitWith('0::/a\n', { ...groups, 'a/memory.high': `${80 * MIB}` }), 80 * MIB);
   });
 
-  test('is none where files hold something else, or are not there', () => {
+  test('is infinite where the files are missing or hold something else', () => {
     for (const text of ['', '\n', 'max\n', '0\n', '-1\n', '1e3\n', '0x10\n', 'NaN', 'text\n'])
       assert.equal(limitWith('0::/\n', { 'memory.max': text }), Infinity, JSON.stringify(text));
     assert.equal(limitWith('0::/\n', { 'memory.max': `${'9'.repeat(400)}\n` }), Infinity);

@@ -1,5 +1,5 @@
 /**
- * When a thread collects its garbage. V8 decides by the size of its own heap: it does not count
+ * Decides when a thread collects its garbage. V8 decides by the size of its own heap: it does not count
  * shared memory, hardly counts buffers, and ignores other threads and the limit of the container.
  *
  * Gain: 8 MiB after the start, and pods of 170 MiB that survive reload storms and floods

@@ -34,8 +34,9 @@ type FilterLine =
 /**
  * The program in the kernel's format (struct sock_filter, 8 bytes an instruction), for sockets
  * whose packets begin with the IP header. Fragments and ICMP errors always pass.
- * @param ports packets with such a source or destination port pass; at most 64, because comparisons
- * jump over at most 255 instructions
+ *
+ * @param ports packets with such a source or destination port pass. At most 64, because comparisons
+ * jump over at most 255 instructions.
  * @param opened packets that open a TCP connection (SYN without ACK) pass, whatever their ports
  */
 export function dnsFilter(ports: readonly number[], opened = false): Uint8Array {

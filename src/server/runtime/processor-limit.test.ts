@@ -29,13 +29,13 @@ void suite('the CPU limit', () => {
     assert.equal(limitWith('4:memory:/x\n3:cpu,cpuacct:/kubepods/pod1/c1\n', groups), 0.25);
   });
 
-  test('is none with "max" and with -1', () => {
+  test('is infinite with "max" and with -1', () => {
     assert.equal(limitWith('0::/\n', { 'cpu.max': 'max 100000\n' }), Infinity);
     const groups = { 'cpu/cpu.cfs_quota_us': '-1\n', 'cpu/cpu.cfs_period_us': '100000\n' };
     assert.equal(limitWith('1:cpu:/\n', groups), Infinity);
   });
 
-  test('is none where the system has no such files or they hold something else', () => {
+  test('is infinite where the files are missing or hold something else', () => {
     assert.equal(limitWith('', {}), Infinity);
     assert.equal(limitWith('0::/\nnonsense\n', { 'cpu.max': '\n' }), Infinity);
   });

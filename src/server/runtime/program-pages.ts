@@ -7,13 +7,13 @@ const ADVICE = { NORMAL: 0, RANDOM: 1, DONTNEED: 4 };
 
 /**
  * Drops the code and the constants of the program and its libraries from this process's memory:
- * half of what a runtime reads of itself at its start is never used again. What is needed comes
- * back from the system's file cache, 64 KiB at a time, without reading the disk. Mappings with
+ * half of the code that a runtime reads at its start is never used again. Pages that are needed
+ * later come back from the system's file cache, 64 KiB at a time, without reading the disk. Mappings with
  * private pages (relocated addresses) are left alone, because they could not be read from the file
  * again.
  *
  * The advice to expect random access is only for the unmapping: without it the kernel counts each
- * page as used once more, and moves the pages of the container that was charged with them to its
+ * page as used again, and moves the pages of the container that was charged with them to its
  * active list, that is into its working set (docs/decisions/memory.md).
  */
 export function unmapUnusedCode(): void {

@@ -120,7 +120,7 @@ function anew(old: PackedZone, removed: readonly Rec[], added: readonly Rec[]): 
 }
 
 describe('differences', () => {
-  test('property: a version that is made of the one before is, byte for byte, the one that all its records make', () => {
+  test('property: a version built from the previous one equals, byte for byte, one built from all its records', () => {
     const steps = fc.array(
       fc.record({
         keep: fc.array(fc.nat(3), { minLength: 1, maxLength: 60 }),

@@ -24,7 +24,7 @@ function pack(serial: number, texts: number): PackedZone {
   return builder.pack();
 }
 
-test('versions of a zone have no difference to be told where one name has megabytes of records', () => {
+test('versions of a zone have no difference to send where one name has megabytes of records', () => {
   assert.equal(atOnce(differenceOf(pack(1, 500), pack(2, 501), 1e6))?.length, 1);
   assert.equal(atOnce(differenceOf(pack(1, 2000), pack(2, 2001), 1e6)), null);
 });

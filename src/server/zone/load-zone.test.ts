@@ -77,7 +77,7 @@ describe('a large zone file', () => {
     }
   });
 
-  test('beyond what any zone has is refused', async (t) => {
+  test('a file larger than any zone is refused', async (t) => {
     const path = file(t, '');
     truncateSync(path, 600 * 1024 * 1024);
     const { packed, problems } = await loadZone(path, origin, systemClock, null);
@@ -108,7 +108,7 @@ describe('a large zone file', () => {
 describe('mistakes of a zone file', () => {
   const head = '$TTL 60\n@ SOA ns host 7 2 3 4 5\n@ NS ns\n';
 
-  test('are told of up to a number, however many there are', async (t) => {
+  test('are reported up to a limit, however many there are', async (t) => {
     const wrong = file(t, ')))\n'.repeat(1_000_000));
     for (const path of [
       wrong,
@@ -135,7 +135,7 @@ describe('mistakes of a zone file', () => {
     assert.deepEqual(others, []);
     assert.match(
       generated!,
-      /db:6:\d+: here the records of the zone come to more than 1000000 bytes/,
+      /db:6:\d+: here the records of the zone exceed 1000000 bytes/,
     );
     // To carry it out takes ten times as long for ten times as many.
     await costsAtMost(
@@ -156,12 +156,12 @@ describe('mistakes of a zone file', () => {
   });
 });
 
-test('a zone file with zero bytes in it is told of with the place of the first', async (t) => {
+test('a zone file with zero bytes is reported with the place of the first', async (t) => {
   const path = file(t, '$TTL 60\n@ SOA ns host 7 2 3 4 5\n@ NS ns.x.\nw\0w\0 A 192.0.2.1\n');
   const { packed, problems, warnings } = await loadZone(path, origin, systemClock, null);
   assert.deepEqual(problems, []);
   assert.equal(packed!.records, 3);
-  assert.match(warnings[0]!.message, /db:4:2: a zero byte stands here/);
+  assert.match(warnings[0]!.message, /db:4:2: there is a zero byte here/);
   const cut = file(t, '$TTL 60\n@ SOA ns host 7 2 3 4 5\n@ NS ns.x.\nwww A 192.\0\0\0\0');
   const lost = await loadZone(cut, origin, systemClock, null);
   assert.equal(lost.packed, null);

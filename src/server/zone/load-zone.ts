@@ -176,7 +176,7 @@ function tooLarge(path: string, why: string): Problem {
     code: 'bad-zone',
     text: `${path}: ${why}`,
     place: { file: path, line: 1, column: 1 },
-    hint: 'Nothing else is the matter with it: what is served besides stays as it is.',
+    hint: 'The rest of the file is valid, and other zones are still served.',
     remedy:
       'Raise the memory limit of the container, or hand parts of the zone to zones of their own.',
   });

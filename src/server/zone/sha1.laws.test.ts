@@ -18,7 +18,7 @@ test('a digest is that of the runtime, for messages of one block and of several'
   );
 });
 
-test('a digest may take the place of the message that it is of, with what stands behind it', () => {
+test('a digest may replace its own message and the bytes that follow', () => {
   fc.assert(
     fc.property(
       fc.uint8Array({ maxLength: 255 }),

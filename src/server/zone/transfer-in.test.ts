@@ -114,7 +114,7 @@ test('a record without data makes no version, unless its type may have none', as
   assert.equal((await from(empty('TYPE10'), null)).packed?.records, 3);
 });
 
-test('memory for the next version is asked for before it is made of the old one', async () => {
+test('memory for the next version is requested before that version is built', async () => {
   const step = soa(2) + soa(1) + soa(2) + 'a A 192.0.2.2\n' + soa(2);
   const asked: number[] = [];
   await from(step, old, undefined, MOST_BYTES, (bytes) => void asked.push(bytes));
@@ -214,7 +214,7 @@ test('a transfer that ends before its second SOA record, or is too large, makes 
   await assert.rejects(from(soa(2) + large + soa(2)), /takes more than 10000 bytes/);
 });
 
-test('messages without end that bring no records, or little beside much else, are as large as they are', async () => {
+test('endless messages with few or no records count with their whole size', async () => {
   const endless =
     (next: (id: number) => Buffer) =>
     (socket: Socket, id: number): void => {
@@ -239,7 +239,7 @@ test('messages without end that bring no records, or little beside much else, ar
     await assert.rejects(from(soa(2), null, endless(kind), 20_000), /takes more than 20000 bytes/);
 });
 
-test('what is not newer than what is known ends a transfer at once', async () => {
+test('a version that is not newer than the known one ends a transfer at once', async () => {
   for (const serial of [1, 0]) {
     const found = await from(soa(serial) + 'a A 192.0.2.2\n');
     assert.equal(found.packed, null);

@@ -140,7 +140,7 @@ function takeMessage(bytes: Uint8Array, id: number, first: boolean, to: Incoming
   if (from.u16() !== id) throw new Error('a message has another id');
   const flags = from.u16();
   const rcode = flags & 0xf;
-  if ((flags & 0x8000) === 0) throw new Error('a message is no reply');
+  if ((flags & 0x8000) === 0) throw new Error('a message is not a reply');
   if (rcode !== 0) throw new Error(`the transfer is answered with ${rcodeName(rcode)}`);
   const questions = from.u16();
   let answers = from.u16();

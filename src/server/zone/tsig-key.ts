@@ -27,7 +27,7 @@ export function makeKey(
   broken: ((why: string) => void) | null = null,
 ): TsigKey | string {
   const wire = wireName(name);
-  if (wire === null) return `"${name}" is no name of a key`;
+  if (wire === null) return `"${name}" is not a key name`;
   const bytes = parseBase64(secret);
   if (bytes !== null && bytes.length > 0) return { name: wire, secret: bytes };
   const why = `the secret of key "${name}" is no base64`;

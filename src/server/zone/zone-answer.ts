@@ -19,8 +19,8 @@ const STAR = Uint8Array.of(1, 0x2a);
 
 /**
  * Answers from a zone by RFC 1034, section 4.3.2, with RFC 2308 (negative answers), 4592
- * (wildcards), 6672 (DNAME), 6604 (result codes of chains), 8020 (empty non-terminals), and DNSSEC
- * where the query wants it (RFC 4035, section 3.1, RFC 5155, section 7.2).
+ * (wildcards), 6672 (DNAME), 6604 (result codes of chains) and 8020 (empty non-terminals). Adds
+ * DNSSEC where the query wants it (RFC 4035, section 3.1, RFC 5155, section 7.2).
  *
  * As in CoreDNS, an answer has the zone's name servers in its authority section, and the zone's
  * addresses of the names in it.

@@ -12,7 +12,7 @@ const name = parseName('a.example.org.');
 const address = (number: number): Uint8Array =>
   Uint8Array.of(10, number >> 16, (number >> 8) & 0xff, number & 0xff);
 
-test('a record that a large RRset has thousands of times is there once, and finding that out takes time in proportion', async () => {
+test('a record that a large RRset has thousands of times is there once, and the check takes time in proportion', async () => {
   const pack = (count: number): void => {
     const builder = new ZoneBuilder(origin);
     for (let i = 0; i < count; i++) builder.add(name, TYPE.A, 60, address(Math.min(i, 998)));

@@ -184,8 +184,8 @@ function* readingZoneFile(
     const { owner, ttl, wire, place } = stray;
     const isTaken = stray === taken;
     if (isTaken) builder.add(foldName(origin), TYPE.SOA, ttl, wire);
-    const what = isTaken ? 'is taken for that of the zone, which has none' : 'is left out';
-    const text = `${printName(owner)} SOA: an SOA record stands only at ${printName(origin)}; this one ${what}`;
+    const what = isTaken ? 'is used as the SOA record of the zone, which has none' : 'is left out';
+    const text = `${printName(owner)} SOA: an SOA record belongs only at ${printName(origin)}; this one ${what}`;
     warnings.push(mistake(place, text));
   }
   if (!builder.hasSoa) {
@@ -248,8 +248,8 @@ function holdsZeros(bytes: Buffer, at: number, file: string): Problem {
   for (let end; (end = bytes.indexOf(LINE_FEED, lineAt)) >= 0 && end < at; lineAt = end + 1) line++;
   return mistake(
     { file, line, column: at - lineAt + 1 },
-    'a zero byte stands here: it is taken for a character of a word',
-    'Is the file whole? Nobody asks for such a name.',
+    'there is a zero byte here: it is read as a character of a word',
+    'Is the file complete? No client asks for such a name.',
   );
 }
 
@@ -266,7 +266,7 @@ interface Stray {
 const writer = new MessageWriter(false);
 
 /** Thrown when enough mistakes of this file were reported. */
-const enough = new Error('no more mistakes are looked for');
+const enough = new Error('too many mistakes to list');
 
 function* untilEnough<T>(records: Iterable<T>): Generator<T> {
   try {
@@ -296,8 +296,8 @@ function mistake(place: Place, text: string, hint?: string): Problem {
 function tooLarge(place: Place, share: number): Problem {
   return mistake(
     place,
-    `here the records of the zone come to more than ${share} bytes, which is all that one zone may take of the memory of this server`,
-    'It is a quarter of what the container may take above 95 MiB (resources.limits.memory), or 1 GiB. Is the range of a $GENERATE too wide?',
+    `here the records of the zone exceed ${share} bytes, the most memory that one zone may use in this server`,
+    'The limit is a quarter of the container's memory limit above 95 MiB (resources.limits.memory), or 1 GiB. Is the range of a $GENERATE too wide?',
   );
 }
 
@@ -322,11 +322,11 @@ const refusals: Readonly<
 > = {
   outside: {
     text: (origin) => `is not in the zone ${origin} and is left out`,
-    hint: 'A name without a last dot is below the origin; with one it is as it stands.',
+    hint: 'A name without a last dot is below the origin; with one it is used unchanged.',
     harmless: true,
   },
   'second-soa': { text: () => 'there is another SOA record already', harmless: false },
-  'soa-below-apex': { text: (origin) => `an SOA record stands only at ${origin}`, harmless: false },
+  'soa-below-apex': { text: (origin) => `an SOA record belongs only at ${origin}`, harmless: false },
   'alias-and-other': {
     text: () => 'a name with a CNAME record has no other records; this one is left out',
     hint: 'RFC 2181 section 10.1: the alias stands for all types.',

@@ -25,7 +25,7 @@ export function must(words: readonly string[], input = ''): string {
     code: 'lab-command',
     text: `${words.join(' ')} failed: ${message || (code ?? 'a signal ended it')}`,
     hint: 'The kernel may lack a feature that the lab needs.',
-    remedy: 'ndots lab list shows what is missing here.',
+    remedy: 'ndots lab list shows the missing features.',
   });
 }
 

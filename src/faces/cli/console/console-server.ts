@@ -57,7 +57,7 @@ export interface ConsoleServerParts {
   /** For people: where the traffic comes from. */
   readonly source: () => string;
   readonly views: ViewSource;
-  /** That of the views. */
+  /** The privacy level of the views. */
   readonly privacy: PrivacyLevel;
   readonly handOver: Pick<HandOver, 'view' | 'packets'>;
   /** Reads the Corefile of `--corefile`; an empty name: there is none. */

@@ -1,4 +1,4 @@
-/** Hands over what a page shows: packets, findings, and the command that shows the same. */
+/** Exports the contents of a page: packets, findings, and the command that shows the same. */
 import { Problem } from '../../../server/base/problem.ts';
 import type { GivenFilter } from '../../../tools/capture/filter.ts';
 import { usualPorts } from '../../../tools/capture/read/reading.ts';
@@ -7,7 +7,7 @@ import type { PrivacyLevel } from '../../../tools/watch/view-privacy.ts';
 import { equivalentWords, printCommand, type CommandSource } from '../top/equivalent-command.ts';
 import { whyNoPackets, writeSelectedPackets } from './selected-packets.ts';
 
-/** What can be had of a selection, as plain data for the page. */
+/** The exports of a selection, as plain data for the page. */
 export interface HandOverView {
   /** Shows the same lookups in a terminal. */
   readonly command: string;

@@ -16,7 +16,7 @@ import { coreVersion } from '../version/version.ts';
 /** Packets of one download. */
 const PACKETS_MAX = 500_000;
 
-/** What is selected, and where it was recorded. */
+/** The selection and its recording. */
 export interface SelectionParts {
   readonly file: string;
   readonly ports: readonly number[];

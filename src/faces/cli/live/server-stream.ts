@@ -34,7 +34,7 @@ export class ServerStream {
   #again: Timer | null = null;
   #waitMs: number = AGAIN_MS.first;
   #isStopped = false;
-  /** What the server left out on connections that are over. */
+  /** The number of messages that the server dropped on connections that are closed. */
   #leftOutBefore = 0;
   #leftOut = 0;
 

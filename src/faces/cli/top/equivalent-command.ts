@@ -15,7 +15,7 @@ export interface ShownPage {
   readonly item: TopItem | null;
 }
 
-/** Where traffic and names come from, as a live verb was told. */
+/** The sources of traffic and names in the options of a live verb. */
 export type CommandSource = TrafficSources &
   ClusterOptions & { readonly manifests: string | null; readonly cluster: boolean };
 

@@ -50,7 +50,7 @@ const AMPLE: ListenerShares = {
 
 /**
  * All listen addresses of a configuration, or the problems that prevent listening.
- * @param folder base of relative file paths
+ * @param folder base of relative file paths (a directory)
  * @param shares the default limits of a listener
  */
 export function planEndpoints(

@@ -44,7 +44,7 @@ export function checkCertificate(
       text: `could not load TLS cert: ${whyFailed(error)}`,
       hint: isKey(parts.cert)
         ? `${files.certificate} holds a private key: the certificate comes first, then its key.`
-        : 'The files are no PEM, or the key is not that of the certificate.',
+        : 'The files are not PEM, or the key does not belong to the certificate.',
       remedy: `Compare: openssl x509 -noout -pubkey -in ${files.certificate}; openssl pkey -pubout -in ${files.key}`,
       cause: error,
     });

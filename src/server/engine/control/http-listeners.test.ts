@@ -64,7 +64,7 @@ const get = (target: string): string =>
   `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
 
 describe('HTTP listeners', () => {
-  test('a target that is no URL is not found, and harms nobody', async (t) => {
+  test('a target that is not a URL is not found, and later requests succeed', async (t) => {
     const { port } = await open(t);
     for (const target of ['//', '///', '//[', 'http://[/', '*', '/%', '//hello:99999999']) {
       assert.match(await raw(port, get(target)), /^HTTP\/1\.1 404 /, target);
@@ -143,7 +143,7 @@ describe('HTTP listeners', () => {
     assert.match(await served, /late$/);
   });
 
-  test('nonsense, endless headers and a body nobody wants leave the next request unharmed', async (t) => {
+  test('nonsense, endless headers and an unread body leave the next request unharmed', async (t) => {
     const { port } = await open(t);
     assert.match(await raw(port, '\0\x01\x02 nonsense\r\n\r\n'), /^HTTP\/1\.1 400 /);
     const endless = `GET /hello HTTP/1.1\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`;
@@ -153,7 +153,7 @@ describe('HTTP listeners', () => {
     assert.match(await raw(port, get('/hello')), /^HTTP\/1\.1 200 /);
   });
 
-  test('a body that nobody wants is read to a few kilobytes; then the connection ends, its request answered', async (t) => {
+  test('a body without a reader is read to a few kilobytes; then the connection ends, its request answered', async (t) => {
     const { port } = await open(t);
     const chunk = Buffer.alloc(64 * 1024, 'x');
     for (const length of ['Content-Length: 500000000', 'Transfer-Encoding: chunked']) {
@@ -195,7 +195,7 @@ describe('HTTP listeners', () => {
     }
   });
 
-  test('what is not there is told as Go tells it, with its length', async (t) => {
+  test('the reply for a missing page is that of Go, with its length', async (t) => {
     const { port } = await open(t);
     const reply = (await raw(port, get('/other'))).toLowerCase();
     assert.match(reply, /^http\/1\.1 404 not found\r\n/);

@@ -45,7 +45,7 @@ export class PacedReloads {
     this.#deferred = parts.metrics
       .counter(
         'ndots_reload_deferred_total',
-        'Reloads of the Corefile that waited for their turn, because there were too many; all that were asked for meanwhile are one.',
+        'Reloads of the Corefile that waited for their turn, because there were too many; all requests during the wait are one reload.',
         [],
       )
       .with();

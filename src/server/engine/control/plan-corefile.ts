@@ -45,8 +45,9 @@ export interface PlannedCorefile {
 
 /**
  * Reads and checks the Corefile; its warnings are logged.
- * @param mayBeEmpty whether it may have no server block; not for a reload, because a file that is
- * being written is empty for a moment
+ *
+ * @param mayBeEmpty allows a Corefile without server blocks; false for a reload, because a file
+ * that is being written is empty for a moment
  * @throws Problems with all faults; Problem if it cannot be read
  */
 export async function planCorefile(

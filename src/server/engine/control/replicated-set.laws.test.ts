@@ -285,7 +285,7 @@ describe('laws of a replicated set', () => {
     );
   });
 
-  test('every change is told as applied if no worker falls behind', async () => {
+  test('every change is reported as applied if no worker falls behind', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
         const rig = new Rig();

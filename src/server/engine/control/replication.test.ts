@@ -81,7 +81,7 @@ describe('a data set', () => {
     await world.close();
   });
 
-  test('outlives a reload without being told again, and ends when nobody asks for it', async () => {
+  test('outlives a reload without being sent again, and ends when no plugin asks for it', async () => {
     const { plugin, events, publish } = numbers(30);
     const other: Plugin = { ...plugin, name: 'other', syntax: { ...plugin.syntax, name: 'other' } };
     delete (other as Partial<Plugin>).control;

@@ -199,7 +199,7 @@ describe('the server', () => {
   }
 
   for (const where of ['dropped', 'judge', 'filter']) {
-    test(`so is a bug in what a plugin does besides its chain (${where})`, async () => {
+    test(`so is a bug in a plugin outside its chain (${where})`, async () => {
       const world = await makeWorld(`a.test. {\n clumsy ${where}\n fixed 10.0.0.1\n}\n`, {
         plugins,
       });
@@ -330,7 +330,7 @@ describe('reload', () => {
     assert.equal(keptOpen, 0);
   });
 
-  test('a bug in a worker when it begins to serve is logged; the new Corefile is served all the same', async () => {
+  test('a bug in a worker when it begins to serve is logged; the new Corefile is still served', async () => {
     const world = await makeWorld('. {\n fixed 10.0.0.1\n}\n', { plugins });
     world.setCorefile('. {\n stumbling\n fixed 10.0.0.2\n}\n');
     assert.equal(await world.clock.run(world.server.reload()), true);
@@ -340,7 +340,7 @@ describe('reload', () => {
     await world.close();
   });
 
-  test('a reload asked for while one is under way takes the file once more', async () => {
+  test('a reload requested during another one reads the file again', async () => {
     const world = await makeWorld('. {\n fixed 10.0.0.1\n}\n', { plugins });
     world.setCorefile('. {\n fixed 10.0.0.2\n}\n');
     const first = world.server.reload();

@@ -363,7 +363,7 @@ export class Server {
         END_MS,
         attempt(() => kept.close()),
       );
-      if (!closed) log.error(`what is kept over reloads as ${key} does not end`);
+      if (!closed) log.error(`${key}, which outlives reloads, does not end`);
       this.#channels.drop((id) => id === key);
     }
   }
@@ -422,7 +422,7 @@ export class Server {
       await this.#http.close();
     };
     const ended = await within(clock, Math.max(500, until - clock.now()), rest());
-    if (!ended) log.error('a plugin does not end: the process ends all the same');
+    if (!ended) log.error('a plugin does not end: the process ends without it');
     return workersEnded && ended && undone;
   }
 }

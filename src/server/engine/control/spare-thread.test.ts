@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
 
-test('a worker’s heap has its own limit, whatever the command line says of the main thread’s', () => {
+test('a worker’s heap has its own limit, whatever limit the command line sets for the main thread', () => {
   const program = `(async () => {
     const { blankThread, startSpareThread } = await import(${JSON.stringify(new URL('./spare-thread.ts', import.meta.url).href)});
     const { getHeapStatistics } = await import('node:v8');

@@ -57,7 +57,7 @@ describe('watchdog', () => {
     ['in the kernel', (clock: VirtualClock) => thread(clock, 0, false)],
     ['where the system tells nothing of threads', () => () => null],
   ] as const) {
-    test(`one that stands still for 2 s hangs, and is told of once (${what})`, async () => {
+    test(`one without progress for 2 s hangs, and is reported once (${what})`, async () => {
       const { clock, hung, worker } = await watched(stateOf);
       await clock.advance(1300);
       assert.deepEqual(hung, []);
@@ -90,7 +90,7 @@ describe('watchdog', () => {
     assert.deepEqual(hung, [worker]);
   });
 
-  test('one that begins to wait after it was found to stand still hangs all the same', async () => {
+  test('one that begins to wait after it was found without progress still hangs', async () => {
     const { clock, hung, worker } = await watched((now) => () => ({
       cpuMs: 0,
       runnable: now.now() < 5700,
@@ -130,7 +130,7 @@ describe('watchdog', () => {
     assert.deepEqual(hung, [worker]);
   });
 
-  test('so is one that still loads what it runs, be it from a slow disk', async () => {
+  test('so is one that still loads its program, even from a slow disk', async () => {
     const loading = fake(false);
     const { clock, hung } = await watched((now) => thread(now, 0, false), loading);
     await clock.advance(18_000);

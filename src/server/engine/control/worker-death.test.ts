@@ -128,7 +128,7 @@ const { available } = batchedUdp();
 
 describe('a worker that dies', { skip: available ? false : 'needs batched UDP' }, () => {
   for (const workers of [1, 2]) {
-    test(`of ${workers} loses no query, and leaves no socket that nobody reads`, async (t) => {
+    test(`of ${workers} loses no query, and leaves no socket without a reader`, async (t) => {
       const { child, port, fail } = await victim(t, workers);
       const clients = await Promise.all(Array.from({ length: 8 }, () => UdpClient.open()));
       t.after(() => clients.forEach((client) => client.close()));
@@ -152,7 +152,7 @@ describe('a worker that dies', { skip: available ? false : 'needs batched UDP' }
     });
   }
 
-  test('is replaced by one that may run on all processors, while all other threads leave one of a few to it', async (t) => {
+  test('is replaced by one that may run on all CPUs, while all other threads leave one of a few to it', async (t) => {
     const { child, port, fail } = await victim(t, 1);
     const client = await UdpClient.open();
     t.after(() => client.close());
@@ -178,7 +178,7 @@ describe('a worker that dies', { skip: available ? false : 'needs batched UDP' }
     }
   });
 
-  test('amid a reload makes neither fail: who takes its place serves the new Corefile', async (t) => {
+  test('during a reload makes neither fail: its replacement serves the new Corefile', async (t) => {
     const { child, port, fail } = await victim(t, 2);
     const client = await UdpClient.open();
     t.after(() => client.close());

@@ -127,7 +127,7 @@ describe('workers', () => {
     await clock.run(server.stop());
   });
 
-  test('one that hangs is replaced by one that begins with what serves', async () => {
+  test('one that hangs is replaced by one that begins with the current configuration', async () => {
     const { clock, server, workers, log } = await started();
     workers[1]!.hang();
     await clock.advance(2000);
@@ -184,7 +184,7 @@ describe('workers', () => {
     await clock.run(server.stop());
   });
 
-  test('all of them hanging is no answer, and one of two is', async () => {
+  test('all workers are replaced if all of them hang', async () => {
     const { clock, server, workers } = await started();
     const states = (): string | undefined =>
       /^ndots_workers\{state="answering"\} \d$/m.exec(server.metrics())?.[0];

@@ -21,7 +21,7 @@ function served(zone: string, index: number, filters: RoutedBlock['filters'] = [
 }
 
 describe('choice of the server block', () => {
-  test('it is the longest zone that the name lies in, letter case aside', () => {
+  test('it is the longest zone that contains the name, letter case aside', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(name, { maxLength: 6, selector: (zone) => zone.toLowerCase() }),

@@ -82,7 +82,7 @@ function nameOf(text: string): Uint8Array {
     if (text !== '') return foldName(parseName(text.endsWith('.') ? text : `${text}.`));
   } catch (error) {
     if (!(error instanceof NameError)) throw error;
-    throw wrong(`${JSON.stringify(text)} is no name: ${error.message}`);
+    throw wrong(`${JSON.stringify(text)} is not a name: ${error.message}`);
   }
   throw wrong('which name?');
 }

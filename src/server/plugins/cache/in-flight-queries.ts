@@ -14,7 +14,7 @@ export class InFlightQuery {
   #joined: Later<Reply>[] = none;
   /** Called at the end, with or without a reply. */
   #afterwards: (() => void)[] = none;
-  /** Whether the reply has come; it may not be stored yet. */
+  /** True once the reply has arrived; it may not be stored yet. */
   answered = false;
   /** The source of the reply, as a number of `Sources`. */
   source = 0;

@@ -1,5 +1,5 @@
 /**
- * The entries of a cache: finding, storing and forgetting them. What is known about one:
+ * The entries of a cache: finding, storing and forgetting them. Their data:
  * `entries.ts`.
  */
 import { droppedShared } from '../../runtime/memory-policy.ts';

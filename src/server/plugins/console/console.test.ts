@@ -82,7 +82,7 @@ async function until(world: World, holds: () => boolean): Promise<void> {
   assert.ok(holds());
 }
 
-/** A frame of a client's query with so many bytes. */
+/** A frame of a client's query of `size` bytes. */
 function tapFrame(size: number): Uint8Array {
   const writer = new DnstapWriter(new Uint8Array(0), 0);
   writer.begin(TAP.CLIENT_QUERY, '');
@@ -111,7 +111,7 @@ describe('console', () => {
     }
   });
 
-  test('without the token, with another one, and with one in the wrong place nobody reads', async (t) => {
+  test('without the token, with another one, and with one in the wrong place, no reader is accepted', async (t) => {
     const world = await serve(t);
     for (const authorization of ['', 'Bearer ', 'Bearer x', TOKEN, `Basic ${TOKEN}`]) {
       const response = await connected(world, { authorization });
@@ -168,7 +168,7 @@ describe('readers of live queries', () => {
     assert.equal(writes.mock.callCount(), 1);
   });
 
-  test('a reader that stalls misses messages and is told how many; the server stores little for it', async (t) => {
+  test('a reader that stalls misses messages and receives their number; the server stores little for it', async (t) => {
     const readers = new TapReaders(systemClock);
     const ring = readers.frames.add(4 << 20);
     const server = createServer((asked, response) => readers.serve(asked, response, TOKEN, 'one'));
@@ -212,7 +212,7 @@ describe('readers of live queries', () => {
     assert.ok(missed() > 0);
   });
 
-  test('close ends them, and nobody is watched any more', () => {
+  test('close ends them and all watching', () => {
     const readers = new TapReaders(new VirtualClock());
     readers.close();
     assert.equal(readers.watched[0], 0);

@@ -43,7 +43,7 @@ const syntax = directive({
   },
   properties: {
     tokenFile: setting('token_file', word('FILE'), {
-      help: 'a file with the token that readers send, read anew for each; without it a new token is in the log at each start',
+      help: 'a file with the token that readers send, read again for each; without it a new token is in the log at each start',
     }),
     identity: setting('identity', word('IDENTITY'), {
       help: "the server's name in the views (default the machine's host name)",
@@ -62,7 +62,7 @@ const syntax = directive({
         ],
 });
 
-/** What a worker gets first. */
+/** The first message to a worker. */
 interface TapMemory {
   readonly ring: LineRingMemory;
   /** 1 while there are readers. */
@@ -111,7 +111,7 @@ export const consolePlugin: Plugin = definePlugin({
       },
     });
     return (query) => {
-      // Lookups of our own (CNAME targets) are no client's.
+      // Lookups of our own (CNAME targets) are not a client's.
       if (watched[0] === 0 || query.depth > 0) return next(query);
       const reply = next(query);
       if (isLater(reply)) return andThen(reply, later, { tap, query: query.keep() });

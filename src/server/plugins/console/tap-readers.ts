@@ -15,7 +15,7 @@ import { CONTROL, writeControl } from '../../wire/frame-stream.ts';
 const READERS_MAX = 4;
 /** Bytes that wait for one reader; with more, it misses messages, which are counted. */
 const BACKLOG_MAX = 4 * 1024 * 1024;
-/** The count of what was left out is sent this often; without it a reader takes the server for dead. */
+/** The count of dropped messages is sent this often; without it a reader treats the server as dead. */
 const BEAT_MS = 5000;
 /** A reader that takes nothing for this long is closed, milliseconds. */
 const STALLED_MS = 30_000;
@@ -115,7 +115,7 @@ export class TapReaders implements KeptAcrossReloads {
     }
   }
 
-  /** What was written when the last reader had gone is nobody's. */
+  /** Drops messages that were written after the last reader left. */
   #drop(): void {
     if (this.#readers.size > 0) return;
     for (let chunk = this.frames.take(); chunk !== null; chunk = this.frames.take())

@@ -151,7 +151,7 @@ export class ForwardUpstream {
     this.#spending?.rejects.add(1);
   }
 
-  /** Whether this upstream takes UDP. */
+  /** True if this upstream takes UDP. */
   get plain(): boolean {
     return this.#parts.spec.scheme === 'dns';
   }

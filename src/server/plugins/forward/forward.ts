@@ -313,8 +313,8 @@ function upstreamMaker(
 }
 
 /**
- * Takes a new list: upstreams that were there before keep their connections and what is known of
- * their health.
+ * Takes a new list: upstreams that were there before keep their connections and their
+ * health.
  */
 function replaceUpstreams(
   set: UpstreamSet,

@@ -19,7 +19,7 @@ import { makePolicy } from './forward-policy.ts';
 import { InFlightQuestions } from './in-flight-questions.ts';
 import type { ForwardUpstream } from './forward-upstream.ts';
 
-/** Objects that are kept for later queries. */
+/** The most idle objects that are reused for later queries. */
 const IDLE_MAX = 1024;
 /**
  * The most queries in flight for one question (name, type, class): n of them make a forged reply n

@@ -112,7 +112,7 @@ function nameOf(text: string): string {
     if (text !== '') return printName(parseName(text)).toLowerCase();
   } catch (error) {
     if (!(error instanceof NameError)) throw error;
-    why = `${JSON.stringify(text)} is no name: ${error.message}`;
+    why = `${JSON.stringify(text)} is not a name: ${error.message}`;
   }
   throw new Problem({
     code: 'admin-wrong',

@@ -48,9 +48,9 @@ export class DnstapReader {
   #stopped = false;
 
   /**
-   * @param give receives each query and reply
-   * @param answer receives the control frames for the other end of a socket
-   * @param sender the server that writes the messages, which does not name itself
+   * @param give receives each query and reply.
+   * @param answer receives the control frames for the other end of a socket.
+   * @param sender the server that writes the messages, which does not name itself.
    * @param leftOut receives the number of messages that an ndots server could not send
    */
   constructor(
