@@ -66,10 +66,14 @@ export function textOf({ text, place }: Token, env: Environment, report: Problem
     );
   }
   if (found.template) {
-    report.warning(place, 'the text between {$ and } is read as the name of an environment variable', {
-      code: 'environment-template',
-      remedy: 'In a template write {{ $x }}, with blanks.',
-    });
+    report.warning(
+      place,
+      'the text between {$ and } is read as the name of an environment variable',
+      {
+        code: 'environment-template',
+        remedy: 'In a template write {{ $x }}, with blanks.',
+      },
+    );
   } else if (found.unset.length > 0) {
     const names = [...new Set(found.unset)].join(', ');
     report.warning(place, `environment variable ${names} is not set: nothing takes its place`, {

@@ -302,10 +302,7 @@ export function net(show: string): Value<Net> {
     show,
     ({ text }) =>
       parseNet(text) ??
-      wrongForm(
-        `invalid CIDR address: ${text}`,
-        'Write a prefix like 10.0.0.0/8 or 2001:db8::/32',
-      ),
+      wrongForm(`invalid CIDR address: ${text}`, 'Write a prefix like 10.0.0.0/8 or 2001:db8::/32'),
     (found) => `${printAddress(found.bytes)}/${found.bits}`,
   );
 }

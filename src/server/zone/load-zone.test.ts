@@ -133,10 +133,7 @@ describe('mistakes of a zone file', () => {
       'a A 10.0.0.1\n$GENERATE 1-4 a$ A 10.0.0.$\n$GENERATE 1-3999990 h$ A 10.0.0.1\n',
     );
     assert.deepEqual(others, []);
-    assert.match(
-      generated!,
-      /db:6:\d+: here the records of the zone exceed 1000000 bytes/,
-    );
+    assert.match(generated!, /db:6:\d+: here the records of the zone exceed 1000000 bytes/);
     // To carry it out takes ten times as long for ten times as many.
     await costsAtMost(
       4,

@@ -297,7 +297,7 @@ function tooLarge(place: Place, share: number): Problem {
   return mistake(
     place,
     `here the records of the zone exceed ${share} bytes, the most memory that one zone may use in this server`,
-    'The limit is a quarter of the container's memory limit above 95 MiB (resources.limits.memory), or 1 GiB. Is the range of a $GENERATE too wide?',
+    "The limit is a quarter of the container's memory limit above 95 MiB (resources.limits.memory), or 1 GiB. Is the range of a $GENERATE too wide?",
   );
 }
 
@@ -326,7 +326,10 @@ const refusals: Readonly<
     harmless: true,
   },
   'second-soa': { text: () => 'there is another SOA record already', harmless: false },
-  'soa-below-apex': { text: (origin) => `an SOA record belongs only at ${origin}`, harmless: false },
+  'soa-below-apex': {
+    text: (origin) => `an SOA record belongs only at ${origin}`,
+    harmless: false,
+  },
   'alias-and-other': {
     text: () => 'a name with a CNAME record has no other records; this one is left out',
     hint: 'RFC 2181 section 10.1: the alias stands for all types.',
