@@ -160,7 +160,7 @@ export function parseDoctorOptions(given: readonly string[]): DoctorOptions {
   if (idle !== null) {
     // With --rbac, the words for a cluster may follow, to print their rights.
     const other = words[0] ?? (values.rbac ? null : firstBeside(table, values, ofExplain));
-    if (other !== null) throw usage(`${idle} reads nothing, and not "${other}"`);
+    if (other !== null) throw usage(`${idle} takes no input: leave out "${other}"`);
   }
   const netns = namespaceOf(values);
   const device = values.device ?? (netns === null ? null : 'any');
@@ -173,13 +173,13 @@ export function parseDoctorOptions(given: readonly string[]): DoctorOptions {
     );
   const lonely = firstGiven(table, values, ofCluster);
   if (!living && idle === null && lonely !== null)
-    throw usage(`${lonely} is for a living cluster`, 'As in: ndots doctor cluster');
+    throw usage(`${lonely} needs a cluster`, 'As in: ndots doctor cluster');
   const unread = living && words.length === 0 && device === null;
   const ofCaptures = unread ? firstGiven(table, values, ['ports', 'evidence']) : null;
   if (ofCaptures !== null)
-    throw usage(`${ofCaptures} is for captures`, 'Name one as well, or -i any.');
+    throw usage(`${ofCaptures} needs a capture`, 'Name one as well, or -i any.');
   if (living && (values.redact || values.redactKey !== null))
-    throw usage('--redact is for captures', 'A report on a running cluster contains its names.');
+    throw usage('--redact needs a capture', 'A report on a running cluster contains its names.');
   return {
     files: words,
     living,
