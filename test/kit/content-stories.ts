@@ -118,7 +118,7 @@ const ednsWith = (code: number, data: readonly number[]): Message['edns'] => ({
   options: [{ code, data: Uint8Array.from(data) }],
 });
 /** An Extended DNS Error (RFC 8914). */
-export const reason = (code: number, text = ''): Message['edns'] =>
+const reason = (code: number, text = ''): Message['edns'] =>
   ednsWith(OPTION.EDE, [code >> 8, code & 255, ...Buffer.from(text)]);
 
 /** Simultaneous lookups of healthy names. */
