@@ -32,16 +32,14 @@ const head = '| key | value | without it | |\n|---|---|---|---|\n';
 /** A section of the page for each part of the format, by its heading. */
 export function formatSections(): Readonly<Record<string, string>> {
   const steps = Object.entries(stepKinds).map(([key, { help, fields, bare, results }]) => {
-    const found = Object.entries(results)
-      .map(([name, meaning]) => `\`${name}\` (${cell(meaning)})`)
-      .join(', ');
+    const found = Object.entries(results).map(([name, meaning]) => `- \`${name}\`: ${meaning}`);
     return [
       `### ${key}`,
       '',
       `${help[0]!.toUpperCase()}${help.slice(1)}.`,
       '',
       bare === null ? `${head}${rows(fields)}` : `\`- ${key}: ${bare.placeholder}\``,
-      ...(found === '' ? [] : ['', `Results: ${found}.`]),
+      ...(found.length === 0 ? [] : ['', 'Results:', '', ...found]),
       '',
     ].join('\n');
   });

@@ -50,12 +50,12 @@ const AMPLE: ListenerShares = {
 
 /**
  * All listen addresses of a configuration, or the problems that prevent listening.
- * @param folder base of relative file paths (a directory)
+ * @param directory base of relative file paths
  * @param shares the default limits of a listener
  */
 export function planEndpoints(
   blocks: readonly BoundBlock[],
-  folder: string,
+  directory: string,
   shares: ListenerShares = AMPLE,
 ): {
   readonly endpoints: readonly EndpointPlan[];
@@ -98,7 +98,7 @@ export function planEndpoints(
           // If several blocks share the address, the first one with a proxy policy decides.
           known.proxy ??= plan.proxy;
         } else {
-          const tls = plan.tls === null ? null : absolute(plan.tls, folder);
+          const tls = plan.tls === null ? null : absolute(plan.tls, directory);
           const limits = limitsOf(plan.limits, key.scheme, shares);
           const where = { server, scheme: key.scheme, address, port: key.port };
           endpoints.set(server, { ...where, limits, tls, proxy: plan.proxy, zones: [zone] });
@@ -145,8 +145,8 @@ function limitsOf(
 }
 
 /** The files of `tls` with paths relative to the Corefile's directory made absolute. */
-function absolute(tls: TlsPlan, folder: string): TlsPlan {
-  const path = (file: string): string => (file === '' ? '' : resolve(folder, file));
+function absolute(tls: TlsPlan, directory: string): TlsPlan {
+  const path = (file: string): string => (file === '' ? '' : resolve(directory, file));
   return {
     ...tls,
     certificate: path(tls.certificate),

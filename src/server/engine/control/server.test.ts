@@ -340,7 +340,7 @@ describe('reload', () => {
     await world.close();
   });
 
-  test('a reload requested during another one reads the file again', async () => {
+  test('a reload that is requested during another reads the file again', async () => {
     const world = await makeWorld('. {\n fixed 10.0.0.1\n}\n', { plugins });
     world.setCorefile('. {\n fixed 10.0.0.2\n}\n');
     const first = world.server.reload();

@@ -66,7 +66,7 @@ export function serverAddress(lab: LabCluster, name: string): string {
 
 const askedResults = {
   sent: 'queries that were sent',
-  answered: 'those with an answer: a reply that says NOERROR',
+  answered: 'those with a NOERROR reply',
   replied: 'those with a reply of any kind',
   lost: 'those without a reply',
   seconds: 'how long the last one took; of a stream, the slowest reply',
