@@ -88,7 +88,7 @@ describe('a failure in words', () => {
     );
     assert.match(
       await failureOf(() => createSecureContext({ cert: testCertificate, key })),
-      /no PEM text|no key/,
+      /no PEM text|not a readable key/,
     );
   });
 });

@@ -66,7 +66,7 @@ describe('keys in files', () => {
       assert.match(
         problem(path, name),
         new RegExp(
-          `^bad-key ${name}\\.private:1: the private key (?:does not belong to the public one|is none of)`,
+          `^bad-key ${name}\\.private:1: the private key (?:does not belong to the public one|does not fit)`,
         ),
       );
     }
