@@ -163,5 +163,5 @@ test('a zone file with zero bytes is reported with the place of the first', asyn
   const lost = await loadZone(cut, origin, systemClock, null);
   assert.equal(lost.packed, null);
   assert.match(lost.problems[0]!.message, /db:4:7: /);
-  assert.match(lost.warnings[0]!.message, /db:4:11: a zero byte/);
+  assert.match(lost.warnings[0]!.message, /db:4:11: there is a zero byte/);
 });
