@@ -4,7 +4,8 @@
  */
 import { parseAddress } from '../../../server/base/ip.ts';
 import { answered, lossRate } from '../observe/outcomes.ts';
-import type { ClientView, Observations } from '../observe/observations.ts';
+import type { ClientView } from '../observe/client-view.ts';
+import type { Observations } from '../observe/observations.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed } from '../texts.ts';
 import { askedForCluster, isServer } from '../observe/roles.ts';

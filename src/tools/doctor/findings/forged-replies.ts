@@ -1,4 +1,4 @@
-/** Two replies with different addresses to one query: somebody on the path forges answers. */
+/** Two replies with different addresses to one query: a device on the path forges answers. */
 import type { ReplyContent } from '../observe/second-replies.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { keysOf, listed, sentence, share, took } from '../texts.ts';

@@ -1,6 +1,7 @@
 /** Clients that ask a server of their own choice, which does not know the cluster. */
 import { type ClientGroup, labelOf } from '../cluster/pods.ts';
-import type { ClientView, Observations } from '../observe/observations.ts';
+import type { ClientView } from '../observe/client-view.ts';
+import type { Observations } from '../observe/observations.ts';
 import { excluded, unknown, type FindingKind, clusterFinding } from './finding.ts';
 import { listed, share } from '../texts.ts';
 import { isServer, serveTheSame } from '../observe/roles.ts';

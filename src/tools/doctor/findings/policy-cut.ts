@@ -1,6 +1,7 @@
 /** Clients that are cut off from a server that answers others. */
 import { labelOf } from '../cluster/pods.ts';
-import type { Asked, Observations } from '../observe/observations.ts';
+import type { Asked } from '../observe/client-view.ts';
+import type { Observations } from '../observe/observations.ts';
 import { answered, lossRate } from '../observe/outcomes.ts';
 import { explainWaiting, silencesOf } from '../observe/consequences.ts';
 import { excluded, unknown, type FindingKind, clusterFinding } from './finding.ts';

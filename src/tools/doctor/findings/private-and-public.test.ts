@@ -23,7 +23,7 @@ test('one server that alternates is reported; one whose answer changed once is n
   assert.equal(await findingOf('ND8008', moved), undefined);
 });
 
-test('two public addresses that alternate are no split horizon', async () => {
+test('two public addresses that alternate are not a split horizon', async () => {
   const both = (i: number): string => (i % 2 === 0 ? '203.0.113.1' : '203.0.113.2');
   assert.equal(await findingOf('ND8008', asked(both, 2)), undefined);
 });

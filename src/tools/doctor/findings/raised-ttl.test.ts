@@ -28,7 +28,7 @@ test('a DNS pod that hands an answer on with a far greater TTL has a minimum TTL
   );
 });
 
-test('the minimum TTL of CoreDNS, 5 s, and a TTL of minutes are none', async () => {
+test('the minimum TTL of CoreDNS, 5 s, and a TTL of minutes are not reported', async () => {
   assert.equal(await findingOf('ND8009', handedOn(30)), undefined);
 });
 

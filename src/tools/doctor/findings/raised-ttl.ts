@@ -75,7 +75,7 @@ function raised(view: NameView, observed: Observations): Raised | null {
         !isSame &&
         cached.lastMs > source.firstMs &&
         !source.addresses.some((address) => cached.addresses.includes(address));
-      // Another server may be no source of the cache: the same address, or a newer one, shows it.
+      // The cache may not fill from that server: the same address, or a newer one, proves that it does.
       if (isSame ? asks(observed, cached.server, source.asked) : isStale)
         return { view, source, cached, isStale };
     }

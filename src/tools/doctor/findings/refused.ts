@@ -3,7 +3,8 @@ import { EDE, errorName, RCODE } from '../../../server/wire/iana.ts';
 import { commonZone } from '../../../server/wire/within-zone.ts';
 import type { NameView } from '../observe/name-view.ts';
 import { isBarred, isOfBarred } from '../observe/barred.ts';
-import type { ClientView, Observations } from '../observe/observations.ts';
+import type { ClientView } from '../observe/client-view.ts';
+import type { Observations } from '../observe/observations.ts';
 import { latencyOf } from '../../capture/pair/seen-exchange.ts';
 import { programs, upstreams } from '../observe/roles.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -153,7 +154,7 @@ export const refused: FindingKind = {
   },
 };
 
-/** How the refusals show a rule about names and clients; null: they do not. */
+/** Evidence of a rule about names and clients in the refusals; null: there is none. */
 function ruleOf(
   { refusals, names: { list }, domains }: Observations,
   refusedNames: readonly NameView[],
@@ -175,7 +176,7 @@ function ruleOf(
     return {
       seen: `${listed([...denied])} ${denied.size === 1 ? 'is' : 'are'} refused names that ${listed([...allowed])} ${allowed.size === 1 ? 'is' : 'are'} answered: it depends on the client and the name.`,
     };
-  // A server that has the cluster's domain refuses none of its names for want of a zone.
+  // A server with the cluster domain refuses none of its names because of a missing zone.
   const inside = refusedNames.filter(({ name }) => domains.isOfCluster(name));
   const isSteady = refusedNames.every(({ outcomes: { found, nodata } }) => found + nodata === 0);
   const never = list.filter(
@@ -191,7 +192,7 @@ function ruleOf(
   };
 }
 
-/** Refusals of these names by one server. */
+/** RefusedNames of these names by one server. */
 function refusedBy(server: string, names: readonly NameView[]): number {
   return names
     .flatMap(({ servers }) => [...servers])

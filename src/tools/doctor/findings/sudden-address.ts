@@ -15,7 +15,7 @@ interface Change {
   readonly wasMissing: boolean;
 }
 
-/** From one moment on, somebody on the way answers everything with an address of its own. */
+/** From one moment on, a device on the way answers every name with its own address. */
 export const suddenAddress: FindingKind = {
   code: 'ND4041',
   title: 'From one moment on, unrelated names all have the same address',
@@ -55,10 +55,10 @@ export const suddenAddress: FindingKind = {
             : []),
           `${listed(servers)} ${servers.length === 1 ? 'gives' : 'give'} this address, with a TTL of ${set.ttl} s.`,
         ],
-        why: 'Somebody between the cluster and the internet answers every name with an address of its own: a captive portal or login page of the network, a provider, a firewall, or an attacker. Programs connect to the wrong host and get certificate errors.',
+        why: 'A device between the cluster and the internet answers every name with its own address: a captive portal or login page of the network, a provider, a firewall, or an attacker. Programs connect to the wrong host and get certificate errors.',
         fix: [
           `See what ${address} is (curl -sI http://${address}), and whether the network waits for a login or a payment.`,
-          'Forward to another upstream, over TLS (forward . tls://…), so that nobody on the way can change answers.',
+          'Forward to another upstream, over TLS (forward . tls://…), so that no device on the way can change answers.',
           `Restart or flush the caches then: they may keep ${address}.`,
         ],
         prove: `ndots query ${names[0]!} @${servers[0]!}, and any name that cannot exist: both are ${address}`,

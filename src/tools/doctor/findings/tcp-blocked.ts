@@ -4,7 +4,8 @@
  */
 import { failuresOf } from '../cluster/failed-checks.ts';
 import { podAt } from '../cluster/facts.ts';
-import type { ClientView, Observations } from '../observe/observations.ts';
+import type { ClientView } from '../observe/client-view.ts';
+import type { Observations } from '../observe/observations.ts';
 import type { ConnectionPair } from '../observe/server-connections.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';

@@ -1,5 +1,6 @@
 /** Clients that a server refuses whatever they ask. */
-import type { ClientView, Observations } from './observations.ts';
+import type { ClientView } from './client-view.ts';
+import type { Observations } from './observations.ts';
 import { programs } from './roles.ts';
 import type { StatedReason } from './reply-faults.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';

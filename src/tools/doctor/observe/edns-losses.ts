@@ -1,7 +1,8 @@
 /** Servers that leave queries with EDNS without a reply, and answer those without it. */
 import { deadNames } from './dead-names.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import type { ClientView, Observations } from './observations.ts';
+import type { ClientView } from './client-view.ts';
+import type { Observations } from './observations.ts';
 import { lossRate } from './outcomes.ts';
 import type { ServerView } from './server-view.ts';
 import { SPARED_SHARE } from '../thresholds/evidence.ts';

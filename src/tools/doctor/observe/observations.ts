@@ -6,6 +6,7 @@ import { printAddress } from '../../../server/base/ip.ts';
 import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { CLIENTS_MAX, recognise } from './client-list.ts';
 import { Recognition } from '../../capture/fingerprint/recognition.ts';
+import type { Asked, ClientView } from './client-view.ts';
 import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
 import { isCut } from '../../capture/pair/message-head.ts';
 import type { SearchDomains } from '../../capture/pair/search-walk.ts';
@@ -43,7 +44,7 @@ import { countOutcome, isFailure, noOutcomes, type Outcomes } from './outcomes.t
 import { QuestionCase } from './question-case.ts';
 import { Rates } from './rates.ts';
 import { isReverseLookup } from './reverse-lookup.ts';
-import { Refusals } from './refusals.ts';
+import { RefusedNames } from './refused-names.ts';
 import { ReplyFaults } from './reply-faults.ts';
 import { SecondReplies } from './second-replies.ts';
 import { ServerConnections } from './server-connections.ts';
@@ -86,44 +87,6 @@ export type Moment = Pick<SeenExchange, 'sentMs' | 'client'>;
 
 /** A query that failed. */
 export type Failure = Pick<SeenExchange, 'sentMs' | 'client' | 'name' | 'type' | 'rcode'>;
-
-export interface ClientView {
-  readonly address: string;
-  readonly outcomes: Outcomes;
-  /** Of these, those over TCP. */
-  byTcp: number;
-  withEdns: number;
-  /** Of these, those for names that the search path made, and that do not exist. */
-  wasted: number;
-  /** Of these, those that turn addresses into names. */
-  reverse: number;
-  lookups: number;
-  readonly recognition: Recognition;
-  /**
-   * Begin and end of its lookups, from a slow one on; null: there was none, or other clients had
-   * many.
-   */
-  threads: LookupThreads | null;
-  readonly servers: Map<string, Asked>;
-}
-
-/** The queries of a client to one server. */
-export interface Asked {
-  asked: number;
-  lost: number;
-  /**
-   * Ports of the first queries that got no reply, those included of which the capture has not the
-   * end.
-   */
-  readonly silentPorts: Set<number>;
-  /**
-   * By the second, from the time on when it had asked often; null: it has not, or many others had
-   * before.
-   */
-  rates: Rates | null;
-  /** The times of its queries, from the same one on. */
-  replay: BucketReplay | null;
-}
 
 /** A table that is full. */
 export interface LeftOut {
@@ -235,8 +198,8 @@ export class Observations {
   readonly replyFaults: ReplyFaults = new ReplyFaults();
   readonly secondReplies: SecondReplies = new SecondReplies();
   readonly unchecked: UncheckedAnswers = new UncheckedAnswers();
-  /** Refusals by name and client. */
-  readonly refusals: Refusals = new Refusals();
+  /** RefusedNames by name and client. */
+  readonly refusals: RefusedNames = new RefusedNames();
   /** Replies that came when their clients had given up. */
   readonly givenUp: GivenUp = new GivenUp();
   /** Questions that were asked again although their reply had passed. */

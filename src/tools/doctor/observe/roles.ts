@@ -1,6 +1,7 @@
 /** Which addresses of a capture are clients, DNS servers and upstreams. */
 import { netHolds, parseAddress, parseNet } from '../../../server/base/ip.ts';
-import type { ClientView, Observations } from './observations.ts';
+import type { ClientView } from './client-view.ts';
+import type { Observations } from './observations.ts';
 
 /**
  * True if two servers are interchangeable: some client uses both, by their own addresses or by that

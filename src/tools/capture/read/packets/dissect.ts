@@ -77,7 +77,7 @@ export interface PathEvent {
   targetPort: number;
   /** Type and code of ICMP as `type * 256 + code`; 0 for TCP. */
   code: number;
-  /** The header with the address of who sent the packet: the ICMP error, not what it quotes. */
+  /** The header with the source address of the packet: of the ICMP error, not of the packet that it quotes. */
   sender: Uint8Array;
   senderAt: number;
 }

@@ -1,4 +1,4 @@
-/** Which client gets REFUSED for which name, and who is answered for that name meanwhile. */
+/** Clients that get REFUSED for a name, and clients that get an answer for it at the same time. */
 import { RCODE } from '../../../server/wire/iana.ts';
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
@@ -7,15 +7,15 @@ const NAMES_MAX = 2000;
 const CLIENTS_MAX = 200;
 
 /** Replies to one client about one name and type, from the first refusal of that name on. */
-export interface Refusal {
+export interface RefusedName {
   readonly client: string;
   refused: number;
   answered: number;
 }
 
-export class Refusals {
+export class RefusedNames {
   /** By `type name`, then by client. */
-  readonly names: BoundedMap<string, BoundedMap<string, Refusal>> = new BoundedMap(NAMES_MAX);
+  readonly names: BoundedMap<string, BoundedMap<string, RefusedName>> = new BoundedMap(NAMES_MAX);
 
   add(exchange: SeenExchange): void {
     if (isLost(exchange)) return;

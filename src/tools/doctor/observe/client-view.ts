@@ -1,0 +1,44 @@
+/** The queries of one client, in all and by server. */
+import type { Recognition } from '../../capture/fingerprint/recognition.ts';
+import type { BucketReplay } from './bucket-replay.ts';
+import type { LookupThreads } from './lookup-threads.ts';
+import type { Outcomes } from './outcomes.ts';
+import type { Rates } from './rates.ts';
+
+export interface ClientView {
+  readonly address: string;
+  readonly outcomes: Outcomes;
+  /** Of these, those over TCP. */
+  byTcp: number;
+  withEdns: number;
+  /** Of these, those for names that the search path made, and that do not exist. */
+  wasted: number;
+  /** Of these, those that turn addresses into names. */
+  reverse: number;
+  lookups: number;
+  readonly recognition: Recognition;
+  /**
+   * Begin and end of its lookups, from a slow one on; null: there was none, or other clients had
+   * many.
+   */
+  threads: LookupThreads | null;
+  readonly servers: Map<string, Asked>;
+}
+
+/** The queries of a client to one server. */
+export interface Asked {
+  asked: number;
+  lost: number;
+  /**
+   * Ports of the first queries that got no reply, those included of which the capture has not the
+   * end.
+   */
+  readonly silentPorts: Set<number>;
+  /**
+   * By the second, from the time on when it had asked often; null: it has not, or many others had
+   * before.
+   */
+  rates: Rates | null;
+  /** The times of its queries, from the same one on. */
+  replay: BucketReplay | null;
+}
