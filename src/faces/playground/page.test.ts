@@ -445,12 +445,12 @@ describe('the playground in Chromium', { skip, timeout: 900_000 }, () => {
       Buffer.from(Array.from({ length: 4096 }, (_, at) => (at * 73) % 251)),
       /not a capture|binary/,
     ],
-    ['an empty file', 'empty.pcap', Buffer.alloc(0), /holds nothing/],
+    ['an empty file', 'empty.pcap', Buffer.alloc(0), /contains nothing/],
     [
       'a head without packets',
       'head.pcap',
       readFileSync(capture).subarray(0, 40),
-      /holds nothing|not a capture/,
+      /contains nothing|not a capture/,
     ],
     ['zstd', 'x.pcap.zst', Buffer.from('28b52ffd0000000000000000000000000000', 'hex'), /zstd -d/],
   ];
