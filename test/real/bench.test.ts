@@ -142,7 +142,7 @@ describe('ndots bench', () => {
 
   for (const [words, wanted, exit] of [
     [[], /which server\?/, 3],
-    [['dns.example'], /is no IP address/, 3],
+    [['dns.example'], /is not an IP address/, 3],
     [['127.0.0.1', '--client', 'glib'], /Did you mean glibc/, 3],
     [['127.0.0.1', '--recorded', 'x.log', '--client', 'musl'], /has whole queries/, 3],
     [['127.0.0.1', '--names', '/nowhere'], /no such file or directory/, 2],

@@ -106,7 +106,7 @@ describe('SkyDNS, as its pages describe it', { skip }, () => {
       ['ndots etcd set a.cluster.local 10.0.0.1', 3, /Did you mean get|Known: put, get, list, rm/],
       ['ndots etcd get nobody.cluster.local', 1, /no record nobody\.cluster\.local$/m],
       ['ndots etcd rm nobody.cluster.local', 1, /no record nobody\.cluster\.local$/m],
-      ['ndots etcd get cluster.local', 1, /no record cluster\.local itself; list shows/],
+      ['ndots etcd get cluster.local', 1, /no record cluster\.local itself; ndots etcd list shows/],
       ['ndots etcd rm cluster.local', 1, /no record cluster\.local itself; --below removes/],
       ['ndots etcd list nobody.local', 1, /no record at or below nobody\.local/],
       ['ndots etcd put one.cluster.local 10.0.0.1', 0, /one/],
