@@ -135,7 +135,7 @@ describe('file', () => {
     assert.equal((await ask(world, 'www.example.org. A'))[1], 'www.example.org. 60 A 192.0.2.1');
     const [, text] = await ask(world, 'example.org. SOA');
     assert.match(text!, /^example\.org\. 60 SOA .* 7 2 3 4 5$/);
-    assert.match(world.log.join('\n'), /db\.example\.org:2:1: other\.example\. SOA: .* is taken/);
+    assert.match(world.log.join('\n'), /db\.example\.org:2:1: other\.example\. SOA: .* is used/);
     const own = await served(t, `${zone}x.example.org. SOA ns host 9 2 3 4 5\n`);
     assert.match(own.log.join('\n'), /x\.example\.org\. SOA: .* is left out/);
     assert.doesNotMatch((await ask(own, 'example.org. SOA'))[1]!, / 9 2 3 4 5$/);
@@ -149,7 +149,7 @@ describe('file', () => {
     assert.match((await ask(world, 'example.org. SOA'))[1]!, / 8 2 3 4 5$/);
     const log = world.log.join('\n');
     assert.match(log, /db\.example\.org:2:1: one\.example\. SOA: .* is left out/);
-    assert.match(log, /db\.example\.org:4:1: two\.example\. SOA: .* is taken/);
+    assert.match(log, /db\.example\.org:4:1: two\.example\. SOA: .* is used/);
   });
 
   test('invalid UTF-8 stays in names and texts, and ignored in comments', async (t) => {
