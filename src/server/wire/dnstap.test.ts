@@ -25,9 +25,9 @@ describe('dnstap messages', () => {
     writer.socket(4, 'udp', client, null);
     writer.queryTime(1_700_000_000_123.5);
     writer.queryMessage(Uint8Array.of(0, 1, 2, 3), 1, 4);
-    writer.end();
+    writer.endFrame();
     assert.equal(
-      Buffer.from(writer.bytes.subarray(writer.start, writer.at)).toString('hex'),
+      Buffer.from(writer.bytes.subarray(writer.start + 4, writer.at)).toString('hex'),
       // The output of proto.Marshal of golang-dnstap 0.4.0: identity, version, extra; the message;
       // the type.
       '0a036e7331120276311a0178' +
@@ -49,7 +49,7 @@ describe('dnstap messages', () => {
         out.set(message, at);
         return size;
       });
-      writer.end(4);
+      writer.endFrame();
       const read = readDnstap(writer.bytes.subarray(writer.start + 4, writer.at));
       assert.deepEqual(
         { ...read, responseMessage: null },
@@ -78,8 +78,8 @@ describe('dnstap messages', () => {
   test('a text that is too long is cut, and unknown fields are skipped', () => {
     const writer = new DnstapWriter(dnstapPrefix('', ''), 0);
     writer.begin(TAP.CLIENT_QUERY, 'x'.repeat(5000));
-    writer.end();
-    const bytes = Buffer.from(writer.bytes.subarray(writer.start, writer.at));
+    writer.endFrame();
+    const bytes = Buffer.from(writer.bytes.subarray(writer.start + 4, writer.at));
     assert.equal(readDnstap(bytes).extra!.length, 4096);
     const odd = Buffer.concat([
       Buffer.of(0xf8, 0x07, 1, 0xf9, 0x07, 1, 2, 3, 4, 5, 6, 7, 8),
@@ -92,8 +92,8 @@ describe('dnstap messages', () => {
     const writer = new DnstapWriter(dnstapPrefix('ns1', 'v1'), 0);
     writer.begin(TAP.CLIENT_QUERY, '');
     writer.socket(4, 'udp', client, null);
-    writer.end();
-    const whole = writer.bytes.slice(writer.start, writer.at);
+    writer.endFrame();
+    const whole = writer.bytes.slice(writer.start + 4, writer.at);
     for (let size = 0; size < whole.length; size++) {
       try {
         readDnstap(whole.subarray(0, size));

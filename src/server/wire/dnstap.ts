@@ -207,8 +207,8 @@ export class DnstapWriter {
     this.at = head + 1 + size + length;
   }
 
-  /** Closes the message. @param frame bytes to leave free before it (the length of a frame) */
-  end(frame = 0): void {
+  /** Closes the message as a frame of Frame Streams: its length, then the message. */
+  endFrame(): void {
     const { bytes } = this;
     const prefix = this.#prefix;
     const extra = this.#extra;
@@ -227,7 +227,12 @@ export class DnstapWriter {
     }
     head -= prefix.length;
     copy(prefix, 0, bytes, head, prefix.length);
-    this.start = head - frame;
+    const length = this.at - head;
+    this.start = head - 4;
+    bytes[this.start] = length >>> 24;
+    bytes[this.start + 1] = (length >>> 16) & 0xff;
+    bytes[this.start + 2] = (length >>> 8) & 0xff;
+    bytes[this.start + 3] = length & 0xff;
   }
 
   #field(field: number, wire: number): void {

@@ -40,10 +40,8 @@ function frame(
     writer.responseTime(1.7e12 + id + 2);
     writer.responseMessage(message, 0, message.length);
   } else writer.queryMessage(message, 0, message.length);
-  writer.end();
-  const length = Buffer.alloc(4);
-  length.writeUInt32BE(writer.at - writer.start);
-  return Buffer.concat([length, writer.bytes.subarray(writer.start, writer.at)]);
+  writer.endFrame();
+  return Buffer.from(writer.bytes.subarray(writer.start, writer.at));
 }
 
 const ready = writeControl(CONTROL.READY, [DNSTAP_CONTENT_TYPE]);

@@ -128,13 +128,7 @@ export class Tap implements ExchangeTap {
 
   #send(): void {
     const writer = this.#writer;
-    writer.end(4);
-    const { bytes, start, at } = writer;
-    const length = at - start - 4;
-    bytes[start] = length >>> 24;
-    bytes[start + 1] = (length >>> 16) & 0xff;
-    bytes[start + 2] = (length >>> 8) & 0xff;
-    bytes[start + 3] = length & 0xff;
-    this.#ring?.writeBytes(bytes, start, at);
+    writer.endFrame();
+    this.#ring?.writeBytes(writer.bytes, writer.start, writer.at);
   }
 }

@@ -87,10 +87,8 @@ function tapFrame(size: number): Uint8Array {
   const writer = new DnstapWriter(new Uint8Array(0), 0);
   writer.begin(TAP.CLIENT_QUERY, '');
   writer.queryMessage(new Uint8Array(size), 0, size);
-  writer.end(4);
-  const frame = Buffer.from(writer.bytes.subarray(writer.start, writer.at));
-  frame.writeUInt32BE(frame.length - 4);
-  return frame;
+  writer.endFrame();
+  return writer.bytes.slice(writer.start, writer.at);
 }
 
 describe('console', () => {

@@ -158,10 +158,8 @@ export class TapReaders implements KeptAcrossReloads {
   #leftOutFrame({ missed, lostBefore }: TapReader): Uint8Array {
     const writer = new DnstapWriter(new Uint8Array(0), 0);
     writer.begin(0, `${LEFT_OUT}${missed + this.frames.lost - lostBefore}`);
-    writer.end(4);
-    const frame = Buffer.from(writer.bytes.subarray(writer.start, writer.at));
-    frame.writeUInt32BE(frame.length - 4);
-    return frame;
+    writer.endFrame();
+    return writer.bytes.slice(writer.start, writer.at);
   }
 
   #remove(reader: TapReader): void {

@@ -49,10 +49,8 @@ const unix = (name: string, listen = false): DnstapEndpoint => ({
 function frame(extra: string): Uint8Array {
   const writer = new DnstapWriter(dnstapPrefix('t', ''), 0);
   writer.begin(TAP.CLIENT_QUERY, extra);
-  writer.end(4);
-  const bytes = Buffer.from(writer.bytes.subarray(writer.start, writer.at));
-  bytes.writeUInt32BE(bytes.length - 4);
-  return bytes;
+  writer.endFrame();
+  return writer.bytes.slice(writer.start, writer.at);
 }
 
 /** Writes frames `from` … `to - 1` into a ring. */
