@@ -32,10 +32,9 @@ export class Heartbeat {
   readonly #parts: HeartbeatParts;
   readonly #sockets: readonly { readonly family: 4 | 6; readonly socket: Socket }[];
   readonly #query = makeQueryMessage(
+    new QueryMessage(),
     parseName(HEARTBEAT_ZONE),
     1,
-    {},
-    new QueryMessage(),
   ).bytes.slice();
   /** The time of each address's last answer. */
   readonly #last = new Map<string, number>();

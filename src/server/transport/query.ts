@@ -201,5 +201,5 @@ const noRoute: Route = { index: 0, server: '', zone: 'dropped', view: '' };
 
 /** A query made here: RD set, no EDNS, from 127.0.0.1, `proto` internal. */
 export function makeQuery(name: WireName, type: number, qclass = 1, id = 0): Query {
-  return makeQueryMessage(name, type, { qclass, id }, new Query()).keep();
+  return makeQueryMessage(new Query(), name, type, qclass, id).keep();
 }

@@ -386,10 +386,11 @@ const empty = new Uint8Array(0);
 
 /** Builds a query with RD set and without EDNS, from 127.0.0.1 with `proto` internal, and reads it into `into`. */
 export function makeQueryMessage<Q extends QueryMessage>(
+  into: Q,
   name: WireName,
   type: number,
-  { qclass = 1, id = 0 }: { readonly qclass?: number; readonly id?: number },
-  into: Q,
+  qclass = 1,
+  id = 0,
 ): Q {
   const bytes = new Uint8Array(HEADER.SIZE + name.length + 4);
   bytes[0] = id >> 8;

@@ -19,7 +19,7 @@ describe('laws of replies under another question', () => {
     fc.assert(
       fc.property(any.reply, any.wireName, fc.nat({ max: 1000 }), (message, name, ttl) => {
         const reply = taken(writeMessage(message));
-        const query = makeQueryMessage(name, message.question[0]!.type, {}, new QueryMessage());
+        const query = makeQueryMessage(new QueryMessage(), name, message.question[0]!.type);
         const old = message.question[0]!.name;
         const question = [{ ...message.question[0]!, name: query.name, class: 1 }];
         const base = { ...message, rcode: message.rcode & 15, edns: null, question };
@@ -46,7 +46,7 @@ describe('laws of replies under another question', () => {
         const ttlAt = ttlOffsets(whole.bytes, whole.start, whole.end);
         const reply = whole.with({ ttlAt, ttl });
         const { answer } = read(
-          withQuestion(reply, makeQueryMessage(name, 1, {}, new QueryMessage()), 'stay', 7),
+          withQuestion(reply, makeQueryMessage(new QueryMessage(), name, 1), 'stay', 7),
         );
         assert.deepEqual(
           answer.map((one) => one.ttl),

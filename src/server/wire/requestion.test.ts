@@ -28,7 +28,7 @@ function reply(name: string, answer: readonly string[], authority: readonly stri
 }
 
 function query(name: string, type: number = TYPE.A): QueryMessage {
-  return makeQueryMessage(parseName(name), type, {}, new QueryMessage());
+  return makeQueryMessage(new QueryMessage(), parseName(name), type);
 }
 
 function lines({ bytes, start, end }: Reply): string[] {

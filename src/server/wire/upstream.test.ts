@@ -79,7 +79,7 @@ describe('replies from upstreams', () => {
     const reply = take(parseHex('000181850000000000000000')!);
     assert.deepEqual([reply.bare, reply.rcode], [true, RCODE.REFUSED]);
     assert.equal(
-      answersQuery(reply, makeQueryMessage(parseName('.'), 1, {}, new QueryMessage())),
+      answersQuery(reply, makeQueryMessage(new QueryMessage(), parseName('.'), 1)),
       false,
     );
   });
@@ -176,42 +176,39 @@ describe('replies from upstreams', () => {
     assert.equal(
       answersQuery(
         reply,
-        makeQueryMessage(parseName('WWW.example.ORG'), TYPE.A, {}, new QueryMessage()),
+        makeQueryMessage(new QueryMessage(), parseName('WWW.example.ORG'), TYPE.A),
       ),
       true,
     );
     assert.equal(
       answersQuery(
         reply,
-        makeQueryMessage(parseName('www.example.org'), TYPE.AAAA, {}, new QueryMessage()),
+        makeQueryMessage(new QueryMessage(), parseName('www.example.org'), TYPE.AAAA),
       ),
       false,
     );
     assert.equal(
       answersQuery(
         reply,
-        makeQueryMessage(parseName('www.example.org'), TYPE.A, { qclass: 3 }, new QueryMessage()),
+        makeQueryMessage(new QueryMessage(), parseName('www.example.org'), TYPE.A, 3),
       ),
       false,
     );
     assert.equal(
       answersQuery(
         reply,
-        makeQueryMessage(parseName('www.example.com'), TYPE.A, {}, new QueryMessage()),
+        makeQueryMessage(new QueryMessage(), parseName('www.example.com'), TYPE.A),
       ),
+      false,
+    );
+    assert.equal(
+      answersQuery(reply, makeQueryMessage(new QueryMessage(), parseName('example.org'), TYPE.A)),
       false,
     );
     assert.equal(
       answersQuery(
         reply,
-        makeQueryMessage(parseName('example.org'), TYPE.A, {}, new QueryMessage()),
-      ),
-      false,
-    );
-    assert.equal(
-      answersQuery(
-        reply,
-        makeQueryMessage(parseName('a.www.example.org'), TYPE.A, {}, new QueryMessage()),
+        makeQueryMessage(new QueryMessage(), parseName('a.www.example.org'), TYPE.A),
       ),
       false,
     );

@@ -33,7 +33,7 @@ describe('writing messages', () => {
 
   test('the owner null is a pointer to the question', () => {
     const to = new MessageWriter();
-    to.reply(makeQueryMessage(owner, TYPE.A, {}, new QueryMessage()), 0x0400);
+    to.reply(makeQueryMessage(new QueryMessage(), owner, TYPE.A), 0x0400);
     to.record(SECTION.answer, null, TYPE.A, 5, Uint8Array.of(10, 0, 0, 1));
     const reply = to.finish(0, 'test');
     const message = readMessage(reply.bytes, reply.start, reply.end);
@@ -47,7 +47,7 @@ describe('writing messages', () => {
 
   test('counts go over 255', () => {
     const to = new MessageWriter();
-    to.reply(makeQueryMessage(owner, TYPE.A, {}, new QueryMessage()), 0);
+    to.reply(makeQueryMessage(new QueryMessage(), owner, TYPE.A), 0);
     for (let i = 0; i < 700; i++)
       to.record(SECTION.answer, null, TYPE.A, i, Uint8Array.of(10, 0, i >> 8, i & 0xff));
     const reply = to.finish(0, 'test');
@@ -76,7 +76,7 @@ describe('writing messages', () => {
     to.begin(0, 0);
     to.bytes(new Uint8Array(65_400));
     const before = to.finish(0, 'test');
-    to.reply(makeQueryMessage(owner, TYPE.A, {}, new QueryMessage()), 0);
+    to.reply(makeQueryMessage(new QueryMessage(), owner, TYPE.A), 0);
     for (let i = 0; i < 20; i++)
       to.record(SECTION.answer, owner, TYPE.A, i, Uint8Array.of(10, 0, 0, i));
     const reply = to.finish(0, 'test');
@@ -91,7 +91,7 @@ describe('writing messages', () => {
   test('finished messages stay as they are while others are written, begun and given up', () => {
     const to = new MessageWriter();
     const write = (ttl: number): void => {
-      to.reply(makeQueryMessage(owner, TYPE.A, {}, new QueryMessage()), 0);
+      to.reply(makeQueryMessage(new QueryMessage(), owner, TYPE.A), 0);
       to.record(SECTION.answer, null, TYPE.A, ttl, Uint8Array.of(10, 0, ttl >> 8, ttl & 0xff));
     };
     const replies = Array.from({ length: 3000 }, (_, i) => {
