@@ -20,7 +20,7 @@ const TICK_MS = 250;
 const FRESH_MS = 60_000;
 
 /** The inputs of one run. */
-export interface TopFeed {
+export interface PacketFeed {
   /** For people: `any, port 53`. */
   readonly name: string;
   /** Files are replayed; null: traffic is live. */
@@ -43,14 +43,14 @@ export async function startFeed(
   model: LiveModel,
   clock: Clock,
   token: string = '',
-): Promise<TopFeed> {
+): Promise<PacketFeed> {
   return options.files.length > 0
     ? new FileFeed(options, model, clock)
     : LiveFeed.start(options, model, clock, token);
 }
 
 /** Packets of an interface, dnstap, and ndots servers. */
-class LiveFeed implements TopFeed {
+class LiveFeed implements PacketFeed {
   readonly name: string;
   readonly pace: null = null;
   readonly progress: string = '';
@@ -118,7 +118,7 @@ class LiveFeed implements TopFeed {
 }
 
 /** Files, one after the other, at a pace; or what a pipe brings. */
-class FileFeed implements TopFeed {
+class FileFeed implements PacketFeed {
   readonly name: string;
   readonly pace: ReplayPace;
   readonly over: Promise<void>;

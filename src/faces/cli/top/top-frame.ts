@@ -10,14 +10,14 @@ import { printAge, printNumber, printTime } from './pages/figures.ts';
 import type { FilterPrompt } from './filter-prompt.ts';
 import type { ListCursor } from './list-cursor.ts';
 import { pageTitles } from './pages/top-pages.ts';
-import type { TopFeed } from '../live/live-feed.ts';
+import type { PacketFeed } from '../live/live-feed.ts';
 import type { TopBody } from './pages/top-page.ts';
 
 /** The parts of a frame. */
 export interface TopFrame {
   readonly view: ViewName;
   readonly seen: ViewHead<ViewName> | null;
-  readonly feed: TopFeed;
+  readonly feed: PacketFeed;
   readonly isPaused: boolean;
   readonly filters: readonly GivenFilter[];
   /** Null: the whole window. */
@@ -75,7 +75,10 @@ function drawTabs(grid: CellGrid, { view, seen, feed, isPaused }: TopFrame): voi
   else drawLine(grid, Math.max(column + 1, grid.columns - lineWidth(state) - 1), 0, state);
 }
 
-function stateSpans({ pace, isOver, progress }: TopFeed, isPaused: boolean): readonly StyledSpan[] {
+function stateSpans(
+  { pace, isOver, progress }: PacketFeed,
+  isPaused: boolean,
+): readonly StyledSpan[] {
   const where = progress === '' ? '' : ` ${progress}`;
   if (isPaused)
     return [

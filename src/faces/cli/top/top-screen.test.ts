@@ -7,7 +7,7 @@ import { VirtualClock } from '../../../server/base/virtual-clock.ts';
 import type { ViewName, ViewQuery, Views } from '../../../tools/watch/view.ts';
 import type { ColourDepth } from '../screen/cell-style.ts';
 import { ReplayPace } from '../live/replay-pace.ts';
-import type { TopFeed } from '../live/live-feed.ts';
+import type { PacketFeed } from '../live/live-feed.ts';
 import { parseTopOptions } from './top-options.ts';
 import { TopScreen } from './top-screen.ts';
 
@@ -417,7 +417,7 @@ function started({
   const clock = new VirtualClock();
   const traced: (readonly string[])[] = [];
   const quits = { count: 0 };
-  const feed: TopFeed = {
+  const feed: PacketFeed = {
     name: 'all interfaces, ports 53 and 5353',
     pace,
     progress: '',

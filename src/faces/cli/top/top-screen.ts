@@ -17,7 +17,7 @@ import { FilterPrompt } from './filter-prompt.ts';
 import { ListCursor } from './list-cursor.ts';
 import { fitPage, seePage, type SeenView } from './pages/top-pages.ts';
 import { drawFrame } from './top-frame.ts';
-import type { TopFeed } from '../live/live-feed.ts';
+import type { PacketFeed } from '../live/live-feed.ts';
 import { helpLines } from './top-help.ts';
 import type { TopOptions } from './top-options.ts';
 import {
@@ -50,7 +50,7 @@ interface Pane {
 /** The parts that the screen needs in addition to the model. */
 export interface TopScreenParts {
   readonly ask: AskModel;
-  readonly feed: TopFeed;
+  readonly feed: PacketFeed;
   readonly terminal: Terminal;
   readonly depth: ColourDepth;
   readonly clock: Clock;

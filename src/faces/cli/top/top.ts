@@ -11,7 +11,7 @@ import { processTerminal } from '../screen/process-terminal.ts';
 import { untilSignal } from '../until-signal.ts';
 import { printDocument, printPage } from './printed-page.ts';
 import { followNames } from '../live/follow-names.ts';
-import { startFeed, type TopFeed } from '../live/live-feed.ts';
+import { startFeed, type PacketFeed } from '../live/live-feed.ts';
 import { serverTokenOf } from '../live/live-options.ts';
 import { parseTopOptions, type TopOptions } from './top-options.ts';
 import { TopScreen } from './top-screen.ts';
@@ -60,7 +60,7 @@ export const top: Command = {
 interface Run {
   readonly options: TopOptions;
   readonly io: Io;
-  readonly feed: TopFeed;
+  readonly feed: PacketFeed;
   readonly model: LiveModel;
 }
 
