@@ -281,7 +281,10 @@ describe('the Corefile', () => {
       [],
     );
     await world.close();
-    await assert.rejects(serve('endpoint http://127.0.0.1:1\nendpoint a{2'), /'a\{2' is not the URL/);
+    await assert.rejects(
+      serve('endpoint http://127.0.0.1:1\nendpoint a{2'),
+      /'a\{2' is not the URL/,
+    );
   });
 
   test('with two lines `multicluster` has the zones of the last one, as CoreDNS', async () => {
