@@ -303,9 +303,9 @@ export class Image {
     const { root, user, workdir, env, entrypoint, command } = this.#current;
     const layers = this.#layers.get(root) ?? [root];
     // Devices mark removed files: the base of the layer is another one.
-    const script = `shift; for layer; do cd "$layer" && find . -xdev ! -type c -print0 | tar --append --file "$0" --null --no-recursion --files-from - --format=pax --numeric-owner --xattrs --xattrs-include=security.capability || exit 1; done`;
+    const script = `for layer; do cd "$layer" && find . -xdev ! -type c -print0 | tar --append --file "$0" --null --no-recursion --files-from - --format=pax --numeric-owner --xattrs --xattrs-include=security.capability || exit 1; done`;
     const own = layers.filter((layer) => layer !== '/').toReversed();
-    this.#must(['sh', '-c', script, file, '--', ...own]);
+    this.#must(['sh', '-c', script, file, ...own]);
     return { config: { user, workdir, env, entrypoint, command }, hasBase: layers.includes('/') };
   }
 

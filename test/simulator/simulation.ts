@@ -116,12 +116,11 @@ class Simulation {
     const cluster = await FaultyCluster.start(clock, random);
     const internet = new Internet(random);
     const settings = drawSettings(random);
-    const starting = makeWorld(corefileOf(settings, cluster.url, random), {
+    const world = await makeWorld(corefileOf(settings, cluster.url, random), {
       clock,
       seed,
       network: scriptedNetwork(clock, (asked) => internet.answer(asked)),
     });
-    const world = await starting;
     const simulation = new Simulation({ seed, random, clock, cluster, internet, settings, world });
     await simulation.calm();
     return simulation;
@@ -261,10 +260,11 @@ class Simulation {
     if (reply === null) return this.#note(`${name} ${type}: silence`);
     const got = answerOf(reply);
     const staleMs = 1000 * this.#settings.staleSeconds;
-    const oldestMs = name.endsWith('cluster.local.')
+    const isInside = name.endsWith('cluster.local.');
+    const oldestMs = isInside
       ? this.#knownMs - staleMs - 1000 * this.#settings.ttlSeconds
       : askedMs - staleMs - 1000 * TTL - AFTERMATH_MS;
-    const truth = name.endsWith('cluster.local.') ? this.#cluster.truth : this.#internet.truth;
+    const { truth } = isInside ? this.#cluster : this.#internet;
     const values =
       name === PINNED.name
         ? new Set([PINNED.address])
@@ -279,10 +279,9 @@ class Simulation {
     // A name that is removed keeps existing without data until its entries in the cache have ended.
     if (values.has(null) && values.size > 1) right.add('NODATA');
     if (right.has(got)) return;
-    const isOutside = !name.endsWith('cluster.local.');
     const shaken = this.#internet.faultyUntil > askedMs - AFTERMATH_MS;
     const isTruncated = (reply.flags & FLAG.TC) !== 0;
-    if (isOutside && shaken && (isTruncated || got === 'SERVFAIL' || got === 'REFUSED')) return;
+    if (!isInside && shaken && (isTruncated || got === 'SERVFAIL' || got === 'REFUSED')) return;
     this.#note(
       `${name} ${type}: ${got}, should be one of ${[...right].join(' ')}\n${printMessage(reply)}`,
     );
