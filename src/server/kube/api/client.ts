@@ -273,7 +273,7 @@ class StreamedReply {
   }
 
   /**
-   * True if to pause now; `goOn` is called after the pause, even if the exchange has ended by then.
+   * True if reading must pause now; `goOn` is called after the pause, even if the exchange has ended by then.
    */
   #rests(goOn: () => void): boolean {
     if (this.#share === null || this.#request.unhurried?.() !== true) return false;

@@ -1,6 +1,5 @@
 /**
- * True if what a zone denied still holds: it does until the zone changes, which the serial of its
- * SOA record tells.
+ * Detects that a zone has changed, by the serial of its SOA record: until then its denials hold.
  */
 import type { Clock } from '../../base/clock.ts';
 import { isInZone } from '../../engine/contract/zone-match.ts';

@@ -17,7 +17,7 @@ export interface RewriteRule {
   apply(turn: RewriteTurn): boolean;
   /** Codes of EDNS options that may go back to the client (CoreDNS's "supported options"). */
   readonly optionCode?: number;
-  /** True if what it sends upstream differs between clients that ask the same. */
+  /** True if the query that it sends upstream differs between clients with the same question. */
   readonly personal?: boolean;
 }
 
