@@ -22,8 +22,8 @@ const ofCaptures = 'Captures are read by: ndots capture FILE, ndots doctor FILE,
 
 /** By their first bytes (file(1) has more); among equal prefixes the longest is first. */
 const kinds: readonly (readonly [at: number, bytes: string, what: string, remedy: string])[] = [
-  [0, '\x1f\x8b', 'compressed twice, with gzip', piped('zcat')],
-  [0, '\x28\xb5\x2f\xfd', 'compressed twice, with zstd', piped('zstdcat')],
+  [0, '\x1f\x8b', 'compressed with gzip', piped('zcat')],
+  [0, '\x28\xb5\x2f\xfd', 'compressed with zstd', piped('zstdcat')],
   [0, '\xfd7zXZ\0', 'compressed with xz', piped('xz -dc')],
   [0, 'BZh', 'compressed with bzip2', piped('bzip2 -dc')],
   [0, '\x04\x22\x4d\x18', 'compressed with lz4', piped('lz4 -dc')],
@@ -55,8 +55,14 @@ const PREFIX_BYTES = 512;
 // eslint-disable-next-line no-control-regex -- the zeros are meant
 const LEADING_ZEROS = /^\0+/;
 
-/** Null: it may be text. */
+/** What a file is that is no capture, unpacked once already. Null: it may be text. */
 export function foreignFile(first: Uint8Array): ForeignFile | null {
+  const found = recognised(first);
+  const isTwice = found?.what === 'compressed with gzip' || found?.what === 'compressed with zstd';
+  return isTwice ? { ...found, what: found.what.replace(' with', ' twice, with') } : found;
+}
+
+function recognised(first: Uint8Array): ForeignFile | null {
   const start = Buffer.from(first.buffer, first.byteOffset, Math.min(first.length, PREFIX_BYTES));
   const letters = start.toString('latin1');
   const kind = kinds.find(([at, bytes]) => letters.startsWith(bytes, at));
@@ -70,9 +76,9 @@ export function foreignFile(first: Uint8Array): ForeignFile | null {
 /** The same for inputs that must be text: captures and compressed files are rejected too. */
 export function noText(first: Uint8Array): ForeignFile | null {
   if (isPcap(first) || isPcapng(first)) return { what: 'a capture', remedy: ofCaptures };
-  const found = foreignFile(first);
+  const found = recognised(first);
   if (found === null) return null;
-  const what = found.what.replace(' once more,', '');
+  const { what } = found;
   if (what.startsWith('a capture')) return { what, remedy: ofCaptures };
   // The advice of verbs that read captures does not apply here.
   return { what, remedy: found.remedy === none ? 'Text is expected here.' : found.remedy };
