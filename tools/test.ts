@@ -16,7 +16,7 @@
  */
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { relative } from 'node:path';
+import { relative, resolve } from 'node:path';
 import { run } from 'node:test';
 import { spec, type TestEvent } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
@@ -133,6 +133,9 @@ async function* report(events: AsyncIterable<TestEvent>): AsyncGenerator<TestEve
     }
   }
 }
+
+// Tests start ndots from its sources hundreds of times. With compiled sources such a start takes 0.2 s, not 0.7 s.
+process.env['NODE_COMPILE_CACHE'] ??= resolve('node_modules/.cache/compiled-sources');
 
 const lines = run({
   files: [...longestFirst(files, times)],
