@@ -62,7 +62,7 @@ async function measure(title: string, port: number, rate: number, limit: number)
   }
   const server = ndots(apiCorefile(port, API, 'verified', 'autopath @name'), directory);
   await answered(port, 'service-0.team-0.svc.cluster.local', 90_000);
-  await pause(3000);
+  await pause(smoke ? 300 : 3000);
   group?.take(server.pid);
   let throttled = 0;
   const listedAnew: Disturbance = () => {
@@ -70,7 +70,7 @@ async function measure(title: string, port: number, rate: number, limit: number)
     api.tell('compact');
     return async () => {
       throttled += (group?.throttled() ?? 0) - before;
-      await pause(2000);
+      await pause(smoke ? 300 : 2000);
     };
   };
   const disturbances = limit === Infinity ? [listedAnew, readElsewhere] : [listedAnew];
