@@ -7,8 +7,7 @@ import { parseName } from '../src/server/wire/name.ts';
 import { makeQuery, Query } from '../src/server/transport/query.ts';
 import { stamp } from '../src/server/wire/stamp.ts';
 import { filledCache } from '../test/kit/filled-cache.ts';
-import { figure } from './kit/figures.ts';
-import { smoke } from './kit/peers.ts';
+import { figure, smoke } from './kit/figures.ts';
 
 const { link, names } = filledCache(5000);
 const messages = names.map((name) => {

@@ -9,8 +9,8 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { printed, start, type Child } from '../test/kit/child.ts';
-import { beside, figure } from './kit/figures.ts';
-import { need, rounds, runSeconds, smoke, versionOf, workFolder } from './kit/peers.ts';
+import { beside, figure, smoke } from './kit/figures.ts';
+import { need, rounds, runSeconds, versionOf, workFolder } from './kit/peers.ts';
 
 need('dnsperf', 'unbound', 'tcpdump', 'ip', 'nsenter', 'taskset');
 

@@ -11,9 +11,9 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hasProgram } from '../test/kit/real-resolver.ts';
-import { beside, figure } from './kit/figures.ts';
+import { beside, figure, smoke } from './kit/figures.ts';
 import { writeNodeCapture } from '../test/kit/node-captures.ts';
-import { rounds, smoke } from './kit/peers.ts';
+import { rounds } from './kit/peers.ts';
 
 const PACKETS = smoke ? 5_000 : 1_000_000;
 const counted = (times: number): string => `${(times * PACKETS).toLocaleString('en-US')} packets`;

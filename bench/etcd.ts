@@ -8,16 +8,8 @@ import { join } from 'node:path';
 import { etcdPrograms, startEtcd } from '../test/kit/etcd.ts';
 import { answered, printed, start, type Child } from '../test/kit/child.ts';
 import { load } from './kit/dnsperf.ts';
-import { beside, figure } from './kit/figures.ts';
-import {
-  coredns,
-  corednsProgram,
-  ndots,
-  need,
-  runSeconds,
-  smoke,
-  workFolder,
-} from './kit/peers.ts';
+import { beside, figure, smoke } from './kit/figures.ts';
+import { coredns, corednsProgram, ndots, need, runSeconds, workFolder } from './kit/peers.ts';
 
 const program = etcdPrograms().at(-1);
 if (program === undefined) {

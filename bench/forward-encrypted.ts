@@ -4,7 +4,7 @@
  */
 import { answered } from '../test/kit/child.ts';
 import { freshNames, loadInTurn } from './kit/dnsperf.ts';
-import { beside, figure } from './kit/figures.ts';
+import { beside, figure, smoke } from './kit/figures.ts';
 import {
   certificateIn,
   coredns,
@@ -15,7 +15,6 @@ import {
   printLoads,
   rounds,
   runSeconds,
-  smoke,
   versionOf,
   wildcardUpstream,
   workFolder,

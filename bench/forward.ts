@@ -6,7 +6,7 @@
  */
 import { answered } from '../test/kit/child.ts';
 import { freshNames, loadInTurn } from './kit/dnsperf.ts';
-import { beside, figureOf } from './kit/figures.ts';
+import { beside, figureOf, smoke } from './kit/figures.ts';
 import {
   bindForwarder,
   coredns,
@@ -15,7 +15,6 @@ import {
   ndots,
   need,
   printLoads,
-  smoke,
   versionOf,
   wildcardUpstream,
   workFolder,

@@ -7,8 +7,8 @@ import { createSocket } from 'node:dgram';
 import { ApiServer } from '../test/kit/apiserver/server.ts';
 import { populate, slice } from '../test/kit/apiserver/populate.ts';
 import { answered, question } from '../test/kit/child.ts';
-import { figure } from './kit/figures.ts';
-import { apiCorefile, ndots, smoke, workFolder } from './kit/peers.ts';
+import { figure, smoke } from './kit/figures.ts';
+import { apiCorefile, ndots, workFolder } from './kit/peers.ts';
 
 const directory = workFolder();
 const api = await ApiServer.start({ port: 5901 });

@@ -9,8 +9,7 @@ import type { Reply } from '../src/server/wire/reply.ts';
 import { fromUpstream } from '../src/server/wire/upstream.ts';
 import { cacheLink } from '../test/kit/filled-cache.ts';
 import { replyBytes } from '../test/kit/upstream.ts';
-import { figure } from './kit/figures.ts';
-import { smoke } from './kit/peers.ts';
+import { figure, smoke } from './kit/figures.ts';
 
 const BLOCKS = 14;
 const BLOCK = 5;

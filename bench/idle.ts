@@ -8,8 +8,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { answered, start } from '../test/kit/child.ts';
-import { figure, type Goal } from './kit/figures.ts';
-import { kubeadmCorefile, services, smoke, workFolder } from './kit/peers.ts';
+import { figure, type Goal, smoke } from './kit/figures.ts';
+import { kubeadmCorefile, services, workFolder } from './kit/peers.ts';
 
 const directory = workFolder();
 const { manifests, names } = services(directory, 100);

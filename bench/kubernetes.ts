@@ -11,7 +11,7 @@ import { typeNumber } from '../src/server/wire/iana.ts';
 import { parseName } from '../src/server/wire/name.ts';
 import { makeQuery, Query } from '../src/server/transport/query.ts';
 import { answererOf, replicatedCluster, manyObjects } from '../test/kit/replicated-cluster.ts';
-import { smoke } from './kit/peers.ts';
+import { smoke } from './kit/figures.ts';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;

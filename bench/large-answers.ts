@@ -16,8 +16,8 @@ import { answered, type Child } from '../test/kit/child.ts';
 import { etcdPrograms, startEtcd } from '../test/kit/etcd.ts';
 import { aliasChain, copiedName, manyLabels, plainAddresses } from '../test/kit/costly-messages.ts';
 import { load } from './kit/dnsperf.ts';
-import { beside, figure } from './kit/figures.ts';
-import { coredns, corednsProgram, ndots, need, smoke, versionOf, workFolder } from './kit/peers.ts';
+import { beside, figure, smoke } from './kit/figures.ts';
+import { coredns, corednsProgram, ndots, need, versionOf, workFolder } from './kit/peers.ts';
 
 interface Kind {
   readonly lines: string;

@@ -3,7 +3,7 @@
  * (100 000 endpoints) is listed again and metrics are scraped every second.
  */
 import { answered } from '../test/kit/child.ts';
-import { figure } from './kit/figures.ts';
+import { figure, smoke } from './kit/figures.ts';
 import {
   apiCorefile,
   apiServer,
@@ -12,7 +12,6 @@ import {
   need,
   pace,
   serviceQuestions,
-  smoke,
   workFolder,
   type Pace,
 } from './kit/peers.ts';

@@ -10,8 +10,8 @@ import { join } from 'node:path';
 import { Reading } from '../src/tools/capture/read/reading.ts';
 import { LiveModel } from '../src/tools/watch/live-model.ts';
 import { writeNodeCapture } from '../test/kit/node-captures.ts';
-import { figure } from './kit/figures.ts';
-import { rounds, smoke } from './kit/peers.ts';
+import { figure, smoke } from './kit/figures.ts';
+import { rounds } from './kit/peers.ts';
 
 const RATE = 20_000;
 const PACKETS = smoke ? 20_000 : 1_200_000;

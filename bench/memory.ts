@@ -8,8 +8,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { answered, start, type Child } from '../test/kit/child.ts';
-import { beside, figure } from './kit/figures.ts';
-import { apiCorefile, apiServer, ndots, smoke, workFolder } from './kit/peers.ts';
+import { beside, figure, smoke } from './kit/figures.ts';
+import { apiCorefile, apiServer, ndots, workFolder } from './kit/peers.ts';
 
 const home = fileURLToPath(new URL('../', import.meta.url));
 const directory = workFolder();

@@ -14,8 +14,8 @@ import {
   WHO,
   type NodeWorld,
 } from '../test/kit/node-world.ts';
-import { figure } from './kit/figures.ts';
-import { need, rounds, runSeconds, smoke } from './kit/peers.ts';
+import { figure, smoke } from './kit/figures.ts';
+import { need, rounds, runSeconds } from './kit/peers.ts';
 
 const reason = noNodeWorld();
 if (reason !== null) {

@@ -7,14 +7,13 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { answered, printed, start, type Child } from '../test/kit/child.ts';
 import { load, median } from './kit/dnsperf.ts';
-import { figure } from './kit/figures.ts';
+import { figure, smoke } from './kit/figures.ts';
 import {
   ndots,
   need,
   rounds,
   runSeconds,
   services,
-  smoke,
   wildcardUpstream,
   workFolder,
 } from './kit/peers.ts';

@@ -21,9 +21,9 @@ import {
   ndots,
   need,
   serviceQuestions,
-  smoke,
   workFolder,
 } from './kit/peers.ts';
+import { smoke } from './kit/figures.ts';
 
 need('gcc', 'taskset', 'chrt', 'curl');
 const API = 5821;

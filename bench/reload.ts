@@ -6,8 +6,8 @@ import { createSocket } from 'node:dgram';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { answered, question } from '../test/kit/child.ts';
-import { figure } from './kit/figures.ts';
-import { kubeadmCorefile, ndots, services, smoke, workFolder } from './kit/peers.ts';
+import { figure, smoke } from './kit/figures.ts';
+import { kubeadmCorefile, ndots, services, workFolder } from './kit/peers.ts';
 
 const RATE = smoke ? 2000 : 20_000;
 const RELOADS = smoke ? 3 : 20;

@@ -5,8 +5,7 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { answered, start } from '../test/kit/child.ts';
-import { beside, figure } from './kit/figures.ts';
-import { smoke } from './kit/peers.ts';
+import { beside, figure, smoke } from './kit/figures.ts';
 
 const home = fileURLToPath(new URL('../', import.meta.url));
 const times: number[] = [];

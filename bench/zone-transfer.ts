@@ -16,7 +16,8 @@ import {
   tellRatio,
   type Disturbance,
 } from './kit/disturbance.ts';
-import { compile, ndots, need, smoke, workFolder } from './kit/peers.ts';
+import { compile, ndots, need, workFolder } from './kit/peers.ts';
+import { smoke } from './kit/figures.ts';
 
 need('gcc', 'taskset', 'chrt', 'named', 'kdig');
 const directory = workFolder();

@@ -8,18 +8,9 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { answered, type Child } from '../test/kit/child.ts';
 import { startKnot, startNamed, startNsd } from '../test/kit/zone-servers.ts';
-import { beside, figure, figureOf, type Goal } from './kit/figures.ts';
+import { beside, figure, figureOf, type Goal, smoke } from './kit/figures.ts';
 import { load, loadInTurn, spread } from './kit/dnsperf.ts';
-import {
-  ndots,
-  need,
-  printLoads,
-  rounds,
-  runSeconds,
-  smoke,
-  versionOf,
-  workFolder,
-} from './kit/peers.ts';
+import { ndots, need, printLoads, rounds, runSeconds, versionOf, workFolder } from './kit/peers.ts';
 
 need('dnsperf', 'nsd', 'knotd', 'named', 'kdig', 'taskset');
 const directory = workFolder();

@@ -5,11 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Load } from './dnsperf.ts';
+import { smoke } from './figures.ts';
 import { testCertificate, testKey } from '../../test/kit/certificate.ts';
 import { printed, start, type Child } from '../../test/kit/child.ts';
 
-/** True if benchmarks only show that they run; their output is then not a measurement. */
-export const smoke: boolean = process.env['BENCH_SMOKE'] === '1';
 /** Seconds of one run under load. */
 export const runSeconds: number = smoke ? 1 : 6;
 /** The number of runs, whose median counts. */
