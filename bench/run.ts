@@ -1,19 +1,19 @@
 /**
- * Runs benchmarks: `npm run bench [-- NAME…] [--enforce] [--record] [--smoke]`. Each file in this directory
+ * Runs benchmarks: `npm run bench [-- NAME…] [--enforce] [--record] [--busy] [--smoke]`. Each file in this directory
  * is one; it prints ratios against a peer that runs beside it. `--enforce`: a missed goal is a failure.
- * `--record`: figures are added to `bench/history/NAME.jsonl`. `--smoke` only shows that they run: its
- * measurements are too short to be either.
+ * `--record`: figures are added to `bench/history/NAME.jsonl`. `--busy`: another program reads memory beside
+ * them. `--smoke` only shows that they run: its measurements are too short to be enforced or recorded.
  */
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { FIGURES_FILE, misses, printFigure, readFigures } from './kit/figures.ts';
-import { machine, printRun, record } from './kit/history.ts';
+import { BUSY, machine, printRun, record } from './kit/history.ts';
 
-const flags = ['--smoke', '--enforce', '--record'];
+const flags = ['--smoke', '--enforce', '--record', '--busy'];
 const words = process.argv.slice(2);
-const [smoke, enforce, recording] = flags.map((flag) => words.includes(flag));
+const [smoke, enforce, recording, busy] = flags.map((flag) => words.includes(flag));
 const names = words.filter((word) => !word.startsWith('-'));
 const all = globSync('bench/*.ts', { exclude: ['bench/run.ts', 'bench/*.test.ts'] }).toSorted();
 const known = all.map((file) => basename(file, '.ts'));
@@ -30,11 +30,15 @@ const chosen = all.filter((file) => names.length === 0 || names.includes(basenam
 const directory = mkdtempSync(join(tmpdir(), 'ndots-figures-'));
 process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
 let failed = 0;
+if (busy) {
+  const neighbour = spawn(process.execPath, [`bench/peers/${BUSY}.ts`], { stdio: 'ignore' });
+  process.on('exit', () => neighbour.kill());
+}
 for (const file of chosen) {
   const name = basename(file, '.ts');
   console.log(`\n== ${name}`);
   const told = join(directory, name);
-  const where = machine();
+  const where = machine(busy ? BUSY : null);
   const startMs = performance.now();
   const { status } = spawnSync(
     process.execPath,

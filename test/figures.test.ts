@@ -1,12 +1,11 @@
-/** The figures of the README are those of the last recorded run in `bench/history`. */
+/** The figures of the README and docs/figures.md are those of the recorded runs in `bench/history`. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
-
-interface Run {
-  readonly peers: Readonly<Record<string, string>>;
-  readonly figures: Readonly<Record<string, readonly [value: number, ...rest: unknown[]]>>;
-}
+import { figuresPage } from '../tools/figures-page.ts';
+import { recordedFigure } from '../tools/figures/recorded-figure.ts';
 
 /** A row of the README → the benchmark, its figure, and whether the figure is the peer's divided by ours. */
 const rows: Readonly<
@@ -37,12 +36,7 @@ const rows: Readonly<
   ],
 };
 
-function lastRun(benchmark: string): Run {
-  const lines = readFileSync(`bench/history/${benchmark}.jsonl`, 'utf8').trimEnd().split('\n');
-  return JSON.parse(lines.at(-1)!) as Run;
-}
-
-test('each figure of the README is the last recorded one, with the version of the peer in that run', () => {
+test('each figure of the README is the middle of the recorded runs, with the version of the peer in the last one', () => {
   const found = [
     ...readFileSync('README.md', 'utf8').matchAll(/^\| (.+) \| ([\d.]+) × \| (\w+)([^|]*) \|$/gm),
   ];
@@ -52,12 +46,36 @@ test('each figure of the README is the last recorded one, with the version of th
   );
   for (const [, row = '', shown, peer = '', rest = ''] of found) {
     const [benchmark, name, isInverse] = rows[row]!;
-    const { figures, peers } = lastRun(benchmark);
-    const [value] = figures[name]!;
-    assert.equal(shown, (isInverse ? 1 / value : value).toFixed(2), row);
+    const recorded = recordedFigure(`bench/history/${benchmark}.jsonl`, name, null, isInverse);
+    assert.equal(shown, recorded?.middle.toFixed(2), row);
     const version = /^ ([\d.]+)/.exec(rest)?.[1];
-    const measured = peers[peer.toLowerCase()];
+    const measured = recorded?.peers[peer.toLowerCase()];
     assert.ok(measured !== undefined, `${row}: no ${peer} in that run`);
     if (version !== undefined) assert.ok(measured.includes(version), `${row}: ${measured}`);
   }
+});
+
+test('docs/figures.md is up to date', () => {
+  assert.equal(
+    readFileSync('docs/figures.md', 'utf8'),
+    figuresPage(),
+    'run node tools/figures-page.ts',
+  );
+});
+
+test('a page shows the middle and the range of the quiet runs, and the busy ones apart', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-history-'));
+  const file = join(directory, 'a.jsonl');
+  const run = (value: number | null, load: number, neighbour?: string): string =>
+    JSON.stringify({ load, neighbour, peers: { x: `x ${value}` }, figures: { f: [value, 'ms'] } });
+  const lines = [run(4, 0), run(2, 1), run(null, 0), run(900, 9), run(8, 0, 'hog'), run(5, 3)];
+  writeFileSync(file, `${lines.join('\n')}\n`);
+  const peers = { x: 'x 5' };
+  assert.deepEqual(recordedFigure(file, 'f', null), {
+    ...{ middle: 4, least: 2, most: 5, runs: 3, unit: 'ms', peers },
+  });
+  assert.equal(recordedFigure(file, 'f', 'hog')?.middle, 8);
+  assert.equal(recordedFigure(file, 'f', null, true)?.middle, 0.25);
+  assert.equal(recordedFigure(file, 'g', null), null);
+  rmSync(directory, { recursive: true });
 });

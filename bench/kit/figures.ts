@@ -5,7 +5,7 @@
 import { appendFileSync } from 'node:fs';
 import type { Spread } from './dnsperf.ts';
 
-/** Whether the run only shows that benchmarks work (`bench/run.ts --smoke`). */
+/** True if the run only shows that benchmarks work (`bench/run.ts --smoke`). */
 export const smoke: boolean = process.env['BENCH_SMOKE'] === '1';
 
 export type Goal = { readonly atMost: number } | { readonly atLeast: number };

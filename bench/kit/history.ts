@@ -16,6 +16,8 @@ export interface Run {
   readonly node: string;
   /** Processes waiting for a CPU at the start, averaged over a minute: figures of a loaded machine are unreliable. */
   readonly load: number;
+  /** The program that ran beside it on purpose. */
+  readonly neighbour?: string;
   /** Versions by program. */
   readonly peers: Readonly<Record<string, string>>;
   /** Values by name, with their unit, and quartiles if the value is the median of several rounds. */
@@ -24,7 +26,10 @@ export interface Run {
   >;
 }
 
-export function machine(): Omit<Run, 'peers' | 'figures'> {
+/** The neighbour of `--busy`: a program that reads more memory than the CPU's caches hold, half of the time. */
+export const BUSY: string = 'memory-reader';
+
+export function machine(neighbour: string | null): Omit<Run, 'peers' | 'figures'> {
   return {
     date: new Date().toISOString().slice(0, 10),
     commit: commit(),
@@ -33,6 +38,7 @@ export function machine(): Omit<Run, 'peers' | 'figures'> {
     kernel: release(),
     node: process.version,
     load: Number(loadavg()[0]!.toFixed(1)),
+    ...(neighbour !== null && { neighbour }),
   };
 }
 

@@ -1,0 +1,462 @@
+/** The figures that docs/figures.md shows: what each means, where it is recorded, and its goal. */
+import type { Goal } from '../../bench/kit/figures.ts';
+
+export interface FigureRow {
+  readonly what: string;
+  /** As the benchmark names it. */
+  readonly figure: string;
+  /** Program or condition that it is compared with. */
+  readonly peer?: string;
+  readonly goal?: Goal;
+  /** The record is the peer's value divided by that of ndots; the page shows the inverse. */
+  readonly isInverse?: true;
+}
+
+export interface FigureGroup {
+  readonly title: string;
+  /** The name of the benchmark. */
+  readonly benchmark: string;
+  readonly about: string;
+  readonly rows: readonly FigureRow[];
+}
+
+const same = 'the same server, not disturbed';
+
+export const figureGroups: readonly FigureGroup[] = [
+  {
+    title: 'Answers from memory',
+    benchmark: 'serve',
+    about: "5 000 service names, all hits, kubeadm's Corefile, one worker.",
+    rows: [
+      {
+        what: 'CPU time per query',
+        figure: 'CPU per query, ndots : unbound',
+        peer: 'Unbound, one thread, the same names as local data',
+        goal: { atMost: 1 },
+      },
+      {
+        what: 'CPU time per query',
+        figure: 'CPU per query, ndots : C echo',
+        peer: 'a C program that echoes with recvmmsg and sendmmsg',
+        goal: { atMost: 1.6 },
+      },
+      {
+        what: 'replies per second',
+        figure: 'replies/s, ndots : unbound',
+        peer: 'Unbound',
+        goal: { atLeast: 1 },
+      },
+      {
+        what: 'CPU time with a third AAAA and a third NXDOMAIN of search paths',
+        figure: 'CPU per query, mix : all hits',
+        peer: 'all hits',
+        goal: { atMost: 1.15 },
+      },
+    ],
+  },
+  {
+    title: 'TCP',
+    benchmark: 'tcp',
+    about: 'Many queries on each connection.',
+    rows: [
+      {
+        what: 'replies per second',
+        figure: 'replies/s, ndots : bind',
+        peer: 'BIND, one thread',
+        goal: { atLeast: 1 },
+      },
+      { what: 'CPU time per query', figure: 'CPU per query, ndots : bind', peer: 'BIND' },
+    ],
+  },
+  {
+    title: 'TLS and HTTPS for clients',
+    benchmark: 'encrypted',
+    about: '1 000 names, 100 queries in flight.',
+    rows: [
+      {
+        what: 'TLS, 4 busy connections, CPU time per query',
+        figure: 'CPU per query over tls, 4 clients, coredns : ndots',
+        peer: 'CoreDNS, one CPU',
+        isInverse: true,
+      },
+      {
+        what: 'TLS, 20 connections',
+        figure: 'CPU per query over tls, 20 clients, coredns : ndots',
+        peer: 'CoreDNS',
+        isInverse: true,
+        goal: { atMost: 0.5 },
+      },
+      {
+        what: 'TLS, 4 busy connections',
+        figure: 'CPU per query over tls, 4 clients, ndots : unbound',
+        peer: 'Unbound',
+      },
+      {
+        what: 'HTTPS, GET, one reply in each TLS record',
+        figure: 'CPU per query over https, dnsperf, coredns : ndots',
+        peer: 'CoreDNS',
+        isInverse: true,
+      },
+      {
+        what: 'HTTPS, POST, 20 connections of 5 streams',
+        figure: 'CPU per query over https, h2load, coredns : ndots',
+        peer: 'CoreDNS',
+        isInverse: true,
+      },
+    ],
+  },
+  {
+    title: 'Forwarded queries',
+    benchmark: 'forward',
+    about:
+      'Misses, medians of nine rounds. dnsdist checks only the id and the question, and sends from one source port unless told otherwise; ndots uses 256 ports at random.',
+    rows: [
+      {
+        what: 'CPU time per query',
+        figure: 'CPU per query, coredns : ndots',
+        peer: 'CoreDNS, one CPU',
+        isInverse: true,
+      },
+      {
+        what: 'CPU time per query, both with `cache`',
+        figure: 'CPU per query, coredns : ndots, with cache',
+        peer: 'CoreDNS',
+        isInverse: true,
+      },
+      {
+        what: 'CPU time per query, with `cache`',
+        figure: 'CPU per query, ndots with cache : without',
+        peer: 'ndots without `cache`',
+        goal: { atMost: 1.25 },
+      },
+      {
+        what: 'CPU time per query',
+        figure: 'CPU per query, ndots : bind',
+        peer: 'BIND, one thread',
+      },
+      {
+        what: 'CPU time per query',
+        figure: 'CPU per query, ndots : dnsdist',
+        peer: 'dnsdist, one thread, one source port',
+        goal: { atMost: 1.1 },
+      },
+      {
+        what: 'CPU time per query',
+        figure: 'CPU per query, ndots : dnsdist with 256 ports',
+        peer: 'dnsdist with 256 source ports',
+      },
+    ],
+  },
+  {
+    title: 'Forwarded over TLS and HTTPS',
+    benchmark: 'forward-encrypted',
+    about: 'Misses.',
+    rows: [
+      {
+        what: 'TLS, CPU time per query',
+        figure: 'CPU per query over tls, coredns : ndots',
+        peer: 'CoreDNS',
+        isInverse: true,
+      },
+      {
+        what: 'TLS, CPU time per query',
+        figure: 'CPU per query over tls, ndots : dnsdist',
+        peer: 'dnsdist',
+      },
+      {
+        what: 'HTTPS, CPU time per query',
+        figure: 'CPU per query over https, coredns : ndots',
+        peer: 'CoreDNS',
+        isInverse: true,
+      },
+    ],
+  },
+  {
+    title: 'Changes of the cluster',
+    benchmark: 'freshness',
+    about: '500 changes a second at the API server.',
+    rows: [
+      {
+        what: 'change to first changed answer, p50',
+        figure: 'change to first changed answer, p50',
+      },
+      {
+        what: 'p99',
+        figure: 'change to first changed answer, p99',
+        goal: { atMost: 20 },
+      },
+    ],
+  },
+  {
+    title: 'Lists of a large cluster',
+    benchmark: 'relist',
+    about:
+      'p99.9 while 10 000 Services, 100 000 endpoints and 100 000 pods are listed again, the middle of four rounds.',
+    rows: [
+      {
+        what: 'two CPUs, 10 000 queries a second',
+        figure: 'p99.9, listed again : undisturbed, all CPUs',
+        peer: same,
+        goal: { atMost: 2 },
+      },
+      {
+        what: 'limit of one CPU',
+        figure: 'p99.9, listed again : undisturbed, limit of 1 CPU',
+        peer: same,
+        goal: { atMost: 2 },
+      },
+      {
+        what: 'limit of half a CPU',
+        figure: 'p99.9, listed again : undisturbed, limit of half a CPU',
+        peer: same,
+        goal: { atMost: 2 },
+      },
+      {
+        what: 'two CPUs, another program reads the lists, ndots none',
+        figure: 'p99.9, lists read by another program : undisturbed',
+        peer: same,
+      },
+    ],
+  },
+  {
+    title: 'Reloads',
+    benchmark: 'reload',
+    about: '20 reloads at 20 000 queries a second.',
+    rows: [
+      {
+        what: 'wrong answers',
+        figure: 'queries answered wrongly over reloads',
+        goal: { atMost: 0 },
+      },
+      { what: 'lost queries', figure: 'queries lost over reloads', goal: { atMost: 0 } },
+    ],
+  },
+  {
+    title: 'Start',
+    benchmark: 'start',
+    about: 'The example cluster, from exec to the first correct answer.',
+    rows: [
+      { what: 'time', figure: 'exec to first answer, median', goal: { atMost: 180 } },
+      { what: 'CPU time of all threads', figure: 'CPU time to first answer, median' },
+      {
+        what: 'time of an empty program of the runtime',
+        figure: 'empty program of the runtime, median',
+      },
+    ],
+  },
+  {
+    title: 'Memory',
+    benchmark: 'memory',
+    about:
+      'Resident memory; with autopath, 10 000 Services, 100 000 endpoints and 100 000 pods. [As the control group counts it](decisions/memory.md#as-the-control-group-counts-it) it is less.',
+    rows: [
+      { what: 'idle, example cluster', figure: 'idle, example cluster', goal: { atMost: 75 } },
+      {
+        what: 'an empty program of the runtime with one worker thread',
+        figure: 'empty program with a worker thread',
+      },
+      { what: '`autopath @name`', figure: 'autopath @name, steady' },
+      { what: '`autopath @name`, peak of a relist', figure: 'autopath @name, peak at a relist' },
+      {
+        what: '`autopath @kubernetes`, `pods verified`',
+        figure: 'autopath @kubernetes, verified, steady',
+      },
+      {
+        what: 'the same, peak of a relist',
+        figure: 'autopath @kubernetes, verified, peak at a relist',
+      },
+    ],
+  },
+  {
+    title: 'Node cache',
+    benchmark: 'node-cache',
+    about: '10 000 queries a second from a pod; 9 000 names.',
+    rows: [
+      {
+        what: 'CPU time of a cached query',
+        figure: 'CPU of a cached query, node-cache : serve',
+        peer: '`serve` with the same Corefile in the same network',
+      },
+      {
+        what: 'memory with a full cache, helpers included',
+        figure: 'memory with a full cache, helpers included',
+      },
+      {
+        what: 'without an answer after SIGSTOP',
+        figure: 'longest time without an answer after SIGSTOP',
+      },
+      {
+        what: 'without an answer after SIGKILL',
+        figure: 'longest time without an answer after SIGKILL',
+      },
+    ],
+  },
+  {
+    title: 'Zones',
+    benchmark: 'zone',
+    about: '100 000 names; a million records by AXFR to kdig.',
+    rows: [
+      {
+        what: 'CPU time per query',
+        figure: 'CPU per query, ndots : knot',
+        peer: 'Knot, one thread',
+      },
+      {
+        what: 'CPU time per query',
+        figure: 'CPU per query, ndots : nsd',
+        peer: 'NSD, one process',
+      },
+      {
+        what: 'records per second by AXFR',
+        figure: 'records/s by AXFR, ndots : bind',
+        peer: 'BIND',
+      },
+      {
+        what: 'memory of a million names',
+        figure: 'memory : the text of the zone',
+        peer: 'the text of the zone',
+        goal: { atMost: 2 },
+      },
+    ],
+  },
+  {
+    title: 'Zone transfers',
+    benchmark: 'zone-transfer',
+    about:
+      'p99.9 of queries at 10 000 a second while a zone of 200 000 names is transferred all the time. [Why it misses](decisions/scheduling.md).',
+    rows: [
+      {
+        what: 'ndots fetches the zone',
+        figure: 'p99.9, AXFR in : undisturbed',
+        peer: same,
+        goal: { atMost: 2 },
+      },
+      {
+        what: 'ndots sends the zone',
+        figure: 'p99.9, AXFR out : undisturbed',
+        peer: same,
+        goal: { atMost: 2 },
+      },
+      {
+        what: 'BIND sends the zone to the same client',
+        figure: 'p99.9, AXFR from BIND to the same client : undisturbed',
+        peer: same,
+      },
+    ],
+  },
+  {
+    title: 'Signed zones',
+    benchmark: 'dnssec',
+    about: 'The plugin `dnssec`.',
+    rows: [
+      {
+        what: 'CPU time of a signed answer',
+        figure: 'CPU per query, signed : unsigned',
+        peer: 'not signed',
+        goal: { atMost: 1.25 },
+      },
+      {
+        what: 'CPU time of a signed answer',
+        figure: 'CPU per signed query, ndots : CoreDNS',
+        peer: 'CoreDNS',
+      },
+      {
+        what: 'CPU time of a new signature',
+        figure: 'CPU per new signature, ndots : CoreDNS',
+        peer: 'CoreDNS',
+      },
+    ],
+  },
+  {
+    title: 'etcd',
+    benchmark: 'etcd',
+    about: '100 000 keys; etcd is killed under 20 000 queries a second.',
+    rows: [
+      { what: 'CPU time per query', figure: 'CPU per query, ndots : CoreDNS', peer: 'CoreDNS' },
+      { what: 'memory of the keys', figure: '100000 keys over idle' },
+      { what: 'lost while etcd was away', figure: 'lost of these' },
+      { what: 'put to answered, median', figure: 'put to answered, median (asked every 5 ms)' },
+    ],
+  },
+  {
+    title: 'Plugins',
+    benchmark: 'plugins',
+    about: 'CPU time per query with ten rules that do not match, or with one directive.',
+    rows: (
+      [
+        'rewrite, exact',
+        'rewrite, regex',
+        'template',
+        'acl',
+        'dns64',
+        'log',
+        'dnstap',
+        'rrl',
+        'fairqueue',
+        'visibility',
+      ] as const
+    ).map((plugin) => ({
+      what: plugin,
+      figure: `CPU per query, ${plugin} : without`,
+      peer: 'without it',
+      goal: { atMost: 1.25 },
+    })),
+  },
+  {
+    title: 'Captures',
+    benchmark: 'capture',
+    about: 'A file of 1 000 000 packets.',
+    rows: [
+      { what: '`doctor`', figure: 'doctor: 1,000,000 packets', goal: { atMost: 10 } },
+      { what: '`doctor`, memory', figure: 'doctor: memory', goal: { atMost: 200 } },
+      {
+        what: '`doctor`, CPU time',
+        figure: 'doctor: CPU time, of tcpdump’s',
+        peer: 'tcpdump, text',
+      },
+      { what: '`doctor`, 2 % of the packets lost', figure: 'doctor, losses: 1,000,000 packets' },
+      { what: '`capture -o none`', figure: 'capture: 1,000,000 packets' },
+      {
+        what: '`capture -o none`, CPU time',
+        figure: 'capture: CPU time, of tshark’s',
+        peer: 'tshark',
+      },
+    ],
+  },
+  {
+    title: 'Live capture',
+    benchmark: 'capture-live',
+    about: '20 000 packets a second, one CPU.',
+    rows: [
+      { what: '`capture`, lost packets', figure: 'capture: packets lost, the most of a run' },
+      { what: '`doctor`, lost packets', figure: 'doctor: packets lost, the most of a run' },
+      { what: '`doctor`, of one CPU', figure: 'doctor: of one CPU' },
+    ],
+  },
+  {
+    title: 'Live view',
+    benchmark: 'live-model',
+    about: 'The model behind `top` and `console`, without the capture.',
+    rows: [
+      {
+        what: 'of one CPU, at 20 000 packets a second',
+        figure: 'live model: of one CPU, at 20 000 packets a second',
+        goal: { atMost: 50 },
+      },
+      { what: 'memory', figure: 'live model: memory of the process, without the capture' },
+    ],
+  },
+  {
+    title: 'Hash flooding',
+    benchmark: 'hash-flood',
+    about: 'Names that an attacker made to collide.',
+    rows: [
+      {
+        what: 'CPU time of a query',
+        figure: 'names made to collide, to random ones',
+        peer: 'random names',
+        goal: { atMost: 1.2 },
+      },
+    ],
+  },
+];
