@@ -1,4 +1,4 @@
-/** Groups the files that people read into areas; each area has a count of faults that may only fall. */
+/** Groups the files that people read into areas, which can be checked one at a time. */
 import { globSync } from 'node:fs';
 import type { Opening } from './page-rules.ts';
 
