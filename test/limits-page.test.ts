@@ -28,13 +28,21 @@ const rows = page
 
 describe('the page of limits', () => {
   test('is up to date', () => {
-    assert.equal(page, limitsPage(), 'write it anew: node tools/limits-page.ts');
+    assert.equal(page, limitsPage(), 'write it again: node tools/limits-page.ts');
   });
 
   test('has every limit in the code, with its subject', () => {
     const silent = fixedLimits().filter(({ text }) => text === '');
     assert.deepEqual(
       silent.map(({ file, name }) => `${file} ${name}: give it a docstring`),
+      [],
+    );
+  });
+
+  test('describes each limit of a file in its own words', () => {
+    const texts = fixedLimits().map(({ file, text }) => `${file}: ${text}`);
+    assert.deepEqual(
+      texts.filter((text, index) => texts.indexOf(text) !== index),
       [],
     );
   });

@@ -70,6 +70,7 @@ function limitsOf(file: string, source: string): FixedLimit[] {
     }
     const [, name = '', value = ''] = constant;
     if (named.test(name) && !value.startsWith('Buffer')) found.push({ file, name, value, text });
+    text = '';
   }
   return found;
 }

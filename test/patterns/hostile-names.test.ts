@@ -133,7 +133,7 @@ describe('names made for the patterns of a Corefile', () => {
           const [problem] = problemsIn(error) ?? [];
           assert.match(
             `${problem?.message} ${problem?.hint}`,
-            /expression too large|invalid repeat count|unfold to some \d+ instructions/,
+            /expression too large|invalid repeat count|expand to about \d+ instructions/,
           );
           assert.equal(problem?.place?.file, 'Corefile');
           return true;

@@ -78,6 +78,6 @@ describe('live queries of running servers', { skip: missing('dig') ?? false }, (
   test('--server without a token says where it is', async () => {
     const child = start('top', [bin, 'top', '--server', '127.0.0.1', '--once']);
     assert.equal(await child.exitCode, 3);
-    assert.match(child.output(), /want a token/);
+    assert.match(child.output(), /require a token/);
   });
 });

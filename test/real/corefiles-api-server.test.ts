@@ -48,7 +48,7 @@ describe('an API server that disappears and returns', { skip: noCluster() }, () 
     }
     assert.equal(cluster.page(':8181/ready').status, 200);
     const lines = server.output().slice(before);
-    assert.match(lines, /still serving the answers of/);
+    assert.match(lines, /still serving answers from/);
     assert.match(lines, /trying again in/);
     assert.ok(lines.split('\n').length < 15, lines);
   });

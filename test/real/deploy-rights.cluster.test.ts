@@ -201,8 +201,8 @@ describe('the rights of the chart', { skip: noApiServer() ?? false }, () => {
       // Rights are effective after a moment.
       await pause(1000);
       for (const secret of ['no', 'broken'] as const) {
-        const log = await logUntil(/told the API server the authority/, secret);
-        assert.match(log, /made a certificate/);
+        const log = await logUntil(/wrote the CA of this webhook/, secret);
+        assert.match(log, /created a certificate/);
         assert.doesNotMatch(log, /Forbidden|WARNING/);
       }
     });
@@ -225,7 +225,7 @@ describe('the rights of the chart', { skip: noApiServer() ?? false }, () => {
         await cluster.put(without(parts.roles, right));
         const { verb, resource } = right;
         const work =
-          resource === 'namespaces' ? 'what namespaces ask for' : 'keeping the certificate';
+          resource === 'namespaces' ? 'the annotations of namespaces' : 'keeping the certificate';
         const pattern = new RegExp(`WARNING.*${work}.*must allow ${verb} of ${resource}`);
         await logUntil(pattern, right.verb === 'update' ? 'broken' : 'no');
       }

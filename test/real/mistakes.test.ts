@@ -61,7 +61,7 @@ describe('a Corefile with a mistake', () => {
   test('a hosts line without a valid address is reported, and the rest is served', async () => {
     const server = await serveProcess('hosts {\n 10.0.0.300 a.example\n 10.0.0.3 b.example\n}\n');
     try {
-      assert.match(server.child.output(), /the line '10\.0\.0\.300 a\.example' is left out/);
+      assert.match(server.child.output(), /the line '10\.0\.0\.300 a\.example' is ignored/);
     } finally {
       await server.stop();
     }
@@ -76,7 +76,7 @@ describe('a Corefile with a mistake', () => {
       rmSync(file);
       execFileSync('mkfifo', [file]);
       child.signal('SIGUSR1');
-      await printed(child, /The configuration before is still in use/, 5000);
+      await printed(child, /The previous configuration stays in use/, 5000);
       assert.match(child.output(), /is not a regular file/);
     } finally {
       await child.stop();

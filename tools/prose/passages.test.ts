@@ -66,12 +66,20 @@ describe('the passages of a source', () => {
     ]);
   });
 
+  test('are whole messages, over templates and over lines', () => {
+    const text =
+      "throw Error(`${a} is no ` +\n 'name of ' + `a ${f(`the nested ${b} is read`)} zone` + '.');";
+    assert.deepEqual(listed(sourcePassages(text, false)), [
+      '1 string: X is no name of a X zone.',
+      '2 string: the nested X is read',
+    ]);
+  });
+
   test('of tests are comments and titles, and no other strings', () => {
     const text = "test('a title is read', () => {\n  f('this is not read at all');\n});\n";
     assert.deepEqual(listed(sourcePassages(text, true)), ['1 title: a title is read']);
     assert.deepEqual(listed(sourcePassages('test(`all of ${a} is read`, f);', true)), [
-      '1 title: all of',
-      '1 title: is read',
+      '1 title: all of X is read',
     ]);
   });
 });

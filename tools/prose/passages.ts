@@ -129,49 +129,74 @@ export function sourcePassages(source: string, isTest: boolean): readonly Passag
   const lines = lineStarts(source);
   const lineOf = (offset: number): number => lines.findLastIndex((start) => start <= offset) + 1;
   const tokens = tokensOf(source);
-  const ranges: (readonly [number, number])[] = [];
-  for (const [index, token] of tokens.entries()) {
-    const { type, start, end } = token;
-    const isText = type === tokTypes.string || type === tokTypes.template;
-    if (isText || type === tokTypes.regexp) ranges.push([start, end]);
-    if (!isText) continue;
-    const text = valueOf(token) ?? '';
-    const isTitle = isTest && isTitleAt(tokens, index);
+  for (const { first, text, start } of textsOf(tokens)) {
+    const isTitle = isTest && isTitleAt(tokens, first);
     if (isTest ? !isTitle : !isProse(text)) continue;
+    const isTemplate = tokens[first]!.type === tokTypes.backQuote;
     const pieces = text.split('\n').map((part, at) => ({
       text: proseOf(part.trim()),
-      line: lineOf(start) + (type === tokTypes.template ? at : 0),
+      line: lineOf(start) + (isTemplate ? at : 0),
     }));
     found.push(passage(isTitle ? 'title' : 'string', pieces));
   }
+  const ranges = tokens
+    .filter(({ type }) => isTextType(type) || type === tokTypes.regexp)
+    .map(({ start, end }) => [start, end] as const);
   for (const comment of commentsOf(source, ranges, lineOf)) found.push(comment);
   return found;
 }
 
-/** The text of a name, a string or a part of a template. */
+interface SourceText {
+  /** The index of its first token. */
+  readonly first: number;
+  readonly start: number;
+  text: string;
+}
+
+const isTextType = (type: Token['type']): boolean =>
+  type === tokTypes.string || type === tokTypes.template;
+
+/** Strings and templates, each as a person reads it: `${…}` is X, and `'a ' + 'b'` is one text. */
+function textsOf(tokens: readonly Token[]): readonly SourceText[] {
+  const found: SourceText[] = [];
+  const open: SourceText[] = [];
+  let last: SourceText | null = null;
+  let lastEnd = 0;
+  const begin = (first: number): SourceText => {
+    if (last !== null && lastEnd === first - 2 && valueOf(tokens[first - 1]) === '+') return last;
+    const text = { first, start: tokens[first]!.start, text: '' };
+    found.push(text);
+    return text;
+  };
+  for (const [index, token] of tokens.entries()) {
+    if (!isTextType(token.type)) continue;
+    const value = valueOf(token) ?? '';
+    if (token.type === tokTypes.string) {
+      last = begin(index);
+      last.text += value;
+      lastEnd = index;
+      continue;
+    }
+    const isFirst = tokens[index - 1]!.type === tokTypes.backQuote;
+    if (isFirst) open.push(begin(index - 1));
+    open.at(-1)!.text += isFirst ? value : `X${value}`;
+    if (tokens[index + 1]!.type !== tokTypes.backQuote) continue;
+    last = open.pop()!;
+    lastEnd = index + 1;
+  }
+  return found;
+}
+
+/** The text of a name, an operator, a string or a part of a template. */
 function valueOf(token: Token | undefined): string | null {
   const { value } = (token ?? {}) as { readonly value?: unknown };
   return typeof value === 'string' ? value : null;
 }
 
 /** True for the first argument of `test`, `describe` or `it`, in whatever quotes. */
-function isTitleAt(tokens: readonly Token[], index: number): boolean {
-  let first = index;
-  if (tokens[index]!.type === tokTypes.template) {
-    // Back over `${…}` to the quote that opens the template.
-    let depth = 0;
-    do {
-      first--;
-      const type = tokens[first]?.type;
-      if (type === tokTypes.braceR) depth++;
-      else if (depth > 0 && (type === tokTypes.dollarBraceL || type === tokTypes.braceL)) depth--;
-    } while (first > 0 && (depth > 0 || tokens[first]!.type !== tokTypes.backQuote));
-  }
-  return (
-    tokens[first - 1]?.type === tokTypes.parenL &&
-    /^(?:test|describe|it|suite)$/.test(valueOf(tokens[first - 2]) ?? '')
-  );
-}
+const isTitleAt = (tokens: readonly Token[], first: number): boolean =>
+  tokens[first - 1]?.type === tokTypes.parenL &&
+  /^(?:test|describe|it|suite)$/.test(valueOf(tokens[first - 2]) ?? '');
 
 function tokensOf(source: string): readonly Token[] {
   const tokens: Token[] = [];

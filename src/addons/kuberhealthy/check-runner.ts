@@ -30,7 +30,7 @@ export interface RunnerNumbers {
   readonly loopSeconds: number;
   readonly due: number;
   readonly begun: number;
-  /** Checks that wait because the API server did not let them be changed. */
+  /** Checks that wait because the API server rejected their changes. */
   readonly refused: number;
 }
 
@@ -229,7 +229,7 @@ export class CheckRunner {
   async #giveUp(check: CheckObject, signal: AbortSignal): Promise<void> {
     const { cluster, log } = this.#parts;
     const { run } = check.state;
-    log.info(`${fullName(check)}: run ${run} is given up: it ended with the replica that led`);
+    log.info(`${fullName(check)}: run ${run} is abandoned: it ended with the leading replica`);
     const given = await cluster.changeState(
       check,
       ({ state }) => (state.run === run && state.isRunning ? givenUp(state) : null),

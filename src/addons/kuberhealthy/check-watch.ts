@@ -63,7 +63,7 @@ const ROOM = { object: 1024 * 1024, namespace: 8 * 1024 * 1024, all: 12 * 1024 *
 const TELL_MS = 60_000;
 const NO_ROOM: Readonly<Record<Parameters<OnLeftOut>[1], string>> = {
   object: 'it is too large',
-  namespace: 'those of its namespace take all the room that one may have',
+  namespace: 'the objects of its namespace use all the memory that one namespace may have',
   all: 'all objects together are too large',
 };
 

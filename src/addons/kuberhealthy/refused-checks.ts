@@ -14,7 +14,7 @@ interface RefusedCheck {
   readonly until: number;
 }
 
-/** After the first refusal a check is left alone for so long, then twice as long, and so on, up to the second. */
+/** After the first refusal a check is skipped for so long, then twice as long, and so on, up to the second. */
 const REFUSED_MS = 5000;
 const REFUSED_MAX_MS = 5 * 60_000;
 

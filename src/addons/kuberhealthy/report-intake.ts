@@ -90,7 +90,7 @@ export class ReportIntake {
       return refused(
         400,
         run === ''
-          ? 'no header kh-run-uuid, and no checker pod of its own has this address'
+          ? 'no header kh-run-uuid, and no checker pod has this address'
           : `run uuid ${shown(run)} is invalid or expired`,
       );
     const late = this.#lateness(check);
@@ -260,7 +260,7 @@ function readReport(body: string, version: KuberhealthyVersion): TakenReport | s
   if (!Array.isArray(errors) || !errors.every((each) => typeof each === 'string'))
     return 'Errors is a list of texts';
   if (ok && version === 3 && errors.length > 0) return 'OK is true, and there are errors';
-  if (!ok && errors.length === 0) return 'OK is false, and there is no error that says why';
+  if (!ok && errors.length === 0) return 'OK is false, and there is no error';
   if (!ok && errors.includes('')) return 'one of the errors is blank';
   return { ok, errors };
 }

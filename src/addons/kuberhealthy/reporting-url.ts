@@ -82,9 +82,7 @@ export class ReportingUrl {
     try {
       const address = await clusterIp(namespace, service, signal);
       if (address !== null) return `http://${printHostPort(address, port)}`;
-      log.warning(
-        `the service ${namespace}/${service} has no ClusterIP: checkers are told its name`,
-      );
+      log.warning(`the service ${namespace}/${service} has no ClusterIP: checkers get its name`);
     } catch (error) {
       if (!(error instanceof ApiFailure)) throw error;
       log.warning(

@@ -164,14 +164,14 @@ export class KuberhealthyServer {
       // The rest of a body that was refused is not waited for.
       if (answer.status !== 200) response.setHeader('connection', 'close');
       if (answer.check !== '' && answer.status !== 200 && this.#mayTell(answer))
-        log.warning(`${answer.check}: a report was not taken (${answer.status}): ${answer.text}`);
+        log.warning(`${answer.check}: a report was rejected (${answer.status}): ${answer.text}`);
       answerText(response, answer.status, answer.text);
     } catch (error) {
       if (!(error instanceof ApiFailure)) throw error;
       this.#count(version, 503);
       if (this.#mayTell({ check: '', status: 503 }))
-        log.warning(`a report could not be written down: ${error.message}`);
-      answerText(response, 503, 'the API server does not take the state now: try again');
+        log.warning(`a report could not be stored: ${error.message}`);
+      answerText(response, 503, 'the API server does not accept the state now: try again');
     } finally {
       this.#held -= bytes;
     }
@@ -192,11 +192,11 @@ export class KuberhealthyServer {
     request: IncomingMessage,
     response: ServerResponse,
   ): void {
-    if (request.method !== 'POST') return answerText(response, 405, 'runs are asked for with POST');
+    if (request.method !== 'POST') return answerText(response, 405, 'request runs with POST');
     const site = request.headers['sec-fetch-site'] ?? 'none';
     // A page elsewhere must not have its reader's browser run checks.
     if (site !== 'none' && site !== 'same-origin')
-      return answerText(response, 403, 'runs are not asked for from other sites');
+      return answerText(response, 403, 'requests from other sites cannot start runs');
     const named = namedIn(query);
     if (named === null) return answerText(response, 400, PARAMETERS);
     const [status, text] = ASKED[this.#parts.ask(named.namespace, named.name)];
@@ -209,7 +209,7 @@ export class KuberhealthyServer {
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> {
-    if (request.method !== 'GET') return answerText(response, 405, 'events are read with GET');
+    if (request.method !== 'GET') return answerText(response, 405, 'read events with GET');
     const named = namedIn(query);
     if (named === null) return answerText(response, 400, PARAMETERS);
     const { events } = this.#parts;
@@ -268,7 +268,7 @@ export class KuberhealthyServer {
           response,
           404,
           path.startsWith('/api/logs')
-            ? 'logs are read with kubectl logs: who sees this page need not see them'
+            ? 'read logs with kubectl logs: readers of this page may not have access to them'
             : '/, /json, /metrics, /checks, /healthz, /readyz, /api/events, /api/run',
         );
     }
@@ -287,7 +287,7 @@ export class KuberhealthyServer {
       const [version = '', status = ''] = key.split(' ');
       return {
         name: 'ndots_check_reports_total',
-        help: 'Reports of checkers, by what they were answered.',
+        help: 'Reports of checkers, by status of the reply.',
         kind: 'counter',
         labels: { version, status },
         value,
@@ -301,7 +301,7 @@ const PARAMETERS = 'as in ?namespace=kuberhealthy&healthcheck=dns';
 /** Replies to a request for a run. */
 const ASKED: Readonly<Record<RunRequest, readonly [number, string]>> = {
   begins: [202, 'the run begins'],
-  follows: [503, 'another replica runs the checks: ask again'],
+  follows: [503, 'another replica runs the checks: try again'],
   unknown: [404, 'there is no such check'],
   runs: [409, 'the check is running'],
   'too-soon': [429, 'the last run has only just begun'],

@@ -16,7 +16,7 @@ export interface StatusFacts {
   readonly leads: boolean;
   readonly loopSeconds: number;
   readonly due: number;
-  /** Checks that wait because the API server did not let them be changed. */
+  /** Checks that wait because the API server rejected their changes. */
   readonly refused: number;
   readonly sweepSeconds: number;
   readonly swept: ReadonlyMap<SweepReason, number>;
@@ -145,24 +145,19 @@ export function statusSamples(facts: StatusFacts): readonly MetricSample[] {
   ): void => void found.push({ name: `kuberhealthy_${name}`, help, kind, labels, value });
   const own = (name: string, help: string, value: number, kind: MetricSample['kind']): void =>
     void found.push({ name: `ndots_check_${name}`, help, kind, labels: {}, value });
-  add(
-    'running',
-    'Whether checks are run; current_master runs them.',
-    { current_master: leader },
-    1,
-  );
-  add('cluster_state', 'Whether all checks are well.', {}, overall(checks).ok ? 1 : 0);
+  add('running', 'Whether checks run; current_master runs them.', { current_master: leader }, 1);
+  add('cluster_state', 'Whether all checks pass.', {}, overall(checks).ok ? 1 : 0);
   add('controller_leader', 'Whether this replica runs the checks.', {}, leads ? 1 : 0);
   add(
     'scheduler_loop_duration_seconds',
-    'How long the last look at all checks took.',
+    'Duration of the last pass over all checks.',
     {},
     loopSeconds,
   );
-  add('scheduler_due_checks', 'Checks that were due at the last look.', {}, due);
+  add('scheduler_due_checks', 'Checks that were due in the last pass.', {}, due);
   add(
     'reaper_last_sweep_duration_seconds',
-    'How long clearing away pods took last.',
+    'Duration of the last deletion of pods.',
     {},
     sweepSeconds,
   );
@@ -174,8 +169,8 @@ export function statusSamples(facts: StatusFacts): readonly MetricSample[] {
       swept.get(reason) ?? 0,
       'counter',
     );
-  own('pods', 'Checker pods that are known.', facts.pods.pods, 'gauge');
-  own('pods_left_out', 'Checker pods that were too many to be known.', facts.pods.leftOut, 'gauge');
+  own('pods', 'Known checker pods.', facts.pods.pods, 'gauge');
+  own('pods_left_out', 'Checker pods above the limit.', facts.pods.leftOut, 'gauge');
   own(
     'objects_bytes',
     'Memory of checks and their states, approximate.',
@@ -184,13 +179,13 @@ export function statusSamples(facts: StatusFacts): readonly MetricSample[] {
   );
   own(
     'objects_left_out',
-    'Checks and states that there was no room for.',
+    'Checks and states that did not fit into memory.',
     facts.objects.leftOut,
     'gauge',
   );
   own(
     'refused',
-    'Checks that wait because the API server did not let them be changed.',
+    'Checks that wait because the API server rejected their changes.',
     facts.refused,
     'gauge',
   );
@@ -208,20 +203,20 @@ export function statusSamples(facts: StatusFacts): readonly MetricSample[] {
     const error = shortened(state.errors.join('|'));
     if (check.kind === 'khjob') {
       const whole = { ...labels, status, error };
-      add('job', 'Whether the job went well.', whole, state.ok ? 1 : 0);
-      add('job_duration_seconds', 'How long the job took.', labels, state.tookMs / 1000);
+      add('job', 'Whether the job passed.', whole, state.ok ? 1 : 0);
+      add('job_duration_seconds', 'Duration of the job.', labels, state.tookMs / 1000);
       continue;
     }
-    add('check', 'Whether the check is well.', { ...labels, status, error }, state.ok ? 1 : 0);
-    add('check_duration_seconds', 'How long the last run took.', labels, state.tookMs / 1000);
+    add('check', 'Whether the check passes.', { ...labels, status, error }, state.ok ? 1 : 0);
+    add('check_duration_seconds', 'Duration of the last run.', labels, state.tookMs / 1000);
     if (version === 2) continue;
-    add('check_consecutive_failures', 'Runs in a row that failed.', labels, state.failuresInARow);
-    add('check_success_total', 'Runs that went well.', labels, state.successes, 'counter');
+    add('check_consecutive_failures', 'Consecutive failed runs.', labels, state.failuresInARow);
+    add('check_success_total', 'Successful runs.', labels, state.successes, 'counter');
     add('check_failure_total', 'Runs that failed.', labels, state.failures, 'counter');
     const since = state.lastOkAt === null ? -1 : Math.max(0, wall - state.lastOkAt) / 1000;
     add(
       'check_seconds_since_success',
-      'Since the last run that went well; -1: there was none.',
+      'Time since the last successful run; -1: there was none.',
       labels,
       since,
     );
@@ -233,7 +228,7 @@ export function statusSamples(facts: StatusFacts): readonly MetricSample[] {
 function histogram(checks: readonly CheckObject[]): readonly MetricSample[] {
   const seconds = checks.map(({ state }) => state.tookMs / 1000);
   const name = 'kuberhealthy_check_run_duration_seconds';
-  const help = 'How long the last runs of all checks took.';
+  const help = 'Duration of the last runs of all checks.';
   const sample = (
     suffix: string,
     labels: Readonly<Record<string, string>>,

@@ -27,7 +27,7 @@ export function statusPage(facts: StatusFacts): string {
   return htmlPage(
     title,
     style,
-    `<h1 class="${ok ? 'ok' : 'bad'}">${ok ? 'All checks are well' : 'Not all checks are well'}</h1>
+    `<h1 class="${ok ? 'ok' : 'bad'}">${ok ? 'All checks pass' : 'Some checks fail'}</h1>
 <p>${checks.length} checks; ${leader === '' ? 'no replica runs them now' : `run by ${escape(leader)}`}. <a href="json">JSON</a>, <a href="metrics">metrics</a>.</p>
 <table><thead><tr><th>Check</th><th>Kind</th><th>State</th><th>Last run</th><th>Took</th><th>Errors</th></tr></thead><tbody>
 ${rows.join('\n')}

@@ -30,7 +30,7 @@ export class NamespaceAnnotations {
   constructor(client: ApiClient, clock: Clock, log: Log) {
     this.#client = client;
     this.#clock = clock;
-    this.#failures = new FailureReport({ log, clock, work: 'what namespaces ask for' });
+    this.#failures = new FailureReport({ log, clock, work: 'the annotations of namespaces' });
   }
 
   /** The annotations of a namespace. Simultaneous requests for one namespace share one request to the API server. */
@@ -72,7 +72,7 @@ export class NamespaceAnnotations {
     const kept = 'pods get what they ask for themselves';
     if (error instanceof ApiFailure) return this.#failures.failed(error, FRESH_MS, kept);
     if (!(error instanceof Error) || error.name !== 'TimeoutError') throw error;
-    const late = { kind: 'silent', message: `nothing came in ${WAIT_MS} ms`, advice: '' };
+    const late = { kind: 'silent', message: `no reply in ${WAIT_MS} ms`, advice: '' };
     this.#failures.failed(late, FRESH_MS, kept);
   }
 }

@@ -107,7 +107,7 @@ export class WebhookServer {
       return this.#pages.send(request, response, path, 'text/plain; version=0.0.4', () =>
         this.#parts.scrape(),
       );
-    if (path !== '/mutate') return answerText(response, 404, 'reviews are taken at /mutate');
+    if (path !== '/mutate') return answerText(response, 404, 'reviews are accepted at /mutate');
     const { metrics } = this.#parts;
     if (request.method !== 'POST') {
       metrics.refused('method');
@@ -124,7 +124,7 @@ export class WebhookServer {
       }
       if (come === 'busy') {
         metrics.refused(come);
-        return refuse(response, 503, 'too much is on its way here');
+        return refuse(response, 503, 'too many reviews are in progress');
       }
       const body = come.bytes;
       if (valuesIn(body) > VALUES_MAX) {

@@ -83,7 +83,7 @@ export class ServingCertificate {
         const meanwhile =
           this.#used === ''
             ? 'the webhook does not serve until then'
-            : 'the present one stays in use';
+            : 'the current one stays in use';
         if (error instanceof ApiFailure) this.#failures.failed(error, waitMs, meanwhile);
         else this.#parts.log.error(bugText(error));
       }
@@ -187,7 +187,7 @@ export class ServingCertificate {
       throw error;
     }
     log.info(
-      `made a certificate for ${this.#host}, good for ${CERTIFICATE_MS / DAY_MS} days, in Secret ${namespace}/${name}`,
+      `created a certificate for ${this.#host}, valid for ${CERTIFICATE_MS / DAY_MS} days, in Secret ${namespace}/${name}`,
     );
     return { authority: authority.cert, server };
   }
@@ -225,9 +225,7 @@ export class ServingCertificate {
     const update = { ...asked, task: `update mutatingwebhookconfigurations ${name}` };
     try {
       await replaceObject(client, update, { ...found, webhooks });
-      log.info(
-        `told the API server the authority of this webhook (MutatingWebhookConfiguration ${name})`,
-      );
+      log.info(`wrote the CA of this webhook (MutatingWebhookConfiguration ${name})`);
     } catch (error) {
       // Another replica wrote at the same time: the next check reads its result.
       if (!(error instanceof ApiFailure) || error.status !== 409) throw error;

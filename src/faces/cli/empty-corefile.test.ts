@@ -42,13 +42,13 @@ describe('an empty Corefile has one meaning for all verbs', () => {
 
     test(`${what}: lint, diff and trace say so, too`, async () => {
       const lint = await run('lint', file);
-      assert.match(lint.out, /CF44: there is nothing in this Corefile/);
+      assert.match(lint.out, /CF44: this Corefile is empty/);
       assert.equal(lint.code, 1);
       const diff = await run('diff', file, file);
-      assert.match(diff.err, /there is nothing in this Corefile/);
+      assert.match(diff.err, /this Corefile is empty/);
       assert.match(diff.out, /no answer changes/);
       const trace = await run('trace', 'www.example', '--corefile', file);
-      assert.match(trace.err, /there is nothing in this Corefile/);
+      assert.match(trace.err, /this Corefile is empty/);
       assert.doesNotMatch(trace.out, /no answer in/);
     });
   }

@@ -31,7 +31,7 @@ if (Number(process.versions.node.split('.')[0]) >= NEEDED) {
   // Without its own threads the runtime exits silently.
   if (room < RUNTIME_THREADS) {
     process.stderr.write(
-      `ndots: only ${room} more threads may be started, of ${RUNTIME_THREADS} that are needed: raise the limit of the container (podPidsLimit of the kubelet, --pids-limit, TasksMax=).\n`,
+      `ndots: only ${room} of the ${RUNTIME_THREADS} needed threads can start: raise the limit of the container (podPidsLimit of the kubelet, --pids-limit, TasksMax=).\n`,
     );
     process.exit(1);
   }

@@ -68,7 +68,7 @@ test('where text is expected, the hint for a capture names the verbs that read c
   ];
   for (const each of others)
     assert.equal(remedy(Buffer.from(each, 'latin1')), 'Text is expected here.');
-  assert.match(remedy(gzipSync(capture)) ?? '', /^Unpack it first/);
+  assert.match(remedy(gzipSync(capture)) ?? '', /^Decompress it first/);
   rmSync(folder, { recursive: true });
 });
 

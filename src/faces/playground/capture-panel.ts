@@ -61,7 +61,7 @@ export function capturePanel(): TemplateResult {
         <label for="file">Drop a capture here, or choose one</label>
         <input id="file" type="file" @change=${chosen} />
         <p class="quiet">
-          pcap, pcapng, dnstap or a query log of CoreDNS; gzip is read, too. The file stays on this
+          pcap, pcapng, dnstap or a query log of CoreDNS; gzip is supported. The file stays on this
           machine.
         </p>
         ${
@@ -115,7 +115,7 @@ function results(): TemplateResult {
       : html`<h3>Clients</h3>
           ${clientTable(clients)}`
   }
-  ${notFound('Looked for, and not there', excluded)} ${notFound('This input cannot show', unknown)}
+  ${notFound('Excluded', excluded)} ${notFound('Cannot be checked with this input', unknown)}
   ${commandLine(`ndots doctor ${shellWord(name)}`, '')}`;
 }
 

@@ -45,10 +45,10 @@ function results(): TemplateResult {
       ? html`<p class="empty">Paste a Corefile to see its chain and its faults.</p>`
       : statusLine(state, '');
   return html`${statusLine(state, summary(result))} ${findingList(result)}
-    <h3>The chain: the plugins that a query meets, in this order</h3>
+    <h3>The chain: the plugins that a query passes, in this order</h3>
     ${
       result.blocks.length === 0
-        ? html`<p class="quiet">There is no server block that can be read.</p>`
+        ? html`<p class="quiet">No server block can be read.</p>`
         : result.blocks.map(chain)
     }
     ${commandLine('ndots lint Corefile', 'with the text in the file Corefile')}`;

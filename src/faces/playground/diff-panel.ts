@@ -48,7 +48,7 @@ function results(): TemplateResult {
   if (result === null)
     return state.kind === 'idle'
       ? html`<p class="empty">
-          Paste two Corefiles. Both are served in this page, asked the same questions, and compared.
+          Paste two Corefiles. Both are served in this page, get the same queries, and are compared.
         </p>`
       : statusLine(state, '');
   const { changes, left, notes } = result;
@@ -60,8 +60,7 @@ function results(): TemplateResult {
       ${changes.map(change)}
     </ul>
     <p class="quiet">
-      Objects are those of the example cluster. Upstreams are not asked: each has made-up answers
-      that tell it from the others.
+      Objects are those of the example cluster. Upstreams are simulated: each has its own answers.
     </p>
     ${commandLine(
       'ndots diff Corefile Corefile.new',
@@ -70,8 +69,8 @@ function results(): TemplateResult {
 }
 
 function summary({ questions, same, changes }: DiffResult): string {
-  if (changes.length === 0) return `${questions} questions: no answer changes.`;
-  return `${questions} questions: ${questions - same} have other answers, of ${changes.length} ${changes.length === 1 ? 'kind' : 'kinds'}.`;
+  if (changes.length === 0) return `${questions} queries: no answer changes.`;
+  return `${questions} queries: ${questions - same} have other answers, of ${changes.length} ${changes.length === 1 ? 'kind' : 'kinds'}.`;
 }
 
 function change(each: ShownChange): TemplateResult {

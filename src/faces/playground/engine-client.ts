@@ -102,7 +102,7 @@ export class EngineClient<N extends EngineName> {
                 }
               : {
                   text: 'The engine could not be loaded.',
-                  hint: 'Were the files of this page moved, or is it opened without a web server?',
+                  hint: 'The files of this page were moved, or it was opened without a web server.',
                   remedy: 'Serve the directory by HTTP, as in: npx serve release/playground',
                 }),
           },

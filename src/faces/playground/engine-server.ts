@@ -34,7 +34,7 @@ async function loaded(load: EngineLoaders, engine: EngineName): Promise<RunEngin
     throw new Problem({
       code: 'engine-missing',
       text: `The engine of this page could not be loaded: ${(error as Error).message}`,
-      hint: 'The connection is gone, or the page was replaced by a newer one.',
+      hint: 'The connection was lost, or the page was replaced by a newer one.',
       remedy: 'Reload the page.',
       cause: error,
     });

@@ -213,7 +213,7 @@ describe('the playground in Chromium', { skip, timeout: 900_000 }, () => {
       const status = await settled(page);
       assert.match(
         status,
-        new RegExp(`^${printed.questions} questions: ${printed.questions - printed.same} `),
+        new RegExp(`^${printed.questions} queries: ${printed.questions - printed.same} `),
       );
       const heads = await texts(page, '.finding .head code');
       assert.equal(heads.length, printed.changes.length);
@@ -322,7 +322,7 @@ describe('the playground in Chromium', { skip, timeout: 900_000 }, () => {
       await press('Enter');
       assert.match(await settled(page), /1 critical finding/);
       assert.deepEqual(await texts(page, '.codeword'), ['ND3011']);
-      await tabTo('Looked for, and not there');
+      await tabTo('Excluded');
       await press('Enter');
       await page.locator('details[open] li').first().waitFor();
       // To the tab, and from there to another tool and its first field.

@@ -36,7 +36,7 @@ export class FailureReport {
   }
 
   /**
-   * @param keptText the state that is served until then, e.g. `answers stay as they were 2m ago`.
+   * @param keptText the state that is served until then, e.g. `answers use data from 2m ago`.
    */
   failed(failure: ReportedFailure, waitMs: number, keptText: string): void {
     const now = this.#clock.now();

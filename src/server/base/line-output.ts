@@ -145,7 +145,7 @@ class RingOutput implements LineOutput {
     // A line about the loss would be lost as well, and increase the number to report.
     if (missing === 0 || !flows) return;
     this.#told += missing;
-    const why = this.#why === '' ? 'they could not be written as fast as they came' : this.#why;
+    const why = this.#why === '' ? 'standard output was too slow' : this.#why;
     this.#why = '';
     this.#own.write(this.#print(`[WARNING] ${missing} lines of the log are lost: ${why}`));
   }

@@ -69,7 +69,7 @@ describe('limits of patterns', () => {
       const { kind, message, hint } = refusal(source);
       assert.equal(kind, 'size');
       assert.equal(message, `error parsing regexp: expression too large: \`${source}\``);
-      assert.match(hint, /unfold to some \d+ instructions; at most 12000 are taken/);
+      assert.match(hint, /expand to about \d+ instructions; at most 12000 are taken/);
       // To unfold it takes more than a hundred times as long as a pattern of the largest size.
       await costsAtMost(
         20,

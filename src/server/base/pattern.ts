@@ -88,7 +88,7 @@ function tooLarge(source: string, size: number): PatternError {
   return new PatternError(
     'size',
     `error parsing regexp: expression too large: \`${source}\``,
-    `Its counted repeats unfold to some ${size} instructions; at most ${SIZE_MAX} are taken. Write * or + for {n}.`,
+    `Its counted repeats expand to about ${size} instructions; at most ${SIZE_MAX} are taken. Write * or + for {n}.`,
   );
 }
 

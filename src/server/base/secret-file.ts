@@ -23,7 +23,7 @@ export function readSecret(file: string): string {
   if (text.length >= SECRET_MIN) return text;
   throw new Problem({
     code: 'token-file',
-    text: `the token in ${file} has ${text.length} characters, and ${SECRET_MIN} at least are wanted`,
+    text: `the token in ${file} has ${text.length} characters, and ${SECRET_MIN} at least are required`,
     remedy: `openssl rand -base64 24 -out ${file}`,
   });
 }

@@ -61,11 +61,11 @@ describe('a failure in words', () => {
     );
     assert.equal(
       await failureOf(fail(alert('tlsv13 alert certificate required', 116))),
-      'the other side wants a client certificate',
+      'the other side requires a client certificate',
     );
     assert.equal(
       await failureOf(fail(alert('tlsv1 alert internal error', 80))),
-      'the other side ended TLS: internal error',
+      'the other side closed TLS: internal error',
     );
   });
 

@@ -16,9 +16,9 @@ export function whyFailed(error: unknown): string {
   const known = reasons[code];
   if (known !== undefined) return known;
   const alert = tlsAlert(error);
-  if (alert !== null) return alerts[alert] ?? `the other side ended TLS: ${alertName(alert)}`;
+  if (alert !== null) return alerts[alert] ?? `the other side closed TLS: ${alertName(alert)}`;
   const message = error instanceof Error ? withoutCall(error.message) : String(error);
-  if (/wrong version number/.test(message)) return 'the other side speaks no TLS';
+  if (/wrong version number/.test(message)) return 'the other side does not use TLS';
   if (message === '') return code;
   // OpenSSL's form: `…:error:CODE:LIBRARY:FUNCTION:REASON:FILE:LINE:`.
   return /error:[0-9A-F]+:[^:]*:[^:]*:([^:\n]+)/.exec(message)?.[1] ?? message;
@@ -38,7 +38,7 @@ function withoutCall(message: string): string {
   return /^E[A-Z0-9]+: ([^,]+), /.exec(message)?.[1] ?? message;
 }
 
-const untrusted = 'its certificate is signed by no authority that is known here';
+const untrusted = 'its certificate is signed by an unknown authority';
 
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there (connection refused)',
@@ -47,7 +47,7 @@ const reasons: Readonly<Record<string, string>> = {
   ETIMEDOUT: 'it does not answer (timed out)',
   EHOSTUNREACH: 'there is no route to it',
   ENETUNREACH: 'there is no route to it',
-  ENOTFOUND: 'the name is not known to DNS',
+  ENOTFOUND: 'the name does not exist in DNS',
   EAI_AGAIN: 'the name could not be looked up: no name server answered',
   ENODATA: 'the name has no address',
   ESERVFAIL: 'the name could not be looked up: the name server failed',
@@ -71,14 +71,14 @@ const reasons: Readonly<Record<string, string>> = {
   UNABLE_TO_GET_ISSUER_CERT: untrusted,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
-  ERR_SSL_WRONG_VERSION_NUMBER: 'the other side speaks no TLS',
-  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'the other side speaks no TLS',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'the other side does not use TLS',
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'the other side does not use TLS',
   ERR_OSSL_BAD_DECRYPT: 'the key is encrypted, and its passphrase cannot be entered here',
   ERR_OSSL_CRYPTO_INTERRUPTED_OR_CANCELLED:
     'the key is encrypted, and its passphrase cannot be entered here',
   ERR_SSL_EE_KEY_TOO_SMALL: 'the key of the certificate is too small',
   ERR_OSSL_PEM_NO_START_LINE: 'there is no PEM text in it',
-  ERR_OSSL_PEM_BAD_END_LINE: 'the PEM text is cut off',
+  ERR_OSSL_PEM_BAD_END_LINE: 'the PEM text is truncated',
   ERR_OSSL_X509_KEY_VALUES_MISMATCH: 'the key does not belong to the certificate',
   ERR_OSSL_UNSUPPORTED: 'it is not a readable key',
 };
@@ -92,7 +92,7 @@ const alerts: Readonly<Record<number, string>> = {
   46: 'the other side refuses our certificate',
   48: 'the other side does not know the authority of our certificate',
   49: 'the other side refuses our certificate',
-  70: 'the other side speaks another version of TLS',
-  112: 'the other side has no certificate for the name that it was asked for',
-  116: 'the other side wants a client certificate',
+  70: 'the other side uses another version of TLS',
+  112: 'the other side has no certificate for this name',
+  116: 'the other side requires a client certificate',
 };

@@ -53,7 +53,7 @@ export class DirectiveNames {
   #advice(word: string, braces: boolean): Advice {
     if (Object.hasOwn(this.#external, word)) {
       return {
-        hint: `'${word}' is an external plugin of CoreDNS, one that its own builds do not have.`,
+        hint: `'${word}' is an external plugin of CoreDNS, which its official builds do not include.`,
         remedy: this.#external[word],
       };
     }

@@ -90,7 +90,7 @@ export class DirectiveParser {
       if (!quoted && /^[\w.:[\]-]+,$/.test(text))
         this.#report.warning(place, `the comma is a part of the word '${text}'`, {
           code: 'word-comma',
-          hint: 'The words of a line are separated by blanks alone.',
+          hint: 'The words of a line are separated only by blanks.',
         });
   }
 
@@ -153,8 +153,8 @@ export class DirectiveParser {
         `the } behind '${last.name.text}' is read as the end of its braces`,
         {
           code: 'brace-behind-words',
-          hint: 'CoreDNS refuses it after most properties, and reads it as another word after the others.',
-          remedy: 'Put the } on a line of its own.',
+          hint: 'CoreDNS rejects it after most properties, and reads it as a word after the others.',
+          remedy: 'Put the } on a separate line.',
         },
       );
     }
@@ -176,7 +176,7 @@ export class DirectiveParser {
     if (text === '}')
       return this.#report.mistake(place, "Unexpected '}' because no matching opening brace", {
         code: 'corefile-brace',
-        remedy: 'Put the } on a line of its own.',
+        remedy: 'Put the } on a separate line.',
       });
     this.#report.mistake(place, "Wrong argument count or unexpected line ending after '}'", {
       code: 'corefile-brace',
@@ -188,7 +188,7 @@ export class DirectiveParser {
   #behindBrace(owner: Token, { text, place }: RawToken): void {
     this.#report.warning(place, `'${text}' behind a } is read as one more '${owner.text}'`, {
       code: 'corefile-brace',
-      remedy: `Put '${text}' on a new line, or take it away.`,
+      remedy: `Put '${text}' on a new line, or remove it.`,
     });
   }
 

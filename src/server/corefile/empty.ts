@@ -9,10 +9,10 @@ export function builtInCorefile(port: number): string {
 export function emptyCorefile(file: string): Problem {
   return new Problem({
     code: 'corefile-empty',
-    text: 'there is nothing in this Corefile',
+    text: 'this Corefile is empty',
     place: { file, line: 1, column: 1 },
-    hint: 'A server that starts with it answers every name by whoami, so that no name resolves; one that runs keeps what it has.',
+    hint: 'A server that starts with it answers every name with whoami, so no name resolves. A running server keeps its configuration.',
     remedy:
-      'Look at what writes it: a template, a key of a ConfigMap, a command before a redirection.',
+      'Check the source of the file: a template, a key of a ConfigMap, a command before a redirection.',
   });
 }

@@ -21,6 +21,7 @@ export interface Substituted {
 
 /** The most replacements in one word. */
 const ROUNDS_MAX = 1000;
+/** Characters of a word after all replacements. */
 const CHARACTERS_MAX = 1 << 20;
 
 /**
@@ -60,7 +61,7 @@ export function textOf({ text, place }: Token, env: Environment, report: Problem
   const found = substitute(text, env);
   if (found.endless) {
     report.problem(
-      parseProblem(place, 'environment variables refer to each other without end', {
+      parseProblem(place, 'environment variables refer to each other in a loop', {
         code: 'environment-endless',
       }),
     );
@@ -76,7 +77,7 @@ export function textOf({ text, place }: Token, env: Environment, report: Problem
     );
   } else if (found.unset.length > 0) {
     const names = [...new Set(found.unset)].join(', ');
-    report.warning(place, `environment variable ${names} is not set: nothing takes its place`, {
+    report.warning(place, `environment variable ${names} is not set: it is replaced by nothing`, {
       code: 'environment-unset',
     });
   }

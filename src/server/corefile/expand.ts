@@ -241,7 +241,7 @@ export class TokenStream {
     this.#full = true;
     this.#refuse(place, text, {
       code: 'import-circle',
-      hint: `'${name}' is imported again and again: most likely it imports itself.`,
+      hint: `'${name}' is imported repeatedly: most likely it imports itself.`,
     });
   }
 

@@ -130,7 +130,7 @@ export class DirectiveLine {
     const { text, place } = this.name;
     this.binding.warning(place, `of several lines '${text}' only the last one counts`, {
       code: 'property-repeated',
-      remedy: 'Write all of it into one line, or take the others away.',
+      remedy: 'Write all of it on one line, or remove the others.',
     });
   }
 

@@ -25,7 +25,7 @@ function isChart(text: string): boolean {
 const chartAdvice: OtherText = {
   hint: 'This is a template of a Helm chart, not the Corefile that Helm renders from it.',
   remedy:
-    "Take what it makes: helm template RELEASE CHART, or kubectl -n kube-system get configmap coredns -o jsonpath='{.data.Corefile}' > Corefile",
+    "Use its output: helm template RELEASE CHART, or kubectl -n kube-system get configmap coredns -o jsonpath='{.data.Corefile}' > Corefile",
 };
 
 /** True if this is YAML for kubectl, most likely the ConfigMap that holds a Corefile. */
@@ -38,5 +38,5 @@ function isManifest(text: string): boolean {
 const manifestAdvice: OtherText = {
   hint: 'This is a Kubernetes manifest, perhaps the ConfigMap that holds a Corefile, not the Corefile itself.',
   remedy:
-    "Take its text: kubectl -n kube-system get configmap coredns -o jsonpath='{.data.Corefile}' > Corefile",
+    "Extract it: kubectl -n kube-system get configmap coredns -o jsonpath='{.data.Corefile}' > Corefile",
 };

@@ -125,7 +125,7 @@ class Parser {
     const directives = this.#stream.peek() === null ? [] : this.#contents();
     if (first === undefined) {
       if (directives.length > 0) {
-        this.#report.warning(start.place, 'this block has no address: it is left out', {
+        this.#report.warning(start.place, 'this block has no address: it is ignored', {
           code: 'block-without-address',
           remedy: "Write the zones it serves before the '{', for example '.:53'.",
         });
@@ -149,9 +149,9 @@ class Parser {
    */
   #braceAtEnd(addresses: readonly Token[], brace: RawToken): boolean {
     if (addresses.length > 0 || !this.#anyBlock || this.#stream.peek() !== null) return false;
-    this.#report.warning(brace.place, "this '}' closes nothing: it is left out", {
+    this.#report.warning(brace.place, "this '}' closes nothing: it is ignored", {
       code: 'corefile-brace',
-      hint: 'Perhaps a brace further up is one too many as well, and a block ends earlier than it looks.',
+      hint: 'Perhaps an earlier brace is also one too many, and a block ends earlier than it seems.',
       remedy: 'Take it away.',
     });
     return true;

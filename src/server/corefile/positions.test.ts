@@ -73,7 +73,7 @@ describe('arguments', () => {
     assert.deepEqual(options[0]!.zones, ['c.org.']);
     assert.deepEqual(
       warnings.map(({ message }) => message),
-      ["plugin/cache: 'a..b' is not a zone and is left out"],
+      ["plugin/cache: 'a..b' is not a zone and is ignored"],
     );
   });
 

@@ -262,12 +262,12 @@ export function takeZones(
           word.place,
           `'${word.text}' is read as the zone ${zones[0]}, not as a number or a time`,
           {
-            hint: 'CoreDNS takes it so, too: names outside of that zone are left out.',
+            hint: 'CoreDNS does the same: names outside of that zone are ignored.',
             remedy: `See the page of ${line.name.text} for where numbers stand; if the zone is meant, write it with its dot: ${zones[0]}`,
           },
         );
     } else if (isStrict) line.refuse(`'${word.text}' is not a zone`, word.place, { hint });
-    else line.binding.warning(word.place, `'${word.text}' is not a zone and is left out`, { hint });
+    else line.binding.warning(word.place, `'${word.text}' is not a zone and is ignored`, { hint });
   }
   return found;
 }

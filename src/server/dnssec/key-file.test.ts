@@ -95,7 +95,7 @@ describe('keys in files', () => {
       [
         made.key.replace(' 3 13 ', ' 3 5 '),
         made.secret,
-        'K.key:3:1: algorithm 5 is none that records are signed with',
+        'K.key:3:1: algorithm 5 cannot sign records',
       ],
       ['; nothing\n', made.secret, 'K.key:1: no public key found: the file has no record'],
       [

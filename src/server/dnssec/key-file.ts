@@ -33,7 +33,7 @@ export function readKeyPair(name: string): KeyPair {
     const known = [...algorithms.values()].map(({ name: one }) => one).join(', ');
     throw broken(
       place,
-      `algorithm ${record.algorithm} is none that records are signed with`,
+      `algorithm ${record.algorithm} cannot sign records`,
       `These are: ${known}.`,
     );
   }
@@ -47,7 +47,7 @@ export function readKeyPair(name: string): KeyPair {
   if (publicKey === null) throw broken(place, `the public key does not fit ${algorithm.name}`);
   const secret = readPrivate(`${base}.private`, algorithm, record);
   if (!isPair(algorithm, secret, publicKey)) {
-    const hint = `${base}.key and ${base}.private were not made together; copy both of them again.`;
+    const hint = `${base}.key and ${base}.private do not belong together; copy both of them again.`;
     throw broken(
       { file: `${base}.private`, line: 1, column: 0 },
       'the private key does not belong to the public one',

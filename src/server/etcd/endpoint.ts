@@ -78,7 +78,7 @@ export function dial(
       reject(failure);
     };
     const aborted = (): void =>
-      done(new EtcdFailure('unavailable', `${where}: the connection could not be made in time`));
+      done(new EtcdFailure('unavailable', `${where}: the connection timed out`));
     signal.addEventListener('abort', aborted, { once: true });
     socket.once(secure ? 'secureConnect' : 'connect', () => done(null));
     socket.once('error', (error) => done(connectionFailure(error, where)));
@@ -118,6 +118,7 @@ function read(file: string): Buffer {
 }
 
 function tlsFailure(error: unknown, where: string): EtcdFailure {
-  const advice = 'check the files of `tls`: CERT KEY CA, each PEM, the key that of the certificate';
+  const advice =
+    'check the files of `tls`: CERT KEY CA, all PEM, and the key must belong to the certificate';
   return new EtcdFailure('tls', `${where}: ${whyFailed(error)}`, advice, error);
 }

@@ -54,7 +54,7 @@ export function callFailure({ kind, code, message }: GrpcFailure, where: string)
   return new EtcdFailure(kind, `${where}: ${message}`, kind === 'malformed' ? notEtcd : '');
 }
 
-const notEtcd = 'is this the client port of an etcd (2379), and is http or https right?';
+const notEtcd = 'check that this is the client port of an etcd (2379), and http or https';
 
 /** The failure that a status other than OK stands for. @param where the endpoint, for people */
 function statusFailure(code: number, text: string, where: string): EtcdFailure {
@@ -75,7 +75,7 @@ function statusFailure(code: number, text: string, where: string): EtcdFailure {
     case STATUS.INVALID_ARGUMENT:
       if (text.includes('auth store is old')) return new EtcdFailure('token', what);
       if (text.includes('user name is empty'))
-        return new EtcdFailure('credentials', what, 'etcd wants a user: give `credentials`');
+        return new EtcdFailure('credentials', what, 'etcd requires a user: give `credentials`');
       if (text.includes('authentication failed'))
         return new EtcdFailure('credentials', what, 'check user name and password');
       return new EtcdFailure('refused', what);

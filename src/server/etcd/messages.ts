@@ -125,7 +125,7 @@ export function rangeRequest({
 }
 
 /**
- * @param limit the keys that were asked for, at most; 0: any number. An empty one takes two bytes
+ * @param limit the requested keys, at most; 0: any number. An empty one takes two bytes
  * and stands for an object, so more are not read
  * @throws MessageError, as all readers below
  */
@@ -138,7 +138,7 @@ export function readRange(bytes: Buffer, limit = 0): RangeResponse {
     if (reader.field === 1) header = readHeader(reader.bytes());
     else if (reader.field === 2) {
       if (limit > 0 && kvs.length === limit)
-        throw new MessageError(`more than the ${limit} keys that were asked for`);
+        throw new MessageError(`more than the ${limit} requested keys`);
       kvs.push(readKeyValue(reader.bytes()));
     } else if (reader.field === 3) more = reader.flag();
   }

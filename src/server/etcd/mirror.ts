@@ -55,7 +55,7 @@ export interface MirrorHooks {
 
 /**
  * The reason for listing everything: the first time; the history was compacted; etcd went back in
- * time or is another cluster; a message was too large; there is room for keys that were left out.
+ * time or is another cluster; a message was too large; there is room for keys that were omitted.
  */
 export type ListReason = 'start' | 'compacted' | 'restored' | 'large' | 'room';
 
@@ -218,7 +218,7 @@ export class Mirror {
       this.#untold++;
       return;
     }
-    const before = this.#untold === 0 ? '' : `, as ${this.#untold} times since this was told last`;
+    const before = this.#untold === 0 ? '' : `, as ${this.#untold} times since the last such line`;
     this.#toldReason = this.#why;
     this.#toldAt = now;
     this.#untold = 0;
@@ -291,10 +291,7 @@ export class Mirror {
       releaseBytes(page.bytes);
       if (!page.more) return revision;
       if (last === undefined)
-        throw new EtcdFailure(
-          'malformed',
-          'etcd says that its list goes on, and sends an empty page',
-        );
+        throw new EtcdFailure('malformed', 'etcd announces more keys and sends an empty page');
       limit = Math.max(1, Math.min(PAGE_KEYS, 8 * limit, Math.floor(PAGE_BYTES / size)));
     }
   }
@@ -329,7 +326,7 @@ export class Mirror {
     this.#endWatch = end;
     if (this.#wanted) end(new ListAgain());
     const timer = clock.after(CREATED_MS, () => {
-      if (waiting > 0) end(new EtcdFailure('silent', 'etcd does not begin to watch'));
+      if (waiting > 0) end(new EtcdFailure('silent', 'etcd does not start the watch'));
     });
     ranges.forEach((range, index) => {
       if (this.#allowed[index] === true) stream.write(watchRequest(index + 1, range, next[index]!));
@@ -385,7 +382,7 @@ function checkOrder(entries: readonly { readonly key: Buffer }[], from: Buffer):
 /** Nothing is wrong: there is more to be taken. */
 class ListAgain extends EtcdFailure {
   constructor() {
-    super('compacted', 'there is room for keys that were left out');
+    super('compacted', 'there is room for keys that were omitted');
   }
 }
 

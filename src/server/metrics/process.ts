@@ -126,13 +126,13 @@ function ofNetwork(files: ProcFiles): readonly MetricSample[] {
     sample(
       'counter',
       'process_network_receive_bytes_total',
-      'Bytes of IP packets that came, in the network namespace of the process.',
+      'Bytes of received IP packets, in the network namespace of the process.',
       octets('InOctets'),
     ),
     sample(
       'counter',
       'process_network_transmit_bytes_total',
-      'Bytes of IP packets that went, in the network namespace of the process.',
+      'Bytes of sent IP packets, in the network namespace of the process.',
       octets('OutOctets'),
     ),
   ];

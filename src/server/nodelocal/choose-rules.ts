@@ -50,7 +50,7 @@ export function chooseRules(parts: ChooseRulesParts): readonly RuleSet[] {
   throw new Problem({
     code: 'no-rules-program',
     text: `rules cannot be set: ${missing} is installed`,
-    hint: 'Without rules queries to the cluster DNS address do not come to the node cache.',
+    hint: 'Without rules, queries to the cluster DNS address do not reach the node cache.',
     remedy:
       'Install iptables or nftables, or set the rules up by other means: -setupiptables=false',
   });

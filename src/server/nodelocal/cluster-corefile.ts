@@ -124,10 +124,10 @@ function clusterPort({ blocks }: Corefile, asked: number): number {
     text:
       all.length === 0
         ? 'no server block of it serves plain DNS'
-        : `which server blocks of it serve the cluster’s DNS? None has kubernetes, and they are on the ports ${all.join(', ')}`,
+        : `which server blocks of it serve the cluster’s DNS? none has kubernetes, and they are on the ports ${all.join(', ')}`,
     hint: 'The node would have nothing to serve.',
     remedy:
-      'Is this the Corefile of the cluster? kubectl -n kube-system get configmap coredns -o yaml',
+      'Check that this is the Corefile of the cluster: kubectl -n kube-system get configmap coredns -o yaml',
   });
 }
 

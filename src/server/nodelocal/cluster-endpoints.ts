@@ -82,7 +82,7 @@ export class ClusterEndpoints {
       return;
     }
     this.#written = found;
-    if (found.length > 0) log.info(`the cluster's zones are asked at ${servers.join(', ')}`);
+    if (found.length > 0) log.info(`the cluster's zones are queried at ${servers.join(', ')}`);
   }
 
   /** As many as there may be, others on every node. */

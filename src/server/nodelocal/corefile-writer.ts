@@ -139,7 +139,7 @@ function nothingToServe(): Problem {
     text: 'it holds no server block',
     hint: 'The node would have nothing to serve.',
     remedy:
-      'docs/node-cache.md has a template; -from-corefile makes one of the cluster’s Corefile.',
+      'docs/node-cache.md has a template; -from-corefile derives one from the cluster’s Corefile.',
   });
 }
 

@@ -27,7 +27,7 @@ export function readKubeDnsConfig(folder: string): KubeDnsConfig {
   const byName = Object.entries(stubDomainsOf(stubs ?? {}, folder));
   for (const [domain, servers] of byName.toSorted(([a], [b]) => (a < b ? -1 : 1))) {
     if (!/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(domain) || domain.includes('..'))
-      throw wrong(folder, 'stubDomains', `${JSON.stringify(domain)} is no domain name`);
+      throw wrong(folder, 'stubDomains', `${JSON.stringify(domain)} is not a domain name`);
     stubDomains.set(domain, readServers(servers, folder, `stubDomains of ${domain}`));
   }
   const upstreamNameservers = readServers(upstreams ?? [], folder, 'upstreamNameservers');
@@ -60,7 +60,7 @@ function readServers(value: unknown, folder: string, what: string): readonly str
   if (!Array.isArray(value)) throw wrong(folder, what, 'it is not a list of servers');
   for (const server of value)
     if (!isServer(server)) {
-      throw wrong(folder, what, `${JSON.stringify(server)} is no address of a DNS server`);
+      throw wrong(folder, what, `${JSON.stringify(server)} is not an address of a DNS server`);
     }
   return value as string[];
 }

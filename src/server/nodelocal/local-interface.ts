@@ -158,7 +158,7 @@ export class LocalInterface {
     this.#shared = others.length > 0;
     if (!this.#shared) return;
     this.#parts.log.warning(
-      `the interface ${name} also has ${others.join(', ')}, which -localip does not name: that stays there, now and at the end`,
+      `the interface ${name} also has ${others.join(', ')}, which -localip does not name: that address stays, also after shutdown`,
     );
   }
 
@@ -186,6 +186,6 @@ export function checkInterfaces(): void {
   throw new Problem({
     code: 'no-interfaces',
     text: `interfaces cannot be set up here: ${why}`,
-    remedy: 'Set it up by other means, and say -setupinterface=false.',
+    remedy: 'Set it up by other means, and use -setupinterface=false.',
   });
 }

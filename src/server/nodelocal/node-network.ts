@@ -114,7 +114,7 @@ export class NodeNetwork {
       const missing = localInterface.ensure();
       if (missing.length > 0) {
         onRepair('interface');
-        log.warning(`${missing.join(', ')} had been taken away from the interface: put back`);
+        log.warning(`${missing.join(', ')} was removed from the interface and added again`);
       }
       this.#reported.delete('interface');
     } catch (error) {
@@ -223,8 +223,8 @@ function problemOf(error: unknown): unknown {
 function notAllowed(text: string): Problem {
   return new Problem({
     code: 'network-not-allowed',
-    text: `the network of this machine may not be changed: ${text}`,
-    hint: 'It takes root, or the capabilities NET_ADMIN and NET_RAW; in a pod also hostNetwork: true.',
-    remedy: 'To serve without any of it: -setupinterface=false -setupiptables=false',
+    text: `no permission to change the network of this machine: ${text}`,
+    hint: 'It needs root, or the capabilities NET_ADMIN and NET_RAW; in a pod also hostNetwork: true.',
+    remedy: 'To serve without network setup: -setupinterface=false -setupiptables=false',
   });
 }

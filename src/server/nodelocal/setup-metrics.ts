@@ -42,7 +42,7 @@ export class SetupMetrics {
   );
   readonly #repairs = this.#registry.counter(
     'ndots_nodecache_repairs_total',
-    'Times that the interface or the rules had been taken away by others and were put back.',
+    'Times that other programs removed the interface or rules, and they were restored.',
     ['what'],
   );
   readonly #answers = this.#registry.gauge(
@@ -52,7 +52,7 @@ export class SetupMetrics {
   );
   readonly #lapses = this.#registry.counter(
     'ndots_nodecache_lapses_total',
-    'Times that the cache ceased to answer its own heartbeat at this address.',
+    'Times that the cache stopped answering its own heartbeat at this address.',
     ['address'],
   );
   readonly #handovers = this.#registry.counter(

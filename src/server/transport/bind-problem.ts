@@ -66,7 +66,7 @@ function unavailable(address: string): { readonly hint: string; readonly remedy:
     };
   }
   return {
-    hint: `The interface ${owner} has the address, but it can't be used yet: an IPv6 address is tentative until nobody else was found to have it, which takes a carrier.`,
+    hint: `The interface ${owner} has the address, but it can't be used yet: an IPv6 address is tentative until duplicate address detection ends, which needs a carrier.`,
     remedy: `See "ip address show ${owner}". Set the interface up, or add the address with "nodad".`,
   };
 }

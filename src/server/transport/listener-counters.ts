@@ -47,7 +47,7 @@ export type CountersOf = (proto: Proto) => ListenerCounters;
 
 const families = {
   received: ['counter', 'ndots_listener_received_total', 'Datagrams, messages and requests.'],
-  sent: ['counter', 'ndots_listener_sent_total', 'Replies that the system took over.'],
+  sent: ['counter', 'ndots_listener_sent_total', 'Replies that were handed to the kernel.'],
   ignored: [
     'counter',
     'ndots_listener_ignored_total',
@@ -66,7 +66,7 @@ const families = {
   dropped: [
     'counter',
     'ndots_listener_dropped_total',
-    'Replies that could not be sent: buffer full, client unreachable, connection gone.',
+    'Replies that could not be sent: buffer full, client unreachable, connection closed.',
   ],
   lost: [
     'counter',
@@ -76,16 +76,12 @@ const families = {
   stale: [
     'counter',
     'ndots_listener_stale_total',
-    'Datagrams that had waited in the socket for longer than their clients do, and were dropped (batched UDP only).',
+    'Datagrams that were dropped because they had waited in the socket for longer than clients wait (batched UDP only).',
   ],
-  shed: [
-    'counter',
-    'ndots_listener_shed_total',
-    'Queries refused because they would have had to wait while too many waited already.',
-  ],
+  shed: ['counter', 'ndots_listener_shed_total', 'Queries refused because too many were waiting.'],
   waiting: ['gauge', 'ndots_listener_waiting', 'Queries that wait for their replies.'],
   connections: ['gauge', 'ndots_listener_connections', 'Connections that are open.'],
-  handshakes: ['gauge', 'ndots_listener_handshakes', 'Connections that are shaking hands.'],
+  handshakes: ['gauge', 'ndots_listener_handshakes', 'Connections in their TLS handshake.'],
   accepted: [
     'counter',
     'ndots_listener_accepted_total',
@@ -94,7 +90,7 @@ const families = {
   evicted: [
     'counter',
     'ndots_listener_evicted_total',
-    'Connections closed, and clients of a proxy forgotten, because there were too many or they held too much memory.',
+    'Connections closed, and clients of a proxy dropped, because there were too many or they used too much memory.',
   ],
   timedOut: [
     'counter',
@@ -114,7 +110,7 @@ const families = {
   failedHandshakes: [
     'counter',
     'ndots_listener_failed_handshakes_total',
-    'Connections that ended before their TLS handshake was done.',
+    'Connections that ended during their TLS handshake.',
   ],
 } as const;
 
@@ -148,7 +144,7 @@ const responses: Partial<Record<Proto, readonly [name: string, help: string]>> =
   ],
   grpc: [
     'ndots_dns_grpc_responses_total',
-    'Responses over gRPC by status: 0 is OK; of 100 and more it is one of HTTP.',
+    'Responses over gRPC by status: 0 is OK; 100 and more are HTTP statuses.',
   ],
 };
 

@@ -164,13 +164,11 @@ export async function askStream(
   const stop = (): void => void socket.destroy(new Error('the server ends'));
   signal.addEventListener('abort', stop, { once: true });
   const limit = setTimeout(() => {
-    const what = operation === 'dial' ? 'no connection to' : 'no end of the reply from';
+    const what = operation === 'dial' ? 'no connection to' : 'an incomplete reply from';
     socket.destroy(new ExchangeError('timeout', `${what} ${where} in ${printSpan(totalMs)}`));
   }, totalMs);
   socket.setTimeout(idleMs, () =>
-    socket.destroy(
-      new ExchangeError('timeout', `nothing came from ${where} for ${printSpan(idleMs)}`),
-    ),
+    socket.destroy(new ExchangeError('timeout', `no reply from ${where} for ${printSpan(idleMs)}`)),
   );
   for (const message of messages) {
     const framed = Buffer.allocUnsafe(2 + message.length);

@@ -268,9 +268,9 @@ export class SignedExchange {
         `the server says BADKEY: it does not know the key "${name}", or not with ${own.algorithm.name}`,
       );
     if (error === BADSIG)
-      throw new Error(`the server says BADSIG: its secret of the key "${name}" is another one`);
+      throw new Error(`the server says BADSIG: its secret for the key "${name}" is different`);
     if (error !== 0 && mac.length === 0)
-      throw new Error(`the server refuses the signature: ${rcodeName(error)} at ${seconds}`);
+      throw new Error(`the server rejects the signature: ${rcodeName(error)} at ${seconds}`);
     if (textOf(key) !== textOf(own.name) || textOf(algorithm) !== textOf(own.algorithm.wire))
       throw new Error(`a message is signed with another key or algorithm than "${name}"`);
   }

@@ -139,7 +139,7 @@ function readSubnet(data: Uint8Array): OptionContent | null {
 function subnetBytes(address: string, source: number, scope: number): Uint8Array {
   const bytes = parseAddress(address);
   if (bytes === null || source > bytes.length * 8)
-    throw new RangeError(`${address}/${source} is no subnet`);
+    throw new RangeError(`${address}/${source} is not a subnet`);
   const prefix = bytes.slice(0, Math.ceil(source / 8));
   if (source % 8 !== 0) prefix[prefix.length - 1]! &= 0xff00 >> (source % 8);
   return Uint8Array.of(0, bytes.length === 4 ? 1 : 2, source, scope, ...prefix);

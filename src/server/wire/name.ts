@@ -9,6 +9,7 @@ export type WireName = Uint8Array;
 
 /** Bytes of a name in wire form (RFC 1035 section 2.3.4). */
 export const NAME_MAX = 255;
+/** Bytes of a label (RFC 1035 section 2.3.4). */
 const LABEL_MAX = 63;
 /** The root: no labels. */
 export const ROOT: WireName = Uint8Array.of(0);
@@ -87,7 +88,7 @@ function parseAny(text: string): WireName {
           : decodeAscii(bytes, at + 1, at + 4);
       if (/^\d{3}$/.test(digits)) {
         byte = Number(digits);
-        if (byte > 255) throw new NameError(`${JSON.stringify(text)}: \\${digits} is no byte`);
+        if (byte > 255) throw new NameError(`${JSON.stringify(text)}: \\${digits} is not a byte`);
         at += 3;
       } else {
         if (++at >= bytes.length)

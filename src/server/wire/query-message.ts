@@ -371,7 +371,7 @@ export class QueryMessage {
     }
     this.#folded = bytes.subarray(start + size, start + size + name.length);
     const triage = this.#readMessage(bytes, start, start + size);
-    if (triage !== 'serve') throw new Error(`a query built here did not read back: ${triage}`);
+    if (triage !== 'serve') throw new Error(`cannot parse a query that was built here: ${triage}`);
     this.udpLimit = from.udpLimit;
     return start + size + name.length;
   }
@@ -404,7 +404,7 @@ export function makeQueryMessage<Q extends QueryMessage>(
   bytes[at + 2] = qclass >> 8;
   bytes[at + 3] = qclass & 0xff;
   const triage = into.read(bytes, 0, bytes.length);
-  if (triage !== 'serve') throw new Error(`a query built here did not read back: ${triage}`);
+  if (triage !== 'serve') throw new Error(`cannot parse a query that was built here: ${triage}`);
   into.proto = 'internal';
   return into;
 }

@@ -82,7 +82,7 @@ describe('reading', () => {
     );
     assert.match(
       failure(() => readerOf(14, 'a', 0xc0, 12).name()),
-      /runs into what points at it/,
+      /overlaps its pointer/,
     );
     // a → b → a: the second step leads to where reading has been.
     assert.match(
@@ -95,7 +95,7 @@ describe('reading', () => {
     // At 12 a label of three bytes, whose last two are the pointer to it.
     assert.match(
       failure(() => readerOf(14, 3, 97, 0xc0, 12, 0).name()),
-      /runs into what points at it at byte 12/,
+      /overlaps its pointer at byte 12/,
     );
   });
 

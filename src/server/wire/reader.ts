@@ -111,7 +111,8 @@ export class Reader {
    */
   fullName(): string {
     for (let at = this.at; at < this.end && this.message[at] !== 0; at += this.message[at]! + 1) {
-      if (this.message[at]! >= 0xc0) this.fail('a name is compressed that must not be', at);
+      if (this.message[at]! >= 0xc0)
+        this.fail('a name is compressed that must not be compressed', at);
     }
     return this.name();
   }
@@ -321,7 +322,6 @@ export function checkName(
 }
 
 function endsWithin(after: number, offset: number): never {
-  const reason =
-    after < 0 ? 'the message ends within a name' : 'a name runs into what points at it';
+  const reason = after < 0 ? 'the message ends within a name' : 'a name overlaps its pointer';
   throw new ReadError(reason, offset);
 }

@@ -193,7 +193,7 @@ class ZoneParser {
     line.end();
     if (include === undefined) line.fail('$INCLUDE is not possible here');
     if (depth >= INCLUDE_DEPTH_MAX)
-      line.fail(`more than ${INCLUDE_DEPTH_MAX} files within each other: is this a loop?`);
+      line.fail(`more than ${INCLUDE_DEPTH_MAX} files are nested: check for a loop`);
     if (++this.#includes > INCLUDE_COUNT_MAX)
       line.fail(`more than ${INCLUDE_COUNT_MAX} files are included`);
     const { file, text } = include(name.text, line.place(0));
@@ -271,7 +271,7 @@ class ZoneParser {
     if (type === null)
       return line.fail(`${JSON.stringify(word.text)} is neither TTL nor class nor record type`);
     if (type === TYPE.OPT || type === 0 || (type >= TYPE.IXFR && type <= TYPE.ANY)) {
-      line.fail(`${typeName(type)} is no type of records`);
+      line.fail(`${typeName(type)} is not a record type`);
     }
     return type;
   }
@@ -314,7 +314,7 @@ function readGeneric(words: Words, type: number): object {
     return readData(new Reader(bytes), type, length);
   } catch (error) {
     if (error instanceof ReadError)
-      return words.fail(`the data is no ${typeName(type)}: ${error.message}`, 2);
+      return words.fail(`the data is not ${typeName(type)}: ${error.message}`, 2);
     throw error;
   }
 }

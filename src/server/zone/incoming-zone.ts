@@ -185,7 +185,7 @@ export class IncomingZone {
   #follows(next: Difference): void {
     const at = this.#differences.at(-1)?.to ?? this.#old!.serial;
     if (next.from !== at)
-      throw new Error(`differences go on at serial ${next.from} in place of ${at}`);
+      throw new Error(`differences continue at serial ${next.from} instead of ${at}`);
     this.#differences.push(next);
   }
 
@@ -199,16 +199,16 @@ export class IncomingZone {
     const here = new ZoneData(this.#old!);
     const at = here.soa();
     if (!isSameSoa(soaDataIn(differences[0]!.removed), here.data.subarray(at, at + here.value)))
-      throw new Error('differences begin at another SOA record than the one that is here');
+      throw new Error('differences begin at another SOA record than the current one');
     if (!isSameSoa(soaDataIn(differences.at(-1)!.added), this.#soa!.data))
-      throw new Error('differences end at another SOA record than they were announced with');
+      throw new Error('differences end at another SOA record than announced');
   }
 
   *finish(): Slices<Transferred> {
     const serial = this.#serial;
     const records = this.#records;
     if (this.#builder !== null) {
-      if (this.#state !== 'end') throw new Error('the transfer was cut short');
+      if (this.#state !== 'end') throw new Error('the transfer ended early');
       const packed = yield* this.#builder.packing();
       return { packed, serial, differences: undefined, records };
     }

@@ -178,6 +178,6 @@ function tooLarge(path: string, why: string): Problem {
     place: { file: path, line: 1, column: 1 },
     hint: 'The rest of the file is valid, and other zones are still served.',
     remedy:
-      'Raise the memory limit of the container, or hand parts of the zone to zones of their own.',
+      'Raise the memory limit of the container, or delegate parts of the zone to separate zones.',
   });
 }

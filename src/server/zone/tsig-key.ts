@@ -30,7 +30,7 @@ export function makeKey(
   if (wire === null) return `"${name}" is not a key name`;
   const bytes = parseBase64(secret);
   if (bytes !== null && bytes.length > 0) return { name: wire, secret: bytes };
-  const why = `the secret of key "${name}" is no base64`;
+  const why = `the secret of key "${name}" is not base64`;
   if (broken === null) return why;
   broken(why);
   return { name: wire, secret: randomBytes(SECRET_BYTES) };

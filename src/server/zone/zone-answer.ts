@@ -77,7 +77,7 @@ export class ZoneAnswers {
       return this.#follow(query, through);
     } catch (error) {
       if (!(error instanceof MessageFull)) throw error;
-      return this.#failed(`the records of ${query.name} take more than a message`);
+      return this.#failed(`the records of ${query.name} do not fit into a message`);
     }
   }
 
@@ -146,7 +146,7 @@ export class ZoneAnswers {
   /** Aliases lead in a circle, or ever deeper. */
   #endless(query: Query): Reply {
     this.#writer.abandon();
-    return this.#failed(`the aliases of ${query.name} lead to no end`);
+    return this.#failed(`the aliases of ${query.name} form a loop`);
   }
 
   /** The log and the client get the fault of the zone. */

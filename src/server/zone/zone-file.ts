@@ -211,7 +211,7 @@ function* readingZoneFile(
     warnings.push(
       mistake(
         { file: path, line: 1, column: 1 },
-        `names are hashed ${iterations} times for NSEC3: more than ${ITERATIONS_MAX} are not made for a query, and denials go without proof`,
+        `names are hashed ${iterations} times for NSEC3: more than ${ITERATIONS_MAX} are not computed for a query, and denials have no proof`,
         'RFC 9276: sign the zone with 0 additional iterations.',
       ),
     );
@@ -249,7 +249,7 @@ function holdsZeros(bytes: Buffer, at: number, file: string): Problem {
   return mistake(
     { file, line, column: at - lineAt + 1 },
     'there is a zero byte here: it is read as a character of a word',
-    'Is the file complete? No client asks for such a name.',
+    'Check that the file is complete. No client queries such a name.',
   );
 }
 
@@ -321,7 +321,7 @@ const refusals: Readonly<
   >
 > = {
   outside: {
-    text: (origin) => `is not in the zone ${origin} and is left out`,
+    text: (origin) => `is not in the zone ${origin} and is ignored`,
     hint: 'A name without a last dot is below the origin; with one it is used unchanged.',
     harmless: true,
   },
@@ -331,18 +331,18 @@ const refusals: Readonly<
     harmless: false,
   },
   'alias-and-other': {
-    text: () => 'a name with a CNAME record has no other records; this one is left out',
-    hint: 'RFC 2181 section 10.1: the alias stands for all types.',
+    text: () => 'a name with a CNAME record has no other records; this one is ignored',
+    hint: 'RFC 2181 section 10.1: the alias applies to all types.',
     harmless: true,
   },
   'second-alias': {
-    text: () => 'there is another CNAME record already; this one is left out',
+    text: () => 'there is another CNAME record already; this one is ignored',
     harmless: true,
   },
   twice: { text: () => 'is there twice', harmless: true },
   'too-many': {
     text: () => `a name may have ${NAME_RECORDS_MAX} records`,
-    hint: 'No reply has room for as many: give them names of their own.',
+    hint: 'No reply has room for more: give them separate names.',
     harmless: false,
   },
 };

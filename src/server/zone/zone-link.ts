@@ -39,7 +39,7 @@ export function zoneLink(parts: ZoneLinkParts): Next {
   const through = parts.fallthrough === null ? null : new ZoneMatch(parts.fallthrough);
   const replies = new ReplyCache();
   const refused = failure(RCODE.REFUSED, plugin, null, [
-    { code: EDE.NOT_AUTHORITATIVE, text: 'the name is in no zone that is served' },
+    { code: EDE.NOT_AUTHORITATIVE, text: 'no served zone has the name' },
   ]);
   const failures = {
     absent: failed(plugin, EDE.NOT_READY, 'the zone has not been loaded'),

@@ -41,7 +41,7 @@ test('a zone that takes long tells after five seconds how far it is, and then ea
   await clock.advance(10_200);
   assert.match(
     lines.slice(1).join(''),
-    /^\S+ \S+ Reading: all 5000 records are read and put in order \(15s\)\s*\S+ \S+ Reading: .*\(25s\)\s*$/,
+    /^\S+ \S+ Reading: all 5000 records are read and sorted \(15s\)\s*\S+ \S+ Reading: .*\(25s\)\s*$/,
   );
   slow.cancel();
   await clock.advance(60_000);

@@ -39,7 +39,7 @@ export class ReadingProgress {
 
   print(): string {
     return this.words[2] === 1
-      ? `all ${this.records} records are read and put in order`
+      ? `all ${this.records} records are read and sorted`
       : `${this.records} records so far, line ${this.words[1]!}`;
   }
 }

@@ -69,7 +69,7 @@ export class ZoneReloader {
     this.#compare(source, serial, taken);
     if (taken !== null && taken === serial && !byTime && digest !== publisher.digests.get(zone))
       log.warning(
-        `zone "${zone}": "${path}" has changed, and its serial has not (${serial}): secondaries do not ask for it; raise the serial`,
+        `zone "${zone}": "${path}" has changed, and its serial has not (${serial}): secondaries do not transfer it; raise the serial`,
       );
     return { problems, missing };
   }
@@ -174,7 +174,7 @@ export class ZoneReloader {
       if (packed === null) {
         if (problems.length === 0 && digest !== publisher.digests.get(zone))
           log.warning(
-            `zone "${zone}": "${path}" has changed, and its serial has not (${unless}): what it says now is not served, and secondaries would not ask for it; raise the serial`,
+            `zone "${zone}": "${path}" has changed, and its serial has not (${unless}): the new content is not served, and secondaries would not transfer it; raise the serial`,
           );
         return { problems, missing: null, taken: null };
       }
@@ -230,17 +230,17 @@ export function zoneMetrics(metrics: Registry): ZoneMetrics {
     ),
     reloads: metrics.counter(
       'ndots_zone_reloads_total',
-      'Versions of a zone that took the place of another one.',
+      'Versions of a zone that replaced another one.',
       ['zone'],
     ),
     failures: metrics.counter(
       'ndots_zone_reload_failures_total',
-      'Versions of a zone that could not be read: the one before stays.',
+      'Versions of a zone that could not be read: the previous one stays.',
       ['zone'],
     ),
     loading: metrics.gauge(
       'ndots_zone_loading_records',
-      'Records so far of a version that is being read or fetched; 0: none is.',
+      'Records so far of the version that is being read or fetched; 0 if none.',
       ['zone'],
       'last',
     ),

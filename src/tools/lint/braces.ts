@@ -144,7 +144,7 @@ function surplus(lines: readonly Line[], end: Line, suspects: readonly Suspect[]
     return {
       ...place,
       text: 'this } closes nothing',
-      hint: 'Perhaps a } above is one too many, and a block ends earlier than it looks.',
+      hint: 'Perhaps a } above is one too many, and a block ends earlier than it seems.',
       loses: false,
     };
   const { word, place: from } = suspect.opener;

@@ -119,7 +119,7 @@ function limit(parts: ResolvConfParts, warnings: string[]): void {
   while (kept.join(' ').length > longestSearch) kept = kept.slice(0, -1);
   if (kept.length < parts.searches.length) {
     warnings.push(
-      `Search Line limits were exceeded: ${parts.searches.length - kept.length} search domains are left out`,
+      `Search Line limits were exceeded: ${parts.searches.length - kept.length} search domains are dropped`,
     );
     parts.searches = kept;
   }

@@ -184,20 +184,20 @@ export class EvdnsServers {
     if (error === 'SERVFAIL') {
       note(
         exchange,
-        'SERVFAIL: evdns acts as if the query had timed out: it sends it again, three times in all.',
+        'SERVFAIL: evdns treats this as a timeout and sends the query up to three times.',
       );
       this.#timedOut(running);
       return;
     }
     if ((error === 'REFUSED' || error === 'NOTIMP') && running.reissues < 1) {
-      note(exchange, `${error}: evdns takes the server for bad.`);
+      note(exchange, `${error}: evdns marks the server as failed.`);
       this.#failed(server);
       const next = this.#pick();
       if (next !== running.server) {
         running.server = next;
         running.reissues++;
         running.sent = 0;
-        note(exchange, 'The question waits for its time-out before it goes to the next server.');
+        note(exchange, 'The query waits for its timeout before it goes to the next server.');
         return;
       }
     } else if (error !== 'REFUSED' && error !== 'NOTIMP') this.#recovered(server);

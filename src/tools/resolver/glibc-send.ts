@@ -139,12 +139,12 @@ export class GlibcTransport {
         this.#closeAll();
         note(
           halfFrom,
-          `Still missing: now one after the other, each from a socket of its own. ${cite('glibc-half')}`,
+          `Still missing: now one after the other, each from a separate socket. ${cite('glibc-half')}`,
         );
       } else {
         note(
           halfFrom,
-          `glibc gives up on the other half and returns what it has. ${cite('glibc-half')}`,
+          `glibc does not wait longer for the other half and returns its result. ${cite('glibc-half')}`,
         );
         return { kind: 'answers', first: round.first, second: null, late: true };
       }
@@ -338,7 +338,7 @@ const lameText =
   'Empty, without AA and RA: glibc treats the server as lame and tries the next one.';
 
 function errorText(reply: ClientReply): string {
-  return `${reply.rcode}: of no use. glibc waits for the other family, then tries the next attempt or server. ${cite('glibc-retry')}`;
+  return `${reply.rcode}: unusable. glibc waits for the other family, then tries the next attempt or server. ${cite('glibc-retry')}`;
 }
 
 function errnoOf(fault: Fault | null): 'ECONNREFUSED' | 'ETIMEDOUT' | 'EHOSTUNREACH' {

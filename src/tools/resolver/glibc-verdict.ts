@@ -52,7 +52,7 @@ export function explain(result: Walked, rcode: string): string {
   if (result.ok) {
     return result.replies.some((reply) => usableAddresses(reply).length > 0)
       ? `An address: the walk ends here. ${cite('glibc-stop')}`
-      : `A CNAME without an address: to glibc that is an answer, so it stops, and finds nothing. ${cite('glibc-cname')}`;
+      : `A CNAME without an address: glibc treats that as an answer, so it stops without a result. ${cite('glibc-cname')}`;
   }
   if (result.errno === 'ECONNREFUSED')
     return `No server can be reached. Each is tried as often as attempts says, and then the lookup ends. ${cite('glibc-refused')}`;
@@ -62,8 +62,8 @@ export function explain(result: Walked, rcode: string): string {
   if (rcode === 'SERVFAIL')
     return `The server failed, twice: on to the next name. ${cite('glibc-next')}`;
   if (result.herrno === 'NO_RECOVERY')
-    return `An error that glibc does not repeat. ${cite('glibc-formerr')}`;
-  return `No usable answer: the rest of the search list is left out. ${cite('glibc-jump')}`;
+    return `glibc does not retry after this error. ${cite('glibc-formerr')}`;
+  return `No usable answer: the rest of the search list is skipped. ${cite('glibc-jump')}`;
 }
 
 export const unavailable: NssVerdict = { status: 'unavail', herrno: 'INTERNAL', addresses: [] };

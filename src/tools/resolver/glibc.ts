@@ -107,7 +107,7 @@ export class GlibcSession implements Session {
     }
     const simple = families.length === 1 && families[0] === 4 && !mapped;
     if (this.#unreadable !== null) {
-      this.#context.trace.step(`nsswitch.conf, ${this.#unreadable}: glibc asks nobody`);
+      this.#context.trace.step(`nsswitch.conf, ${this.#unreadable}: glibc queries no server`);
       return simple ? errors.SYSTEM : errors.NONAME;
     }
     if (simple && /^\d([\d.]*\d)?$/.test(name)) {
@@ -217,7 +217,8 @@ export class GlibcSession implements Session {
       types = types.length === 2 ? ['A'] : ['AAAA'];
     }
     const alias = hostAlias(this.#context.settings.hostAliases, typed);
-    if (alias !== null) this.#context.trace.step(`HOSTALIASES: "${typed}" stands for "${alias}"`);
+    if (alias !== null)
+      this.#context.trace.step(`HOSTALIASES: "${typed}" is an alias of "${alias}"`);
     const name = alias ?? typed;
     const both = families.length === 2;
     // The result of both families is built in a buffer of 1024 bytes; if it is too small,
@@ -280,7 +281,7 @@ export class GlibcSession implements Session {
           sawServfail = true;
         else if (result.herrno !== 'HOST_NOT_FOUND') {
           this.#context.trace.step(
-            'glibc leaves the search list here and goes straight to the name as written',
+            'glibc skips the rest of the search list and queries the name as written',
           );
           break;
         }

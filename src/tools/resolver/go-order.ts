@@ -142,7 +142,10 @@ function decide(name: string, settings: Settings, conf: ResolvConf, facts: Facts
   const sources = readSources(settings.nsswitch);
   if (sources === 'bad') return give('nsswitch.conf cannot be read');
   if (sources.length === 0)
-    return ['files,dns', forcedGo ? forced : 'no hosts line in nsswitch.conf: Go does it itself'];
+    return [
+      'files,dns',
+      forcedGo ? forced : 'no hosts line in nsswitch.conf: Go resolves it itself',
+    ];
   return old
     ? decideOld(bare, sources, settings, traits, give)
     : decideNew(bare, sources, settings, traits, forcedGo, give);
@@ -156,7 +159,7 @@ function order(seen: readonly string[]): GoOrder | null {
   return dns ? 'dns' : null;
 }
 
-const plainReason = 'nsswitch.conf names nothing that Go cannot do itself';
+const plainReason = 'nsswitch.conf has only services that Go supports';
 
 function decideOld(
   bare: string,
@@ -169,7 +172,7 @@ function decideOld(
   for (const source of sources) {
     if (source.name === 'myhostname') {
       if (isLocalhostName(bare) || traits.ownNames.includes(bare))
-        return give(`nsswitch has myhostname and "${bare}" is its business`);
+        return give(`nsswitch has myhostname and "${bare}" it answers for that name`);
       if (bare === settings.host.hostname.toLowerCase())
         return give("nsswitch has myhostname and this is the machine's own name");
     } else if (source.name === 'files' || source.name === 'dns') {
@@ -202,7 +205,7 @@ function decideNew(
       if (!sources.some((other) => other.name === 'dns')) seen.push('dns');
     } else if (bare !== '' && source.name === 'myhostname') {
       if (isLocalhostName(bare) || traits.ownNames.includes(bare)) {
-        return give(`nsswitch has myhostname and "${bare}" is its business`);
+        return give(`nsswitch has myhostname and "${bare}" it answers for that name`);
       }
       if (bare === settings.host.hostname.toLowerCase())
         return give("nsswitch has myhostname and this is the machine's own name");

@@ -121,7 +121,7 @@ export const python: ClientLine = clientLine('python', pythonReleases, (version,
   onGlibc(`socket.getaddrinfo of Python ${version}`, async (session, request, context) => {
     const name = request.name === '' ? '' : pythonName(request.name);
     if (typeof name !== 'string') {
-      context.trace.step(`Python's idna codec refuses "${request.name}": nobody is asked`);
+      context.trace.step(`Python's idna codec refuses "${request.name}": no query is sent`);
       return failed('UnicodeError', null, refusal(name));
     }
     tellAscii(context, 'Python', request.name, name);
@@ -145,7 +145,7 @@ export const node: ClientLine = clientLine('node', nodeReleases, (version) =>
       const result = await session.lookup({ ...request, name });
       if (clock.now() - start > slowMs) {
         context.trace.step(
-          'Node has four threads for this and for files: four such lookups at a time and everything else waits',
+          'Node has four threads for this and for files: with four such lookups, everything else waits',
         );
       }
       return shown(result, (code) => {
@@ -181,14 +181,14 @@ function tellAscii(context: ModelContext, who: string, typed: string, name: stri
 export const curl: ClientLine = soleClient(
   'curl',
   onGlibc(
-    'curl on glibc: getaddrinfo, but localhost is known',
+    'curl on glibc: getaddrinfo, but curl answers localhost itself',
     async (session, request, context) => {
       const { families } = request;
       const name = localeName(request.name, context, false);
       if (name === null) return badUrl;
       tellAscii(context, 'curl', request.name, name);
       if (isLocalhostName(name) && !name.endsWith('.') && !name.includes('localdomain')) {
-        context.trace.step(`curl knows "${name}" itself. No query is sent.`);
+        context.trace.step(`curl resolves "${name}" itself. No query is sent.`);
         return found(families.map((family) => (family === 4 ? '127.0.0.1' : '::1')));
       }
       return shown(await session.lookup({ ...request, name }), () =>

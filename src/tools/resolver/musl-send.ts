@@ -106,25 +106,19 @@ export class MuslExchange {
       if (reply.rcode === 'SERVFAIL') {
         if (this.#resends > 0) {
           this.#resends--;
-          note(
-            exchange,
-            `SERVFAIL: musl sends the question again at once. ${cite('musl-servfail')}`,
-          );
+          note(exchange, `SERVFAIL: musl sends the query again at once. ${cite('musl-servfail')}`);
           socket.send(query, server);
         } else
           note(exchange, `SERVFAIL: musl waits for the next interval. ${cite('musl-servfail')}`);
         continue;
       }
       if (reply.rcode !== 'NOERROR' && reply.rcode !== 'NXDOMAIN') {
-        note(
-          exchange,
-          `${reply.rcode}: musl ignores it, as if nothing had come. ${cite('musl-ignore')}`,
-        );
+        note(exchange, `${reply.rcode}: musl ignores it and keeps waiting. ${cite('musl-ignore')}`);
         continue;
       }
       const cutOff = reply.size > this.#traits.buffer;
       if ((reply.truncated || cutOff) && this.#traits.tcp) {
-        note(exchange, `Truncated: musl asks this question again over TCP. ${cite('musl-tcp')}`);
+        note(exchange, `Truncated: musl repeats this query over TCP. ${cite('musl-tcp')}`);
         truncated.set(index, { query, server });
         continue;
       }

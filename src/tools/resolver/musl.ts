@@ -128,7 +128,7 @@ class MuslSession implements Session {
       ? lastAsIs(conf)
       : rooted
         ? rootedReason
-        : `${enoughDots(typed, conf)}: musl asks for the name as written, and ignores the search list. ${cite('as-is')}`;
+        : `${enoughDots(typed, conf)}: musl queries the name as written, and ignores the search list. ${cite('as-is')}`;
     return (await this.#name(bare, families, conf, why)) ?? this.#errors.NONAME;
   }
 

@@ -63,7 +63,7 @@ class NodeResolveSession implements Session {
     const name = nodeName(typed);
     if (name === null || !isSendable(name, this.#traits.longestName))
       return failed('EBADNAME', null, 'EBADNAME');
-    const why = 'dns.resolve asks for the name as written: no search list, no hosts file.';
+    const why = 'dns.resolve queries the name as written: no search list, no hosts file.';
     const results = await Promise.all(
       families.map(async (family) => {
         const query = this.#channel.query(absolute(name), family === 4 ? 'A' : 'AAAA', why);
@@ -78,7 +78,7 @@ class NodeResolveSession implements Session {
     );
     if (addresses.length > 0 || results.some(isEmptySuccess)) return found(addresses);
     const status = results[0]?.status ?? 'ENODATA';
-    this.#context.trace.step(`Both fail; shown is what dns.resolve4 says: ${status}`);
+    this.#context.trace.step(`Both fail; this is the error of dns.resolve4: ${status}`);
     return failed(status, null, status);
   }
 }

@@ -54,7 +54,7 @@ export class Releases<Traits extends object> {
     if (same !== undefined) return { version: same, traits: this.traitsOf(same), note: null };
     const older = versions.findLast((version) => compareVersions(version, wanted) < 0);
     const version = older ?? versions[0] ?? '';
-    const note = `${this.#name} ${wanted} is not known here: this is ${version}, the nearest release that is.`;
+    const note = `${this.#name} ${wanted} is unknown: this is ${version}, the nearest known release.`;
     return { version, traits: this.traitsOf(version), note };
   }
 }

@@ -5,11 +5,10 @@
  */
 export const rules = {
   'as-is': 'A name with a final dot, or with at least ndots dots, is tried as written first.',
-  search: 'A name with fewer dots than ndots is asked with each search domain, then as written.',
+  search: 'A name with fewer dots than ndots is tried with each search domain, then as written.',
   'hosts-file': 'The hosts file comes first and ends the lookup.',
-  'glibc-pair': 'A and AAAA leave together from one socket; both answers are waited for.',
-  'glibc-stop':
-    'An address in either family ends the walk; the other family is not asked for again.',
+  'glibc-pair': 'A and AAAA leave together from one socket; glibc waits for both answers.',
+  'glibc-stop': 'An address in either family ends the walk; the other family is not queried again.',
   'glibc-next': 'NXDOMAIN, NODATA and SERVFAIL, in any mixture, continue with the next name.',
   'glibc-cname':
     'A CNAME without an address counts as an answer and ends the walk without a result.',
@@ -20,7 +19,7 @@ export const rules = {
   'glibc-retry':
     'SERVFAIL, REFUSED and NOTIMP move to the next server or attempt at once; two attempts.',
   'glibc-half':
-    'After half an answer: one after the other, then from separate sockets, then what there is.',
+    'After half an answer: one after the other, then from separate sockets, then the result so far.',
   'glibc-tcp': 'One truncated answer sends both questions again over one TCP connection.',
   'glibc-buffer': 'More addresses than fit into 1024 bytes repeat the whole lookup.',
   'musl-all': 'Every server gets every query at once; the first NOERROR or NXDOMAIN counts.',
@@ -28,11 +27,12 @@ export const rules = {
   'musl-stop': 'An address, or NODATA in both families, ends the walk.',
   'musl-fail': 'A family without a usable answer fails the whole lookup.',
   'musl-servfail': 'SERVFAIL is sent again at once, twice for each question and interval.',
-  'musl-ignore': 'REFUSED, NOTIMP and FORMERR count as if nothing had come.',
-  'musl-tcp': 'Truncation: 1.2.3 uses what it has, later versions ask that question over TCP.',
+  'musl-ignore': 'REFUSED, NOTIMP and FORMERR are ignored, and musl keeps waiting.',
+  'musl-tcp':
+    'Truncation: 1.2.3 uses the truncated answer, later versions repeat the query over TCP.',
   'go-sockets':
-    'Each question and each attempt has a socket of its own; both families at the same time.',
-  'go-next': 'Whatever is not an address continues with the next name.',
+    'Each query and each attempt has a separate socket; both families at the same time.',
+  'go-next': 'Any result other than an address continues with the next name.',
   'go-stop': 'An address in either family ends the walk.',
   'go-retry': 'Error replies and silence move to the next server, attempts times round.',
   'cares-next': 'NXDOMAIN and NODATA continue with the next name.',

@@ -6,8 +6,7 @@ import { countDots } from './client.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 
 /** A name with a trailing dot is tried only as written. */
-export const rootedReason: string =
-  'The name ends in a dot: it is tried as written, and nothing else.';
+export const rootedReason: string = 'The name ends in a dot: it is tried only as written.';
 
 /** A search domain of a name with too few dots: `1 dot, fewer than ndots (5): search domain 2 of 4`. */
 export function fewDots(
@@ -25,7 +24,7 @@ export function enoughDots(typed: string, { ndots }: Pick<ResolvConf, 'ndots'>):
 
 /** A search domain after the name as written. */
 export function afterAsIs({ search }: Pick<ResolvConf, 'search'>, index: number): string {
-  return `As it is it was not found: ${domainOf(search, index)}.`;
+  return `It was not found as written: ${domainOf(search, index)}.`;
 }
 
 /** The name as written, after the search list. */

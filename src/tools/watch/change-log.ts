@@ -71,9 +71,9 @@ export class ChangeLog {
     name: string,
   ): void {
     const words = {
-      'server-new': 'is asked for the first time',
+      'server-new': 'is queried for the first time',
       'server-back': 'is asked again',
-      'server-gone': 'is not asked any more',
+      'server-gone': 'is no longer queried',
     };
     this.add({ atMs, kind, text: `server ${name} ${words[kind]}`, about: { view: 'servers', id } });
   }

@@ -186,7 +186,7 @@ export class LiveModel {
       dropped:
         droppedEarly === 0
           ? ''
-          : `${droppedEarly} lookups left the window early, because lookups may take ${printBytes(this.limits.detailBytes)}`,
+          : `${droppedEarly} lookups were dropped early, because lookups may take ${printBytes(this.limits.detailBytes)}`,
     };
   }
 

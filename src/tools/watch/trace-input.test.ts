@@ -33,7 +33,7 @@ describe('a trace as a client of the traffic', async () => {
   test('says that a name was never looked up, and has no input for an unknown client', () => {
     const { answers, notes } = model.traceInput('10.244.1.1', 'new.example.org')!;
     assert.equal(answers, '');
-    assert.ok(notes.some((note) => note.includes('No query for this name')));
+    assert.ok(notes.some((note) => note.includes('This name was not queried')));
     assert.equal(model.traceInput('10.244.9.9', 'api.example.com'), null);
   });
 

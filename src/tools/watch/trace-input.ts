@@ -72,13 +72,13 @@ export function traceInput(
     isUsualResolver: kinds.length === 0 || kinds.some((kind) => USUAL.includes(kind)),
     notes: [
       walked.length > 0
-        ? `Its search path was seen; ndots:${NDOTS} is assumed.`
+        ? `Its search path is from its queries; ndots:${NDOTS} is assumed.`
         : search.length > 0
-          ? `It walked no search path: that of its namespace and ndots:${NDOTS} are assumed.`
-          : 'It walked no search path, and its namespace is not known.',
+          ? `It did not use a search path: that of its namespace and ndots:${NDOTS} are assumed.`
+          : 'It did not use a search path, and its namespace is unknown.',
       ...(answers === ''
-        ? ['No query for this name was seen, so it does not exist below.']
-        : ['Replies are as seen last; addresses stand for those that came.']),
+        ? ['This name was not queried, so the plan treats it as missing.']
+        : ['The last replies are used, with placeholder addresses.']),
     ],
   };
 }

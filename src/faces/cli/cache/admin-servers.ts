@@ -91,7 +91,7 @@ function directServer(
         waitMs: timeoutMs,
         late: 'it does not answer',
         bytesMax: ANSWER_MAX,
-        tooLong: 'it sends too much',
+        tooLong: 'its reply is too long',
       }).catch((error: unknown) => {
         throw unreachable(name, error as Error);
       });
@@ -212,14 +212,14 @@ function answerOf(name: string, status: number, body: string): unknown {
     case 401:
     case 403:
       throw new AdminFailure(
-        `${name} lets nobody in like this: ${first}`,
+        `${name} denies access:  ${first}`,
         'Give its token: --token-file FILE',
       );
     case 404:
       throw new AdminFailure(
         first.startsWith('no plugin')
           ? `${name} has no cache: ${first}`
-          : `${name} takes no commands`,
+          : `${name} accepts no commands`,
         'Its Corefile needs the directives admin and cache.',
       );
     case 503:
@@ -233,7 +233,7 @@ function answerOf(name: string, status: number, body: string): unknown {
   try {
     return JSON.parse(body);
   } catch {
-    throw new AdminFailure(`${name} sent no JSON`, 'Another program listens there.');
+    throw new AdminFailure(`${name} did not send JSON`, 'Another program listens there.');
   }
 }
 

@@ -217,7 +217,7 @@ contexts: [{name: test, context: {cluster: test}}]
     const other = await run('flush', 'a.', '-s', new URL(metricsUrl).host);
     assert.match(
       other.err,
-      /takes no commands\n {2}Its Corefile needs the directives admin and cache/,
+      /accepts no commands\n {2}Its Corefile needs the directives admin and cache/,
     );
   });
 
@@ -243,7 +243,7 @@ contexts: [{name: test, context: {cluster: test}}]
       assert.equal(code, 2, answer);
       assert.equal(out, '');
       assert.doesNotMatch(err, /(?!\n)\p{Cc}/u);
-      if (status === 200) assert.match(err, /sent what is no report of a cache/);
+      if (status === 200) assert.match(err, /did not send a cache report/);
     }
   });
 

@@ -78,7 +78,7 @@ async function askAll(
 
 function noReport(server: string): AdminFailure {
   return new AdminFailure(
-    `${server} sent what is no report of a cache`,
+    `${server} did not send a cache report`,
     'Another program listens there, or another version of this one.',
   );
 }

@@ -50,7 +50,7 @@ export async function captureJoin(
       });
     if (vantage.leftOut > 0)
       reading.remarks.add(
-        `only the first ${vantage.exchanges.length} exchanges are compared: captures of a shorter time are compared whole`,
+        `only the first ${vantage.exchanges.length} exchanges are compared: give shorter captures to compare all`,
       );
     parts.remarks(reading, path);
     vantages.push(vantage);

@@ -143,7 +143,7 @@ export async function captureDnstap(at: string, reading: Reading): Promise<LiveC
   });
   boundSenders(server, SENDERS_MAX, () =>
     reading.remarks.add(
-      `more than ${SENDERS_MAX} programs deliver dnstap: the one that was silent longest was cut off`,
+      `more than ${SENDERS_MAX} programs deliver dnstap: the one that was silent longest was disconnected`,
     ),
   );
   await new Promise<void>((resolve, reject) => {

@@ -103,7 +103,7 @@ function outcome(exchange: SeenExchange, paint: Paint): string {
   const took = latencyOf(exchange);
   if (took === null) {
     if (exchange.ending === 'open') return paint.dim('no reply yet');
-    return paint.bad(exchange.ending === 'retried' ? 'no reply, asked again' : 'no reply');
+    return paint.bad(exchange.ending === 'retried' ? 'no reply, retried' : 'no reply');
   }
   const text = answerOf(exchange);
   const bad = exchange.rcode !== 0 && exchange.rcode !== 3;

@@ -163,7 +163,7 @@ describe('ndots capture', () => {
     writeFileSync(cut, pcapFile(LINK.ETHERNET, ethernet, { snap: 56 }));
     const { err } = await run(cut);
     assert.match(err, /13 × the capture has only the beginning of a message/);
-    assert.doesNotMatch(err, /no DNS that can be read|no packet is from or to a port/);
+    assert.doesNotMatch(err, /no DNS that can be read|no packet uses a DNS port/);
   });
 
   test('a lookup has all names of the search path, under the name that the program asked for', async () => {
@@ -322,7 +322,7 @@ describe('ndots capture', () => {
     writeFileSync(at('cut.gz'), gzipSync(bytes).subarray(0, -30));
     const cut = await run(at('cut.pcap'));
     assert.equal(cut.code, 0);
-    assert.match(cut.err, /the file ends within a packet, which is left out, at byte \d+/);
+    assert.match(cut.err, /the file ends within a packet, which is ignored, at byte \d+/);
     const gz = await run(at('cut.gz'));
     assert.match(gz.err, /cut\.gz \(gzip\) cannot be read to its end: the file ends too early/);
   });
@@ -331,7 +331,7 @@ describe('ndots capture', () => {
     writeFileSync(at('no.pcap'), 'hello\nworld\n');
     writeFileSync(at('empty.pcap'), '');
     for (const [name, text] of [
-      ['no.pcap', /is no capture, no dnstap and no query log/],
+      ['no.pcap', /is not a capture, a dnstap stream or a query log/],
       ['empty.pcap', /is empty/],
       ['nowhere.pcap', /cannot read .*nowhere\.pcap: no such file or directory/],
       ['.', /is a directory, not a capture/],
@@ -382,7 +382,7 @@ describe('ndots capture', () => {
     writeFileSync(at('elsewhere.pcap'), pcapFile(LINK.RAW, elsewhere));
     const { code, err } = await run(at('elsewhere.pcap'));
     assert.equal(code, 1);
-    assert.match(err, /2 packets, 0 messages[^]*--port names others/);
+    assert.match(err, /2 packets, 0 messages[^]*--port sets others/);
     assert.doesNotMatch((await run(at('elsewhere.pcap'), '--port', '1053')).err, /--port/);
   });
 

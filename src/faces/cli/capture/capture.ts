@@ -272,7 +272,7 @@ class CaptureRun {
     const nothing = this.#reading.totals.exchanges === before;
     if (input.format === 'text' && nothing && !this.#stop.signal.aborted) {
       this.#failed++;
-      remarks.add(`${input.name} is no capture, no dnstap and no query log that ndots knows`);
+      remarks.add(`${input.name} is not a capture, a dnstap stream or a query log`);
     } else if (input.format === 'empty' && !this.#stop.signal.aborted) this.#failed++;
   }
 
@@ -320,11 +320,7 @@ class CaptureRun {
     for (const each of captures) {
       each.stop();
       if (each.dropped() > 0)
-        this.#reading.remarks.add(
-          'packets came faster than they were taken, and are lost',
-          '',
-          each.dropped(),
-        );
+        this.#reading.remarks.add('packets arrived too fast and were lost', '', each.dropped());
     }
   }
 
@@ -368,8 +364,8 @@ class CaptureRun {
         ? [
             count(
               totals.unasked,
-              'reply to no query that was seen',
-              'replies to no query that was seen',
+              'reply without a captured query',
+              'replies without a captured query',
             ),
           ]
         : []),
@@ -384,7 +380,7 @@ class CaptureRun {
     if (this.#attribution !== null) this.#io.err(`${attributionLine(this.#attribution.counts)}\n`);
     if (this.#framesRead > 0 && totals.messages + totals.encrypted === 0)
       this.#io.err(
-        'ndots capture: no packet is from or to a port of name servers: --port names others than 53 and 5353\n',
+        'ndots capture: no packet uses a DNS port; --port sets others than 53 and 5353\n',
       );
     sayRemarks(this.#reading, this.#io);
   }

@@ -64,7 +64,7 @@ export async function runForKuberhealthy(
       return EXIT.ok;
     case 'refused':
     case 'failed':
-      io.err(`ndots check: the report was not taken: ${reported.text}\n`);
+      io.err(`ndots check: the report was rejected: ${reported.text}\n`);
       return EXIT.failed;
   }
 }

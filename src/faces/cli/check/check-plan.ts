@@ -77,7 +77,7 @@ export function checksOf(
   if (options.file !== null || options.only.length > 0 || named) return checks;
   const left = checks.filter(({ kind }) => kind.needs === 'replicas');
   const names = left.map(({ kind }) => kind.name).join(', ');
-  note(`without replicas these are not run: ${names}; name them with --service or --replica`);
+  note(`these checks need replicas and are not run: ${names}; give --service or --replica`);
   return checks.filter((check) => !left.includes(check));
 }
 

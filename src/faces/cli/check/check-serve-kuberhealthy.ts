@@ -54,7 +54,7 @@ export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<
   const random = secureRandom;
   const names = unheard(io.env);
   if (names.length > 0)
-    log.warning(`set, and changing nothing here: ${names.join(', ')}; docs/check.md has the table`);
+    log.warning(`these settings have no effect: ${names.join(', ')}; docs/check.md has the table`);
   const client = clusterClient(access, { perSecond: 50, burst: 100, inFlight: 32 });
   const ownNamespace = io.env['POD_NAMESPACE'] || access.namespace;
   const identity = io.env['POD_NAME'] || hostname();

@@ -64,7 +64,7 @@ export async function watchFile(options: CheckOptions, io: Io, log: Log): Promis
       context = await contextOf(plan, options, io);
     } catch (error) {
       if (problemsIn(error) === null) throw error;
-      log.warning(`where the replicas are could not be asked: ${(error as Error).message}`);
+      log.warning(`cannot look up the replicas: ${(error as Error).message}`);
     }
   };
   return {

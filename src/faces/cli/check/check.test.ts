@@ -209,7 +209,10 @@ describe('ndots check run', () => {
     const words = ['run', '--vip', `127.0.0.1:${server.port}`];
     const { out, err } = await runCommand(check, [...words, '-o', 'json']);
     assert.doesNotMatch(out, /"unknown"|replica-a/);
-    assert.match(err, /without replicas these are not run: replica-answers, replica-agreement/);
+    assert.match(
+      err,
+      /these checks need replicas and are not run: replica-answers, replica-agreement/,
+    );
     const chosen = await runCommand(check, [...words, '--only', 'replica-answers']);
     assert.match(chosen.out, /no replicas are known/);
   });

@@ -95,7 +95,7 @@ const CHECK_COLUMN = 25;
 const PARAMETER_COLUMN = 39;
 
 function listing(io: Io): string {
-  const lines = [...wrap('Checks (check: NAME), and what each takes:', '', io), ''];
+  const lines = [...wrap('Checks (check: NAME) and their settings:', '', io), ''];
   const rows = (table: YamlFields): string[] =>
     Object.entries(table).flatMap(([key, { shape, help, fallback }]) =>
       beside(
@@ -138,10 +138,10 @@ function listingDocument(): string {
 function firstFile(servers: readonly ProbeServer[]): string {
   const vip = servers[0]?.host ?? '10.96.0.10';
   return `# Checks of DNS: ndots check run -f check.yaml
-# "ndots check list" shows every check and what it takes.
+# "ndots check list" shows every check and its settings.
 
 vip: ${vip}
-# The service whose replicas are asked one by one, and whose address is taken where there is no vip:
+# The Service. Each of its replicas is tested. Without vip, its address is the one to test:
 service: kube-system/kube-dns
 timeout: 1s
 tries: 2

@@ -87,7 +87,7 @@ export const completionUsage: Usage = {
   style: 'gnu',
   options: {},
   notes: [
-    'The last one completes kubectl ndots. Where npm has put kubectl-ndots, kubectl_complete-ndots is beside it already.',
+    'The last one completes kubectl ndots. If npm installed kubectl-ndots, kubectl_complete-ndots is already beside it.',
   ],
   words: { words: Object.keys(shells) },
 };

@@ -47,11 +47,11 @@ export async function readNames(
   });
   await readGiven(reading, path, io, () => found.size >= NAMES_MAX);
   if (found.size >= NAMES_MAX)
-    reading.remarks.add(`${path}: the first ${NAMES_MAX} names are asked, and no more is read`);
+    reading.remarks.add(`${path}: only the first ${NAMES_MAX} names are queried`);
   // In a list they are mistakes, or it is not a list of names.
   if (queries === 0 && odd > 0)
     reading.remarks.add(
-      `${path}: ${odd === 1 ? 'a line is' : `${odd} lines are`} neither NAME nor NAME TYPE…, and left out; the first: ${JSON.stringify(firstOdd)}`,
+      `${path}: ${odd === 1 ? 'a line is' : `${odd} lines are`} neither NAME nor NAME TYPE… and ignored; the first: ${JSON.stringify(firstOdd)}`,
     );
   if (found.size === 0) reading.remarks.add(`${path} holds no names`);
   for (const remark of reading.remarks.list)

@@ -24,7 +24,7 @@ const table = {
     names: one(
       '--names',
       file(),
-      'also ask names from FILE: lines of NAME [TYPE …], a log, capture or dnstap file',
+      'also query names from FILE: lines of NAME [TYPE …], a log, capture or dnstap file',
     ),
   }),
   ...group('Output', {
@@ -49,8 +49,8 @@ export const diffUsage: Usage = {
   style: 'gnu',
   options: table,
   notes: [
-    'BEFORE and AFTER are Corefiles, ConfigMaps with a Corefile, or values of the CoreDNS chart (-: standard input). Both run in this process with the same objects, in virtual time, and send no packets. Simulated upstreams answer by name, and record which of them was asked.',
-    'The questions come from both configurations: names in, at and next to each zone, host, rewrite, template, rule and view, and the names of the objects. Each question is asked twice, to test the cache.',
+    'BEFORE and AFTER are Corefiles, ConfigMaps with a Corefile, or values of the CoreDNS chart (-: standard input). Both run in this process with the same objects, in virtual time, and send no packets. Simulated upstreams answer by name, and record which of them was queried.',
+    'The queries come from both configurations: names in, at and next to each zone, host, rewrite, template, rule and view, and the names of the objects. Each query is sent twice, to test the cache.',
     'Exit codes: 0 no difference, 1 answers differ or AFTER cannot be served, 2 could not compare, 3 wrong usage.',
   ],
   words: { files: true },

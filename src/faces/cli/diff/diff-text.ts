@@ -28,8 +28,8 @@ const words: Readonly<Record<DifferenceKind, string>> = {
 export const moments = {
   first: '',
   again: ', when it is repeated',
-  later: ', when its time is over',
-  stale: ', when its time is over and all upstreams are silent',
+  later: ', after its TTL',
+  stale: ', after its TTL, with all upstreams silent',
 } as const;
 
 /** For people. */

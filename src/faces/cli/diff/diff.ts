@@ -43,7 +43,7 @@ export const diff: Command = {
 const momentText: Readonly<Record<AskingMoment, string>> = {
   first: '',
   again: ', a second later',
-  later: ', when its TTL is over',
+  later: ', after its TTL',
   stale: ', with silent upstreams',
 };
 

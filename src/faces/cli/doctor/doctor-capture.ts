@@ -86,7 +86,7 @@ export async function observe(
   const { observed } = examination;
   for (const { what, most, count: many } of observed[0]!.leftOut)
     reading.remarks.add(
-      `${what} than the ${most} that are examined one by one: they are in the sums only`,
+      `${what} than the ${most} that are examined one by one: only the sums include them`,
       '',
       many,
     );
@@ -180,11 +180,7 @@ async function live(
   clearTimeout(timer);
   capture.stop();
   if (capture.dropped() > 0)
-    reading.remarks.add(
-      'packets arrived faster than they were read, and are lost',
-      '',
-      capture.dropped(),
-    );
+    reading.remarks.add('packets arrived too fast and were lost', '', capture.dropped());
 }
 
 /** The packets of all exchanges that findings name, into the file that `--evidence` says. */

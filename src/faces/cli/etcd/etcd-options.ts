@@ -134,7 +134,7 @@ export function parseEtcdOptions(
   }
   if (names.length === 0 && action !== 'list') throw usage(`${action} needs a name`);
   if (action === 'put' && names.length > 2)
-    throw usage(`put takes one name and one host: "${names[2]}" is one more`);
+    throw usage(`put takes one name and one host, and not "${names[2]}"`);
   if (action === 'put' && names.length === 1 && values.text === null)
     throw usage(
       'put needs a host after the name, or --text',

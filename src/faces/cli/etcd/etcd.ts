@@ -54,13 +54,13 @@ function remedyOf(
 ): string {
   const isRead = action === 'get' || action === 'list';
   if (kind === 'tls')
-    return 'Check the files of --cacert, --cert and --key: each PEM, the key that of the certificate';
+    return 'Check the files of --cacert, --cert and --key: all PEM, and the key must belong to the certificate';
   if (kind === 'credentials' && access.credentials === null)
-    return 'etcd wants a user: give --user and --password';
+    return 'etcd requires a user: give --user and --password';
   if (kind === 'forbidden')
     return `grant the user to ${isRead ? 'read' : 'read and write'} the keys: etcdctl role grant-permission ROLE ${isRead ? 'read' : 'readwrite'} ${prefix}/ --prefix`;
   return advice === ''
-    ? 'Give the endpoints with --endpoints, or look at: etcdctl endpoint status'
+    ? 'Give the endpoints with --endpoints, or run: etcdctl endpoint status'
     : advice;
 }
 
@@ -117,7 +117,7 @@ async function keepAlive(
       // etcd was away for longer than the lease lasts.
       ({ id } = await client.grantLease(lease.ttl));
       await client.put(key, value, id);
-      io.err('ndots etcd: the lease had ended; the record is there again\n');
+      io.err('ndots etcd: the lease had expired; the record was written again\n');
     } catch (error) {
       if (!(error instanceof EtcdFailure)) throw error;
       io.err(`ndots etcd: ${error.message}; trying again\n`);

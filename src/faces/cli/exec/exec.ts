@@ -66,7 +66,7 @@ async function run(options: ExecOptions, io: Io): Promise<number> {
   } catch (error) {
     if (ended.aborted) {
       io.err(
-        `ndots exec: no longer followed; ${name} goes on in the pod until it ends by itself\n`,
+        `ndots exec: its output is no longer shown; ${name} continues in the pod until it ends\n`,
       );
       return EXIT.interrupted;
     }
@@ -103,7 +103,7 @@ function notAllowed(failure: ApiFailure): Problem {
   return clusterNotAsked(failure, {
     remedy:
       failure.kind === 'forbidden'
-        ? 'It takes get on pods and pods/log, and patch on pods/ephemeralcontainers.'
+        ? 'It needs get on pods and pods/log, and patch on pods/ephemeralcontainers.'
         : undefined,
   });
 }

@@ -51,7 +51,11 @@ function asText(listed: readonly Listed[], machine: readonly string[], io: Io): 
   if (machine.length > 0)
     lines.push(
       '',
-      ...wrap(`Nothing can be played here, models run: a lab needs ${machine.join(', ')}.`, '', io),
+      ...wrap(
+        `No story can be played here, so models run: a lab needs ${machine.join(', ')}.`,
+        '',
+        io,
+      ),
     );
   return `${lines.join('\n')}\n`;
 }

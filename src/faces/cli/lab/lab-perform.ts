@@ -197,7 +197,7 @@ export async function performInside(story: Story, run: RunOptions, io: Io): Prom
     pcap: run.pcap,
     linger: async () => {
       if (!run.keep) return;
-      io.err(`ndots lab: ${story.name} is over and its lab stands. Ctrl-C ends it.\n`);
+      io.err(`ndots lab: ${story.name} is over, and its lab keeps running. Ctrl-C ends it.\n`);
       await new Promise<void>((done) => {
         const held = setInterval(() => undefined, 60_000);
         letGo = () => {

@@ -52,8 +52,8 @@ function outcomeText(outcome: StoryOutcome, page: Page): string {
   const facts = acts.flatMap((act) => act.facts);
   const held = facts.filter(({ holds }) => holds).length;
   const verdict = isAsTold(outcome)
-    ? paint.good(`✓ as told: ${held} of ${facts.length} facts hold`)
-    : paint.bad(`✗ not as told: ${facts.length - held} of ${facts.length} facts do not hold`);
+    ? paint.good(`✓ as documented: ${held} of ${facts.length} facts hold`)
+    : paint.bad(`✗ not as documented: ${facts.length - held} of ${facts.length} facts do not hold`);
   lines.push('', `${verdict}  ${paint.dim(printElapsed(tookMs))}`, '');
   return lines.join('\n');
 }

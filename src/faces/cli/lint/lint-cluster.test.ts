@@ -111,7 +111,7 @@ describe('ndots lint --cluster', () => {
     assert.equal(code, 1);
     assert.match(
       out,
-      /^context prod: ConfigMap:\d+:\d+ data\["Corefile"\]: error CF03: 10\.96\.0\.10 is the service in front of this server$/m,
+      /^context prod: ConfigMap:\d+:\d+ data\["Corefile"\]: error CF03: 10\.96\.0\.10 is the Service in front of this server$/m,
     );
     assert.match(out, /^ +\d+ │ {5}forward \. 10\.96\.0\.10 \{$/m);
     assert.match(out, /warning CF40: there is one DNS server/);

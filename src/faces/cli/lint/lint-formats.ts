@@ -37,7 +37,7 @@ export function printFindings(format: LintOutput, report: LintReport, style: Tex
 
 /** The targets in words. */
 function targetText({ target }: LintReport): string {
-  if (target === null) return 'for ndots; --target coredns judges for CoreDNS';
+  if (target === null) return 'for ndots; --target coredns checks for CoreDNS';
   return target.kind === 'ndots' ? 'for ndots' : `for ${target.label}`;
 }
 
@@ -80,7 +80,7 @@ function printText(report: LintReport, { colour, program, columns }: TextStyle):
     ...(fixable === 0
       ? []
       : [
-          `${count(fixable, 'finding', 'findings')} can be mended${where} by: ${program} lint --fix (--diff shows it)`,
+          `${count(fixable, 'finding', 'findings')} can be fixed${where} by: ${program} lint --fix (--diff shows it)`,
         ]),
     ...(first === undefined ? [] : [`Why: ${program} lint --explain ${first.code}`]),
   ];

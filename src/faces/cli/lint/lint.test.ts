@@ -88,10 +88,10 @@ describe('ndots lint prints', () => {
       `Corefile:6:15: error CF03: 127.0.0.1 is this server itself
    6 │     forward . 127.0.0.1 {
      │               ^^^^^^^^^
-      Each query comes back again and again; with loop the server ends at its start instead.
-      Name the resolver that is to be asked.
+      Each query loops; with the plugin loop the server ends at start instead.
+      Name the resolver to query.
 
-1 file: 1 error, 0 warnings, 0 notes (for ndots; --target coredns judges for CoreDNS)
+1 file: 1 error, 0 warnings, 0 notes (for ndots; --target coredns checks for CoreDNS)
 Why: ndots lint --explain CF03
 `,
     );
@@ -209,7 +209,7 @@ describe('Corefiles within other files are found, with the places of those files
       '.:53 {\n    errors\n    errors\n    health\n    forward . 10.0.0.2\n    forward a.example 10.0.0.3\n}\n.:53 {\n    health\n}\n';
     const text = `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: coredns\ndata:\n  Corefile: |\n${twice.replace(/^(?=.)/gm, '    ')}`;
     const { out } = await run(files({ 'cm.yaml': text }));
-    assert.match(out, /the first one that fits\s+\([^\n]*cm\.yaml:11\)/);
+    assert.match(out, /the first match\s+\([^\n]*cm\.yaml:11\)/);
     assert.match(out, /The first one is at [^\n]*cm\.yaml:7\./);
     assert.match(out, /It is there since [^\n]*cm\.yaml:10;/);
     assert.doesNotMatch(out, /"\]:\d/);
@@ -372,7 +372,7 @@ test('an address for commands that anybody can reach is refused, as serve does',
       ({ line, text: what }) => `${line} ${what}`,
     );
   assert.deepEqual(await refused(':9154'), [
-    '2 plugin/admin: :9154 can be reached from outside, and anybody could give commands there',
+    '2 plugin/admin: :9154 is reachable from other machines, and any client could send commands there',
   ]);
   assert.deepEqual(await refused(':9154 {\n  token_file token\n }'), []);
   assert.deepEqual(await refused('localhost:9154'), []);
@@ -712,7 +712,7 @@ describe('invalid input', () => {
     for (const empty of ['', '\n# to come {\n']) {
       const { code, out } = await run(join(files({ Corefile: empty }), 'Corefile'));
       assert.equal(code, 1);
-      assert.match(out, /Corefile:1:1: error CF44: there is nothing in this Corefile/);
+      assert.match(out, /Corefile:1:1: error CF44: this Corefile is empty/);
     }
     const map = 'kind: ConfigMap\nmetadata: {name: coredns}\ndata:\n  Corefile: ""\n';
     const [found] = await findings(join(files({ 'map.yaml': map }), 'map.yaml'));

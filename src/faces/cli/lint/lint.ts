@@ -48,7 +48,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   const newest = newestBefore(options.target);
   if (newest !== null)
     io.err(
-      `ndots lint: the newest release that is known is ${newest}: the target is judged as that one\n`,
+      `ndots lint: the newest known release is ${newest}, and the target is checked as that one\n`,
     );
   const given = await gatherAll(options, io);
   let report = await lintFiles(given, options, io);
@@ -136,7 +136,7 @@ async function gatherAll(options: LintOptions, io: Io): Promise<GatheredFiles> {
     // A pipe whose first command failed must not pass for a good configuration.
     if (text.trim() === '')
       throw cannotLint('lint-nothing', 'standard input is empty', {
-        remedy: 'Look at what the command before the pipe says.',
+        remedy: 'Check the output of the command before the pipe.',
       });
     files.push({ file: 'stdin', text, named: true });
   }

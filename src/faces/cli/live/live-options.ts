@@ -102,7 +102,7 @@ export function serverTokenOf({ servers, serverToken }: LiveSources, env: Io['en
   const given = env[TOKEN_VARIABLE] ?? '';
   if (given !== '') return given;
   throw usage(
-    'the servers want a token',
+    'the servers require a token',
     `--server-token FILE, or ${TOKEN_VARIABLE}: the token is in the file of token_file, or in the log of the server`,
   );
 }

@@ -131,5 +131,5 @@ test('a stream of other bytes is named, and is tried again', async (t) => {
   });
   const model = follow(t, [port]);
   await until(model, [], () => times > 3);
-  assert.match(whyOf(model), /not a stream of dnstap/);
+  assert.match(whyOf(model), /does not send a dnstap stream/);
 });

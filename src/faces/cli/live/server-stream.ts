@@ -104,7 +104,7 @@ export class ServerStream {
       this.#waitMs = AGAIN_MS.first;
       this.#input.back();
       reader.push(bytes);
-      if (reader.broken) end('what it sends is not a stream of dnstap');
+      if (reader.broken) end('it does not send a dnstap stream');
     });
     stream.on('end', () => end('the server has ended the stream'));
     response.on('close', () => end('the connection was closed'));
@@ -114,7 +114,7 @@ export class ServerStream {
   #listen(): void {
     this.#silence?.cancel();
     this.#silence = this.#clock.after(SILENT_MS, () => {
-      if (this.#asked !== null) this.#lost(this.#asked, 'nothing comes from it');
+      if (this.#asked !== null) this.#lost(this.#asked, 'it sends nothing');
     });
   }
 
@@ -135,11 +135,11 @@ export class ServerStream {
 function refusalOf({ statusCode = 0, headers }: IncomingMessage): string | null {
   const stream = headers['ndots-stream'];
   if (stream === undefined)
-    return `it answers HTTP ${statusCode}, but not as the directive console does`;
+    return `it answers HTTP ${statusCode}, but it is not the directive console`;
   if (stream !== TAP_STREAM)
-    return `it is another version of ndots (stream ${oneLine(String(stream).slice(0, WHY_MAX))}, known is ${TAP_STREAM}): use the same version on both sides`;
+    return `it is another version of ndots (stream ${oneLine(String(stream).slice(0, WHY_MAX))}, expected ${TAP_STREAM}): use the same version on both sides`;
   if (statusCode === 401)
     return 'the token is wrong or missing: --server-token FILE has the token of its token_file, or of its log';
-  if (statusCode === 503) return 'it has as many readers as it serves, or cannot read its token';
+  if (statusCode === 503) return 'it has the maximum number of readers, or cannot read its token';
   return statusCode === 200 ? null : `it answers HTTP ${statusCode}`;
 }

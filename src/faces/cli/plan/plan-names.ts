@@ -116,12 +116,12 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
     if (lookups === 0 && odd > entries * ODD_PER_ENTRY_MAX) throw notNames(file, firstOdd);
     if (lookups === 0 && odd > 0)
       io.err(
-        `ndots plan: ${file}: ${odd === 1 ? 'a line is' : `${odd} lines are`} neither NAME nor NAME LOOKUPS, and left out; the first: ${JSON.stringify(firstOdd)}\n`,
+        `ndots plan: ${file}: ${odd === 1 ? 'a line is' : `${odd} lines are`} neither NAME nor NAME LOOKUPS and ignored; the first: ${JSON.stringify(firstOdd)}\n`,
       );
   }
   if (leftOut > 0)
     io.err(
-      `ndots plan: there are more names and clients than the ${WALKS_MAX} that are followed: ${leftOut} lookups are left out\n`,
+      `ndots plan: plan follows at most ${WALKS_MAX} pairs of a name and a client: ${leftOut} lookups are left out\n`,
     );
   return {
     clients: new Map([...clients].map(([client, theirs]) => [client, [...theirs.values()]])),

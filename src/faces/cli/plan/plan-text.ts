@@ -26,7 +26,7 @@ function onePlan(
 ): string {
   const whose =
     workload.clients === 0 ? '' : `, ${count(workload.clients, 'address', 'addresses')}`;
-  const more = leftOut === 0 ? '' : `; ${leftOut} names that are asked for less are left out`;
+  const more = leftOut === 0 ? '' : `; ${leftOut} less frequent names are left out`;
   const page = { columns: Math.max(40, columns) };
   const head = `${title(workload)}${whose}: ${count(names, 'name', 'names')}, ${count(lookups, 'lookup', 'lookups')}${more}`;
   const lines = [
@@ -134,7 +134,7 @@ function verdict(
   unknown: readonly string[],
 ): string {
   if (best === null && unknown.length > 0)
-    return `Whether a lower ndots or a final dot breaks a name is not known: ${count(unknown.length, 'name', 'names')} (${unknown.slice(0, 3).join(', ')}${unknown.length > 3 ? ' …' : ''}) may be names of services. --cluster or --manifests tells which services there are.`;
+    return `It is unknown whether a lower ndots or a final dot breaks a name: ${count(unknown.length, 'name', 'names')} (${unknown.slice(0, 3).join(', ')}${unknown.length > 3 ? ' …' : ''}) may be names of Services. Give --cluster or --manifests to look them up.`;
   if (best === null) return 'No lower ndots saves queries without breaking a name.';
   const shares = Map.groupBy(plans, ({ choices }) => {
     const now = choices[0]!.queries;
@@ -146,7 +146,7 @@ function verdict(
     unknown.length === 0
       ? ''
       : ` What a lower one, or a final dot, does to ${unknown.slice(0, 3).join(', ')}${unknown.length > 3 ? ' …' : ''} is not known without --cluster or --manifests.`;
-  return `ndots:${best} breaks nothing that was asked for, and saves ${told.join('; ')}.${open}`;
+  return `ndots:${best} breaks no name that was looked up, and saves ${told.join('; ')}.${open}`;
 }
 
 function listed(plans: readonly ClientPlan[]): string {

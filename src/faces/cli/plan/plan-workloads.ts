@@ -222,7 +222,7 @@ export class WorkloadPlanning {
         const problems = problemsIn(error);
         if (problems === null || this.#options.from !== null) throw error;
         for (const problem of problems)
-          this.#note(`${problem.message}: taken as a pod that says nothing`);
+          this.#note(`${problem.message}: treated as a pod without DNS settings`);
       }
     }
     const pod = { namespace, policy: 'ClusterFirst', config: null, hostNetwork: false } as const;

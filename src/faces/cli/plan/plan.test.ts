@@ -116,7 +116,7 @@ describe('ndots plan', () => {
     assert.match(out, /www\.google\.com\. with a final dot: 2 instead of 12 queries, 100 lookups/);
     assert.match(
       out,
-      /ndots:2 breaks nothing that was asked for, and saves glibc, musl and go 1000 of 1200 queries\s+\(83 %\)\./,
+      /ndots:2 breaks no name that was looked up, and saves glibc, musl and go 1000 of 1200 queries\s+\(83 %\)\./,
     );
     for (const line of out.split('\n')) assert.ok(line.length <= 100, line);
   });
@@ -443,7 +443,7 @@ describe('a file that is not a list of names', () => {
     assert.equal(code, 2);
     assert.match(
       err,
-      /names\.xz is compressed with xz, which ndots does not read \[capture-foreign\]\n {2}Unpack it first \(xz -dc\)/,
+      /names\.xz is compressed with xz, which ndots does not read \[capture-foreign\]\n {2}Decompress it first \(xz -dc\)/,
     );
   });
 });

@@ -31,7 +31,7 @@ export const plan: Command = {
         : await podSource(options, io, (problem) => note(problemText(problem)));
     if (source === null && seen.listed.size > 0)
       note(
-        'which services there are is not known (--cluster, --manifests): nothing is proposed for names of the list that may be those of services',
+        'the Services are unknown (--cluster, --manifests), so plan proposes nothing for names of the list that may be Services',
       );
     try {
       const owners = await addressOwners(options, io, note);

@@ -77,7 +77,7 @@ export const digFlags: Readonly<Record<string, QueryOption>> = group('dig', {
   trace: toggle('+trace', 'trace', 'from the root down, server by server'),
   search: toggle('+search', 'search', 'with the search list of resolv.conf, as dig walks it'),
   showSearch: setting(
-    flag('+showsearch', 'likewise; the replies on the way are printed, too'),
+    flag('+showsearch', 'same; also print the replies on the way'),
     (draft, _value, on) => void (draft.search = draft.showSearch = on),
   ),
   ndots: setting(
@@ -89,7 +89,7 @@ export const digFlags: Readonly<Record<string, QueryOption>> = group('dig', {
     (draft, ndots) => void (draft.ndots = ndots ?? null),
   ),
   domain: setting(
-    one('+domain', text('NAME'), 'likewise, with this domain alone'),
+    one('+domain', text('NAME'), 'same, with only this domain'),
     (draft, domain, on) => {
       draft.search = on;
       draft.domain = domain ?? null;
@@ -99,7 +99,7 @@ export const digFlags: Readonly<Record<string, QueryOption>> = group('dig', {
   recurse: toggle('+recurse +rdflag', 'recursion', 'the RD bit (on)'),
   adflag: toggle('+adflag +ad', 'authenticData', 'the AD bit (on)'),
   cdflag: toggle('+cdflag +cd', 'checkingDisabled', 'the CD bit'),
-  ignore: toggle('+ignore', 'ignoreTruncation', 'stay with a truncated answer'),
+  ignore: toggle('+ignore', 'ignoreTruncation', 'accept a truncated answer'),
   edns: setting(
     maybe('+edns', integer('N', 0, 255), 'an OPT record (on), of this version'),
     (draft, version, on) => {
@@ -108,7 +108,7 @@ export const digFlags: Readonly<Record<string, QueryOption>> = group('dig', {
     },
   ),
   bufsize: setting(
-    maybe('+bufsize', integer('N', 0, 65_535), 'bytes that the answer may have (1232)'),
+    maybe('+bufsize', integer('N', 0, 65_535), 'maximum bytes of the answer (1232)'),
     (draft, size) => void (draft.bufferSize = size ?? 1232),
   ),
   // Zero means one second, one try: as in dig.
@@ -117,11 +117,11 @@ export const digFlags: Readonly<Record<string, QueryOption>> = group('dig', {
     (draft, seconds) => void (draft.timeoutMs = Math.max(1, seconds ?? 5) * 1000),
   ),
   tries: setting(
-    maybe('+tries', integer('N', 0, 100), 'how often to ask over UDP (3)'),
+    maybe('+tries', integer('N', 0, 100), 'number of tries over UDP (3)'),
     (draft, tries) => void (draft.tries = Math.max(1, tries ?? 3)),
   ),
   retry: setting(
-    maybe('+retry', integer('N', 0, 99), 'how often to ask again (2)'),
+    maybe('+retry', integer('N', 0, 99), 'number of retries (2)'),
     (draft, retries) => void (draft.tries = (retries ?? 2) + 1),
   ),
   nsid: edns('+nsid', OPTION.NSID, null, "the server's NSID", () =>
@@ -176,14 +176,14 @@ export const digFlags: Readonly<Record<string, QueryOption>> = group('dig', {
   stats: part('+stats', 'stats', 'time, server, size'),
   ttlid: part('+ttlid +ttl', 'ttl', 'the TTL of records'),
   class: part('+class +cl', 'class', 'the class of records'),
-  idnin: toggle('+idnin', 'idn', 'names outside ASCII go out in their xn-- form (on)'),
+  idnin: toggle('+idnin', 'idn', 'send non-ASCII names in their xn-- form (on)'),
   color: setting(flag('+color', 'colours'), (draft, _value, on) => {
     draft.color = on ? 'always' : 'never';
   }),
   always: setting(
     flag(
       '+cmd +idnout +multiline +besteffort +fail +defname +split +keepopen',
-      'taken, and without effect: it is always, or never, so here',
+      'accepted, without effect',
     ),
     () => {},
   ),

@@ -27,7 +27,7 @@ export async function serverFor(options: QueryOptions): Promise<QueryServer> {
     if (family !== null && family !== own)
       throw new Problem({
         code: 'usage',
-        text: `${name} is an IPv${own} address, and ${options.family === null ? `-b ${source?.host ?? ''} is none` : `-${family} is set`}`,
+        text: `${name} is an IPv${own} address, and ${options.family === null ? `-b ${source?.host ?? ''} is not` : `-${family} is set`}`,
       });
     return { address: name, name };
   }

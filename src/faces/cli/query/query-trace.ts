@@ -71,7 +71,7 @@ export async function traceFromRoot(
       io.out(`${printData(type, data)}\n`);
   } else if (options.show.comments)
     tell(
-      ";; +trace begins at the root of the Internet: the cluster's own server and the search list have no part in it.\n;; What a program gets: ndots trace NAME\n",
+      ";; +trace begins at the root of the Internet: it uses neither the cluster's server nor the search list.\n;; For the result of a program: ndots trace NAME\n",
     );
   return code;
 }

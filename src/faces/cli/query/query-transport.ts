@@ -49,7 +49,7 @@ function overUdp(message: Uint8Array, options: QueryOptions, server: string): Pr
     const fail = (why: string): void => finish(() => reject(noAnswer(server, options, why)));
     const send = (): void => {
       if (left-- === 0) {
-        fail(`nothing came back in ${options.tries} tries of ${printSpan(options.timeoutMs)}`);
+        fail(`no reply in ${options.tries} tries of ${printSpan(options.timeoutMs)}`);
         return;
       }
       sentMs = performance.now();
@@ -230,14 +230,14 @@ function localEnd({ source }: QueryOptions): {
 function reason(error: Error): string {
   const { code, syscall } = error as NodeJS.ErrnoException;
   if (code === 'EADDRNOTAVAIL' && syscall === 'bind')
-    return 'this machine has not the address of -b';
-  if (code === 'EADDRINUSE') return 'another program has the port of -b';
-  if (code === 'EACCES' && syscall === 'bind') return 'ports below 1024 are for root (-b)';
+    return 'this machine does not have the address of -b';
+  if (code === 'EADDRINUSE') return 'another program uses the port of -b';
+  if (code === 'EACCES' && syscall === 'bind') return 'ports below 1024 need root (-b)';
   if (code === 'ECONNREFUSED') return 'no server listens on that port';
-  if (code === 'ENETUNREACH' || code === 'EHOSTUNREACH') return 'there is no way to that host';
-  if (code === 'EADDRNOTAVAIL') return 'this machine has no address to ask from';
+  if (code === 'ENETUNREACH' || code === 'EHOSTUNREACH') return 'there is no route to that host';
+  if (code === 'EADDRNOTAVAIL') return 'this machine has no address to send from';
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
-    return 'the server itself has a name that does not resolve';
+    return 'the name of the server does not resolve';
   return whyFailed(error);
 }
 

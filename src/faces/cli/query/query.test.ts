@@ -644,7 +644,7 @@ describe('a query from an address of the machine (-b)', () => {
 
   test('that is missing, or of the other family, is reported', async () => {
     const foreign = await runCommand(query, ['@127.0.0.1:1', '-b', '192.0.2.99', 'a.example']);
-    assert.match(foreign.err, /this machine has not the address of -b/);
+    assert.match(foreign.err, /this machine does not have the address of -b/);
     const other = await runCommand(query, ['@127.0.0.1:1', '-b', '::1', 'a.example']);
     assert.match(other.err, /127\.0\.0\.1 is an IPv4 address, and -b ::1 is none/);
   });
@@ -689,7 +689,7 @@ describe('a signed query (-y, -k)', () => {
       assert.match(wrong.out, /status: NOTAUTH/);
       assert.match(
         wrong.err,
-        /is not authenticated: the server says BADSIG: its secret of the key "k\." is another one/,
+        /is not authenticated: the server says BADSIG: its secret for the key "k\." is another one/,
       );
       const unknown = await runCommand(query, [at, 'example.org', 'AXFR', '-y', `other:${secret}`]);
       assert.equal(unknown.code, 2);
@@ -704,7 +704,7 @@ describe('a signed query (-y, -k)', () => {
       ['k', /takes the name and the secret of a key/],
       ['hmac-md5:k:YQ==', /hmac-md5 must not be used any more/],
       ['hmac-sha257:k:YQ==', /there is no algorithm "hmac-sha257"/],
-      ['k:???', /the secret of key "k" is no base64/],
+      ['k:???', /the secret of key "k" is not base64/],
     ] as const) {
       const { code, err } = await runCommand(query, ['a.example', '-y', word]);
       assert.equal(code, 3);
@@ -719,7 +719,7 @@ describe('a signed query (-y, -k)', () => {
 
 test('TLS and HTTPS to a port that does not speak TLS fail in words', async (t) => {
   const ends = {
-    'HTTP/1.1 400 Bad Request\r\n\r\n': /the other side speaks no TLS/,
+    'HTTP/1.1 400 Bad Request\r\n\r\n': /the other side does not use TLS/,
     '': /(?:closed|dropped) the connection/,
   };
   for (const [said, expected] of Object.entries(ends)) {

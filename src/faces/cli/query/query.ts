@@ -35,7 +35,7 @@ async function askAll(queries: readonly QueryOptions[], io: Io): Promise<number>
     // As dig warns of it.
     if (overridden !== null)
       io.err(
-        `ndots query: of the types ${overridden} and ${typeWord} the last one is asked; NAME ${overridden} NAME ${typeWord} asks both\n`,
+        `ndots query: of the types ${overridden} and ${typeWord} only the last one is queried; NAME ${overridden} NAME ${typeWord} queries both\n`,
       );
     const code = await ask(options, io).catch((error: unknown) => failure('query', error, io));
     worst = Math.max(worst, code);

@@ -274,7 +274,7 @@ function lostLines({ lost }: LineOutput): MetricSample {
   return {
     name: 'ndots_log_lost_lines_total',
     kind: 'counter',
-    help: 'Lines of the log that were lost because standard output was not read, or not as fast as they came.',
+    help: 'Log lines that were lost because standard output was not read fast enough.',
     labels: {},
     value: lost,
   };
@@ -368,7 +368,7 @@ const unreadable: Readonly<Record<string, readonly [string, string]>> = {
   EACCES: ['permission denied', 'Check the rights: namei -l FILE; id'],
   EISDIR: ['is a directory', 'Name the file in it: -conf FILE/Corefile'],
   ENOTREG: ['is not a regular file', 'Write it to a file, or hand it over a pipe: -conf stdin'],
-  EFBIG: ['is larger than 1 MiB', 'Is this the file that was meant? head -c 300 FILE'],
+  EFBIG: ['is larger than 1 MiB', 'Check that it is the right file: head -c 300 FILE'],
 };
 
 /**
@@ -419,5 +419,5 @@ function onSignals(log: Log, { end, quit, reload }: Handles): void {
   for (const [signal, handler] of Object.entries(handlers)) process.on(signal, handler);
   const blocked = process.execArgv.includes('--disable-sigusr1');
   if (blocked && !unblockUserSignal())
-    log.warning('SIGUSR1 is blocked: it does not reload where the package koffi does not load');
+    log.warning('SIGUSR1 is blocked: without the package koffi it cannot reload');
 }

@@ -116,7 +116,7 @@ export class FilterPrompt {
       const filters = parseFilterLine(this.text);
       const nameless = this.#hasOwners ? undefined : filters.find(({ word }) => ofOwners.has(word));
       if (nameless === undefined) return filters;
-      this.mistake = `${nameless.word}: start with --cluster or --manifests, which tell pods from addresses`;
+      this.mistake = `${nameless.word}: start with --cluster or --manifests, which map addresses to pods`;
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       this.mistake = error.message;

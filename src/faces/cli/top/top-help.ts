@@ -11,7 +11,7 @@ const keys: readonly (readonly [key: string, does: string])[] = [
   ['/', 'filter'],
   ['s, r', 'sort by the next column; reverse the order'],
   ['w', 'show the last 10 s, the last minute, or everything stored'],
-  ['p, Space', 'pause; a replay stops, live traffic is counted on'],
+  ['p, Space', 'pause; a replay stops, live traffic is still counted'],
   ['l', 'the lookups that this row counts'],
   ['t', 'trace the name of this row, as its client would ask for it'],
   ['y', 'show, and copy, the command that prints the same'],
@@ -34,7 +34,7 @@ export function helpLines(width: number): readonly StyledLine[] {
     ...heading('Columns'),
     ...field('LOST', 'queries that got no reply', width),
     ...field('FAILED', 'replies that are errors: neither NOERROR nor NXDOMAIN', width),
-    ...field('WASTED', 'the share of queries for names that only a search path made', width),
+    ...field('WASTED', 'the share of queries for names that only a search path created', width),
     ...field('P50 P99', 'half of the replies, and 99 of 100, were as fast or faster', width),
   ];
 }

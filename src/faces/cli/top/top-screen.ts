@@ -412,7 +412,7 @@ export class TopScreen {
 
   #speed(faster: boolean): void {
     const { pace } = this.#parts.feed;
-    if (pace === null) return this.#say('Live traffic is as fast as it happens.');
+    if (pace === null) return this.#say('Live traffic has no speed to change.');
     pace.change(faster);
     this.#say(`Replay at ${pace.text}.`);
   }

@@ -192,7 +192,7 @@ async function dnsOf(
   const found = await source.dnsAddresses(node);
   if (found.length > 0) return found;
   warnings.push(
-    `the address of the cluster's DNS was not found in ${source.name}: taken as ${usualDns} (--cluster-dns IP)`,
+    `the address of the cluster's DNS was not found in ${source.name}: using ${usualDns} (--cluster-dns IP)`,
   );
   return [usualDns];
 }

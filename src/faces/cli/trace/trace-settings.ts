@@ -92,7 +92,7 @@ function assumedOf({ nodeSearch }: PodSettings): string | null {
   if (nodeSearch === null) return null;
   return nodeSearch.length === 0
     ? "the node's search domains are unknown and left out: each adds queries (--node-resolv-conf FILE)"
-    : `the search domains of this machine stand for the node's: ${nodeSearch.join(' ')} (--node-resolv-conf FILE)`;
+    : `the search domains of this machine are used for the node's: ${nodeSearch.join(' ')} (--node-resolv-conf FILE)`;
 }
 
 /** True if the lookup is planned without sending queries. */

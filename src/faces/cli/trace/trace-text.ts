@@ -270,11 +270,9 @@ function footer(document: TraceDocument, page: Page): string[] {
   });
   if (document.anyOrder && totals.queries > 1) {
     lines.push(
-      ...wrap(
-        'This client leaves the order of queries that are sent together to chance.',
-        'ORDER     ',
-        page,
-      ).map((line) => paint.dim(line)),
+      ...wrap('This client sends simultaneous queries in random order.', 'ORDER     ', page).map(
+        (line) => paint.dim(line),
+      ),
     );
   }
   return lines;

@@ -18,7 +18,7 @@ function bytesOf(data: string | Uint8Array): Uint8Array {
 
 function known(name: string): (typeof hashes)[keyof typeof hashes] {
   const key = name.toLowerCase();
-  if (!Object.hasOwn(hashes, key)) throw new Error(`a page has no hash ${name}`);
+  if (!Object.hasOwn(hashes, key)) throw new Error(`this page has no hash ${name}`);
   return hashes[key as keyof typeof hashes];
 }
 

@@ -6,7 +6,7 @@
 import { isIP } from '../../../server/base/ip.ts';
 
 function unavailable(): never {
-  throw Object.assign(new Error('a page has no sockets'), { code: 'ENETUNREACH' });
+  throw Object.assign(new Error('this page has no sockets'), { code: 'ENETUNREACH' });
 }
 
 export { unavailable as connect, unavailable as createServer, unavailable as createSocket };

@@ -7,7 +7,7 @@ import * as re2js from 're2js';
 import * as yaml from 'yaml';
 
 function unavailable(): never {
-  throw Object.assign(new Error('a page cannot do this'), { code: 'ENOSYS' });
+  throw Object.assign(new Error('this page cannot do this'), { code: 'ENOSYS' });
 }
 
 export {

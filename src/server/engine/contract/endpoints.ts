@@ -161,7 +161,7 @@ function certificateMissing({ scheme, text, place }: Key): Problem {
     code: 'tls-missing',
     text: `${text} needs a certificate: this server block has no 'tls'`,
     place,
-    hint: `Clients of ${scheme}:// could not even begin to talk to it.`,
+    hint: `Clients of ${scheme}:// could not connect.`,
     remedy: 'Add "tls CERT KEY" to the server block.',
   });
 }

@@ -11,7 +11,7 @@ export const DEPTH_MAX = 20;
  */
 export const LOOKUPS_MAX = 200;
 
-const endless = `aliases lead on more than ${DEPTH_MAX} times, or to more than ${LOOKUPS_MAX} lookups for one query`;
+const endless = `aliases continue more than ${DEPTH_MAX} times, or to more than ${LOOKUPS_MAX} lookups for one query`;
 
 /** The reply to an internal lookup too many. */
 export const endlessAliases: Reply = failure(RCODE.SERVFAIL, '', new Error(endless), [

@@ -14,31 +14,24 @@ export interface Dependency {
   readonly version: number;
 }
 
-/** Slots of one generation at first and at most; at most half of them are used. */
+/** Slots of a new generation; at most half of the slots are used. */
 const SLOTS_MIN = 512;
+/** Slots of one generation. */
 const SLOTS_MAX = 32_768;
 /** The most slots in which a question is searched; chance needs fewer. */
 const PROBES_MAX = 128;
 /** Bytes of replies of one generation. */
 const BYTES_MAX = 2 * 1024 * 1024;
 const CHUNK = 64 * 1024;
-/**
- * Longer replies have a table of their own, so that a few names with thousands of endpoints do not
- * push out all others.
- */
+/** Longer replies are in a separate table, so that a few names with thousands of endpoints do not evict all others. */
 const LARGE = 8 * 1024;
 /** Bytes of large replies of one generation: 64 of the longest. */
 const LARGE_BYTES_MAX = 4 * 1024 * 1024;
-/**
- * Large replies that are made only to be remembered, per second. Should more be asked for, as when
- * more names than the table holds are asked by turns, clients get what fits into theirs.
- */
+/** Large replies per second that are built only for the cache. Above it, clients get the part that fits. */
 const LARGE_PER_SECOND = 64;
-/**
- * A name is remembered only at its second query: a flood of random names would push out everything
- * else.
- */
+/** A name is cached only at its second query: otherwise a flood of random names would evict all others. */
 const SEEN_BITS = 1 << 17;
+/** Names of which only the first query was seen. */
 const SEEN_MAX = 40_000;
 
 /**

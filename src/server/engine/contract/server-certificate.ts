@@ -68,7 +68,7 @@ export function checkAuthority(pem: Buffer, file: string): void {
   throw new Problem({
     code: 'tls-unusable',
     text: `could not read root certs: ${whyFailed(cause)}`,
-    hint: `${file} has to hold the certificates of authorities, as PEM.`,
+    hint: `${file} must have the certificates of authorities, in PEM.`,
     remedy: `Look at it: openssl x509 -noout -subject -in ${file}`,
     cause,
   });

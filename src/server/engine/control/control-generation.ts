@@ -298,6 +298,6 @@ export async function undo(
     }
   });
   if (await within(clock, STOP_MS, Promise.all(ended))) return true;
-  log.error('a plugin of a configuration that no longer serves does not end');
+  log.error('a plugin of an old configuration does not end');
   return false;
 }

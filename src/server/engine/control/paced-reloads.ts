@@ -45,7 +45,7 @@ export class PacedReloads {
     this.#deferred = parts.metrics
       .counter(
         'ndots_reload_deferred_total',
-        'Reloads of the Corefile that waited for their turn, because there were too many; all requests during the wait are one reload.',
+        'Reloads of the Corefile that were delayed, because there were too many; all requests during the delay are one reload.',
         [],
       )
       .with();
@@ -71,7 +71,7 @@ export class PacedReloads {
       this.#deferred.add(1);
       if (!this.#told)
         log.warning(
-          `the Corefile is to be loaded again and again: from now on once in ${this.#pauseMs / 1000}s, and requests between are taken together`,
+          `the Corefile is reloaded too often: from now on once per ${this.#pauseMs / 1000}s, and requests in between are combined`,
         );
       this.#told = true;
       await sleep(clock, waitMs);

@@ -96,6 +96,7 @@ function nothingToServe(): Problem {
     code: 'nothing-to-serve',
     text: 'The Corefile holds no server block',
     hint: 'It may have been read while it was written.',
-    remedy: 'Write it beside and rename it, then load it again; to serve nothing, end the server.',
+    remedy:
+      'Write it to another file and rename that, then reload; to serve nothing, stop the server.',
   });
 }

@@ -47,7 +47,7 @@ describe('a Corefile that changes ten times a second', () => {
     assert.equal(await last, true);
     const reply = await world.ask('x.example. A');
     assert.match(JSON.stringify(reply), /10\.0\.0\.100/);
-    const told = world.log.filter((line) => line.includes('are taken together'));
+    const told = world.log.filter((line) => line.includes('are combined'));
     assert.equal(told.length, 1);
     await world.close();
   });

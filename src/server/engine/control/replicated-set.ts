@@ -96,21 +96,21 @@ export class ReplicatedSet<C, R> implements DataSet<C> {
     this.#backlog = metrics
       .gauge(
         'ndots_replication_backlog_bytes',
-        'Changes of a data set that have yet to be applied by the slowest worker, bytes.',
+        'Changes of a data set that the slowest worker has not applied yet, in bytes.',
         ['set'],
       )
       .with(name);
     this.#snapshots = metrics
       .counter(
         'ndots_replication_snapshots_total',
-        'Snapshots of a data set that workers were given: when they started, or had fallen too far behind.',
+        'Snapshots of a data set sent to workers: at their start, or after they fell too far behind.',
         ['set'],
       )
       .with(name);
     this.#overflows = metrics
       .counter(
         'ndots_replication_overflows_total',
-        'How often a worker had fallen too far behind a data set.',
+        'Times that a worker fell too far behind a data set.',
         ['set'],
       )
       .with(name);

@@ -251,7 +251,7 @@ export class Server {
       else for (const problem of problems) log.error(`Restart failed: ${problem.print()}`);
       if (error instanceof Problems)
         for (const warning of error.warnings) log.warning(warning.print());
-      log.error('The configuration before is still in use.');
+      log.error('The previous configuration stays in use.');
       return false;
     } finally {
       collectGrown();

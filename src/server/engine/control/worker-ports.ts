@@ -125,7 +125,7 @@ function threadOrWhy(heapMb: number): BlankThread {
     throw new Problem({
       code: 'no-thread',
       text: `no thread can be started: ${(error as Error).message}`,
-      hint: 'The container, or the user, has as many threads and processes as it may.',
+      hint: 'The container, or the user, has reached its limit of threads and processes.',
       remedy: 'Raise the limit: podPidsLimit of the kubelet, --pids-limit, TasksMax=, ulimit -u.',
       cause: error,
     });

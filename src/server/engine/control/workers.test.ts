@@ -123,7 +123,7 @@ describe('workers', () => {
     assert.equal(workers.length, 3);
     workers[1]!.endLate();
     await clock.advance(1);
-    assert.match(log.at(-1)!, /worker 1, which another has replaced, has ended after all/);
+    assert.match(log.at(-1)!, /worker 1, which was replaced, has ended/);
     await clock.run(server.stop());
   });
 

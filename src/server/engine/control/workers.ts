@@ -58,9 +58,8 @@ class BuildHangs extends Problem {
     super({
       code: 'configuration-hangs',
       text: `worker ${worker} hangs while it builds the configuration`,
-      hint: 'A plugin reads or computes something without end, or far too much of it.',
-      remedy:
-        'Take out what was added last, or lengthen -hang (building may take ten times as long).',
+      hint: 'A plugin reads or computes without end, or far too much.',
+      remedy: 'Remove the last addition, or raise -hang (a build may take ten times as long).',
     });
   }
 }
@@ -98,7 +97,7 @@ export class Workers {
     );
     this.#states = metrics.gauge(
       'ndots_workers',
-      'Worker threads by state: those that answer, and those that hang and could not be ended yet.',
+      'Worker threads by state: answering ones, and hung ones that could not be ended yet.',
       ['state'],
     );
     for (const reason of ['died', 'hung']) this.#restarts.with(reason);
@@ -208,7 +207,7 @@ export class Workers {
     this.#stuck.add(link);
     void link.ended.then(() => {
       this.#stuck.delete(link);
-      this.#parts.log.info(`worker ${link.id}, which another has replaced, has ended after all`);
+      this.#parts.log.info(`worker ${link.id}, which was replaced, has ended`);
       this.#count();
     });
   }
@@ -238,9 +237,7 @@ export class Workers {
     this.#forget(worker);
     void this.#end(worker, true).then((ended) => {
       if (!ended) {
-        log.error(
-          `worker ${worker.id} could not be ended yet: until it is, it may keep a processor busy`,
-        );
+        log.error(`worker ${worker.id} could not be ended yet: until then it may use a whole CPU`);
       }
       this.#count();
       if (!this.#ending && !this.#starting) this.#lost(worker, 'hung');

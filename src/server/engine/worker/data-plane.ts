@@ -298,7 +298,7 @@ export class DataPlane {
       adopt();
     } catch (error) {
       this.#parts.log.error(
-        `a listener keeps its certificate and settings, since the new ones are of no use: ${whyFailed(error)}`,
+        `a listener keeps its certificate and settings, because the new ones are unusable: ${whyFailed(error)}`,
       );
     }
   }

@@ -93,7 +93,7 @@ function refuse(
 
 /** RFC 8914 section 4.21. */
 const noBlock: readonly ExtendedError[] = [
-  { code: EDE.NOT_AUTHORITATIVE, text: 'no server block is for this name' },
+  { code: EDE.NOT_AUTHORITATIVE, text: 'no server block matches this name' },
 ];
 const otherClass: readonly ExtendedError[] = [
   { code: EDE.NOT_SUPPORTED, text: 'no plugin answers this class' },

@@ -206,7 +206,7 @@ function buildBlock(
  */
 export function fileAt(path: string, files: ReadonlyMap<string, Uint8Array>): Buffer {
   const bytes = files.get(path);
-  if (bytes === undefined) throw new Error(`${path} was not read with the configuration`);
+  if (bytes === undefined) throw new Error(`${path} was not loaded with the configuration`);
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 

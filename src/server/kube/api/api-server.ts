@@ -74,7 +74,7 @@ const FIRST_WRITE_MS = 1000;
 /** The least time between two log lines about objects that were left out, in milliseconds. */
 const COMPLAIN_EVERY_MS = 60_000;
 /**
- * If nothing has come for this long after the start, the API server counts as away: the state file
+ * If no data for this long after the start, the API server counts as away: the state file
  * is used, and the server serves without waiting longer. In milliseconds.
  */
 const PATIENCE_MS = 1000;
@@ -189,7 +189,7 @@ class ApiServerSource implements Source {
     this.#complainedAt = clock.now();
     log.error(
       `the objects of the API server at ${connection.url.host} take more than apiserver_memory ${printBytes(memory!)}: ` +
-        `what is more is left out and not found (${this.#leftOut} so far, the last one a ${kind}); raise it, or see what fills the cluster`,
+        `further objects are omitted and not found (${this.#leftOut} so far, the last is a ${kind}); raise it, or look for the objects that fill the cluster`,
     );
   }
 
@@ -262,7 +262,8 @@ class ApiServerSource implements Source {
           ageMs = clock.wall() - head.writtenAt;
           const fits =
             head.server === connection.url.host && head.wanted === JSON.stringify(wanted);
-          if (!fits) log.info(`${snapshotFile} is of another API server or set-up and is not used`);
+          if (!fits)
+            log.info(`${snapshotFile} is from another API server or configuration and is not used`);
           else if (ageMs > AGE_MAX_MS)
             log.warning(`${snapshotFile} is too old (${roundedDuration(ageMs)}) and is not used`);
           return fits && ageMs <= AGE_MAX_MS;

@@ -247,7 +247,7 @@ class StreamedReply {
       if (!(error instanceof MalformedStream)) throw error;
       throw new ApiFailure({
         kind: 'malformed',
-        text: `the API server at ${this.#host} sent something else than was asked with "${this.#request.task}": ${error.message}`,
+        text: `the API server at ${this.#host} sent an unexpected reply to "${this.#request.task}": ${error.message}`,
         cause: error,
       });
     } finally {
@@ -355,7 +355,7 @@ class StreamedReply {
       this.#reject(
         new ApiFailure({
           kind: 'silent',
-          text: `the API server at ${this.#host} sent nothing for ${Math.round(withinMs / 1000)}s while asked to "${this.#request.task}"`,
+          text: `the API server at ${this.#host} sent nothing for ${Math.round(withinMs / 1000)}s for "${this.#request.task}"`,
         }),
       );
     });

@@ -51,7 +51,7 @@ export function clusterAccess(choice: ClusterChoice, clock: Clock = systemClock)
   if (choice.context !== null || (choice.env['KUBERNETES_SERVICE_HOST'] ?? '') === '') {
     throw new Problem({
       code: 'no-cluster',
-      text: 'which cluster? there is no kubeconfig, and this process does not run in a pod',
+      text: 'no cluster is set: there is no kubeconfig, and this process does not run in a pod',
       remedy: 'Name one: --kubeconfig FILE, or the variable KUBECONFIG.',
     });
   }

@@ -265,7 +265,7 @@ describe('at an endpoint', () => {
     for (const [url, words] of [
       [
         'http://127.0.0.1:1',
-        /nothing listens at the API server's address 127.0.0.1:1; .* if it is that of a Service, kube-proxy knows no endpoint of it/,
+        /nothing listens at the API server's address 127.0.0.1:1; .* if it is the address of a Service, kube-proxy has no endpoint for it/,
       ],
       ['http://no-such-host.invalid:6443', /name no-such-host.invalid:6443 could not be resolved/],
     ] as const) {

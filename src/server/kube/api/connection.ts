@@ -73,7 +73,7 @@ export function inClusterConnection(
       code: 'not-in-cluster',
       text: 'unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined',
       hint: 'this process does not seem to run in a pod',
-      remedy: 'outside a cluster name the source: endpoint URL, kubeconfig FILE, or manifests DIR',
+      remedy: 'outside a cluster, set the source: endpoint URL, kubeconfig FILE, or manifests DIR',
     });
   }
   const tokenFile = join(folder, 'token');

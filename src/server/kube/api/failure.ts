@@ -100,11 +100,11 @@ interface NetworkFailure {
 
 const unresolved: NetworkFailure = {
   text: (host) => `the API server's name ${host} could not be resolved`,
-  advice: 'name it by its address, or see to the name servers of this machine',
+  advice: 'use its address, or check the name servers of this machine',
 };
 const unrouted: NetworkFailure = {
   text: (host) => `there is no route to the API server at ${host}`,
-  advice: 'see to the network of this node or pod',
+  advice: 'check the network of this node or pod',
 };
 const dropped: NetworkFailure = {
   text: (host) => `the API server at ${host} dropped the connection`,
@@ -115,7 +115,7 @@ const network: Readonly<Record<string, NetworkFailure>> = {
   ECONNREFUSED: {
     text: (host) => `nothing listens at the API server's address ${host}`,
     advice:
-      'see whether the API server runs there, and whether the address is the right one; if it is that of a Service, kube-proxy knows no endpoint of it',
+      'check that the API server runs there and that the address is correct; if it is the address of a Service, kube-proxy has no endpoint for it',
   },
   ENOTFOUND: unresolved,
   EAI_AGAIN: unresolved,

@@ -404,7 +404,7 @@ describe('a kubeconfig problem says where and what is meant:', () => {
       'a plugin that asks',
       { user: execUser('x', { interactiveMode: 'Always' }) },
       undefined,
-      /wants to ask at a terminal/,
+      /needs a terminal/,
       null,
     ],
     [

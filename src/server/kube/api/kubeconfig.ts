@@ -116,7 +116,7 @@ function readFile(path: string): ConfigFile {
   if (fault !== undefined) throw fault;
   const document = documents[0];
   if (document === undefined || !isObject(document.value)) {
-    throw new Problem({ code: 'kubeconfig', text: `${path} is no kubeconfig: it is empty` });
+    throw new Problem({ code: 'kubeconfig', text: `${path} is not a kubeconfig: it is empty` });
   }
   return { path, document, raw: document.value };
 }
@@ -219,7 +219,7 @@ class KubeconfigReader {
     if (text(raw, 'interactiveMode') === 'Always') {
       throw this.#problem(
         below(entry, 'interactiveMode'),
-        `the exec plugin '${text(raw, 'command')}' wants to ask at a terminal, and a server has none`,
+        `the exec plugin '${text(raw, 'command')}' needs a terminal, and a server has none`,
       );
     }
     const command = text(raw, 'command');

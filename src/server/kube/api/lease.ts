@@ -89,7 +89,7 @@ export class Lease {
     }
     limit.cancel();
     await led;
-    if (!signal.aborted) log.warning(`${identity} leads no more: the lease is lost`);
+    if (!signal.aborted) log.warning(`${identity} is no longer the leader: the lease is lost`);
     else if (this.#holder === identity) await this.#release();
   }
 
@@ -104,7 +104,7 @@ export class Lease {
       if (!(error instanceof ApiFailure)) throw error;
       // 409: another replica was faster, which is normal.
       if (error.status !== 409)
-        this.#failures.failed(error, RETRY_MS, 'another replica may still take it');
+        this.#failures.failed(error, RETRY_MS, 'another replica may still acquire it');
       return false;
     }
   }

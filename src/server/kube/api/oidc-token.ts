@@ -115,7 +115,7 @@ export class OidcToken {
         throw new Error(`it answered ${status} without JSON`);
       }
     } catch (error) {
-      throw failure(`the identity provider at ${url} cannot be asked: ${whyFailed(error)}`);
+      throw failure(`the identity provider at ${url} cannot be reached: ${whyFailed(error)}`);
     }
   }
 }

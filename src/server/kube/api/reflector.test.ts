@@ -73,7 +73,7 @@ describe('a watch', () => {
     rig.server.failWatches(500, 'etcdserver: leader changed', 'services');
     await until(() => rig.lines.length === 1);
     assert.match(rig.lines[0]!, /^\[WARNING\] list and watch of services: .*500.*leader changed/);
-    assert.match(rig.lines[0]!, /still serving the answers of .* ago/);
+    assert.match(rig.lines[0]!, /still serving answers from .* ago/);
     await elapse(rig.clock, 5000, () => rig.server.watches.size === 4);
     assert.match(rig.lines.at(-1)!, /^\[INFO\] list and watch of services: works again/);
   });
@@ -171,7 +171,7 @@ describe('a server that', () => {
     assert.ok(times < 60, `${times} requests in two minutes`);
     assert.equal(rig.source.synced, false);
     assert.match(rig.lines[0]!, /dropped the connection; trying again in/);
-    assert.match(rig.lines[0]!, /nothing is known of them yet/);
+    assert.match(rig.lines[0]!, /none of them are known yet/);
     rig.server.faults.clear();
     await elapse(rig.clock, 120_000, () => rig.source.synced);
   });
@@ -323,7 +323,7 @@ describe('a server that', () => {
       await elapse(rig.clock, 1_500_000, () => rig.lines.length > 0);
       assert.match(
         rig.lines[0]!,
-        /services: .* did not come to the end of the list within 15m0s; .*still serving the answers of .* ago/,
+        /services: .* did not finish the list within 15m0s; .*still serving answers from .* ago/,
       );
       assert.equal(rig.heard.names('Service').length, 3);
     });
@@ -403,7 +403,7 @@ describe('a server that', () => {
       await elapse(rig.clock, 60_000, () => rig.lines.length > 0);
       assert.match(
         rig.lines[0]!,
-        /services: .* sent something else .*still serving the answers of/,
+        /services: .* sent an unexpected reply .*still serving answers from/,
       );
       await elapse(rig.clock, 60_000, () => rig.server.watches.size === 4);
       assert.deepEqual(
@@ -450,7 +450,7 @@ describe('a server that', () => {
     await elapse(rig.clock, 5000, () => rig.source.synced);
     assert.match(
       rig.lines.join('\n'),
-      /services: .* sent something else than was asked with "list services": not JSON/,
+      /services: .* sent an unexpected reply to "list services": not JSON/,
     );
   });
 

@@ -297,7 +297,7 @@ export class Reflector<T, C> {
     return new ApiFailure({
       kind: 'large',
       text: `the API server at ${host} has not ended the list of ${this.#currentForm().name} after ${this.#most[what]} ${what}`,
-      advice: 'No cluster has as many: ask what answers at that address (a proxy?) for the list.',
+      advice: 'No cluster has that many: check what answers at that address (a proxy?).',
       retryAfterMs: ENDLESS_PAUSE_MS,
     });
   }
@@ -324,7 +324,7 @@ export class Reflector<T, C> {
     if (error instanceof MalformedStream) {
       return new ApiFailure({
         kind: 'malformed',
-        text: `the API server at ${client.host} sent something else than was asked with "${this.#task('list')}": ${error.message}`,
+        text: `the API server at ${client.host} sent an unexpected reply to "${this.#task('list')}": ${error.message}`,
         cause: error,
       });
     }
@@ -333,7 +333,7 @@ export class Reflector<T, C> {
     log.error(bugText(error));
     return new ApiFailure({
       kind: 'malformed',
-      text: `what the API server at ${client.host} sent could not be taken in (see above)`,
+      text: `what the API server at ${client.host} sent could not be stored (see above)`,
       cause: error,
     });
   }
@@ -374,7 +374,7 @@ export class Reflector<T, C> {
           if (clock.now() - listSince() > LIST_MS)
             throw new ApiFailure({
               kind: 'silent',
-              text: `the API server at ${client.host} did not come to the end of the list within ${roundedDuration(LIST_MS)}`,
+              text: `the API server at ${client.host} did not finish the list within ${roundedDuration(LIST_MS)}`,
             });
         } finally {
           this.#flush();
@@ -437,6 +437,6 @@ const BOOKMARK_SILENCE_MS = 150_000;
 const initialEventsEnd = 'k8s.io/initial-events-end';
 
 function keptText(lastGoodAt: number | null, now: number): string {
-  if (lastGoodAt === null) return 'nothing is known of them yet';
-  return `still serving the answers of ${roundedDuration(now - lastGoodAt)} ago`;
+  if (lastGoodAt === null) return 'none of them are known yet';
+  return `still serving answers from ${roundedDuration(now - lastGoodAt)} ago`;
 }

@@ -163,7 +163,7 @@ export class ServerReturn {
       return null;
     } catch (error) {
       if (error instanceof ApiFailure) return error;
-      return new ApiFailure({ kind: 'network', text: 'the probe was cut off', cause: error });
+      return new ApiFailure({ kind: 'network', text: 'the probe was interrupted', cause: error });
     }
   }
 }

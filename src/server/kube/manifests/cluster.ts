@@ -215,9 +215,9 @@ function withoutDoubles(all: readonly Manifest[], problems: Problem[]): Manifest
     problems.push(
       new Problem({
         code: 'manifest-twice',
-        text: `${manifest.kind} ${named(manifest)} is there already`,
+        text: `${manifest.kind} ${named(manifest)} already exists`,
         place: manifest.place,
-        hint: `the first one is at ${first.place.file}:${first.place.line}, and counts`,
+        hint: `the first one is at ${first.place.file}:${first.place.line}, and is used`,
       }),
     );
   }

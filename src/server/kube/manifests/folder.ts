@@ -254,7 +254,7 @@ function neither(path: string): Problem {
   return new Problem({
     code: 'unreadable-manifests',
     text: `${path} is neither a file nor a directory`,
-    remedy: 'write what comes through it to a file, and name that',
+    remedy: 'write its data to a file, and use that',
   });
 }
 
@@ -266,13 +266,13 @@ function unreadableRemedy(error: unknown): string {
 }
 
 function tooMuch(): Error {
-  const text = `the files that changed have more than ${BYTES_MAX / (1024 * 1024)} MiB in all`;
+  const text = `the changed files have more than ${BYTES_MAX / (1024 * 1024)} MiB in all`;
   return Object.assign(new Error(text), { code: 'EFBIG' });
 }
 
 function withFate(problem: Problem, kept: boolean): Problem {
   const fate = kept
-    ? 'until then the file counts as it was before'
-    : `until then this ${problem.code === 'yaml-binary' ? 'file' : 'object'} is left out`;
+    ? 'until then the previous version of the file is used'
+    : `until then this ${problem.code === 'yaml-binary' ? 'file' : 'object'} is ignored`;
   return problem.with({ remedy: problem.remedy === null ? fate : `${problem.remedy}; ${fate}` });
 }

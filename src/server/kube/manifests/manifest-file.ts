@@ -76,7 +76,7 @@ function tooMany(
     return { text: `there are ${PROBLEMS_MAX} mistakes: the rest of the file is not read` };
   if (bytes + entries.bytes <= memory) return null;
   return {
-    text: `the objects up to here take more than ${printBytes(memory)} of memory`,
+    text: `the objects so far take more than ${printBytes(memory)} of memory`,
     remedy: manifestMemoryRemedy,
   };
 }

@@ -463,7 +463,7 @@ describe('a bad file', () => {
     assert.deepEqual(made.heard.names('Service'), ['one', 'two']);
     assert.match(
       made.lines.at(-2)!,
-      /a\.yaml:6:\d+: .*until then the file counts as it was before/,
+      /a\.yaml:6:\d+: .*until then the previous version of the file is used/,
     );
     const told = made.lines.length;
     await made.poll();
@@ -576,7 +576,7 @@ describe('a hostile manifest', () => {
     });
   }
 
-  test('that grows beyond the memory for manifests counts as it was before, and so do the others', async (t) => {
+  test('that grows beyond the memory for manifests counts previous version, and so do the others', async (t) => {
     const made = bench(
       t,
       { 'a.yaml': service('web'), 'b.yaml': service('db') },
@@ -589,7 +589,7 @@ describe('a hostile manifest', () => {
     await until(() => made.lines.some((line) => line.includes('1 MiB')));
     assert.match(
       made.lines.find((line) => line.includes('1 MiB'))!,
-      /a\.yaml:\d+:1: the objects up to here take more than 1 MiB of memory; .*manifest_memory.*as it was before/,
+      /a\.yaml:\d+:1: the objects so far take more than 1 MiB of memory; .*manifest_memory.*previous version/,
     );
     assert.deepEqual(made.heard.names('Service'), ['db', 'web']);
   });

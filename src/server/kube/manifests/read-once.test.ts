@@ -40,7 +40,7 @@ describe('manifests that are read once', () => {
     const other = file('other.yaml', 'apiVersion: v1\nkind: Secret\nmetadata: { name: a }\n');
     assert.match(
       (await told(other)).join(),
-      /^there are no objects in .*other\.yaml\n {2}what is read are/,
+      /^there are no objects in .*other\.yaml\n {2}ndots reads/,
     );
   });
 

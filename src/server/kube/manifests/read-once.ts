@@ -49,6 +49,6 @@ export function noManifests(path: string, files: number): Problem {
     hint:
       files === 0
         ? 'there is no file in it whose name ends in .yaml, .yml or .json'
-        : 'what is read are Services, Namespaces, EndpointSlices, Pods and what makes them',
+        : 'ndots reads Services, Namespaces, EndpointSlices, Pods and their workloads',
   });
 }

@@ -157,7 +157,7 @@ function syntaxProblem(message: string, place: Place, content: string): Problem 
 
 /** The advice for a file of a Helm chart that has not been rendered. */
 export const templateAdvice = {
-  hint: 'this is a template of a Helm chart: it has {{ … }} in it',
+  hint: 'this is a template of a Helm chart: it contains {{ … }}',
   remedy: 'render it first: helm template CHART > FILE.yaml',
 } as const;
 

@@ -113,7 +113,7 @@ export function listOf<T>(shape: YamlShape<T>, most = 1000): YamlShape<readonly 
       if (!Array.isArray(value)) {
         reading.tell(
           path,
-          `a list is wanted here, not ${described(value)}`,
+          `a list is expected here, not ${described(value)}`,
           `As in: [${shape.placeholder}]`,
         );
         return [];
@@ -142,7 +142,7 @@ export function mapOf<T>(shape: YamlShape<T>): YamlShape<Readonly<Record<string,
     placeholder: `{ KEY: ${shape.placeholder} }`,
     read(value, path, reading) {
       if (!isObject(value)) {
-        reading.tell(path, `a mapping is wanted here, not ${described(value)}`);
+        reading.tell(path, `a mapping is expected here, not ${described(value)}`);
         return {};
       }
       return Object.fromEntries(

@@ -33,12 +33,12 @@ describe('names of objects as kubectl spells them', () => {
 
   for (const [given, text] of [
     ['deplyo/web', /Did you mean deploy\/web\?/],
-    ['deployment.batch/web', /names no pod/],
-    ['configmap/web', /names no pod/],
-    ['deploy/', /names no pod/],
-    ['deploy/Web', /names no pod/],
-    ['a/b/c/d', /names no pod/],
-    ['', /names no pod/],
+    ['deployment.batch/web', /is not a pod/],
+    ['configmap/web', /is not a pod/],
+    ['deploy/', /is not a pod/],
+    ['deploy/Web', /is not a pod/],
+    ['a/b/c/d', /is not a pod/],
+    ['', /is not a pod/],
   ] as const) {
     test(`"${given}" is refused`, () => {
       assert.throws(

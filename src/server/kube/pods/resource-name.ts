@@ -89,7 +89,7 @@ export function parseResourceName(given: string): ResourceName {
     const meant = of === null ? nearest(type, words) : null;
     throw new Problem({
       code: 'usage',
-      text: `"${given}" names no pod, and nothing that has pods`,
+      text: `"${given}" is not a pod or a workload`,
       hint:
         meant === null
           ? `Known: ${words.join(', ')}; as in deploy/web`

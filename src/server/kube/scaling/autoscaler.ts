@@ -173,7 +173,7 @@ export class Autoscaler {
       data: defaults,
     };
     await createObject(this.#client, asked(folder, `create configmaps ${name}`, signal), made);
-    log.info(`${this.#where} was not there and has been created from --default-params`);
+    log.info(`${this.#where} did not exist and was created from --default-params`);
     return defaults;
   }
 

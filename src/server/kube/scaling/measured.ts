@@ -70,7 +70,7 @@ export function measuredSize(
   if (queriesPerSecond === 0)
     throw new Problem({
       code: 'nothing-measured',
-      text: 'no replica was asked anything while it was measured',
+      text: 'no replica received a query during the measurement',
       remedy:
         'Measure at a busy hour, for longer (--for 60), and give the address of each replica.',
     });
@@ -78,7 +78,7 @@ export function measuredSize(
   const busy = Math.max(1, Math.ceil((peak * cpuPerSecond) / (cpu * UTILISATION_MAX)));
   return {
     replicas: busy + 1,
-    because: `${busy} answer ${peak} times the queries of now with ${UTILISATION_MAX * 100} % of ${cpu} processors each, and one may be gone`,
+    because: `${busy} answer ${peak} times the current queries with ${UTILISATION_MAX * 100} % of ${cpu} processors each, and one may be gone`,
     queriesPerSecond,
     cpuPerQuery,
     utilisation: cpuPerSecond / (after.length * cpu),

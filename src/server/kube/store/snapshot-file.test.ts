@@ -211,7 +211,9 @@ describe('a state kept on disk', () => {
     {
       await using rig = await makeRig(again({ wanted: { pods: false } }));
       rig.start();
-      await until(() => rig.lines.some((line) => line.includes('another API server or set-up')));
+      await until(() =>
+        rig.lines.some((line) => line.includes('another API server or configuration')),
+      );
       assert.equal(rig.source.synced, false);
     }
     {

@@ -31,7 +31,7 @@ export interface SourceEvents {
    */
   synced(kind: ObjectKind): void;
   /**
-   * Called when a request has failed, or nothing has come for a moment, before everything was
+   * Called when a request has failed, or no data for a moment, before everything was
    * listed: the wait may be long.
    */
   away?(): void;

@@ -14,7 +14,7 @@ import { perRoute } from '../../engine/contract/per-route.ts';
 
 const syntax = directive({
   name: 'acl',
-  summary: 'decides by client address and type who is answered',
+  summary: 'allows or denies queries by client address and type',
   repeat: 'gather',
   args: { zones: zones({ help: 'zones that the rules apply to' }) },
   properties: {

@@ -229,11 +229,11 @@ describe('admin', () => {
   test('an address that others can reach is refused without token and authority', async () => {
     writeFileSync(join(folder, 'short'), 'secret');
     for (const [admin, problem] of [
-      ['admin :0', /can be reached from outside/],
-      ['admin 0.0.0.0:0', /can be reached from outside/],
-      ['admin 192.0.2.1:9154', /can be reached from outside/],
-      ['admin localhost.example:0', /can be reached from outside/],
-      ['admin :0 {\n tls cert.pem key.pem\n}', /can be reached from outside/],
+      ['admin :0', /is reachable from other machines/],
+      ['admin 0.0.0.0:0', /is reachable from other machines/],
+      ['admin 192.0.2.1:9154', /is reachable from other machines/],
+      ['admin localhost.example:0', /is reachable from other machines/],
+      ['admin :0 {\n tls cert.pem key.pem\n}', /is reachable from other machines/],
       ['admin :0 {\n token_file nowhere\n}', /token_file cannot be read/],
       ['admin :0 {\n token_file short\n}', /has 6 characters, and 16 at least/],
     ] as const)

@@ -119,7 +119,7 @@ class CommandRunner {
       );
     if (this.#busy) {
       response.setHeader('retry-after', '1');
-      return answerText(response, 503, 'another command is under way\n');
+      return answerText(response, 503, 'another command is running\n');
     }
     this.#busy = true;
     try {
@@ -152,9 +152,9 @@ class CommandRunner {
     if (!this.#proven && !isLoopbackHost(hostOf(headers.host ?? '')))
       return {
         status: 403,
-        text: 'without a token the host is to be localhost or an address of it',
+        text: 'without a token the host must be localhost or a loopback address',
       };
-    if (method !== 'POST') return { status: 405, text: 'commands are sent with POST' };
+    if (method !== 'POST') return { status: 405, text: 'send commands with POST' };
     return null;
   }
 
@@ -193,7 +193,7 @@ function httpTls(
 }
 
 function open(where: string, at: Place): Problem {
-  const text = `${where} can be reached from outside, and anybody could give commands there`;
+  const text = `${where} is reachable from other machines, and any client could send commands there`;
   return pluginRemark('admin', at, text, {
     code: 'admin-open',
     remedy:

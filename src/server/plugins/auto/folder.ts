@@ -40,7 +40,7 @@ export function zoneFiles(path: string, naming: ZoneNaming, log: Log): FoundFile
   };
   const walk = (folder: string, depth: number): void => {
     if (depth > DEPTH_MAX) {
-      log.warning(`error reading ${folder}: more than ${DEPTH_MAX} folders within each other`);
+      log.warning(`error reading ${folder}: more than ${DEPTH_MAX} nested directories`);
       return;
     }
     for (const entry of tried(folder, () => list(folder)) ?? []) {
@@ -64,7 +64,7 @@ export function zoneFiles(path: string, naming: ZoneNaming, log: Log): FoundFile
   const real = tried(path, () => realpathSync(path));
   if (real !== null) walk(real, 0);
   if (files > FILES_MAX)
-    log.warning(`error reading ${path}: more than ${FILES_MAX} files: the others are left out`);
+    log.warning(`error reading ${path}: more than ${FILES_MAX} files: the others are ignored`);
   // Files are known by the real path of the directory: otherwise all of them would be hidden.
   const isHidden = (file: string): boolean => unread.hides(path) || unread.hides(file);
   return { sources: [...found.values()], isHidden };

@@ -33,7 +33,7 @@ export const autopath: Plugin = definePlugin({
       if (message !== UNWATCHED || told) return;
       told = true;
       log.warning(
-        'clients cannot be known by their address without "pods verified" in kubernetes: nothing is completed; ' +
+        'clients cannot be identified by address without "pods verified" in kubernetes: nothing is completed; ' +
           'write "pods verified" there, or "autopath @name" here, which needs no pods',
       );
     });
@@ -52,7 +52,7 @@ export const autopath: Plugin = definePlugin({
         code: 'autopath-source',
         text: `plugin/autopath: ${plugin} does not implement the AutoPather interface`,
         ...place,
-        hint: 'Search paths can be had from kubernetes: @kubernetes (by client) or @name (by the name asked for).',
+        hint: 'Search paths come from kubernetes: @kubernetes (by client) or @name (by the queried name).',
       });
     }
   },
@@ -131,7 +131,7 @@ function readable(
       code: 'autopath-resolv-conf',
       text: `plugin/autopath: failed to parse ${JSON.stringify(written)}: ${whyFailed(error)}`,
       ...place,
-      hint: 'The last word of autopath is @name, @kubernetes, or a file in the form of resolv.conf.',
+      hint: 'The last word of autopath is @name, @kubernetes, or a file in resolv.conf format.',
       cause: error,
     });
   }

@@ -30,7 +30,7 @@ export class Candidate {
     this.#write(query, base, from.subarray(at, end));
     const asked = this.#query;
     const triage = asked.read(this.#bytes, 0, size);
-    if (triage !== 'serve') throw new Error(`a query built here did not read back: ${triage}`);
+    if (triage !== 'serve') throw new Error(`cannot parse a query that was built here: ${triage}`);
     asked.udpLimit = query.udpLimit;
     asked.askFor(query);
     return asked;

@@ -8,7 +8,7 @@ import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 
 const syntax = directive({
   name: 'bind',
-  summary: 'says which addresses to listen on',
+  summary: 'sets the addresses to listen on',
   repeat: 'gather',
   args: {
     addresses: position(

@@ -179,7 +179,7 @@ function levelled(reply: Reply, { ttlAt, rcode, seconds: ttl }: StoredAs): Reply
   return reply.with({ bytes, start: 0, end: bytes.length, rcode, ttlAt, ttl });
 }
 
-const strange = new Error('the reply is to another question');
+const strange = new Error('the reply is for another question');
 
 function halfOf(kind: ReplyKind): Half | null {
   switch (kind) {

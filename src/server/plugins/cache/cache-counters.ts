@@ -63,17 +63,17 @@ export class CacheMetrics {
     const stale = count('served_stale', 'The number of requests served from stale cache entries.');
     const coalesced = metrics.counter(
       'ndots_cache_coalesced_total',
-      'Queries that waited for the same question of another query instead of asking it again.',
+      'Queries that waited for the reply to an identical in-flight query.',
       plain,
     );
     const shed = metrics.counter(
       'ndots_cache_coalesce_rejects_total',
-      'Queries answered with SERVFAIL because too many waited for questions of other queries.',
+      'Queries answered with SERVFAIL because too many waited for identical in-flight queries.',
       plain,
     );
     const refreshRejects = metrics.counter(
       'ndots_cache_refresh_rejects_total',
-      'Refreshes in the background that were left for later because 1000 were under way.',
+      'Background refreshes that were delayed because 1000 were in progress.',
       plain,
     );
     const bytes = metrics.gauge('ndots_cache_bytes', 'Memory for stored messages, bytes.', plain);

@@ -203,7 +203,7 @@ export const syntax: Syntax<
   'once'
 > = directive({
   name: 'cache',
-  summary: 'answers from memory what was answered before',
+  summary: 'caches replies',
   repeat: 'once',
   args: {
     maxTtlSeconds: leading(positiveTtl, {
@@ -289,11 +289,11 @@ export const syntax: Syntax<
       pluginProblem('cache', at, text, { remedy }),
     ];
     if (stalePolicies.length > 1)
-      return refuse('serve_stale_policy can only be specified once', 'Take the second line away.');
+      return refuse('serve_stale_policy can only be specified once', 'Remove the second line.');
     if (stalePolicies.length > 0 && stale === null)
       return refuse(
         'serve_stale_policy requires serve_stale',
-        'Add serve_stale, or take the line away.',
+        'Add serve_stale, or remove the line.',
       );
     return [];
   },

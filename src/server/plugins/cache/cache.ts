@@ -401,5 +401,5 @@ function tooManyWait(): Reply {
   return failure(RCODE.SERVFAIL, 'cache', crowded, crowdedErrors);
 }
 
-const crowded = new Error('too many queries wait for replies to the same questions');
+const crowded = new Error('too many queries wait for identical in-flight queries');
 const crowdedErrors: readonly ExtendedError[] = [{ code: EDE.OTHER, text: crowded.message }];

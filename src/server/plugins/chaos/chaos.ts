@@ -11,7 +11,7 @@ import { SECTION } from '../../wire/writer.ts';
 
 const syntax = directive({
   name: 'chaos',
-  summary: 'answers who and what this server is (class CH)',
+  summary: 'answers with the name and version of this server (class CH)',
   repeat: 'first',
   unread: ['braces'],
   args: {

@@ -53,9 +53,9 @@ const syntax = directive({
     isLoopbackHost(where.host)
       ? []
       : [
-          pluginRemark('console', at, `${address.print(where)} can be reached from outside`, {
+          pluginRemark('console', at, `${address.print(where)} is reachable from other machines`, {
             code: 'directive-warning',
-            hint: 'Queries and the token go over the network without encryption.',
+            hint: 'The network carries queries and the token without encryption.',
             remedy:
               'Write console without an address (127.0.0.1:9155), and forward the port: kubectl port-forward POD 9155.',
           }),
@@ -160,7 +160,7 @@ function count(readers: TapReaders, context: ControlContext): void {
   const { metrics, clock } = context;
   const open = metrics.gauge('ndots_console_readers', 'Readers of live queries.', []).with();
   const sent = metrics
-    .counter('ndots_console_sent_total', 'Messages that readers of live queries got.', [])
+    .counter('ndots_console_sent_total', 'Messages sent to readers of live queries.', [])
     .with();
   const leftOut = metrics
     .counter(

@@ -4,7 +4,7 @@ import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 
 const syntax = directive({
   name: 'debug',
-  summary: 'lets a worker end on a bug instead of going on',
+  summary: 'ends a worker on a bug instead of continuing',
   repeat: 'last',
 });
 

@@ -47,7 +47,7 @@ const mapped: Net = parseNet('::ffff:0:0/96')!;
 
 const syntax = directive({
   name: 'dns64',
-  summary: 'gives clients that only have IPv6 addresses for what only has IPv4 (RFC 6147)',
+  summary: 'gives IPv6-only clients addresses for IPv4-only names (RFC 6147)',
   repeat: 'merge',
   args: { prefix: optional(prefixValue, { help: 'the same as the property' }) },
   properties: {

@@ -1,5 +1,5 @@
 /**
- * `dnssec`: signs replies as they are given (RFC 4033 to 4035), with proofs of denial made for each
+ * `dnssec`: signs replies on the fly (RFC 4033 to 4035), with proofs of denial made for each
  * question.
  */
 import { processorCount } from '../../base/processor-count.ts';
@@ -24,7 +24,7 @@ import { SignedZones } from './zones.ts';
 
 const syntax = directive({
   name: 'dnssec',
-  summary: 'signs replies as they are given',
+  summary: 'signs replies on the fly',
   repeat: 'once',
   args: { zones: zones({ help: 'the zones to sign' }) },
   properties: {
@@ -35,7 +35,7 @@ const syntax = directive({
         const [source, ...files] = words;
         if (source?.text === 'aws_secretsmanager')
           refuse('keys in AWS Secrets Manager are not read', source.place, {
-            hint: 'That takes the credentials of an account.',
+            hint: 'That needs the credentials of an account.',
             remedy:
               'Mount the secret as files (a Secret, the Secrets Store CSI driver) and write: key file KEY',
           });

@@ -244,7 +244,7 @@ describe('a listener for sinks', () => {
     // However many go, the log has a line every ten seconds.
     assert.deepEqual(
       lines.filter((line) => line.includes('more than 64')),
-      ['[WARNING] more than 64 dnstap clients: the one silent longest is cut off'],
+      ['[WARNING] more than 64 dnstap clients: the one silent longest is disconnected'],
     );
     for (const socket of sockets) socket.destroy();
   });

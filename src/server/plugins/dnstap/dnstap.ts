@@ -179,12 +179,12 @@ function count(outlet: Incoming | Outgoing, to: string, context: ControlContext)
     .counter('ndots_dnstap_sent_total', 'Counter of dnstap messages that were sent.', labels)
     .with(to);
   const open = metrics
-    .gauge('ndots_dnstap_connections', 'Open connections over which dnstap messages go.', labels)
+    .gauge('ndots_dnstap_connections', 'Open connections that carry dnstap messages.', labels)
     .with(to);
   const evicted = metrics
     .counter(
       'ndots_dnstap_evicted_total',
-      'Counter of dnstap clients that were cut off because there were too many.',
+      'Counter of dnstap clients that were disconnected because there were too many.',
       labels,
     )
     .with(to);

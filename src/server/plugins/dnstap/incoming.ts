@@ -138,7 +138,9 @@ export class Incoming extends Delivery {
     const now = this.clock.now();
     if (now - this.#toldAt < TELL_MS) return;
     this.#toldAt = now;
-    this.log.warning(`more than ${SINKS_MAX} dnstap clients: the one silent longest is cut off`);
+    this.log.warning(
+      `more than ${SINKS_MAX} dnstap clients: the one silent longest is disconnected`,
+    );
   }
 
   /** Sends what waits to all connected collectors; without any it is dropped. */

@@ -105,7 +105,7 @@ export class FrameStream {
         if (frame.type === CONTROL.FINISH) return this.#fail(null);
         if (frame.type !== CONTROL.ACCEPT || this.#state !== 'greeting') continue;
         if (!accepts(frame, DNSTAP_CONTENT_TYPE))
-          throw new ReadError(`it does not take ${DNSTAP_CONTENT_TYPE}`, 0);
+          throw new ReadError(`it does not accept ${DNSTAP_CONTENT_TYPE}`, 0);
         this.#timer.cancel();
         this.#state = 'open';
         this.#socket.write(writeControl(CONTROL.START, [DNSTAP_CONTENT_TYPE]));

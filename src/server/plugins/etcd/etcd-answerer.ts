@@ -187,5 +187,5 @@ const notReadyErrors = [
 ] as const;
 const awayErrors = [{ code: EDE.NETWORK_ERROR, text: 'etcd does not answer' }] as const;
 const tooManyErrors = [
-  { code: EDE.PROHIBITED, text: 'the name stands for more keys than one query may search' },
+  { code: EDE.PROHIBITED, text: 'the name includes more keys than one query may search' },
 ] as const;

@@ -26,9 +26,11 @@ const memoryLimit = { min: 64 * 1024, max: 2 ** 36 };
 const searchLimit = limit({ default: 10_000, min: 1, max: 10_000_000 });
 /** A read that waits takes some 1 KB; etcd answers thousands a second. */
 const waitingLimit = limit({ default: 4096, min: 1, max: 1_000_000 });
-/** CoreDNS's: 30 s and a day. */
+/** The defaults are CoreDNS's. */
 const MIN_LEASE_TTL = 30;
+/** Seconds: a lease that lasts longer counts as this. */
 const MAX_LEASE_TTL = 86_400;
+/** Seconds of a TTL option: 32 bits. */
 const SECONDS_MAX = 4_294_967_295;
 
 const endpoint = value<EtcdEndpoint>(

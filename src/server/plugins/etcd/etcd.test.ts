@@ -294,7 +294,7 @@ describe('etcd', () => {
     await it.clock.advance(10);
     assert.deepEqual(await answer(it, 'bad.shop.test A'), ['bad.shop.test. A 10.0.0.7']);
     assert.match(it.metrics(), /ndots_etcd_skipped_keys\{path="\/skydns",reason="json"\} 0/);
-    assert.equal(it.log.filter((line) => line.includes('passed over')).length, 1);
+    assert.equal(it.log.filter((line) => line.includes('ignored')).length, 1);
   });
 
   test('a flood of bad values is ten lines a minute', async (t) => {
@@ -303,9 +303,9 @@ describe('etcd', () => {
     );
     const it = await world(t, many);
     await it.clock.advance(61_000);
-    const lines = it.log.filter((line) => line.includes('passed over'));
+    const lines = it.log.filter((line) => line.includes('ignored'));
     assert.equal(lines.length, 11);
-    assert.match(lines[10]!, /90 more keys are passed over/);
+    assert.match(lines[10]!, /90 more keys are ignored/);
   });
 
   test('keys beyond max_keys are left out and counted', async (t) => {
@@ -326,7 +326,7 @@ describe('etcd', () => {
     assert.ok(Number(bytes) > 60_000 && Number(bytes) <= 65_536, bytes);
     assert.match(
       it.log.join('\n'),
-      /take more than 65536 bytes: such ones are left out \(max_bytes\)/,
+      /take more than 65536 bytes; ndots omits keys above the limit \(max_bytes\)/,
     );
     assert.equal((await it.ask('n10.shop.test TXT', { proto: 'tcp' })).answer.length, 1);
     assert.equal((await it.ask('n29.shop.test TXT')).rcode, RCODE.NXDOMAIN);
@@ -381,7 +381,7 @@ describe('etcd', () => {
 
   test('the log shows the beginning of a key that no name has room for', async (t) => {
     const it = await world(t, { [`/skydns/test/shop/${'long'.repeat(1000)}`]: '{' });
-    const line = it.log.find((one) => one.includes('is passed over'))!;
+    const line = it.log.find((one) => one.includes('is ignored'))!;
     assert.ok(line.length < 500, `${line.length}`);
   });
 

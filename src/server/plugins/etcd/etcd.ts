@@ -72,7 +72,7 @@ export const etcd: Plugin = definePlugin({
       const omitted = metrics
         .counter(
           'ndots_etcd_transfer_omitted_total',
-          'Names that were left out of transfers, because they stand for more than 1000 keys.',
+          'Names that were omitted from transfers, because they include more than 1000 keys.',
           [],
         )
         .with();
@@ -95,7 +95,7 @@ export const etcd: Plugin = definePlugin({
       refused: metrics
         .counter(
           'ndots_etcd_refused_total',
-          'Queries whose names stand for more keys than one may search (max_search).',
+          'Queries whose names include more keys than one may search (max_search).',
           [],
         )
         .with(),

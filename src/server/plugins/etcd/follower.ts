@@ -118,7 +118,7 @@ function hooksOf(
 ): ConstructorParameters<typeof Mirror>[0]['hooks'] {
   const lists = metrics.counter(
     'ndots_etcd_lists_total',
-    'How often all keys were listed: at first, or because the history was compacted, etcd was restored, or a message was too large.',
+    'Listings of all keys: at the start, or because the history was compacted, etcd was restored, or a message was too large.',
     ['path', 'reason'],
   );
   const failures = metrics.counter('ndots_etcd_failures_total', 'Failed exchanges with etcd.', [
@@ -126,12 +126,14 @@ function hooksOf(
     'kind',
   ]);
   const following = metrics
-    .gauge('ndots_etcd_following', 'Whether etcd is being followed: 1, or 0 while it is away.', [
-      'path',
-    ])
+    .gauge(
+      'ndots_etcd_following',
+      'Whether etcd is being followed: 1, or 0 while it is unavailable.',
+      ['path'],
+    )
     .with(path);
   const revision = metrics
-    .gauge('ndots_etcd_revision', 'The revision of etcd that answers are made of.', ['path'])
+    .gauge('ndots_etcd_revision', 'The revision of etcd that answers are from.', ['path'])
     .with(path);
   following.set(0);
   return {

@@ -37,12 +37,14 @@ export interface Skipped {
   readonly detail: string;
 }
 
-/** SkyDNS's, for records that do not say. */
+/** SkyDNS's default. */
 const PRIORITY = 10;
 const FLAG = { mail: 0x10, group: 0x20, text: 0x40, lease: 0x80 } as const;
 const FIXED = 15;
 const LEASE = 8;
+/** The largest weight; higher numbers count as this. */
 const WEIGHT_MAX = 0x7fff_ffff;
+/** The largest TTL (RFC 2181 section 8). */
 const TTL_MAX = 0x7fff_ffff;
 
 interface Fields {

@@ -148,7 +148,7 @@ export class EtcdStore implements MirrorTarget {
   #keyOf(bytes: Buffer): string | null {
     const { prefix } = this.#parts;
     if (bytes.length > prefix.length + KEY_MAX) {
-      this.#full(`there is a key of ${bytes.length} bytes`, `at most ${KEY_MAX} are taken`);
+      this.#full(`there is a key of ${bytes.length} bytes`, `${KEY_MAX} bytes`);
       return null;
     }
     const key = bytes.toString('latin1');
@@ -205,11 +205,12 @@ export class EtcdStore implements MirrorTarget {
     const { prefix, log } = this.#parts;
     this.#skipped.set(reason, this.#skipped.get(reason)! + 1);
     if (this.#named++ >= NAMED_PER_MINUTE) this.#unnamed++;
-    else log.warning(`${JSON.stringify(shown(prefix + key))} is passed over: ${detail}`);
+    else log.warning(`${JSON.stringify(shown(prefix + key))} is ignored: ${detail}`);
   }
 
   #full(what: string, limit: string): false {
-    if (this.#tooMany++ === 0) this.#parts.log.error(`${what}: such ones are left out (${limit})`);
+    if (this.#tooMany++ === 0)
+      this.#parts.log.error(`${what}; ndots omits keys above the limit (${limit})`);
     return false;
   }
 
@@ -217,7 +218,7 @@ export class EtcdStore implements MirrorTarget {
     const count = this.#unnamed;
     this.#named = 0;
     this.#unnamed = 0;
-    if (count > 0) this.#parts.log.warning(`${count} more keys are passed over`);
+    if (count > 0) this.#parts.log.warning(`${count} more keys are ignored`);
   }
 
   #publish(changes: EtcdChange[], first = false): void {
@@ -293,7 +294,7 @@ function readEntry(
     const size = value === null ? 'more than a message holds' : `${value.length} bytes`;
     return { reason: 'size', detail: `its value is ${size}, at most ${maxValueBytes} are taken` };
   }
-  if (nameOf(key) === null) return { reason: 'name', detail: 'it stands for no domain name' };
+  if (nameOf(key) === null) return { reason: 'name', detail: 'it does not match a domain name' };
   return packService(value, lease);
 }
 
@@ -337,18 +338,16 @@ function meters(metrics: Registry, prefix: string): StoreMeters {
     bytes: metrics
       .gauge('ndots_etcd_bytes', 'Memory that each copy of the keys takes (max_bytes).', ['path'])
       .with(path),
-    leases: metrics.gauge('ndots_etcd_leases', 'Leases that keys have.', ['path']).with(path),
+    leases: metrics.gauge('ndots_etcd_leases', 'Leases of the keys.', ['path']).with(path),
     serial: metrics
-      .gauge(
-        'ndots_etcd_changed_timestamp_seconds',
-        'When something last changed: the SOA serial.',
-        ['path'],
-      )
+      .gauge('ndots_etcd_changed_timestamp_seconds', 'Time of the last change: the SOA serial.', [
+        'path',
+      ])
       .with(path),
     tooMany: metrics
       .gauge(
         'ndots_etcd_omitted_keys',
-        'Keys that are left out: there are more than max_keys, or they take more than max_bytes.',
+        'Keys that are omitted: there are more than max_keys, or they take more than max_bytes.',
         ['path'],
       )
       .with(path),

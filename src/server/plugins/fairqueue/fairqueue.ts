@@ -75,7 +75,7 @@ export const fairqueue: Plugin = definePlugin({
       if (message !== UNWATCHED || told) return;
       told = true;
       context.log.warning(
-        'namespaces of clients cannot be known without "pods verified" in kubernetes of the same server block: addresses share',
+        'the namespaces of clients are unknown without "pods verified" in kubernetes of the same server block: each address has its own share',
       );
     });
   },
@@ -110,11 +110,11 @@ class FairQueue {
       .gauge('ndots_fairqueue_waiting', 'Queries that wait for their replies.', [])
       .with();
     this.#clients = metrics
-      .gauge('ndots_fairqueue_clients', 'Clients of which a query waits for its reply.', [])
+      .gauge('ndots_fairqueue_clients', 'Clients with a query that waits for its reply.', [])
       .with();
     const refusals = metrics.counter(
       'ndots_fairqueue_refused_total',
-      'Queries that would have had to wait while too many of the same client, or network, did.',
+      'Refused queries: too many of the same client or network were waiting.',
       ['server', 'view'],
     );
     this.#refused = perRoute(({ server, view }) => refusals.with(server, view));
@@ -122,7 +122,7 @@ class FairQueue {
       metrics,
       clock,
       name: 'ndots_fairqueue_top_clients',
-      help: 'Refused queries of late, for the ten clients that have most of them.',
+      help: 'Recent refused queries, for the ten clients with the most.',
       label: 'client',
       width: NAMESPACE.length + 63,
       print: (key) => Buffer.from(key).toString('latin1'),

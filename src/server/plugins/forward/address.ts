@@ -46,7 +46,7 @@ export function readTo(text: string): ForwardDestination {
     return {
       kind: 'wrong',
       text: `unsupported transport in '${text}'`,
-      hint: `Upstreams are reached by ${known.slice(0, -1).join(', ')} or ${known.at(-1)}.`,
+      hint: `Upstreams are reached over ${known.slice(0, -1).join(', ')} or ${known.at(-1)}.`,
     };
   }
   let rest = parts === null ? text : parts[2]!;

@@ -44,35 +44,33 @@ export class ForwardMetrics {
     this.shared = metrics
       .counter(
         'ndots_forward_shared_total',
-        'Queries that waited for the reply to the same question of another query.',
+        'Queries that waited for the reply to an identical in-flight query.',
         [],
       )
       .with();
     this.waiting = metrics
       .gauge(
         'ndots_forward_waiting_queries',
-        'Queries under way to upstreams (max_concurrent is their limit).',
+        'In-flight queries to upstreams (max_concurrent is their limit).',
         [],
       )
       .with();
-    this.#timeouts = metrics.counter(
-      'ndots_forward_timeouts_total',
-      'Tries that ended without an answer within the time.',
-      ['to'],
-    );
+    this.#timeouts = metrics.counter('ndots_forward_timeouts_total', 'Tries that timed out.', [
+      'to',
+    ]);
     this.#strays = metrics.counter(
       'ndots_forward_strays_total',
-      'Messages from the upstream that fitted no waiting query: late, or forged.',
+      'Messages from the upstream that matched no waiting query: late, or forged.',
       ['to'],
     );
     this.#paced = metrics.counter(
       'ndots_forward_paced_total',
-      'Queries that were held back for moments until the upstream had answered earlier ones (max_burst).',
+      'Queries that were delayed until the upstream had answered earlier ones (max_burst).',
       ['to'],
     );
     this.#inFlightRejects = metrics.counter(
       'ndots_forward_in_flight_rejects_total',
-      'Queries that were not sent because max_concurrent were under way to the upstream over HTTPS.',
+      'Queries that were not sent because max_concurrent were in flight to the upstream over HTTPS.',
       ['to'],
     );
     this.#sockets = metrics.gauge(
@@ -103,12 +101,12 @@ export class ForwardMetrics {
     );
     this.#tcpRetries = metrics.counter(
       'ndots_forward_tcp_retries_total',
-      'Queries asked again over TCP because the reply over UDP was cut.',
+      'Queries retried over TCP because the reply over UDP was truncated.',
       ['to'],
     );
     this.#headroom = metrics.gauge(
       'ndots_forward_budget_headroom_packets',
-      'Packets that could have been sent to the upstream in the last second on top of those that were (max_pps).',
+      "Unused packets of the upstream's budget in the last second (max_pps).",
       ['to'],
     );
     this.#delayed = metrics.counter(

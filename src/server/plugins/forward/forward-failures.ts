@@ -64,6 +64,6 @@ const words: Readonly<Record<ExchangeError['failure'], string>> = {
   closed: 'closed the connection',
   tls: 'failed in TLS',
   http: 'failed in HTTP',
-  garbled: 'sent no valid DNS',
-  local: 'could not be asked: no socket',
+  garbled: 'sent an invalid DNS message',
+  local: 'could not be queried: no socket',
 };

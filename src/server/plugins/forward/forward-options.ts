@@ -255,11 +255,11 @@ function findProblems({
     if (scheme !== 'tls' || serverName === '') continue;
     complain(
       `both forward ('${tlsServerName}') and proxy level ('${serverName}') TLS servernames are set for upstream proxy '${printTo(place)}'`,
-      'Take one of the two away: tls_servername holds for all TOs, %NAME for its own.',
+      'Remove one of the two: tls_servername applies to all TOs, %NAME to one.',
     );
   }
   if (failover.includes(0))
-    complain('NoError cannot be used in failover', 'List codes that stand for failures.');
+    complain('NoError cannot be used in failover', 'List codes of failures.');
   return problems;
 }
 
@@ -285,7 +285,7 @@ function findWarnings(said: ForwardSaid): readonly Problem[] {
     old("'policy first' is read as 'policy sequential'", 'Write: policy sequential');
   if (health.old !== null) {
     old(
-      `'health_check ${health.old}' probes no web page today: upstreams are sent a DNS query`,
+      `'health_check ${health.old}' does not probe a web page any more: upstreams get a DNS query`,
       'Write: health_check 500ms',
     );
   }
@@ -317,22 +317,21 @@ function findWarnings(said: ForwardSaid): readonly Problem[] {
 
 function protocolAdvice([first = '', second = '']: readonly string[]): [string, string] {
   if (first === 'force_tcp' || second === 'force_tcp')
-    return ["'protocol … force_tcp' is a property of its own today", 'Write: force_tcp'];
-  if (first === 'dns')
-    return ["'protocol dns' is what forward always speaks", 'Take the line away.'];
+    return ["'protocol … force_tcp' is a separate property today", 'Write: force_tcp'];
+  if (first === 'dns') return ["forward always uses 'protocol dns'", 'Remove the line.'];
   if (first === 'grpc')
     return [
-      "'protocol grpc' is ignored: upstreams are asked by plain DNS",
+      "'protocol grpc' is ignored: upstreams are queried over plain DNS",
       'Write tls://IP or https://HOST as TO.',
     ];
   return [
-    "'protocol https_google' is ignored: upstreams are asked by plain DNS",
+    "'protocol https_google' is ignored: upstreams are queried over plain DNS",
     'Write https://HOST as TO.',
   ];
 }
 
 function conflict(at: Place): Problem {
-  return pluginRemark('forward', at, 'prefer_udp does nothing beside force_tcp', {
+  return pluginRemark('forward', at, 'prefer_udp has no effect with force_tcp', {
     remedy: 'Keep one of them.',
   });
 }

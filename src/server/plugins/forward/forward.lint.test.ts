@@ -22,7 +22,7 @@ async function told(files: Readonly<Record<string, string>>): Promise<readonly s
 describe('a server of the cluster that forwards', () => {
   test('to the address of node-cache is asked by that for names of the cluster', async () => {
     const Corefile = corefile('169.254.20.10');
-    const asked = '169.254.20.10 is node-cache, which asks this server';
+    const asked = '169.254.20.10 is node-cache, which queries this server';
     assert.deepEqual(await told({ Corefile }), [`Corefile:3 warning: ${asked}`]);
     assert.deepEqual(
       await told({ Corefile, 'node-cache.corefile': nodeCache('/etc/resolv.conf') }),
@@ -36,7 +36,7 @@ describe('a server of the cluster that forwards', () => {
         Corefile: corefile('169.254.20.10'),
         'node-cache.corefile': nodeCache('10.96.0.11'),
       }),
-      ['Corefile:3 error: 169.254.20.10 is node-cache, which asks this server'],
+      ['Corefile:3 error: 169.254.20.10 is node-cache, which queries this server'],
     );
   });
 
@@ -44,10 +44,10 @@ describe('a server of the cluster that forwards', () => {
     const Corefile = corefile('/etc/resolv.conf');
     const conf = (address: string) => ({ Corefile, 'resolv.conf': `nameserver ${address}\n` });
     assert.deepEqual(await told({ ...conf('10.96.0.10'), 'service.yaml': service }), [
-      'Corefile:3 error: resolv.conf names 10.96.0.10, which is the service in front of this server',
+      'Corefile:3 error: resolv.conf names 10.96.0.10, which is the Service in front of this server',
     ]);
     assert.deepEqual(await told(conf('169.254.20.10')), [
-      'Corefile:3 warning: resolv.conf names 169.254.20.10, which is node-cache, which asks this server',
+      'Corefile:3 warning: resolv.conf names 169.254.20.10, which is node-cache, which queries this server',
     ]);
     assert.deepEqual(await told({ ...conf('10.0.0.2'), 'service.yaml': service }), []);
     // That of another pod is not what the server reads.

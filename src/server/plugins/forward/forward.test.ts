@@ -505,7 +505,7 @@ describe('where upstreams come from', () => {
     const here = await world('. { forward . resolv.conf }', () => up, { folder: base });
     const odd = (): readonly string[] => here.log.filter((line) => line.includes('is not text'));
     assert.deepEqual(odd(), [
-      `[WARNING] plugin/forward: ${join(base, 'resolv.conf')}:3: a part of this line is not text: only lines \`nameserver IP\` count; is the file complete?`,
+      `[WARNING] plugin/forward: ${join(base, 'resolv.conf')}:3: a part of this line is not text; the only lines that count are  \`nameserver IP\` count; is the file complete?`,
     ]);
     await here.clock.advance(10_000);
     assert.equal(odd().length, 1);
@@ -516,7 +516,7 @@ describe('where upstreams come from', () => {
     const here = await world('. { forward . resolv.conf }', () => up, { folder: base });
     const own = (): readonly string[] => here.log.filter((line) => line.includes('of this server'));
     assert.deepEqual(own(), [
-      `[WARNING] plugin/forward: ${join(base, 'resolv.conf')} names 127.0.0.53:53, which is an address of this server: unless another program has it, each query comes back here; name the resolver that is to be asked`,
+      `[WARNING] plugin/forward: ${join(base, 'resolv.conf')} names 127.0.0.53:53, which is an address of this server: unless another program uses it, each query loops back; name the resolver to query`,
     ]);
     writeFileSync(join(base, 'resolv.conf'), 'nameserver ::1\n');
     await here.clock.advance(5001);

@@ -118,7 +118,7 @@ async function control(
         if (problem !== undefined)
           warnOnce(
             context,
-            `${problem.message.replace('plugin/forward: ', '')}; the upstreams before stay in use`,
+            `${problem.message.replace('plugin/forward: ', '')}; the previous upstreams stay in use`,
           );
         continue;
       }
@@ -156,14 +156,14 @@ function warnAbout({ upstreams, files }: FoundUpstreams, context: ControlContext
     const file = [...files].find(([, text]) => readNameservers(text).includes(own.host))?.[0];
     const said = file === undefined ? '' : `${file} names `;
     context.log.warning(
-      `${said}${printUpstream(own)}${file === undefined ? ' is' : ', which is'} an address of this server: unless another program has it, each query comes back here; name the resolver that is to be asked`,
+      `${said}${printUpstream(own)}${file === undefined ? ' is' : ', which is'} an address of this server: unless another program uses it, each query loops back; name the resolver to query`,
     );
   }
   for (const [path, text] of files) {
     const line = lineThatIsNoText(text);
     if (line > 0)
       context.log.warning(
-        `${path}:${line}: a part of this line is not text: only lines \`nameserver IP\` count; is the file complete?`,
+        `${path}:${line}: a part of this line is not text; the only lines that count are  \`nameserver IP\` count; is the file complete?`,
       );
   }
 }

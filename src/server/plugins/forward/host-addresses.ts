@@ -97,12 +97,12 @@ export class HostAddresses {
     const { metrics } = this.#parts;
     this.#lookups ??= metrics.counter(
       'ndots_forward_host_lookups_total',
-      'Lookups of upstreams that are named by a host name; after a failed one their addresses stay in use.',
+      'Lookups of upstreams with a host name; after a failed lookup, the addresses stay in use.',
       ['host', 'result'],
     );
     this.#addresses ??= metrics.gauge(
       'ndots_forward_host_addresses',
-      'Addresses in use of an upstream that is named by a host name.',
+      'Addresses in use for an upstream with a host name.',
       ['host'],
     );
     this.#lookups.with(name, usable ? 'ok' : 'failed').add(1);

@@ -131,7 +131,7 @@ export class UpstreamSet implements UpstreamQueryOwner {
 const waitedTooLong = failure(
   RCODE.SERVFAIL,
   'forward',
-  new Error('i/o timeout while other queries for the same question were under way'),
-  [{ code: EDE.OTHER, text: 'too many queries for the same question are under way' }],
+  new Error('i/o timeout while identical queries were in flight'),
+  [{ code: EDE.OTHER, text: 'too many identical queries are in flight' }],
 );
-const tooManySame = refused('too many queries for the same question are under way');
+const tooManySame = refused('too many identical queries are in flight');

@@ -68,7 +68,7 @@ test('a list or map that claims millions of entries is bad data, and takes no me
 
 test('a query for an address in a corrupt part of the database is answered without labels, and counted', async () => {
   const whole = makeMmdb('GeoLite2-City', { '10.1.0.0/16': { city: { names: { en: 'Here' } } } });
-  // The map at the beginning of the data is no longer a map.
+  // The map at the beginning of the data is not longer a map.
   whole[whole.indexOf('city') - 2] = 0x1f;
   writeFileSync(join(folder, 'broken.mmdb'), whole);
   const world = await makeWorld(

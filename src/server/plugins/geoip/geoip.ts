@@ -15,7 +15,7 @@ import { noteCity, noteNetwork } from './notes.ts';
 
 const syntax = directive({
   name: 'geoip',
-  summary: 'tells where clients are, from a database of addresses',
+  summary: 'looks up the location of clients in an address database',
   repeat: 'once',
   args: { file: required(word('DBFILE'), { help: "a database in MaxMind's format (mmdb)" }) },
   properties: {
@@ -45,7 +45,7 @@ export const geoip: Plugin = definePlugin({
     const failures = context.metrics
       .counter(
         'ndots_geoip_failures_total',
-        'Queries whose client could not be looked up, since the database is broken at that place.',
+        'Queries whose client could not be looked up, because the database is damaged.',
         [],
       )
       .with();
@@ -99,7 +99,7 @@ function unusable(path: string, error: unknown): Problem {
         : undefined,
     remedy: missing
       ? `Check the path: ls -l ${path}`
-      : 'Use GeoLite2-City, GeoLite2-Country, GeoLite2-ASN or one like them; fetch it again if it was cut short.',
+      : 'Use GeoLite2-City, GeoLite2-Country, GeoLite2-ASN or a similar one; fetch it again if it is truncated.',
     cause: error,
   });
 }

@@ -31,19 +31,15 @@ export class GrpcMetrics {
       ['to'],
       timeBuckets,
     );
-    this.#timeouts = metrics.counter(
-      'ndots_grpc_timeouts_total',
-      'Tries that ended without an answer within the time.',
-      ['to'],
-    );
+    this.#timeouts = metrics.counter('ndots_grpc_timeouts_total', 'Tries that timed out.', ['to']);
     this.#failures = metrics.counter(
       'ndots_grpc_failures_total',
-      'Tries that brought no reply, those without an answer in time included.',
+      'Failed tries, timeouts included.',
       ['to'],
     );
     this.#rejects = metrics.counter(
       'ndots_grpc_in_flight_rejects_total',
-      'Queries that were not sent because 4096 were under way to the upstream.',
+      'Queries that were not sent because 4096 were in flight to the upstream.',
       ['to'],
     );
     this.#connections = metrics.gauge(
@@ -52,7 +48,7 @@ export class GrpcMetrics {
       ['to'],
     );
     this.waiting = metrics
-      .gauge('ndots_grpc_waiting_queries', 'Queries under way to upstreams.', [])
+      .gauge('ndots_grpc_waiting_queries', 'In-flight queries to upstreams.', [])
       .with();
   }
 

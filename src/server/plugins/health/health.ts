@@ -126,6 +126,6 @@ async function askSelf(url: string, clock: Clock): Promise<void> {
     waitMs: CHECK_TIMEOUT_MS,
     late: `no answer within ${printDuration(CHECK_TIMEOUT_MS)}`,
     bytesMax: ANSWER_MAX,
-    tooLong: 'the answer is not ours',
+    tooLong: 'the answer is from another server',
   });
 }

@@ -79,7 +79,7 @@ const syntax = directive({
     return inline
       .filter((line) => !isEntry(line))
       .map((line) =>
-        pluginRemark('hosts', at, `the line '${line}' is left out`, {
+        pluginRemark('hosts', at, `the line '${line}' is ignored`, {
           code: 'directive-warning',
           hint: `A line needs an address and its names; ${JSON.stringify(line.split(' ')[0])} is not an address or has no names.`,
         }),
@@ -129,10 +129,10 @@ export const hosts: Plugin = definePlugin({
       entriesMetric.set(builder.count);
       if (file.changedAt !== null) reloaded.set(file.changedAt);
       for (const name of builder.crowded)
-        context.log.warning(`${name} has too many addresses; some are left out`);
+        context.log.warning(`${name} has too many addresses; some are omitted`);
       if (builder.full)
         context.log.error(
-          `${file.path} has more than ${options.maxNames} names: further ones are left out and not found (max_names)`,
+          `${file.path} has more than ${options.maxNames} names: further ones are ignored (max_names)`,
         );
       context.log.debug(`Parsed hosts file into ${builder.count} entries`);
       const built = builder.build();

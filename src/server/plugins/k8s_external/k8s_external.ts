@@ -17,7 +17,7 @@ const TTL_SECONDS = 5;
 
 const syntax = directive({
   name: PLUGIN,
-  summary: 'answers with the addresses that services have outside the cluster',
+  summary: 'answers with the external addresses of services',
   repeat: 'merge',
   args: { zones: zones({ help: 'the zones of these names' }) },
   properties: {
@@ -58,7 +58,7 @@ export const k8sExternal: Plugin = definePlugin({
     throw new Problem({
       code: 'kubernetes-missing',
       text: `plugin/${PLUGIN}: kubernetes plugin not loaded`,
-      remedy: 'Write `kubernetes ZONE` into the same server block: it knows the services.',
+      remedy: 'Write `kubernetes ZONE` into the same server block: it provides the services.',
     });
   },
 

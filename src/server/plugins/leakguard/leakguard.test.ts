@@ -27,7 +27,7 @@ describe('leakguard', () => {
   test('names without external records are answered here, with the zone and the reason', async () => {
     const { world, network } = await serve();
     for (const [question, zone, reason] of [
-      ['backend.shop.svc.cluster.local. A', 'cluster.local.', 'names of the cluster'],
+      ['backend.shop.svc.cluster.local. A', 'cluster.local.', 'cluster names'],
       ['wpad. A', '.', 'single labels'],
       ['7.0.0.10.in-addr.arpa. PTR', '10.in-addr.arpa.', 'RFC 6303'],
       ['1.0.16.172.in-addr.arpa. PTR', '16.172.in-addr.arpa.', 'RFC 6303'],
@@ -40,12 +40,12 @@ describe('leakguard', () => {
       [
         'backend.shop.svc.cluster.local.corp.example. A',
         'cluster.local.corp.example.',
-        'names of the cluster',
+        'cluster names',
       ],
       [
         '10-0-0-1.shop.pod.cluster.local.corp.example. A',
         'cluster.local.corp.example.',
-        'names of the cluster',
+        'cluster names',
       ],
     ] as const) {
       const reply = await world.ask(question, { edns: true });

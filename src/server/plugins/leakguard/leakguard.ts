@@ -30,7 +30,7 @@ import { labelsOf, reverseNameIn, splitAtDots, teredoClient } from './other-spel
 
 const syntax = directive({
   name: 'leakguard',
-  summary: 'keeps names of the cluster, single labels and private reverse names from upstreams',
+  summary: 'blocks cluster names, single labels and private reverse names from upstreams',
   repeat: 'once',
   args: {
     zones: rest(domainName('ZONE'), {
@@ -99,11 +99,11 @@ class LeakGuard {
     this.#singleLabels = !allowed.has('single_label');
     this.#impossible = !allowed.has('impossible_name');
     this.#errors = {
-      cluster: because('names of the cluster are not asked for outside'),
-      single_label: because('single labels are not asked for outside'),
-      private_reverse: because('private addresses have no names outside (RFC 6303)'),
-      impossible_name: because('there is no top-level domain that is written so'),
-      special_name: because('a special-use name is not asked for outside (RFC 6761)'),
+      cluster: because('cluster names are not sent to upstreams'),
+      single_label: because('single labels are not sent to upstreams'),
+      private_reverse: because('private addresses have no external names (RFC 6303)'),
+      impossible_name: because('no top-level domain has this form'),
+      special_name: because('special-use names are not sent to upstreams (RFC 6761)'),
     };
     const { metrics, clock } = context;
     this.#stopped = counter(context);
@@ -111,7 +111,7 @@ class LeakGuard {
       metrics,
       clock,
       name: 'ndots_leakguard_top_clients',
-      help: 'Names kept from upstreams of late, for the ten clients that have asked for most of them.',
+      help: 'Names recently blocked from upstreams, for the ten clients with the most.',
       label: 'client',
       width: 16,
       print: this.#client.print,

@@ -8,7 +8,7 @@ import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 
 const syntax = directive({
   name: 'limits',
-  summary: 'bounds what clients may ask of the listeners',
+  summary: 'limits the use of listeners by clients',
   repeat: 'gather',
   properties: {
     waiting: setting('waiting', integer('COUNT', range.waiting), {

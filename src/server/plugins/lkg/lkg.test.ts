@@ -123,7 +123,7 @@ describe('lkg', () => {
           (line) => line.includes('[WARNING]') && line.includes('www.example.org. A ('),
         ),
       );
-      assert.ok(world.log.some((line) => line.includes('are let go')));
+      assert.ok(world.log.some((line) => line.includes('are dropped')));
       await world.close();
     }
   });

@@ -35,8 +35,7 @@ const bytesLimit = limit({ default: 4 * 2 ** 20, min: 64 * 2 ** 10, max: 2 ** 30
 
 const syntax = directive({
   name: 'lkg',
-  summary:
-    'keeps the last known good answers of popular names when upstreams suddenly say there is nothing',
+  summary: 'serves the last known good answers of popular names when upstreams suddenly deny them',
   repeat: 'once',
   args: {
     zones: zones({ help: 'zones that the plugin applies to', noNumbers: 'Write: lkg { hold 1h }' }),
@@ -77,7 +76,7 @@ const LOG_MS = 60_000;
 const kept: readonly ExtendedError[] = [
   {
     code: EDE.STALE_ANSWER,
-    text: 'last known good answer: the upstream says that there is nothing',
+    text: 'last known good answer: the upstream denies the name',
   },
 ];
 
@@ -116,7 +115,7 @@ class Guard {
     this.#replies = metrics
       .counter(
         'ndots_lkg_held_replies_total',
-        'Replies of upstreams that said there is nothing, in whose place the last good answer was given.',
+        'Denials of upstreams that the last good answer replaced.',
         [],
       )
       .with();
@@ -128,13 +127,13 @@ class Guard {
       )
       .with();
     this.#names = metrics
-      .gauge('ndots_lkg_names', 'Names whose answers by upstreams are counted.', [])
+      .gauge('ndots_lkg_names', 'Names whose upstream answers are counted.', [])
       .with();
     this.#top = new TopKeys({
       metrics,
       clock,
       name: 'ndots_lkg_top_names',
-      help: 'Held replies of late, for the ten names that have most of them.',
+      help: 'Recently held replies, for the ten names with the most.',
       label: 'name',
       width: NAME_MAX,
       print: printName,
@@ -143,15 +142,15 @@ class Guard {
     const { log } = context;
     this.#turned = new Digest((count, example) =>
       log.warning(
-        `upstreams say that there is nothing where there was: ${count} answers of popular names are kept, such as ${example}`,
+        `upstreams deny names that existed: ${count} answers of popular names are held, such as ${example}`,
       ),
     );
     this.#returned = new Digest((count, example) =>
-      log.info(`${count} answers that were kept are there again, such as ${example}`),
+      log.info(`${count} held answers exist upstream again, such as ${example}`),
     );
     this.#expired = new Digest((count, example) =>
       log.warning(
-        `${count} answers are let go, after upstreams have denied them for all of "hold", such as ${example}`,
+        `${count} held answers are dropped, because upstreams denied them for all of "hold", such as ${example}`,
       ),
     );
     const digests = [this.#turned, this.#returned, this.#expired];

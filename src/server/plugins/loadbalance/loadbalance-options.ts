@@ -80,7 +80,7 @@ export const syntax: Syntax<
         hint:
           other === 'reload'
             ? 'Only `loadbalance weighted FILE` has something to reload.'
-            : 'Weights say which address comes first already.',
+            : 'Weights already determine the first address.',
       }),
     ];
   },

@@ -59,7 +59,7 @@ function control({ policy, reloadMs }: LoadbalanceOptions, context: ControlConte
       } catch (error) {
         if (!(error instanceof Problem)) throw error;
         context.log.error(
-          `${error.message.replace('plugin/loadbalance: ', '')}; the weights before stay in use`,
+          `${error.message.replace('plugin/loadbalance: ', '')}; the previous weights stay in use`,
         );
       }
     });

@@ -10,7 +10,7 @@ import { SECTION } from '../../wire/writer.ts';
 
 const syntax = directive({
   name: 'minimal',
-  summary: 'leaves out what positive answers do not need',
+  summary: 'removes unnecessary records from positive replies',
   repeat: 'first',
 });
 

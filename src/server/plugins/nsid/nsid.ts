@@ -13,7 +13,7 @@ import { silence, type Reply } from '../../wire/reply.ts';
 
 const syntax = directive({
   name: 'nsid',
-  summary: 'tells clients that ask which server answered (RFC 5001)',
+  summary: 'adds the name of this server to replies for clients that ask (RFC 5001)',
   repeat: 'once',
   args: {
     data: rest(word('DATA'), {

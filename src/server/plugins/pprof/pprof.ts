@@ -53,10 +53,11 @@ interface Brought {
   readonly found: ThreadProfile | null;
 }
 
-/** Default and maximum duration of a profile, in seconds. */
+/** Seconds of a profile, by default. */
 const SECONDS = 30;
+/** Seconds of a profile. */
 const SECONDS_MAX = 120;
-/** A worker that does not bring its profile is waited for so long beyond that, milliseconds. */
+/** Milliseconds after the end of a profile until a worker that has not sent its own is left out. */
 const LATE_MS = 5000;
 
 /** Profiles of all threads: of the control thread here, and of each worker as it brings its own. */
@@ -95,7 +96,7 @@ export const pprof: Plugin = definePlugin({
 const index = `/debug/pprof/
 
 profile?seconds=N   CPU time of all threads, for N seconds (default ${SECONDS}, at most ${SECONDS_MAX})
-heap?seconds=N      memory that was taken within N seconds and is still in use then
+heap?seconds=N      memory that was allocated within N seconds and is still in use
 cmdline             the command line
 
 go tool pprof http://ADDRESS/debug/pprof/profile?seconds=10
@@ -136,7 +137,7 @@ class Profiles {
       return;
     }
     if (this.#busy) {
-      answerText(response, 503, 'a profile is being taken already: try again later\n');
+      answerText(response, 503, 'another profile is running: try again later\n');
       return;
     }
     this.#busy = true;
@@ -155,7 +156,7 @@ class Profiles {
       send(response, `${kind}.pb.gz`, builtins.zlib().gzipSync(bytes));
     } catch (error) {
       this.#context.log.error(`profile: ${String(error)}`);
-      if (!response.headersSent) answerText(response, 500, 'the profile could not be taken\n');
+      if (!response.headersSent) answerText(response, 500, 'the profile failed\n');
     } finally {
       this.#busy = false;
     }

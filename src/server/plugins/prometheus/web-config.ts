@@ -17,10 +17,10 @@ const known = [
 ];
 
 const absent: Readonly<Record<string, string>> = {
-  basic_auth_users: 'Have clients show certificates: client_auth_type: RequireAndVerifyClientCert.',
-  rate_limit: 'Take it away: connections are bounded.',
-  cipher_suites: 'Take it away: those of TLS 1.2 and 1.3 that the runtime takes for good are used.',
-  curve_preferences: 'Take it away: those that the runtime takes for good are used.',
+  basic_auth_users: 'Require client certificates: client_auth_type: RequireAndVerifyClientCert.',
+  rate_limit: 'Remove it: connections are bounded.',
+  cipher_suites: "Remove it: the runtime's secure ones of TLS 1.2 and 1.3 are used.",
+  curve_preferences: "Remove it: the runtime's secure ones are used.",
 };
 
 const versions: Readonly<Record<string, SecureVersion>> = {
@@ -110,7 +110,7 @@ export async function readWebConfig(path: string): Promise<HttpTls> {
     throw new Problem({
       code: 'tls-unusable',
       text: `plugin/prometheus: could not load TLS cert: ${whyFailed(error)}`,
-      remedy: `Check the files that ${path} names: are they there, PEM, and the key that of the certificate?`,
+      remedy: `Check the files that ${path} names: they must exist, be PEM, and the key must belong to the certificate.`,
       cause: error,
     });
   }

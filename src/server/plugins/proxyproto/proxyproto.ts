@@ -90,7 +90,7 @@ const syntax = directive({
           pluginRemark(
             'proxyproto',
             at,
-            'every client may say that it is another one: headers are used whoever sends them',
+            'every client can pretend to be another: headers from all sources are used',
             { remedy: 'Add `allow CIDR…` with the addresses of the load balancers.' },
           ),
         ],

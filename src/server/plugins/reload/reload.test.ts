@@ -86,7 +86,7 @@ describe('reload', () => {
     assert.match(world.log.join('\n'), /Restart failed: .*Unknown directive 'nonsense'/);
     assert.equal(
       world.log.at(-1),
-      '[ERROR] plugin/reload: Corefile changed but reload failed: the configuration before is still in use',
+      '[ERROR] plugin/reload: Corefile changed but reload failed: the previous configuration stays in use',
     );
     world.setCorefile('.:53 {\n reload 2s 0s\n whoami\n}');
     await world.clock.advance(2000);
@@ -105,7 +105,7 @@ describe('reload', () => {
     assert.equal(tries(), 1);
     assert.equal(
       world.log.at(-1),
-      '[ERROR] plugin/reload: Corefile changed but reload failed: the configuration before is still in use',
+      '[ERROR] plugin/reload: Corefile changed but reload failed: the previous configuration stays in use',
     );
     assert.match(world.metrics(), /^coredns_reload_failed_total 1$/m);
     assert.equal((await world.ask('example.org.')).rcode, 0);
@@ -125,8 +125,8 @@ describe('reload', () => {
     assert.deepEqual(world.log.slice(1), [
       '[INFO] Reloading',
       '[ERROR] Restart failed: address already in use',
-      '[ERROR] The configuration before is still in use.',
-      '[ERROR] plugin/reload: Corefile changed but reload failed: the configuration before is still in use',
+      '[ERROR] The previous configuration stays in use.',
+      '[ERROR] plugin/reload: Corefile changed but reload failed: the previous configuration stays in use',
     ]);
     world.setCorefile('.:53 {\n reload 2s 0s\n any\n}');
     await world.clock.advance(2000);

@@ -97,7 +97,7 @@ export class Watcher implements KeptAcrossReloads {
       .then((taken) => {
         const ending = !this.#watches.includes(watch);
         if (!taken && !ending) {
-          log.error('Corefile changed but reload failed: the configuration before is still in use');
+          log.error('Corefile changed but reload failed: the previous configuration stays in use');
         }
       })
       .finally(() => {

@@ -111,7 +111,7 @@ function withOptions(from: Query, options: readonly EdnsOption[]): Query {
   bytes.set(data, opt + 11);
   const query = new Query();
   const triage = query.read(bytes, 0, bytes.length);
-  if (triage !== 'serve') throw new Error(`a query built here did not read back: ${triage}`);
+  if (triage !== 'serve') throw new Error(`cannot parse a query that was built here: ${triage}`);
   if (from.edns) query.udpLimit = from.udpLimit;
   query.askFor(from);
   return query.keep();

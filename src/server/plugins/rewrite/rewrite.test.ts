@@ -390,9 +390,9 @@ describe('rewrite cname', () => {
       );
       const reply = await ask('a.x. A', { edns: true });
       assert.deepEqual([reply.rcode, reply.answer.length], [RCODE.SERVFAIL, 0]);
-      assert.match(printMessage(reply), /EDE: 0 .*aliases lead on more than 20 times/);
+      assert.match(printMessage(reply), /EDE: 0 .*aliases continue more than 20 times/);
       assert.ok(seen.length <= 21);
-      const lines = world.log.filter((line) => line.includes('aliases lead on'));
+      const lines = world.log.filter((line) => line.includes('aliases continue'));
       assert.equal(lines.length, 1, lines.join('\n'));
       assert.match(lines[0]!, /the CNAME to a\.x\. that a rule made/);
     });

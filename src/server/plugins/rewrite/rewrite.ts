@@ -90,7 +90,7 @@ function suspicion(
   const exact = kind.toLowerCase() === 'exact' ? from : rule.length === 3 ? kind : null;
   if (field.toLowerCase() === 'name' && exact !== null && !isName(exact)) {
     return {
-      what: `${exact} is no name, so the rule never fits`,
+      what: `${exact} is not a name, so the rule never matches`,
       why: 'Did you mean regex or suffix?',
     };
   }

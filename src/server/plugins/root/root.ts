@@ -10,7 +10,7 @@ import { whyFailed } from '../../base/why-failed.ts';
 
 const syntax = directive({
   name: 'root',
-  summary: 'says where relative files are',
+  summary: 'sets the directory of relative files',
   repeat: 'last',
   args: { path: required(word('PATH'), { help: 'a directory, relative to that of the Corefile' }) },
 });

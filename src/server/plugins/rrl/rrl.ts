@@ -91,7 +91,7 @@ class Rrl {
       metrics,
       clock,
       name: 'ndots_rrl_top_clients',
-      help: 'Replies and queries of late beyond the allowances, for the ten clients that have most of them.',
+      help: 'Recent replies and queries beyond the allowances, for the ten clients with the most.',
       label: 'client',
       width: 16,
       print: this.#client.print,
@@ -99,7 +99,7 @@ class Rrl {
     const evictions = metrics
       .counter(
         'ndots_rrl_evictions_total',
-        'Accounts that were forgotten before their window was over, to make room for others (max-table-size).',
+        'Accounts that were evicted before their window ended (max-table-size).',
         [],
       )
       .with();

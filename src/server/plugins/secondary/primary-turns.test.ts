@@ -55,7 +55,7 @@ describe('turns at a primary', () => {
     for (let i = 0; i < 5; i++)
       turns.run(one, silent).catch((error: Error) => outcomes.push(error.message));
     await clock.advance(10_001);
-    const quick = '192.0.2.1:53 is left alone for 5 s: silent';
+    const quick = '192.0.2.1:53 is not contacted for 5 s: silent';
     assert.deepEqual(outcomes.toSorted(), [quick, quick, quick, 'silent', 'silent']);
     await clock.advance(5000);
     assert.equal(await turns.run(one, async () => 'there'), 'there');

@@ -5,7 +5,7 @@ import { printHostPort } from '../../base/ip.ts';
 import type { Gauge } from '../../metrics/registry.ts';
 import type { RemoteServer } from '../../transport/one-exchange.ts';
 
-/** A primary that takes as long as this to fail is left alone for a while, milliseconds. */
+/** A primary that takes as long as this to fail is not contacted for a while, milliseconds. */
 const SLOW_AFTER_MS = 5000;
 /**
  * Time for which a primary that did not answer is skipped, in milliseconds: zones whose turn comes query
@@ -55,7 +55,7 @@ export class PrimaryTurns {
     try {
       if (begun < primary.aloneUntil)
         throw new Error(
-          `${where} is left alone for ${printSpan(ALONE_FOR_MS)}: ${primary.failure}`,
+          `${where} is not contacted for ${printSpan(ALONE_FOR_MS)}: ${primary.failure}`,
         );
       return await task();
     } catch (error) {

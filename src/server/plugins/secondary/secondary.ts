@@ -1,4 +1,4 @@
-/** `secondary`: answers from zones that other servers have. */
+/** `secondary`: serves zones of other servers. */
 import { printAddress } from '../../base/ip.ts';
 import { limit } from '../../base/limits.ts';
 import { Problem } from '../../base/problem.ts';
@@ -37,7 +37,7 @@ const concurrentLimit = limit({ default: 32, min: 1, max: 1000 });
 
 const syntax = directive({
   name: 'secondary',
-  summary: 'answers from zones that other servers have',
+  summary: 'serves zones of other servers',
   repeat: 'gather',
   args: { zones: zones({ help: 'the zones to transfer' }) },
   properties: {
@@ -80,7 +80,7 @@ const syntax = directive({
         pluginRemark(
           'secondary',
           at,
-          `left out, because no primary is configured: ${names.join(' ')}`,
+          `ignored, because no primary is configured: ${names.join(' ')}`,
           {
             code: 'directive-warning',
             remedy: 'Write in braces: transfer from ADDRESS',
@@ -106,13 +106,13 @@ export const secondary: Plugin = definePlugin({
       ...zoneMetrics(context.metrics),
       fallbacks: context.metrics.counter(
         'ndots_secondary_ixfr_fallbacks_total',
-        'Differences (IXFR) that could not be had or taken, so that the whole zone was asked for.',
+        'Failed IXFRs, after which the whole zone was requested.',
         ['zone'],
       ),
     };
     const queued = context.metrics.gauge(
       'ndots_secondary_waiting_zones',
-      'Zones that wait until one of their primaries may be asked (max_concurrent).',
+      'Zones that wait for one of their primaries (max_concurrent).',
       [],
     );
     const most = Math.min(...options.map((one) => one.maxConcurrent));
@@ -125,7 +125,7 @@ export const secondary: Plugin = definePlugin({
     const memory = context.keep('secondary/memory', () => {
       const bytes = context.metrics.gauge(
         'ndots_secondary_memory_bytes',
-        'Memory of zones that are served or coming in: at most four times the largest max_size.',
+        'Memory of zones that are served or transferred: at most four times the largest max_size.',
         [],
       );
       return new ZoneMemory(bytes.with());
@@ -308,7 +308,7 @@ function signingKey(option: KeyOption | null, files: NamedFiles): TsigSigningKey
     throw new Problem({
       code: 'tsig-key',
       text: `plugin/secondary: ${files.path(option.file)} has ${more.length === 0 ? 'no key' : `${more.length + 1} keys`}`,
-      remedy: 'Put the one key that queries to primaries are signed with into a file of its own.',
+      remedy: 'Put the key for queries to primaries into a separate file.',
     });
   const algorithm =
     key.algorithm ?? (algorithmOrWhy(DEFAULT_ALGORITHM) as TsigSigningKey['algorithm']);

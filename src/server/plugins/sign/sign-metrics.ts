@@ -12,12 +12,12 @@ export function signMetrics(metrics: Registry): SignMetrics {
     signed: metrics.counter('ndots_sign_zones_total', 'Counter of signings of a zone.', ['zone']),
     failures: metrics.counter(
       'ndots_sign_failures_total',
-      'Counter of signings of a zone that failed: the signed file before stays.',
+      'Counter of failed signings of a zone: the previous signed file stays.',
       ['zone'],
     ),
     expiration: metrics.gauge(
       'ndots_sign_expiration_timestamp_seconds',
-      'When the signatures of a zone end, seconds since 1970.',
+      "Expiration of a zone's signatures, seconds since 1970.",
       ['zone'],
       'last',
     ),

@@ -102,7 +102,7 @@ export class ZoneSigner {
     }
     const used = head.signatures.map(({ algorithm, keyTag }) => `${algorithm} ${keyTag}`);
     const wanted = pairs.map(({ algorithm, tag }) => `${algorithm} ${tag}`);
-    if (used.toSorted().join() !== wanted.toSorted().join()) return 'its keys are others';
+    if (used.toSorted().join() !== wanted.toSorted().join()) return 'its keys have changed';
     if (this.#hasChanged(head)) return `${source} has changed`;
     return null;
   }

@@ -25,7 +25,7 @@ const rateLimit = limit({ default: 10, min: 1, max: 10_000 });
 
 const syntax = directive({
   name: 'slowlog',
-  summary: 'logs queries whose replies took long, with where the time went',
+  summary: 'logs slow queries, and where they spent their time',
   repeat: 'once',
   args: {
     thresholdMs: optional(duration('DURATION', { minMs: 1, maxMs: 60_000 }), {

@@ -112,7 +112,7 @@ export const syntax: Syntax<
   'gather'
 > = directive({
   name: 'template',
-  summary: 'makes answers of the query itself',
+  summary: 'generates answers from the query',
   repeat: 'gather',
   args: {
     class: required(qclass, { help: 'class of queries: IN, CH … or ANY for all' }),

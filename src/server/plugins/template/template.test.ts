@@ -277,9 +277,9 @@ describe('template with a CNAME', () => {
         for (const name of ['a.loop.test.', 'to.test.']) {
           const reply = await world.ask(`${name} A`, { edns: true });
           assert.deepEqual([reply.rcode, reply.answer.length], [RCODE.SERVFAIL, 0]);
-          assert.match(printMessage(reply), /EDE: 0 .*aliases lead on more than 20 times/);
+          assert.match(printMessage(reply), /EDE: 0 .*aliases continue more than 20 times/);
         }
-        const lines = world.log.filter((line) => line.includes('aliases lead on'));
+        const lines = world.log.filter((line) => line.includes('aliases continue'));
         assert.equal(lines.length, 2, lines.join('\n'));
         assert.ok(lines[0]!.includes(`CNAME ${target.replaceAll(' ', '')}"`), lines.join('\n'));
         assert.match(world.metrics(), /template_rr_failures_total\{.*zone="loop\.test\."\} 2\n/);

@@ -26,7 +26,7 @@ export class CertificateWatch implements KeptAcrossReloads {
     this.#parts = parts;
     this.#ends = parts.metrics.gauge(
       'ndots_tls_certificate_expiration_timestamp_seconds',
-      'When a certificate that is served ends, seconds since 1970.',
+      'Expiration of a served certificate, seconds since 1970.',
       ['certificate'],
       'last',
     );
@@ -49,7 +49,7 @@ export class CertificateWatch implements KeptAcrossReloads {
       if (why === null) return;
       looking.cancel();
       log.error(
-        `the certificate ${this.#path} ${why}: clients that look at it go away; put the renewed one in its place and reload`,
+        `the certificate ${this.#path} ${why}: clients that verify it will fail; replace it by the renewed one and reload`,
       );
     });
     this.#looking = looking;

@@ -102,7 +102,7 @@ describe('tls', () => {
     for (const [authority, why] of [
       ['empty', 'there is no PEM text in it'],
       ['text', 'there is no PEM text in it'],
-      ['half.crt', 'the PEM text is cut off'],
+      ['half.crt', 'the PEM text is truncated'],
     ])
       assert.match(
         await refusal(`tls a.crt a.key ${authority}`),

@@ -79,7 +79,9 @@ export const tls: Plugin = definePlugin({
     if (authority !== '') checkAuthority(read(authority), authority);
     const why = outOfTime(parts.cert, context.clock.wall());
     if (why !== null)
-      context.log.warning(`the certificate ${certificate} ${why}: clients that look at it go away`);
+      context.log.warning(
+        `the certificate ${certificate} ${why}: clients that verify it will fail`,
+      );
     const at = context.path(certificate);
     const watch = context.keep(`tls/${at}`, () => new CertificateWatch(at, context));
     context.onStart(() => watch.follow(parts.cert));
@@ -89,7 +91,7 @@ export const tls: Plugin = definePlugin({
     context.log.warning(`Writing TLS Key Log to ${JSON.stringify(path)}`);
     if (existsSync(path) && (statSync(path).mode & OTHERS_READ) !== 0)
       context.log.warning(
-        `${JSON.stringify(path)} may be read by others: chmod 600 ${path}, for it has the secrets of all connections`,
+        `${JSON.stringify(path)} may be read by others: chmod 600 ${path}, because it has the secrets of all connections`,
       );
   },
 });

@@ -89,26 +89,23 @@ class Top {
     const names = (name: string, help: string): TopKeys =>
       new TopKeys({ ...parts, name, help, label: 'name', width: NAME_MAX, print: printName });
     this.#families = {
-      clients: clients(
-        'ndots_top_clients',
-        'Queries of late, for the clients that have asked most.',
-      ),
+      clients: clients('ndots_top_clients', 'Recent queries, for the busiest clients.'),
       deniedClients: clients(
         'ndots_top_nxdomain_clients',
-        'Queries of late for names that do not exist, for the clients that have asked most of them.',
+        'Recent queries for names that do not exist, for the clients with the most.',
       ),
       searchClients: clients(
         'ndots_top_search_clients',
-        'Queries of late for names that do not exist below a search domain, for the clients that have asked most of them.',
+        'Recent queries for names that do not exist below a search domain, for the clients with the most.',
       ),
-      names: names('ndots_top_names', 'Queries of late, for the names that were asked for most.'),
+      names: names('ndots_top_names', 'Recent queries, for the most-queried names.'),
       deniedNames: names(
         'ndots_top_nxdomain_names',
-        'Queries of late for names that do not exist, for those that were asked for most.',
+        'Recent queries for names that do not exist, for the most-queried ones.',
       ),
       failedNames: names(
         'ndots_top_failed_names',
-        'Queries of late that got SERVFAIL or another failure, for the names that had most of them.',
+        'Recent queries that got SERVFAIL or another failure, for the names with the most.',
       ),
     };
     context.onStart(() => {

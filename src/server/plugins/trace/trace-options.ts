@@ -60,7 +60,7 @@ function urlOf(text: string, path: string): string | null {
 function datadog(place: Place): Problem {
   return new Problem({
     code: 'tracer-not-supported',
-    text: "plugin/trace: tracing endpoint type 'datadog' is not supported: the agent's own protocol is not spoken",
+    text: "plugin/trace: tracing endpoint type 'datadog' is not supported: the agent's own protocol is not supported",
     place,
     remedy:
       'Write `trace otlp AGENT:4318` and have the agent receive OTLP (DD_OTLP_CONFIG_RECEIVER_PROTOCOLS_HTTP_ENDPOINT=0.0.0.0:4318).',
@@ -101,7 +101,7 @@ export const syntax: Syntax<
   'merge'
 > = directive({
   name: 'trace',
-  summary: 'tells a tracing collector of queries and their way through the plugins',
+  summary: 'sends traces of queries through the plugins to a collector',
   repeat: 'merge',
   args: { collector },
   properties: {
@@ -138,7 +138,7 @@ export const syntax: Syntax<
       : [
           pluginRemark('trace', at, 'datadog_analytics_rate has no effect', {
             code: 'property-retired',
-            remedy: 'Take the line away: the agent samples what it gets.',
+            remedy: 'Remove the line: the agent does the sampling.',
           }),
         ],
 });

@@ -1,4 +1,4 @@
-/** `transfer`: gives zones to other servers. */
+/** `transfer`: transfers zones to other servers. */
 import { printAddress } from '../../base/ip.ts';
 import type { Maybe } from '../../base/maybe.ts';
 import { zones } from '../../corefile/positions.ts';
@@ -34,7 +34,7 @@ function once<T>(property: PropertySchema<T | null>): PropertySchema<T | null> {
 
 const syntax = directive({
   name: 'transfer',
-  summary: 'gives zones to other servers',
+  summary: 'transfers zones to other servers',
   repeat: 'gather',
   args: { zones: zones({ help: 'zones that may be transferred, with those below them' }) },
   properties: {
@@ -89,7 +89,7 @@ export const transfer: Plugin = definePlugin({
     const { writer, log } = context;
     const transfers = context.metrics.counter(
       'ndots_transfers_total',
-      'Transfers of zones to other servers that were begun, by kind: full, incremental, or current (nothing has changed).',
+      'Transfers to other servers that were started, by kind: full, incremental, or current (nothing has changed).',
       ['kind'],
     );
     const refusals = context.metrics

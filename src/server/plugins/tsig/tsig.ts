@@ -25,7 +25,7 @@ const nothing: Required = new Set();
 
 const syntax = directive({
   name: 'tsig',
-  summary: 'proves that queries are signed with a key, and signs their replies (RFC 8945)',
+  summary: 'verifies the signatures of queries, and signs the replies (RFC 8945)',
   repeat: 'once',
   args: { zones: zones({ help: 'queries for names outside these zones are not checked' }) },
   properties: {
@@ -64,7 +64,7 @@ const syntax = directive({
           makeKey(name, text, (why) => {
             const hint = 'tsig-keygen NAME makes a key and prints it.';
             remarks.push(
-              pluginRemark('tsig', place, `${why}: no signature with it will be right`, {
+              pluginRemark('tsig', place, `${why}: no signature with it can be valid`, {
                 code: 'directive-warning',
                 hint,
               }),
@@ -73,9 +73,9 @@ const syntax = directive({
           return remarks;
         })
       : [
-          pluginRemark('tsig', at, 'there is no key here, so no signature will be right', {
+          pluginRemark('tsig', at, 'there is no key, so no signature can be valid', {
             code: 'directive-warning',
-            hint: 'Keys hold for their own server block: write `secret` or `secrets` in each.',
+            hint: 'Keys apply to their own server block: write `secret` or `secrets` in each.',
           }),
         ],
 });
@@ -87,7 +87,7 @@ export const tsig: Plugin = definePlugin({
   control(options, context) {
     // Files that cannot be read must be reported before the server starts.
     keysOf(options, context, (why) =>
-      context.log.warning(`${why}; no such signature will be right`),
+      context.log.warning(`${why}; no such signature can be valid`),
     );
   },
 
@@ -200,7 +200,7 @@ function keysOf(
         throw new Problem({
           code: 'directive-value',
           text: `plugin/tsig: key "${name}" redefined`,
-          hint: `${named.path(file)} holds a key of a name that there is already.`,
+          hint: `${named.path(file)} has a key with a name that is already used.`,
           remedy: 'Keep one of them, or give the other a name of its own.',
         });
       names.add(name);

@@ -111,7 +111,7 @@ export const nomad: Plugin = refusing({
       ttl: setting('ttl', integer('ttl', { min: 0, max: 3600 })),
     },
   },
-  why: "it asks Nomad's API for each query, and what is not Kubernetes has no source here.",
+  why: "it queries Nomad's API for each query, and ndots has no source for Nomad.",
   instead:
     "Have a `template` of Nomad's write the services into a hosts file and serve it with `hosts FILE`, or run CoreDNS for this zone and `forward` it there.",
 });

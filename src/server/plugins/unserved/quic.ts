@@ -15,8 +15,7 @@ function limit(property: string, least: 0 | 1): Value<number> {
   });
 }
 
-const why =
-  'there is no QUIC in the runtime, and none on npm that runs on every machine this server runs on.';
+const why = 'the runtime has no QUIC, and no npm package has it for all supported machines.';
 const instead =
   'Serve `tls://` (DNS over TLS) or `https://` (DNS over HTTPS): clients that speak QUIC speak one of them too.';
 

@@ -139,8 +139,7 @@ class ExpressionParser {
       this.#unexpected();
     }
     if (isFunction(text)) throw new ExpressionError(`${text} is a function already`, at);
-    if (this.#names.has(text))
-      throw new ExpressionError(`${text} has been given a value already`, at);
+    if (this.#names.has(text)) throw new ExpressionError(`${text} already has a value`, at);
     if (this.#names.size >= NAMES_MAX)
       throw new ExpressionError(`more than ${NAMES_MAX} names have values`, at);
     this.#expect('=');
@@ -259,7 +258,7 @@ class ExpressionParser {
     if (given !== undefined) return { ...given, at };
     const instead = known(notThere, text);
     if (instead !== undefined)
-      throw new ExpressionError(`${text} of expr-lang is not there: ${instead}`, at);
+      throw new ExpressionError(`${text} of expr-lang is not supported: ${instead}`, at);
     if (!isFunction(text)) {
       const meant = nearest(text, [
         ...Object.keys(ofQuery),

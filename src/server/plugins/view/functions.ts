@@ -197,13 +197,13 @@ export const notThere: Readonly<Record<string, string>> = {
   toPairs: 'write keys() and values()',
   fromPairs: 'write the map: {a: 1}',
   toJSON: 'write string()',
-  fromJSON: 'write the value itself: arrays and maps are there',
+  fromJSON: 'write the value itself: arrays and maps are supported',
   toBase64: 'compare the text itself',
   fromBase64: 'compare the text itself',
-  now: 'no view depends on the time: change the Corefile, which `reload` takes',
-  date: 'no view depends on the time: change the Corefile, which `reload` takes',
-  duration: 'no view depends on the time: change the Corefile, which `reload` takes',
-  timezone: 'no view depends on the time: change the Corefile, which `reload` takes',
+  now: 'views cannot depend on the time: change the Corefile, which `reload` takes',
+  date: 'views cannot depend on the time: change the Corefile, which `reload` takes',
+  duration: 'views cannot depend on the time: change the Corefile, which `reload` takes',
+  timezone: 'views cannot depend on the time: change the Corefile, which `reload` takes',
 };
 
 /** Functions of an array and a predicate over its items (`#`). */

@@ -25,7 +25,7 @@ import { ClientRules, readRule, UNKNOWN } from './visibility-rules.ts';
 
 const syntax = directive({
   name: 'visibility',
-  summary: 'decides which namespaces may resolve the names of which',
+  summary: "controls which namespaces may resolve each other's names",
   repeat: 'once',
   args: { zones: zones({ help: 'zones of the cluster' }) },
   properties: {
@@ -56,7 +56,7 @@ const syntax = directive({
           pluginRemark(
             'visibility',
             at,
-            'the zone is ".", so names like x.default.svc. are meant',
+            'the zone is ".", so names like x.default.svc. would match',
             {
               remedy: 'Name the zones of the cluster: visibility cluster.local {',
             },
@@ -87,7 +87,7 @@ export const visibility: Plugin = definePlugin({
   control(_, context) {
     if (!context.has('kubernetes')) {
       context.log.error(
-        `without kubernetes in this server block no client is known: all are ${UNKNOWN}`,
+        `without kubernetes in this server block all clients are unknown: all are ${UNKNOWN}`,
       );
     }
     let told = false;
@@ -95,7 +95,7 @@ export const visibility: Plugin = definePlugin({
       if (message !== UNWATCHED || told) return;
       told = true;
       context.log.error(
-        `clients cannot be known without "pods verified" in kubernetes: all are ${UNKNOWN}`,
+        `clients are unknown without "pods verified" in kubernetes: all are ${UNKNOWN}`,
       );
     });
   },
@@ -139,7 +139,7 @@ class Visibility {
       metrics,
       clock,
       name: 'ndots_visibility_top_namespaces',
-      help: 'Denied queries of late, for the ten namespaces of clients that have most of them.',
+      help: 'Recently denied queries, for the ten client namespaces with the most.',
       label: 'namespace',
       width: 63,
       print: (key) => (key.length === 0 ? UNKNOWN : Buffer.from(key).toString('latin1')),

@@ -28,7 +28,7 @@ export interface GrpcConnectionParts {
 const STREAM_WINDOW = 1 << 20;
 const CONNECTION_WINDOW = 1 << 22;
 /**
- * While calls are open and nothing has come for so long, the server is asked whether it is there,
+ * While calls are open and no data for so long, the server is asked whether it is there,
  * milliseconds. etcd takes more than one such question in 5 s for an attack.
  */
 const QUIET_MS = 6000;
@@ -164,7 +164,7 @@ export class GrpcConnection implements GrpcStreamHost, ClientInputHost {
     if (this.#streams.size > 0) return;
     this.#watchdog?.cancel();
     this.#watchdog = null;
-    if (this.#retiring) this.#end('the server takes no more calls on this connection');
+    if (this.#retiring) this.#end('the server accepts no more calls on this connection');
   }
 
   /** Writes the output of this turn in one piece. */
@@ -202,7 +202,7 @@ export class GrpcConnection implements GrpcStreamHost, ClientInputHost {
       this.#socket.write(wordsFrame(FRAME.PING, 0, 0, 0, 0));
       this.#watchdog = clock.after(PING_ANSWER_MS, () => {
         if (clock.now() - this.heardAt < QUIET_MS) return check();
-        const text = `nothing has come for ${Math.round(quiet / 1000 + PING_ANSWER_MS / 1000)} s`;
+        const text = `no data for ${Math.round(quiet / 1000 + PING_ANSWER_MS / 1000)} s`;
         this.close(new GrpcFailure('silent', text));
       });
     };
@@ -246,7 +246,7 @@ export class GrpcConnection implements GrpcStreamHost, ClientInputHost {
   /** The server takes no more calls; those it has not begun fail, the others come to their end. */
   onGoAway(last: number): void {
     this.#retiring = true;
-    const failure = new GrpcFailure('unavailable', 'the server goes away');
+    const failure = new GrpcFailure('unavailable', 'the server is shutting down');
     for (const stream of [...this.#streams.values()]) if (stream.id > last) stream.fail(failure);
     if (this.#streams.size === 0) this.close(failure);
   }

@@ -25,7 +25,7 @@ const texts: Readonly<Record<number, string>> = {
   [STATUS.UNKNOWN]: 'no DNS query',
   [STATUS.UNIMPLEMENTED]: 'unknown method, or a compressed message',
   [STATUS.RESOURCE_EXHAUSTED]: 'longer than any DNS message',
-  [STATUS.INTERNAL]: 'no message of gRPC',
+  [STATUS.INTERNAL]: 'not a gRPC message',
   [STATUS.UNAVAILABLE]: 'no reply',
 };
 

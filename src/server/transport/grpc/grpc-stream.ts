@@ -119,7 +119,7 @@ export class GrpcStream {
 
   wasReset(code: number): void {
     if (this.#over) return;
-    const text = `the server gave the call up (HTTP/2 error ${code})`;
+    const text = `the server canceled the call (HTTP/2 error ${code})`;
     this.#finish(new GrpcFailure('unavailable', text));
   }
 

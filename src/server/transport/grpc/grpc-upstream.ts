@@ -165,7 +165,10 @@ export class GrpcUpstream implements Upstream, Carrier {
       if (maxAgeMs === 0 || now - this.#bornAt < maxAgeMs || this.#calls.size > 0) {
         if (this.#waiting.length === 0 && connection.room > 0)
           return this.#ask(connection, exchange);
-      } else connection.close(new GrpcFailure('unavailable', 'the connection has had its time'));
+      } else
+        connection.close(
+          new GrpcFailure('unavailable', 'the connection has reached its maximum age'),
+        );
     }
     exchange.carrier = this;
     this.#waiting.push(exchange);

@@ -89,7 +89,7 @@ export class ClientInput {
     // Each PING is answered; a server that does not read the answers must not make them pile up
     // here.
     if (this.#socket.writableLength > this.#unreadMax)
-      return host.onViolation('it does not read what it is sent');
+      return host.onViolation('it does not read its replies');
     switch (type) {
       case FRAME.DATA:
         return this.#takeBody(frame);
@@ -131,7 +131,7 @@ export class ClientInput {
   #calm(): void {
     this.#out = [];
     this.#socket.write(wordsFrame(FRAME.GOAWAY, 0, 0, 0, ERROR.ENHANCE_YOUR_CALM));
-    this.#host.onViolation('it floods the connection with frames that carry nothing');
+    this.#host.onViolation('it floods the connection with empty frames');
   }
 
   #takeBody({ bytes, start, end, flags, id }: Http2FrameReader): void {

@@ -321,7 +321,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
   onSettings(maxStreams: number | null, streamWindow: number | null): void {
     if (maxStreams !== null) this.#maxStreams = Math.max(1, maxStreams);
     if (streamWindow !== null) this.#streamWindow = streamWindow;
-    if (this.#streamWindow < QUERY_ROOM) return this.onViolation('it takes no messages');
+    if (this.#streamWindow < QUERY_ROOM) return this.onViolation('it accepts no messages');
     if (this.#unsent.length > 0) this.#flushLater();
   }
 

@@ -264,7 +264,7 @@ export class StreamLink extends Timed implements Carrier {
     if (exchange === null || match === 'stray') {
       parts.counters.strays.add(1);
       if (++this.#strays > STRAYS_MAX) {
-        const text = `read ${this.#where}: replies to nothing that was asked`;
+        const text = `read ${this.#where}: replies that match no query`;
         this.destroy(new ExchangeError('garbled', text));
       }
       return;

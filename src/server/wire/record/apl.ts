@@ -20,7 +20,7 @@ const prefixes: Field<readonly AddressPrefix[]> = {
   write(value, to) {
     for (const { negated, address, bits } of value) {
       const net = parseNet(`${address}/${bits}`);
-      if (net === null) throw new RangeError(`${address}/${bits} is no prefix`);
+      if (net === null) throw new RangeError(`${address}/${bits} is not a prefix`);
       const length = net.bytes.findLastIndex((byte) => byte !== 0) + 1;
       to.u16(net.bytes.length === 4 ? 1 : 2);
       to.u8(bits);

@@ -134,11 +134,11 @@ function parseParameter(from: Words, what: string): ServiceParameter {
   const equals = word.indexOf('=');
   const name = equals < 0 ? word : word.slice(0, equals);
   const key = keyNumber(name);
-  if (key === null) return from.fail(`${JSON.stringify(name)} is no service parameter`);
+  if (key === null) return from.fail(`${JSON.stringify(name)} is not a service parameter`);
   const text = equals < 0 ? '' : word.slice(equals + 1);
   const value = name.startsWith('key') ? parseString(text) : parseValue(key, text);
   if (value === null || value.length > 0xffff)
-    return from.fail(`${JSON.stringify(text)} is no value for ${name}`);
+    return from.fail(`${JSON.stringify(text)} is not a value for ${name}`);
   return { key, value };
 }
 

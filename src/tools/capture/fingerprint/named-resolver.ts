@@ -18,7 +18,7 @@ export const forwarder: NamedResolver = {
   kinds: ['forwarder'],
   confidence: null,
   lookups: 0,
-  why: 'a name server, which asks for its clients',
+  why: 'a name server, which queries for its clients',
 };
 
 /** With fewer lookups an uncertain result is expected. */
@@ -27,8 +27,7 @@ const FEW = 5;
 /** @param asked the client's number of lookups */
 export function resolverOf({ best, untimed }: Recognition, asked: number): NamedResolver {
   if (best === null) {
-    const unseen =
-      asked > 0 ? 'nothing in its lookups shows it' : 'its names are not in the capture';
+    const unseen = asked > 0 ? 'its lookups do not show it' : 'its names are not in the capture';
     const why = untimed ? 'the log has no times' : unseen;
     return { kinds: [], confidence: null, lookups: 0, why };
   }
@@ -41,6 +40,8 @@ export function resolverOf({ best, untimed }: Recognition, asked: number): Named
     return { kinds: [], confidence: null, lookups, why: `several programs, like ${programs}` };
   }
   const why =
-    lookups < FEW ? 'too few lookups' : 'it asks like no known resolver, or like several at once';
+    lookups < FEW
+      ? 'too few lookups'
+      : 'it behaves like no known resolver, or like several at once';
   return { kinds: [], confidence: null, lookups, why };
 }

@@ -534,7 +534,9 @@ describe('exchanges', () => {
       return { ms: 90 * Math.floor(nth / 3000) + socket / 1000, ends, ipId: 1 + nth };
     });
     const { exchanges, reading } = read(sent);
-    const givenUp = reading.remarks.list.find(({ text }) => text.startsWith('more queries wait'));
+    const givenUp = reading.remarks.list.find(({ text }) =>
+      text.startsWith('too many queries wait'),
+    );
     assert.equal(exchanges.length, sent.length);
     assert.equal(exchanges.filter(({ ending }) => ending === 'lost').length, givenUp?.count);
     assert.ok(exchanges.filter(({ ending }) => ending === 'open').length <= 40_000);

@@ -75,7 +75,7 @@ const NOWHERE = -1;
 
 /** For each message that is cut. */
 export const cutRemark =
-  'the capture has only the beginning of a message (take more of each packet: tcpdump -s 0)';
+  'the capture has only the beginning of a message (capture whole packets: tcpdump -s 0)';
 
 export interface ExchangeEvents {
   /** A query was seen; its outcome is unknown. */
@@ -280,7 +280,7 @@ export class Pairing {
     for (const oldest of this.#waiting.values()) {
       if (left-- === 0) break;
       this.#remarks.add(
-        'more queries wait for replies than are followed: the oldest was given up',
+        'too many queries wait for replies: the oldest was dropped',
         '',
         1 + (oldest.earlier?.length ?? 0) + (oldest.repeated?.length ?? 0),
       );

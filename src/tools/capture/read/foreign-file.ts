@@ -13,7 +13,7 @@ export interface ForeignFile {
 }
 
 const piped = (command: string): string =>
-  `Unpack it first (${command}); in place of a file, - reads what comes through a pipe.`;
+  `Decompress it first (${command}); - reads standard input.`;
 const converted = 'Convert it first: editcap -F pcapng FILE NEW.pcapng';
 const none =
   'A capture (pcap, pcapng), dnstap, a log or a list is read, compressed with gzip or zstd, too.';
@@ -34,15 +34,15 @@ const kinds: readonly (readonly [at: number, bytes: string, what: string, remedy
   [0, 'snoop\0\0\0', 'a capture of snoop', converted],
   [0, 'GMBU', 'a capture of Network Monitor', converted],
   [0, 'XCP\0', 'a capture of NetXray', converted],
-  [0, '\xa1\xb2\xcd\x34', 'a capture in a form of pcap that few programs write', converted],
-  [0, '\x34\xcd\xb2\xa1', 'a capture in a form of pcap that few programs write', converted],
+  [0, '\xa1\xb2\xcd\x34', 'a capture in a rare variant of pcap', converted],
+  [0, '\x34\xcd\xb2\xa1', 'a capture in a rare variant of pcap', converted],
   [
     0,
     '\xff\xfe',
     'text in UTF-16, as PowerShell writes it',
-    'Make UTF-8 of it first: iconv -f UTF-16 -t UTF-8',
+    'Convert it to UTF-8 first: iconv -f UTF-16 -t UTF-8',
   ],
-  [0, '\xfe\xff', 'text in UTF-16', 'Make UTF-8 of it first: iconv -f UTF-16 -t UTF-8'],
+  [0, '\xfe\xff', 'text in UTF-16', 'Convert it to UTF-8 first: iconv -f UTF-16 -t UTF-8'],
   [0, '\x7fELF', 'a program', none],
   [0, '\x89PNG', 'an image', none],
   [0, '\xff\xd8\xff', 'an image', none],

@@ -42,7 +42,7 @@ test('one packet with the time of another year does not make a capture of a seco
   const { firstMs, lastMs, queries } = reading.totals;
   assert.deepEqual([lastMs - firstMs, queries], [1000, 3]);
   assert.deepEqual(remarksOf(reading), [
-    'the time of a packet is far from that of all around it: it was passed over',
+    'the time of a packet is far from that of all others around it, so it was ignored',
   ]);
 });
 
@@ -161,14 +161,14 @@ test('packets with an impossible date are skipped, even if all of a capture are'
   const reading = new Reading({ frame: ({ number }) => frames.push(number) });
   await reading.readWhole(await openStream('it', Readable.from([file]), new Remarks()));
   assert.deepEqual(frames, []);
-  assert.match(remarksOf(reading).join(), /passed over/);
+  assert.match(remarksOf(reading).join(), /ignored/);
 });
 
 test('a dnstap message with an impossible date is skipped', () => {
   const message = { timeMs: 1e19, frame: 1 } as PassingMessage;
   const reading = new Reading({ message: () => assert.fail('it was read') });
   reading.takeMessage(message);
-  assert.match(remarksOf(reading).join(), /passed over/);
+  assert.match(remarksOf(reading).join(), /ignored/);
 });
 
 /** A TCP query with its connection, and a UDP query without a reply, both within a second. */

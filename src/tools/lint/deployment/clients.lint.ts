@@ -26,7 +26,7 @@ const podNames: LintRule = objectRule({
     tell({
       at: { object, path: ['spec', 'serviceName'] },
       text: `${object.name}-0.${name} has no records: Service ${name} is not headless`,
-      hint: 'Pods have names of their own only below a service with clusterIP: None; SRV and PTR show addresses with dashes otherwise.',
+      hint: 'Pods have names only below a Service with clusterIP: None. Otherwise SRV and PTR show addresses with dashes.',
       remedy: 'Give the StatefulSet a headless Service, beside the one with an address.',
     });
   },
@@ -61,7 +61,7 @@ const bounds: LintRule = objectRule({
     if (!policies.has(policy))
       tell({
         at: at('dnsPolicy'),
-        text: `Kubernetes knows no dnsPolicy '${policy}'`,
+        text: `Kubernetes has no dnsPolicy '${policy}'`,
         remedy: `Known: ${[...policies].join(', ')}.`,
       });
     if (policy === 'None' && servers.length === 0)
@@ -73,7 +73,7 @@ const bounds: LintRule = objectRule({
     if (servers.length > SERVERS_MAX)
       tell({
         at: at('dnsConfig', 'nameservers'),
-        text: `${servers.length} nameservers: the API server takes ${SERVERS_MAX}`,
+        text: `${servers.length} nameservers: the API server accepts ${SERVERS_MAX}`,
         remedy: 'Keep three; resolvers read no more.',
       });
     const searches = texts(config, 'searches');
@@ -89,7 +89,7 @@ const bounds: LintRule = objectRule({
       if (typeof given === 'number' || typeof given === 'boolean') {
         tell({
           at: at('dnsConfig', 'options', index, 'value'),
-          text: `the value of ${text(option, 'name') || 'an option'} is ${typeof given === 'number' ? 'a number' : 'true or false'}, and the API server takes text alone`,
+          text: `the value of ${text(option, 'name') || 'an option'} is ${typeof given === 'number' ? 'a number' : 'true or false'}, and the API server accepts only text`,
           hint: 'It refuses the whole object: cannot unmarshal into PodDNSConfigOption.value of type string.',
           remedy: `Write it in quotes: value: "${String(given)}".`,
         });
@@ -124,7 +124,7 @@ const hostNetwork: LintRule = objectRule({
       at: { object, path: [...pods.path, 'hostNetwork'] },
       text: `${object.name} asks the resolvers of its node: no service of the cluster has a name for it`,
       hint: 'With hostNetwork, dnsPolicy ClusterFirst falls back to Default.',
-      remedy: 'Write dnsPolicy: ClusterFirstWithHostNet, or Default if that is what is meant.',
+      remedy: 'Write dnsPolicy: ClusterFirstWithHostNet, or Default if you want that.',
     });
   },
 });

@@ -15,7 +15,7 @@ const pod = (value: string): string =>
 describe('an option of a dnsConfig', () => {
   test('that is a number of YAML is refused by the API server, which takes text', async () => {
     assert.deepEqual(await told(pod('2')), [
-      'CF45 error: the value of ndots is a number, and the API server takes text alone',
+      'CF45 error: the value of ndots is a number, and the API server accepts only text',
     ]);
   });
 
@@ -33,7 +33,7 @@ const policy = (...ports: readonly string[]): string =>
 describe('a NetworkPolicy', () => {
   test('with port 53 and no protocol lets TCP pass alone, so every query over UDP is dropped', async () => {
     assert.deepEqual(await told(policy('{ port: 53 }')), [
-      'CF41 error: dns lets DNS pass over TCP only',
+      'CF41 error: dns allows DNS only over TCP',
     ]);
   });
 

@@ -55,7 +55,7 @@ const kubelet: LintRule = objectRule({
     if (domain !== '' && zones.length > 0 && !zones.includes(domain))
       tell({
         at: { object, path: ['clusterDomain'] },
-        text: `kubelet hands out the search path of ${domain}, and the Corefile serves ${[...new Set(zones)].join(', ')}`,
+        text: `kubelet sets the search path of ${domain}, and the Corefile serves ${[...new Set(zones)].join(', ')}`,
         hint: 'Every short name fails, in every pod that starts from now on.',
         remedy: 'Give both the same domain.',
       });
@@ -64,7 +64,7 @@ const kubelet: LintRule = objectRule({
       if (known.length === 0 || known.includes(address)) return;
       tell({
         at: { object, path: ['clusterDNS', index] },
-        text: `kubelet hands out ${address}, and cluster DNS answers at ${[...new Set(known)].join(', ')}`,
+        text: `kubelet sets ${address}, and cluster DNS answers at ${[...new Set(known)].join(', ')}`,
         hint: 'Pods that start from now on reach no DNS server.',
         remedy: 'Write the address of the Service kube-dns, or of node-cache.',
       });
@@ -124,7 +124,7 @@ function leadsBack(object: LintObject, tell: Parameters<LintRule['find']>[1]): v
       path: spec['dnsPolicy'] === undefined ? [...path, 'containers'] : [...path, 'dnsPolicy'],
     },
     text: `the resolv.conf of ${object.name} names cluster DNS (dnsPolicy ${policy}), and the Corefile forwards to it`,
-    hint: 'Each query comes back again and again; with loop the server ends at its start instead.',
+    hint: 'Each query loops; with the plugin loop the server ends at start instead.',
     remedy: 'Write dnsPolicy: Default',
   });
 }

@@ -23,7 +23,7 @@ const blocked: LintRule = objectRule({
     if (overTcp >= 0 && !rules.some((rule) => allowsDns(rule, 'UDP')))
       tell({
         at: { object, path: ['spec', 'egress', overTcp] },
-        text: `${object.name} lets DNS pass over TCP only`,
+        text: `${object.name} allows DNS only over TCP`,
         severity: 'error',
         hint: 'A port without protocol is one of TCP, and nearly every query goes over UDP: all of them are dropped.',
         remedy: 'Add: - { protocol: UDP, port: 53 }',
@@ -36,8 +36,8 @@ const blocked: LintRule = objectRule({
     if (!rules.some((rule) => allowsDns(rule, 'TCP')))
       tell({
         at,
-        text: `${object.name} lets DNS pass over UDP only`,
-        hint: 'An answer that does not fit into a packet has to be fetched over TCP: such names hang.',
+        text: `${object.name} allows DNS only over UDP`,
+        hint: 'An answer that does not fit into a packet needs TCP: such names hang.',
         remedy: 'Add: - { protocol: TCP, port: 53 }',
       });
     const local = corefiles.some(({ role }) => role === 'node-cache');
@@ -51,9 +51,9 @@ const blocked: LintRule = objectRule({
     if (local && !open && !byAddress)
       tell({
         at,
-        text: `${object.name} lets DNS pass to pods, and node-cache is none that a selector fits`,
+        text: `${object.name} allows DNS to pods, and no selector matches node-cache`,
         severity: 'error',
-        hint: 'Pods ask 169.254.20.10 on their node: every query is dropped once node-cache is there.',
+        hint: 'Pods ask 169.254.20.10 on their node: every query is dropped once node-cache runs.',
         remedy: 'Add: to: [{ ipBlock: { cidr: 169.254.20.10/32 } }]',
       });
   },
@@ -77,7 +77,7 @@ const deadlock: LintRule = objectRule({
       if (!pods || !matchesKubeSystem(child(hook, 'namespaceSelector'))) return;
       tell({
         at: { object, path: ['webhooks', index, 'name'] },
-        text: `no pod of kube-system starts while webhook ${text(hook, 'name')} is away, DNS included`,
+        text: `no pod of kube-system starts while webhook ${text(hook, 'name')} is unavailable, DNS included`,
         hint: 'After a cold start the webhook waits for DNS, and DNS for the webhook.',
         remedy:
           'Leave kube-system out: namespaceSelector with kubernetes.io/metadata.name NotIn [kube-system], or failurePolicy: Ignore.',

@@ -56,7 +56,7 @@ function readiness(object: LintObject, tell: Tell): void {
       at: { object, path: [...path, 'name'] },
       text: `container ${container.name} has no readinessProbe`,
       severity: 'warning',
-      hint: 'A pod gets queries before it knows the services, and answers that they do not exist.',
+      hint: 'A pod gets queries before it has read the Services, and answers NXDOMAIN.',
       remedy: 'Add: readinessProbe: { httpGet: { path: /ready, port: 8181 } }',
     });
     return;
@@ -250,7 +250,7 @@ const slowReadiness: LintRule = {
           seconds === Infinity
             ? 'readiness by tcpSocket fails only when the server has ended, and not during lameduck'
             : `readiness fails up to ${seconds} s after SIGTERM, and lameduck ends after ${lameduckMs / 1000} s`,
-        hint: 'kube-proxy sends clients that use a source port again to the old pod until it is unready or gone: in each rollout their queries are lost.',
+        hint: 'kube-proxy sends clients that reuse a source port to the old pod until it is unready or deleted: each rollout loses their queries.',
         remedy:
           quick === null
             ? 'Write lameduck 5s, and periodSeconds: 2, failureThreshold: 1'

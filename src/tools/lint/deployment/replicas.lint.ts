@@ -63,7 +63,7 @@ const evicted: LintRule = objectRule({
       tell({
         at,
         text: `${object.name} has no priorityClassName`,
-        hint: 'On a full node DNS is evicted before what asks it.',
+        hint: 'On a full node DNS is evicted before its clients.',
         remedy: 'Write priorityClassName: system-cluster-critical',
       });
     const replicas = child(object.value, 'spec')['replicas'];
@@ -75,7 +75,7 @@ const evicted: LintRule = objectRule({
       tell({
         at,
         text: `nothing keeps the ${replicas} replicas of ${object.name} on different nodes`,
-        hint: 'One node that goes may take all of them.',
+        hint: 'The loss of one node may take all of them.',
         remedy: 'Add topologySpreadConstraints over kubernetes.io/hostname, or podAntiAffinity.',
       });
     const budgets = objects.filter(({ kind }) => kind === 'PodDisruptionBudget');
@@ -87,7 +87,7 @@ const evicted: LintRule = objectRule({
         at,
         text: `no PodDisruptionBudget covers ${object.name}`,
         severity: 'note',
-        hint: 'Draining several nodes may take all replicas at once.',
+        hint: 'Draining several nodes may evict all replicas at once.',
         remedy: 'Add one with maxUnavailable: 1.',
       });
   },
@@ -118,7 +118,7 @@ const tooFew: LintRule = objectRule({
         tell({
           at: { object, path: ['spec'] },
           ...oneReplica,
-          text: 'replicas is not said: there is one DNS server, unless an autoscaler makes more',
+          text: 'replicas is not set: there is one DNS server, unless an autoscaler adds more',
           severity: 'note',
         });
     }
@@ -129,14 +129,14 @@ const tooFew: LintRule = objectRule({
 });
 
 const oneReplica = {
-  text: 'there is one DNS server: its node, its rollout and its crash take all names away',
+  text: 'there is one DNS server: if its node or the server fails, no name resolves',
   remedy: 'Run two or more, on different nodes.',
 } as const;
 
 const throttled = {
   text: 'a CPU limit makes DNS wait for the rest of each 100 ms',
-  hint: 'A burst uses up the share, and all queries wait until the period ends. Clients see 5 s lookups.',
-  remedy: 'Keep the request, and take the limit away.',
+  hint: 'A burst uses up the quota, and all queries wait until the period ends. Clients see 5 s lookups.',
+  remedy: 'Keep the request, and remove the limit.',
 } as const;
 
 /**
@@ -190,7 +190,7 @@ const reconciled: LintRule = corefileRule({
       if (!marks.some(([name, held]) => key.test(name) && value.test(held))) continue;
       tell({
         at: { file: tree.file, line: 1, column: 1 },
-        text: `${who} writes this ConfigMap: an edit of it vanishes`,
+        text: `${who} writes this ConfigMap: an edit is reverted`,
         remedy: instead,
       });
       return;

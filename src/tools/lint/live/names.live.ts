@@ -39,7 +39,7 @@ const certificates: LiveRule = liveRule({
           tell({
             at: name,
             text: `${at.text} does not show a certificate for ${name.text} that can be verified: ${why}`,
-            hint: 'Every query to it fails, and the server says so in its log only.',
+            hint: 'Every query to it fails, and only the log of the server reports it.',
             remedy: 'Write the name that its operator gives, or the authority: tls CA-FILE.',
           });
         }),
@@ -94,7 +94,7 @@ const hosts: LiveRule = liveRule({
         tell({
           at,
           text: `there is no host ${host}`,
-          hint: 'Asked from here. The server looks it up when it starts, by the resolver of its pod.',
+          hint: 'Queried from here. The server looks it up at start with the resolver of its pod.',
           remedy: 'Write another name, or an address.',
         });
       }),
@@ -154,8 +154,8 @@ const wildcards: LiveRule = liveRule({
           tell({
             at,
             text: `*.${domain} exists: ${random}, a made-up name, has ${wildcard[0]!}`,
-            hint: 'Names with fewer dots than ndots are tried with it behind them first: programs connect to that address.',
-            remedy: 'Take it out of the search path, or lower ndots.',
+            hint: 'Names with fewer dots than ndots are first tried with this suffix, so programs connect to that address.',
+            remedy: 'Remove it from the search path, or lower ndots.',
           });
         }),
     );

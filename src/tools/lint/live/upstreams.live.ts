@@ -71,9 +71,9 @@ const silent: LiveRule = liveRule({
       tell({
         at: named.at,
         text: `${named.text} does not answer: ${replies.udp.failure ?? 'no reply'}`,
-        hint: `Asked from here for ${named.zone} SOA, over UDP, with EDNS and without.`,
+        hint: `Queried from here for ${named.zone} SOA, over UDP, with EDNS and without.`,
         remedy:
-          'Take it out, or see whether UDP port 53 to it is open; from where the server runs it may be another matter.',
+          'Remove it, or check that UDP port 53 to it is open. The network of the server may differ.',
       });
     }
   },
@@ -90,15 +90,15 @@ const poor: LiveRule = liveRule({
         tell({
           at: named.at,
           text: `${named.text} answers over UDP and not over TCP: ${replies.tcp.failure ?? 'no reply'}`,
-          hint: 'An answer that does not fit into a packet has to be fetched over TCP: such names fail.',
+          hint: 'An answer that does not fit into a packet needs TCP: such names fail.',
           remedy: 'Open TCP port 53 to it.',
         });
       if (what === 'no-edns')
         tell({
           at: named.at,
-          text: `${named.text} answers without EDNS only`,
-          hint: 'Every answer of more than 512 bytes takes a second query over TCP, and queries with EDNS wait for nothing.',
-          remedy: 'A firewall or proxy in between has to know EDNS (RFC 6891).',
+          text: `${named.text} answers only without EDNS`,
+          hint: 'Every answer of more than 512 bytes takes a second query over TCP, and queries with EDNS get no reply.',
+          remedy: 'A firewall or proxy in between must support EDNS (RFC 6891).',
         });
     }
   },
@@ -123,7 +123,7 @@ const loops: LiveRule = liveRule({
           tell({
             at,
             text: `${text} answers ${name} TXT, as only the DNS of a cluster does`,
-            hint: 'It forwards to this server, or is it: what neither knows goes in a circle until memory is used up.',
+            hint: 'It forwards to this server, or is this server: unknown names loop until memory is exhausted.',
             remedy: 'Name a resolver outside of the cluster.',
           });
         }),

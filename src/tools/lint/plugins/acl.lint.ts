@@ -21,15 +21,11 @@ const bypassed: LintRule = blockRule({
         remedy: `Upgrade to ${mended}, or do without ${plugin} in this block.`,
       });
     if (block.has('rewrite') && isBefore(version, [1, 14, 2]))
-      by('rewrite', '1.14.2', 'acl judged the name before it was rewritten (CVE-2026-26017).');
+      by('rewrite', '1.14.2', 'acl checked the name before it was rewritten (CVE-2026-26017).');
     if (block.has('cache') && isBefore(version, [1, 14, 7]))
-      by(
-        'cache',
-        '1.14.7',
-        'Clients that acl blocks got answers that others had put into the cache.',
-      );
+      by('cache', '1.14.7', 'Clients that acl blocks got answers that the cache had for others.');
     if (block.has('autopath') && isBefore(version, [1, 14, 7]))
-      by('autopath', '1.14.7', 'Names that autopath completed were not judged.');
+      by('autopath', '1.14.7', 'Names that autopath completed were not checked.');
   },
 });
 

@@ -18,16 +18,16 @@ const wrongNamespace: LintRule = blockRule({
           ...told,
           text: 'autopath @kubernetes completes nothing without pods verified',
           severity: 'error',
-          hint: 'It looks up the pod that asks by its address, and only pods verified knows pods.',
+          hint: "It looks up the client's pod by its address, and only pods verified watches pods.",
           remedy: 'Write pods verified, or autopath @name (ndots), which needs no pods.',
         });
       } else if (corefiles.some(({ role }) => role === 'node-cache')) {
         tell({
           ...told,
-          text: 'behind node-cache every query has the address of a node, of which autopath knows no pod',
-          hint: 'Nothing is completed, or completed for the pod that had the address before.',
+          text: 'behind node-cache every query has the address of a node, and autopath finds no pod for it',
+          hint: 'No name is completed, or it is completed for the pod that had the address before.',
           remedy:
-            'Take autopath away, or write autopath @name (ndots), which reads the namespace off the name.',
+            'Remove autopath, or write autopath @name (ndots), which takes the namespace from the name.',
         });
       } else if (block.has('cache')) {
         tell({
@@ -35,7 +35,7 @@ const wrongNamespace: LintRule = blockRule({
           text: 'autopath @kubernetes with cache: all clients get one wrong completion until it expires',
           hint: 'A pod whose address is not known yet, or was another pod’s, gets the answer of another namespace; A and AAAA can differ.',
           remedy:
-            'Write autopath @name (ndots), which reads the namespace off the name, or take it away.',
+            'Write autopath @name (ndots), which takes the namespace from the name, or remove it.',
         });
       }
     }

@@ -22,7 +22,7 @@ const poisonedStale: LintRule = blockRule({
       if (stale?.mode !== 'immediate' || servfailMs === 0) continue;
       tell({
         at: lineOf(directive, 'serve_stale') ?? directive,
-        text: `one SERVFAIL is served for as long as stale answers are (CoreDNS ${version.join('.')})`,
+        text: `one SERVFAIL is served for as long as stale answers (CoreDNS ${version.join('.')})`,
         hint: 'A cached failure counts as newer than the good answer, and is served stale instead of it.',
         remedy: 'Add: servfail 0s, or write serve_stale 1h verify, or upgrade to 1.14.4.',
         fix: { kind: 'property', directive, text: 'servfail 0s' },
@@ -64,7 +64,7 @@ const longDenial: LintRule = blockRule({
       const zone = covered.replace(/\.$/, '');
       tell({
         at: lineOf(directive, 'denial') ?? directive,
-        text: `a service that was asked for before it exists stays unknown for ${seconds} s`,
+        text: `a Service that was queried before it existed stays unknown for ${seconds} s`,
         severity: seconds > 30 ? 'warning' : 'note',
         hint: `cache keeps denials of ${zone} for up to ${options.denial.maxSeconds} s, and kubernetes has ttl ${ttl}.`,
         remedy: `Add: disable denial ${zone} (kubernetes answers from memory anyway), or denial 9984 5.`,
@@ -103,14 +103,13 @@ const addedUp: LintRule = corefileRule({
         const why: Readonly<Record<string, string>> = {
           keepttl: 'keepttl sends the full TTL each time, and every cache below restarts it',
           success: `answers are cached for at least ${options.success.minSeconds} s, whatever their TTL`,
-          serve_stale:
-            'addresses of pods that are gone are served for as long as cluster DNS is away',
+          serve_stale: 'addresses of deleted pods are served while cluster DNS is unavailable',
         };
         tell({
           at: lineOf(directive, line) ?? directive,
           text: why[line]!,
           hint: 'A client may use the address of a pod or service for the sum of all caches on the way: node, cluster, runtime.',
-          remedy: 'Take it away for the zone of the cluster; for the names of others it may stay.',
+          remedy: "Remove it for the cluster's zone; for other zones it may stay.",
         });
       }
     }

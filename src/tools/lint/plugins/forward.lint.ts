@@ -81,8 +81,7 @@ function isClusterAddress(to: Token, blocks: readonly LintedBlock[]): boolean {
   );
 }
 
-const CIRCLE =
-  'Each query comes back again and again; with loop the server ends at its start instead.';
+const CIRCLE = 'Each query loops; with the plugin loop the server ends at start instead.';
 
 /** Says what of this server an address is; null: it leads elsewhere. */
 function waysBack(
@@ -101,12 +100,12 @@ function waysBack(
     if (binds.includes(address) || (binds.length === 0 && ip !== null && isLoopback(ip)))
       return { text: 'this server itself', hint: CIRCLE };
     if (services.includes(address))
-      return { text: 'the service in front of this server', hint: CIRCLE };
+      return { text: 'the Service in front of this server', hint: CIRCLE };
     if (!caches.addresses.includes(address)) return null;
-    const text = 'node-cache, which asks this server';
+    const text = 'node-cache, which queries this server';
     if (caches.askForAll) return { text, hint: CIRCLE };
     const hint =
-      'Names of the cluster that this server hands on come back from there, and all others depend on node-cache.';
+      'Cluster names that this server forwards come back to it, and all others depend on node-cache.';
     return { text, hint, severity: 'warning' };
   };
 }
@@ -140,7 +139,7 @@ const loops: LintRule = blockRule({
               at: to,
               text: `${file} names ${server}, which is ${back.text}`,
               remedy:
-                'Let kubelet hand out the real upstreams: resolvConf /run/systemd/resolve/resolv.conf, or name them here.',
+                'Set the real upstreams in kubelet: resolvConf /run/systemd/resolve/resolv.conf, or name them here.',
             });
           }
           continue;
@@ -153,7 +152,7 @@ const loops: LintRule = blockRule({
           ...back,
           at: to,
           text: `${to.text} is ${back.text}`,
-          remedy: 'Name the resolver that is to be asked.',
+          remedy: 'Name the resolver to query.',
         });
       }
     }
@@ -178,9 +177,9 @@ const mixed: LintRule = blockRule({
       tell({
         at: outside.token,
         text: `${outside.token.text} is a public resolver, ${inside.token.text} a private one, and queries go to either (policy ${policy})`,
-        hint: 'The public one says that private names do not exist, and the first answer counts: they fail now and then.',
+        hint: 'The public one says that private names do not exist, and the first answer counts: they fail at random.',
         remedy:
-          'Keep resolvers that give the same answers, or forward the private zones in a block of their own.',
+          'Keep resolvers that give the same answers, or forward the private zones in a separate block.',
       });
     }
   },
@@ -214,7 +213,7 @@ const unbounded: LintRule = corefileRule({
       if (token === undefined || !/^[1-9]\d?$/.test(token.text)) continue;
       tell({
         at: token,
-        text: `only ${token.text} queries may be under way; further ones are REFUSED`,
+        text: `only ${token.text} queries may be in flight; further ones are REFUSED`,
         hint: 'musl ends its search path at REFUSED.',
         remedy: 'Write queries per second × seconds of the slowest answers: 1000 is usual.',
       });
@@ -252,7 +251,7 @@ const forcedTcp: LintRule = blockRule({
         at: line.name,
         text: `every query to ${to.text} goes over TCP`,
         hint: 'Resolvers of clouds limit TCP connections, and some listen on UDP only: all names of the zone fail together.',
-        remedy: 'Remove force_tcp here, unless the resolver is known to take it.',
+        remedy: 'Remove force_tcp here, unless the resolver accepts it.',
       });
     }
   },
@@ -281,13 +280,13 @@ const unreached: LintRule = blockRule({
         at: directive.args[0] ?? directive.at,
         text:
           taker.zone === zone
-            ? `a second forward of '${zone}' in one block is never asked`
+            ? `a second forward of '${zone}' in one block is never used`
             : `the forward of '${taker.zone}' above takes the names of '${zone}' first`,
-        hint: `Forwards of one block are tried in the order of the file; the first one that fits (${file}:${line}) has the query.`,
+        hint: `Forwards of one block are tried in the order of the file; the first match (${file}:${line}) gets the query.`,
         remedy:
           taker.zone === zone
-            ? 'Merge the two, or put this one in a server block of its own.'
-            : 'Put this line above the other one, or in a server block of its own.',
+            ? 'Merge the two, or put this one in a separate server block.'
+            : 'Put this line above the other one, or in a separate server block.',
       });
     }
   },
@@ -303,10 +302,10 @@ const neverDown: LintRule = blockRule({
       if (line?.args[0]?.text !== '0') continue;
       tell({
         at: line.name,
-        text: 'max_fails 0 says that an upstream is always up',
-        hint: 'Queries keep going to one that is dead, and wait for it each time.',
+        text: 'max_fails 0 means that an upstream is always up',
+        hint: 'Queries still go to a dead upstream, and wait for it each time.',
         remedy:
-          'Remove the line, unless the upstream is one address with many servers behind it: with 2, the default, a dead upstream is left out until it answers probes.',
+          'Remove the line, unless the upstream is one address with many servers behind it: with 2, the default, a dead upstream is skipped until it answers probes.',
       });
     }
   },
@@ -326,7 +325,7 @@ const noFailover: LintRule = blockRule({
       tell({
         at: directive.at,
         text: `SERVFAIL or REFUSED of one of these ${many.length} upstreams is the answer`,
-        hint: 'Up to CoreDNS 1.12.4 the next upstream was asked then.',
+        hint: 'Up to CoreDNS 1.12.4 the next upstream was queried then.',
         remedy: 'Add: failover SERVFAIL REFUSED',
         fix: { kind: 'property', directive, text: 'failover SERVFAIL REFUSED' },
       });
@@ -344,7 +343,7 @@ const uncached: LintRule = blockRule({
     tell({
       at: first.at,
       text: 'every query goes to the upstream: this block has no cache',
-      hint: 'Pods ask for the same few names again and again, each with several search suffixes.',
+      hint: 'Pods query the same few names repeatedly, each with several search suffixes.',
       remedy: 'Add: cache 30',
       fix: { kind: 'above', token: first.at, text: 'cache 30' },
     });
@@ -370,9 +369,9 @@ function forwardsWithoutLoop(block: LintedBlock, tell: Tell): void {
     if (to === undefined) continue;
     tell({
       at: to,
-      text: `a forwarding loop through ${to.text} would not be noticed: the block has no loop`,
+      text: `a forwarding loop through ${to.text} would not be detected: the block has no loop`,
       hint: 'The server starts anyway, and each query in the loop repeats until memory or CPU is exhausted.',
-      remedy: 'Add loop. If the server then ends at its start, correct resolv.conf.',
+      remedy: 'Add loop. If the server then ends at start, correct resolv.conf.',
       fix: { kind: 'above', token: directive.at, text: 'loop' },
     });
     return;

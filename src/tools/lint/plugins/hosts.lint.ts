@@ -32,9 +32,9 @@ const takesAll: LintRule = blockRule({
         if (!all.includes('.')) continue;
         tell({
           at: directive.at,
-          text: `every name that ${name} does not have is ${name === 'hosts' ? 'SERVFAIL' : 'NXDOMAIN'}: ${next} is never asked`,
+          text: `every name that ${name} does not have is ${name === 'hosts' ? 'SERVFAIL' : 'NXDOMAIN'}: ${next} is never queried`,
           hint: `${name} answers for the whole root zone here, and has no fallthrough.`,
-          remedy: `Add fallthrough, or name the zones that ${name} is there for.`,
+          remedy: `Add fallthrough, or name the zones that ${name} serves.`,
           fix: { kind: 'property', directive, text: 'fallthrough' },
         });
       }

@@ -98,11 +98,11 @@ const leakingNames: LintRule = blockRule({
     const zones = reverse.map(({ text: word }) => word).join(' ');
     tell({
       at: line.name,
-      text: 'names of the cluster that do not exist are asked of the upstream',
-      hint: 'Each search suffix that does not fit leaves the cluster: slow NXDOMAIN, load, and names told to others.',
+      text: 'cluster names that do not exist are forwarded to the upstream',
+      hint: 'Each wrong search suffix leaves the cluster: slow NXDOMAIN, load, and names disclosed to others.',
       remedy:
         zones === ''
-          ? 'Take fallthrough away, or name the zones that others serve, too.'
+          ? 'Remove fallthrough, or name the zones that others serve too.'
           : `Name the zones that others serve, too: fallthrough ${zones}`,
       fix:
         zones === ''
@@ -167,11 +167,11 @@ const neverAsked: LintRule = corefileRule({
           tell({
             at: directive.at,
             text: taker === undefined ? noQuery : `${noQuery}: that of '${taker.zone}' has them`,
-            hint: 'A query goes to the block with the longest zone that fits its name, and to no other one.',
+            hint: 'A query goes only to the block with the longest zone that matches its name.',
             remedy:
               taker === undefined
-                ? `Serve the zone in a block of its own: ${zone.replace(/(.)\.$/, '$1')}:${block.block.keys[0]?.port ?? 53} { … }`
-                : `Move ${name} to the block of '${taker.text}' (${taker.place.file}:${taker.place.line}), or take that block away.`,
+                ? `Serve the zone in a separate block: ${zone.replace(/(.)\.$/, '$1')}:${block.block.keys[0]?.port ?? 53} { … }`
+                : `Move ${name} to the block of '${taker.text}' (${taker.place.file}:${taker.place.line}), or remove that block.`,
           });
         }
       }

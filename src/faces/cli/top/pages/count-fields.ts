@@ -32,7 +32,7 @@ export function countFields(
     ...field('Failed', `${printNumber(failed)}${of(failed)}`, width, failed > 0 ? 'bad' : 'plain'),
     ...field(
       'Wasted',
-      `${printNumber(wasted)}${of(wasted)}, for names that only a search path made`,
+      `${printNumber(wasted)}${of(wasted)}, for names that only a search path created`,
       width,
     ),
     ...field('Replies', printRcodes(rcodes), width),

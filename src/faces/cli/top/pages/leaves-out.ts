@@ -13,7 +13,7 @@ export function leavesOut(list: Listed<unknown>, one: string, many: string): str
     shown < total
       ? `${printNumber(shown)} of ${printNumber(total)} ${noun}`
       : `all ${printNumber(total)} ${noun}`,
-    ...(leftOut > 0 ? [`${printNumber(leftOut)} more had no memory`] : []),
+    ...(leftOut > 0 ? [`${printNumber(leftOut)} more did not fit into memory`] : []),
     `kernel lost ${printNumber(lostByKernel)}`,
     ...(sampledShare < 1 ? [`from ${printShare(sampledShare)} of all lookups`] : []),
     ...(error > 0 ? [`counts up to ${printNumber(error)} too low`] : []),

@@ -168,7 +168,7 @@ function lookupDetails(lookup: LookupRow, width: number): readonly StyledLine[] 
     ...heading('Queries'),
     ...tableLines(ways.size > 1 ? [...queryColumns, serverColumn] : queryColumns, queries, width),
     ...(more > 0
-      ? paragraph(`and ${printNumber(more)} more, for which there was no memory`, width, {
+      ? paragraph(`and ${printNumber(more)} more that did not fit into memory`, width, {
           style: 'dim',
         })
       : []),

@@ -160,7 +160,7 @@ function packedFields(
 
 function findings(view: NowView, width: number): readonly TopRow[] {
   const { findings: rows, excluded, unknown, atMs } = view;
-  const checked = `${excluded} excluded, ${unknown} cannot be told from this input`;
+  const checked = `${excluded} excluded, ${unknown} cannot be checked with this input`;
   const title = heading('Findings');
   if (rows.length === 0)
     return [
@@ -266,15 +266,12 @@ function wasteDetails(row: WasteRow, width: number): readonly StyledLine[] {
   const lines = [
     ...paragraph(id, width, { style: 'title' }),
     ...paragraph(
-      `${printNumber(wasted)} of ${printNumber(queries)} queries (${share}, ${printRate(wastedRate)}) of ${count(clients, 'client', 'clients')} asked for names that only a search path made.`,
+      `${printNumber(wasted)} of ${printNumber(queries)} queries (${share}, ${printRate(wastedRate)}) of ${count(clients, 'client', 'clients')} were for names that only a search path created.`,
       width,
     ),
   ];
   if (plan === null)
-    return [
-      ...lines,
-      ...paragraph('Nothing is known yet that would end it.', width, { style: 'dim' }),
-    ];
+    return [...lines, ...paragraph('No fix is known yet.', width, { style: 'dim' })];
   const { ndots, broken, unknown, dotted, patch, resolver } = plan;
   const { queriesNow: now, queriesThen: then } = plan;
   return [

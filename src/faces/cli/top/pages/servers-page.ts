@@ -106,8 +106,8 @@ function serverItem(row: ServerRow): TopItem {
 
 const roles: Readonly<Record<ServerRow['role'], string>> = {
   server: 'clients ask it',
-  upstream: 'another server asks it',
-  behind: 'queries to the address of a service are taken to it',
+  upstream: 'another server queries it',
+  behind: 'it receives queries to the address of a Service',
 };
 
 function serverDetails(row: ServerRow, width: number): readonly StyledLine[] {

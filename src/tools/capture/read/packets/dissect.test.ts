@@ -226,7 +226,7 @@ describe('packets', () => {
       tcpPacket(ends, 500 + query.length - 3, TCP.PSH, framed(query)),
     ]);
     assert.equal(messages.length, 1);
-    assert.deepEqual(remarks, ['1 a TCP segment is of a message whose begin is missing']);
+    assert.deepEqual(remarks, ['1 the begin of a TCP message is missing']);
   });
 
   test('a query in the segment that opens its connection (RFC 7413) is read, and so is the following one', () => {

@@ -179,7 +179,7 @@ export class Dissector {
       return;
     }
     if (networkPlace(frame, this.#place)) this.#network(frame.bytes, frame.end, 0);
-    else this.#remarks.add('a packet is too short to be one', this.#where);
+    else this.#remarks.add('a packet is too short', this.#where);
   }
 
   /** Reads a network packet without a link header, from a live capture. */
@@ -245,7 +245,7 @@ export class Dissector {
   #udp(packet: IpPacket, depth: number): void {
     const { bytes, at } = packet;
     if (at + 8 > packet.end) {
-      this.#remarks.add('a UDP header is cut', this.#where);
+      this.#remarks.add('a UDP header is truncated', this.#where);
       return;
     }
     const source = (bytes[at]! << 8) | bytes[at + 1]!;
@@ -287,7 +287,7 @@ export class Dissector {
   #tcp(packet: IpPacket): void {
     const { bytes, at, end } = packet;
     if (at + 20 > end) {
-      this.#remarks.add('a TCP header is cut', this.#where);
+      this.#remarks.add('a TCP header is truncated', this.#where);
       return;
     }
     const source = (bytes[at]! << 8) | bytes[at + 1]!;

@@ -131,7 +131,7 @@ describe('captures', () => {
       const { remarks } = read(file.subarray(0, file.length - 5), kind);
       assert.match(
         remarks[0]!,
-        /the file ends within a (packet|block), which is left out \(byte \d+\)/,
+        /the file ends within a (packet|block), which is ignored \(byte \d+\)/,
       );
     }
   });
@@ -176,7 +176,7 @@ describe('captures', () => {
     const [section, ...blocks] = parts;
     const all = Array.from({ length: 70_000 }, () => blocks[0]!);
     assert.deepEqual(read(Buffer.concat([section!, ...all]), 'pcapng').remarks, [
-      'more interfaces are described than are followed ()',
+      'the file has too many interfaces ()',
     ]);
     const remarks = new Remarks();
     for (let link = 0; link < 300; link++) remarks.add(`packets of link type ${link}`, 'frame 1');

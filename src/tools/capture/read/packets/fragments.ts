@@ -61,7 +61,7 @@ export class Fragments {
     const end = offset + size;
     if (end > PACKET_MAX || whole.pieces.length >= PIECES_MAX) {
       this.#forget(key, whole);
-      this.#remarks.add('a fragmented packet cannot be put together', `frame ${frame}`);
+      this.#remarks.add('a fragmented packet cannot be reassembled', `frame ${frame}`);
       return false;
     }
     // A repeated fragment changes nothing.

@@ -26,7 +26,7 @@ export class PcapReader extends PacketFileReader {
     const { left, offset } = this.queue;
     if (this.#fraction === 0) this.remarks.add('the file ends within its header');
     else if (left > 0)
-      this.remarks.add('the file ends within a packet, which is left out', `byte ${offset}`);
+      this.remarks.add('the file ends within a packet, which is ignored', `byte ${offset}`);
   }
 
   protected read(): void {

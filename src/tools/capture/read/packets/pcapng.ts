@@ -47,7 +47,7 @@ export class PcapngReader extends PacketFileReader {
   protected ended(): void {
     const { left, offset } = this.queue;
     if (left > 0)
-      this.remarks.add('the file ends within a block, which is left out', `byte ${offset}`);
+      this.remarks.add('the file ends within a block, which is ignored', `byte ${offset}`);
   }
 
   /**
@@ -92,7 +92,7 @@ export class PcapngReader extends PacketFileReader {
 
   #interface(at: number, end: number): void {
     if (this.#interfaces.length >= INTERFACES_MAX) {
-      this.remarks.add('more interfaces are described than are followed');
+      this.remarks.add('the file has too many interfaces');
       return;
     }
     const { view, bytes } = this.queue;

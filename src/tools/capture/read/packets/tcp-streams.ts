@@ -139,7 +139,7 @@ export class TcpStreams {
     for (const [key, direction] of this.#directions) {
       if (this.#directions.size <= this.#most * 0.95 && this.#waiting <= TOTAL_MAX * 0.95) return;
       if (direction.partLength > 0 || direction.aheadBytes > 0)
-        this.#remarks.add('more TCP messages are incomplete at a time than are followed');
+        this.#remarks.add('too many TCP messages are incomplete at a time');
       this.#clear(direction);
       this.#directions.delete(key);
     }
@@ -207,7 +207,7 @@ export class TcpStreams {
   #read(direction: Direction, bytes: Uint8Array, frame: number, give: GiveMessage): void {
     if (!direction.aligned) {
       if (!looksLikeBegin(bytes)) {
-        this.#remarks.add('a TCP segment is of a message whose begin is missing', `frame ${frame}`);
+        this.#remarks.add('the begin of a TCP message is missing', `frame ${frame}`);
         return;
       }
       direction.aligned = true;

@@ -69,7 +69,7 @@ const flagBits: Readonly<Record<string, number>> = {
 
 /** For a log without times. */
 export const noTimesRemark =
-  'the log has no times, so nothing is known about when and how fast (kubectl logs --timestamps)';
+  'the log has no times, so rates and durations are unknown (kubectl logs --timestamps)';
 
 /** Parses the text of a log line by line. */
 export class QueryLogReader {
