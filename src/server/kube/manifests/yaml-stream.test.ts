@@ -24,6 +24,12 @@ describe('a YAML file comes piece by piece', () => {
     ]);
   });
 
+  test('a merge key takes over the keys of another mapping, as with kubectl', () => {
+    assert.deepEqual(pieces('a: &a { b: 1, c: 2 }\nd: { <<: *a, c: 3 }\n'), [
+      { a: { b: 1, c: 2 }, d: { b: 1, c: 3 } },
+    ]);
+  });
+
   test('those of JSON, too', () => {
     assert.deepEqual(pieces('{\n "items": [\n {"a": [1, 2]} ,\n {"b": 2},3],\n "kind": "List"}'), [
       [0, { a: [1, 2] }],

@@ -92,6 +92,8 @@ const options = {
   logLevel: 'error',
   // The parser's own check is quadratic: it compares each key with every other one.
   uniqueKeys: false,
+  // As kubectl: `<<: *defaults` takes over the keys of another mapping.
+  merge: true,
 } as const;
 
 function whole(document: AnyDocument, before: number): YamlPiece {
