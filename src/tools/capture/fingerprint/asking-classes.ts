@@ -2,11 +2,47 @@
  * The behaviour of the resolvers that are distinguished: for each way of asking, the share of its lookups
  * that show a trait.
  */
-import { cares, evdns, glibc, go, musl, tool, type TraitShares } from './trait-shares.ts';
+import { traitShares, type TraitShares } from './trait-shares.ts';
 
 export const kinds = ['glibc', 'musl', 'go', 'c-ares', 'evdns', 'tool', 'forwarder'] as const;
 /** A `tool` sends one question at a time: dig, host, nslookup. */
 export type Kind = (typeof kinds)[number];
+
+/** A way of asking, and its prior probability in percent. */
+export interface AskingClass {
+  readonly kind: Kind;
+  readonly prior: number;
+  readonly shares: TraitShares;
+}
+
+/** The shares of each kind without special circumstances. */
+const usual: Readonly<Record<Kind, TraitShares>> = {
+  ...traitShares,
+  /** Relays the queries of several kinds of clients, pairs unchanged; each query gets a new id. */
+  forwarder: {
+    ...traitShares.go,
+    'pair in one go': 90,
+    'pair to one server': 85,
+    'A before AAAA': 60,
+    'no EDNS': 65,
+    'EDNS of 1232 without cookie': 30,
+    'EDNS with cookie': 5,
+    'again after 2.5 s': 10,
+    'SERVFAIL repeated at once, twice': 20,
+    'both families': 85,
+    'families walk separately': 8,
+    'a single label as written': 20,
+  },
+};
+
+/** A class that differs from the usual one of its kind in these shares. */
+function asking(
+  kind: Kind,
+  prior: number,
+  ...changes: readonly Partial<TraitShares>[]
+): AskingClass {
+  return { kind, prior, shares: Object.assign({}, usual[kind], ...changes) as TraitShares };
+}
 
 /** A program that looks up one address family. */
 const oneFamily = { 'both families': 3, 'families walk separately': 97 };
@@ -22,21 +58,6 @@ const oneShot = {
   'families walk separately': 98,
   'the port of the lookup before': 0.5,
   'ids that count up': 0.5,
-};
-/** Forwarders that relay the queries of several kinds of clients, pairs unchanged; each query gets a new id. */
-const passingOn: TraitShares = {
-  ...go,
-  'pair in one go': 90,
-  'pair to one server': 85,
-  'A before AAAA': 60,
-  'no EDNS': 65,
-  'EDNS of 1232 without cookie': 30,
-  'EDNS with cookie': 5,
-  'again after 2.5 s': 10,
-  'SERVFAIL repeated at once, twice': 20,
-  'both families': 85,
-  'families walk separately': 8,
-  'a single label as written': 20,
 };
 /** Go with EDNS disabled. */
 const withoutEdns = { 'no EDNS': 99, 'EDNS of 1232 without cookie': 0.5 };
@@ -58,19 +79,42 @@ const withCookies = { 'no EDNS': 1, 'EDNS of 1232 without cookie': 3, 'EDNS with
  */
 const farAway = { 'pair in one go': 35, 'A before AAAA': 55 };
 
+/** c-ares before 1.22. */
+const oldCares = { 'no EDNS': 97, 'EDNS of 1232 without cookie': 1 };
+/** Several programs on c-ares, some with cookies. */
+const mixedCares = {
+  'no EDNS': 4,
+  'EDNS of 1232 without cookie': 45,
+  'EDNS with cookie': 55,
+  ...newSocket,
+};
+/** glibc that asks one question at a time. */
+const serial = {
+  'pair in one go': 4,
+  'pair to one server': 70,
+  'pair from one port': 20,
+  'A before AAAA': 99.5,
+  'again from the same port': 80,
+};
+/** dig and delv. */
+const digEdns = { ...withCookies, 'EDNS of 1232 without cookie': 2 };
+/** Go with rotate. */
+const anyServer = { 'pair to one server': 5 };
+/** dnsdist: one socket for all queries. */
+const oneSocket = {
+  'ids of a pair of one clock': 93,
+  'ids of a pair of one moment': 93,
+  'pair from one port': 95,
+  'one port for the whole walk': 97,
+  'the port of the lookup before': 95,
+};
+
 /** c-ares that draws the server of each question (rotate), or takes the next one. */
 const byTurns = {
   'pair to one server': 25,
   'one port for the whole walk': 40,
   'the port of the lookup before': 2,
 };
-
-/** A way of asking, and its prior probability in percent. */
-export interface AskingClass {
-  readonly kind: Kind;
-  readonly prior: number;
-  readonly shares: TraitShares;
-}
 
 /**
  * The classes without special circumstances.
@@ -86,332 +130,115 @@ export interface AskingClass {
  * distinguishes them.
  */
 const usualClasses: readonly AskingClass[] = [
-  { kind: 'glibc', prior: 34, shares: glibc },
-  { kind: 'musl', prior: 20, shares: musl },
-  { kind: 'go', prior: 15, shares: go },
-  { kind: 'c-ares', prior: 5, shares: cares },
-  {
-    kind: 'c-ares',
-    prior: 5,
-    shares: {
-      ...cares,
-      'no EDNS': 4,
-      'EDNS of 1232 without cookie': 45,
-      'EDNS with cookie': 55,
-      ...newSocket,
-    },
-  },
-  { kind: 'evdns', prior: 2, shares: evdns },
-  { kind: 'tool', prior: 8, shares: tool },
-  {
-    kind: 'glibc',
-    prior: 2,
-    shares: {
-      ...glibc,
-      'pair in one go': 4,
-      'pair to one server': 70,
-      'pair from one port': 20,
-      'A before AAAA': 99.5,
-      'again from the same port': 80,
-    },
-  },
-  {
-    kind: 'go',
-    prior: 5,
-    shares: {
-      ...go,
-      ...withoutEdns,
-    },
-  },
-  {
-    kind: 'glibc',
-    prior: 0.5,
-    shares: {
-      ...glibc,
-      'pair in one go': 50,
-      'pair to one server': 70,
-      'pair from one port': 40,
-      'A before AAAA': 99.5,
-      'again from the same port': 80,
-    },
-  },
-  {
-    kind: 'glibc',
-    prior: 3,
-    shares: {
-      ...glibc,
-      'pair in one go': 30,
-      'pair to one server': 70,
-      'pair from one port': 30,
-      'A before AAAA': 50,
-      'ids of a pair of one clock': 60,
-      'ids of a pair of one moment': 60,
-      'again from the same port': 80,
-      ...oneFamily,
-    },
-  },
-  {
-    kind: 'musl',
-    prior: 1,
-    shares: {
-      ...musl,
-      ...oneFamily,
-    },
-  },
-  {
-    kind: 'go',
-    prior: 0.5,
-    shares: {
-      ...go,
-      ...withoutEdns,
-      ...oneFamily,
-    },
-  },
-  {
-    kind: 'glibc',
-    prior: 1,
-    shares: {
-      ...glibc,
-      'no EDNS': 3,
-      'EDNS of 1232 without cookie': 10,
-    },
-  },
-  {
-    kind: 'c-ares',
-    prior: 20,
-    shares: {
-      ...cares,
-      'pair in one go': 94,
-      'A before AAAA': 99,
-      'no EDNS': 97,
-      'EDNS of 1232 without cookie': 1,
-      'SERVFAIL repeated at once, twice': 45,
-      'both families': 90,
-      'the port of the lookup before': 0.5,
-    },
-  },
-  {
-    kind: 'go',
-    prior: 0.5,
-    shares: {
-      ...go,
-      ...oneFamily,
-    },
-  },
-  {
-    kind: 'musl',
-    prior: 3,
-    shares: {
-      ...musl,
-      'all servers at once': 97,
-    },
-  },
-  {
-    kind: 'c-ares',
-    prior: 1,
-    shares: {
-      ...cares,
-      'pair in one go': 85,
-      'pair from one port': 50,
-      'A before AAAA': 99,
-      'no EDNS': 97,
-      'EDNS of 1232 without cookie': 1,
-      'again from the same port': 5,
-      'again with the same id': 95,
-      'SERVFAIL repeated at once, twice': 45,
-      'both families': 90,
-      'the port of the lookup before': 0.5,
-    },
-  },
-  {
-    kind: 'tool',
-    prior: 1,
-    shares: {
-      ...tool,
-      'IP ids go on from port to port': 96,
-      'no EDNS': 99.5,
-      'EDNS of 1232 without cookie': 0.5,
-      'EDNS with cookie': 0.5,
-      'all servers at once': 1,
-      'both families': 1.5,
-      'ids that count up': 1,
-    },
-  },
+  asking('glibc', 34),
+  asking('musl', 20),
+  asking('go', 15),
+  asking('c-ares', 5),
+  asking('c-ares', 5, mixedCares),
+  asking('evdns', 2),
+  asking('tool', 8),
+  asking('glibc', 2, serial),
+  asking('go', 5, withoutEdns),
+  asking('glibc', 0.5, serial, { 'pair in one go': 50, 'pair from one port': 40 }),
+  asking('glibc', 3, serial, oneFamily, {
+    'pair in one go': 30,
+    'pair from one port': 30,
+    'A before AAAA': 50,
+    'ids of a pair of one clock': 60,
+    'ids of a pair of one moment': 60,
+  }),
+  asking('musl', 1, oneFamily),
+  asking('go', 0.5, withoutEdns, oneFamily),
+  asking('glibc', 1, withEdns),
+  asking('c-ares', 20, oldCares, {
+    'pair in one go': 94,
+    'A before AAAA': 99,
+    'SERVFAIL repeated at once, twice': 45,
+    'both families': 90,
+    'the port of the lookup before': 0.5,
+  }),
+  asking('go', 0.5, oneFamily),
+  asking('musl', 3, { 'all servers at once': 97 }),
+  asking('c-ares', 1, oldCares, {
+    'pair in one go': 85,
+    'pair from one port': 50,
+    'A before AAAA': 99,
+    'again from the same port': 5,
+    'again with the same id': 95,
+    'SERVFAIL repeated at once, twice': 45,
+    'both families': 90,
+    'the port of the lookup before': 0.5,
+  }),
+  asking('tool', 1, {
+    'IP ids go on from port to port': 96,
+    'no EDNS': 99.5,
+    'EDNS of 1232 without cookie': 0.5,
+    'EDNS with cookie': 0.5,
+    'all servers at once': 1,
+    'both families': 1.5,
+    'ids that count up': 1,
+  }),
   // dig and delv.
-  ...[
-    { 'asks for AD': 97, 'asks for DNSSEC': 3 },
-    { 'asks for AD': 50, 'asks for DNSSEC': 97 },
-  ].map((flags) => ({
-    kind: 'tool' as const,
-    prior: 1.5,
-    shares: {
-      ...tool,
-      ...oneShot,
-      ...flags,
-      'no EDNS': 1,
-      'EDNS of 1232 without cookie': 2,
-      'EDNS with cookie': 97,
-    },
-  })),
+  asking('tool', 1.5, oneShot, digEdns, { 'asks for AD': 97, 'asks for DNSSEC': 3 }),
+  asking('tool', 1.5, oneShot, digEdns, { 'asks for AD': 50, 'asks for DNSSEC': 97 }),
   // host and nslookup.
-  {
-    kind: 'tool',
-    prior: 0.6,
-    shares: {
-      ...tool,
-      ...oneShot,
-      'no EDNS': 99,
-      'EDNS of 1232 without cookie': 0.5,
-      'EDNS with cookie': 0.5,
-      'asks for AD': 0.5,
-      'asks for DNSSEC': 0.5,
-    },
-  },
+  asking('tool', 0.6, oneShot, {
+    'no EDNS': 99,
+    'EDNS of 1232 without cookie': 0.5,
+    'EDNS with cookie': 0.5,
+    'asks for AD': 0.5,
+    'asks for DNSSEC': 0.5,
+  }),
   // Unbound: a socket for each query.
-  {
-    kind: 'forwarder',
-    prior: 1,
-    shares: {
-      ...passingOn,
-      'no EDNS': 0.5,
-      'EDNS of 1232 without cookie': 97,
-      'EDNS with cookie': 1,
-      'asks for DNSSEC': 97,
-    },
-  },
+  asking('forwarder', 1, {
+    'no EDNS': 0.5,
+    'EDNS of 1232 without cookie': 97,
+    'EDNS with cookie': 1,
+    'asks for DNSSEC': 97,
+  }),
   // BIND, the same with cookies.
-  {
-    kind: 'forwarder',
-    prior: 1,
-    shares: {
-      ...passingOn,
-      'no EDNS': 1,
-      'EDNS of 1232 without cookie': 3,
-      'EDNS with cookie': 96,
-      'asks for DNSSEC': 97,
-    },
-  },
+  asking('forwarder', 1, withCookies, { 'EDNS with cookie': 96, 'asks for DNSSEC': 97 }),
   // dnsmasq: an unconnected socket for each query.
-  {
-    kind: 'forwarder',
-    prior: 1,
-    shares: { ...passingOn, 'IP ids go on from port to port': 96 },
-  },
+  asking('forwarder', 1, { 'IP ids go on from port to port': 96 }),
   // CoreDNS: a few long-lived sockets in turn. With cache it sets AD.
-  ...[
-    {
-      'pair from one port': 5,
-      'one port for the whole walk': 93,
-      'the port of the lookup before': 85,
-    },
-    {
-      'pair in one go': 80,
-      'pair from one port': 8,
-      'one port for the whole walk': 45,
-      'the port of the lookup before': 60,
-      'both families': 65,
-      'families walk separately': 15,
-    },
-  ].map((sockets) => ({
-    kind: 'forwarder' as const,
-    prior: 0.7,
-    shares: { ...passingOn, ...sockets },
-  })),
-  // dnsdist: one socket for all, with ids that count up, in either byte order.
-  ...[
-    { 'ids that count up': 95, 'ids of a pair close together': 3 },
-    { 'ids that count up': 1, 'ids of a pair close together': 95 },
-  ].map((ids) => ({
-    kind: 'forwarder' as const,
-    prior: 0.5,
-    shares: {
-      ...passingOn,
-      ...ids,
-      'ids of a pair of one clock': 93,
-      'ids of a pair of one moment': 93,
-      'pair from one port': 95,
-      'one port for the whole walk': 97,
-      'the port of the lookup before': 95,
-    },
-  })),
+  asking('forwarder', 0.7, {
+    'pair from one port': 5,
+    'one port for the whole walk': 93,
+    'the port of the lookup before': 85,
+  }),
+  asking('forwarder', 0.7, {
+    'pair in one go': 80,
+    'pair from one port': 8,
+    'one port for the whole walk': 45,
+    'the port of the lookup before': 60,
+    'both families': 65,
+    'families walk separately': 15,
+  }),
+  // dnsdist: ids that count up, in either byte order.
+  asking('forwarder', 0.5, oneSocket, {
+    'ids that count up': 95,
+    'ids of a pair close together': 3,
+  }),
+  asking('forwarder', 0.5, oneSocket, {
+    'ids that count up': 1,
+    'ids of a pair close together': 95,
+  }),
   // Without cookies from the server, c-ares sends none either. A program that does not reuse its socket has
   // another port for each lookup.
-  {
-    kind: 'c-ares',
-    prior: 3,
-    shares: {
-      ...cares,
-      'no EDNS': 1,
-      'EDNS of 1232 without cookie': 97,
-      'the port of the lookup before': 2,
-      ...newSocket,
-    },
-  },
+  asking('c-ares', 3, newSocket, {
+    'no EDNS': 1,
+    'EDNS of 1232 without cookie': 97,
+    'the port of the lookup before': 2,
+  }),
   // With rotate, c-ares and Go choose a server for each question, glibc for each pair. musl always asks all
   // of them.
-  {
-    kind: 'c-ares',
-    prior: 1,
-    shares: {
-      ...cares,
-      ...byTurns,
-      'no EDNS': 97,
-      'EDNS of 1232 without cookie': 1,
-    },
-  },
-  {
-    kind: 'c-ares',
-    prior: 1,
-    shares: {
-      ...cares,
-      ...byTurns,
-      'no EDNS': 4,
-      'EDNS of 1232 without cookie': 45,
-      'EDNS with cookie': 55,
-      ...newSocket,
-    },
-  },
-  {
-    kind: 'go',
-    prior: 1,
-    shares: {
-      ...go,
-      'pair to one server': 5,
-    },
-  },
-  {
-    kind: 'go',
-    prior: 0.3,
-    shares: {
-      ...go,
-      ...withoutEdns,
-      'pair to one server': 5,
-    },
-  },
+  asking('c-ares', 1, byTurns, oldCares),
+  asking('c-ares', 1, byTurns, mixedCares),
+  asking('go', 1, anyServer),
+  asking('go', 0.3, withoutEdns, anyServer),
   // Node's dns.resolve4 and dns.resolve6.
-  {
-    kind: 'c-ares',
-    prior: 2,
-    shares: {
-      ...cares,
-      'no EDNS': 97,
-      'EDNS of 1232 without cookie': 1,
-      'the port of the lookup before': 0.5,
-      ...oneFamily,
-    },
-  },
-  {
-    kind: 'c-ares',
-    prior: 1,
-    shares: {
-      ...cares,
-      'no EDNS': 4,
-      'EDNS of 1232 without cookie': 45,
-      'EDNS with cookie': 55,
-      ...newSocket,
-      ...oneFamily,
-    },
-  },
+  asking('c-ares', 2, oldCares, oneFamily, { 'the port of the lookup before': 0.5 }),
+  asking('c-ares', 1, mixedCares, oneFamily),
 ];
 
 /** The same class under a circumstance that changes only these traits, with the probability of that circumstance. */
