@@ -2,7 +2,12 @@
 import type { YamlFields } from '../../src/server/kube/manifests/yaml-shape.ts';
 import { clusterFields, podFields } from '../../src/tools/lab/story-file/cluster-shape.ts';
 import { judges } from '../../src/tools/lab/story-file/conditions.ts';
-import { actFields, stepKinds, storyFields } from '../../src/tools/lab/story-file/story-file.ts';
+import {
+  actFields,
+  modelFields,
+  stepKinds,
+  storyFields,
+} from '../../src/tools/lab/story-file/story-file.ts';
 
 function cell(text: string): string {
   return text.replaceAll('|', '\\|');
@@ -49,6 +54,7 @@ export function formatSections(): Readonly<Record<string, string>> {
     'The cluster': head + rows(clusterFields),
     'A client': head + rows(podFields),
     'An act': head + rows(actFields),
+    'The model': head + rows(modelFields),
     Expectations: `| key | the value is |\n|---|---|\n${claims.join('\n')}`,
     Steps: steps.join('\n'),
   };

@@ -28,7 +28,7 @@ import {
 } from './cluster-plan.ts';
 import { podFiles } from './pod-files.ts';
 import { Processes } from './processes.ts';
-import { serveScript, type ScriptedServer, type ServedQuery } from './scripted-server.ts';
+import { serveScript, type ScriptedServer } from './scripted-server.ts';
 import { DnsServers } from './servers.ts';
 import { applyRules, prepareNode, rulesText } from './service-rules.ts';
 
@@ -43,8 +43,6 @@ export class LabCluster {
   readonly api: LabApi = new LabApi();
   readonly processes: Processes;
   readonly caches: NodeCaches;
-  /** Queries that reached the internet, in order. */
-  readonly outside: ServedQuery[] = [];
   readonly plan: ClusterPlan;
   readonly #servers: DnsServers;
   readonly #nodes = new Map<string, Machine>();
@@ -175,12 +173,6 @@ export class LabCluster {
     this.#servers.byNdots = program === 'ndots';
   }
 
-  /** Starts a program in a pod that runs until the lab ends, or until `stop` is called. */
-  background(pod: string, words: readonly string[]): { stop(): Promise<void> } {
-    const { program } = this.processes.start(this.pod(pod), words);
-    return { stop: async () => void (await program.stop('SIGKILL')) };
-  }
-
   stopApi(): void {
     this.api.close();
   }
@@ -280,7 +272,7 @@ export class LabCluster {
   async #listen(pods: readonly ImpliedPod[]): Promise<void> {
     const { script, addresses } = this.plan.internet;
     this.#internet = await inNetworkNamespace(this.network.path('internet'), () =>
-      serveScript(script, addresses, (query) => void this.outside.push(query)),
+      serveScript(script, addresses),
     );
     await this.startApi();
     const dns = new Set(this.dnsPods.map(({ name }) => name));

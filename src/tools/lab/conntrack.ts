@@ -22,23 +22,21 @@ export function insertFailed(lab: LabCluster, node: string): number {
  * Removes entries, as kube-proxy does for UDP services when an endpoint goes away.
  * @param to the original destination; null: any
  * @param endpoint the translated destination; null: any
- * @returns the command, its exit code (1: there was nothing to remove), and how many entries were
- * removed
+ * @returns how many entries were removed
  */
 export function forgetConnections(
   lab: LabCluster,
   node: string,
   to: string | null,
   endpoint: string | null,
-): { readonly command: string; readonly code: number; readonly count: number } {
+): number {
   const words = [
     ...['conntrack', '-D', '-p', 'udp'],
     ...(to === null ? [] : ['--orig-dst', to]),
     ...(endpoint === null ? [] : ['--reply-src', endpoint]),
   ];
-  const { code, stdout } = inNode(lab, node, words);
-  const count = stdout.split('\n').filter((line) => line.startsWith('udp ')).length;
-  return { command: words.join(' '), code: code ?? -1, count };
+  const { stdout } = inNode(lab, node, words);
+  return stdout.split('\n').filter((line) => line.startsWith('udp ')).length;
 }
 
 function inNode(lab: LabCluster, node: string, words: readonly string[]): ReturnType<typeof call> {

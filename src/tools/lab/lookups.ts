@@ -1,13 +1,13 @@
 /** Lookups in a pod, by real programs and by models of resolvers, and by the same models in virtual time. */
 import { seededRandom } from '../../server/base/random.ts';
-import { parseAnswers } from '../resolver/answers-file.ts';
+import type { ImpliedPod } from '../../server/kube/manifests/pods.ts';
+import type { Script } from '../resolver/answers-file.ts';
 import { findClient } from '../resolver/clients.ts';
-import { podResolvConf, type DnsConfig } from '../resolver/dns-policy.ts';
 import { makeReport, type QueryDocument, type TraceDocument } from '../resolver/trace-document.ts';
 import { planLookup, type LookupPlan } from '../resolver/run-lookup.ts';
 import { RECORDS_SHOWN, type PacketRow } from './capture.ts';
 import type { LabCluster } from './cluster.ts';
-import { usualNodeResolvConf } from './defaults.ts';
+import { podFiles } from './pod-files.ts';
 import { readReport, realClient } from './real-clients.ts';
 import type { Stage } from './story.ts';
 
@@ -33,8 +33,18 @@ export interface Looked {
   readonly packets: readonly PacketRow[];
 }
 
+/** glibc as programs use it that give no hints (AI_ADDRCONFIG): without an IPv6 address it does not ask for AAAA. */
+export const GETENT = 'getent';
+
 /** The DNS service's address unless a cluster says otherwise. */
 const CLUSTER_DNS = '10.96.0.10';
+
+/** A pod of a cluster in virtual time. */
+interface PlannedPod {
+  readonly pod: ImpliedPod;
+  readonly nodeResolvConf: string;
+  readonly ipv6: boolean;
+}
 
 /** Milliseconds. */
 const LIMIT_MS = 120_000;
@@ -51,6 +61,7 @@ export async function look(
   client: string,
   name: string,
 ): Promise<Looked> {
+  if (client === GETENT) return getent(stage, lab, pod, name);
   const real = await realClient(client, stage.env);
   if (real.words === null) {
     const by = await modelled(stage, lab, pod, client, name);
@@ -73,7 +84,7 @@ export async function look(
 }
 
 /** Runs this machine's C library through getent. */
-export async function getent(
+async function getent(
   stage: Pick<Stage, 'capture'>,
   lab: LabCluster,
   pod: string,
@@ -121,58 +132,38 @@ function askedIn(packets: readonly PacketRow[]): readonly AskedQuestion[] {
     });
 }
 
+/** Looks a name up in virtual time, as a pod would. */
 export async function planned(
   client: string,
   name: string,
-  rules: readonly object[],
-  more: {
-    readonly config?: DnsConfig;
-    readonly delayMs?: number;
-    readonly ipv6?: boolean;
-    readonly nodeResolvConf?: string;
-    /** The DNS service resets TCP connections. */
-    readonly noTcp?: boolean;
-  } = {},
+  script: Script,
+  { pod, nodeResolvConf, ipv6 }: PlannedPod,
 ): Promise<Looked> {
-  const conf = podResolvConf(
-    {
-      namespace: 'default',
-      policy: 'ClusterFirst',
-      config: more.config ?? null,
-      hostNetwork: false,
-    },
-    {
-      clusterDns: [CLUSTER_DNS],
-      clusterDomain: 'cluster.local',
-      nodeResolvConf: more.nodeResolvConf ?? usualNodeResolvConf,
-    },
-  );
+  const isGetent = client === GETENT;
+  const files = podFiles(pod, { clusterDns: CLUSTER_DNS, nodeResolvConf });
   const plan: LookupPlan = {
-    client: findClient(client)!,
+    client: findClient(isGetent ? 'glibc' : client)!,
     name,
     families: [4, 6],
-    addrConfig: more.ipv6 === false,
+    addrConfig: isGetent,
     settings: {
-      resolvConf: conf.text,
+      resolvConf: files['/etc/resolv.conf']!,
       nsswitch: null,
       hosts: null,
       hostAliases: null,
       env: {},
       host: {
-        hostname: 'client',
-        addresses: more.ipv6 === false ? ['10.244.1.4'] : ['10.244.1.4', 'fd00:244::4'],
+        hostname: pod.name,
+        addresses: [...pod.ips, ...(ipv6 ? ['fd00:244::4'] : [])],
         loopback: [4, 6],
       },
     },
     repeat: 1,
     limitMs: 600_000,
   };
-  const script = parseAnswers(
-    { delay: more.delayMs ?? 1, rules, ...(more.noTcp === true && { notcp: [CLUSTER_DNS] }) },
-    'the script of a story',
-  );
   const run = await planLookup(plan, script, seededRandom(1));
-  return lookedOf(makeReport(run, [], { startedAt: null, from: null, assumed: null }), client);
+  const report = makeReport(run, [], { startedAt: null, from: null, assumed: null });
+  return lookedOf(report, isGetent ? 'glibc' : client);
 }
 
 function lookedOf({ result, queries }: TraceDocument, who: string): Looked {

@@ -32,7 +32,7 @@ export async function playStory(story: Story, parts: PlayParts): Promise<StoryOu
     ndots: parts.ndots,
     mode: parts.mode,
     env: parts.env,
-    async start({ objects, internet = [], ...plan }) {
+    async start({ objects, ...plan }) {
       const directory = join(LAB_FOLDER, 'objects');
       mkdirSync(directory, { recursive: true });
       writeFileSync(join(directory, 'objects.yaml'), objects);
@@ -42,17 +42,9 @@ export async function playStory(story: Story, parts: PlayParts): Promise<StoryOu
           nodeResolvConf: usualNodeResolvConf,
           mode: parts.mode,
           ipv6: true,
+          internet: { addresses: [INTERNET], script: parseAnswers({}, 'the internet') },
           ...plan,
           manifests: directory,
-          internet: Array.isArray(internet)
-            ? {
-                addresses: [INTERNET],
-                script: parseAnswers(
-                  { delay: 1, rules: internet as readonly object[] },
-                  `the internet of ${story.name}`,
-                ),
-              }
-            : (internet as Exclude<typeof internet, readonly object[]>),
         },
         parts,
       );

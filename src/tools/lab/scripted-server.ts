@@ -43,7 +43,7 @@ const port = 53;
 export async function serveScript(
   first: Script,
   addresses: readonly string[],
-  served: (query: ServedQuery) => void,
+  served: (query: ServedQuery) => void = () => undefined,
 ): Promise<ScriptedServer> {
   let script = first;
   let counts: RuleCounts = new Map();

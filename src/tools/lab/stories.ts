@@ -1,51 +1,52 @@
 /** The lab's stories, in the order in which they are listed. */
-import type { Story } from './story.ts';
-import { snatPorts } from './stories/snat-ports.ts';
+import { fileURLToPath } from 'node:url';
+import type { Act, Story } from './story.ts';
 import { ipvsExpiry } from './stories/ipvs-expiry.ts';
-import { kubeHealthLocalhost } from './stories/kube-health-localhost.ts';
-import { etcdRestart } from './stories/etcd-restart.ts';
-import { apiRestart } from './stories/api-restart.ts';
-import { zoneEmptied } from './stories/zone-emptied.ts';
-import { forwardLoop } from './stories/forward-loop.ts';
-import { mixedCase } from './stories/mixed-case.ts';
-import { autopathStalePod } from './stories/autopath-stale-pod.ts';
-import { nodeCacheKilled } from './stories/node-cache-killed.ts';
-import { nodeCacheUpgraded } from './stories/node-cache-upgraded.ts';
-import { rollout } from './stories/rollout.ts';
-import { swap } from './stories/swap.ts';
-import { staleConntrack } from './stories/stale-conntrack.ts';
-import { tableFull } from './stories/table-full.ts';
-import { packetLimit } from './stories/packet-limit.ts';
-import { evdnsTruncation } from './stories/evdns-truncation.ts';
-import { tcpBlocked } from './stories/tcp-blocked.ts';
-import { wildcardSuffix } from './stories/wildcard-suffix.ts';
-import { alpineServfail } from './stories/alpine-servfail.ts';
-import { lostHalf } from './stories/lost-half.ts';
-import { serviceShares } from './stories/service-shares.ts';
-import { twelveQueries } from './stories/twelve-queries.ts';
+import { serviceSharesModel } from './stories/service-shares-model.ts';
+import { snatPorts } from './stories/snat-ports.ts';
+import { staleConntrackModel } from './stories/stale-conntrack-model.ts';
+import { tableFullModel } from './stories/table-full-model.ts';
+import { readStoryFile } from './story-file/story-file.ts';
+
+const FOLDER = new URL('../../../examples/lab/stories/', import.meta.url);
+
+/** Models that are programs. `objects` are the manifests of the story's cluster. */
+const models: Readonly<Record<string, (objects: string) => readonly Act[]>> = {
+  'service-shares': serviceSharesModel,
+  'table-full': tableFullModel,
+  'stale-conntrack': staleConntrackModel,
+};
+
+function fromFile(name: string): Story {
+  const { story, objects } = readStoryFile(fileURLToPath(new URL(`${name}.yaml`, FOLDER)));
+  const model = models[name];
+  return model === undefined ? story : { ...story, model: () => Promise.resolve(model(objects)) };
+}
 
 export const stories: readonly Story[] = [
-  twelveQueries,
-  serviceShares,
-  lostHalf,
-  alpineServfail,
-  wildcardSuffix,
-  tcpBlocked,
-  evdnsTruncation,
-  packetLimit,
-  tableFull,
-  staleConntrack,
-  rollout,
-  swap,
-  nodeCacheKilled,
-  nodeCacheUpgraded,
-  autopathStalePod,
-  mixedCase,
-  forwardLoop,
-  zoneEmptied,
-  apiRestart,
-  etcdRestart,
-  kubeHealthLocalhost,
+  ...[
+    'twelve-queries',
+    'service-shares',
+    'lost-half',
+    'alpine-servfail',
+    'wildcard-suffix',
+    'tcp-blocked',
+    'evdns-truncation',
+    'packet-limit',
+    'table-full',
+    'stale-conntrack',
+    'rollout',
+    'swap',
+    'node-cache-killed',
+    'node-cache-upgraded',
+    'autopath-stale-pod',
+    'mixed-case',
+    'forward-loop',
+    'zone-emptied',
+    'api-restart',
+    'etcd-restart',
+    'kube-health-localhost',
+  ].map(fromFile),
   ipvsExpiry,
   snatPorts,
 ];

@@ -51,10 +51,8 @@ export interface Captured<T> {
 }
 
 /** The parts of a cluster that a story states. */
-export interface StoryPlan extends Partial<Omit<ClusterPlan, 'manifests' | 'internet'>> {
+export interface StoryPlan extends Partial<Omit<ClusterPlan, 'manifests'>> {
   readonly objects: string;
-  /** The answers of the internet: the rules of an answers file. */
-  readonly internet?: readonly object[] | ClusterPlan['internet'];
 }
 
 export interface StoryHead {

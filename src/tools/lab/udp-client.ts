@@ -8,7 +8,6 @@ import { printData } from '../../server/wire/print.ts';
 export interface QueryResult {
   /** Milliseconds from the creation of the client to the query. */
   readonly atMs: number;
-  readonly sourcePort: number;
   /** The reply's code, 0 for NOERROR; null: no reply. */
   readonly rcode: number | null;
   readonly tookMs: number;
@@ -89,7 +88,6 @@ export class UdpClient {
     this.#waiting.delete(id);
     return {
       atMs,
-      sourcePort: this.#socket.address().port,
       rcode: reply === null ? null : reply.readUInt8(3) & 15,
       tookMs: performance.now() - sent,
       reply,
@@ -101,18 +99,6 @@ export class UdpClient {
   close(): void {
     this.#socket.close();
   }
-}
-
-/** The number of sequential queries, out of `tries`, with the reply NOERROR. */
-export async function countAnswered(
-  client: UdpClient,
-  name: string,
-  tries: number,
-  waitMs: number,
-): Promise<number> {
-  let count = 0;
-  for (let n = 0; n < tries; n++) if ((await client.ask(name, 'A', waitMs)).rcode === 0) count++;
-  return count;
 }
 
 /** True if a server answers for a name, asked once over UDP. A server that has no objects yet does not. */

@@ -3,13 +3,14 @@ import { nearest } from '../../../server/base/problem.ts';
 import { clientLines } from '../../resolver/clients.ts';
 import { rcodeName } from '../../../server/wire/iana.ts';
 import { load, longestOutageMs, type LoadResult } from '../load.ts';
-import { look } from '../lookups.ts';
+import { GETENT, look, modelled, planned, type Looked } from '../lookups.ts';
 import { DNS_SERVICE } from '../cluster-plan.ts';
-import type { LabCluster } from '../cluster.ts';
+import { findPod, type LabCluster } from '../cluster.ts';
 import { addressesOf, UdpClient, type QueryResult } from '../udp-client.ts';
 import type { Results } from './expression.ts';
 import {
   address,
+  flag,
   listOf,
   number,
   oneOrMore,
@@ -23,7 +24,7 @@ import {
 } from '../../../server/kube/manifests/yaml-shape.ts';
 import { named, type StepKind } from './story-reading.ts';
 import { steps } from './step-list.ts';
-import { kind, runSteps, type StoryStep, type StoryRun } from './step.ts';
+import { kind, runSteps, type ModelRun, type StoryRun, type StoryStep } from './step.ts';
 import { pause } from '../pause.ts';
 
 /** A version after the name selects its model of that version. */
@@ -32,7 +33,7 @@ const client: YamlShape<string> = {
   read(value, path, reading) {
     const label = text.read(value, path, reading);
     const [name = ''] = label.split('@');
-    const known = clientLines.map((line) => line.name);
+    const known = [...clientLines.map((line) => line.name), GETENT];
     if (label === '' || known.includes(name)) return label;
     const meant = nearest(name, known);
     const hint = meant === null ? `Known: ${known.join(', ')}` : `Did you mean ${meant}?`;
@@ -102,8 +103,9 @@ const lookup = kind({
     client: optional(
       client,
       'glibc',
-      'whose resolver: glibc, musl, go and evdns are real where they can be compiled, others are modelled',
+      'whose resolver: glibc, musl, go and evdns are real where they can be compiled, others are modelled; getent is glibc as this machine has it, and asks for AAAA only if the pod has IPv6',
     ),
+    real: optional(flag, true, 'false: always the model'),
   },
   results: {
     found: 'whether it has addresses',
@@ -113,28 +115,52 @@ const lookup = kind({
     error: 'the error that the program got; empty: none',
     queries: 'queries that were sent',
     tcp: 'those over TCP',
+    connections: 'TCP connections that were begun',
+    types: 'types of the records that were asked for, with blanks between',
+    last: 'what the last reply said: NXDOMAIN, addresses; DROP: there was none',
     names: 'different names that were asked for',
     asked: 'these names in order, with blanks between',
     who: 'who looked it up: the client, or its model',
   },
-  async act({ pod: where, name, client: who }, run) {
-    const looked = await look(run.stage, run.lab, where, who, name);
-    if (run.shown.length === 0) run.shown = looked.packets;
-    const names = [...new Set(looked.queries.map((query) => query.name))];
-    return {
-      found: looked.ok,
-      seconds: looked.seconds,
-      addresses: looked.addresses.join(' '),
-      count: looked.addresses.length,
-      error: looked.error ?? '',
-      queries: looked.queries.length,
-      tcp: looked.queries.filter(({ protocol }) => protocol === 'tcp').length,
-      names: names.length,
-      asked: names.join(' '),
-      who: looked.who,
-    };
+  async act({ pod: where, name, client: who, real }, run) {
+    const { stage, lab } = run;
+    return lookupFound(await (real ? look : modelled)(stage, lab, where, who, name), run);
+  },
+  async model({ pod: where, name, client: who }, run) {
+    const { pods, plan } = run.cluster;
+    const found = findPod(
+      pods.map((each) => ({ each, namespace: each.namespace, pod: each.name })),
+      where,
+    );
+    const looked = await planned(who, name, run.script, {
+      pod: found.each,
+      nodeResolvConf: plan.nodeResolvConf ?? '',
+      ipv6: plan.ipv6 !== false && !run.ipv4Only.has(where),
+    });
+    return lookupFound(looked, run);
   },
 });
+
+function lookupFound(looked: Looked, run: StoryRun | ModelRun): Results {
+  if (run.shown.length === 0) run.shown = looked.packets;
+  const { queries, addresses, packets } = looked;
+  const names = [...new Set(queries.map((query) => query.name))];
+  return {
+    found: looked.ok,
+    seconds: looked.seconds,
+    addresses: addresses.join(' '),
+    count: addresses.length,
+    error: looked.error ?? '',
+    queries: queries.length,
+    tcp: queries.filter(({ protocol }) => protocol === 'tcp').length,
+    connections: packets.filter((packet) => packet.kind === 'syn').length,
+    types: [...new Set(queries.map(({ type }) => type))].toSorted().join(' '),
+    last: queries.at(-1)?.answer ?? '',
+    names: names.length,
+    asked: names.join(' '),
+    who: looked.who,
+  };
+}
 
 const query = kind({
   help: 'a pod or a node sends a query over UDP, once or several times from one port',
@@ -147,10 +173,10 @@ const query = kind({
     times: optional(whole(1, 10_000), 1, 'how often, one after the other'),
     every: optional(time(), 0, 'pause between two'),
     wait: optional(time(), 1000, 'after which one counts as lost'),
+    mixedCase: optional(flag, false, 'whether each spells the name in another mixture of cases'),
   },
   results: { ...askedResults, spelled: 'replies with the question as it was spelled' },
-  async act({ from, name, type, server: whom, port, times, every, wait }, run) {
-    const { lab } = run;
+  async act({ from, name, type, server: whom, port, times, every, wait, mixedCase }, { lab }) {
     const client = await UdpClient.open(
       lab.network.path(machineName(lab, from)),
       serverAddress(lab, whom),
@@ -159,13 +185,19 @@ const query = kind({
     const all: QueryResult[] = [];
     for (let count = 0; count < times; count++) {
       if (count > 0 && every > 0) await pause(every);
-      all.push(await client.ask(name, type, wait));
+      all.push(await client.ask(mixedCase ? mixed(name, count) : name, type, wait));
     }
     client.close();
     const spelled = all.filter(({ sameSpelling }) => sameSpelling).length;
     return { ...askedFound(all, (all.at(-1)?.tookMs ?? 0) / 1000), spelled };
   },
 });
+
+function mixed(name: string, nth: number): string {
+  return [...name]
+    .map((letter, at) => (((nth + 1) * 7 + at * 3) % 5 < 2 ? letter.toUpperCase() : letter))
+    .join('');
+}
 
 const waitUntil = kind({
   help: 'a query is sent again and again until its reply says something',
@@ -253,7 +285,10 @@ const exec = kind({
   help: 'a program of this machine is run in a pod or on a node',
   fields: {
     in: machine,
-    command: required(oneOrMore(text), 'a line for sh -c, or a list of words'),
+    command: required(
+      oneOrMore(text),
+      'a line for sh -c, or a list of words; ndots in a line is this program',
+    ),
     limit: optional(time(), 60_000, 'after which it is killed'),
     during: optional(steps, [], 'steps that are done while it runs; behind them it is killed'),
   },
@@ -267,12 +302,17 @@ const exec = kind({
   async act({ in: where, command, limit, during: inner }, run) {
     const { lab } = run;
     const place = placeOf(lab, where);
-    const words = command.length === 1 ? ['sh', '-c', command[0]!] : command;
+    const words = command.length === 1 ? shellLine(run.stage.ndots, command[0]!) : command;
     if (inner.length > 0) return besides(place, words, inner, run);
     const { code, stdout, stderr, tookMs } = await lab.processes.run(place, words, limit);
     return execFound(code, stdout, stderr, tookMs);
   },
 });
+
+function shellLine(ndots: readonly string[], line: string): readonly string[] {
+  const quoted = ndots.map((word) => `'${word.replaceAll("'", "'\\''")}'`);
+  return ['sh', '-c', `ndots() { ${quoted.join(' ')} "$@"; }; ${line}`];
+}
 
 async function besides(
   place: ReturnType<typeof placeOf>,
@@ -319,6 +359,7 @@ const capture = kind({
     replies: 'packets with a reply',
     names: 'different names in the queries',
     first: 'what the first query asks: A? NAME.',
+    seconds: 'from the first packet to the last',
     connections: 'TCP connections that were begun',
   },
   async act({ on, during: inner, ports, protocol, to }, run) {
@@ -338,6 +379,7 @@ const capture = kind({
       replies: packets.filter(({ kind: what }) => what === 'reply').length,
       names: new Set(queries.map(({ name }) => name.toLowerCase())).size,
       first: queries[0]?.text ?? '',
+      seconds: (packets.at(-1)?.atMs ?? 0) / 1000,
       connections: packets.filter(({ kind: what }) => what === 'syn').length,
     };
   },

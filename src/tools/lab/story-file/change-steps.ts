@@ -12,7 +12,7 @@ import { objectsOf } from '../objects.ts';
 import type { NodeCachePlan } from '../node-caches.ts';
 import { DNS_SERVICE } from '../cluster-plan.ts';
 import { deleteDnsPod, rollDns } from '../roll.ts';
-import { corefile } from './corefile-shape.ts';
+import { corefile, corefileOf } from './corefile-shape.ts';
 import {
   anything,
   listOf,
@@ -71,7 +71,7 @@ const startDns = kind({
   help: 'a DNS server is started in a pod, perhaps with another Corefile, in the place of the one that runs there',
   fields: {
     pod: dnsPod,
-    corefile: optional(corefile, null, 'its Corefile: text, or the name of a file'),
+    corefile: optional(corefile, null, 'its Corefile'),
     known: optional(text, null, 'a name that it must answer before it counts as started'),
   },
   act: ({ pod, corefile: given, known }, { lab }) =>
@@ -103,6 +103,12 @@ const deletePod = kind({
   programs: ['conntrack'],
   act: ({ pod, propagation: propagationMs, grace: graceMs }, { lab }) =>
     deleteDnsPod(lab, pod, { propagationMs, graceMs }),
+});
+
+const serveBy = bareKind({
+  help: 'DNS servers that start from now on are ndots, or the server that the command line gives',
+  bare: word(['ndots', 'given']),
+  act: (program, { lab }) => lab.serveBy(program),
 });
 
 const roll = kind({
@@ -186,11 +192,16 @@ const internet = bareKind({
   help: 'the internet answers otherwise from now on: rules of an answers file',
   bare: answers,
   act: (script, { lab }) => lab.answerOutside(script),
+  model: (script, run) => void (run.script = script),
 });
 
 const cacheFields = {
   node,
-  corefile: optional(corefile, usualNodeCorefile, 'the template of its Corefile'),
+  corefile: optional(
+    corefileOf(usualNodeCorefile),
+    usualNodeCorefile,
+    'the template of its Corefile',
+  ),
   rules: optional(word(['iptables', 'nftables']), null, 'how it writes its rules'),
   flags: optional(listOf(text), [], 'more flags of ndots node-cache'),
 } as const;
@@ -242,6 +253,7 @@ export const changeSteps: Readonly<Record<string, StepKind>> = {
   stopDns,
   signalDns,
   deletePod,
+  serveBy,
   roll,
   setEndpoints: endpoints,
   apply,

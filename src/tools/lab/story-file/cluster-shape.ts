@@ -1,6 +1,6 @@
 /** The cluster of a story file: objects, DNS pods, clients, settings of nodes, answers of the internet. */
 import { ManifestFolder } from '../../../server/kube/manifests/folder.ts';
-import type { Script } from '../../resolver/answers-file.ts';
+import { parseAnswers, type Script } from '../../resolver/answers-file.ts';
 import { readManifests } from '../../../server/kube/manifests/manifest-file.ts';
 import type { Manifest } from '../../../server/kube/manifests/manifest.ts';
 import type { ImpliedPod } from '../../../server/kube/manifests/pods.ts';
@@ -109,7 +109,7 @@ export const clusterFields: FieldsOf<ClusterValues> = {
   corefile: optional(
     corefile,
     usualCorefile,
-    'of the DNS pods: text, or a file; @API@ in it is the URL of the API server',
+    'of the DNS pods: text, a file, or texts to replace in the usual one; @API@ in it is the URL of the API server',
   ),
   nodeResolvConf: optional(text, usualNodeResolvConf, 'what kubelet finds on its nodes'),
   rules: optional(
@@ -129,6 +129,8 @@ export const clusterFields: FieldsOf<ClusterValues> = {
 
 export interface ReadCluster {
   readonly plan: StoryPlan;
+  /** The answers of the internet. */
+  readonly script: Script;
   readonly mode: RuleMode | null;
   readonly manifests: readonly Manifest[];
   readonly pods: readonly ImpliedPod[];
@@ -201,6 +203,7 @@ export function readCluster(
   const files = Object.fromEntries(
     values.pods.map((pod) => [`${pod.namespace}/${pod.name}`, pod.files]),
   );
+  const script = internet ?? parseAnswers({ delay: 1, rules: [] }, 'the internet');
   const plan: StoryPlan = {
     objects: text,
     corefile: corefileText,
@@ -208,9 +211,9 @@ export function readCluster(
     ipv6,
     files,
     ...(values.rules === null ? {} : { mode: values.rules }),
-    internet: internet === null ? [] : { addresses: internetAddresses, script: internet },
+    internet: { addresses: internetAddresses, script },
   };
-  return { plan, mode: values.rules, manifests, pods };
+  return { plan, script, mode: values.rules, manifests, pods };
 }
 
 function podObjects({ pods }: ClusterValues): readonly object[] {

@@ -1,10 +1,21 @@
-/** A Corefile of a story: its text, or the name of a file relative to the story. */
+/** A Corefile of a story: its text, the name of a file relative to the story, or changes of the usual one. */
 import { join, dirname, isAbsolute } from 'node:path';
 import { whyFailed } from '../../../server/base/why-failed.ts';
 import { FILE_MAX, readFileText } from '../../../server/base/read-file.ts';
 import type { DocumentPath } from '../../../server/kube/manifests/yaml-document.ts';
-import { text, type YamlShape } from '../../../server/kube/manifests/yaml-shape.ts';
+import {
+  mapOf,
+  mapping,
+  required,
+  simple,
+  text,
+  type YamlShape,
+} from '../../../server/kube/manifests/yaml-shape.ts';
+import { isObject } from '../../../server/base/json-object.ts';
+import { usualCorefile } from '../defaults.ts';
 import type { StoryReading } from './story-reading.ts';
+
+const anyText = simple('TEXT', 'a text', '', (value) => (typeof value === 'string' ? value : null));
 
 /** The text of a file that a story names; null: it cannot be read, which was reported. */
 function readBeside(name: string, path: DocumentPath, reading: StoryReading): string | null {
@@ -22,15 +33,33 @@ export function fileBeside(name: string, { file }: StoryReading): string {
   return isAbsolute(name) ? name : join(dirname(file), name);
 }
 
-/** A text without line break and brace is the name of a file. */
-export const corefile: YamlShape<string> = {
-  placeholder: 'COREFILE|FILE',
-  read(value, path, reading: StoryReading) {
-    const given = text.read(value, path, reading);
-    const isName = given !== '' && !/[\n{}]/.test(given);
-    const found = isName ? readBeside(given, path, reading) : given;
-    if (found === null || found === '') return '';
-    reading.corefiles.push({ path, text: found, file: isName ? fileBeside(given, reading) : null });
-    return found;
-  },
-};
+/** The usual Corefile, with these texts replaced. */
+function changed(base: string, given: object, path: DocumentPath, reading: StoryReading): string {
+  const fields = { replace: required(mapOf(anyText), 'what takes the place of which text') };
+  const { replace } = mapping(fields, 'a changed Corefile').read(given, path, reading);
+  return Object.entries(replace ?? {}).reduce((text, [old, value]) => {
+    if (!text.includes(old))
+      reading.tell([...path, 'replace', old], `the usual Corefile does not have "${old}"`, base);
+    return text.replace(old, () => value);
+  }, base);
+}
+
+/** A text, the name of a file (without line break and brace), or changes of the usual Corefile. */
+export function corefileOf(base: string): YamlShape<string> {
+  return {
+    placeholder: 'COREFILE|FILE|{ replace: { OLD: NEW } }',
+    read(value, path, reading: StoryReading) {
+      const given = isObject(value)
+        ? changed(base, value, path, reading)
+        : text.read(value, path, reading);
+      const isName = given !== '' && !/[\n{}]/.test(given);
+      const found = isName ? readBeside(given, path, reading) : given;
+      if (found === null || found === '') return '';
+      const file = isName ? fileBeside(given, reading) : null;
+      reading.corefiles.push({ path, text: found, file });
+      return found;
+    },
+  };
+}
+
+export const corefile: YamlShape<string> = corefileOf(usualCorefile);

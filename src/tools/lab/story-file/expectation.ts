@@ -13,17 +13,24 @@ import {
   type YamlShape,
 } from '../../../server/kube/manifests/yaml-shape.ts';
 import type { DocumentPath } from '../../../server/kube/manifests/yaml-document.ts';
+import { onlyWith } from './story-reading.ts';
 
 export interface Expectation extends ValueJudge {
   readonly what: string;
   readonly value: Expression;
   /** For mistakes in the results that it mentions. */
   readonly path: DocumentPath;
+  readonly only: string | null;
 }
 
 const fields = {
   value: required(text, 'a result: STEP.RESULT; also numbers, + - * / and brackets'),
-  what: optional(text, null, 'what it is called in the verdict'),
+  what: optional(
+    text,
+    null,
+    'what it is called in the verdict; {STEP.RESULT} in it is replaced by the result',
+  ),
+  only: onlyWith,
 } as const;
 
 export const expectation: YamlShape<Expectation | null> = {
@@ -49,7 +56,7 @@ export const expectation: YamlShape<Expectation | null> = {
       reading.tell([...path, key], `nothing can be expected by "${key}"`, hint);
       delete rest[key];
     }
-    const { value, what } = mapping(fields, 'an expectation').read(rest, path, reading);
+    const { value, what, only } = mapping(fields, 'an expectation').read(rest, path, reading);
     if (mine.length !== 1) {
       if (unknown.length === 0)
         reading.tell(
@@ -67,7 +74,7 @@ export const expectation: YamlShape<Expectation | null> = {
     }
     const expression = readExpression(value, [...path, 'value'], reading);
     if (expression === null) return null;
-    return { what: what ?? value, value: expression, path: [...path, 'value'], ...made };
+    return { what: what ?? value, value: expression, path: [...path, 'value'], only, ...made };
   },
 };
 
@@ -88,11 +95,20 @@ function readExpression(
   }
 }
 
+/** Replaces `{STEP.RESULT}` in a text by the result. */
+export function filled(text: string, results: ReadonlyMap<string, Results>): string {
+  return text.replaceAll(/\{(\w+)\.(\w+)\}/g, (all, step: string, result: string) => {
+    const found = results.get(step)?.[result];
+    return found === undefined ? all : words(typeof found === 'function' ? found() : found);
+  });
+}
+
 /** The fact that results from an expectation. */
 export function judged(
-  { what, value, wanted, judge }: Expectation,
+  { what: title, value, wanted, judge }: Expectation,
   results: ReadonlyMap<string, Results>,
 ): Fact {
+  const what = filled(title, results);
   try {
     const found = value.value(({ step, result }) => {
       const one = results.get(step)?.[result];

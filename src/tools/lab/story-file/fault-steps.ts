@@ -152,7 +152,7 @@ const forget = kind({
   act({ node: where, to, endpoint }, { lab }) {
     const address = (one: string | null): string | null =>
       one === null ? null : serverAddress(lab, one);
-    return { count: forgetConnections(lab, where, address(to), address(endpoint)).count };
+    return { count: forgetConnections(lab, where, address(to), address(endpoint)) };
   },
 });
 
@@ -168,6 +168,9 @@ const set = kind({
     if (!/^net\/[\w/-]+$/.test(path))
       throw new RangeError(`"${key}" is not a setting of the network`);
     lab.network.set(machineName(lab, on), path, value);
+  },
+  model({ on, key, value }, { ipv4Only }) {
+    if (key === 'net.ipv6.conf.all.disable_ipv6' && value === '1') ipv4Only.add(on);
   },
 });
 

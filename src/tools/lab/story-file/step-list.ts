@@ -7,8 +7,8 @@ import { nearest } from '../../../server/base/problem.ts';
 import type { Results } from './expression.ts';
 import type { DocumentPath } from '../../../server/kube/manifests/yaml-document.ts';
 import { mapping, type YamlShape } from '../../../server/kube/manifests/yaml-shape.ts';
-import type { StoryReading } from './story-reading.ts';
-import type { StoryStep } from './step.ts';
+import { onlyWith, type StoryReading } from './story-reading.ts';
+import type { ModelRun, StoryRun, StoryStep } from './step.ts';
 
 const STEPS_MAX = 500;
 const DEPTH_MAX = 8;
@@ -39,7 +39,7 @@ function readStep(value: unknown, path: DocumentPath, reading: StoryReading): St
     reading.tell(path, 'a step is a mapping', hint);
     return null;
   }
-  const { as: given, ...rest } = value;
+  const { as: given, only: server, ...rest } = value;
   const keys = Object.keys(rest);
   const [key] = keys;
   if (key === undefined) {
@@ -48,7 +48,7 @@ function readStep(value: unknown, path: DocumentPath, reading: StoryReading): St
   }
   for (const each of keys) {
     if (Object.hasOwn(reading.kinds, each)) continue;
-    const meant = nearest(each, [...known, 'as']);
+    const meant = nearest(each, [...known, 'as', 'only']);
     const hint = meant === null ? `Known: ${known.join(', ')}` : `Did you mean ${meant}?`;
     reading.tell([...path, each], `there is no step "${each}"`, hint);
   }
@@ -68,15 +68,25 @@ function readStep(value: unknown, path: DocumentPath, reading: StoryReading): St
     : Array.isArray(values) && key === 'together'
       ? (values as readonly StoryStep[])
       : [];
+  const only =
+    server === undefined ? null : onlyWith.shape.read(server, [...path, 'only'], reading);
+  const keep = (found: unknown, { results }: StoryRun | ModelRun): void => {
+    if (found !== undefined) results.set(name, found as Results);
+  };
+  const { model } = kind;
   return {
     kind: key,
     name,
     results: Object.keys(kind.results),
     within,
     async run(run) {
-      const found = (await kind.act(values as never, run as never, name)) as Results | undefined;
-      if (found !== undefined) run.results.set(name, found);
+      if (only !== null && only !== run.stage.server) return;
+      keep(await kind.act(values as never, run as never, name), run);
     },
+    model:
+      model === undefined
+        ? null
+        : async (run) => keep(await model(values as never, run as never), run),
   };
 }
 

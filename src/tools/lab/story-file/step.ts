@@ -6,6 +6,8 @@ import type { Undo } from '../faults.ts';
 import type { Stage } from '../story.ts';
 import type { Results } from './expression.ts';
 import type { YamlFields, YamlShape, ValuesOf } from '../../../server/kube/manifests/yaml-shape.ts';
+import type { Script } from '../../resolver/answers-file.ts';
+import type { ReadCluster } from './cluster-shape.ts';
 import type { StepKind } from './story-reading.ts';
 
 export interface StoryRun {
@@ -20,6 +22,16 @@ export interface StoryRun {
   shown: readonly PacketRow[];
 }
 
+/** A story in virtual time: its lookups, and the answers of the internet. */
+export interface ModelRun {
+  readonly cluster: ReadCluster;
+  script: Script;
+  readonly results: Map<string, Results>;
+  /** Pods without IPv6, in which getent does not ask for AAAA. */
+  readonly ipv4Only: Set<string>;
+  shown: readonly PacketRow[];
+}
+
 export interface StoryStep {
   readonly kind: string;
   /** Expectations refer to its results by this name. */
@@ -27,6 +39,8 @@ export interface StoryStep {
   readonly results: readonly string[];
   readonly within: readonly StoryStep[];
   run(run: StoryRun): Promise<void>;
+  /** Null: it has no effect in virtual time. */
+  readonly model: ((run: ModelRun) => Promise<void>) | null;
 }
 
 /** Declares a kind of step whose value is a mapping. */
@@ -36,6 +50,7 @@ export function kind<F extends YamlFields>(declared: {
   readonly results?: Readonly<Record<string, string>>;
   readonly programs?: readonly string[];
   act(values: ValuesOf<F>, run: StoryRun, name: string): Promise<Results | void> | Results | void;
+  model?(values: ValuesOf<F>, run: ModelRun): Promise<Results | void> | Results | void;
 }): StepKind {
   return { results: {}, programs: [], ...declared, bare: null } as unknown as StepKind;
 }
@@ -45,6 +60,7 @@ export function bareKind<T>(declared: {
   readonly help: string;
   readonly bare: YamlShape<T>;
   act(value: T, run: StoryRun, name: string): Promise<Results | void> | Results | void;
+  model?(value: T, run: ModelRun): Promise<Results | void> | Results | void;
 }): StepKind {
   return { results: {}, programs: [], fields: {}, ...declared } as unknown as StepKind;
 }

@@ -160,6 +160,26 @@ describe('a story file', () => {
           /^story\.yaml:3:\d+ .* is not the path of a file; As in: \/etc\/hosts/s,
         ] as const,
     ),
+    [
+      'a change of a text that the usual Corefile does not have',
+      "story: x\ncluster:\n  corefile: { replace: { 'lameduck 6s': '' } }\nacts: []\n",
+      /^story\.yaml:3:\d+ the usual Corefile does not have "lameduck 6s"/,
+    ],
+    [
+      'a server that is not known',
+      around('      - { wait: 1s, only: bind }\n'),
+      /^story\.yaml:8:\d+ "only" takes one of ndots, CoreDNS, not "bind"/,
+    ],
+    [
+      'a step that has no result in virtual time',
+      `${around('')}model:
+  acts:
+    - flaw: y
+      steps: [{ query: { from: client, name: a } }]
+      expect: [{ value: query.lost, is: 1 }]
+`,
+      /^story\.yaml:14:\d+ no step before this is called "query"/,
+    ],
     ['no story at all', '[1, 2]\n', /holds no story/],
     ['no YAML', 'story: "x\n', /^story\.yaml:\d+:\d+ this is not YAML/],
     [
@@ -176,6 +196,44 @@ describe('a story file', () => {
         all.join('\n') || 'nothing was told',
       );
     });
+
+  test('its model looks names up in virtual time, by the answers of the internet', async () => {
+    const { story } = parseStory(
+      `${around('')}model:
+  internet: [{ name: example.com, type: A, answer: 203.0.113.80 }]
+  acts:
+    - flaw: 'with {lookup.who}'
+      steps: [{ lookup: { pod: client, name: example.com } }]
+      expect:
+        - { what: 'queries of {lookup.who}', value: lookup.queries, is: 12 }
+        - { value: lookup.found, is: false, only: CoreDNS }
+    - cure: a dot
+      steps:
+        - internet: [{ name: example.com, answer: NODATA }]
+        - { lookup: { pod: client, name: example.com. } }
+      expect: [{ value: lookup.last, is: NODATA }]
+`,
+      'story.yaml',
+    );
+    const acts = (await story.model?.()) ?? [];
+    assert.deepEqual(
+      acts.map(({ kind, title, facts, packets }) => [kind, title, packets.length, facts]),
+      [
+        [
+          'flaw',
+          'with glibc',
+          24,
+          [{ what: 'queries of glibc', expected: '12', found: '12', holds: true }],
+        ],
+        [
+          'cure',
+          'a dot',
+          4,
+          [{ what: 'lookup.last', expected: 'NODATA', found: 'NODATA', holds: true }],
+        ],
+      ],
+    );
+  });
 
   test('no truncation or mutation of the example crashes', () => {
     const example = readFileSync('examples/lab/story.yaml', 'utf8').split('\n');

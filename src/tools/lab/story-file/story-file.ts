@@ -3,18 +3,19 @@ import { isObject } from '../../../server/base/json-object.ts';
 import { nearest, Problem, Problems, type Place } from '../../../server/base/problem.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
 import { FILE_MAX, readFileText } from '../../../server/base/read-file.ts';
-import { parseYaml } from '../../../server/kube/manifests/yaml-document.ts';
-import { LabCluster } from '../cluster.ts';
-import type { Act, Story } from '../story.ts';
+import { parseYaml, type DocumentPath } from '../../../server/kube/manifests/yaml-document.ts';
+import type { Script } from '../../resolver/answers-file.ts';
+import type { Need } from '../machine.ts';
+import type { Act, Stage, Story } from '../story.ts';
 import { askSteps } from './ask-steps.ts';
-import { changeSteps } from './change-steps.ts';
+import { answers, changeSteps } from './change-steps.ts';
 import {
   clusterFields,
   readCluster,
   type ClusterValues,
   type ReadCluster,
 } from './cluster-shape.ts';
-import { expectation, judged, type Expectation } from './expectation.ts';
+import { expectation, filled, judged, type Expectation } from './expectation.ts';
 import { flowSteps } from './flow-steps.ts';
 import {
   listOf,
@@ -23,11 +24,12 @@ import {
   optional,
   required,
   text,
+  whole,
   type FieldsOf,
   type YamlShape,
 } from '../../../server/kube/manifests/yaml-shape.ts';
-import { StoryReading, type Reference, type StepKind } from './story-reading.ts';
-import { runSteps, type StoryStep, type StoryRun } from './step.ts';
+import { onlyWith, StoryReading, type Reference, type StepKind } from './story-reading.ts';
+import { runSteps, type ModelRun, type StoryRun, type StoryStep } from './step.ts';
 import { steps } from './step-list.ts';
 import { faultSteps } from './fault-steps.ts';
 
@@ -38,10 +40,14 @@ export const stepKinds: Readonly<Record<string, StepKind>> = {
   ...flowSteps,
 };
 
+/** The step whose results are the server and the mode of the service rules. */
+const STAGE = 'stage';
+
 export interface ActValues {
   readonly flaw: string | null;
   readonly cure: string | null;
   readonly command: string | null;
+  readonly only: string | null;
   readonly steps: readonly StoryStep[];
   readonly expect: readonly Expectation[];
 }
@@ -50,6 +56,7 @@ export const actFields: FieldsOf<ActValues> = {
   flaw: optional(text, null, 'title of an act that shows the fault'),
   cure: optional(text, null, 'title of an act that shows what helps'),
   command: optional(text, null, 'what a person would type, for the report'),
+  only: onlyWith,
   steps: optional(steps, [], 'what is done, in order'),
   expect: required(
     listOf(expectation as YamlShape<Expectation>),
@@ -63,10 +70,40 @@ export interface StoryValues {
   readonly source: string | null;
   readonly given: readonly string[];
   readonly when: string;
-  readonly needs: readonly string[];
+  readonly needs: readonly Need[];
+  readonly seconds: number;
   readonly cluster: ClusterValues | null;
   readonly acts: readonly ActValues[];
+  readonly model: ModelValues | null;
 }
+
+interface ModelValues {
+  readonly internet: Script | null;
+  readonly acts: readonly ActValues[];
+}
+
+const rule = mapping(
+  {
+    rule: required(text, 'an iptables rule of the table nat'),
+    part: required(text, 'the part of the kernel that it needs'),
+  },
+  'a rule',
+);
+
+const need: YamlShape<Need> = {
+  placeholder: `PROGRAM|${rule.placeholder}`,
+  read: (value, path, reading) =>
+    isObject(value)
+      ? rule.read(value, path, reading)
+      : { program: text.read(value, path, reading) },
+};
+
+const actList = listOf(mapping(actFields, 'an act'), 50);
+
+export const modelFields: FieldsOf<ModelValues> = {
+  internet: optional(answers, null, 'what the internet answers; without it as in the cluster'),
+  acts: required(actList, 'what is played; results of its steps are those of lookup'),
+};
 
 export const storyFields: FieldsOf<StoryValues> = {
   story: required(text, 'its name'),
@@ -75,12 +112,18 @@ export const storyFields: FieldsOf<StoryValues> = {
   given: optional(oneOrMore(text), [], 'the conditions, for the report'),
   when: optional(text, '', 'what happens, for the report'),
   needs: optional(
-    oneOrMore(text),
+    oneOrMore(need),
     [],
-    'programs of this machine without which it cannot be played',
+    'programs of this machine, and rules of its kernel, without which it cannot be played',
   ),
+  seconds: optional(whole(0, 3600), 0, 'how long it takes, about'),
   cluster: optional(mapping(clusterFields, 'the cluster'), null, 'what it is played in'),
-  acts: required(listOf(mapping(actFields, 'an act'), 50), 'what is played'),
+  acts: required(actList, 'what is played'),
+  model: optional(
+    mapping(modelFields, 'the model'),
+    null,
+    'what is played in virtual time where the story cannot be played',
+  ),
 };
 
 /** A Corefile of a story and its place: in the story from `line` on, or in a file. */
@@ -92,6 +135,8 @@ export interface StoryCorefile {
 
 export interface StoryFile {
   readonly story: Story;
+  /** The manifests of its cluster. */
+  readonly objects: string;
   readonly corefiles: readonly StoryCorefile[];
 }
 
@@ -134,7 +179,8 @@ export function parseStory(content: string, file: string): StoryFile {
     values.cluster ?? mapping(clusterFields, 'the cluster').read({}, ['cluster'], reading);
   const acts = (values.acts ?? []) as readonly ActValues[];
   const cluster = reading.mistakes.length === 0 ? readCluster(given, ['cluster'], reading) : null;
-  checkActs(acts, reading);
+  checkActs(acts, reading, ['acts']);
+  if (values.model?.acts !== undefined) checkActs(values.model.acts, reading, ['model', 'acts']);
   if (cluster !== null) checkReferences(cluster, reading);
   const found = [...reading.elsewhere, ...reading.problems(document, kindOfProblem)];
   if (found.length > 0 || cluster === null) throw new Problems(found);
@@ -143,56 +189,105 @@ export function parseStory(content: string, file: string): StoryFile {
     place: own === null ? document.place(path) : { file: own, line: 1, column: 0 },
     isOwnFile: own !== null,
   }));
-  return { story: storyOf(values, acts, cluster, reading), corefiles };
+  return {
+    story: storyOf(values, acts, cluster, reading),
+    objects: cluster.plan.objects,
+    corefiles,
+  };
 }
 
 function storyOf(
   values: StoryValues,
   acts: readonly ActValues[],
-  { plan }: ReadCluster,
+  cluster: ReadCluster,
   { programs, file }: StoryReading,
 ): Story {
+  const { model, needs } = values;
+  const own = needs.flatMap((one) => ('program' in one ? [one.program] : []));
   return {
     name: values.story,
     title: values.title ?? values.story,
     source: values.source ?? file,
     preconditions: values.given,
     trigger: values.when,
-    needs: [...new Set([...programs, ...values.needs])].map((program) => ({ program })),
-    seconds: 0,
-    model: null,
-    async play(stage) {
-      const lab: LabCluster = await stage.start(plan);
-      const run: StoryRun = {
-        stage,
-        lab,
-        results: new Map(),
-        undo: new Map(),
-        memory: {},
-        shown: [],
-      };
-      const played: Act[] = [];
-      for (const act of acts) {
-        run.shown = [];
-        await runSteps(act.steps, run);
-        played.push({
-          kind: act.flaw === null ? 'cure' : 'flaw',
-          title: act.flaw ?? act.cure ?? '',
-          command: act.command ?? act.steps.map(({ kind }) => kind).join(', '),
-          packets: run.shown,
-          facts: act.expect.map((each) => judged(each, run.results)),
-        });
-      }
-      return played;
-    },
+    needs: [
+      ...[...new Set([...programs, ...own])].map((program) => ({ program })),
+      ...needs.filter((one) => 'rule' in one),
+    ],
+    seconds: values.seconds,
+    model: model === null ? null : () => modelled(model, cluster),
+    play: (stage) => played(acts, cluster, stage),
+  };
+}
+
+async function played(
+  acts: readonly ActValues[],
+  { plan }: ReadCluster,
+  stage: Stage,
+): Promise<readonly Act[]> {
+  const run: StoryRun = {
+    stage,
+    lab: await stage.start(plan),
+    results: new Map([[STAGE, { server: stage.server, rules: plan.mode ?? stage.mode }]]),
+    undo: new Map(),
+    memory: {},
+    shown: [],
+  };
+  const done: Act[] = [];
+  for (const act of acts) {
+    if (act.only !== null && act.only !== stage.server) continue;
+    run.shown = [];
+    await runSteps(act.steps, run);
+    done.push(actOf(act, run, stage.server));
+  }
+  return done;
+}
+
+async function modelled(
+  { internet, acts }: ModelValues,
+  cluster: ReadCluster,
+): Promise<readonly Act[]> {
+  const run: ModelRun = {
+    cluster,
+    script: internet ?? cluster.script,
+    results: new Map(),
+    ipv4Only: new Set(),
+    shown: [],
+  };
+  const done: Act[] = [];
+  for (const act of acts) {
+    run.shown = [];
+    for (const { model } of act.steps) await model?.(run);
+    done.push(actOf(act, run, 'ndots'));
+  }
+  return done;
+}
+
+function actOf(
+  { flaw, cure, command, steps: list, expect }: ActValues,
+  { results, shown }: Pick<StoryRun, 'results' | 'shown'>,
+  server: string,
+): Act {
+  return {
+    kind: flaw === null ? 'cure' : 'flaw',
+    title: filled(flaw ?? cure ?? '', results),
+    command: filled(command ?? list.map(({ kind }) => kind).join(', '), results),
+    packets: shown,
+    facts: expect
+      .filter(({ only }) => only === null || only === server)
+      .map((each) => judged(each, results)),
   };
 }
 
 /** Checks that titles are unique, and that mentioned results exist. */
-function checkActs(acts: readonly ActValues[], reading: StoryReading): void {
-  const known = new Map<string, Set<string>>();
+function checkActs(acts: readonly ActValues[], reading: StoryReading, place: DocumentPath): void {
+  const isModel = place[0] === 'model';
+  const known = new Map<string, Set<string>>(
+    isModel ? [] : [[STAGE, new Set(['server', 'rules'])]],
+  );
   const learn = (list: readonly StoryStep[]): void => {
-    for (const { name, results, within } of list) {
+    for (const { name, results, within, model } of list) {
+      if (isModel && model === null) continue;
       const present = known.get(name) ?? new Set<string>();
       for (const result of results) present.add(result);
       known.set(name, present);
@@ -200,9 +295,9 @@ function checkActs(acts: readonly ActValues[], reading: StoryReading): void {
     }
   };
   if (acts.length === 0)
-    reading.tell(['acts'], 'there are no acts', 'As in: - { flaw: TITLE, steps: [], expect: [] }');
+    reading.tell(place, 'there are no acts', 'As in: - { flaw: TITLE, steps: [], expect: [] }');
   acts.forEach(({ flaw, cure, steps: list, expect }, index) => {
-    const path = ['acts', index];
+    const path = [...place, index];
     if ((flaw === null) === (cure === null))
       reading.tell(path, 'an act is a flaw or a cure', 'flaw: TITLE, or cure: TITLE');
     learn(list ?? []);

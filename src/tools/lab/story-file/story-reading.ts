@@ -1,8 +1,11 @@
 /** State that is collected while a story file is parsed: names to look up, Corefiles, programs that steps need. */
 import type { Problem } from '../../../server/base/problem.ts';
 import {
+  optional,
   YamlReading,
   text,
+  word,
+  type YamlField,
   type YamlFields,
   type YamlShape,
 } from '../../../server/kube/manifests/yaml-shape.ts';
@@ -50,7 +53,16 @@ export interface StepKind {
   readonly programs: readonly string[];
   /** Runs it with its values, the story (`StoryRun`) and the name of the step. Returns `Results` or nothing. */
   act(values: never, run: never, name: string): unknown;
+  /** Runs it in virtual time (`ModelRun`). */
+  model?(values: never, run: never): unknown;
 }
+
+/** An act, a step or an expectation that only one of the servers has. */
+export const onlyWith: YamlField<'ndots' | 'CoreDNS' | null> = optional(
+  word(['ndots', 'CoreDNS']),
+  null,
+  'only if this server answers',
+);
 
 export function named(kind: Reference['kind'], placeholder: string): YamlShape<string> {
   return {

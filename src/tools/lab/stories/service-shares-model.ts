@@ -1,0 +1,50 @@
+/** The chain of kube-proxy's rules for a service with three endpoints, in virtual time. */
+import { seededRandom } from '../../../server/base/random.ts';
+import { clusterState } from '../proxy-rules/cluster-state.ts';
+import { manifestText } from '../objects.ts';
+import { equal, within, type Act, type Fact } from '../story.ts';
+
+const pods = [4, 5, 6].map((last) => `172.17.0.${last}`);
+
+/**
+ * Checks that each share is near a third of all draws. The bound is five standard deviations, which one run
+ * in a million exceeds.
+ */
+function shares(counts: readonly number[]): readonly Fact[] {
+  const all = counts.reduce((sum, count) => sum + count, 0);
+  const spread = 5 * Math.sqrt((2 / 9) * all);
+  return counts.map((count, index) =>
+    within(
+      `requests that ${pods[index]} has answered`,
+      [all / 3 - spread, all / 3 + spread],
+      count,
+    ),
+  );
+}
+
+export function serviceSharesModel(objects: string): readonly Act[] {
+  const state = clusterState(manifestText(objects), 'IPv4');
+  const endpoints =
+    [...state.endpoints].find(([key]) => key.startsWith('critical-app/backend'))?.[1] ?? [];
+  const random = seededRandom(53);
+  const counts = pods.map(() => 0);
+  // The kernel walks the chain in the same way: each rule draws independently.
+  for (let request = 0; request < 30_000; request++) {
+    const taken = endpoints.findIndex(
+      (_, at) => random.integer(1_000_000) < 1_000_000 / (endpoints.length - at),
+    );
+    counts[taken]!++;
+  }
+  return [
+    {
+      kind: 'cure',
+      title: 'the chain of kube-proxy’s rules, 30 000 times',
+      command: 'curl backend',
+      packets: [],
+      facts: [
+        equal('endpoints', pods.join(' '), endpoints.map(({ ip }) => ip).join(' ')),
+        ...shares(counts),
+      ],
+    },
+  ];
+}

@@ -1,0 +1,33 @@
+/** How long packets of one source port go to a pod that is gone, in virtual time. */
+import { ConntrackTable, kernelOf } from '../proxy-rules/conntrack.ts';
+import { equal, within, type Act } from '../story.ts';
+
+const PORT = 40_000;
+
+export function staleConntrackModel(): readonly Act[] {
+  // Queries at this interval from one port: every packet prolongs the entry, answered or not.
+  const lasts = (everySeconds: number): number => {
+    const table = new ConntrackTable(kernelOf('6.18'));
+    table.packet('flow', 'original', 0);
+    table.packet('flow', 'reply', 1);
+    for (let at = everySeconds; at < 3600; at += everySeconds)
+      if (table.packet('flow', 'original', at * 1000) === 'new') return at;
+    return 3600;
+  };
+  return [
+    {
+      kind: 'flaw',
+      title: 'a query each second prolongs the entry, answered or not',
+      command: `dig -b 0.0.0.0#${PORT}`,
+      packets: [],
+      facts: [equal('seconds per hour without answers', 3600, lasts(1))],
+    },
+    {
+      kind: 'cure',
+      title: 'a pause longer than the entry’s time-out (30 s, or 120 s of a stream)',
+      command: `dig -b 0.0.0.0#${PORT}`,
+      packets: [],
+      facts: [within('seconds until the next query finds the new pod', [31, 121], lasts(121))],
+    },
+  ];
+}

@@ -1,0 +1,56 @@
+/** The entries of a connection table at a steady rate of queries, in virtual time. */
+import { ConntrackTable, kernelOf } from '../proxy-rules/conntrack.ts';
+import { equal, holds, within, type Act } from '../story.ts';
+
+/** The size of the table on Datadog's nodes, and their query rate when it was full. */
+const ENTRIES = 131_072;
+
+export function tableFullModel(): readonly Act[] {
+  const fill = (
+    version: string,
+    perSecond: number,
+  ): { readonly entries: number; readonly dropped: number } => {
+    const table = new ConntrackTable({
+      ...kernelOf(version),
+      max: ENTRIES,
+      buckets: ENTRIES / 4,
+    });
+    let dropped = 0;
+    for (let query = 0; query < perSecond * 200; query++) {
+      const atMs = (query / perSecond) * 1000;
+      const flow = `udp 10.244.${(query >> 15) & 255}.4:${1024 + (query & 0x7fff)} 10.96.0.10:53`;
+      if (table.packet(flow, 'original', atMs) === 'dropped') dropped++;
+      else table.packet(flow, 'reply', atMs + 1);
+      if (query % (10 * perSecond) === 0) table.collect(atMs);
+    }
+    return { entries: table.size, dropped };
+  };
+  const rate = 1000;
+  const [before, after] = [fill('4.19', rate), fill('5.4', rate)];
+  return [
+    {
+      kind: 'flaw',
+      title: 'a kernel before 5.0: an entry stays for 180 s after the answer',
+      command: `${rate} queries a second for 200 s`,
+      packets: [],
+      facts: [
+        within('entries in the table', [ENTRIES * 0.99, ENTRIES], before.entries),
+        holds('queries are lost', before.dropped > 0, `${before.dropped} lost`),
+      ],
+    },
+    {
+      kind: 'cure',
+      title: 'a kernel from 5.0 on: 30 s',
+      command: `${rate} queries a second for 200 s`,
+      packets: [],
+      facts: [
+        within(
+          'entries in the table (of the last 30 s, collected every 10 s)',
+          [29 * rate, 41 * rate],
+          after.entries,
+        ),
+        equal('lost queries', 0, after.dropped),
+      ],
+    },
+  ];
+}
