@@ -1,5 +1,5 @@
 /** Kinds of values that options take. */
-import { parseAddress, parseHostPort } from '../../server/base/ip.ts';
+import { parseAddress, parseHostPort, splitHostPort } from '../../server/base/ip.ts';
 import { Problem, nearest } from '../../server/base/problem.ts';
 import type { OptionValue, Offers } from './option.ts';
 
@@ -88,6 +88,19 @@ export const listenAddress = (
   read(given) {
     const { server, port } = readServer(/^:\d/.test(given) ? `0.0.0.0${given}` : given);
     return { host: server, port: port ?? usual };
+  },
+});
+
+/** A server by its name or address: `dns.example`, `10.0.0.7:9154`, `[fd00::7]:9154`. */
+export const hostAddress = (
+  usual: number,
+): OptionValue<{ readonly host: string; readonly port: number }> => ({
+  placeholder: 'HOST[:PORT]',
+  read(given, name) {
+    const { host = '', port = null } = splitHostPort(given) ?? {};
+    if (host === '' || (port ?? 0) > 65_535)
+      throw usage(`${name} takes HOST, HOST:PORT or [IPV6]:PORT, not "${given}"`);
+    return { host, port: port ?? usual };
   },
 });
 

@@ -1,7 +1,7 @@
 /** Clients: addresses and pods, their resolvers, and how their lookups end. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { ClientRow, ClientsView } from '../../tools/watch/view.ts';
-import { printNumber, printRcodes, printShare, printTime } from '../cli/top/pages/figures.ts';
+import { printNumber, printRcodes, printShare, printTime } from '../cli/live/figures.ts';
 import { countColumns, toneOf } from './count-columns.ts';
 import { liveTable } from './live-table.ts';
 import { showsClients } from './page-state.ts';

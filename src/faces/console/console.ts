@@ -5,6 +5,7 @@ import { show as draw } from '../web/show.ts';
 import { panelId, tabId, tabList, type Tab } from '../web/tabs.ts';
 import { applyTheme, themeSwitch } from '../web/theme.ts';
 import { clientsPage } from './clients-page.ts';
+import { clusterChoice, followClusters } from './cluster-choice.ts';
 import { findingsPage } from './findings-page.ts';
 import {
   followViews,
@@ -27,11 +28,13 @@ import {
   isShown,
   liveNames,
   page,
+  pageKeys,
   pageNames,
   show,
   tool,
-  type LiveName,
   type ConsolePage,
+  type LiveName,
+  type ToolName,
 } from './page-state.ts';
 import { serversPage } from './servers-page.ts';
 
@@ -45,6 +48,8 @@ const labels: Readonly<Record<ConsolePage, string>> = {
   map: 'Map',
   trace: 'Trace',
   configuration: 'Configuration',
+  cache: 'Cache',
+  checks: 'Checks',
 };
 const tabs: readonly Tab<ConsolePage>[] = pageNames
   .filter(isShown)
@@ -62,8 +67,21 @@ const states: Readonly<Record<StreamState, string>> = {
 const root = document.getElementById('page')!;
 const source = root.dataset['source'] ?? '';
 
-/** The tools, which are loaded when one is opened; a text: why they are not. */
-const tools: Signal<typeof import('./tool-pages.ts') | string> = signal('Loading the tools.');
+/** A file of pages without frames, which is loaded when one of them is opened. */
+interface ToolPages {
+  toolPage(name: ToolName): TemplateResult;
+  /** Follows the state of the page from now on. */
+  followTools(): void;
+}
+
+const loaders: Readonly<Record<ToolName, () => Promise<ToolPages>>> = {
+  trace: () => import('./tool-pages.ts'),
+  configuration: () => import('./tool-pages.ts'),
+  cache: () => import('./server-pages.ts'),
+  checks: () => import('./server-pages.ts'),
+};
+/** The files that were loaded; a text: why one was not. */
+const tools: Signal<ReadonlyMap<ToolName, ToolPages | string>> = signal(new Map());
 
 function bar(): TemplateResult {
   const isLive = tool.value === null;
@@ -71,6 +89,7 @@ function bar(): TemplateResult {
     <header class="bar">
       <h1 class="brand">ndots <span>console</span></h1>
       ${tabList('Views', tabs, page.value, (name) => show(name))}
+      ${clusterChoice()}
       <span class="grow"></span>
       ${
         isLive
@@ -147,7 +166,7 @@ function shown(): TemplateResult {
   const name = liveNames.find((each) => each === page.value);
   if (name !== undefined)
     return pages[name]() ?? html`<p class="empty">Waiting for the first numbers.</p>`;
-  const loaded = tools.value;
+  const loaded = tools.value.get(tool.value!) ?? 'Loading this page.';
   return typeof loaded === 'string'
     ? html`<p class="empty">${loaded}</p>`
     : loaded.toolPage(tool.value!);
@@ -168,23 +187,31 @@ function main(): TemplateResult {
   )}`;
 }
 
-/** Loads the tools when one is opened for the first time. */
+/** Loads the file of a tool when it is opened for the first time. */
 function followTool(): void {
-  const end = effect(() => {
-    if (tool.value === null) return;
-    queueMicrotask(() => end());
-    import('./tool-pages.ts').then(
-      (loaded) => {
-        loaded.followTools();
-        tools.value = loaded;
+  const begun = new Set<ToolName>();
+  const followed = new Set<ToolPages>();
+  effect(() => {
+    const name = tool.value;
+    if (name === null || begun.has(name)) return;
+    begun.add(name);
+    const take = (loaded: ToolPages | string): void => {
+      tools.value = new Map([...tools.peek(), [name, loaded]]);
+    };
+    loaders[name]().then(
+      (pages) => {
+        if (!followed.has(pages)) pages.followTools();
+        followed.add(pages);
+        take(pages);
       },
-      () => (tools.value = 'The tools could not be loaded. Reload the page.'),
+      () => take('This page could not be loaded. Reload the console.'),
     );
   });
 }
 
 /**
- * `1` to `9` choose a page, `/` goes to the filter, `p` pauses. Fields receive these keys as text.
+ * `1` to `9`, `0` and `c` choose a page, `/` goes to the filter, `p` pauses. Fields receive these
+ * keys as text.
  */
 function onKey(event: KeyboardEvent): void {
   const { target, key, ctrlKey, metaKey, altKey } = event;
@@ -193,8 +220,8 @@ function onKey(event: KeyboardEvent): void {
     if (key === 'Escape') target.blur();
     return;
   }
-  const name = pageNames[Number(key) - 1];
-  if (/^[1-9]$/.test(key) && name !== undefined && isShown(name)) show(name);
+  const name = key.length === 1 ? pageNames[pageKeys.indexOf(key)] : undefined;
+  if (name !== undefined && isShown(name)) show(name);
   else if (key === '/') {
     event.preventDefault();
     document.getElementById('filter')?.focus();
@@ -225,5 +252,6 @@ draw(body, main);
 addEventListener('keydown', onKey);
 followViews();
 followHandOver();
+followClusters();
 followTool();
 followTab();

@@ -1,6 +1,6 @@
 /** The columns that clients, names and servers share: queries and what became of them. */
 import type { LiveCounts } from '../../tools/watch/view.ts';
-import { printLatency, printNumber, printShare } from '../cli/top/pages/figures.ts';
+import { printLatency, printNumber, printShare } from '../cli/live/figures.ts';
 import type { LiveColumn } from './live-table.ts';
 
 /** Queries, lost, errors, wasted, median and p99. */

@@ -1,10 +1,11 @@
 /** Findings: those that hold and those that have ended, each with its fix and proof. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { FindingRow, FindingsView } from '../../tools/watch/view.ts';
-import { printLatency, printMoment, printShare, printTime } from '../cli/top/pages/figures.ts';
+import { printLatency, printMoment, printShare, printTime } from '../cli/live/figures.ts';
 import { copyButton } from '../web/copy-button.ts';
 import { table } from '../web/table.ts';
 import { liveTable } from './live-table.ts';
+import { grafanaLink } from './grafana-link.ts';
 import { counted } from './now-figures.ts';
 import { partyName } from './party-name.ts';
 
@@ -95,6 +96,7 @@ function findingDetails(row: FindingRow): TemplateResult {
       <dt>Confidence</dt>
       <dd>${printShare(confidence)}</dd>
     </dl>
+    ${grafanaLink('Grafana at that time', row.beganMs, row.endedMs ?? row.lastSeenMs)}
     ${
       examples.length === 0
         ? nothing

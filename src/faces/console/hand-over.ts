@@ -3,7 +3,7 @@ import { effect, signal, type Signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { HandOverView } from '../cli/console/hand-over.ts';
 import { copyButton } from '../web/copy-button.ts';
-import { filter, page } from './page-state.ts';
+import { filter, ofCluster, page } from './page-state.ts';
 
 const isOpen: Signal<boolean> = signal(false);
 /** Null: it is not known yet, or the filter is not valid. */
@@ -25,7 +25,7 @@ async function read(line: string): Promise<void> {
 }
 
 function parametersOf(line: string): string {
-  return line.trim() === '' ? '' : new URLSearchParams({ filter: line }).toString();
+  return ofCluster(line.trim() === '' ? {} : { filter: line }).toString();
 }
 
 export function handOver(): TemplateResult {
@@ -57,7 +57,7 @@ function offered({ command, noPackets }: HandOverView): TemplateResult {
         'Lookups',
         'JSON, the 1000 newest',
       )}
-      ${offerOf('/api/findings.html', 'Findings', 'one HTML file without scripts, of this moment')}
+      ${offerOf(`/api/findings.html?${ofCluster()}`, 'Findings', 'one HTML file without scripts, of this moment')}
     </ul>
     <div class="same-command">
       <span class="quiet">The same in a terminal</span>

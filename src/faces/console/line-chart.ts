@@ -4,6 +4,8 @@
  */
 import { html, nothing, svg, type SVGTemplateResult, type TemplateResult } from 'lit-html';
 import { signal, type Signal } from '@preact/signals-core';
+import { printTime } from '../cli/live/figures.ts';
+import { table } from '../web/table.ts';
 
 export interface ChartLine {
   readonly label: string;
@@ -133,31 +135,18 @@ function chartTable({ title, lines, print, ...parts }: ChartParts, steps: number
   const rows = Array.from({ length: steps }, (_, index) => index).filter(
     (index) => (steps - 1 - index) % every === 0,
   );
-  return html`<div class="table" role="region" tabindex="0" aria-label=${title}>
-    <table>
-      <caption class="hidden">
-        ${title}
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">Time</th>
-          ${lines.map(({ label }) => html`<th scope="col" class="number">${label}</th>`)}
-        </tr>
-      </thead>
-      <tbody>
-        ${rows.map(
-          (index) =>
-            html`<tr>
-              <th scope="row">${timeOf(parts, index)}</th>
-              ${lines.map(
-                ({ values }) =>
-                  html`<td class="number">${printed(values[index] ?? null, print)}</td>`,
-              )}
-            </tr>`,
-        )}
-      </tbody>
-    </table>
-  </div>`;
+  return table<number>(
+    title,
+    [
+      { head: 'Time', cell: (index) => timeOf(parts, index) },
+      ...lines.map(({ label, values }) => ({
+        head: label,
+        numeric: true,
+        cell: (index: number) => printed(values[index] ?? null, print),
+      })),
+    ],
+    rows,
+  );
 }
 
 function printed(value: number | null, print: (value: number) => string): string {
@@ -165,7 +154,7 @@ function printed(value: number | null, print: (value: number) => string): string
 }
 
 function timeOf({ fromMs, stepMs }: Pick<ChartParts, 'fromMs' | 'stepMs'>, at: number): string {
-  return new Date(fromMs + at * stepMs).toISOString().slice(11, 19);
+  return printTime(fromMs + at * stepMs);
 }
 
 /** The next of 1, 2 and 5 times a power of ten. */

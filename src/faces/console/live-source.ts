@@ -2,7 +2,7 @@
 import { effect, signal, type Signal } from '@preact/signals-core';
 import type { MapView } from '../../tools/watch/map-shape.ts';
 import type { Views } from '../../tools/watch/view.ts';
-import { asked, page, type LiveName } from './page-state.ts';
+import { asked, cluster, liveNames, page, refusalText, type LiveName } from './page-state.ts';
 
 /** The frames of each page. */
 export interface PageFrames extends Views {
@@ -28,7 +28,7 @@ export const refusal: Signal<string> = signal('');
 export const missed: Signal<number> = signal(0);
 export const paused: Signal<boolean> = signal(false);
 /** True while the page is visible: a hidden page requests nothing. */
-const visible: Signal<boolean> = signal(!document.hidden);
+export const visible: Signal<boolean> = signal(!document.hidden);
 
 const views: { readonly [V in LiveName]: Signal<PageFrames[V] | null> } = {
   now: signal(null),
@@ -54,6 +54,11 @@ export function resume(): void {
 /** Follows the address until the page is closed. */
 export function followViews(): void {
   document.addEventListener('visibilitychange', () => (visible.value = !document.hidden));
+  // Numbers of one cluster must not be shown as those of another.
+  effect(() => {
+    void cluster.value;
+    for (const name of liveNames) views[name].value = null;
+  });
   effect(() => {
     const key = asked.value;
     const name = page.value as LiveName;
@@ -97,8 +102,7 @@ async function explain(key: string): Promise<void> {
     if (response.status === 401) {
       refusal.value = 'The token is no longer valid: open the address that ndots console printed.';
     } else if (!response.ok) {
-      const { text, hint } = (await response.json()) as { text: string; hint: string | null };
-      refusal.value = [text, hint ?? ''].filter((part) => part !== '').join('. ');
+      refusal.value = refusalText((await response.json()) as { text: string });
     }
     state.value = 'refused';
   } catch {

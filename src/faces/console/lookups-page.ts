@@ -1,14 +1,15 @@
 /** Lookups: one row for each call of an application, which opens to its queries with reasons. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { LookupRow, LookupsView, QueryRow } from '../../tools/watch/view.ts';
-import { printLatency, printMoment, printNumber } from '../cli/top/pages/figures.ts';
+import { printLatency, printMoment, printNumber } from '../cli/live/figures.ts';
 import { breakable } from '../web/breakable.ts';
 import { table } from '../web/table.ts';
+import { grafanaLink } from './grafana-link.ts';
 import { handOver } from './hand-over.ts';
 import { liveTable } from './live-table.ts';
 import { showsClients } from './page-state.ts';
 import { partyName } from './party-name.ts';
-import { lookupsLink, party, traceLink } from './party-text.ts';
+import { cacheLink, lookupsLink, party, traceLink } from './party-text.ts';
 
 const outcomes: Readonly<Record<LookupRow['outcome'], string>> = {
   answered: 'answered',
@@ -56,12 +57,13 @@ export function lookupsPage(view: LookupsView): TemplateResult {
   })}`;
 }
 
-function lookupDetails({ queries, more, client, name }: LookupRow): TemplateResult {
+function lookupDetails({ queries, more, client, name, startMs }: LookupRow): TemplateResult {
   return html`<p>
       ${party(client)} ·
       ${lookupsLink('all lookups of this name', `name=${name.replace(/\.$/, '')}`)} ·
       ${showsClients ? html`${lookupsLink('all lookups of this client', `from-ip=${client.address}`)} · ` : nothing}
-      ${traceLink('trace this lookup', name, client.address)}
+      ${traceLink('trace this lookup', name, client.address)} ${cacheLink('cache entries', name)}
+      ${grafanaLink('Grafana at that time', startMs, startMs)}
     </p>
     ${table<QueryRow>(
       'Queries of this lookup',

@@ -2,8 +2,9 @@
 import { html, nothing, svg, type SVGTemplateResult, type TemplateResult } from 'lit-html';
 import { signal, type Signal } from '@preact/signals-core';
 import type { MapEdge, MapNode, MapView } from '../../tools/watch/map-shape.ts';
-import { printLatency, printNumber, printRate, printShare } from '../cli/top/pages/figures.ts';
+import { printLatency, printNumber, printRate, printShare } from '../cli/live/figures.ts';
 import { printHash } from '../web/hash-state.ts';
+import { ofCluster } from './page-state.ts';
 import { table } from '../web/table.ts';
 import { layOut, NODE_HEIGHT, NODE_WIDTH, type PlacedEdge, type PlacedNode } from './map-layout.ts';
 import { counted } from './now-figures.ts';
@@ -136,7 +137,7 @@ function noteOf({ role, clients, name, address }: MapNode): string {
 }
 
 function lookupsHash(filter: string): string {
-  return printHash({ page: 'lookups', parameters: new Map([['filter', filter]]) });
+  return printHash({ page: 'lookups', parameters: new Map(ofCluster({ filter })) });
 }
 
 function edgeTable(edges: readonly MapEdge[], named: ReadonlyMap<string, MapNode>): TemplateResult {

@@ -1,11 +1,11 @@
 /** Names as applications spelled them. */
 import { html, type TemplateResult } from 'lit-html';
 import type { NameRow, NamesView } from '../../tools/watch/view.ts';
-import { printNumber, printRcodes, printTime } from '../cli/top/pages/figures.ts';
+import { printNumber, printRcodes, printTime } from '../cli/live/figures.ts';
 import { breakable } from '../web/breakable.ts';
 import { countColumns, toneOf } from './count-columns.ts';
 import { liveTable } from './live-table.ts';
-import { lookupsLink, traceLink } from './party-text.ts';
+import { cacheLink, lookupsLink, traceLink } from './party-text.ts';
 
 /** Draws the page. */
 export function namesPage(view: NamesView): TemplateResult {
@@ -45,7 +45,7 @@ export function namesPage(view: NamesView): TemplateResult {
         <dt>Lookups</dt>
         <dd>${lookupsLink('show them', `name=${name.replace(/\.$/, '')}`)}</dd>
         <dt>Trace</dt>
-        <dd>${traceLink('compare the clients', name)}</dd>
+        <dd>${traceLink('compare the clients', name)} ${cacheLink('cache entries', name)}</dd>
       </dl>`,
   });
 }

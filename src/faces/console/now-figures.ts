@@ -1,5 +1,5 @@
 /** The numbers of the first page, in words; the server and the page both draw them. */
-import { printLatency, printNumber, printRate, printShare } from '../cli/top/pages/figures.ts';
+import { printLatency, printNumber, printRate, printShare } from '../cli/live/figures.ts';
 import type { NowView } from '../../tools/watch/view.ts';
 
 /** One number with its name. */
@@ -62,8 +62,8 @@ export function nowFigures(now: NowView): readonly Figure[] {
 }
 
 /** `1 server`, `12.3k servers`. */
-export function counted(count: number, noun: string): string {
-  return `${printNumber(count)} ${noun}${count === 1 ? '' : 's'}`;
+export function counted(count: number, one: string, many: string = `${one}s`): string {
+  return `${printNumber(count)} ${count === 1 ? one : many}`;
 }
 
 /**

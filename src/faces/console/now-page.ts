@@ -7,8 +7,10 @@ import {
   printRate,
   printShare,
   printTime,
-} from '../cli/top/pages/figures.ts';
+} from '../cli/live/figures.ts';
 import { table } from '../web/table.ts';
+import { clusterTable } from './cluster-choice.ts';
+import { grafanaLink } from './grafana-link.ts';
 import { lineChart } from './line-chart.ts';
 import { leftOut, nowFigures } from './now-figures.ts';
 import { opened, show } from './page-state.ts';
@@ -21,8 +23,9 @@ export function nowPage(now: NowView): TemplateResult {
   const times = { fromMs: series.fromMs, stepMs: series.stepMs };
   return html`<p class="quiet">
       ${printTime(now.window.fromMs)} to ${printTime(now.window.toMs)} UTC · ${leftOut(now)} ·
-      ${memory(now)}
+      ${memory(now)} ${grafanaLink('Grafana', now.window.fromMs, now.window.toMs)}
     </p>
+    ${clusterTable()}
     <dl class="figures">
       ${nowFigures(now).map(
         ({ label, value, note, tone }) =>

@@ -7,24 +7,33 @@ import { viewNames, type ViewName } from '../../tools/watch/view.ts';
 export type LiveName = ViewName | 'map';
 export const liveNames: readonly LiveName[] = [...viewNames, 'map'];
 
-/** Pages whose engines run in the browser. */
-export type ToolName = 'trace' | 'configuration';
-const toolNames: readonly ToolName[] = ['trace', 'configuration'];
+/** Pages without frames: engines in the browser, and questions to servers. */
+export type ToolName = 'trace' | 'configuration' | 'cache' | 'checks';
+const toolNames: readonly ToolName[] = ['trace', 'configuration', 'cache', 'checks'];
 
 export type ConsolePage = LiveName | ToolName;
-/** All pages, in the order of their keys. */
 export const pageNames: readonly ConsolePage[] = [...liveNames, ...toolNames];
+/** The keys of the pages, in their order. */
+export const pageKeys = '1234567890c';
 
-const { privacy = 'full' } = document.getElementById('page')!.dataset;
+const facts = document.getElementById('page')!.dataset;
+const { privacy = 'full', caches = 'false' } = facts;
+/** The clusters that the server reads; a single empty name: there is one at most. */
+export const clusters: readonly string[] = JSON.parse(facts['clusters'] ?? '[""]') as string[];
+/** True if the server has servers to ask for their caches. */
+export const hasCaches: boolean = caches === 'true' && privacy !== 'counts';
 /** False where the privacy level hides clients, so that no lookup can be traced as one. */
 export const showsClients: boolean = privacy === 'full';
 
 /** True if the privacy level lets the page show something. */
 export function isShown(name: ConsolePage): boolean {
-  return privacy !== 'counts' || name === 'now' || toolNames.some((each) => each === name);
+  if (privacy !== 'counts') return true;
+  return name === 'now' || (name !== 'cache' && toolNames.some((each) => each === name));
 }
 
 export const page: Signal<ConsolePage> = signal('now');
+/** The cluster that is shown. */
+export const cluster: Signal<string> = signal(clusters[0] ?? '');
 /** A line of filters, in the words of `ndots capture`. */
 export const filter: Signal<string> = signal('');
 /** The column; empty: the default of the view. */
@@ -48,9 +57,15 @@ export const asked: ReadonlySignal<string | null> = computed(() => {
   return `${page.value}${query === '' ? '' : `?${query}`}`;
 });
 
+/** The parameters of a request about the shown cluster. */
+export function ofCluster(given: Readonly<Record<string, string>> = {}): URLSearchParams {
+  const isChosen = cluster.value !== clusters[0];
+  return new URLSearchParams({ ...given, ...(isChosen && { cluster: cluster.value }) });
+}
+
 /** Filter and order as the server reads them. */
 function viewParameters(): URLSearchParams {
-  const parameters = new URLSearchParams();
+  const parameters = ofCluster();
   if (filter.value.trim() !== '') parameters.set('filter', filter.value);
   if (sort.value !== '') parameters.set('sort', sort.value);
   if (reversed.value) parameters.set('reversed', '1');
@@ -65,6 +80,11 @@ export function show(name: ConsolePage, line: string = filter.value): void {
   reversed.value = false;
   opened.value = '';
   toolInput.value = new Map();
+}
+
+/** The text of a refusal of the server. */
+export function refusalText({ text, hint }: { text: string; hint?: string | null }): string {
+  return [text, hint ?? ''].filter((part) => part !== '').join('. ');
 }
 
 /** Goes to a tool with its input. */
@@ -84,10 +104,17 @@ export function sortBy(column: string): void {
 
 /** The part of the address behind `#` for a page. */
 function hashNow(): string {
-  if (tool.value !== null) return printHash({ page: tool.value, parameters: toolInput.value });
+  if (tool.value !== null) {
+    const parameters = new Map([...toolInput.value, ...ofCluster()]);
+    return printHash({ page: tool.value, parameters });
+  }
   const parameters = new Map(viewParameters());
   if (opened.value !== '') parameters.set('open', opened.value);
   return printHash({ page: page.value, parameters });
+}
+
+function withoutCluster(parameters: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  return new Map([...parameters].filter(([key]) => key !== 'cluster'));
 }
 
 /** Keeps the state and the address the same, also when the person goes back. */
@@ -99,7 +126,9 @@ export function followAddress(): void {
     if (known === undefined && name !== '') return history.replaceState(null, '', hashNow());
     page.value = known ?? 'now';
     const isTool = toolNames.some((each) => each === known);
-    toolInput.value = isTool ? parameters : new Map();
+    const given = parameters.get('cluster') ?? clusters[0]!;
+    cluster.value = clusters.includes(given) ? given : clusters[0]!;
+    toolInput.value = isTool ? withoutCluster(parameters) : new Map();
     if (isTool) return;
     filter.value = parameters.get('filter') ?? '';
     sort.value = parameters.get('sort') ?? '';

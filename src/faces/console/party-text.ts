@@ -1,7 +1,7 @@
 /** Clients and servers in words: a pod by its name, all else by its address. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Party } from '../../tools/watch/view.ts';
-import { show, showsClients, showTool } from './page-state.ts';
+import { hasCaches, show, showsClients, showTool } from './page-state.ts';
 import { partyName } from './party-name.ts';
 
 /** The name, and the address beside it. */
@@ -24,6 +24,15 @@ export function traceLink(text: string, name: string, client = ''): TemplateResu
   const isClient = showsClients && client !== '';
   const input = { name: name.replace(/\.$/, ''), ...(isClient && { client }) };
   return html`<button type="button" class="link" @click=${() => showTool('trace', input)}>
+    ${text}
+  </button>`;
+}
+
+/** A button that shows the cache entries of a name, where servers can be asked. */
+export function cacheLink(text: string, name: string): TemplateResult | typeof nothing {
+  if (!hasCaches) return nothing;
+  const input = { name: name.replace(/\.$/, '') };
+  return html`<button type="button" class="link" @click=${() => showTool('cache', input)}>
     ${text}
   </button>`;
 }

@@ -1,7 +1,7 @@
 /** Servers and upstreams: their speed and losses, and the one that is unlike its fellows. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { ServerRow, ServersView } from '../../tools/watch/view.ts';
-import { printLatencies, printNumber, printRcodes, printTime } from '../cli/top/pages/figures.ts';
+import { printLatencies, printNumber, printRcodes, printTime } from '../cli/live/figures.ts';
 import { countColumns, toneOf } from './count-columns.ts';
 import { liveTable } from './live-table.ts';
 import { showsClients } from './page-state.ts';

@@ -10,7 +10,10 @@ import { client, clientChoice, followClient } from './trace-client.ts';
 
 type Fields = Readonly<Record<string, Signal<string>>>;
 
-const fields: Readonly<Record<ToolName, Fields>> = {
+/** The tools of this file. */
+type PanelName = 'trace' | 'configuration';
+
+const fields: Readonly<Record<PanelName, Fields>> = {
   trace: { ...inputs.lookup, client },
   configuration: { ...inputs.corefile },
 };
@@ -22,6 +25,11 @@ const examples = new Map(all.map((field) => [field, field.peek()] as const));
 const usual = new Map(all.map((field) => [field, signal(field.peek())] as const));
 /** The file of the Corefile; empty: it was pasted. */
 const corefileFrom = signal('');
+
+/** The tool of this file that is shown; null: none is. */
+function shownPanel(): PanelName | null {
+  return tool.value === 'trace' || tool.value === 'configuration' ? tool.value : null;
+}
 
 /** Draws a tool. */
 export function toolPage(name: ToolName): TemplateResult {
@@ -45,7 +53,8 @@ export function toolPage(name: ToolName): TemplateResult {
 export function followTools(): void {
   loadStyles();
   effect(() => {
-    panel.value = tool.value === 'trace' ? 'lookup' : tool.value === null ? 'capture' : 'corefile';
+    const name = shownPanel();
+    panel.value = name === 'trace' ? 'lookup' : name === null ? 'capture' : 'corefile';
   });
   effect(readInput);
   effect(writeInput);
@@ -62,7 +71,7 @@ export function followTools(): void {
 
 /** The input in the address goes to the fields. */
 function readInput(): void {
-  const name = tool.value;
+  const name = shownPanel();
   const given = toolInput.value;
   if (name === null) return;
   batch(() => {
@@ -73,7 +82,7 @@ function readInput(): void {
 
 /** The fields go to the address. */
 function writeInput(): void {
-  const name = tool.value;
+  const name = shownPanel();
   if (name === null) return;
   const given = Object.entries(fields[name]).flatMap(([key, field]) =>
     field.value === usual.get(field)!.value ? [] : [[key, field.value] as const],

@@ -3,7 +3,8 @@ import { effect, signal, type Signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { TraceInputView } from '../../tools/watch/trace-input.ts';
 import type { ClientRow, ClientsView } from '../../tools/watch/view.ts';
-import { printShare } from '../cli/top/pages/figures.ts';
+import { printShare } from '../cli/live/figures.ts';
+import { ofCluster, refusalText } from './page-state.ts';
 import { partyName } from './party-name.ts';
 
 /** The address of the client; empty: none, the input is that of the form. */
@@ -41,13 +42,13 @@ async function read(
   give: (input: TraceInputView | null) => void,
 ): Promise<void> {
   const own = ++latest;
-  const query = new URLSearchParams({ client: address, name });
+  const query = ofCluster({ client: address, name });
   try {
     const response = await fetch(`/api/trace?${query}`);
-    const found = (await response.json()) as TraceInputView | { text: string; hint: string | null };
+    const found = (await response.json()) as TraceInputView | { text: string };
     if (own !== latest || client.peek() !== address) return;
     if ('text' in found) {
-      refusal.value = [found.text, found.hint ?? ''].filter((part) => part !== '').join('. ');
+      refusal.value = refusalText(found);
       known.value = null;
       return;
     }
@@ -60,7 +61,7 @@ async function read(
 }
 
 async function readClients(): Promise<void> {
-  const response = await fetch('/api/view/clients?sort=lookups&rows=200').catch(() => null);
+  const response = await fetch(`/api/view/clients?${ofCluster({ sort: 'lookups', rows: '200' })}`).catch(() => null);
   if (response?.ok !== true) return;
   seen.value = ((await response.json()) as ClientsView).rows.filter(({ lookups }) => lookups > 0);
 }

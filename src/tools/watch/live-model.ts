@@ -103,6 +103,16 @@ export class LiveModel {
     return input;
   }
 
+  /** Closes an input that is gone for good: only the changes still name it. */
+  drop(input: LiveInput): void {
+    input.close();
+    this.#noteLost(this.nowMs);
+    this.inputs = this.inputs.filter((each) => each !== input);
+    this.#lostBefore -= input.lost;
+    const text = `${input.name} is gone`;
+    this.changes.add({ atMs: this.nowMs, kind: 'input', text, about: null });
+  }
+
   /** Takes the owners of addresses; those of before that are not among them are remembered as gone. */
   name(owners: AddressOwners): void {
     const atMs = this.nowMs;

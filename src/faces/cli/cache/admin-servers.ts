@@ -4,25 +4,31 @@
 import { systemClock } from '../../../server/base/clock.ts';
 import { sendHttp } from '../../../server/base/http-request.ts';
 import { printHostPort } from '../../../server/base/ip.ts';
-import { child, children, text } from '../../../server/base/json-object.ts';
-import { Problem } from '../../../server/base/problem.ts';
 import { FILE_MAX } from '../../../server/base/read-file.ts';
-import type { ApiClient } from '../../../server/kube/api/client.ts';
+import { whyFailed } from '../../../server/base/why-failed.ts';
 import { ApiFailure } from '../../../server/kube/api/failure.ts';
 import { sendJson } from '../../../server/kube/api/get-json.ts';
-import { listWhole } from '../../../server/kube/api/list.ts';
-import { getObject } from '../../../server/kube/api/one-object.ts';
-import {
-  dnsServiceIn,
-  selectorOf,
-  usualDnsSelector,
-} from '../../../server/kube/pods/dns-service.ts';
-import type { CacheVerbOptions } from './cache-options.ts';
 import { accessOf, clusterClient } from '../cluster-options.ts';
 import type { Io } from '../command.ts';
+import { dnsPods, podProxyPath, type DnsPodChoice } from '../dns-pods.ts';
 import { readText } from '../named-file.ts';
-import { whyFailed } from '../../../server/base/why-failed.ts';
-import { clusterNotAsked } from '../../../server/kube/api/not-asked.ts';
+
+/** Which servers are asked, and how. */
+export interface AdminChoice {
+  readonly servers: readonly { readonly host: string; readonly port: number }[];
+  readonly tokenFile: string | null;
+  /** The option that gives `tokenFile`, for messages. */
+  readonly tokenOption: string;
+  /** null: HTTP without TLS. */
+  readonly tls: {
+    readonly ca: string | null;
+    readonly cert: string | null;
+    readonly key: string | null;
+  } | null;
+  /** The pods of a cluster; null: `servers` are asked. */
+  readonly cluster: DnsPodChoice | null;
+  readonly timeoutMs: number;
+}
 
 /** A server that takes commands. */
 export interface AdminServer {
@@ -52,13 +58,13 @@ const PATH = '/v1/command';
  * @throws Problem
  */
 export async function adminServers(
-  options: CacheVerbOptions,
-  io: Io,
+  choice: AdminChoice,
+  io: Pick<Io, 'env' | 'signal'>,
 ): Promise<{ readonly servers: readonly AdminServer[]; close(): void }> {
-  const token =
-    options.tokenFile === null ? '-' : readText(options.tokenFile, 'token', FILE_MAX.small).trim();
-  if (options.cluster !== null) return podServers(options, options.cluster, token, io);
-  const servers = options.servers.map(({ host, port }) => directServer(host, port, token, options));
+  const { tokenFile, cluster } = choice;
+  const token = tokenFile === null ? '-' : readText(tokenFile, 'token', FILE_MAX.small).trim();
+  if (cluster !== null) return podServers(choice, cluster, token, io);
+  const servers = choice.servers.map(({ host, port }) => directServer(host, port, token, choice));
   return { servers, close: () => undefined };
 }
 
@@ -66,7 +72,7 @@ function directServer(
   host: string,
   port: number,
   token: string,
-  { tls, timeoutMs }: CacheVerbOptions,
+  { tls, tokenOption, timeoutMs }: AdminChoice,
 ): AdminServer {
   const name = printHostPort(host, port);
   const files =
@@ -95,45 +101,37 @@ function directServer(
       }).catch((error: unknown) => {
         throw unreachable(name, error as Error);
       });
-      return answerOf(name, reply.status, reply.body.toString('utf8'));
+      return answerOf(name, reply.status, reply.body.toString('utf8'), tokenOption);
     },
   };
 }
 
 async function podServers(
-  options: CacheVerbOptions,
-  { namespace, selector: given, port, access: choice }: NonNullable<CacheVerbOptions['cluster']>,
+  { tls, tokenOption, timeoutMs: waitMs }: AdminChoice,
+  cluster: DnsPodChoice,
   token: string,
-  io: Io,
+  io: Pick<Io, 'env' | 'signal'>,
 ): Promise<{ readonly servers: readonly AdminServer[]; close(): void }> {
-  const access = accessOf(choice, io);
+  const access = accessOf(cluster.access, io);
   const client = clusterClient(access);
-  let selector = given ?? usualDnsSelector;
+  const bounds = { waitMs, signal: io.signal };
   try {
-    selector = given ?? (await dnsSelectorIn(client, namespace, options.timeoutMs, io.signal));
-    const pods = await runningPods(client, namespace, selector, options.timeoutMs, io.signal);
-    if (pods.length === 0)
-      throw new Problem({
-        code: 'no-replicas',
-        text: `no pod with ${selector} runs in ${namespace} of ${access.name}`,
-        remedy: `Find them with kubectl get pods -A -l '${usualDnsSelector}', then give --namespace and --selector.`,
-      });
-    const scheme = options.tls === null ? '' : 'https:';
-    const servers = pods.map((pod): AdminServer => ({
-      name: `${namespace}/${pod}`,
+    const pods = await dnsPods(client, cluster, access, bounds);
+    const servers = pods.map(({ name: pod }): AdminServer => ({
+      name: `${cluster.namespace}/${pod}`,
       async run(command, words) {
         try {
           return await sendJson(client, {
-            path: `/api/v1/namespaces/${namespace}/pods/${scheme}${pod}:${port}/proxy${PATH}`,
+            path: podProxyPath(cluster, pod, PATH, tls === null ? '' : 'https:'),
             query: { command, ...words },
             headers: { 'ndots-admin': token },
             change: { method: 'POST', contentType: 'application/json', body: '' },
             task: `${command} in ${pod}`,
-            waitMs: options.timeoutMs,
-            signal: io.signal,
+            ...bounds,
           });
         } catch (error) {
-          if (error instanceof ApiFailure) throw podFailure(error, pod, port);
+          if (error instanceof ApiFailure)
+            throw podFailure(error, pod, cluster.port, tokenOption);
           throw error;
         }
       },
@@ -141,44 +139,8 @@ async function podServers(
     return { servers, close: () => client.close() };
   } catch (error) {
     client.close();
-    if (!(error instanceof ApiFailure)) throw error;
-    throw clusterNotAsked(error, { remedy: `kubectl -n ${namespace} get pods -l '${selector}'` });
-  }
-}
-
-/** The selector of the DNS service of a namespace; without one, or the right to see it, the usual. */
-async function dnsSelectorIn(
-  client: ApiClient,
-  namespace: string,
-  waitMs: number,
-  signal: AbortSignal,
-): Promise<string> {
-  const path = `/api/v1/namespaces/${namespace}/services`;
-  try {
-    const found = await getObject(client, { path, task: 'list services', waitMs, signal });
-    const service = dnsServiceIn(children(found, 'items'));
-    const selector = service === null ? '' : selectorOf(service);
-    return selector === '' ? usualDnsSelector : selector;
-  } catch (error) {
-    if (error instanceof ApiFailure && error.kind === 'forbidden') return usualDnsSelector;
     throw error;
   }
-}
-
-async function runningPods(
-  client: ApiClient,
-  namespace: string,
-  labelSelector: string,
-  waitMs: number,
-  signal: AbortSignal,
-): Promise<readonly string[]> {
-  const path = `/api/v1/namespaces/${namespace}/pods`;
-  const fieldSelector = 'status.phase=Running';
-  const names: string[] = [];
-  await listWhole(client, { path, labelSelector, fieldSelector, waitMs, signal }, (pod) =>
-    names.push(text(child(pod, 'metadata'), 'name')),
-  );
-  return names;
 }
 
 /**
@@ -189,11 +151,12 @@ function podFailure(
   { kind, message, status }: ApiFailure,
   pod: string,
   port: number,
+  tokenOption: string,
 ): AdminFailure {
   if (kind === 'forbidden')
     return new AdminFailure(
       `it is forbidden: ${message}`,
-      'Either you may not create pods/proxy there (kubectl auth can-i create pods/proxy), or the token is not that of the server (--token-file).',
+      `Either you may not create pods/proxy there (kubectl auth can-i create pods/proxy), or the token is not that of the server (${tokenOption}).`,
     );
   if (status === 0) return new AdminFailure(message, 'Is the API server there?');
   return new AdminFailure(
@@ -204,7 +167,12 @@ function podFailure(
   );
 }
 
-function answerOf(name: string, status: number, body: string): unknown {
+function answerOf(
+  name: string,
+  status: number,
+  body: string,
+  tokenOption: string,
+): unknown {
   const [first = ''] = body.split('\n');
   switch (status) {
     case 200:
@@ -212,8 +180,8 @@ function answerOf(name: string, status: number, body: string): unknown {
     case 401:
     case 403:
       throw new AdminFailure(
-        `${name} denies access:  ${first}`,
-        'Give its token: --token-file FILE',
+        `${name} denies access: ${first}`,
+        `Give its token: ${tokenOption} FILE`,
       );
     case 404:
       throw new AdminFailure(

@@ -1,62 +1,37 @@
 /** The command line of `ndots cache`. */
-import { splitHostPort } from '../../../server/base/ip.ts';
 import { nearest } from '../../../server/base/problem.ts';
 import {
   clusterNames,
   clusterOptions,
   namesCluster,
-  type ClusterOptions,
 } from '../cluster-options.ts';
-import { beside, flag, group, many, one, type OptionValue, type Usage } from '../option.ts';
+import { beside, flag, group, many, one, type Usage } from '../option.ts';
 import { parseOptions } from '../option-parse.ts';
-import { choice, duration, file, integer, namespaceName, text, usage } from '../option-values.ts';
+import {
+  choice,
+  duration,
+  file,
+  hostAddress,
+  integer,
+  namespaceName,
+  text,
+  usage,
+} from '../option-values.ts';
+import type { AdminChoice } from './admin-servers.ts';
 
 const actions = ['explain', 'flush'] as const;
 
-/** A server's address for commands. */
-export interface AdminAddress {
-  readonly host: string;
-  readonly port: number;
-}
-
-export interface CacheVerbOptions {
+export interface CacheVerbOptions extends AdminChoice {
   readonly action: (typeof actions)[number];
   /** Absolute. */
   readonly names: readonly string[];
   /** Also everything below the names. */
   readonly below: boolean;
-  readonly servers: readonly AdminAddress[];
-  readonly tokenFile: string | null;
-  /** null: HTTP without TLS. */
-  readonly tls: {
-    readonly ca: string | null;
-    readonly cert: string | null;
-    readonly key: string | null;
-  } | null;
-  /** null: `servers` are asked. */
-  readonly cluster: {
-    readonly namespace: string;
-    /** Null: that of the cluster's DNS service. */
-    readonly selector: string | null;
-    readonly port: number;
-    readonly access: ClusterOptions;
-  } | null;
-  readonly timeoutMs: number;
   readonly output: 'text' | 'json';
 }
 
 /** Default port of `admin`. */
-const PORT = 9154;
-
-const server: OptionValue<AdminAddress> = {
-  placeholder: 'HOST[:PORT]',
-  read(given, name) {
-    const { host = '', port = null } = splitHostPort(given) ?? {};
-    if (host === '' || (port ?? 0) > 65_535)
-      throw usage(`${name} takes HOST, HOST:PORT or [IPV6]:PORT, not "${given}"`);
-    return { host, port: port ?? PORT };
-  },
-};
+export const ADMIN_PORT = 9154;
 
 const table = {
   ...group('Entries', {
@@ -66,8 +41,8 @@ const table = {
   ...group('Servers', {
     servers: many(
       '-s, --server',
-      server,
-      `address of the admin plugin; repeatable (localhost:${PORT})`,
+      hostAddress(ADMIN_PORT),
+      `address of the admin plugin; repeatable (localhost:${ADMIN_PORT})`,
     ),
     tokenFile: one('--token-file', file(), 'the token_file of admin'),
     tls: flag('--tls', 'use HTTPS'),
@@ -88,7 +63,7 @@ const table = {
         text('LABELS'),
         'labels of the pods (default: those of the DNS service)',
       ),
-      port: one('--port', integer('PORT', 1, 65_535), `port of admin in the pods (${PORT})`),
+      port: one('--port', integer('PORT', 1, 65_535), `port of admin in the pods (${ADMIN_PORT})`),
     }),
     ...clusterOptions,
   }),
@@ -143,14 +118,15 @@ export function parseCacheOptions(given: readonly string[]): CacheVerbOptions {
     action,
     names: all ? ['.'] : names.map((name) => (name.endsWith('.') ? name : `${name}.`)),
     below: values.below || all,
-    servers: servers.length > 0 ? servers : [{ host: 'localhost', port: PORT }],
+    servers: servers.length > 0 ? servers : [{ host: 'localhost', port: ADMIN_PORT }],
     tokenFile,
+    tokenOption: '--token-file',
     tls: secure ? { ca, cert, key } : null,
     cluster: inCluster
       ? {
           namespace: values.namespace ?? 'kube-system',
           selector: values.selector,
-          port: values.port ?? PORT,
+          port: values.port ?? ADMIN_PORT,
           access: values,
         }
       : null,

@@ -211,7 +211,7 @@ contexts: [{name: test, context: {cluster: test}}]
     assert.equal(refused.code, 2);
     assert.match(
       refused.err,
-      /lets nobody in like this: this is not the token\n {2}Give its token/,
+      /denies access: this is not the token\n {2}Give its token/,
     );
     const { metricsUrl } = servers[0]!;
     const other = await run('flush', 'a.', '-s', new URL(metricsUrl).host);

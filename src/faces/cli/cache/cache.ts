@@ -1,24 +1,13 @@
 /** `ndots cache`: what servers keep under a name, and that they forget it. */
-import type { CacheReport } from '../../../server/plugins/cache/control.ts';
 import type { EntryReport } from '../../../server/plugins/cache/cache-messages.ts';
 import { NameError, parseName } from '../../../server/wire/name.ts';
-import { AdminFailure, adminServers, type AdminServer } from './admin-servers.ts';
+import { adminServers } from './admin-servers.ts';
+import { answerDocument, askCaches, type CacheAnswer } from './cache-answers.ts';
 import { parseCacheOptions, type CacheVerbOptions } from './cache-options.ts';
-import { readReports } from './cache-reports.ts';
+import { entryCells, entryHeads } from './entry-cells.ts';
 import { EXIT, type Command, type Io } from '../command.ts';
 import { usage } from '../option-values.ts';
 import { wrap } from '../page.ts';
-
-/** Servers that are asked at a time. */
-const PARALLEL = 8;
-
-/** The report of one server about one name, or `failure`. */
-interface Answer {
-  readonly server: string;
-  readonly name: string;
-  readonly reports: readonly CacheReport[];
-  readonly failure: AdminFailure | null;
-}
 
 /** The verb `cache`. */
 export const cache: Command = {
@@ -28,8 +17,9 @@ export const cache: Command = {
     for (const name of options.names) checkName(name);
     const { servers, close } = await adminServers(options, io);
     try {
-      const answers = await askAll(servers, options);
-      if (options.output === 'json') io.out(`${JSON.stringify(answers.map(jsonOf), null, 2)}\n`);
+      const { action, names, below } = options;
+      const answers = await askCaches(servers, action, names, below);
+      if (options.output === 'json') io.out(`${JSON.stringify(answers.map(answerDocument), null, 2)}\n`);
       else print(answers, options, io);
       return exitOf(answers, options);
     } finally {
@@ -47,61 +37,20 @@ function checkName(name: string): void {
   }
 }
 
-async function askAll(
-  servers: readonly AdminServer[],
-  options: CacheVerbOptions,
-): Promise<Answer[]> {
-  const { action, names, below } = options;
-  const all: Answer[][] = servers.map(() => []);
-  let next = 0;
-  const take = async (): Promise<void> => {
-    for (let index = next++; index < servers.length; index = next++) {
-      const server = servers[index]!;
-      for (const name of names) {
-        const asked = { server: server.name, name };
-        try {
-          const found = await server.run(`cache/${action}`, { name, below: String(below) });
-          const reports = readReports(found);
-          if (reports === null) throw noReport(server.name);
-          all[index]!.push({ ...asked, reports, failure: null });
-        } catch (error) {
-          if (!(error instanceof AdminFailure)) throw error;
-          all[index]!.push({ ...asked, reports: [], failure: error });
-          break;
-        }
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: PARALLEL }, take));
-  return all.flat();
-}
-
-function noReport(server: string): AdminFailure {
-  return new AdminFailure(
-    `${server} did not send a cache report`,
-    'Another program listens there, or another version of this one.',
-  );
-}
-
-function foundIn({ reports }: Answer): number {
+function foundIn({ reports }: CacheAnswer): number {
   return reports.flatMap(({ told }) => told).reduce((sum, { found }) => sum + found, 0);
 }
 
-function isPartial({ reports }: Answer): boolean {
+function isPartial({ reports }: CacheAnswer): boolean {
   return reports.some(({ workers, told }) => told.length < workers);
 }
 
-function exitOf(answers: readonly Answer[], { action }: CacheVerbOptions): number {
+function exitOf(answers: readonly CacheAnswer[], { action }: CacheVerbOptions): number {
   if (answers.some((answer) => answer.failure !== null || isPartial(answer))) return EXIT.failed;
   return action === 'flush' || answers.some((answer) => foundIn(answer) > 0) ? EXIT.ok : EXIT.no;
 }
 
-function jsonOf({ server, name, reports, failure }: Answer): object {
-  const told = failure === null ? {} : { failure: failure.message, remedy: failure.remedy };
-  return { server, name, caches: reports, ...told };
-}
-
-function print(answers: readonly Answer[], { action }: CacheVerbOptions, io: Io): void {
+function print(answers: readonly CacheAnswer[], { action }: CacheVerbOptions, io: Io): void {
   for (const answer of answers) {
     const { server, name, reports, failure } = answer;
     if (failure !== null) {
@@ -131,15 +80,10 @@ function print(answers: readonly Answer[], { action }: CacheVerbOptions, io: Io)
   }
 }
 
-const head = ['NAME', 'TYPE', 'FOR', 'RESULT', 'LEFT', 'HITS', 'FROM', 'WORKER'];
+const head = [...entryHeads, 'Worker'].map((each) => each.toUpperCase());
 
 function row(worker: number, entry: EntryReport): readonly string[] {
-  const { name, type, dnssecOk, checkingDisabled, rcode, half, ttl, storedTtl, hits, from } = entry;
-  const client = [...(dnssecOk ? ['do'] : []), ...(checkingDisabled ? ['cd'] : [])].join('+');
-  const result = half === 'denial' && rcode === 'NOERROR' ? 'no data' : rcode;
-  const left = ttl > 0 ? `${ttl} of ${storedTtl} s` : `stale for ${-ttl} s`;
-  const kind = entry.class === 'IN' ? type : `${entry.class} ${type}`;
-  return [name, kind, client || 'all', result, left, String(hits), from || '-', String(worker)];
+  return [...entryCells(entry), String(worker)];
 }
 
 /** A table; where it is too wide, a few lines for each row. */

@@ -1,6 +1,7 @@
 /** The command line of `ndots console`. */
 import type { LiveLimits } from '../../../tools/watch/live-limits.ts';
 import { privacyLevels, type PrivacyLevel } from '../../../tools/watch/view-privacy.ts';
+import { ADMIN_PORT } from '../cache/cache-options.ts';
 import { trafficOptions } from '../capture/traffic-options.ts';
 import {
   clusterGiven,
@@ -9,7 +10,9 @@ import {
   type ClusterOptions,
 } from '../cluster-options.ts';
 import { liveSourceOptions } from '../live-source-options.ts';
+import { firstContext } from '../live/live-clusters.ts';
 import {
+  contextsOption,
   limitsOf,
   liveSourcesOf,
   serverOptions,
@@ -17,12 +20,13 @@ import {
   windowOptions,
   type LiveSources,
 } from '../live/live-options.ts';
-import { flag, group, many, one, type Usage } from '../option.ts';
+import { beside, flag, group, many, one, type OptionValue, type Usage } from '../option.ts';
 import { parseOptions } from '../option-parse.ts';
-import { choice, file, listenAddress, text } from '../option-values.ts';
+import { choice, file, hostAddress, listenAddress, text, usage } from '../option-values.ts';
 
 /** The command line of `ndots console`. */
 export interface ConsoleOptions extends LiveSources, ClusterOptions {
+  readonly contexts: readonly string[];
   readonly manifests: string | null;
   readonly cluster: boolean;
   /** The speed of a replay, relative to the recorded time; Infinity: as fast as it can be read. */
@@ -36,8 +40,33 @@ export interface ConsoleOptions extends LiveSources, ClusterOptions {
   readonly privacy: PrivacyLevel;
   /** The Corefile of the page Configuration; null: one is pasted there. */
   readonly corefile: string | null;
+  /** The servers of the page Cache. */
+  readonly admin: readonly { readonly host: string; readonly port: number }[];
+  readonly adminToken: string | null;
+  readonly mayFlush: boolean;
+  /** The sources of the page Checks. */
+  readonly checks: readonly { readonly host: string; readonly port: number }[];
+  /** The address of a dashboard, with `{from}` and `{to}`. */
+  readonly grafana: string | null;
   readonly opens: boolean;
 }
+
+/** Changes that the page may make. */
+const actions = ['flush'] as const;
+/** The default port of `ndots check serve`. */
+const CHECK_PORT = 9154;
+
+/** A dashboard of Grafana. Without places for the times, they are appended as Grafana reads them. */
+const dashboardUrl: OptionValue<string> = {
+  placeholder: 'URL',
+  read(given, name) {
+    const url = URL.canParse(given) ? new URL(given) : null;
+    if (url === null || !/^https?:$/.test(url.protocol))
+      throw usage(`${name} takes an http or https URL, not "${given}"`);
+    if (given.includes('{from}') || given.includes('{to}')) return given;
+    return `${given}${given.includes('?') ? '&' : '?'}from={from}&to={to}`;
+  },
+};
 
 const table = {
   ...group('Where from', {
@@ -46,7 +75,7 @@ const table = {
     ...serverOptions,
     ...speedOption,
   }),
-  ...group('Names of pods', { ...ownerOptions }),
+  ...group('Names of pods', { ...ownerOptions, ...contextsOption }),
   ...group('How much', {
     ...windowOptions,
   }),
@@ -64,7 +93,28 @@ const table = {
       'full, no-clients (hide client addresses and pod names), or counts',
     ),
     corefile: one('--corefile', file(), 'the Corefile that the page Configuration shows'),
+    checks: many(
+      '--checks',
+      hostAddress(CHECK_PORT),
+      'an ndots check serve for the page Checks; may be repeated',
+    ),
+    grafana: one(
+      '--grafana',
+      dashboardUrl,
+      'link to this dashboard at the time of a finding; {from} and {to} are milliseconds',
+    ),
     noOpen: flag('--no-open', 'print the address only, open no browser'),
+  }),
+  ...group('Page Cache', {
+    admin: many(
+      '--admin',
+      hostAddress(ADMIN_PORT),
+      'a server with the directive admin; may be repeated (with --replicas: the pods)',
+    ),
+    ...beside(['--admin', '--replicas'], {
+      adminToken: one('--admin-token', file(), 'the token_file of admin'),
+      allow: many('--allow', choice('ACTION', actions), 'flush: let the page flush cache entries'),
+    }),
   }),
 };
 
@@ -75,12 +125,13 @@ export const consoleUsage: Usage = {
     ['', 'watch this machine'],
     ['node7.pcap --speed max', 'show a capture at once'],
     ['--pid 4711 --cluster', 'watch one pod, and name the others'],
+    ['--replicas --server-token FILE', 'watch all DNS pods of the cluster that have it'],
     ['--listen 127.0.0.1:8053 --no-open', 'for ssh -L or kubectl port-forward'],
   ],
   style: 'gnu',
   options: table,
   notes: [
-    'The page is read-only. Its address contains an access token, and the page shows nothing without it.',
+    'The page changes nothing without --allow. Its address contains an access token, and the page shows nothing without it.',
     'Files: as for ndots capture; - is standard input.',
     'Exit codes: 0 ended by Ctrl-C, 2 could not be read, 3 wrong usage. More: docs/console.md',
   ],
@@ -91,12 +142,14 @@ const LOOPBACK = '127.0.0.1';
 
 /** Throws a `Problem` with the code `usage`. */
 export function parseConsoleOptions(given: readonly string[]): ConsoleOptions {
-  const { values, words } = parseOptions(table, given);
+  const { values: all, words } = parseOptions(table, given);
+  const values = { ...all, context: firstContext(all.context, all) };
   const sources = liveSourcesOf(values, words);
   return {
     ...sources,
+    contexts: all.context,
     manifests: values.manifests,
-    cluster: values.cluster || namesCluster(values),
+    cluster: values.cluster || namesCluster(values) || sources.replicas !== null,
     ...clusterGiven(values),
     speed: values.speed ?? 1,
     limits: limitsOf(values),
@@ -105,6 +158,11 @@ export function parseConsoleOptions(given: readonly string[]): ConsoleOptions {
     tokenFile: values.tokenFile,
     privacy: values.privacy ?? 'full',
     corefile: values.corefile,
+    admin: values.admin,
+    adminToken: values.adminToken,
+    mayFlush: values.allow.includes('flush'),
+    checks: values.checks,
+    grafana: values.grafana,
     opens: !values.noOpen,
   };
 }

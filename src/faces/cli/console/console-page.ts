@@ -7,8 +7,23 @@ import type { PrivacyLevel } from '../../../tools/watch/view-privacy.ts';
 import type { NowView } from '../../../tools/watch/view.ts';
 import { nowFigures } from '../../console/now-figures.ts';
 
-/** The page as HTML. @param source for people: where the traffic comes from */
-export function consolePage(now: NowView, source: string, privacy: PrivacyLevel): string {
+/** The facts of the document. */
+export interface ConsolePageParts {
+  readonly now: NowView;
+  /** For people: where the traffic comes from. */
+  readonly source: string;
+  readonly privacy: PrivacyLevel;
+  /** True if servers can be asked for their caches. */
+  readonly hasCaches: boolean;
+  /** The address of a dashboard, with `{from}` and `{to}`; empty: there is none. */
+  readonly grafana: string;
+  /** The names of the clusters, the shown one first. */
+  readonly clusters: readonly string[];
+}
+
+/** The page as HTML. */
+export function consolePage(parts: ConsolePageParts): string {
+  const { now, source, privacy, hasCaches, grafana, clusters } = parts;
   const figures = nowFigures(now)
     .map(
       ({ label, value, note }) =>
@@ -33,7 +48,7 @@ export function consolePage(now: NowView, source: string, privacy: PrivacyLevel)
 <script type="module" src="/console.js"></script>
 </head>
 <body>
-<div id="page" data-source="${escape(source)}" data-privacy="${privacy}">
+<div id="page" data-clusters="${escape(JSON.stringify(clusters))}" data-source="${escape(source)}" data-privacy="${privacy}" data-caches="${hasCaches}" data-grafana="${escape(grafana)}">
 <header class="bar"><strong>ndots</strong> <span class="quiet">${escape(source)}</span></header>
 <main>
 <h1>Now</h1>

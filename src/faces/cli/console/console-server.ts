@@ -4,9 +4,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../../../server/base/clock.ts';
 import { readFileSync } from 'node:fs';
-import type { MapQuery } from '../../../tools/watch/map-shape.ts';
 import type { PrivacyLevel, ViewSource } from '../../../tools/watch/view-privacy.ts';
-import type { ViewQuery } from '../../../tools/watch/view.ts';
+import type { CacheAction } from '../cache/cache-answers.ts';
+import type { CheckSources } from './check-sources.ts';
 import type { ConsoleAssets } from './console-assets.ts';
 import { consolePage } from './console-page.ts';
 import { findingsReport } from './findings-report.ts';
@@ -14,6 +14,7 @@ import type { HandOver } from './hand-over.ts';
 import { usage } from '../option-values.ts';
 import { refusalJson } from './refusal-json.ts';
 import { cookieName, RequestGuard } from './request-guard.ts';
+import type { ServerCaches } from './server-caches.ts';
 import { filtersIn, parseViewRequest } from './view-request.ts';
 import { ViewStreams } from './view-streams.ts';
 
@@ -22,6 +23,9 @@ const TARGET_MAX = 8192;
 /** Connections at a time. */
 const CONNECTIONS_MAX = 256;
 const HEADERS_MS = 10_000;
+/** The only request that changes something, and the header that it needs. */
+const FLUSH_PATH = '/api/cache/flush';
+const CHANGE_HEADER = 'ndots-console';
 
 /** No script, style or data from elsewhere, and no other page may frame this one. */
 const POLICY = [
@@ -47,6 +51,29 @@ const HEADERS: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
 };
 
+/** The views of one cluster, or of all sources where there is none. */
+export interface ConsoleCluster {
+  /** The context; empty: there is one cluster at most. */
+  readonly name: string;
+  /** For people: where the traffic comes from. */
+  readonly source: () => string;
+  readonly views: ViewSource;
+  readonly handOver: Pick<HandOver, 'view' | 'packets'>;
+  readonly caches: ServerCaches;
+}
+
+/** A cluster among others. */
+export interface ClusterRow {
+  readonly name: string;
+  readonly source: string;
+  /** Queries a second. */
+  readonly rate: number;
+  readonly queries: number;
+  readonly lost: number;
+  readonly failed: number;
+  readonly findings: number;
+}
+
 /** The sources of the console's content. */
 export interface ConsoleServerParts {
   readonly listen: { readonly host: string; readonly port: number };
@@ -54,14 +81,15 @@ export interface ConsoleServerParts {
   readonly token: string;
   readonly clock: Clock;
   readonly assets: ConsoleAssets;
-  /** For people: where the traffic comes from. */
-  readonly source: () => string;
-  readonly views: ViewSource;
+  /** The first is shown where a request names none. */
+  readonly clusters: readonly ConsoleCluster[];
   /** The privacy level of the views. */
   readonly privacy: PrivacyLevel;
-  readonly handOver: Pick<HandOver, 'view' | 'packets'>;
   /** Reads the Corefile of `--corefile`; an empty name: there is none. */
   readonly corefile: () => { readonly name: string; readonly text: string };
+  readonly checks: CheckSources;
+  /** The address of a dashboard, with `{from}` and `{to}`; empty: there is none. */
+  readonly grafana: string;
 }
 
 /** Serves the console until it is closed. */
@@ -75,7 +103,7 @@ export class ConsoleServer {
     this.#parts = parts;
     this.#streams = new ViewStreams({
       clock: parts.clock,
-      view: (key) => JSON.stringify(viewOf(parts.views, parseViewRequest(key))),
+      view: (key) => JSON.stringify(this.#view(key)),
     });
     this.#server = createServer({ headersTimeout: HEADERS_MS, requestTimeout: HEADERS_MS });
     this.#server.maxConnections = CONNECTIONS_MAX;
@@ -116,7 +144,8 @@ export class ConsoleServer {
   #answer(request: IncomingMessage, response: ServerResponse): void {
     for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
     const { method = '', url: target = '' } = request;
-    if (method !== 'GET' && method !== 'HEAD')
+    const isChange = method === 'POST' && target.startsWith(`${FLUSH_PATH}?`);
+    if (method !== 'GET' && method !== 'HEAD' && !isChange)
       return end(response, 405, 'text/plain', 'The console is read-only: GET and HEAD.\n');
     if (target.length > TARGET_MAX)
       return end(response, 414, 'text/plain', 'The address is too long.\n');
@@ -128,6 +157,10 @@ export class ConsoleServer {
     if (refusal !== null && refusal !== undefined)
       return end(response, refusal.status, 'text/plain', `${refusal.text}\n`);
     if (token !== null) return this.#welcome(response);
+    request.resume();
+    // A form of another page cannot send this header.
+    if ((path === FLUSH_PATH) !== isChange || (isChange && request.headers[CHANGE_HEADER] !== '1'))
+      return end(response, 405, 'text/plain', `${path} is for the page Cache.\n`);
     this.#serve(path, query, response);
   }
 
@@ -140,11 +173,8 @@ export class ConsoleServer {
   }
 
   #serve(path: string, query: string, response: ServerResponse): void {
-    const { views, source, assets, privacy } = this.#parts;
-    if (path === '/') {
-      const now = views.view({ view: 'now' });
-      return end(response, 200, 'text/html', consolePage(now, source(), privacy));
-    }
+    const { assets } = this.#parts;
+    if (path === '/') return end(response, 200, 'text/html', this.#page());
     const asset = assets.get(path.slice(1));
     if (asset !== undefined) return end(response, 200, asset.type, readFileSync(asset.path));
     const [, kind, view] = /^\/api\/(view|live)\/([a-z]+)$/.exec(path) ?? [];
@@ -156,18 +186,63 @@ export class ConsoleServer {
     try {
       if (view === undefined) answer!(parameters, response)?.catch(refused);
       else if (kind === 'view') {
-        const found = viewOf(views, parseViewRequest(`${view}?${query}`));
+        const found = this.#view(`${view}?${query}`);
         if (parameters.has('download')) downloadAs(`${view}.json`, response);
         json(found, response);
       } else {
         const key = `${view}?${query}`;
         // Rejects an invalid request before the stream begins.
         parseViewRequest(key);
+        this.#cluster(parameters);
         this.#streams.add(key, response);
       }
     } catch (error) {
       refused(error);
     }
+  }
+
+  #page(): string {
+    const { clusters, grafana, privacy } = this.#parts;
+    const { views, source, caches } = clusters[0]!;
+    return consolePage({
+      now: views.view({ view: 'now' }),
+      source: source(),
+      privacy,
+      hasCaches: caches.isGiven,
+      grafana,
+      clusters: clusters.map(({ name }) => name),
+    });
+  }
+
+  /** @param key as of `parseViewRequest`, with the name of the cluster @throws Problem (`usage`) */
+  #view(key: string): unknown {
+    const query = parseViewRequest(key);
+    const { views } = this.#cluster(new URLSearchParams(key.slice(key.indexOf('?') + 1)));
+    return query.view === 'map' ? views.map(query) : views.view(query);
+  }
+
+  /** @throws Problem (`usage`) */
+  #cluster(parameters: URLSearchParams): ConsoleCluster {
+    const { clusters } = this.#parts;
+    const wanted = parameters.get('cluster') ?? clusters[0]!.name;
+    const found = clusters.find(({ name }) => name === wanted);
+    if (found === undefined)
+      throw usage(
+        `this console does not read a cluster ${wanted}`,
+        `Clusters: ${clusters.map(({ name }) => name).join(', ')}`,
+      );
+    return found;
+  }
+
+  /** The clusters side by side. */
+  #overview(): readonly ClusterRow[] {
+    return this.#parts.clusters.map(({ name, views, source }) => {
+      const { rates, queries, lost, failed, findings } = views.view({ view: 'now' });
+      return {
+        ...{ name, source: source(), rate: rates.queries, queries, lost, failed },
+        findings: findings.length,
+      };
+    });
   }
 
   /** Answers to the other requests of the pages. */
@@ -176,15 +251,20 @@ export class ConsoleServer {
   > = {
     '/api/trace': (parameters, response) => {
       const client = parameters.get('client') ?? '';
-      const found = this.#parts.views.traceInput(client, parameters.get('name') ?? '');
+      const { views } = this.#cluster(parameters);
+      const found = views.traceInput(client, parameters.get('name') ?? '');
       if (found === null) throw usage(`${client} has made no lookup that is kept`);
       json(found, response);
     },
     '/api/corefile': (_, response) => json(this.#parts.corefile(), response),
+    '/api/cache': (parameters, response) => this.#caches('explain', parameters, response),
+    [FLUSH_PATH]: (parameters, response) => this.#caches('flush', parameters, response),
+    '/api/checks': async (_, response) => json(await this.#parts.checks.view(), response),
     '/api/hand-over': async (parameters, response) =>
-      json(await this.#parts.handOver.view(filtersIn(parameters)), response),
-    '/api/findings.html': (_, response) => {
-      const { views, source } = this.#parts;
+      json(await this.#cluster(parameters).handOver.view(filtersIn(parameters)), response),
+    '/api/clusters': (_, response) => json(this.#overview(), response),
+    '/api/findings.html': (parameters, response) => {
+      const { views, source } = this.#cluster(parameters);
       const [now, findings] = [views.view({ view: 'now' }), views.view({ view: 'findings' })];
       downloadAs('findings.html', response);
       end(response, 200, 'text/html', findingsReport(now, findings, source()));
@@ -192,7 +272,8 @@ export class ConsoleServer {
     '/api/lookups.pcapng': async (parameters, response) => {
       const closed = new AbortController();
       response.on('close', () => closed.abort());
-      await this.#parts.handOver.packets(filtersIn(parameters), closed.signal, async (bytes) => {
+      const { handOver } = this.#cluster(parameters);
+      await handOver.packets(filtersIn(parameters), closed.signal, async (bytes) => {
         if (!response.headersSent) {
           downloadAs('lookups.pcapng', response);
           response.writeHead(200, { 'content-type': 'application/vnd.tcpdump.pcap' });
@@ -203,10 +284,18 @@ export class ConsoleServer {
       response.end();
     },
   };
-}
 
-function viewOf(views: ViewSource, query: ViewQuery | MapQuery): unknown {
-  return query.view === 'map' ? views.map(query) : views.view(query);
+  async #caches(
+    action: CacheAction,
+    parameters: URLSearchParams,
+    response: ServerResponse,
+  ): Promise<void> {
+    const { caches } = this.#cluster(parameters);
+    if (this.#parts.privacy === 'counts')
+      throw usage('--privacy counts hides names, and so the entries of caches');
+    const below = parameters.get('below') === '1';
+    json(await caches.ask(action, parameters.get('name') ?? '', below), response);
+  }
 }
 
 function downloadAs(name: string, response: ServerResponse): void {

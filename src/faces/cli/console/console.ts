@@ -5,20 +5,23 @@ import { fileURLToPath } from 'node:url';
 import { systemClock } from '../../../server/base/clock.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
-import { LiveModel } from '../../../tools/watch/live-model.ts';
 import { PrivateViews } from '../../../tools/watch/view-privacy.ts';
-import { addressOwners } from '../capture/capture-names.ts';
+import type { AdminChoice } from '../cache/admin-servers.ts';
+import { ADMIN_PORT } from '../cache/cache-options.ts';
 import { EXIT, type Command } from '../command.ts';
 import { readText } from '../named-file.ts';
-import { followNames } from '../live/follow-names.ts';
-import { startFeed } from '../live/live-feed.ts';
-import { serverTokenOf } from '../live/live-options.ts';
+import { startClusters } from '../live/live-clusters.ts';
+import type { LiveSources } from '../live/live-options.ts';
 import { untilSignal } from '../until-signal.ts';
 import { findConsoleAssets } from './console-assets.ts';
 import { parseConsoleOptions, type ConsoleOptions } from './console-options.ts';
+import { CheckSources } from './check-sources.ts';
 import { HandOver } from './hand-over.ts';
 import { ConsoleServer } from './console-server.ts';
+import { ServerCaches } from './server-caches.ts';
 
+/** The wait for each server of the page Cache, milliseconds. */
+const ADMIN_MS = 5000;
 const TOKEN_BYTES = 24;
 /** A shorter token could be guessed. */
 const TOKEN_LEAST = 16;
@@ -34,38 +37,43 @@ export const console: Command = {
     corefileOf(options);
     const assets = findConsoleAssets(fileURLToPath(new URL(pageDirectory(), import.meta.url)));
     const note = (text: string): void => io.err(`ndots console: ${text}\n`);
-    const model = new LiveModel({
-      limits: options.limits,
-      owners: await addressOwners(options, io, note),
-    });
     const asked = untilSignal('log');
-    const feed = await startFeed(options, model, systemClock, serverTokenOf(options, io.env));
-    const views = new PrivateViews(model, options.privacy, token);
-    const forget = followNames(options, io, model);
+    const clusters = await startClusters(options, io, note);
+    const { privacy } = options;
     try {
       const server = await listening({
         ...options,
         token,
         assets,
         clock: systemClock,
-        source: () => [feed.name, feed.progress].filter((text) => text !== '').join(', '),
-        views,
-        privacy: options.privacy,
-        handOver: new HandOver(options, model, options.privacy),
+        clusters: clusters.map(({ name, options: own, model, feed }) => ({
+          name,
+          source: () => [feed.name, feed.progress].filter((text) => text !== '').join(', '),
+          views: new PrivateViews(model, privacy, token),
+          handOver: new HandOver(own, model, privacy),
+          caches: new ServerCaches({
+            choice: adminOf(options, own),
+            mayFlush: options.mayFlush,
+            io,
+          }),
+        })),
         corefile: () => corefileOf(options),
+        grafana: options.grafana ?? '',
+        checks: new CheckSources({ servers: options.checks, clock: systemClock }),
       });
       try {
         io.out(`${server.address}\nCtrl-C ends it.\n`);
         if (options.opens && io.colour) openBrowser(server.address, note);
         // A replay stays on the page when it is over; what cannot be read at all ends it.
-        const failed = feed.over.then(() => new Promise<never>(() => undefined));
-        await Promise.race([failed, untilAborted(asked)]);
+        const failed = clusters.map(({ feed }) =>
+          feed.over.then(() => new Promise<never>(() => undefined)),
+        );
+        await Promise.race([...failed, untilAborted(asked)]);
       } finally {
         await server.close();
       }
     } finally {
-      feed.stop();
-      forget();
+      for (const cluster of clusters) cluster.stop();
     }
     return EXIT.ok;
   },
@@ -87,6 +95,22 @@ function tokenOf({ tokenFile }: ConsoleOptions): string {
       remedy: `openssl rand -hex 24 > ${tokenFile}`,
     });
   return token;
+}
+
+/** The servers of the page Cache: those that are named, or the pods of the cluster. */
+function adminOf(
+  { admin, adminToken }: ConsoleOptions,
+  { replicas }: Pick<LiveSources, 'replicas'>,
+): AdminChoice | null {
+  if (admin.length === 0 && replicas === null) return null;
+  return {
+    servers: admin,
+    tokenFile: adminToken,
+    tokenOption: '--admin-token',
+    tls: null,
+    cluster: admin.length > 0 || replicas === null ? null : { ...replicas, port: ADMIN_PORT },
+    timeoutMs: ADMIN_MS,
+  };
 }
 
 /** The Corefile as it is now: a person edits it while the page is open. */

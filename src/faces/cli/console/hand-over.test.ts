@@ -5,12 +5,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { systemClock } from '../../../server/base/clock.ts';
 import type { AddressOwner } from '../../../server/kube/pods/address-owners.ts';
 import { parseFilterLine } from '../../../tools/capture/filter-line.ts';
 import { LiveModel } from '../../../tools/watch/live-model.ts';
-import type { CommandSource } from '../top/equivalent-command.ts';
-import { startFeed } from '../live/live-feed.ts';
+import { fileSource, readFiles } from '../../../../test/kit/console-browser.ts';
 import { findingsReport } from './findings-report.ts';
 import { HandOver } from './hand-over.ts';
 
@@ -21,22 +19,11 @@ const owner: AddressOwner = {
 const folder = mkdtempSync(join(tmpdir(), 'ndots-hand-over-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-const source: CommandSource = {
-  ...{ files: [capture], device: null, netns: null, dnstap: null, ports: null },
-  ...{ kubeconfig: null, context: null, as: null, asGroup: [], manifests: null, cluster: false },
-};
+const source = fileSource(capture);
 
 describe('what the console hands over', () => {
   const model = new LiveModel({ owners: new Map([['10.244.1.4', owner]]) });
-  before(async () => {
-    await (
-      await startFeed(
-        { ...source, servers: [], serverToken: null, speed: Infinity },
-        model,
-        systemClock,
-      )
-    ).over;
-  });
+  before(() => readFiles(source, model));
 
   async function packetsOf(line: string): Promise<string> {
     const pieces: Uint8Array[] = [];

@@ -5,6 +5,6 @@ import { problemsIn } from '../../../server/base/problem.ts';
 export function refusalJson(error: unknown): string {
   const [problem] = problemsIn(error) ?? [];
   if (problem === undefined) throw error;
-  const { message: text, hint } = problem;
-  return JSON.stringify({ text, hint });
+  const { message: text, hint, remedy } = problem;
+  return JSON.stringify({ text, hint: hint ?? remedy });
 }

@@ -6,12 +6,15 @@ import { Remarks } from '../../../tools/capture/read/packets/remarks.ts';
 import { usualPorts, type Reading } from '../../../tools/capture/read/reading.ts';
 import { printHostPort } from '../../../server/base/ip.ts';
 import { every, type Clock, type Timer } from '../../../server/base/clock.ts';
-import { printShare } from '../top/pages/figures.ts';
+import { printShare } from './figures.ts';
 import { problemsIn, Problem } from '../../../server/base/problem.ts';
 import { captureDnstap, capturePackets, type LiveCapture } from '../capture/capture-live.ts';
+import type { Io } from '../command.ts';
 import { openGiven } from '../named-capture.ts';
 import { pacedChunks, ReplayPace } from './replay-pace.ts';
-import type { LiveSources } from './live-options.ts';
+import { serverTokenOf, type LiveSources } from './live-options.ts';
+import { directStream } from './direct-stream.ts';
+import { ReplicaStreams } from './replica-streams.ts';
 import { ServerStream } from './server-stream.ts';
 
 /** The period in which the time of the model advances, milliseconds. */
@@ -42,46 +45,57 @@ export async function startFeed(
   options: FeedOptions,
   model: LiveModel,
   clock: Clock,
-  token: string = '',
+  io: Pick<Io, 'env' | 'signal'>,
 ): Promise<PacketFeed> {
   return options.files.length > 0
     ? new FileFeed(options, model, clock)
-    : LiveFeed.start(options, model, clock, token);
+    : LiveFeed.start(options, model, clock, io);
 }
+
+/** One source of a live feed with its input. */
+type LiveSource = readonly [capture: Pick<LiveCapture, 'dropped' | 'stop'>, input: LiveInput];
 
 /** Packets of an interface, dnstap, and ndots servers. */
 class LiveFeed implements PacketFeed {
-  readonly name: string;
   readonly pace: null = null;
   readonly progress: string = '';
   isOver = false;
   readonly over: Promise<void>;
-  readonly #captures: readonly (readonly [capture: LiveCapture, input: LiveInput])[];
+  readonly #sources: readonly LiveSource[];
+  readonly #replicas: ReplicaStreams | null;
+  readonly #names: readonly string[];
   readonly #timer: Timer;
   #ended: () => void = () => undefined;
 
   private constructor(
-    captures: readonly (readonly [capture: LiveCapture, input: LiveInput])[],
+    sources: readonly LiveSource[],
+    names: readonly string[],
+    replicas: ReplicaStreams | null,
     model: LiveModel,
     clock: Clock,
   ) {
-    this.#captures = captures;
-    this.name = captures.map(([{ name }]) => name).join(', ');
+    this.#sources = sources;
+    this.#names = names;
+    this.#replicas = replicas;
     this.over = new Promise((resolve) => (this.#ended = resolve));
     this.#timer = every(clock, TICK_MS, () => {
-      for (const [capture, input] of captures) input.lostByKernel(capture.dropped());
+      for (const [capture, input] of sources) input.lostByKernel(capture.dropped());
+      replicas?.tick();
       model.advance(clock.wall());
     });
   }
 
   static async start(
-    { device, netns, dnstap, ports, servers }: FeedOptions,
+    options: FeedOptions,
     model: LiveModel,
     clock: Clock,
-    token: string,
+    io: Pick<Io, 'env' | 'signal'>,
   ): Promise<LiveFeed> {
-    const captures: [LiveCapture, LiveInput][] = [];
+    const { device, netns, dnstap, ports, servers, replicas: choice } = options;
+    const sources: LiveSource[] = [];
+    const names: string[] = [];
     const own = ports ?? usualPorts;
+    const token = serverTokenOf(options, io.env);
     model.advance(clock.wall());
     if (device !== null) {
       const taken: { input?: LiveInput } = {};
@@ -91,28 +105,41 @@ class LiveFeed implements PacketFeed {
           taken.input?.reading.takeNetwork(bytes, start, end, timeMs, port),
       );
       taken.input = model.open(capture.name, { ports: own });
-      captures.push([capture, taken.input]);
+      sources.push([capture, taken.input]);
+      names.push(capture.name);
     }
     if (dnstap !== null) {
       const input = model.open(`dnstap at ${dnstap}`);
-      captures.push([await captureDnstap(dnstap, input.reading), input]);
+      const capture = await captureDnstap(dnstap, input.reading);
+      sources.push([capture, input]);
+      names.push(capture.name);
     }
     for (const server of servers) {
-      const input = model.open(`server ${printHostPort(server.host, server.port)}`);
-      captures.push([new ServerStream(server, token, input, clock), input]);
+      const name = printHostPort(server.host, server.port);
+      const input = model.open(`server ${name}`);
+      const open = directStream(server, token);
+      sources.push([new ServerStream({ server, open, input, clock }), input]);
+      names.push(name);
     }
-    return new LiveFeed(captures, model, clock);
+    const replicas =
+      choice === null ? null : await ReplicaStreams.start({ choice, token, model, clock, io });
+    return new LiveFeed(sources, names, replicas, model, clock);
+  }
+
+  get name(): string {
+    return [...this.#names, ...(this.#replicas === null ? [] : [this.#replicas.name])].join(', ');
   }
 
   stop(): void {
     if (this.isOver) return;
     this.isOver = true;
     this.#timer.cancel();
-    for (const [capture, input] of this.#captures) {
+    for (const [capture, input] of this.#sources) {
       capture.stop();
       input.lostByKernel(capture.dropped());
       input.close();
     }
+    this.#replicas?.stop();
     this.#ended();
   }
 }

@@ -3,8 +3,28 @@ import { readSecret } from '../../../server/base/secret-file.ts';
 import { liveLimits, type LiveLimits } from '../../../tools/watch/live-limits.ts';
 import type { Io } from '../command.ts';
 import { sourcesOf, type TrafficSources } from '../capture/traffic-options.ts';
-import { many, one, type Many, type One, type OptionValue, type OptionValues } from '../option.ts';
-import { duration, file, integer, listenAddress, usage } from '../option-values.ts';
+import { clusterGiven, type ClusterOptions } from '../cluster-options.ts';
+import type { DnsPodChoice } from '../dns-pods.ts';
+import {
+  beside,
+  flag,
+  many,
+  one,
+  type Many,
+  type One,
+  type OptionValue,
+  type OptionValues,
+  type Switch,
+} from '../option.ts';
+import {
+  duration,
+  file,
+  integer,
+  listenAddress,
+  namespaceName,
+  text,
+  usage,
+} from '../option-values.ts';
 import type { FollowedServer } from './server-stream.ts';
 
 const MIB = 1024 * 1024;
@@ -29,6 +49,10 @@ const speedValue: OptionValue<number> = {
 export const serverOptions: {
   readonly servers: Many<FollowedServer>;
   readonly serverToken: One<string>;
+  readonly replicas: Switch;
+  readonly replicaNamespace: One<string>;
+  readonly replicaSelector: One<string>;
+  readonly replicaPort: One<number>;
 } = {
   servers: many(
     '--server',
@@ -39,6 +63,36 @@ export const serverOptions: {
     '--server-token',
     file(),
     `read the token of the servers from FILE (or from the variable ${TOKEN_VARIABLE})`,
+  ),
+  replicas: flag(
+    '--replicas',
+    'all DNS pods of the cluster, by their directive console, through the API server',
+  ),
+  ...beside(['--replicas'], {
+    replicaNamespace: one(
+      '--replica-namespace',
+      namespaceName,
+      'namespace of the pods (kube-system)',
+    ),
+    replicaSelector: one(
+      '--replica-selector',
+      text('LABELS'),
+      'labels of the pods (default: those of the DNS service)',
+    ),
+    replicaPort: one(
+      '--replica-port',
+      integer('PORT', 1, 65_535),
+      `port of the directive console in the pods (${CONSOLE_PORT})`,
+    ),
+  }),
+};
+
+/** Contexts in place of the one of other verbs. */
+export const contextsOption: { readonly context: Many<string> } = {
+  context: many(
+    '--context',
+    text('NAME'),
+    'context in the kubeconfig; several with --replicas: clusters side by side',
   ),
 };
 
@@ -65,23 +119,44 @@ export const windowOptions: { readonly window: One<number>; readonly memory: One
 export interface LiveSources extends TrafficSources {
   readonly servers: readonly FollowedServer[];
   readonly serverToken: string | null;
+  /** The DNS pods of a cluster; null: they are not read. */
+  readonly replicas: DnsPodChoice | null;
 }
 
-type SourceValues = Parameters<typeof sourcesOf>[0] & OptionValues<typeof serverOptions>;
+type SourceValues = Parameters<typeof sourcesOf>[0] &
+  OptionValues<typeof serverOptions> &
+  ClusterOptions;
 
 /** The sources that are meant; without any, all interfaces of this machine. @throws Problem (`usage`) */
 export function liveSourcesOf(values: SourceValues, files: readonly string[]): LiveSources {
   const { servers, serverToken, device, netns, pid, dnstap } = values;
   const isCapture = [device, netns, pid, dnstap].some((each) => each !== null);
-  if (servers.length > 0 && files.length > 0)
-    throw usage('either files or servers, not both', 'Files are read without --server');
-  if (servers.length === 0 && serverToken !== null)
-    throw usage('--server-token is for --server', 'As in: --server 127.0.0.1:9155');
-  const followed = { servers, serverToken };
-  if (servers.length > 0 && !isCapture)
+  const isServers = servers.length > 0 || values.replicas;
+  if (isServers && files.length > 0)
+    throw usage(
+      'either files or servers, not both',
+      'Files are read without --server and --replicas',
+    );
+  if (!isServers && serverToken !== null)
+    throw usage(
+      '--server-token is for --server and --replicas',
+      'As in: --server 127.0.0.1:9155',
+    );
+  const followed = { servers, serverToken, replicas: replicasOf(values) };
+  if (isServers && !isCapture)
     return { files: [], device: null, netns: null, dnstap: null, ports: values.ports, ...followed };
   const isBare = !isCapture && files.length === 0;
   return { ...sourcesOf(isBare ? { ...values, device: 'any' } : values, files), ...followed };
+}
+
+function replicasOf(values: SourceValues): DnsPodChoice | null {
+  if (!values.replicas) return null;
+  return {
+    namespace: values.replicaNamespace ?? 'kube-system',
+    selector: values.replicaSelector,
+    port: values.replicaPort ?? CONSOLE_PORT,
+    access: clusterGiven(values),
+  };
 }
 
 /** The limits that were given. */
@@ -96,8 +171,11 @@ export function limitsOf({
 }
 
 /** The token of the followed servers. @throws Problem */
-export function serverTokenOf({ servers, serverToken }: LiveSources, env: Io['env']): string {
-  if (servers.length === 0) return '';
+export function serverTokenOf(
+  { servers, serverToken, replicas }: LiveSources,
+  env: Io['env'],
+): string {
+  if (servers.length === 0 && replicas === null) return '';
   if (serverToken !== null) return readSecret(serverToken);
   const given = env[TOKEN_VARIABLE] ?? '';
   if (given !== '') return given;

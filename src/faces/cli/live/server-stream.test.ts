@@ -10,6 +10,7 @@ import { freePorts } from '../../../../test/kit/free-ports.ts';
 import { makeWorld, type World } from '../../../../test/kit/world.ts';
 import { systemClock, type Clock } from '../../../server/base/clock.ts';
 import { LiveModel } from '../../../tools/watch/live-model.ts';
+import { directStream } from './direct-stream.ts';
 import { ServerStream } from './server-stream.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-stream-'));
@@ -33,7 +34,9 @@ function follow(t: TestContext, ports: readonly number[], token = TOKEN): LiveMo
       wall: () => systemClock.wall(),
       after: (ms, run) => systemClock.after(ms > 10_000 ? ms : Math.min(ms, 50), run),
     };
-    const stream = new ServerStream({ host: '127.0.0.1', port }, token, input, clock);
+    const server = { host: '127.0.0.1', port };
+    const open = directStream(server, token);
+    const stream = new ServerStream({ server, open, input, clock });
     t.after(() => stream.stop());
   }
   return model;

@@ -2,8 +2,9 @@
 import { filterArguments } from '../../../tools/capture/filter-line.ts';
 import type { GivenFilter } from '../../../tools/capture/filter.ts';
 import type { ViewName } from '../../../tools/watch/view.ts';
-import type { TrafficSources } from '../capture/traffic-options.ts';
+import { printHostPort } from '../../../server/base/ip.ts';
 import type { ClusterOptions } from '../cluster-options.ts';
+import type { LiveSources } from '../live/live-options.ts';
 import { shellWord } from '../shell-word.ts';
 import type { TopItem } from './pages/top-page.ts';
 
@@ -16,7 +17,7 @@ export interface ShownPage {
 }
 
 /** The sources of traffic and names in the options of a live verb. */
-export type CommandSource = TrafficSources &
+export type CommandSource = LiveSources &
   ClusterOptions & { readonly manifests: string | null; readonly cluster: boolean };
 
 /** Words of a command line, without the name of the program. */
@@ -25,29 +26,35 @@ export function equivalentWords(shown: ShownPage, options: CommandSource): reado
   const filters = filterArguments([...shown.filters, ...(item?.lookups ?? [])]);
   const source = sourceWords(options);
   const names = nameWords(options);
-  if (item !== null && item.code !== null) {
-    // doctor has no way to listen for dnstap.
-    return options.dnstap === null
+  // capture does not read the directive console, and doctor has no way to listen for dnstap either.
+  const isServed = options.servers.length > 0 || options.replicas !== null;
+  const forDoctor = options.dnstap === null && !isServed;
+  if (item !== null && item.code !== null)
+    return forDoctor
       ? ['doctor', ...source, '--only', item.code, ...names]
       : ['doctor', '--explain', item.code];
-  }
-  if (item !== null && item.lookups !== null)
+  if (!isServed && (view === 'lookups' || (item !== null && item.lookups !== null)))
     return ['capture', ...source, '-o', 'flow', ...filters, ...names];
-  switch (view) {
-    case 'lookups':
-      return ['capture', ...source, '-o', 'flow', ...filters, ...names];
-    case 'clients':
-      return ['capture', ...source, '-o', 'clients', ...filters, ...names];
-    case 'findings':
-      if (options.dnstap === null) return ['doctor', ...source, ...names];
-  }
+  if (!isServed && view === 'clients')
+    return ['capture', ...source, '-o', 'clients', ...filters, ...names];
+  if (forDoctor && view === 'findings') return ['doctor', ...source, ...names];
   return ['top', ...source, '--once', '--view', view, ...filters, ...names];
 }
 
 /** The source of the traffic, as options of every verb that reads it. */
-function sourceWords({ files, device, netns, dnstap, ports }: CommandSource): readonly string[] {
+function sourceWords(source: CommandSource): readonly string[] {
+  const { files, device, netns, dnstap, ports, servers, serverToken, replicas } = source;
   return [
     ...files,
+    ...servers.flatMap(({ host, port }) => ['--server', printHostPort(host, port)]),
+    ...(replicas === null
+      ? []
+      : [
+          ...['--replicas', '--replica-namespace', replicas.namespace],
+          ...(replicas.selector === null ? [] : ['--replica-selector', replicas.selector]),
+          ...['--replica-port', String(replicas.port)],
+        ]),
+    ...(serverToken === null ? [] : ['--server-token', serverToken]),
     ...(device === null ? [] : ['-i', device]),
     ...(netns === null ? [] : ['--netns', netns]),
     ...(dnstap === null ? [] : ['--dnstap', dnstap]),
@@ -57,7 +64,8 @@ function sourceWords({ files, device, netns, dnstap, ports }: CommandSource): re
 
 /** The source of names of addresses, as options. */
 export function nameWords(options: CommandSource): readonly string[] {
-  const { manifests, cluster, kubeconfig, context, as, asGroup } = options;
+  const { manifests, kubeconfig, context, as, asGroup } = options;
+  const cluster = options.cluster && options.replicas === null;
   const given = [
     ...(kubeconfig === null ? [] : ['--kubeconfig', kubeconfig]),
     ...(context === null ? [] : ['--context', context]),

@@ -20,9 +20,13 @@ function see(options: TopOptions, model: Pick<LiveModel, 'view'>): SeenView {
   });
 }
 
-/** The view as one line of JSON. */
-export function printDocument(options: TopOptions, model: Pick<LiveModel, 'view'>): string {
-  return `${JSON.stringify(see(options, model))}\n`;
+/** The view as one line of JSON. @param cluster the context; empty: there is one cluster at most */
+export function printDocument(
+  options: TopOptions,
+  model: Pick<LiveModel, 'view'>,
+  cluster: string = '',
+): string {
+  return `${JSON.stringify({ ...(cluster !== '' && { cluster }), ...see(options, model) })}\n`;
 }
 
 /** The page as a person would see it, with all its rows. */

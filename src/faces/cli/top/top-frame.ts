@@ -6,7 +6,7 @@ import { printBytes } from '../../../server/base/limits.ts';
 import type { CellGrid } from '../screen/cell-grid.ts';
 import { SELECTED, STYLE } from '../screen/cell-style.ts';
 import { drawLine, lineWidth, type StyledSpan, type StyledLine } from '../screen/styled-line.ts';
-import { printAge, printNumber, printTime } from './pages/figures.ts';
+import { printAge, printNumber, printTime } from '../live/figures.ts';
 import type { FilterPrompt } from './filter-prompt.ts';
 import type { ListCursor } from './list-cursor.ts';
 import { pageTitles } from './pages/top-pages.ts';

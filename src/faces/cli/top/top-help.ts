@@ -15,6 +15,7 @@ const keys: readonly (readonly [key: string, does: string])[] = [
   ['l', 'the lookups that this row counts'],
   ['t', 'trace the name of this row, as its client would ask for it'],
   ['y', 'show, and copy, the command that prints the same'],
+  ['x', 'the next cluster, with several --context'],
   ['+ -', 'replay faster or slower'],
   ['Ctrl-L', 'draw the screen again'],
   ['q', 'quit'],

@@ -6,7 +6,9 @@ import { nearest } from '../../../server/base/problem.ts';
 import { filtersOf, trafficOptions } from '../capture/traffic-options.ts';
 import { clusterGiven, type ClusterOptions } from '../cluster-options.ts';
 import { colourOptions, type ColourOptions } from '../colour-options.ts';
+import { firstContext } from '../live/live-clusters.ts';
 import {
+  contextsOption,
   limitsOf,
   liveSourcesOf,
   serverOptions,
@@ -21,6 +23,7 @@ import { choice, duration, integer, text, usage } from '../option-values.ts';
 /** The command line of `ndots top`. */
 export interface TopOptions extends LiveSources, ClusterOptions, ColourOptions {
   readonly filters: readonly GivenFilter[];
+  readonly contexts: readonly string[];
   readonly manifests: string | null;
   readonly cluster: boolean;
   readonly view: ViewName;
@@ -38,6 +41,7 @@ export interface TopOptions extends LiveSources, ClusterOptions, ColourOptions {
 
 const table = {
   ...trafficOptions,
+  ...group('Pod names', { ...contextsOption }),
   ...group('Where from', { ...serverOptions }),
   ...group('View', {
     view: one('--view', choice('VIEW', viewNames), `first view: ${viewNames.join(', ')}`),
@@ -77,6 +81,7 @@ export const topUsage: Usage = {
       '--server 10.244.0.5 --server 10.244.1.7',
       'watch two ndots servers with the directive console',
     ],
+    ['--replicas --server-token FILE', 'watch all DNS pods of the cluster that have it'],
     ['--pid 4711', 'watch the pod of this process'],
     ['node7.pcap --speed 10', 'replay a capture ten times as fast'],
     ['node7.pcap --once --view findings', 'print one view, for scripts'],
@@ -93,7 +98,12 @@ export const topUsage: Usage = {
 
 /** Throws a `Problem` with the code `usage`. */
 export function parseTopOptions(given: readonly string[]): TopOptions {
-  const { values, words } = parseOptions(table, given);
+  const { values: all, words } = parseOptions(table, given);
+  const values = {
+    ...all,
+    context: firstContext(all.context, all),
+    cluster: all.cluster || all.replicas,
+  };
   const sources = liveSourcesOf(values, words);
   const { filters, cluster } = filtersOf(values);
   // A value that its word does not take is reported before anything is read.
@@ -114,6 +124,7 @@ export function parseTopOptions(given: readonly string[]): TopOptions {
   }
   return {
     ...sources,
+    contexts: all.context,
     filters,
     manifests: values.manifests,
     cluster,

@@ -427,7 +427,8 @@ function started({
   };
   new TopScreen({
     ask: (query) => model.view(query),
-    feed,
+    feed: () => feed,
+    next: null,
     terminal,
     depth,
     clock,

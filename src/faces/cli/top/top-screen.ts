@@ -50,7 +50,9 @@ interface Pane {
 /** The parts that the screen needs in addition to the model. */
 export interface TopScreenParts {
   readonly ask: AskModel;
-  readonly feed: PacketFeed;
+  readonly feed: () => PacketFeed;
+  /** Goes to the next cluster and gives its name; null: there is one at most. */
+  readonly next: (() => string) | null;
   readonly terminal: Terminal;
   readonly depth: ColourDepth;
   readonly clock: Clock;
@@ -166,7 +168,7 @@ export class TopScreen {
     this.#height = drawFrame(grid, {
       view: this.#view,
       seen: this.#seen,
-      feed: this.#parts.feed,
+      feed: this.#parts.feed(),
       isPaused: this.#isPaused,
       filters: this.#filters,
       spanMs: SPANS[this.#span]!,
@@ -257,6 +259,8 @@ export class TopScreen {
         return this.#back();
       case '/':
         return this.#ask();
+      case 'x':
+        return this.#nextCluster();
       case 's':
         return this.#sort();
       case 'r':
@@ -368,6 +372,14 @@ export class TopScreen {
     this.#panes = [];
   }
 
+  #nextCluster(): void {
+    const { next } = this.#parts;
+    this.#say(next === null ? 'there is one cluster' : `cluster ${next()}`);
+    for (const pane of this.#panes) pane.closed?.();
+    this.#panes = [];
+    this.#see();
+  }
+
   #ask(): void {
     const { cluster, manifests } = this.#parts.options;
     const hasOwners = cluster || manifests !== null;
@@ -406,12 +418,12 @@ export class TopScreen {
 
   #pause(): void {
     this.#isPaused = !this.#isPaused;
-    this.#parts.feed.pace?.pause(this.#isPaused);
+    this.#parts.feed().pace?.pause(this.#isPaused);
     if (!this.#isPaused) this.#see();
   }
 
   #speed(faster: boolean): void {
-    const { pace } = this.#parts.feed;
+    const { pace } = this.#parts.feed();
     if (pace === null) return this.#say('Live traffic has no speed to change.');
     pace.change(faster);
     this.#say(`Replay at ${pace.text}.`);

@@ -1,8 +1,6 @@
 /** `ndots top`: what happens now, on a terminal, or printed for scripts. */
 import { systemClock } from '../../../server/base/clock.ts';
 import { Problem } from '../../../server/base/problem.ts';
-import { LiveModel } from '../../../tools/watch/live-model.ts';
-import { addressOwners } from '../capture/capture-names.ts';
 import { readLean } from '../capture/lean-reading.ts';
 import { EXIT, wantsColour, type Command, type Io } from '../command.ts';
 import { colourDepth } from '../screen/cell-style.ts';
@@ -10,9 +8,7 @@ import type { Terminal } from '../screen/full-screen.ts';
 import { processTerminal } from '../screen/process-terminal.ts';
 import { untilSignal } from '../until-signal.ts';
 import { printDocument, printPage } from './printed-page.ts';
-import { followNames } from '../live/follow-names.ts';
-import { startFeed, type PacketFeed } from '../live/live-feed.ts';
-import { serverTokenOf } from '../live/live-options.ts';
+import { startClusters, type LiveCluster } from '../live/live-clusters.ts';
 import { parseTopOptions, type TopOptions } from './top-options.ts';
 import { TopScreen } from './top-screen.ts';
 import { runTraceWords } from './trace-as-client.ts';
@@ -29,27 +25,23 @@ export const top: Command = {
     const terminal = isScreen ? processTerminal(options.files.includes('-')) : null;
     if (isScreen && terminal === null) throw noTerminal();
     const note = (text: string): void => io.err(`ndots top: ${text}\n`);
-    const model = new LiveModel({
-      limits: options.limits,
-      owners: await addressOwners(options, io, note),
-    });
     const asked = untilSignal();
-    const feed = await startFeed(options, model, systemClock, serverTokenOf(options, io.env));
-    const stop = (): void => feed.stop();
+    const clusters = await startClusters(options, io, note);
+    const stop = (): void => {
+      for (const cluster of clusters) cluster.stop();
+    };
     asked.addEventListener('abort', stop, { once: true });
     if (asked.aborted) stop();
     const timer = options.forMs === null ? null : setTimeout(stop, options.forMs);
-    const forget = followNames(options, io, model);
     const lean = readLean();
     try {
-      if (terminal !== null) await onScreen(terminal, { options, io, feed, model, asked });
-      else if (options.once) await printedOnce({ options, io, feed, model });
-      else await asLines({ options, io, feed, model });
+      if (terminal !== null) await onScreen(terminal, { options, io, clusters, asked });
+      else if (options.once) await printedOnce({ options, io, clusters });
+      else await asLines({ options, io, clusters });
     } finally {
       lean();
       stop();
       if (timer !== null) clearTimeout(timer);
-      forget();
     }
     return asked.aborted && options.files.length > 0 && terminal === null
       ? EXIT.interrupted
@@ -60,19 +52,24 @@ export const top: Command = {
 interface Run {
   readonly options: TopOptions;
   readonly io: Io;
-  readonly feed: PacketFeed;
-  readonly model: LiveModel;
+  /** One at least. */
+  readonly clusters: readonly LiveCluster[];
 }
 
 async function onScreen(
   terminal: Terminal,
-  { options, io, feed, model, asked }: Run & { readonly asked: AbortSignal },
+  { options, io, clusters, asked }: Run & { readonly asked: AbortSignal },
 ): Promise<void> {
   let quit: () => void = () => undefined;
   const quitted = new Promise<void>((resolve) => (quit = resolve));
+  let [shown] = clusters as [LiveCluster];
   const screen = new TopScreen({
-    ask: (query) => model.view(query),
-    feed,
+    ask: (query) => shown.model.view(query),
+    feed: () => shown.feed,
+    next:
+      clusters.length < 2
+        ? null
+        : () => (shown = clusters[(clusters.indexOf(shown) + 1) % clusters.length]!).name,
     terminal,
     depth: wantsColour(options, io) ? colourDepth(io.env) : 'none',
     clock: systemClock,
@@ -84,15 +81,16 @@ async function onScreen(
   asked.addEventListener('abort', quit, { once: true });
   // A replay stays on the screen when it is over; what cannot be read at all ends it.
   const failed: unknown[] = [];
-  feed.over.then(
-    () => {
-      if (options.forMs !== null || feed.pace === null) quit();
-    },
-    (error: unknown) => {
-      failed.push(error);
-      quit();
-    },
-  );
+  for (const { feed } of clusters)
+    feed.over.then(
+      () => {
+        if (options.forMs !== null || feed.pace === null) quit();
+      },
+      (error: unknown) => {
+        failed.push(error);
+        quit();
+      },
+    );
   screen.start();
   try {
     await quitted;
@@ -103,20 +101,29 @@ async function onScreen(
   if (failed.length > 0) throw failed[0];
 }
 
-async function printedOnce({ options, io, feed, model }: Run): Promise<void> {
-  await feed.over;
-  if (options.output === 'json') io.out(printDocument(options, model));
-  else io.out(printPage(options, model, io));
+async function printedOnce({ options, io, clusters }: Run): Promise<void> {
+  await overAll(clusters);
+  for (const { name, model } of clusters) {
+    if (options.output === 'json') io.out(printDocument(options, model, name));
+    else io.out(`${name === '' ? '' : `${name}\n`}${printPage(options, model, io)}`);
+  }
 }
 
-async function asLines({ options, io, feed, model }: Run): Promise<void> {
-  const timer = setInterval(() => io.out(printDocument(options, model)), LINE_MS);
+async function asLines({ options, io, clusters }: Run): Promise<void> {
+  const print = (): void => {
+    for (const { name, model } of clusters) io.out(printDocument(options, model, name));
+  };
+  const timer = setInterval(print, LINE_MS);
   try {
-    await feed.over;
-    io.out(printDocument(options, model));
+    await overAll(clusters);
+    print();
   } finally {
     clearInterval(timer);
   }
+}
+
+async function overAll(clusters: readonly LiveCluster[]): Promise<void> {
+  await Promise.all(clusters.map(({ feed }) => feed.over));
 }
 
 function noTerminal(): Problem {

@@ -1,7 +1,6 @@
 /** `console`: gives this server's own queries to `ndots top` and `ndots console`, over HTTP. */
 import { hostname } from 'node:os';
 import { builtins } from '../../base/builtins.ts';
-import { every } from '../../base/clock.ts';
 import type { LineRingMemory } from '../../base/line-ring.ts';
 import { isLoopbackHost } from '../../base/ip.ts';
 import { andThen, isLater } from '../../base/maybe.ts';
@@ -17,6 +16,7 @@ import { ownVersion } from '../../engine/contract/own-version.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { exchangeTaps } from '../../engine/contract/ports.ts';
 import { Tap } from '../../engine/taps/message-tap.ts';
+import { pollCounts } from '../../engine/taps/polled-counts.ts';
 import { dnstapPrefix, TAP_PATH } from '../../wire/dnstap.ts';
 import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
@@ -26,8 +26,6 @@ import { TapReaders } from './tap-readers.ts';
 const RING_BYTES = 4 * 1024 * 1024;
 /** Bytes of a token that is made at the start. */
 const TOKEN_BYTES = 24;
-/** The period in which the counts are brought up to date, milliseconds. */
-const COUNT_MS = 1000;
 
 const address = hostPort('ADDRESS');
 
@@ -157,7 +155,7 @@ function tokenOf(file: string, { log }: ControlContext): string | null {
 }
 
 function count(readers: TapReaders, context: ControlContext): void {
-  const { metrics, clock } = context;
+  const { metrics } = context;
   const open = metrics.gauge('ndots_console_readers', 'Readers of live queries.', []).with();
   const sent = metrics
     .counter('ndots_console_sent_total', 'Messages sent to readers of live queries.', [])
@@ -169,16 +167,12 @@ function count(readers: TapReaders, context: ControlContext): void {
       [],
     )
     .with();
-  let [sentBefore, leftOutBefore] = [readers.sent, readers.leftOut];
-  const look = (): void => {
-    sent.add(readers.sent - sentBefore);
-    leftOut.add(readers.leftOut - leftOutBefore);
-    [sentBefore, leftOutBefore] = [readers.sent, readers.leftOut];
-    open.set(readers.connected);
-  };
-  const ticks = every(clock, COUNT_MS, look);
-  context.onStop(() => {
-    ticks.cancel();
-    look();
-  });
+  pollCounts(
+    context,
+    [
+      { counter: sent, count: () => readers.sent },
+      { counter: leftOut, count: () => readers.leftOut },
+    ],
+    () => open.set(readers.connected),
+  );
 }

@@ -1,6 +1,5 @@
 /** `dnstap`: the directive and its two parts. */
 import { hostname } from 'node:os';
-import { every } from '../../base/clock.ts';
 import { andThen, isLater } from '../../base/maybe.ts';
 import type { LineRingMemory } from '../../base/line-ring.ts';
 import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
@@ -23,6 +22,7 @@ import { Incoming, type IncomingTls } from './incoming.ts';
 import { endpoint, type DnstapEndpoint } from './dnstap-options.ts';
 import { Outgoing } from './outgoing.ts';
 import { Tap } from '../../engine/taps/message-tap.ts';
+import { pollCounts } from '../../engine/taps/polled-counts.ts';
 
 /** Memory for ten thousand messages. */
 const QUEUE_BYTES = 2 * 1024 * 1024;
@@ -166,11 +166,8 @@ function readTls(
   return { cert, key: secret, ca };
 }
 
-/** Update interval of the connection counts. */
-const COUNT_MS = 1000;
-
 function count(outlet: Incoming | Outgoing, to: string, context: ControlContext): void {
-  const { metrics, clock } = context;
+  const { metrics } = context;
   const labels = ['endpoint'] as const;
   const lost = metrics
     .counter('ndots_dnstap_lost_total', 'Counter of dnstap messages that were lost.', labels)
@@ -188,26 +185,14 @@ function count(outlet: Incoming | Outgoing, to: string, context: ControlContext)
       labels,
     )
     .with(to);
-  let before = countsOf(outlet);
-  const look = (): void => {
-    const now = countsOf(outlet);
-    lost.add(now.lost - before.lost);
-    sent.add(now.written - before.written);
-    evicted.add(now.evicted - before.evicted);
-    open.set(outlet.connections);
-    before = now;
-  };
-  const ticks = every(clock, COUNT_MS, look);
-  context.onStop(() => {
-    ticks.cancel();
-    look();
-    open.set(0);
-  });
-}
-
-function countsOf(
-  outlet: Incoming | Outgoing,
-): Readonly<Record<'lost' | 'written' | 'evicted', number>> {
-  const { lost, written } = outlet;
-  return { lost, written, evicted: outlet instanceof Incoming ? outlet.evicted : 0 };
+  pollCounts(
+    context,
+    [
+      { counter: lost, count: () => outlet.lost },
+      { counter: sent, count: () => outlet.written },
+      { counter: evicted, count: () => (outlet instanceof Incoming ? outlet.evicted : 0) },
+    ],
+    () => open.set(outlet.connections),
+    () => open.set(0),
+  );
 }

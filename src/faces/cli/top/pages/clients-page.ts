@@ -11,7 +11,7 @@ import {
   printNumber,
   printTime,
   wasteSpan,
-} from './figures.ts';
+} from '../../live/figures.ts';
 import { leavesOut } from './leaves-out.ts';
 import { countFields } from './count-fields.ts';
 import {

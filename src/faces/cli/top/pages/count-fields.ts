@@ -1,7 +1,7 @@
 /** The counts of a client, a name or a server as fields of its details. */
 import type { LiveCounts } from '../../../../tools/watch/view.ts';
 import type { StyledLine } from '../../screen/styled-line.ts';
-import { printLatencies, printNumber, printRcodes, printShare } from './figures.ts';
+import { printLatencies, printNumber, printRcodes, printShare } from '../../live/figures.ts';
 import { field } from './top-page.ts';
 
 /** Fields, of which those that count lookups are left out where there are none. */

@@ -1,6 +1,6 @@
 /** The part that a list does not show, in one line that is always there. */
 import type { Listed } from '../../../../tools/watch/view.ts';
-import { printNumber, printShare } from './figures.ts';
+import { printNumber, printShare } from '../../live/figures.ts';
 
 /**
  * `200 of 41.0k lookups, 12 without memory, kernel lost 3, 30 % in detail`. Losses of

@@ -17,7 +17,7 @@ import {
   printLatency,
   printMoment,
   printNumber,
-} from './figures.ts';
+} from '../../live/figures.ts';
 import { leavesOut } from './leaves-out.ts';
 import {
   field,

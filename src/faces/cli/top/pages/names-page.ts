@@ -3,7 +3,7 @@ import type { NameRow, NamesView } from '../../../../tools/watch/view.ts';
 import type { StyledLine } from '../../screen/styled-line.ts';
 import { fixed, shrinking, type ScreenColumn } from '../../screen/table-layout.ts';
 import { countFields } from './count-fields.ts';
-import { badCount, latencySpan, printAge, printNumber, wasteSpan } from './figures.ts';
+import { badCount, latencySpan, printAge, printNumber, wasteSpan } from '../../live/figures.ts';
 import { leavesOut } from './leaves-out.ts';
 import {
   field,

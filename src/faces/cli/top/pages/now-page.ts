@@ -12,7 +12,7 @@ import {
   printShare,
   printTime,
   sparkline,
-} from './figures.ts';
+} from '../../live/figures.ts';
 import {
   field,
   heading,

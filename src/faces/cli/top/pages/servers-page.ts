@@ -12,7 +12,7 @@ import {
   printNumber,
   printShare,
   printTime,
-} from './figures.ts';
+} from '../../live/figures.ts';
 import { leavesOut } from './leaves-out.ts';
 import {
   field,

@@ -1,7 +1,7 @@
 /** Numbers, shares and times of the live view, in few columns. */
-import { printElapsed } from '../../../../server/base/elapsed.ts';
-import type { StyledSpan } from '../../screen/styled-line.ts';
-import type { Latency, Party, LiveCounts } from '../../../../tools/watch/view.ts';
+import { printElapsed } from '../../../server/base/elapsed.ts';
+import type { StyledSpan } from '../screen/styled-line.ts';
+import type { Latency, Party, LiveCounts } from '../../../tools/watch/view.ts';
 
 /** A number in at most six columns: `9999`, `12.3k`, `4.1M`. */
 export function printNumber(value: number): string {

@@ -1,0 +1,78 @@
+/** Asks servers what their caches hold, or to drop it. */
+import type { CacheReport } from '../../../server/plugins/cache/control.ts';
+import { AdminFailure, type AdminServer } from './admin-servers.ts';
+import { readReports } from './cache-reports.ts';
+
+/** Servers that are asked at a time. */
+const PARALLEL = 8;
+
+export type CacheAction = 'explain' | 'flush';
+
+/** The report of one server about one name, or `failure`. */
+export interface CacheAnswer {
+  readonly server: string;
+  readonly name: string;
+  readonly reports: readonly CacheReport[];
+  readonly failure: AdminFailure | null;
+}
+
+/** The same as JSON. */
+export interface CacheAnswerDocument {
+  readonly server: string;
+  readonly name: string;
+  readonly caches: readonly CacheReport[];
+  readonly failure?: string;
+  readonly remedy?: string;
+}
+
+/**
+ * Asks each server about each name.
+ * @param names absolute
+ * @param below also everything below the names
+ */
+export async function askCaches(
+  servers: readonly AdminServer[],
+  action: CacheAction,
+  names: readonly string[],
+  below: boolean,
+): Promise<readonly CacheAnswer[]> {
+  const all: CacheAnswer[][] = servers.map(() => []);
+  let next = 0;
+  const take = async (): Promise<void> => {
+    for (let index = next++; index < servers.length; index = next++) {
+      const server = servers[index]!;
+      for (const name of names) {
+        const asked = { server: server.name, name };
+        try {
+          const found = await server.run(`cache/${action}`, { name, below: String(below) });
+          const reports = readReports(found);
+          if (reports === null) throw noReport(server.name);
+          all[index]!.push({ ...asked, reports, failure: null });
+        } catch (error) {
+          if (!(error instanceof AdminFailure)) throw error;
+          all[index]!.push({ ...asked, reports: [], failure: error });
+          break;
+        }
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: PARALLEL }, take));
+  return all.flat();
+}
+
+function noReport(server: string): AdminFailure {
+  return new AdminFailure(
+    `${server} sent what is no report of a cache`,
+    'Another program listens there, or another version of this one.',
+  );
+}
+
+export function answerDocument({
+  server,
+  name,
+  reports,
+  failure,
+}: CacheAnswer): CacheAnswerDocument {
+  const told = failure === null ? {} : { failure: failure.message, remedy: failure.remedy };
+  return { server, name, caches: reports, ...told };
+}

@@ -1,0 +1,88 @@
+/** The caches of servers, for the page Cache: their directive `admin` is asked. */
+import { NameError, parseName } from '../../../server/wire/name.ts';
+import { adminServers, type AdminChoice } from '../cache/admin-servers.ts';
+import {
+  answerDocument,
+  askCaches,
+  type CacheAction,
+  type CacheAnswerDocument,
+} from '../cache/cache-answers.ts';
+import type { Io } from '../command.ts';
+import { usage } from '../option-values.ts';
+
+/** Questions that wait for the one before; a server takes one command at a time. */
+const WAITING_MAX = 8;
+
+/** The answers to one question. */
+export interface CachesView {
+  /** False: no option names a server. */
+  readonly isGiven: boolean;
+  readonly mayFlush: boolean;
+  readonly answers: readonly CacheAnswerDocument[];
+}
+
+/** The facts of the command line. */
+export interface ServerCachesParts {
+  /** null: no server is named. */
+  readonly choice: AdminChoice | null;
+  readonly mayFlush: boolean;
+  readonly io: Pick<Io, 'env' | 'signal'>;
+}
+
+/** Asks the servers, one question after the other. */
+export class ServerCaches {
+  readonly #parts: ServerCachesParts;
+  #last: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
+
+  constructor(parts: ServerCachesParts) {
+    this.#parts = parts;
+  }
+
+  get isGiven(): boolean {
+    return this.#parts.choice !== null;
+  }
+
+  /** @param name empty: no server is asked @throws Problem */
+  async ask(action: CacheAction, name: string, below: boolean): Promise<CachesView> {
+    const { choice, mayFlush } = this.#parts;
+    const facts = { isGiven: choice !== null, mayFlush };
+    if (name === '' || choice === null) return { ...facts, answers: [] };
+    if (action === 'flush' && !mayFlush)
+      throw usage('this console may not flush', 'Start it with --allow flush.');
+    const absolute = name.endsWith('.') ? name : `${name}.`;
+    checkName(absolute);
+    if (this.#waiting >= WAITING_MAX)
+      throw usage('too many questions wait for the servers', 'Try again.');
+    this.#waiting++;
+    const answers = this.#last
+      .then(() => this.#answers(choice, action, absolute, below))
+      .finally(() => this.#waiting--);
+    this.#last = answers.catch(() => undefined);
+    return { ...facts, answers: await answers };
+  }
+
+  async #answers(
+    choice: AdminChoice,
+    action: CacheAction,
+    name: string,
+    below: boolean,
+  ): Promise<readonly CacheAnswerDocument[]> {
+    // Pods come and go, so that each question lists them.
+    const { servers, close } = await adminServers(choice, this.#parts.io);
+    try {
+      return (await askCaches(servers, action, [name], below)).map(answerDocument);
+    } finally {
+      close();
+    }
+  }
+}
+
+function checkName(name: string): void {
+  try {
+    parseName(name);
+  } catch (error) {
+    if (!(error instanceof NameError)) throw error;
+    throw usage(`this is not a domain name: ${error.message}`);
+  }
+}

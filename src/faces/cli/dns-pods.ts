@@ -1,0 +1,102 @@
+/** The DNS pods of a cluster, which verbs reach through the API server. */
+import { child, children, text } from '../../server/base/json-object.ts';
+import { Problem } from '../../server/base/problem.ts';
+import type { ApiClient } from '../../server/kube/api/client.ts';
+import type { ClusterAccess } from '../../server/kube/api/cluster-access.ts';
+import { ApiFailure } from '../../server/kube/api/failure.ts';
+import { listWhole } from '../../server/kube/api/list.ts';
+import { clusterNotAsked } from '../../server/kube/api/not-asked.ts';
+import { getObject } from '../../server/kube/api/one-object.ts';
+import { dnsServiceIn, selectorOf, usualDnsSelector } from '../../server/kube/pods/dns-service.ts';
+import type { ClusterOptions } from './cluster-options.ts';
+
+/** Which pods, and which of their ports. */
+export interface DnsPodChoice {
+  readonly namespace: string;
+  /** null: that of the cluster's DNS service. */
+  readonly selector: string | null;
+  readonly port: number;
+  readonly access: ClusterOptions;
+}
+
+/** A running pod. */
+export interface DnsPod {
+  readonly name: string;
+  /** Its IP address; empty: it has none yet. */
+  readonly address: string;
+}
+
+/** The bounds of requests to the API server. */
+interface RequestBounds {
+  readonly waitMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** The running pods of a choice. @throws Problem where none runs, or the API server refuses */
+export async function dnsPods(
+  client: ApiClient,
+  { namespace, selector: given }: Pick<DnsPodChoice, 'namespace' | 'selector'>,
+  access: ClusterAccess,
+  bounds: RequestBounds,
+): Promise<readonly DnsPod[]> {
+  let selector = given ?? usualDnsSelector;
+  try {
+    selector = given ?? (await dnsSelectorIn(client, namespace, bounds));
+    const pods = await runningPods(client, namespace, selector, bounds);
+    if (pods.length > 0) return pods;
+  } catch (error) {
+    if (!(error instanceof ApiFailure)) throw error;
+    throw clusterNotAsked(error, { remedy: `kubectl -n ${namespace} get pods -l '${selector}'` });
+  }
+  throw new Problem({
+    code: 'no-replicas',
+    text: `no pod with ${selector} runs in ${namespace} of ${access.name}`,
+    remedy: `Find them with kubectl get pods -A -l '${usualDnsSelector}', then name their namespace and labels.`,
+  });
+}
+
+/** The path by which the API server passes a request on to a pod. */
+export function podProxyPath(
+  { namespace, port }: Pick<DnsPodChoice, 'namespace' | 'port'>,
+  pod: string,
+  path: string,
+  scheme: '' | 'https:' = '',
+): string {
+  return `/api/v1/namespaces/${namespace}/pods/${scheme}${pod}:${port}/proxy${path}`;
+}
+
+/** The selector of the DNS service of a namespace; without one, or the right to see it, the usual. */
+async function dnsSelectorIn(
+  client: ApiClient,
+  namespace: string,
+  bounds: RequestBounds,
+): Promise<string> {
+  const path = `/api/v1/namespaces/${namespace}/services`;
+  try {
+    const found = await getObject(client, { path, task: 'list services', ...bounds });
+    const service = dnsServiceIn(children(found, 'items'));
+    const selector = service === null ? '' : selectorOf(service);
+    return selector === '' ? usualDnsSelector : selector;
+  } catch (error) {
+    if (error instanceof ApiFailure && error.kind === 'forbidden') return usualDnsSelector;
+    throw error;
+  }
+}
+
+async function runningPods(
+  client: ApiClient,
+  namespace: string,
+  labelSelector: string,
+  bounds: RequestBounds,
+): Promise<readonly DnsPod[]> {
+  const path = `/api/v1/namespaces/${namespace}/pods`;
+  const fieldSelector = 'status.phase=Running';
+  const pods: DnsPod[] = [];
+  await listWhole(client, { path, labelSelector, fieldSelector, ...bounds }, (pod) =>
+    pods.push({
+      name: text(child(pod, 'metadata'), 'name'),
+      address: text(child(pod, 'status'), 'podIP'),
+    }),
+  );
+  return pods;
+}

@@ -1,0 +1,26 @@
+/** Checks the fields of JSON that another program sent. */
+import { isObject, type JsonObject } from '../../server/base/json-object.ts';
+
+/** The kind of a field; with `?` it may be null. */
+export type FieldKind = 'string' | 'number' | 'boolean' | 'strings' | 'string?' | 'number?';
+
+/** True if each of the fields is there and of its kind. */
+export function hasFields(
+  object: JsonObject,
+  kinds: Readonly<Record<string, FieldKind>>,
+): boolean {
+  return Object.entries(kinds).every(([key, kind]) => isKind(object[key], kind));
+}
+
+/** True for a list of objects that fit. */
+export function isListOf(value: unknown, fits: (one: JsonObject) => boolean): boolean {
+  return Array.isArray(value) && value.every((one) => isObject(one) && fits(one));
+}
+
+function isKind(value: unknown, kind: FieldKind): boolean {
+  if (kind === 'strings')
+    return Array.isArray(value) && value.every((one) => typeof one === 'string');
+  return kind.endsWith('?')
+    ? value === null || typeof value === kind.slice(0, -1)
+    : typeof value === kind;
+}

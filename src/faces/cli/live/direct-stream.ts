@@ -1,0 +1,58 @@
+/** A connection to the directive `console` of a server at its address. */
+import { request, type IncomingMessage } from 'node:http';
+import { createGunzip } from 'node:zlib';
+import { isLoopbackHost } from '../../../server/base/ip.ts';
+import { oneLine } from '../../../server/base/visible.ts';
+import { whyFailed } from '../../../server/base/why-failed.ts';
+import { TAP_PATH, TAP_STREAM } from '../../../server/wire/dnstap.ts';
+import type { FollowedServer, StreamOpener } from './server-stream.ts';
+
+/** Bytes of a refusal that are shown. */
+const WHY_MAX = 200;
+
+/** Connects to this server. */
+export function directStream({ host, port }: FollowedServer, token: string): StreamOpener {
+  return ({ bytes, ended }) => {
+    const asked = request({
+      ...{ host, port, path: TAP_PATH, agent: false },
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(!isLoopbackHost(host) && { 'accept-encoding': 'gzip' }),
+      },
+    });
+    const failed = (error: Error): void => ended(whyFailed(error));
+    asked.on('error', failed);
+    asked.on('response', (response) => {
+      const refused = refusalOf(response);
+      if (refused !== null) {
+        response.resume();
+        return ended(refused);
+      }
+      const isPacked = response.headers['content-encoding'] === 'gzip';
+      const stream = isPacked ? response.pipe(createGunzip()) : response;
+      response.on('error', failed);
+      stream.on('error', failed);
+      stream.on('data', bytes);
+      stream.on('end', () => ended('the server has ended the stream'));
+      response.on('close', () => ended('the connection was closed'));
+    });
+    asked.end();
+    return () => asked.destroy();
+  };
+}
+
+/** Why this is not the stream, for people; null: it is. */
+function refusalOf({ statusCode = 0, headers }: IncomingMessage): string | null {
+  const stream = headers['ndots-stream'];
+  if (stream === undefined)
+    return `it answers HTTP ${statusCode}, but it is not the directive console`;
+  if (stream !== TAP_STREAM)
+    return `it is another version of ndots (stream ${oneLine(String(stream).slice(0, WHY_MAX))}, expected ${TAP_STREAM}): use the same version on both sides`;
+  if (statusCode === 401) return WRONG_TOKEN;
+  if (statusCode === 503) return FULL;
+  return statusCode === 200 ? null : `it answers HTTP ${statusCode}`;
+}
+
+export const WRONG_TOKEN =
+  'the token is wrong or missing: --server-token FILE has the token of its token_file, or of its log';
+export const FULL = 'it has the maximum number of readers, or cannot read its token';

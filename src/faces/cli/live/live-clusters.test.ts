@@ -1,0 +1,75 @@
+/** Several clusters side by side: each has its model. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test, type TestContext } from 'node:test';
+import { DnsPodsApi, kubeconfigOf } from '../../../../test/kit/dns-pods-api.ts';
+import { freePorts } from '../../../../test/kit/free-ports.ts';
+import { runCommand } from '../../../../test/kit/trace-command.ts';
+import { makeWorld } from '../../../../test/kit/world.ts';
+import { top } from '../top/top.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'ndots-clusters-'));
+after(() => rmSync(folder, { recursive: true }));
+const tokenFile = join(folder, 'token');
+writeFileSync(tokenFile, 'a-token-that-is-long-enough');
+
+/** A cluster with one DNS pod that is asked for this name again and again. */
+async function cluster(t: TestContext, context: string, name: string): Promise<DnsPodsApi> {
+  const [port] = (await freePorts(1)) as [number];
+  const console = `console 127.0.0.1:${port} {\n token_file token\n }`;
+  const world = await makeWorld(`. {\n ${console}\n hosts {\n 192.0.2.1 ${name}\n }\n}`, {
+    folder,
+  });
+  const timer = setInterval(() => {
+    void world.ask(name);
+    void world.clock.advance(20);
+  }, 20);
+  t.after(() => {
+    clearInterval(timer);
+    return world.close();
+  });
+  const api = await DnsPodsApi.start(t, context);
+  // Both clusters use the same addresses.
+  api.pods = [{ name: 'coredns-a', podIP: '10.244.0.5', port }];
+  return api;
+}
+
+const replicas = ['--replicas', '--server-token', tokenFile, '--context', 'a', '--context', 'b'];
+
+test('clusters with the same addresses are shown side by side, and one that is away is left out', async (t) => {
+  const [a, b] = [await cluster(t, 'a', 'a.example'), await cluster(t, 'b', 'b.example')];
+  const kubeconfig = ['--kubeconfig', kubeconfigOf(t, [a, b])];
+  const words = ['--view', 'names', '-o', 'json', ...replicas, ...kubeconfig];
+  const names = (line: string): object => {
+    const { cluster: context, rows } = JSON.parse(line) as {
+      cluster: string;
+      rows: { name: string }[];
+    };
+    return { context, names: rows.map(({ name }) => name) };
+  };
+  // The views are printed each second until both have their names.
+  const seen = new Set<string>();
+  for (let seconds = 2; seen.size < 2; seconds *= 2) {
+    const { out } = await runCommand(top, [...words, '--for', `${seconds}s`]);
+    for (const line of out.trim().split('\n')) {
+      const found = names(line) as { names: string[] };
+      if (found.names.length > 0) seen.add(JSON.stringify(found));
+    }
+  }
+  assert.deepEqual([...seen].toSorted(), [
+    JSON.stringify({ context: 'a', names: ['a.example.'] }),
+    JSON.stringify({ context: 'b', names: ['b.example.'] }),
+  ]);
+  await b.close();
+  const { out, err } = await runCommand(top, [...words, '--for', '1500ms']);
+  assert.match(err, /b is left out: /);
+  assert.ok(out.trim().split('\n').every((line) => !line.includes('"cluster":"b"')));
+});
+
+test('several contexts need --replicas', async () => {
+  const { code, err } = await runCommand(top, ['--context', 'a', '--context', 'b', '--once']);
+  assert.equal(code, 3);
+  assert.match(err, /several --context need --replicas/);
+});

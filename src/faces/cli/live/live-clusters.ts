@@ -1,0 +1,86 @@
+/** What live views show: one model of all sources, or one for each context of `--replicas`. */
+import { systemClock } from '../../../server/base/clock.ts';
+import { problemsIn } from '../../../server/base/problem.ts';
+import type { LiveLimits } from '../../../tools/watch/live-limits.ts';
+import { LiveModel } from '../../../tools/watch/live-model.ts';
+import { addressOwners, type NameChoice } from '../capture/capture-names.ts';
+import type { Io } from '../command.ts';
+import { usage } from '../option-values.ts';
+import { followNames } from './follow-names.ts';
+import { startFeed, type FeedOptions, type PacketFeed } from './live-feed.ts';
+
+/** The options of a live verb. */
+export type ClustersOptions = FeedOptions &
+  NameChoice & {
+    /** Contexts in the kubeconfig; none: the current one, or no cluster at all. */
+    readonly contexts: readonly string[];
+    readonly limits: Partial<LiveLimits>;
+  };
+
+/** One model with its sources. Addresses of two clusters may be equal, so they share no model. */
+export interface LiveCluster {
+  /** The context; empty: there is one cluster at most. */
+  readonly name: string;
+  /** Those of this context. */
+  readonly options: ClustersOptions;
+  readonly model: LiveModel;
+  readonly feed: PacketFeed;
+  stop(): void;
+}
+
+/** The context of verbs that take one: the first. @throws Problem (`usage`) */
+export function firstContext(
+  contexts: readonly string[],
+  { replicas }: { readonly replicas: boolean },
+): string | null {
+  if (contexts.length > 1 && !replicas)
+    throw usage('several --context need --replicas', 'Each cluster is read by its DNS pods.');
+  return contexts[0] ?? null;
+}
+
+/**
+ * Starts all of them. A cluster that cannot be read is reported, and the others are shown.
+ * @throws Problem where none can be read
+ */
+export async function startClusters(
+  options: ClustersOptions,
+  io: Io,
+  note: (text: string) => void,
+): Promise<readonly LiveCluster[]> {
+  const { contexts } = options;
+  if (contexts.length < 2) return [await startCluster('', options, io, note)];
+  const started: LiveCluster[] = [];
+  let first: unknown = null;
+  for (const context of new Set(contexts)) {
+    const replicas = options.replicas!;
+    const access = { ...replicas.access, context };
+    const own = { ...options, context, replicas: { ...replicas, access } };
+    try {
+      started.push(await startCluster(context, own, io, note));
+    } catch (error) {
+      const [problem] = problemsIn(error) ?? [];
+      if (problem === undefined) throw error;
+      first ??= error;
+      note(`${context} is left out: ${problem.message}`);
+    }
+  }
+  if (started.length === 0) throw first;
+  return started;
+}
+
+async function startCluster(
+  name: string,
+  options: ClustersOptions,
+  io: Io,
+  note: (text: string) => void,
+): Promise<LiveCluster> {
+  const { limits } = options;
+  const model = new LiveModel({ limits, owners: await addressOwners(options, io, note) });
+  const feed = await startFeed(options, model, systemClock, io);
+  const forget = followNames(options, io, model);
+  const stop = (): void => {
+    feed.stop();
+    forget();
+  };
+  return { name, options, model, feed, stop };
+}

@@ -1,0 +1,56 @@
+/** A connection to the directive `console` of a pod, through the API server. */
+import { ApiFailure } from '../../../server/kube/api/failure.ts';
+import type { ApiClient } from '../../../server/kube/api/client.ts';
+import { TAP_PATH } from '../../../server/wire/dnstap.ts';
+import { podProxyPath, type DnsPodChoice } from '../dns-pods.ts';
+import { FULL, WRONG_TOKEN } from './direct-stream.ts';
+import { SILENT_MS, type StreamOpener } from './server-stream.ts';
+
+/** Connects to this pod. The API server keeps `Authorization` for itself, so that the token has another header. */
+export function podStream(
+  client: ApiClient,
+  choice: DnsPodChoice,
+  pod: string,
+  token: string,
+): StreamOpener {
+  return ({ bytes, ended }) => {
+    const closed = new AbortController();
+    const asked = client.stream({
+      path: podProxyPath(choice, pod, TAP_PATH),
+      query: {},
+      headers: { 'ndots-console': token, 'accept-encoding': 'gzip' },
+      into: { push: bytes },
+      task: `read ${pod}`,
+      answerMs: SILENT_MS,
+      silenceMs: () => 2 * SILENT_MS,
+      watch: true,
+      signal: closed.signal,
+    });
+    asked.then(
+      () => ended('the server has ended the stream'),
+      (error: unknown) => {
+        if (closed.signal.aborted) return;
+        if (!(error instanceof ApiFailure)) throw error;
+        ended(refusalOf(error, choice));
+      },
+    );
+    return () => closed.abort();
+  };
+}
+
+/** Why the pod gives no stream, for people. */
+function refusalOf(
+  { kind, status, reason, message }: ApiFailure,
+  { namespace, port }: DnsPodChoice,
+): string {
+  // The API server passes on the status of the pod's server, which has no reason of the API.
+  const isPods = reason === '';
+  if (kind === 'unauthorized' && isPods) return WRONG_TOKEN;
+  if (status === 503 && isPods) return FULL;
+  if (kind === 'forbidden')
+    return `it is forbidden (kubectl auth can-i get pods/proxy -n ${namespace}): ${message}`;
+  if (status === 404 && !isPods) return 'the pod is gone';
+  if (status !== 0)
+    return `no directive console answers at port ${port} of the pod (HTTP ${status}): its Corefile needs console :${port} { token_file FILE }`;
+  return message;
+}

@@ -1,0 +1,144 @@
+/** The DNS pods of a cluster as one view: real servers behind the API server's proxy. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test, type TestContext } from 'node:test';
+import { DnsPodsApi, kubeconfigOf } from '../../../../test/kit/dns-pods-api.ts';
+import { freePorts } from '../../../../test/kit/free-ports.ts';
+import { makeWorld, type World } from '../../../../test/kit/world.ts';
+import { systemClock, type Clock } from '../../../server/base/clock.ts';
+import { Problem } from '../../../server/base/problem.ts';
+import { LiveModel } from '../../../tools/watch/live-model.ts';
+import { ReplicaStreams } from './replica-streams.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'ndots-replicas-'));
+after(() => rmSync(folder, { recursive: true }));
+const TOKEN = 'a-token-that-is-long-enough';
+writeFileSync(join(folder, 'token'), TOKEN);
+
+async function serve(t: TestContext, port: number): Promise<World> {
+  const console = `console 127.0.0.1:${port} {\n token_file token\n }`;
+  const world = await makeWorld(`. {\n ${console}\n hosts {\n 192.0.2.1 a.example\n }\n}`, {
+    folder,
+  });
+  t.after(() => world.close());
+  return world;
+}
+
+/** Waits are short, but for the silence after which a server is away. */
+const clock: Clock = {
+  now: () => systemClock.now(),
+  wall: () => systemClock.wall(),
+  after: (ms, run) => systemClock.after(ms > 10_000 ? ms : Math.min(ms, 50), run),
+};
+
+async function follow(t: TestContext, api: DnsPodsApi, token = TOKEN): Promise<[LiveModel, ReplicaStreams]> {
+  const model = new LiveModel();
+  model.advance(Date.now());
+  const access = { kubeconfig: kubeconfigOf(t, [api]), context: null, as: null, asGroup: [] };
+  const streams = await ReplicaStreams.start({
+    choice: { namespace: 'kube-system', selector: null, port: 9155, access },
+    token,
+    model,
+    clock,
+    io: { env: {}, signal: new AbortController().signal },
+  });
+  t.after(() => streams.stop());
+  return [model, streams];
+}
+
+/** Lets time go until something holds; the test fails if it never does. */
+async function until(
+  model: LiveModel,
+  worlds: readonly World[],
+  holds: () => boolean,
+): Promise<void> {
+  while (!holds()) {
+    for (const world of worlds) await world.clock.advance(20);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    model.advance(Date.now());
+  }
+}
+
+async function twoPods(t: TestContext, api: DnsPodsApi): Promise<[World, World]> {
+  const [one, two] = (await freePorts(2)) as [number, number];
+  api.pods = [
+    { name: 'coredns-a', podIP: '10.244.0.5', port: one },
+    { name: 'coredns-b', podIP: '10.244.1.7', port: two },
+  ];
+  return [await serve(t, one), await serve(t, two)];
+}
+
+test('the pods of a cluster are one view, by their addresses', async (t) => {
+  const api = await DnsPodsApi.start(t, 'test');
+  const worlds = await twoPods(t, api);
+  const [model, streams] = await follow(t, api);
+  assert.equal(streams.name, '2 DNS pods of test');
+  const rows = (): readonly string[] => model.view({ view: 'servers' }).rows.map(({ id }) => id);
+  await until(model, worlds, () => {
+    for (const world of worlds) void world.ask('a.example');
+    return rows().length === 2;
+  });
+  assert.deepEqual(rows().toSorted(), ['10.244.0.5', '10.244.1.7']);
+  assert.deepEqual(
+    model.inputs.map(({ name }) => name),
+    ['pod kube-system/coredns-a', 'pod kube-system/coredns-b'],
+  );
+});
+
+test('a pod that goes is dropped, and the one that takes its place is followed', async (t) => {
+  const api = await DnsPodsApi.start(t, 'test');
+  const worlds = await twoPods(t, api);
+  const [model] = await follow(t, api);
+  const [third] = (await freePorts(1)) as [number];
+  const next = await serve(t, third);
+  api.pods = [api.pods[0]!, { name: 'coredns-c', podIP: '10.244.1.8', port: third }];
+  await until(model, [...worlds, next], () => {
+    void next.ask('a.example');
+    return (model.inputs[1]?.row().queries ?? 0) > 0 && model.inputs[1]!.name.endsWith('coredns-c');
+  });
+  assert.equal(model.inputs.length, 2);
+  const texts = model.view({ view: 'now' }).changes.rows.map(({ text }) => text);
+  assert.ok(texts.includes('pod kube-system/coredns-b is gone'), texts.join());
+});
+
+test('the loss of the API server is shown for each pod, and ends with it', async (t) => {
+  const api = await DnsPodsApi.start(t, 'test');
+  const worlds = await twoPods(t, api);
+  const [model] = await follow(t, api);
+  const states = (): string => model.inputs.map((input) => input.row().state).join();
+  await until(model, worlds, () => model.inputs.every((input) => input.row().why === ''));
+  const { port } = api;
+  await api.close();
+  await until(model, worlds, () => states() === 'away,away');
+  await api.listen(port);
+  await until(model, worlds, () => states() === 'reading,reading');
+});
+
+for (const [title, change, token, why] of [
+  ['a wrong token', {}, 'another-token-of-this-length', /token is wrong/],
+  ['a missing right', { isForbidden: true }, TOKEN, /kubectl auth can-i get pods\/proxy -n kube-system/],
+  ['a pod without the directive', { closed: true }, TOKEN, /no directive console answers at port 9155/],
+] as const)
+  test(`${title} is named`, async (t) => {
+    const api = await DnsPodsApi.start(t, 'test');
+    const worlds = await twoPods(t, api);
+    if ('closed' in change) {
+      const [closed] = (await freePorts(1)) as [number];
+      api.pods = api.pods.map((pod) => ({ ...pod, port: closed }));
+    }
+    api.isForbidden = 'isForbidden' in change;
+    const [model] = await follow(t, api, token);
+    await until(model, worlds, () => model.inputs.every((input) => input.row().why !== ''));
+    assert.match(model.inputs[0]!.row().why, why);
+  });
+
+test('a cluster without DNS pods is a problem with a remedy', async (t) => {
+  const api = await DnsPodsApi.start(t, 'test');
+  await assert.rejects(follow(t, api), (error: unknown) => {
+    assert.ok(error instanceof Problem);
+    assert.match(error.message, /no pod with .* runs in kube-system of test/);
+    return true;
+  });
+});

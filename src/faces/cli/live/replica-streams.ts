@@ -1,0 +1,132 @@
+/** The DNS pods of a cluster as inputs of one model: pods that come are followed, those that go are dropped. */
+import { every, type Clock, type Timer } from '../../../server/base/clock.ts';
+import { problemsIn } from '../../../server/base/problem.ts';
+import type { ApiClient } from '../../../server/kube/api/client.ts';
+import type { ClusterAccess } from '../../../server/kube/api/cluster-access.ts';
+import type { LiveInput } from '../../../tools/watch/live-input.ts';
+import type { LiveModel } from '../../../tools/watch/live-model.ts';
+import { accessOf, clusterClient } from '../cluster-options.ts';
+import type { Io } from '../command.ts';
+import { dnsPods, type DnsPod, type DnsPodChoice } from '../dns-pods.ts';
+import { podStream } from './pod-stream.ts';
+import { ServerStream } from './server-stream.ts';
+
+/** The period between lists of the pods, milliseconds. */
+const LIST_MS = 10_000;
+const WAIT_MS = 10_000;
+/** Pods that are followed: each has a connection. */
+const PODS_MAX = 64;
+
+/** The parts of the streams. */
+export interface ReplicaStreamsParts {
+  readonly choice: DnsPodChoice;
+  readonly token: string;
+  readonly model: LiveModel;
+  readonly clock: Clock;
+  readonly io: Pick<Io, 'env' | 'signal'>;
+}
+
+/** A pod that is followed. */
+interface Replica {
+  readonly stream: ServerStream;
+  readonly input: LiveInput;
+}
+
+/** Follows the pods until it is stopped. */
+export class ReplicaStreams {
+  readonly #parts: ReplicaStreamsParts;
+  readonly #access: ClusterAccess;
+  readonly #client: ApiClient;
+  /** By name and address: a pod that is made again is another one. */
+  readonly #replicas = new Map<string, Replica>();
+  readonly #timer: Timer;
+  #leftOut = 0;
+
+  private constructor(parts: ReplicaStreamsParts, access: ClusterAccess, client: ApiClient) {
+    this.#parts = parts;
+    this.#access = access;
+    this.#client = client;
+    this.#timer = every(parts.clock, LIST_MS, () => void this.#refresh());
+  }
+
+  /** Lists the pods and begins to read. @throws Problem where none can be found */
+  static async start(parts: ReplicaStreamsParts): Promise<ReplicaStreams> {
+    const { choice, io } = parts;
+    const access = accessOf(choice.access, io);
+    const client = clusterClient(access);
+    try {
+      const bounds = { waitMs: WAIT_MS, signal: io.signal };
+      const pods = await dnsPods(client, choice, access, bounds);
+      const streams = new ReplicaStreams(parts, access, client);
+      streams.#follow(pods);
+      return streams;
+    } catch (error) {
+      client.close();
+      throw error;
+    }
+  }
+
+  /** For people: `3 DNS pods of prod`. */
+  get name(): string {
+    const { size } = this.#replicas;
+    const beyond = this.#leftOut === 0 ? '' : ` of ${size + this.#leftOut}`;
+    return `${size}${beyond} DNS ${size === 1 ? 'pod' : 'pods'} of ${this.#access.name}`;
+  }
+
+  /** Brings the losses of the inputs up to date. */
+  tick(): void {
+    for (const { stream, input } of this.#replicas.values()) input.lostByKernel(stream.dropped());
+  }
+
+  stop(): void {
+    this.#timer.cancel();
+    this.tick();
+    for (const { stream, input } of this.#replicas.values()) {
+      stream.stop();
+      input.close();
+    }
+    this.#client.close();
+  }
+
+  /** After a failed list the pods of before stay: each stream says itself when its pod is away. */
+  async #refresh(): Promise<void> {
+    const { choice, io } = this.#parts;
+    const bounds = { waitMs: WAIT_MS, signal: io.signal };
+    const pods = await dnsPods(this.#client, choice, this.#access, bounds).catch(
+      (error: unknown) => {
+        if (problemsIn(error) === null && !io.signal.aborted) throw error;
+        return null;
+      },
+    );
+    if (pods !== null) this.#follow(pods);
+  }
+
+  #follow(all: readonly DnsPod[]): void {
+    const { choice, token, model, clock } = this.#parts;
+    const pods = all.filter(({ address }) => address !== '');
+    const keys = new Set(pods.map(keyOf));
+    for (const [key, { stream, input }] of this.#replicas) {
+      if (keys.has(key)) continue;
+      stream.stop();
+      model.drop(input);
+      this.#replicas.delete(key);
+    }
+    this.#leftOut = 0;
+    for (const pod of pods) {
+      const key = keyOf(pod);
+      if (this.#replicas.has(key)) continue;
+      if (this.#replicas.size >= PODS_MAX) {
+        this.#leftOut++;
+        continue;
+      }
+      const input = model.open(`pod ${choice.namespace}/${pod.name}`);
+      const server = { host: pod.address, port: 53 };
+      const open = podStream(this.#client, choice, pod.name, token);
+      this.#replicas.set(key, { input, stream: new ServerStream({ server, open, input, clock }) });
+    }
+  }
+}
+
+function keyOf({ name, address }: DnsPod): string {
+  return `${name} ${address}`;
+}

@@ -1,0 +1,128 @@
+/** Checks: the state of each target of `ndots check serve`, the worst first. */
+import { effect, signal, type Signal } from '@preact/signals-core';
+import { html, nothing, type TemplateResult } from 'lit-html';
+import type { ChecksView, CheckSource } from '../cli/console/check-sources.ts';
+import type { TargetStatus } from '../../tools/probe/watch.ts';
+import { printLatency, printShare, printTime } from '../cli/live/figures.ts';
+import { table, type Column } from '../web/table.ts';
+import { visible } from './live-source.ts';
+import { counted } from './now-figures.ts';
+import { tool } from './page-state.ts';
+
+/** The period between reads, milliseconds. */
+const READ_MS = 5000;
+
+/** Null: no answer has come yet. */
+const read: Signal<ChecksView | null> = signal(null);
+const isLost = signal(false);
+
+/** Reads the state while the page is shown and in sight. */
+export function followChecks(): void {
+  effect(() => {
+    if (tool.value !== 'checks' || !visible.value) return undefined;
+    void readChecks();
+    const timer = setInterval(() => void readChecks(), READ_MS);
+    return () => clearInterval(timer);
+  });
+}
+
+async function readChecks(): Promise<void> {
+  const response = await fetch('/api/checks').catch(() => null);
+  isLost.value = response?.ok !== true;
+  if (response?.ok === true) read.value = (await response.json()) as ChecksView;
+}
+
+/** A target with the checker that reports it. */
+interface TargetRow extends TargetStatus {
+  readonly source: string;
+}
+
+type Trouble = 'down' | TargetStatus['state'];
+/** The worst first. A failure that no second round has confirmed is no outage yet. */
+const troubles: readonly Trouble[] = ['down', 'failed', 'unknown', 'warning', 'ok'];
+const words: Readonly<Record<Trouble, string>> = {
+  down: 'down',
+  failed: 'failed once',
+  unknown: 'unknown',
+  warning: 'warning',
+  ok: 'ok',
+};
+
+function troubleOf({ isDown, state }: TargetStatus): Trouble {
+  return isDown ? 'down' : state;
+}
+
+/** Draws the page. */
+export function checksPage(): TemplateResult {
+  const view = read.value;
+  if (view === null)
+    return html`<p class="quiet" role="status">
+      ${isLost.value ? 'The console does not answer.' : 'Reading the checks.'}
+    </p>`;
+  if (view.sources.length === 0) return noSource();
+  const rows = rowsOf(view.sources);
+  return html`<p class="quiet" role="status">${summary(rows, view.atMs)}</p>
+    <ul class="findings">
+      ${view.sources.filter(({ failure }) => failure !== '').map(failed)}
+    </ul>
+    ${rows.length === 0 ? nothing : table('Checks, the worst first', columnsOf(view), rows, toneOf)}`;
+}
+
+function noSource(): TemplateResult {
+  return html`<p class="quiet">
+    No checker is named. <code>ndots check serve</code> runs checks all the time, and
+    <code>ndots console --checks HOST:PORT</code> shows them here.
+  </p>`;
+}
+
+function rowsOf(sources: readonly CheckSource[]): readonly TargetRow[] {
+  return sources
+    .flatMap(({ name, targets }) => targets.map((target) => ({ ...target, source: name })))
+    .toSorted(
+      (one, other) =>
+        troubles.indexOf(troubleOf(one)) - troubles.indexOf(troubleOf(other)) ||
+        one.budgetLeft - other.budgetLeft,
+    );
+}
+
+function summary(rows: readonly TargetRow[], atMs: number): string {
+  const counts = troubles.flatMap((trouble) => {
+    const count = rows.filter((row) => troubleOf(row) === trouble).length;
+    return count === 0 ? [] : [`${count} ${words[trouble]}`];
+  });
+  const targets = [counted(rows.length, 'target'), ...counts].join(', ');
+  return `${targets}, as of ${printTime(atMs)} UTC${isLost.value ? '. The console does not answer.' : ''}`;
+}
+
+function failed({ name, failure }: CheckSource): TemplateResult {
+  return html`<li class="finding error">
+    <p class="head"><code>${name}</code></p>
+    <p class="text">${failure}</p>
+    <p class="remedy">Is this the --listen address of ndots check serve?</p>
+  </li>`;
+}
+
+function toneOf(row: TargetRow): string {
+  const trouble = troubleOf(row);
+  if (trouble === 'down' || trouble === 'failed') return 'error';
+  return trouble === 'ok' && row.alert === null ? '' : 'warning';
+}
+
+function columnsOf({ sources }: ChecksView): readonly Column<TargetRow>[] {
+  return [
+    { head: 'Check', cell: ({ title }) => title },
+    { head: 'Target', code: true, cell: ({ target }) => target },
+    { head: 'State', cell: (row) => words[troubleOf(row)] },
+    { head: 'Result', cell: ({ text }) => text },
+    { head: 'Took', numeric: true, cell: ({ tookMs }) => printLatency(tookMs) },
+    {
+      head: 'Budget left',
+      numeric: true,
+      cell: ({ budgetLeft }) => (budgetLeft <= 0 ? 'none' : printShare(budgetLeft)),
+    },
+    { head: 'Burns', cell: ({ alert }) => alert ?? '' },
+    ...(sources.length > 1
+      ? [{ head: 'Checker', code: true, cell: ({ source }: TargetRow) => source }]
+      : []),
+  ];
+}

@@ -1,0 +1,78 @@
+/** Several clusters: the choice of the one that is shown, and all of them side by side. */
+import { effect, signal, type Signal } from '@preact/signals-core';
+import { html, nothing, type TemplateResult } from 'lit-html';
+import type { ClusterRow } from '../cli/console/console-server.ts';
+import { printNumber, printRate, printShare } from '../cli/live/figures.ts';
+import { table } from '../web/table.ts';
+import { visible } from './live-source.ts';
+import { cluster, clusters, page } from './page-state.ts';
+
+/** The period between reads of the others, milliseconds. */
+const READ_MS = 2000;
+
+const rows: Signal<readonly ClusterRow[]> = signal([]);
+
+/** Reads the state of all clusters while the page Now shows them. */
+export function followClusters(): void {
+  if (clusters.length < 2) return;
+  effect(() => {
+    if (page.value !== 'now' || !visible.value) return undefined;
+    void read();
+    const timer = setInterval(() => void read(), READ_MS);
+    return () => clearInterval(timer);
+  });
+}
+
+async function read(): Promise<void> {
+  const response = await fetch('/api/clusters').catch(() => null);
+  if (response?.ok === true) rows.value = (await response.json()) as readonly ClusterRow[];
+}
+
+/** Draws the choice for the bar. */
+export function clusterChoice(): TemplateResult | typeof nothing {
+  if (clusters.length < 2) return nothing;
+  return html`<select
+    class="cluster"
+    aria-label="Cluster"
+    @change=${({ target }: Event) => (cluster.value = (target as HTMLSelectElement).value)}
+  >
+    ${clusters.map(
+      (name) => html`<option value=${name} ?selected=${name === cluster.value}>${name}</option>`,
+    )}
+  </select>`;
+}
+
+/** Draws the clusters side by side. */
+export function clusterTable(): TemplateResult | typeof nothing {
+  if (clusters.length < 2) return nothing;
+  return html`<h2>Clusters</h2>
+    ${table<ClusterRow>(
+      'Clusters',
+      [
+        {
+          head: 'Cluster',
+          cell: ({ name }) =>
+            name === cluster.value
+              ? html`<b>${name}</b>`
+              : html`<button type="button" class="link" @click=${() => (cluster.value = name)}>
+                  ${name}
+                </button>`,
+        },
+        { head: 'Queries', numeric: true, cell: ({ rate }) => printRate(rate) },
+        { head: 'Lost', numeric: true, cell: ({ lost, queries }) => share(lost, queries) },
+        {
+          head: 'Error replies',
+          numeric: true,
+          cell: ({ failed, queries }) => share(failed, queries),
+        },
+        { head: 'Findings', numeric: true, cell: ({ findings }) => printNumber(findings) },
+        { head: 'Source', cell: ({ source }) => source },
+      ],
+      rows.value,
+      ({ findings, lost }) => (findings > 0 ? 'error' : lost > 0 ? 'warning' : ''),
+    )}`;
+}
+
+function share(count: number, queries: number): string {
+  return printShare(queries === 0 ? 0 : count / queries);
+}

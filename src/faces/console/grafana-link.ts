@@ -1,0 +1,20 @@
+/** A link to the dashboard of `--grafana` at a time. */
+import { html, nothing, type TemplateResult } from 'lit-html';
+
+/** Time before and after, so that a moment is in the middle of the charts, milliseconds. */
+const AROUND_MS = 300_000;
+
+const { grafana = '' } = document.getElementById('page')!.dataset;
+
+/** A link with this text; nothing where no dashboard is known. */
+export function grafanaLink(
+  text: string,
+  fromMs: number,
+  toMs: number,
+): TemplateResult | typeof nothing {
+  if (grafana === '') return nothing;
+  const href = grafana
+    .replaceAll('{from}', String(Math.floor(fromMs) - AROUND_MS))
+    .replaceAll('{to}', String(Math.ceil(toMs) + AROUND_MS));
+  return html`<a class="link" href=${href} target="_blank" rel="noopener noreferrer">${text}</a>`;
+}

@@ -1,0 +1,14 @@
+/** The pages that ask servers, loaded when one is opened: Cache and Checks. */
+import type { TemplateResult } from 'lit-html';
+import { cachePage, followCache } from './cache-page.ts';
+import { checksPage, followChecks } from './checks-page.ts';
+import type { ToolName } from './page-state.ts';
+
+export function toolPage(name: ToolName): TemplateResult {
+  return name === 'cache' ? cachePage() : checksPage();
+}
+
+export function followTools(): void {
+  followCache();
+  followChecks();
+}

@@ -1,0 +1,101 @@
+/** The part of an API server by which verbs reach the DNS pods of a cluster. */
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, request, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+
+/** A pod as the API server lists it; its directive console listens at a port of this machine. */
+export interface ListedPod {
+  readonly name: string;
+  readonly podIP: string;
+  readonly port: number;
+}
+
+/** Lists pods and passes requests to `proxy` on to them, as the API server does: without `Authorization`. */
+export class DnsPodsApi {
+  pods: readonly ListedPod[] = [];
+  isForbidden = false;
+  readonly #server: Server;
+  readonly context: string;
+
+  private constructor(context: string) {
+    this.context = context;
+    this.#server = createServer((asked, answer) => {
+      const json = (status: number, body: object): void => {
+        answer.writeHead(status, { 'content-type': 'application/json' });
+        answer.end(JSON.stringify(body));
+      };
+      const refused = (code: number, reason: string): void =>
+        json(code, { kind: 'Status', status: 'Failure', code, reason, message: reason });
+      const [, name = '', path = ''] = /\/pods\/([\w-]+):9155\/proxy(\/.*)/.exec(asked.url!) ?? [];
+      if (name === '') {
+        const items = this.pods.map(({ name: own, podIP }) => ({
+          metadata: { name: own },
+          status: { podIP },
+        }));
+        return json(200, { kind: 'PodList', items });
+      }
+      if (this.isForbidden) return refused(403, 'Forbidden');
+      const pod = this.pods.find((each) => each.name === name);
+      if (pod === undefined) return refused(404, 'NotFound');
+      const { authorization: _, host: __, ...headers } = asked.headers;
+      const passed = request({ port: pod.port, host: '127.0.0.1', path, headers }, (reply) => {
+        answer.writeHead(reply.statusCode!, reply.headers);
+        reply.pipe(answer);
+        reply.on('close', () => answer.destroy());
+      });
+      passed.on('error', () => refused(503, 'ServiceUnavailable'));
+      answer.on('close', () => passed.destroy());
+      passed.end();
+    });
+  }
+
+  static async start(t: TestContext, context: string): Promise<DnsPodsApi> {
+    const api = new DnsPodsApi(context);
+    await api.listen(0);
+    t.after(() => api.close());
+    return api;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  async listen(port: number): Promise<void> {
+    this.#server.listen(port, '127.0.0.1');
+    await once(this.#server, 'listening');
+  }
+
+  async close(): Promise<void> {
+    if (!this.#server.listening) return;
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await closed;
+  }
+}
+
+/** Writes a kubeconfig with a context for each. */
+export function kubeconfigOf(t: TestContext, apis: readonly DnsPodsApi[]): string {
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-kubeconfig-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, 'kubeconfig');
+  const clusters = apis.map(
+    ({ context, port }) =>
+      `{name: ${context}, cluster: {server: "http://127.0.0.1:${port}"}}`,
+  );
+  const contexts = apis.map(({ context }) => `{name: ${context}, context: {cluster: ${context}}}`);
+  writeFileSync(
+    path,
+    `apiVersion: v1
+kind: Config
+current-context: ${apis[0]!.context}
+clusters: [${clusters.join(', ')}]
+contexts: [${contexts.join(', ')}]
+`,
+  );
+  return path;
+}
