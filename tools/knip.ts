@@ -24,7 +24,7 @@ const config: KnipConfig = {
     '{src,test,tools,bench}/**/*.test.ts',
     '{bench,tools}/*.ts!',
     // Programs that tests and people start.
-    'bench/peers/dnstap-sink.ts!',
+    'bench/peers/{dnstap-sink,memory-reader}.ts!',
     'test/fuzz/make-corpus.ts',
     'test/kit/record.ts',
     'test/kit/scripted-server.ts',

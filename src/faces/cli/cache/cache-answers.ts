@@ -62,7 +62,7 @@ export async function askCaches(
 
 function noReport(server: string): AdminFailure {
   return new AdminFailure(
-    `${server} sent what is no report of a cache`,
+    `${server} did not send a cache report`,
     'Another program listens there, or another version of this one.',
   );
 }

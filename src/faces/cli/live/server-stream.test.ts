@@ -115,7 +115,7 @@ for (const [title, headers, status, why] of [
     200,
     /another version of ndots \(stream 2/,
   ],
-  ['a server of another kind', {}, 404, /HTTP 404, but not as the directive console/],
+  ['a server of another kind', {}, 404, /HTTP 404, but it is not the directive console/],
 ] as const)
   test(`${title} is named`, async (t) => {
     const port = await other(t, (_request, response) => {

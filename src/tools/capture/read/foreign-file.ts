@@ -55,7 +55,7 @@ const PREFIX_BYTES = 512;
 // eslint-disable-next-line no-control-regex -- the zeros are meant
 const LEADING_ZEROS = /^\0+/;
 
-/** What a file is that is no capture, unpacked once already. Null: it may be text. */
+/** Returns the kind of a file that is not a capture, after it was unpacked once. Null: it may be text. */
 export function foreignFile(first: Uint8Array): ForeignFile | null {
   const found = recognised(first);
   const isTwice = found?.what === 'compressed with gzip' || found?.what === 'compressed with zstd';
