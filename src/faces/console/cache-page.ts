@@ -161,18 +161,7 @@ function statusText(): string | TemplateResult {
 function answersOf({ answers, mayFlush }: CachesView): TemplateResult {
   const { rows, leftOut } = cacheRows(answers);
   const differing = rows.some(({ differs }) => differs);
-  return html`<ul class="findings">
-      ${answers
-        .filter(({ failure }) => failure !== undefined)
-        .map(
-          ({ server, failure = '', remedy = '' }) =>
-            html`<li class="finding error">
-              <p class="head"><code>${server}</code></p>
-              <p class="text">${failure}</p>
-              <p class="remedy">${remedy}</p>
-            </li>`,
-        )}
-    </ul>
+  return html`${failedList(answers)}
     ${rows.length === 0 ? nothing : table('Cache entries', columnsOf(answers), rows, toneOf)}
     ${
       differing
@@ -181,6 +170,21 @@ function answersOf({ answers, mayFlush }: CachesView): TemplateResult {
     }
     ${leftOut > 0 ? html`<p class="quiet">${counted(leftOut, 'entry', 'entries')} more are not shown.</p>` : nothing}
     ${sizes(answers)} ${entriesIn(answers) === 0 ? nothing : flushBar(answers, mayFlush)}`;
+}
+
+function failedList(answers: readonly CacheAnswerDocument[]): TemplateResult | typeof nothing {
+  const failed = answers.filter(({ failure }) => failure !== undefined);
+  if (failed.length === 0) return nothing;
+  return html`<ul class="findings">
+    ${failed.map(
+      ({ server, failure = '', remedy = '' }) =>
+        html`<li class="finding error">
+          <p class="head"><code>${server}</code></p>
+          <p class="text">${failure}</p>
+          <p class="remedy">${remedy}</p>
+        </li>`,
+    )}
+  </ul>`;
 }
 
 function toneOf({ differs }: CacheRow): string {

@@ -62,10 +62,7 @@ export function checksPage(): TemplateResult {
   if (view.sources.length === 0) return noSource();
   const rows = rowsOf(view.sources);
   return html`<p class="quiet" role="status">${summary(rows, view.atMs)}</p>
-    <ul class="findings">
-      ${view.sources.filter(({ failure }) => failure !== '').map(failed)}
-    </ul>
-    ${rows.length === 0 ? nothing : table('Checks, the worst first', columnsOf(view), rows, toneOf)}`;
+    ${failedList(view.sources)} ${rows.length === 0 ? nothing : table('Checks, the worst first', columnsOf(view), rows, toneOf)}`;
 }
 
 function noSource(): TemplateResult {
@@ -94,6 +91,14 @@ function summary(rows: readonly TargetRow[], atMs: number): string {
   return `${targets}, as of ${printTime(atMs)} UTC${isLost.value ? '. The console does not answer.' : ''}`;
 }
 
+function failedList(sources: readonly CheckSource[]): TemplateResult | typeof nothing {
+  const away = sources.filter(({ failure }) => failure !== '');
+  if (away.length === 0) return nothing;
+  return html`<ul class="findings">
+    ${away.map(failed)}
+  </ul>`;
+}
+
 function failed({ name, failure }: CheckSource): TemplateResult {
   return html`<li class="finding error">
     <p class="head"><code>${name}</code></p>
@@ -110,7 +115,10 @@ function toneOf(row: TargetRow): string {
 
 function columnsOf({ sources }: ChecksView): readonly Column<TargetRow>[] {
   return [
-    { head: 'Check', cell: ({ title }) => title },
+    {
+      head: 'Check',
+      cell: ({ check, title }) => html`${check} <span class="quiet">${title}</span>`,
+    },
     { head: 'Target', code: true, cell: ({ target }) => target },
     { head: 'State', cell: (row) => words[troubleOf(row)] },
     { head: 'Result', cell: ({ text }) => text },

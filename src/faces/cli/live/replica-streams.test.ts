@@ -74,7 +74,7 @@ test('the pods of a cluster are one view, by their addresses', async (t) => {
   const api = await DnsPodsApi.start(t, 'test');
   const worlds = await twoPods(t, api);
   const [model, streams] = await follow(t, api);
-  assert.equal(streams.name, '2 DNS pods of test');
+  assert.equal(streams.name, '2 DNS pods of context test');
   const rows = (): readonly string[] => model.view({ view: 'servers' }).rows.map(({ id }) => id);
   await until(model, worlds, () => {
     for (const world of worlds) void world.ask('a.example');
@@ -138,7 +138,7 @@ test('a cluster without DNS pods is a problem with a remedy', async (t) => {
   const api = await DnsPodsApi.start(t, 'test');
   await assert.rejects(follow(t, api), (error: unknown) => {
     assert.ok(error instanceof Problem);
-    assert.match(error.message, /no pod with .* runs in kube-system of test/);
+    assert.match(error.message, /no pod with .* runs in kube-system of context test/);
     return true;
   });
 });

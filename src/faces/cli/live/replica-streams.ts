@@ -66,7 +66,7 @@ export class ReplicaStreams {
     }
   }
 
-  /** For people: `3 DNS pods of prod`. */
+  /** For people: `3 DNS pods of context prod`. */
   get name(): string {
     const { size } = this.#replicas;
     const beyond = this.#leftOut === 0 ? '' : ` of ${size + this.#leftOut}`;
