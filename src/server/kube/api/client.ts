@@ -122,7 +122,7 @@ export function apiClient(parts: ClientParts): ApiClient {
       },
       request.change,
     );
-    for (let fresh = false; ; fresh = true) {
+    for (let [fresh, untried] = [false, sockets.addresses]; ; fresh = true) {
       const pooled = sockets.take(access.tls, fresh);
       const reply = new StreamedReply({ request, pooled, clock, host, share: parts.share ?? null });
       try {
@@ -135,6 +135,8 @@ export function apiClient(parts: ClientParts): ApiClient {
         // The server may close an idle connection at any time, also just now: the request is sent
         // again, unless it changes something.
         const broke = error instanceof ApiFailure && error.kind === 'network';
+        // Without a connection nothing was sent: the next address is tried at once.
+        if (broke && !pooled.established && --untried > 0) continue;
         const again = request.change === undefined || request.change.method === 'PUT';
         if (again && broke && reply.unanswered && pooled.used && !fresh) continue;
         throw error;

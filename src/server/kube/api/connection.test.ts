@@ -9,6 +9,10 @@ import { Problem } from '../../base/problem.ts';
 import { Authority } from '../../base/certificates.ts';
 import { elapse, makeRig, until } from '../../../../test/kit/apiserver/rig.ts';
 import type { ApiServer } from '../../../../test/kit/apiserver/server.ts';
+import { systemClock } from '../../base/clock.ts';
+import { asObject } from '../../base/json-object.ts';
+import { apiClient } from './client.ts';
+import { getJson } from './get-json.ts';
 import { endpointConnection, inClusterConnection } from './connection.ts';
 
 function folder(t: TestContext): string {
@@ -274,6 +278,33 @@ describe('at an endpoint', () => {
       await until(() => rig.lines.length > 0);
       assert.match(rig.lines[0]!, words);
     }
+  });
+
+  test('where one address refuses the connection, the same request goes to the next one', async (t) => {
+    await using rig = await makeRig({
+      connection: (server) => endpointConnection(`http://127.0.0.1:${server.port}`),
+    });
+    const signal = AbortSignal.timeout(30_000);
+    const client = apiClient({
+      connection: endpointConnection('http://127.0.0.9:1'),
+      others: () => [
+        { host: '127.0.0.9', port: 2 },
+        { host: '127.0.0.1', port: rig.server.port },
+      ],
+      clock: systemClock,
+      userAgent: 'test',
+    });
+    t.after(() => client.close());
+    const request = { path: '/version', task: 'get version', waitMs: 10_000, signal };
+    assert.ok('gitVersion' in asObject(await getJson(client, request)));
+    const nowhere = apiClient({
+      connection: endpointConnection('http://127.0.0.9:1'),
+      others: () => [{ host: '127.0.0.9', port: 2 }],
+      clock: systemClock,
+      userAgent: 'test',
+    });
+    t.after(() => nowhere.close());
+    await assert.rejects(getJson(nowhere, request), /nothing listens at the API server's address/);
   });
 
   test('a bad URL and a missing file are problems at the start', (t) => {

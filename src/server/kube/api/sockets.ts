@@ -12,6 +12,8 @@ export interface PooledSocket {
    * True if it has carried a reply before, so that the server may have closed it in the meantime.
    */
   used: boolean;
+  /** True once the TCP connection is established, so that the server may have seen the request. */
+  established: boolean;
 }
 
 /** After this long without traffic, TCP checks whether the peer is alive, in milliseconds. */
@@ -101,22 +103,28 @@ export class Sockets {
     };
     const socket =
       material === null ? net.connect(options) : this.#connectTls({ ...options, ...material });
-    const pooled: PooledSocket = { socket, taker: null, used: false };
-    // Requests add listeners of their own. An idle connection may end without harm, but an error
-    // without any listener would end the process.
-    socket.on('error', () => {});
-    let established = false;
-    socket.once('connect', () => (established = true));
-    socket.on('close', () => {
+    const pooled: PooledSocket = { socket, taker: null, used: false, established: false };
+    const leave = (): void => {
       // Requests that fail together try the same next address.
-      if (!established && turn === this.#turn) {
-        if (turn === 0) this.#leftAt = clock.now();
-        this.#turn++;
-      }
+      if (pooled.established || turn !== this.#turn) return;
+      if (turn === 0) this.#leftAt = clock.now();
+      this.#turn++;
+    };
+    socket.once('connect', () => (pooled.established = true));
+    // Before the listener of the request, which takes the next address at once. An idle connection
+    // may end without harm, but an error without any listener would end the process.
+    socket.on('error', leave);
+    socket.on('close', () => {
+      leave();
       const at = this.#idle.indexOf(pooled);
       if (at >= 0) this.#idle.splice(at, 1);
     });
     return pooled;
+  }
+
+  /** The number of addresses that a request may try. */
+  get addresses(): number {
+    return 1 + this.#parts.others().length;
   }
 
   /** The certificate names the server's first address, whichever one leads to it. */
