@@ -20,7 +20,7 @@ export interface ClusterOptions {
   readonly asGroup: readonly string[];
 }
 
-interface ClusterTable {
+export interface ClusterTable {
   readonly kubeconfig: One<string>;
   readonly context: One<string>;
   readonly as: One<string>;

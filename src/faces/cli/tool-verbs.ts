@@ -77,6 +77,10 @@ export const toolVerbs: Readonly<Record<ToolVerbName, Verb>> = {
     usage: async () => (await import('./exec/exec-options.ts')).execUsage,
     command: async () => (await import('./exec/exec.ts')).exec,
   },
+  node: {
+    usage: async () => (await import('./node/node-options.ts')).nodeUsage,
+    command: async () => (await import('./node/node.ts')).node,
+  },
   bench: {
     usage: async () => (await import('./bench/bench-options.ts')).benchUsage,
     command: async () => (await import('./bench/bench.ts')).bench,

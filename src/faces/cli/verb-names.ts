@@ -24,6 +24,7 @@ const summaries = {
   size: 'compute the number of DNS replicas from cluster size or metrics',
   webhook: 'set dnsConfig of pods by annotation: admission webhook or policy',
   exec: 'run a verb in the network of a pod, in an ephemeral container',
+  node: 'run a verb on a node, such as capture --process, in a pod of its own',
   bench: 'load-test one server, or compare two, with realistic queries',
   completion: 'print a completion script for bash, zsh, fish or kubectl',
   version: 'show version, runtime, and the transports of this machine',

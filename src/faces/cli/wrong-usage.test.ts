@@ -43,6 +43,10 @@ const cases: readonly (readonly [words: readonly string[], code: number, told: R
     3,
     /no verb 'cat'\n {2}After --, give an ndots verb,/,
   ],
+  [['node', '--', 'version'], 3, /node needs a node\n {2}As in: ndots node node1 -- capture/],
+  [['node', 'node1'], 3, /node needs a command after --/],
+  [['node', 'Node_1', '--', 'version'], 3, /"Node_1" is not the name of a node/],
+  [['node', 'node1', '--', 'captur'], 3, /Did you mean 'capture'\?/],
   [
     ['query', 'a.b', 'TYPE99999'],
     3,

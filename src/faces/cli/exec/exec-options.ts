@@ -4,10 +4,18 @@ import {
   resourceKinds,
   type ResourceName,
 } from '../../../server/kube/pods/resource-name.ts';
-import { clusterOptions, type ClusterOptions } from '../cluster-options.ts';
+import type { ClusterOptions } from '../cluster-options.ts';
 import { group, many, one, type Usage } from '../option.ts';
 import { parseOptions } from '../option-parse.ts';
-import { duration, namespaceName, text, usage } from '../option-values.ts';
+import { text, usage } from '../option-values.ts';
+import {
+  imageOption,
+  placeOf,
+  podClusterOptions,
+  splitWords,
+  START_MS,
+  startOption,
+} from '../container-options.ts';
 
 export interface ExecOptions extends ClusterOptions {
   readonly pod: ResourceName;
@@ -24,23 +32,16 @@ export interface ExecOptions extends ClusterOptions {
 
 const table = {
   ...group('Container', {
-    image: one('--image', text('IMAGE'), 'image to run (ndots-tools, of this version)'),
+    image: imageOption,
     target: one('--target', text('CONTAINER'), 'share the processes of this container of the pod'),
     capabilities: many(
       '--capability',
       text('NAME', { words: ['NET_RAW', 'NET_ADMIN'] }),
       'run as root with this capability (capture: NET_RAW)',
     ),
-    start: one('--start-timeout', duration(1000, 3_600_000), 'limit for the start (60s)'),
+    start: startOption,
   }),
-  ...group('Cluster', {
-    namespace: one(
-      '-n, --namespace',
-      namespaceName,
-      'namespace of the pod (default: that of the context)',
-    ),
-    ...clusterOptions,
-  }),
+  ...group('Cluster', { ...podClusterOptions }),
 };
 
 /** The help of `ndots exec`. */
@@ -65,15 +66,10 @@ export const execUsage: Usage = {
 
 /** Reads the words behind `ndots exec`. @throws Problem */
 export function parseExecOptions(words: readonly string[]): ExecOptions {
-  const end = words.indexOf('--');
-  const { values, words: rest } = parseOptions(table, end < 0 ? words : words.slice(0, end));
-  const [pod, ...more] = rest;
+  const { before, command } = splitWords(words);
+  const { values, words: rest } = parseOptions(table, before);
   const example = 'As in: ndots exec deploy/web -- trace redis.cache';
-  if (pod === undefined) throw usage('exec needs a pod', example);
-  if (more.length > 0)
-    throw usage(`unexpected word "${more[0]}"`, `Put the command after --. ${example}`);
-  const run = end < 0 ? [] : words.slice(end + 1);
-  if (run.length === 0) throw usage('exec needs a command after --', example);
+  const pod = placeOf('exec', 'a pod', rest, command, example);
   const capabilities = values.capabilities.map((name) => {
     const plain = name.toUpperCase().replace(/^CAP_/, '');
     if (/^[A-Z_]{3,30}$/.test(plain)) return plain;
@@ -83,7 +79,7 @@ export function parseExecOptions(words: readonly string[]): ExecOptions {
     ...values,
     capabilities,
     pod: parseResourceName(pod),
-    words: run,
-    startMs: values.start ?? 60_000,
+    words: command,
+    startMs: values.start ?? START_MS,
   };
 }

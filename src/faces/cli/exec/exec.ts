@@ -3,18 +3,16 @@
  * container.
  */
 import { systemClock } from '../../../server/base/clock.ts';
-import { nearest, Problem } from '../../../server/base/problem.ts';
-import { secureRandom } from '../../../server/base/random.ts';
+import { Problem } from '../../../server/base/problem.ts';
 import { ApiFailure } from '../../../server/kube/api/failure.ts';
 import { clusterPods } from '../../../server/kube/pods/cluster-pods.ts';
 import { runInPod } from '../../../server/kube/pods/ephemeral-container.ts';
 import { podBehind } from '../../../server/kube/pods/pod-behind.ts';
 import type { ClusterAccess } from '../../../server/kube/api/cluster-access.ts';
 import { accessOf, clusterClient } from '../cluster-options.ts';
+import { containerOf } from '../container-options.ts';
 import { EXIT, type Command, type Io } from '../command.ts';
 import { parseExecOptions, type ExecOptions } from './exec-options.ts';
-import { usage } from '../option-values.ts';
-import { isVerb, verbNames } from '../verb-names.ts';
 import { coreVersion } from '../version/version.ts';
 import { untilSignal } from '../until-signal.ts';
 import { clusterNotAsked } from '../../../server/kube/api/not-asked.ts';
@@ -23,18 +21,7 @@ import { clusterNotAsked } from '../../../server/kube/api/not-asked.ts';
 export const exec: Command = {
   name: 'exec',
   async run(words, io) {
-    const options = parseExecOptions(words);
-    const [verb = ''] = options.words;
-    if (!isVerb(verb)) {
-      const meant = nearest(verb, verbNames);
-      throw usage(
-        `there is no verb '${verb}'`,
-        meant === null
-          ? 'After --, give an ndots verb, as in trace redis.cache. For other programs use kubectl exec.'
-          : `Did you mean '${meant}'?`,
-      );
-    }
-    return run(options, io);
+    return run(parseExecOptions(words), io);
   },
 };
 
@@ -43,22 +30,15 @@ async function run(options: ExecOptions, io: Io): Promise<number> {
   const { namespace, pod } = await podOf(options, io, access);
   const client = clusterClient(access);
   const ended = untilSignal();
-  const name = `ndots-${(secureRandom.integer(2 ** 30) + 2 ** 30).toString(36)}`;
-  io.err(`ndots exec: container ${name} of pod ${namespace}/${pod}, ${access.name}\n`);
+  const container = containerOf(options, io);
+  io.err(`ndots exec: container ${container.name} of pod ${namespace}/${pod}, ${access.name}\n`);
   try {
     return await runInPod({
       client,
       clock: systemClock,
       namespace,
       pod,
-      container: {
-        name,
-        image: options.image ?? `ndots-tools:${coreVersion}`,
-        args: options.words,
-        env: io.colour ? { FORCE_COLOR: '1' } : { NO_COLOR: '1' },
-        target: options.target,
-        capabilities: options.capabilities,
-      },
+      container: { ...container, target: options.target, capabilities: options.capabilities },
       startMs: options.startMs,
       out: (bytes) => void process.stdout.write(Buffer.from(bytes)),
       signal: ended,
@@ -66,7 +46,7 @@ async function run(options: ExecOptions, io: Io): Promise<number> {
   } catch (error) {
     if (ended.aborted) {
       io.err(
-        `ndots exec: its output is no longer shown; ${name} continues in the pod until it ends\n`,
+        `ndots exec: its output is no longer shown; ${container.name} continues in the pod until it ends\n`,
       );
       return EXIT.interrupted;
     }

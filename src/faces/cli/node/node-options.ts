@@ -1,0 +1,71 @@
+/** The command line of `ndots node`. */
+import type { ClusterOptions } from '../cluster-options.ts';
+import {
+  imageOption,
+  placeOf,
+  podClusterOptions,
+  splitWords,
+  START_MS,
+  startOption,
+} from '../container-options.ts';
+import { group, one, type Usage } from '../option.ts';
+import { parseOptions } from '../option-parse.ts';
+import { duration, usage } from '../option-values.ts';
+import { isObjectName } from '../../../server/kube/store/object-name.ts';
+
+export interface NodeOptions extends ClusterOptions {
+  readonly node: string;
+  /** The verb and its words. */
+  readonly words: readonly string[];
+  readonly namespace: string | null;
+  /** Null: that of this version. */
+  readonly image: string | null;
+  /** Milliseconds. */
+  readonly startMs: number;
+  /** Milliseconds. */
+  readonly limitMs: number;
+}
+
+const LIMIT_MS = 3_600_000;
+
+const table = {
+  ...group('Container', {
+    image: imageOption,
+    start: startOption,
+    limit: one('--limit', duration(1000, 86_400_000), 'end the pod after this time (60m)'),
+  }),
+  ...group('Cluster', { ...podClusterOptions }),
+};
+
+/** The help of `ndots node`. */
+export const nodeUsage: Usage = {
+  synopsis: 'NODE [options] -- VERB [WORD…]',
+  examples: [
+    ['node1 -- capture -i any --process -c 50', 'show which process sends which query'],
+    ['node1 -- capture -i any --process -o flow', 'follow each lookup to the connection after it'],
+    ['node1 -n kube-system -- top -i any --once', 'print the busiest clients of the node'],
+  ],
+  style: 'gnu',
+  options: table,
+  notes: [
+    'Runs a verb in a pod on the node, with the network and the process ids of the node, as root with the capabilities of deploy/capture. Pod Security allows such pods at the level privileged. The pod is deleted at the end; Ctrl-C ends it.',
+    'Permissions: create, get and delete on pods, get on pods/log.',
+    'Exit codes: the one of the verb, 2 could not run it, 3 wrong usage.',
+  ],
+};
+
+/** Reads the words behind `ndots node`. @throws Problem */
+export function parseNodeOptions(words: readonly string[]): NodeOptions {
+  const { before, command } = splitWords(words);
+  const { values, words: rest } = parseOptions(table, before);
+  const example = 'As in: ndots node node1 -- capture -i any --process -c 50';
+  const node = placeOf('node', 'a node', rest, command, example).replace(/^nodes?\//, '');
+  if (!isObjectName(node)) throw usage(`"${node}" is not the name of a node`, 'kubectl get nodes');
+  return {
+    ...values,
+    node,
+    words: command,
+    startMs: values.start ?? START_MS,
+    limitMs: values.limit ?? LIMIT_MS,
+  };
+}
