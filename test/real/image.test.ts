@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test, type TestContext } from 'node:test';
 import { securityContextFor } from '../../src/server/kube/pods/ephemeral-container.ts';
+import { nodeSecurityContext } from '../../src/server/kube/pods/node-pod.ts';
 import { printed, start } from '../kit/child.ts';
 import { helmTemplate, noHelm } from '../kit/helm.ts';
 import { noImages, type Image } from '../kit/image.ts';
@@ -171,6 +172,13 @@ function ofTools(built: Built): void {
       podSecurity: {},
     });
 
+  startsIn(built, 'ndots node', {
+    command: null,
+    args: null,
+    security: nodeSecurityContext,
+    podSecurity: {},
+  });
+
   if (reason !== null) test('it runs in the security contexts of the chart', { skip: reason });
   else
     for (const seccompFolder of ['', 'ndots'])
@@ -185,10 +193,13 @@ function ofTools(built: Built): void {
     const of = built(t);
     if (of === null) return;
     const containers = [
-      ...containersOf(readFileSync('deploy/check/workload.yaml', 'utf8')),
+      ...['check/workload', 'capture/daemonset'].flatMap((name) =>
+        containersOf(readFileSync(`deploy/${name}.yaml`, 'utf8')),
+      ),
       ...(reason === null ? chart('').filter(isOfTools) : []),
     ];
-    for (const { name, args, command } of containers) {
+    for (const { name, image, args, command } of containers) {
+      assert.match(image, /(?:^|\/)ndots-tools:/, name);
       const [verb = ''] = args ?? [];
       const { code, text } = run(of.container([verb, '--help'], command));
       assert.equal(code, 0, `${name}: ${text}`);
