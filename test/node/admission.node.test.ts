@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { helmTemplate, noHelm } from '../kit/helm.ts';
+import { helmTemplate } from '../kit/helm.ts';
 import { NodeCluster } from './node-cluster.ts';
 import { CLIENT_IMAGE, TOOLS_IMAGE } from './node-images.ts';
 import { noNode } from './node-programs.ts';
@@ -90,7 +90,7 @@ describe('pods that are changed or made by ndots', { skip: noNode() ?? false }, 
       ...['-o', 'jsonpath={.spec.dnsConfig.options[0].value}'],
     );
 
-  test('the webhook of the chart: the same', { skip: noHelm() ?? false }, async () => {
+  test('the webhook of the chart: the same', async () => {
     const yaml = helmTemplate({
       image: { repository: 'ndots' },
       service: { create: false },

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
-import { helmTemplate, noHelm } from '../kit/helm.ts';
+import { helmTemplate } from '../kit/helm.ts';
 import { NodeCluster } from './node-cluster.ts';
 import { noNode } from './node-programs.ts';
 import { say } from './progress.ts';
@@ -117,7 +117,7 @@ describe('everything in deploy/ starts on a real node', { skip: noNode() ?? fals
     },
   };
   for (const [part, values] of Object.entries(parts))
-    test(`the chart: ${part}`, { skip: noHelm() ?? false }, async () => {
+    test(`the chart: ${part}`, async () => {
       const profiles = 'mkdir -p /var/lib/kubelet/seccomp/ndots && cp "$1"/*.json "$_"';
       await node.space.must(['sh', '-c', profiles, 'sh', deploy('seccomp')]);
       await node.kubectl('apply', '--server-side', '-f', deploy('check/crds.yaml'));

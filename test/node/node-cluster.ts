@@ -19,8 +19,8 @@ import { NodeSpace, type RanInside } from './node-space.ts';
 import { say, until } from './progress.ts';
 
 const KUBECONFIG = '/etc/kubernetes/admin.conf';
-/** `bin/ndots` of this checkout. */
-const NDOTS = resolve(import.meta.dirname, '../../bin/ndots');
+const CHECKOUT = resolve(import.meta.dirname, '../..');
+const NDOTS = join(CHECKOUT, 'bin/ndots');
 
 /** The fields of a pod that tests read. */
 export interface PodState {
@@ -163,8 +163,20 @@ export class NodeCluster implements AsyncDisposable {
     return this.space.run([NDOTS, ...words], { env, timeoutMs });
   }
 
+  /**
+   * Runs a script of a page on the node as its administrator, from the root of this checkout: with kubectl,
+   * helm and ndots.
+   * @throws with its error message
+   */
+  script(text: string): Promise<string> {
+    const env = { KUBECONFIG, PATH: this.#path, HOME: this.space.folder };
+    const words = ['sh', '-ec', `cd "$1"\n${text}`, 'sh', CHECKOUT];
+    return this.space.must(words, { env, timeoutMs: 300_000 });
+  }
+
   get #path(): string {
-    const places = [this.#programs.kubectl, process.execPath].map((file) => join(file, '..'));
+    const { kubectl, helm } = this.#programs;
+    const places = [kubectl, helm, NDOTS, process.execPath].map((file) => join(file, '..'));
     return [...places, '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'].join(':');
   }
 

@@ -215,7 +215,10 @@ async function dockerfileLayers(
 ): Promise<StageLayer[]> {
   const hash = createHash('sha256').update(process.version);
   const inputs = globSync(
-    ['{src,tools,deploy,docs,examples}/**/*', 'package*.json', 'tsconfig.json', '.npmrc'],
+    [
+      ...['{src,tools,docs,examples}/**/*', 'deploy/{Dockerfile,ndots,server-root.sh}'],
+      ...['deploy/node-cache/**/*', 'package*.json', 'tsconfig.json', '.npmrc'],
+    ],
     { exclude: (name) => name.endsWith('.test.ts') },
   );
   for (const name of inputs.toSorted())

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { clusterPrograms, programsOf, type ClusterProgram } from '../kit/cluster/programs.ts';
 import { noGo, pinnedGoProgram } from '../kit/go-program.ts';
+import { helmProgram } from '../kit/helm.ts';
 
 /** Programs that `test:cluster` does not need. */
 const more = {
@@ -14,7 +15,7 @@ const more = {
 } as const;
 
 /** Programs that are built from Go modules. */
-export type NodeProgram = ClusterProgram | keyof typeof more | 'coredns';
+export type NodeProgram = ClusterProgram | keyof typeof more | 'coredns' | 'helm';
 
 export type NodePrograms = Readonly<Record<NodeProgram, string>>;
 
@@ -61,5 +62,5 @@ export async function nodePrograms(): Promise<NodePrograms> {
   const controlPlane = await clusterPrograms();
   const others = await programsOf(join(import.meta.dirname, 'programs'), more);
   const coredns = pinnedGoProgram('coredns', join(import.meta.dirname, 'coredns'));
-  return { ...controlPlane, ...others, coredns };
+  return { ...controlPlane, ...others, coredns, helm: helmProgram() };
 }

@@ -73,7 +73,7 @@ function summaryOf({ sent, lost, refused, p50, p99, most }: StreamReport): strin
 }
 
 /** Seconds between the first and the last of some queries. */
-export function spanOf(queries: readonly LostQuery[]): number {
+function spanOf(queries: readonly LostQuery[]): number {
   if (queries.length === 0) return 0;
   const times = queries.map(({ sentAt }) => sentAt);
   return (Math.max(...times) - Math.min(...times)) / 1000;
@@ -83,19 +83,28 @@ export function spanOf(queries: readonly LostQuery[]): number {
 const TOO_BUSY = 4;
 
 /**
- * Asserts that no query was lost. Losses on a machine that is too busy prove nothing: the test is then
- * skipped, with the figures.
+ * Asserts that no query was lost.
  * @param forgiven expected losses, by protocol
  */
 export function assertNoneLost(
   t: TestContext,
-  { lost, sent, p99 }: StreamReport,
+  report: StreamReport,
   forgiven: { readonly TCP?: number } = {},
 ): void {
+  const { lost } = report;
   const udp = lost.filter(({ protocol }) => protocol === 'UDP').length;
-  if (udp === 0 && lost.length <= (forgiven.TCP ?? 0)) return;
+  if (udp > 0 || lost.length > (forgiven.TCP ?? 0)) failUnlessBusy(t, report);
+}
+
+/** Asserts that all losses are within this time. */
+export function assertLostWithin(t: TestContext, report: StreamReport, seconds: number): void {
+  if (spanOf(report.lost) >= seconds) failUnlessBusy(t, report);
+}
+
+/** Losses on a machine that is too busy prove nothing: the test is then skipped, with the figures. */
+function failUnlessBusy(t: TestContext, { lost, sent, p99 }: StreamReport): void {
   const busy = loadavg()[0]! / availableParallelism();
-  const figures = `${lost.length} of ${sent} queries lost, p99 ${p99.toFixed(0)} ms`;
+  const figures = `${lost.length} of ${sent} queries lost within ${spanOf(lost).toFixed(1)} s, p99 ${p99.toFixed(0)} ms`;
   if (busy > TOO_BUSY)
     t.skip(`${busy.toFixed(0)} processes per CPU want to run: ${figures} prove nothing`);
   else assert.fail(`${figures}: ${JSON.stringify(lost.slice(0, 5))}`);

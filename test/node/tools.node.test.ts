@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import type { NamesView } from '../../src/tools/watch/view.ts';
 import { printed } from '../kit/child.ts';
 import { DNS_DEPLOYMENT, DNS_PODS, QUICK_PROBE, restart, setImage } from './cluster-dns.ts';
 import { NodeCluster } from './node-cluster.ts';
@@ -127,6 +128,25 @@ describe('the output of the verbs on a real cluster', { skip: noNode() ?? false 
       assert.match(JSON.stringify(rows[0]!.client), /client-/);
     });
     assert.deepEqual(seen, wire);
+  });
+
+  test('top --once counts the lookups and queries that tcpdump does', async () => {
+    const client = await node.pidOf('shop', 'app=client');
+    let shown = '';
+    const wire = await onTheWire(client, async () => {
+      const watched = node.ndots([
+        ...['top', '--pid', String(client), '-i', 'any', '--once', '--for', '20s'],
+        ...['--view', 'names', '-o', 'json'],
+      ]);
+      await pause(8000);
+      for (let i = 0; i < 3; i++) await lookUp(client);
+      const { code, out, err } = await watched;
+      assert.equal(code, 0, err);
+      shown = out;
+    });
+    const { rows: names } = JSON.parse(shown) as Pick<NamesView, 'rows'>;
+    const rows = names.map(({ name, lookups, queries }) => ({ name, lookups, queries }));
+    assert.deepEqual(rows, [{ name: EXTERNAL, lookups: 3, queries: wire.length }]);
   });
 
   test('plan --cluster counts the queries of a lookup as the pod sends them', async () => {
