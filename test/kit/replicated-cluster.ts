@@ -160,6 +160,7 @@ export function answererOf(
     namespaces: null,
     ignoreEmpty: false,
     zonal: false,
+    topology: null,
     fallthrough: null,
     writer: new MessageWriter(),
     own: [],

@@ -81,7 +81,7 @@ describe('the rights of the chart', { skip: noApiServer() ?? false }, () => {
       return server.child.output();
     }
 
-    for (const directives of ['pods insecure', 'pods verified'])
+    for (const directives of ['pods insecure', 'pods verified', 'topology nodes'])
       test(`are enough for "${directives}", and each of them is needed`, async () => {
         const plugin = { name: 'kubernetes', parameters: 'cluster.local', configBlock: directives };
         const servers = [{ zones: [{ zone: '.' }], port: 53, plugins: [plugin] }];
@@ -93,6 +93,7 @@ describe('the rights of the chart', { skip: noApiServer() ?? false }, () => {
         assert.doesNotMatch(await logAs(directives), /forbidden|unsynced/i);
         const resources = new Set(rightsOf(roles).map(({ resource }) => resource));
         assert.equal(resources.has('pods'), directives === 'pods verified');
+        assert.equal(resources.has('nodes'), directives === 'topology nodes');
         for (const resource of resources) {
           // A server that can list by watching needs the one, older ones both.
           const neither = ['list', 'watch'].reduce(

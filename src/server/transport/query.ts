@@ -2,6 +2,7 @@
 import { copyBytes } from '../base/copy-bytes.ts';
 import type { WireName } from '../wire/name.ts';
 import { makeQueryMessage, QueryMessage, type Triage } from '../wire/query-message.ts';
+import type { ReplyScope } from './reply-scope.ts';
 
 /** Records how one query passes through the links of the chain (for tracing). */
 export interface LinkRecorder {
@@ -84,6 +85,8 @@ export class Query extends QueryMessage {
   depth = 0;
   /** Counts all internal lookups made for one client query. Null: there were none yet. */
   lookups: { count: number } | null = null;
+  /** Null: no plugin before this one would give the reply to other clients. */
+  scope: ReplyScope | null = null;
 
   #owned = false;
   #kept: Query | null = null;
@@ -102,6 +105,7 @@ export class Query extends QueryMessage {
     this.screen = null;
     this.depth = 0;
     this.lookups = null;
+    this.scope = null;
     return super.read(bytes, start, end);
   }
 
@@ -153,6 +157,7 @@ export class Query extends QueryMessage {
     this.screen = from.screen;
     this.depth = from.depth;
     this.lookups = from.lookups;
+    this.scope = from.scope;
   }
 
   /**
@@ -184,6 +189,7 @@ function isUnchanged(query: Query, kept: Query): boolean {
     kept.notes === query.notes &&
     kept.mayWait === query.mayWait &&
     kept.screen === query.screen &&
+    kept.scope === query.scope &&
     kept.recorder === query.recorder
   );
 }

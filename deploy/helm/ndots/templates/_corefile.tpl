@@ -92,9 +92,18 @@ A zone without scheme is served over UDP, and over TCP with use_tcp; tls://, htt
 {{- define "ndots.readsPods" -}}
 {{- $reads := false -}}
 {{- range .Values.servers -}}{{- range .plugins -}}
-{{- if and (eq .name "kubernetes") (regexMatch "(?m)^\\s*pods\\s+verified\\b" (default "" .configBlock)) }}{{ $reads = true }}{{ end -}}
+{{- if and (eq .name "kubernetes") (regexMatch "(?m)^\\s*(pods\\s+verified|topology\\s+pods)\\b" (default "" .configBlock)) }}{{ $reads = true }}{{ end -}}
 {{- end -}}{{- end -}}
 {{- if .Values.extraConfig }}{{ $reads = true }}{{ end -}}
+{{- $reads -}}
+{{- end -}}
+
+{{- /* "true" if a `kubernetes` block, reads nodes. */ -}}
+{{- define "ndots.readsNodes" -}}
+{{- $reads := false -}}
+{{- range .Values.servers -}}{{- range .plugins -}}
+{{- if and (eq .name "kubernetes") (regexMatch "(?m)^\\s*topology\\s+(nodes|pods)\\b" (default "" .configBlock)) }}{{ $reads = true }}{{ end -}}
+{{- end -}}{{- end -}}
 {{- $reads -}}
 {{- end -}}
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { elapse, makeRig, quiet, until, type Rig } from '../../../../test/kit/apiserver/rig.ts';
 import { namespace } from '../../../../test/kit/apiserver/server.ts';
+import type { KubeJson } from '../../../../test/kit/apiserver/store.ts';
 import { pod, service, slice } from '../../../../test/kit/apiserver/populate.ts';
 
 function fill(rig: Rig, services = 3): void {
@@ -140,6 +141,43 @@ describe('a source brings in', () => {
 });
 
 describe('a source', () => {
+  test('does not wait for nodes: without the right to list them, all else is complete', async () => {
+    await using rig = await makeRig({ wanted: { topology: 'nodes' } });
+    rig.server.faults.add({ resource: 'nodes', fault: { kind: 'status', status: 403 } });
+    fill(rig);
+    rig.start();
+    await until(() => rig.source.synced);
+    assert.deepEqual(rig.heard.names('Node'), []);
+  });
+
+  test('brings in the place of each node, and no change of its size', async () => {
+    await using rig = await makeRig({ wanted: { topology: 'nodes' } });
+    const node = (cpu: string, zone: string): KubeJson => ({
+      metadata: { name: 'n1', labels: { 'topology.kubernetes.io/zone': zone } },
+      spec: { podCIDRs: ['10.1.0.0/24', 'fd00:1::/64'] },
+      status: {
+        allocatable: { cpu },
+        addresses: [
+          { type: 'InternalIP', address: '192.168.0.7' },
+          { type: 'ExternalIP', address: '203.0.113.7' },
+        ],
+      },
+    });
+    rig.server.put('nodes', node('4', 'a'));
+    rig.start();
+    await until(() => rig.heard.syncedKinds.length === 5 && rig.server.watches.size === 5);
+    rig.heard.forget();
+    rig.server.put('nodes', node('8', 'a'));
+    rig.server.put('nodes', node('8', 'b'));
+    await until(() => rig.heard.all.length === 1);
+    const [change] = rig.heard.all;
+    assert.ok(change?.verb === 'put' && change.object.kind === 'Node');
+    assert.deepEqual(change.object.place, {
+      zone: 'b',
+      prefixes: ['192.168.0.7', '10.1.0.0/24', 'fd00:1::/64'],
+    });
+  });
+
   test('tells the same failure once a minute, however often it happens', async () => {
     await using rig = await makeRig();
     rig.server.faults.add({ resource: 'services', fault: { kind: 'status', status: 500 } });

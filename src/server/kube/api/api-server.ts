@@ -141,7 +141,10 @@ class ApiServerSource implements Source {
   }
 
   get synced(): boolean {
-    return this.#synced.size === this.#stores.size;
+    // Nodes only narrow answers: a missing permission for them must not keep others waiting.
+    for (const kind of this.#stores.keys())
+      if (kind !== 'Node' && !this.#synced.has(kind)) return false;
+    return true;
   }
 
   start(events: SourceEvents): void {

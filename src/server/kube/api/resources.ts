@@ -1,11 +1,12 @@
 import type { JsonObject } from '../../base/json-object.ts';
-import type { ObjectKind, KubeObject } from '../store/objects.ts';
+import type { ObjectKind, KubeObject, Node } from '../store/objects.ts';
 import type { WantedObjects } from '../store/source.ts';
 import {
   importedServiceLabel,
   transformEndpoints,
   transformNamespace,
   transformNode,
+  transformNodePlace,
   transformPod,
   transformService,
   transformServiceImport,
@@ -44,14 +45,18 @@ export interface ResourceForm<T> {
 const livePods = 'status.phase!=Succeeded,status.phase!=Failed,status.phase!=Unknown';
 
 /** Nodes with these labels; `''`: all. */
-export function nodeResource(labelSelector: string): Resource {
-  const form = { name: 'nodes', path: '/api/v1/nodes', transform: transformNode };
+export function nodeResource(
+  labelSelector: string,
+  transform: (raw: JsonObject) => readonly [Node] = transformNode,
+): Resource {
+  const form = { name: 'nodes', path: '/api/v1/nodes', transform };
   return { kind: 'Node', labelSelector, fieldSelector: '', forms: [form] };
 }
 
 /** The kinds that a source reads from an API server, in all namespaces. */
 export function wantedResources(wanted: WantedObjects): Resource[] {
-  const options: TransformOptions = { zones: wanted.zones, podLabels: wanted.podLabels ?? false };
+  const { zones, podLabels = false, topology } = wanted;
+  const options: TransformOptions = { zones, podLabels, topology };
   const resources: Resource[] = [
     {
       kind: 'Namespace',
@@ -100,6 +105,8 @@ export function wantedResources(wanted: WantedObjects): Resource[] {
       ],
     });
   }
+  if (topology === 'nodes' || topology === 'pods')
+    resources.push(nodeResource('', transformNodePlace));
   if (wanted.multicluster) {
     resources.push({
       kind: 'ServiceImport',

@@ -5,6 +5,7 @@ import type { WantedObjects } from '../store/source.ts';
 import {
   serviceNameLabel,
   transformEndpoints,
+  transformNodePlace,
   transformServiceImport,
   transformService,
   transformSlice,
@@ -13,7 +14,7 @@ import { AddressRange, API_SERVER_PLACE, DNS_PLACE } from './address-range.ts';
 import type { Manifest } from './manifest.ts';
 import { impliedNodes, impliedPods, statedPodIps, type ImpliedPod } from './pods.ts';
 import { parseSelector, type Selector } from './selector.ts';
-import { impliedSlices, statedFamilies } from './slices.ts';
+import { impliedSlices, statedFamilies, withHints } from './slices.ts';
 
 /** The ranges that the directory's cluster takes addresses from, in CIDR form. */
 export interface ClusterRanges {
@@ -81,6 +82,13 @@ export class ImpliedCluster {
     if (endpoints || multicluster)
       entries.set('EndpointSlice', this.#sliceEntries(manifests, implied));
     if (pods) entries.set('Pod', this.#podEntries(implied));
+    const { topology } = this.#wanted;
+    if (topology === 'nodes' || topology === 'pods') {
+      entries.set(
+        'Node',
+        ofKind(manifests, 'Node').map((one) => entry(one, transformNodePlace(one.raw))),
+      );
+    }
     if (multicluster) {
       entries.set(
         'ServiceImport',
@@ -152,7 +160,8 @@ export class ImpliedCluster {
   }
 
   #sliceEntries(manifests: readonly Manifest[], pods: readonly ImpliedPod[]): ImpliedEntry[] {
-    const keep = { zones: this.#wanted.zones, podLabels: false };
+    const { topology } = this.#wanted;
+    const keep = { zones: this.#wanted.zones, podLabels: false, topology };
     const entries: ImpliedEntry[] = [];
     const served = new Set<string>();
     const add = (manifest: Manifest, slices: readonly EndpointSlice[]): void => {
@@ -176,7 +185,8 @@ export class ImpliedCluster {
     for (const service of ofKind(manifests, 'Service')) {
       if (served.has(`${service.namespace}/${service.name}`)) continue;
       for (const slice of impliedSlices(service, byNamespace.get(service.namespace) ?? [], zones)) {
-        const zoned = keep.zones ? slice : withoutZones(slice);
+        const hinted = topology === undefined ? slice : withHints(service, slice);
+        const zoned = keep.zones ? hinted : withoutZones(hinted);
         add({ ...service, name: slice.name }, [zoned]);
       }
     }
@@ -197,6 +207,7 @@ export class ImpliedCluster {
           hostNetwork: pod.hostNetwork,
           terminating: pod.terminating,
           ...(this.#wanted.podLabels ? { labels: pod.labels } : {}),
+          ...(this.#wanted.topology === 'pods' ? { nodeName: pod.nodeName } : {}),
         };
         return { namespace: pod.namespace, name: pod.name, objects: [object] };
       });

@@ -58,10 +58,11 @@ class ManifestSource implements Source {
     this.#folder = new ManifestFolder(parts.folder, parts.memory);
     this.#cluster = new ImpliedCluster(parts.wanted, { ...defaultRanges, ...parts.ranges });
     const strings = new StringTable();
-    const { endpoints, pods, multicluster } = parts.wanted;
+    const { endpoints, pods, multicluster, topology } = parts.wanted;
     const kinds: ObjectKind[] = ['Namespace', 'Service'];
     if (endpoints || multicluster) kinds.push('EndpointSlice');
     if (pods) kinds.push('Pod');
+    if (topology === 'nodes' || topology === 'pods') kinds.push('Node');
     if (multicluster) kinds.push('ServiceImport');
     for (const kind of kinds) this.#stores.set(kind, new ObjectStore(kind, strings));
     // Checked here and not in `start`, so that a wrong directory is an error of the configuration.

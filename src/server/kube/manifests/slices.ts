@@ -61,6 +61,25 @@ export function impliedSlices(
   }));
 }
 
+/** Values of `spec.trafficDistribution` by which the endpoint slice controller writes zone hints. */
+const ZONE_HINTED: readonly string[] = ['PreferClose', 'PreferSameZone', 'PreferSameNode'];
+
+/** The slice with the hints that the endpoint slice controller would write (KEP-4444, KEP-3015). */
+export function withHints(service: Manifest, slice: EndpointSlice): EndpointSlice {
+  const distribution = text(child(service.raw, 'spec'), 'trafficDistribution');
+  if (!ZONE_HINTED.includes(distribution)) return slice;
+  const byNode = distribution === 'PreferSameNode';
+  const endpoints = slice.endpoints.map((endpoint) => {
+    const { ready, zone, nodeName } = endpoint;
+    return {
+      ...endpoint,
+      ...(ready && zone !== '' ? { forZones: [zone] } : {}),
+      ...(ready && byNode && nodeName !== '' ? { forNodes: [nodeName] } : {}),
+    };
+  });
+  return { ...slice, endpoints };
+}
+
 /** An address family, as the API calls it. */
 export type IpFamily = 'IPv4' | 'IPv6';
 

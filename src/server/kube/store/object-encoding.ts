@@ -7,6 +7,7 @@ import { parseAddress, printAddress } from '../../base/ip.ts';
 import type {
   Endpoint,
   EndpointSlice,
+  Node,
   ObjectKind,
   KubeObject,
   Pod,
@@ -22,6 +23,10 @@ const serviceTypes: readonly ServiceType[] = [
   'LoadBalancer',
   'ExternalName',
 ];
+
+/** Flags of an endpoint beside `ready`, which is 1. */
+const FOR_ZONES = 2;
+const FOR_NODES = 4;
 
 /** Longer strings are not Kubernetes names, and are not shared. */
 const NAME_MAX = 256;
@@ -208,8 +213,11 @@ export function encodeObject(encoder: Encoder, object: KubeObject, key: string):
     case 'Namespace':
       break;
     case 'Node':
-      encoder.byte(object.schedulable ? 1 : 0);
+      encoder.byte((object.schedulable ? 1 : 0) | (object.place === undefined ? 0 : 2));
       encoder.number(object.milliCores);
+      if (object.place === undefined) break;
+      encoder.shared(object.place.zone);
+      encodeMany(encoder, object.place.prefixes, encodeText);
       break;
     case 'ServiceImport':
       encoder.byte(object.type === 'Headless' ? 1 : 0);
@@ -247,7 +255,7 @@ export function decodeObject(
     case 'Namespace':
       return { kind, name };
     case 'Node':
-      return { kind, name, schedulable: decoder.byte() === 1, milliCores: decoder.number() };
+      return decodeNode(decoder, name);
     case 'ServiceImport':
       return {
         kind,
@@ -260,6 +268,19 @@ export function decodeObject(
   }
 }
 
+function decodeNode(decoder: Decoder, name: string): Node {
+  const flags = decoder.byte();
+  const node: Node = {
+    kind: 'Node',
+    name,
+    schedulable: (flags & 1) !== 0,
+    milliCores: decoder.number(),
+  };
+  if ((flags & 2) === 0) return node;
+  const zone = decoder.text();
+  return { ...node, place: { zone, prefixes: decodeMany(decoder, decodeText) } };
+}
+
 function encodeSlice(encoder: Encoder, slice: EndpointSlice): void {
   encoder.similar(slice.service, slice.name);
   encoder.text(slice.importedService ?? '');
@@ -268,13 +289,20 @@ function encodeSlice(encoder: Encoder, slice: EndpointSlice): void {
   encoder.number(slice.endpoints.length);
   let before: Endpoint | null = null;
   for (const endpoint of slice.endpoints) {
-    encoder.byte(endpoint.ready ? 1 : 0);
+    const { forZones, forNodes } = endpoint;
+    encoder.byte(
+      (endpoint.ready ? 1 : 0) |
+        (forZones === undefined ? 0 : FOR_ZONES) |
+        (forNodes === undefined ? 0 : FOR_NODES),
+    );
     encodeMany(encoder, endpoint.addresses, encodeAddress);
     // Neighbours' names differ in their last few characters only.
     encoder.similar(endpoint.hostname, before?.hostname ?? '');
     encoder.shared(endpoint.nodeName);
     encoder.similar(endpoint.pod, before?.pod ?? slice.name);
     encoder.shared(endpoint.zone);
+    if (forZones !== undefined) encodeMany(encoder, forZones, encodeShared);
+    if (forNodes !== undefined) encodeMany(encoder, forNodes, encodeShared);
     before = endpoint;
   }
 }
@@ -288,13 +316,23 @@ function decodeSlice(decoder: Decoder, namespace: string, name: string): Endpoin
   let hostname = '';
   let pod = name;
   for (let rest = decoder.number(); rest > 0; rest--) {
-    const ready = decoder.byte() === 1;
+    const flags = decoder.byte();
+    const ready = (flags & 1) !== 0;
     const addresses = decodeMany(decoder, decodeAddress);
     hostname = decoder.similar(hostname);
     const nodeName = decoder.text();
     pod = decoder.similar(pod);
     const zone = decoder.text();
-    endpoints.push({ addresses, ready, hostname, nodeName, pod, zone });
+    endpoints.push({
+      addresses,
+      ready,
+      hostname,
+      nodeName,
+      pod,
+      zone,
+      ...((flags & FOR_ZONES) === 0 ? {} : { forZones: decodeMany(decoder, decodeText) }),
+      ...((flags & FOR_NODES) === 0 ? {} : { forNodes: decodeMany(decoder, decodeText) }),
+    });
   }
   return {
     kind: 'EndpointSlice',
@@ -311,9 +349,15 @@ function decodeSlice(decoder: Decoder, namespace: string, name: string): Endpoin
 
 function encodePod(encoder: Encoder, pod: Pod): void {
   const labels = pod.labels === undefined ? null : Object.entries(pod.labels);
-  encoder.byte((pod.hostNetwork ? 1 : 0) | (pod.terminating ? 2 : 0) | (labels === null ? 0 : 4));
+  encoder.byte(
+    (pod.hostNetwork ? 1 : 0) |
+      (pod.terminating ? 2 : 0) |
+      (labels === null ? 0 : 4) |
+      (pod.nodeName === undefined ? 0 : 8),
+  );
   encodeMany(encoder, pod.ips, encodeAddress);
   encoder.shared(pod.phase);
+  if (pod.nodeName !== undefined) encoder.shared(pod.nodeName);
   if (labels === null) return;
   encoder.number(labels.length);
   for (const [key, value] of labels) {
@@ -332,6 +376,7 @@ function decodePod(decoder: Decoder, namespace: string, name: string): Pod {
     phase: decoder.text(),
     hostNetwork: (flags & 1) !== 0,
     terminating: (flags & 2) !== 0,
+    ...((flags & 8) === 0 ? {} : { nodeName: decoder.text() }),
   } as const;
   if ((flags & 4) === 0) return pod;
   const labels: Record<string, string> = {};
@@ -355,6 +400,18 @@ function decodeMany<T>(decoder: Decoder, decode: (decoder: Decoder) => T): T[] {
   const values: T[] = [];
   for (let rest = decoder.number(); rest > 0; rest--) values.push(decode(decoder));
   return values;
+}
+
+function encodeText(encoder: Encoder, text: string): void {
+  encoder.text(text);
+}
+
+function encodeShared(encoder: Encoder, text: string): void {
+  encoder.shared(text);
+}
+
+function decodeText(decoder: Decoder): string {
+  return decoder.text();
 }
 
 function encodeAddress(encoder: Encoder, address: string): void {

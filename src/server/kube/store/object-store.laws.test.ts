@@ -45,14 +45,19 @@ const slice: fc.Arbitrary<EndpointSlice> = fc.record(
     service: word,
     ports: fc.array(port, { maxLength: 2 }),
     endpoints: fc.array(
-      fc.record({
-        addresses: fc.array(address, { maxLength: 2 }),
-        ready: fc.boolean(),
-        hostname: word,
-        nodeName: word,
-        pod: word,
-        zone: word,
-      }),
+      fc.record(
+        {
+          addresses: fc.array(address, { maxLength: 2 }),
+          ready: fc.boolean(),
+          hostname: word,
+          nodeName: word,
+          pod: word,
+          zone: word,
+          forZones: fc.array(word, { minLength: 1, maxLength: 8 }),
+          forNodes: fc.array(word, { minLength: 1, maxLength: 8 }),
+        },
+        { requiredKeys: ['addresses', 'ready', 'hostname', 'nodeName', 'pod', 'zone'] },
+      ),
       { maxLength: 5 },
     ),
     triggeredAt: fc.constant(0),
@@ -72,6 +77,7 @@ const pod: fc.Arbitrary<Pod> = fc.record(
     phase: fc.constantFrom('', 'Pending', 'Running'),
     hostNetwork: fc.boolean(),
     terminating: fc.boolean(),
+    nodeName: word,
     labels: fc.dictionary(
       word.filter((key) => key !== '__proto__'),
       word,
@@ -111,7 +117,9 @@ describe('what is put on a store comes back equal', () => {
     namespaces.put('', 'default', [{ kind: 'Namespace', name: 'default' }], []);
     assert.deepEqual([...namespaces.objects()], [{ kind: 'Namespace', name: 'default' }]);
     const node = { kind: 'Node', name: 'a', milliCores: 3920, schedulable: true } as const;
-    assert.deepEqual([...storeOf([node]).objects()], [node]);
+    const place = { zone: 'zone-a', prefixes: ['10.0.0.0/24', '192.0.2.1'] };
+    for (const each of [node, { ...node, place }])
+      assert.deepEqual([...storeOf([each]).objects()], [each]);
     const found = {
       kind: 'ServiceImport',
       namespace: 'default',

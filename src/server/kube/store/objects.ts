@@ -75,6 +75,10 @@ export interface Endpoint {
   readonly pod: string;
   /** Topology zone; `''` unless zones are wanted. */
   readonly zone: string;
+  /** Names of zones in `hints.forZones`; absent: none, or hints are not wanted. */
+  readonly forZones?: readonly string[];
+  /** Names of nodes in `hints.forNodes`; absent: none, or hints are not wanted. */
+  readonly forNodes?: readonly string[];
 }
 
 /** A pod, reduced to what its addresses need. */
@@ -91,6 +95,8 @@ export interface Pod {
   readonly terminating: boolean;
   /** Only if `WantedObjects.podLabels` asks for them. */
   readonly labels?: Readonly<Record<string, string>>;
+  /** `spec.nodeName`; only if `WantedObjects.topology` asks for it. */
+  readonly nodeName?: string;
 }
 
 export interface Namespace {
@@ -108,7 +114,7 @@ export interface ServiceImport {
   readonly ports: readonly ServicePort[];
 }
 
-/** A node, reduced to its size. */
+/** A node, reduced to its size, or to its place. */
 export interface Node {
   readonly kind: 'Node';
   readonly name: string;
@@ -116,6 +122,15 @@ export interface Node {
   readonly milliCores: number;
   /** True if it is ready and not cordoned. */
   readonly schedulable: boolean;
+  readonly place?: NodePlace;
+}
+
+/** The zone of a node, and the addresses from which it and its pods send. */
+export interface NodePlace {
+  /** Label `topology.kubernetes.io/zone`; `''` if it has none. */
+  readonly zone: string;
+  /** Its internal addresses, and `spec.podCIDRs`. */
+  readonly prefixes: readonly string[];
 }
 
 /** All kinds of objects that a source brings in. */

@@ -50,4 +50,9 @@ export interface WantedObjects {
   readonly zones: boolean;
   /** Keep the labels of pods (for the metadata `kubernetes/client-label/KEY`). */
   readonly podLabels?: boolean;
+  /**
+   * Keep the hints of endpoints. `nodes` includes nodes, reduced to their place; `pods` also the
+   * node of each pod.
+   */
+  readonly topology?: 'prefixes' | 'nodes' | 'pods';
 }

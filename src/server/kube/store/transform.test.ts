@@ -132,6 +132,29 @@ describe('an endpoint slice', () => {
     assert.equal(found!.endpoints[0]!.zone, '');
   });
 
+  test('keeps hints only where they are wanted', () => {
+    const raw = {
+      metadata: { ...metadata, labels: { 'kubernetes.io/service-name': 'web' } },
+      endpoints: [
+        {
+          addresses: ['10.0.0.1'],
+          hints: { forZones: [{ name: 'a' }, {}], forNodes: [{ name: 'n1' }] },
+        },
+        { addresses: ['10.0.0.2'], hints: { forZones: 'b' } },
+      ],
+    };
+    const hintsOf = (topology?: 'prefixes'): unknown[] =>
+      transformSlice(raw, { ...options, topology })[0]!.endpoints.map(({ forZones, forNodes }) => [
+        forZones,
+        forNodes,
+      ]);
+    assert.deepEqual(hintsOf(), Array(2).fill([undefined, undefined]));
+    assert.deepEqual(hintsOf('prefixes'), [
+      [['a'], ['n1']],
+      [undefined, undefined],
+    ]);
+  });
+
   test('names what is behind an endpoint whatever its kind', () => {
     const [found] = transformSlice(
       {

@@ -3,7 +3,7 @@
  * one; core Endpoints one per subset; an object without use for DNS gives none. Fields with an
  * unexpected type are treated as missing: a server's answer is never an error.
  */
-import { isIP, plainAddress } from '../../base/ip.ts';
+import { isIP, parseNet, plainAddress } from '../../base/ip.ts';
 import {
   asObject,
   child,
@@ -19,17 +19,20 @@ import type {
   EndpointSlice,
   Namespace,
   Node,
+  NodePlace,
   Pod,
   Service,
   ServiceImport,
   ServicePort,
   ServiceType,
 } from './objects.ts';
+import type { WantedObjects } from './source.ts';
 
 /** Which of the optional fields to keep. */
 export interface TransformOptions {
   readonly zones: boolean;
   readonly podLabels: boolean;
+  readonly topology?: WantedObjects['topology'];
 }
 
 /** The label of an endpoint slice that names its service. */
@@ -110,6 +113,19 @@ function transformEndpoint(raw: JsonObject, named: boolean, options: TransformOp
     nodeName: text(raw, 'nodeName') || text(topology, 'kubernetes.io/hostname'),
     pod: text(target, 'name'),
     zone: options.zones ? text(raw, 'zone') || text(topology, 'topology.kubernetes.io/zone') : '',
+    ...(options.topology === undefined ? {} : hintsOf(child(raw, 'hints'))),
+  };
+}
+
+function hintsOf(hints: JsonObject): Pick<Endpoint, 'forZones' | 'forNodes'> {
+  const names = (key: string): string[] =>
+    children(hints, key)
+      .map((hint) => text(hint, 'name'))
+      .filter((name) => name !== '');
+  const [forZones, forNodes] = [names('forZones'), names('forNodes')];
+  return {
+    ...(forZones.length === 0 ? {} : { forZones }),
+    ...(forNodes.length === 0 ? {} : { forNodes }),
   };
 }
 
@@ -165,6 +181,7 @@ export function transformPod(raw: JsonObject, options: TransformOptions): [Pod] 
       hostNetwork: child(raw, 'spec')['hostNetwork'] === true,
       terminating: text(child(raw, 'metadata'), 'deletionTimestamp') !== '',
       ...(options.podLabels ? { labels: textMap(child(raw, 'metadata'), 'labels') } : {}),
+      ...(options.topology === 'pods' ? { nodeName: text(child(raw, 'spec'), 'nodeName') } : {}),
     },
   ];
 }
@@ -188,6 +205,25 @@ export function transformNode(raw: JsonObject): [Node] {
       schedulable: ready && child(raw, 'spec')['unschedulable'] !== true,
     },
   ];
+}
+
+/** A Node without its size, which changes more often than its place. */
+export function transformNodePlace(raw: JsonObject): [Node] {
+  const place: NodePlace = {
+    zone: text(child(child(raw, 'metadata'), 'labels'), 'topology.kubernetes.io/zone'),
+    prefixes: [
+      ...children(child(raw, 'status'), 'addresses')
+        .filter((address) => text(address, 'type') === 'InternalIP')
+        .map((address) => plainAddress(text(address, 'address'))),
+      ...podRanges(child(raw, 'spec')),
+    ].filter((prefix) => parseNet(prefix) !== null),
+  };
+  return [{ kind: 'Node', name: names(raw).name, milliCores: 0, schedulable: false, place }];
+}
+
+function podRanges(spec: JsonObject): string[] {
+  const many = texts(spec, 'podCIDRs');
+  return many.length > 0 ? many : [text(spec, 'podCIDR')];
 }
 
 /**

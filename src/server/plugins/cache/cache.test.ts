@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import type { Answer } from '../../../../test/kit/upstream.ts';
 import { Query } from '../../transport/query.ts';
+import { tailor } from '../../transport/reply-scope.ts';
 import { makeLoop } from '../loop/loop.ts';
 import { brief, cacheWorld, errorCode, soa } from './fixture.test.ts';
 
@@ -504,6 +505,24 @@ describe('coalescing', () => {
     assert.equal(world.asked.length, 1);
     assert.deepEqual(new Set(replies.map(brief)), new Set(['NOERROR 192.0.2.1 60']));
     assert.match(world.metrics(), /ndots_cache_coalesced_total\{.*\} 9/);
+  });
+
+  test('queries that waited for a reply of another client’s own are handed on themselves', async () => {
+    const world = await cacheWorld('cache', (query) => {
+      tailor(query);
+      return { ...a(60, `192.0.2.${query.peer[query.peerAt + 3]}`), afterMs: 100 };
+    });
+    const clients = ['10.0.0.1', '10.0.0.2', '10.0.0.3'];
+    for (let round = 1; round <= 2; round++) {
+      const replies = await Promise.all(
+        clients.map((client) => world.ask('www.example.org. A', { client })),
+      );
+      assert.deepEqual(
+        replies.map(brief),
+        [1, 2, 3].map((last) => `NOERROR 192.0.2.${last} 60`),
+      );
+      assert.equal(world.asked.length, 3 * round, 'nothing is cached');
+    }
   });
 
   test('streams and datagrams do not share: a truncated reply is useless for the other', async () => {

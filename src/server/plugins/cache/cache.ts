@@ -10,6 +10,7 @@ import {
 } from '../../engine/contract/plugin.ts';
 import { EDE, FLAG, OPCODE, RCODE, TYPE } from '../../wire/iana.ts';
 import type { Query } from '../../transport/query.ts';
+import { openScope, type ReplyScope } from '../../transport/reply-scope.ts';
 import { failure, overloaded, type ExtendedError, type Reply } from '../../wire/reply.ts';
 import { exchangeTaps, personalAnswers, roundTrips } from '../../engine/contract/ports.ts';
 import { Filling } from './cache-admission.ts';
@@ -207,21 +208,33 @@ class Cache {
     }
     inFlight.waiting++;
     counters.coalesced.add(1);
-    return pending.join();
+    return andThen(pending.join(), this.#joined, query.keep());
   }
+
+  /** Queries that waited for a reply that was not for them are handed on themselves. */
+  readonly #joined = (found: Reply | null, query: Query): Maybe<Reply> =>
+    found ?? this.#next(query);
 
   #lead(query: Query, counters: CacheCounters): Maybe<Reply> {
     // With AD set, an upstream says whether it has validated the reply, without sending signatures
     // (RFC 6840 section 5.7).
     query.upstreamFlags |= FLAG.AD;
+    const scope = openScope(query);
     const reply = this.#next(query);
-    return isLater(reply)
-      ? this.#fly(query.keep(), reply, counters)
+    if (isLater(reply)) return this.#fly(query.keep(), reply, counters, scope);
+    query.scope = scope.outer;
+    return scope.personal
+      ? reply
       : this.#fill(query, reply, counters, this.#sources.of(query, reply));
   }
 
-  #fly(query: Query, reply: Promise<Reply> | Later<Reply>, counters: CacheCounters): Maybe<Reply> {
-    const pending = new InFlightQuery(query, counters);
+  #fly(
+    query: Query,
+    reply: Promise<Reply> | Later<Reply>,
+    counters: CacheCounters,
+    scope: ReplyScope,
+  ): Maybe<Reply> {
+    const pending = new InFlightQuery(query, counters, scope);
     this.#inFlight.add(pending);
     return orElse(andThen(reply, this.#arrived, pending) as typeof reply, this.#crashed, pending);
   }
@@ -235,6 +248,10 @@ class Cache {
 
   readonly #settle = (found: Reply, pending: InFlightQuery): Reply => {
     this.#inFlight.remove(pending);
+    if (pending.scope.personal) {
+      pending.over(null);
+      return found;
+    }
     const reply = this.#fill(pending.query, found, pending.counters, pending.source);
     pending.over(reply);
     return reply;
@@ -338,12 +355,13 @@ class Cache {
     this.#refreshes++;
     counters.prefetches.add(1);
     const asking = detached(query);
+    const scope = openScope(asking);
     const hits = store.hits.of(slot);
     const settle = (found: Reply | null): void => {
       this.#refreshes--;
       const flips = found !== null && !found.bare && this.#flips(slot, before, found);
       if (flips) this.#changes?.change(asking);
-      if (found !== null && !found.bare && !flips) {
+      if (found !== null && !found.bare && !flips && !scope.personal) {
         const { slot: fresh, mismatch } = this.#filling.fill(asking, found);
         if (mismatch) counters.drops.add(1);
         if (fresh >= 0) {

@@ -1,5 +1,6 @@
 /** In-flight queries, so that the next plugin gets each question once at a time. */
 import type { Query } from '../../transport/query.ts';
+import type { ReplyScope } from '../../transport/reply-scope.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { Later } from '../../base/maybe.ts';
 import type { CacheCounters } from './cache-counters.ts';
@@ -10,8 +11,9 @@ import { FLAG, TYPE } from '../../wire/iana.ts';
 export class InFlightQuery {
   readonly query: Query;
   readonly counters: CacheCounters;
+  readonly scope: ReplyScope;
   readonly bucket: number;
-  #joined: Later<Reply>[] = none;
+  #joined: Later<Reply | null>[] = none;
   /** Called at the end, with or without a reply. */
   #afterwards: (() => void)[] = none;
   /** True once the reply has arrived; it may not be stored yet. */
@@ -21,9 +23,10 @@ export class InFlightQuery {
   /** The next one in the same bucket. */
   next: InFlightQuery | null = null;
 
-  constructor(query: Query, counters: CacheCounters) {
+  constructor(query: Query, counters: CacheCounters, scope: ReplyScope) {
     this.query = query;
     this.counters = counters;
+    this.scope = scope;
     this.bucket = bucketOf(query, query.type);
   }
 
@@ -31,9 +34,9 @@ export class InFlightQuery {
     return this.#joined.length;
   }
 
-  /** The reply for one more query that waits. */
-  join(): Later<Reply> {
-    const later = new Later<Reply>();
+  /** The reply for one more query that waits; null: it is not for other clients. */
+  join(): Later<Reply | null> {
+    const later = new Later<Reply | null>();
     if (this.#joined === none) this.#joined = [];
     this.#joined.push(later);
     return later;
@@ -44,7 +47,7 @@ export class InFlightQuery {
     this.#afterwards.push(run);
   }
 
-  over(reply: Reply): void {
+  over(reply: Reply | null): void {
     for (const later of this.#joined) later.resolve(reply);
     for (const run of this.#afterwards) run();
   }

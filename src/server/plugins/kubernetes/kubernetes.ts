@@ -20,6 +20,8 @@ import { searchDomainsOf } from './worker/search-domains.ts';
 import { ClusterReplica } from './worker/replica.ts';
 import { podNames } from './worker/pod-names.ts';
 import { planSource, sourceKey } from './control/source-plan.ts';
+import { placesOf } from './worker/client-places.ts';
+import { Topology } from './worker/topology.ts';
 import { clusterTransfers } from './worker/transfer-zone.ts';
 
 /**
@@ -53,6 +55,13 @@ export const kubernetes: Plugin = definePlugin({
       namespaces,
       ignoreEmpty,
       zonal: options.zonal,
+      topology:
+        options.topology === null
+          ? null
+          : new Topology({
+              placeOf: placesOf(cluster, options.topologyZones),
+              metrics: context.metrics,
+            }),
       fallthrough: options.fallthrough,
       writer: context.writer,
       own,

@@ -69,7 +69,9 @@ function readsPods({ corefiles }: Subject): boolean {
           .directives('kubernetes')
           .some((directive) =>
             (directive.block ?? []).some(
-              ({ name, args }) => name.text === 'pods' && args[0]?.text === 'verified',
+              ({ name, args }) =>
+                (name.text === 'pods' && args[0]?.text === 'verified') ||
+                (name.text === 'topology' && args[0]?.text === 'pods'),
             ),
           ),
     ),

@@ -10,6 +10,7 @@ export type ClusterFact =
   | SliceFact
   | ImportFact
   | AddressFact
+  | NodeFact
   | TimeFact
   | SerialsFact
   | ListedFact;
@@ -83,6 +84,19 @@ export interface AddressFact {
   /** Name and labels of the one pod that sends from here; only where metadata or top wants them. */
   readonly pod?: string;
   readonly labels?: Readonly<Record<string, string>>;
+  /** The node of the pods that send from here (`placeHash`); absent if unknown or not wanted. */
+  readonly node?: string;
+}
+
+/** A node's zone, and the addresses from which it and its pods send. */
+export interface NodeFact {
+  readonly about: 'node';
+  /** `placeHash` of its name. */
+  readonly node: string;
+  /** `placeHash` of its zone; empty if it has none. */
+  readonly zone: string;
+  /** Encoded prefixes (`encodePrefixes`); null: the node is gone. */
+  readonly prefixes: string | null;
 }
 
 /** Time of the following facts: the zone's serial once one of them changes anything. Unix time, seconds. */

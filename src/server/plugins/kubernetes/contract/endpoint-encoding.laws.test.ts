@@ -12,6 +12,7 @@ import {
   printPorts,
   labelledAddress,
 } from './endpoint-encoding.ts';
+import { placeHash } from './place-hash.ts';
 
 const address = fc.oneof(
   fc.ipV4(),
@@ -22,17 +23,23 @@ const address = fc.oneof(
 );
 const domain = fc.constantFrom('db.example.org', 'a-b.c', 'x.example.com.');
 const label = fc.stringMatching(/^[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?$/);
-const endpoint: fc.Arbitrary<Endpoint> = fc.record({
-  addresses: fc.array(fc.oneof({ weight: 5, arbitrary: address }, domain), {
-    minLength: 1,
-    maxLength: 2,
-  }),
-  ready: fc.boolean(),
-  hostname: fc.oneof(fc.constant(''), label),
-  nodeName: label,
-  pod: fc.oneof(fc.constant(''), label, fc.constant('p'.repeat(64)), fc.constant('web.1')),
-  zone: fc.oneof(fc.constant(''), label, fc.constant('zone.example.com')),
-});
+const hinted = fc.array(label, { minLength: 1, maxLength: 8 });
+const endpoint: fc.Arbitrary<Endpoint> = fc.record(
+  {
+    addresses: fc.array(fc.oneof({ weight: 5, arbitrary: address }, domain), {
+      minLength: 1,
+      maxLength: 2,
+    }),
+    ready: fc.boolean(),
+    hostname: fc.oneof(fc.constant(''), label),
+    nodeName: label,
+    pod: fc.oneof(fc.constant(''), label, fc.constant('p'.repeat(64)), fc.constant('web.1')),
+    zone: fc.oneof(fc.constant(''), label, fc.constant('zone.example.com')),
+    forZones: hinted,
+    forNodes: hinted,
+  },
+  { requiredKeys: ['addresses', 'ready', 'hostname', 'nodeName', 'pod', 'zone'] },
+);
 
 test('encoded endpoints are the ready addresses, each with its host name and zone', () => {
   fc.assert(
@@ -61,6 +68,50 @@ test('encoded endpoints are the ready addresses, each with its host name and zon
       assert.deepEqual(found, wanted);
     }),
   );
+});
+
+test('hints are read back: an endpoint is for the zones and nodes that they name, and no others', () => {
+  fc.assert(
+    fc.property(fc.array(endpoint, { maxLength: 20 }), label, (endpoints, other) => {
+      const entries = endpoints
+        .filter(({ ready }) => ready)
+        .flatMap(({ addresses, forZones = [], forNodes = [] }) =>
+          addresses.map(() => ({ forZones, forNodes })),
+        );
+      const names = [...entries.flatMap((each) => [...each.forZones, ...each.forNodes]), other];
+      const reader = new EndpointReader().over(encodeEndpoints(endpoints, false));
+      for (const { forZones, forNodes } of entries) {
+        assert.ok(reader.next());
+        assert.deepEqual([reader.zoneHints, reader.nodeHints], [forZones.length, forNodes.length]);
+        for (const name of names) {
+          assert.equal(reader.isForZone(placeHash(name)), forZones.includes(name));
+          assert.equal(reader.isForNode(placeHash(name)), forNodes.includes(name));
+        }
+        assert.ok(!reader.isForZone('') && !reader.isForNode(''), 'an unknown place');
+      }
+    }),
+  );
+});
+
+test('a hint takes six bytes, and endpoints without hints take none', () => {
+  const size = (more: Partial<Endpoint>): number =>
+    encodeEndpoints(
+      [
+        {
+          addresses: ['10.0.0.1'],
+          ready: true,
+          hostname: '',
+          nodeName: 'n',
+          pod: 'p',
+          zone: '',
+          ...more,
+        },
+      ],
+      false,
+    ).length;
+  assert.equal(size({}), 5);
+  assert.equal(size({ forZones: ['eu-west-1a'] }), 5 + 1 + 6);
+  assert.equal(size({ forZones: ['eu-west-1a'], forNodes: ['ip-10-0-0-7.internal'] }), 5 + 1 + 12);
 });
 
 test('an address as a label leads back to that address', () => {

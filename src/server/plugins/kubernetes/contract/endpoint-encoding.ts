@@ -1,6 +1,7 @@
 /** Encoding of endpoints, addresses and ports for workers and their memory. */
-import { parseAddress, printAddress } from '../../../base/ip.ts';
+import { parseAddress, parseNet, printAddress } from '../../../base/ip.ts';
 import type { Endpoint, ServicePort } from '../../../kube/store/objects.ts';
+import { PLACE_BYTES, placeHash } from './place-hash.ts';
 import { NameError, parseName, type WireName } from '../../../wire/name.ts';
 
 /**
@@ -9,12 +10,16 @@ import { NameError, parseName, type WireName } from '../../../wire/name.ts';
  * states of a slice is string equality.
  *
  * One endpoint address: flags; 4 or 16 address bytes, or a domain name in wire form with its length
- * before; then if flagged a host name and a zone, each with its length before.
+ * before; then if flagged a host name and a zone, each with its length before, and hints: a byte with
+ * the number of zones (low four bits) and nodes (high four bits), then their `placeHash`es.
  */
 const V6 = 1;
 const HOST = 2;
 const ZONE = 4;
 const NAME = 8;
+const HINTS = 16;
+/** The API allows eight zones and eight nodes per endpoint. */
+const HINTS_MAX = 15;
 /** A zone has one length byte. */
 const TEXT_MAX = 255;
 
@@ -28,6 +33,7 @@ export function encodeEndpoints(endpoints: readonly Endpoint[], podNames: boolea
     if (!endpoint.ready) continue;
     const host = hostOf(endpoint, podNames);
     const zone = latin(endpoint.zone.toLowerCase());
+    const hints = encodeHints(endpoint);
     for (const text of endpoint.addresses) {
       const ip = parseAddress(text);
       const address = ip ?? domainName(text);
@@ -37,15 +43,23 @@ export function encodeEndpoints(endpoints: readonly Endpoint[], podNames: boolea
       const label = host === '' && named ? hostLabel(addressLabel(text.replace(/\.$/, ''))) : host;
       const form = named ? NAME : address.length === 16 ? V6 : 0;
       encoded += String.fromCharCode(
-        form | (label === '' ? 0 : HOST) | (zone === '' ? 0 : ZONE),
+        form | (label === '' ? 0 : HOST) | (zone === '' ? 0 : ZONE) | (hints === '' ? 0 : HINTS),
         ...(named ? [address.length] : []),
         ...address,
       );
       if (label !== '') encoded += String.fromCharCode(label.length) + label;
       if (zone !== '') encoded += String.fromCharCode(zone.length) + zone;
+      encoded += hints;
     }
   }
   return flat(encoded);
+}
+
+function encodeHints({ forZones = [], forNodes = [] }: Endpoint): string {
+  const zones = forZones.slice(0, HINTS_MAX).map(placeHash);
+  const nodes = forNodes.slice(0, HINTS_MAX).map(placeHash);
+  if (zones.length + nodes.length === 0) return '';
+  return String.fromCharCode(zones.length | (nodes.length << 4)) + [...zones, ...nodes].join('');
 }
 
 /** The host name an endpoint has of its own; empty: it goes by its address. */
@@ -95,6 +109,16 @@ export function encodeAddresses(addresses: readonly string[]): string {
   return flat(encoded);
 }
 
+/** Prefixes, each preceded by its bits and the length of its address; malformed ones are left out. */
+export function encodePrefixes(prefixes: readonly string[]): string {
+  let encoded = '';
+  for (const text of prefixes) {
+    const net = parseNet(text);
+    if (net !== null) encoded += String.fromCharCode(net.bits, net.bytes.length, ...net.bytes);
+  }
+  return flat(encoded);
+}
+
 /** The bytes of an address as a string. */
 export function encodeAddress(address: Uint8Array): string {
   return String.fromCharCode(...address);
@@ -133,6 +157,10 @@ export class EndpointReader {
   hostLength = 0;
   zoneAt = 0;
   zoneLength = 0;
+  /** Offset of the hints for zones, behind which are those for nodes. */
+  hintsAt = 0;
+  zoneHints = 0;
+  nodeHints = 0;
 
   over(encoded: string): this {
     if (encoded.length > this.#bytes.length)
@@ -172,8 +200,35 @@ export class EndpointReader {
       this.zoneAt = at + 1;
       at += 1 + this.zoneLength;
     }
+    this.zoneHints = 0;
+    this.nodeHints = 0;
+    if ((flags & HINTS) !== 0) {
+      this.zoneHints = bytes[at]! & 15;
+      this.nodeHints = bytes[at]! >> 4;
+      this.hintsAt = at + 1;
+      at += 1 + PLACE_BYTES * (this.zoneHints + this.nodeHints);
+    }
     this.#at = at;
     return true;
+  }
+
+  /** True if the endpoint is hinted for this zone (`placeHash`). */
+  isForZone(zone: string): boolean {
+    return this.#isHinted(zone, this.hintsAt, this.zoneHints);
+  }
+
+  /** True if the endpoint is hinted for this node (`placeHash`). */
+  isForNode(node: string): boolean {
+    return this.#isHinted(node, this.hintsAt + PLACE_BYTES * this.zoneHints, this.nodeHints);
+  }
+
+  #isHinted(place: string, at: number, count: number): boolean {
+    for (let rest = place === '' ? 0 : count; rest > 0; rest--, at += PLACE_BYTES) {
+      let same = 0;
+      while (same < PLACE_BYTES && this.#bytes[at + same] === place.charCodeAt(same)) same++;
+      if (same === PLACE_BYTES) return true;
+    }
+    return false;
   }
 
   /**

@@ -12,6 +12,11 @@ export interface IndexedSlice {
 /** Which kinds of addresses a slice has, as bits. */
 export const FAMILY = { V4: 1, V6: 2, NAME: 4 } as const;
 
+/** The bit of the endpoint that the reader is at. */
+export function familyOf({ named, addressLength }: EndpointReader): number {
+  return named ? FAMILY.NAME : addressLength === 4 ? FAMILY.V4 : FAMILY.V6;
+}
+
 const reader = new EndpointReader();
 
 /** The hash of a label or an address: ASCII case does not count. */
@@ -28,6 +33,10 @@ const folded = new Uint8Array(256);
 export class EndpointIndex {
   /** Bits of `FAMILY`. */
   readonly families: number;
+  /** Families that have an endpoint without a hint for a zone, as bits of `FAMILY`. */
+  readonly unzoned: number;
+  /** The same without a hint for a node. */
+  readonly unnoded: number;
   /** Pairs of hash and place + 1; a place of 0 is a free slot. */
   readonly #table: Int32Array;
   readonly #mask: number;
@@ -36,14 +45,21 @@ export class EndpointIndex {
 
   constructor(endpoints: string) {
     let families = 0;
+    let unzoned = 0;
+    let unnoded = 0;
     let keys = 0;
     for (reader.over(endpoints); reader.next();) {
-      families |= reader.named ? FAMILY.NAME : reader.addressLength === 4 ? FAMILY.V4 : FAMILY.V6;
+      const family = familyOf(reader);
+      families |= family;
+      if (reader.zoneHints === 0) unzoned |= family;
+      if (reader.nodeHints === 0) unnoded |= family;
       keys += 2;
     }
     let size = 4;
     while (size < 2 * keys) size *= 2;
     this.families = families;
+    this.unzoned = unzoned;
+    this.unnoded = unnoded;
     this.#mask = size - 1;
     this.#table = new Int32Array(2 * size);
     for (reader.over(endpoints); reader.next();) {

@@ -1,15 +1,18 @@
 /** The directive `kubernetes`: what may be written. */
 import { limit } from '../../../base/limits.ts';
+import type { Net } from '../../../base/ip.ts';
 import type { Place, Problem } from '../../../base/problem.ts';
 import {
   required,
   optional,
+  rest,
   zones,
   type Position,
   type BoundPositions,
 } from '../../../corefile/positions.ts';
 import {
   custom,
+  each,
   fallthrough,
   fields,
   flag,
@@ -23,9 +26,11 @@ import { meant, pluginProblem, pluginRemark } from '../../../corefile/problems.t
 import { directive, type Options, type Syntax } from '../../../corefile/syntax.ts';
 import {
   byteSize,
+  choice,
   decimal,
   duration,
   integer,
+  net,
   value,
   word,
   worded,
@@ -120,6 +125,10 @@ export const syntax: Syntax<
     ignoreEmpty: PropertySchema<boolean>;
     multicluster: PropertySchema<readonly string[] | null>;
     zonal: PropertySchema<boolean>;
+    topology: PropertySchema<'prefixes' | 'nodes' | 'pods' | null>;
+    topologyZones: PropertySchema<
+      readonly BoundPositions<{ zone: Position<string>; prefixes: Position<readonly Net[]> }>[]
+    >;
     startupTimeoutMs: PropertySchema<number>;
   },
   'once'
@@ -230,6 +239,14 @@ export const syntax: Syntax<
     zonal: flag('zonal', {
       help: 'names such as `TOPOZONE.pin._zone.SVC.NS.svc.ZONE` for headless services',
     }),
+    topology: setting('topology', choice('prefixes', 'nodes', 'pods'), {
+      help: "answer headless services with the endpoints that their hints (`trafficDistribution`) choose for the client's node and zone, which are found by `topology_zone`, by the addresses and pod CIDRs of nodes, or by the addresses of pods, each including the ones before; default: with all endpoints",
+    }),
+    topologyZones: each(
+      'topology_zone',
+      { zone: required(word('ZONE')), prefixes: rest(net('PREFIX'), { min: 1 }) },
+      { help: 'for `topology`: clients in these prefixes are in this topology zone' },
+    ),
     startupTimeoutMs: lax(
       setting(
         'startup_timeout',
@@ -276,6 +293,8 @@ interface ZoneOptions {
   readonly multicluster: readonly string[] | null;
   readonly zonal: boolean;
   readonly noEndpoints: boolean;
+  readonly topology: string | null;
+  readonly topologyZones: readonly unknown[];
 }
 
 function checkZones(options: ZoneOptions, at: Place): Problem[] {
@@ -299,7 +318,25 @@ function checkZones(options: ZoneOptions, at: Place): Problem[] {
     const text = 'zonal requires the endpoint cache; remove noendpoints';
     problems.push(pluginProblem('kubernetes', at, text, { code: 'kubernetes-zonal' }));
   }
-  return problems;
+  return [...problems, ...checkTopology(options, at)];
+}
+
+function checkTopology(options: ZoneOptions, at: Place): Problem[] {
+  const { topology, topologyZones, noEndpoints } = options;
+  const problem = (text: string, remedy: string): Problem[] => [
+    pluginProblem('kubernetes', at, text, { remedy }),
+  ];
+  if (topology === null && topologyZones.length > 0)
+    return problem('topology_zone has no effect without topology', 'Add topology prefixes.');
+  if (topology === 'prefixes' && topologyZones.length === 0) {
+    return problem(
+      'topology prefixes knows the zone of no client',
+      'Add topology_zone ZONE PREFIX for each zone, or use topology nodes.',
+    );
+  }
+  if (topology !== null && noEndpoints)
+    return problem('topology requires endpoints', 'Remove noendpoints or topology.');
+  return [];
 }
 
 /** The first zone that is not a reverse zone; null if all are. */

@@ -6,6 +6,7 @@ import { addressKey } from './address-key.ts';
 import type { AddressFact } from './cluster-facts.ts';
 import { encodeAddress } from './endpoint-encoding.ts';
 import { Multimap } from './multimap.ts';
+import { placeHash } from './place-hash.ts';
 
 const FIRST = 1; // it is the pod's first address (`status.podIP`)
 const HOST_NETWORK = 2;
@@ -41,6 +42,8 @@ export class PodTable {
   /** Flags; the address is IPv4 if the sign bit is set. */
   #flags = new Int8Array(64);
   readonly #names: (PodName | null)[] = [];
+  /** Names of nodes, where they are wanted. */
+  readonly #nodes: string[] = [];
   readonly #free: number[] = [];
   #used = 0;
   readonly #namespaceNames: string[] = [];
@@ -125,6 +128,7 @@ export class PodTable {
     this.#namespaces[entry] = this.#join(pod.namespace);
     this.#flags[entry] = address.length === 4 ? flags | -128 : flags;
     if (this.#named) this.#names[entry] = { name: pod.name, labels: pod.labels };
+    if (pod.nodeName !== undefined) this.#nodes[entry] = pod.nodeName;
     this.#byPod.add(hash, 0, entry);
     this.#tableOf(address).add(this.#keyOf(address), 0, entry);
   }
@@ -137,12 +141,14 @@ export class PodTable {
     const senders = staying.length > 0 ? staying : entries;
     const from = new Set(senders.map((entry) => this.#namespaces[entry]!));
     const client = from.size === 1 ? this.#namespaceNames[[...from][0]!]! : '';
+    const node = placeHash(this.#nodeOf(senders));
     const fact: AddressFact = {
       about: 'address',
       address: encodeAddress(address),
       namespaces: first.map((entry) => this.#namespaceNames[this.#namespaces[entry]!]!),
       client,
       ...(senders.some((entry) => (flags(entry) & HOST_NETWORK) !== 0) ? { host: true } : {}),
+      ...(node === '' ? {} : { node }),
     };
     const named = senders.length === 1 ? this.#names[senders[0]!] : null;
     if (!named) return fact;
@@ -151,6 +157,12 @@ export class PodTable {
       pod: named.name,
       ...(named.labels === undefined ? {} : { labels: named.labels }),
     };
+  }
+
+  /** The node of all these pods; empty if they have several, or none is known. */
+  #nodeOf(entries: readonly number[]): string {
+    const node = this.#nodes[entries[0] ?? -1] ?? '';
+    return entries.every((entry) => this.#nodes[entry] === node) ? node : '';
   }
 
   #entriesAt(address: Uint8Array): number[] {

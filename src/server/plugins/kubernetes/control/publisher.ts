@@ -4,6 +4,7 @@ import type {
   ObjectChange,
   EndpointSlice,
   KubeObject,
+  Node,
   Service,
   ServiceImport,
 } from '../../../kube/store/objects.ts';
@@ -13,7 +14,13 @@ import type { Histogram, Registry } from '../../../metrics/registry.ts';
 import type { KeptAcrossReloads } from '../../../engine/contract/control-context.ts';
 import type { DataSet, OpenDataSet } from '../../../engine/contract/data-set.ts';
 import type { ClusterFact, ServiceForm, TriggerTimes } from '../contract/cluster-facts.ts';
-import { encodeAddresses, encodeEndpoints, printPorts } from '../contract/endpoint-encoding.ts';
+import {
+  encodeAddresses,
+  encodeEndpoints,
+  encodePrefixes,
+  printPorts,
+} from '../contract/endpoint-encoding.ts';
+import { placeHash } from '../contract/place-hash.ts';
 import { PodTable } from '../contract/pods.ts';
 
 export interface PublisherParts {
@@ -28,6 +35,9 @@ export interface PublisherParts {
   /** True if the workers get the external addresses of services (for `k8s_external`). */
   readonly outside: boolean;
 }
+
+/** Facts that do not change the content of the zone. */
+const SERIALLESS: ReadonlySet<ClusterFact['about']> = new Set(['namespace', 'node', 'time']);
 
 /** Size of a fact without endpoints in transit, bytes. */
 const FACT_BYTES = 64;
@@ -108,7 +118,7 @@ export class ClusterPublisher implements KeptAcrossReloads {
     for (const fact of facts) {
       if (fact.about === 'import' || (fact.about === 'slice' && fact.imported !== ''))
         this.#importedSerial = at;
-      else if (fact.about !== 'namespace' && fact.about !== 'time') this.#serial = at;
+      else if (!SERIALLESS.has(fact.about)) this.#serial = at;
     }
     this.#facts.publish(facts);
   }
@@ -116,7 +126,6 @@ export class ClusterPublisher implements KeptAcrossReloads {
   #factsOf(change: ObjectChange): readonly ClusterFact[] {
     if (change.verb === 'put') {
       if (change.object.kind === 'Pod') return this.#pods.put(change.object);
-      if (change.object.kind === 'Node') return [];
       return [this.#factOf(change.object, this.#listed)];
     }
     const { namespace, name } = change;
@@ -134,11 +143,11 @@ export class ClusterPublisher implements KeptAcrossReloads {
       case 'Pod':
         return this.#pods.remove(namespace, name);
       case 'Node':
-        return [];
+        return [{ about: 'node', node: placeHash(name), zone: '', prefixes: null }];
     }
   }
 
-  #factOf(object: Exclude<KubeObject, { kind: 'Pod' | 'Node' }>, timed: boolean): ClusterFact {
+  #factOf(object: Exclude<KubeObject, { kind: 'Pod' }>, timed: boolean): ClusterFact {
     switch (object.kind) {
       case 'Namespace':
         return { about: 'namespace', name: object.name, there: true };
@@ -148,6 +157,8 @@ export class ClusterPublisher implements KeptAcrossReloads {
         return importFact(object);
       case 'EndpointSlice':
         return sliceFact(object, this.#parts.podNames, timed);
+      case 'Node':
+        return nodeFact(object);
     }
   }
 
@@ -180,7 +191,7 @@ export class ClusterPublisher implements KeptAcrossReloads {
     yield { about: 'time', at: this.#at };
     if (this.#started) {
       for (const object of this.#parts.source.snapshot()) {
-        if (object.kind !== 'Pod' && object.kind !== 'Node') yield this.#factOf(object, false);
+        if (object.kind !== 'Pod') yield this.#factOf(object, false);
       }
       yield* this.#pods.facts();
     }
@@ -214,6 +225,16 @@ function importFact({ namespace, name, type, ips, ports }: ServiceImport): Clust
     form: type === 'Headless' ? 'headless' : 'cluster',
     addresses: type === 'Headless' ? '' : encodeAddresses(ips),
     ports: printPorts(ports),
+  };
+}
+
+function nodeFact({ name, place }: Node): ClusterFact {
+  const { zone = '', prefixes = [] } = place ?? {};
+  return {
+    about: 'node',
+    node: placeHash(name),
+    zone: placeHash(zone),
+    prefixes: encodePrefixes(prefixes),
   };
 }
 

@@ -63,12 +63,14 @@ export function planSource(options: KubernetesOptions, context: Surroundings): S
     },
     wanted: {
       endpoints: !options.noEndpoints,
-      pods: verified,
+      pods: verified || options.topology === 'pods',
       multicluster: (options.multicluster ?? []).length > 0,
       labels: options.labels,
       namespaceLabels: options.namespaceLabels,
       zones: options.zonal,
       podLabels: labelled,
+      // Absent unless set: a snapshot file of an older version stays valid.
+      ...(options.topology === null ? {} : { topology: options.topology }),
     },
     podNames: options.endpointPodNames,
     clientNames,

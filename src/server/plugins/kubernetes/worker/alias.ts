@@ -86,7 +86,7 @@ export function answerAlias(query: Query, target: WireName, parts: AliasParts): 
     }
     chain.push(next);
     if (suffixAt(folded, zone.wire) < 0) return askElsewhere(query, chain, parts);
-    const meaning = lookup.find(folded, folded.length, zone);
+    const meaning = lookup.find(folded, folded.length, zone, query);
     next = meaning === 'endpoints' ? endpointAlias(lookup) : null;
     if (meaning === 'external') next = externalTarget(lookup.service!.external);
     else if (next === null) return answerInside(query, chain, meaning, parts);

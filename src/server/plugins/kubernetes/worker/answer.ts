@@ -104,7 +104,7 @@ export class KubernetesAnswerer {
     const { type } = query;
     if (type === TYPE.AXFR || type === TYPE.IXFR) return failure(RCODE.REFUSED, PLUGIN);
     const lookup = this.#lookup;
-    const meaning = lookup.find(query.folded, query.nameLength, zone);
+    const meaning = lookup.find(query.folded, query.nameLength, zone, query);
     if (meaning === 'nothing') {
       if (this.#passed?.holds(query)) return next(query);
       if (!this.#cluster.synced) return this.#notReady(query, zone);
@@ -116,7 +116,7 @@ export class KubernetesAnswerer {
     // to be remembered.
     this.#builder.begin(query, zone.wire.length, query.limit);
     this.#write(query, zone, meaning);
-    if (this.#builder.full && query.limit < MESSAGE_MAX) {
+    if (this.#builder.full && query.limit < MESSAGE_MAX && !lookup.tailored) {
       if (!this.#replies.wants(query)) return this.#builder.finish();
       this.#builder.abandon();
       this.#builder.begin(query, zone.wire.length);
@@ -128,7 +128,8 @@ export class KubernetesAnswerer {
       if (alias !== null) return this.#alias(query, zone, alias);
       return this.#negative(query, zone, RCODE.NOERROR);
     }
-    return this.#replies.offer(query, this.#builder.finish(), this.#restsOn(meaning));
+    const reply = this.#builder.finish();
+    return lookup.tailored ? reply : this.#replies.offer(query, reply, this.#restsOn(meaning));
   }
 
   #restsOn(meaning: Meaning): { readonly version: number } {

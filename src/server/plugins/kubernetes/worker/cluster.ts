@@ -1,6 +1,7 @@
 /** A worker's copy of the cluster. */
 import type { Dependency } from '../../../engine/contract/reply-cache.ts';
 import { AddressTable } from './address-table.ts';
+import { ClientPlaces } from './client-places.ts';
 import { ClientTable } from './client-table.ts';
 import type {
   ClusterFact,
@@ -69,6 +70,7 @@ export class Cluster implements Dependency {
 
   #at = 0;
   #clients = new ClientTable();
+  #places = new ClientPlaces();
   #outside = new OutsideTable<ServiceRecord>();
   #namespaces = new NamespaceTable();
   #services = new NameTable<ServiceRecord>();
@@ -93,6 +95,10 @@ export class Cluster implements Dependency {
 
   get clients(): ClientTable {
     return this.#clients;
+  }
+
+  get places(): ClientPlaces {
+    return this.#places;
   }
 
   /** By which addresses services are reached from outside. */
@@ -189,7 +195,12 @@ export class Cluster implements Dependency {
         break;
       case 'address':
         changed = this.#clients.apply(fact, this.#namespaces.numbers);
+        this.#places.applyPod(fact);
         break;
+      case 'node':
+        // Replies that depend on nodes are made for each query.
+        this.#places.applyNode(fact);
+        return false;
       case 'time':
         this.#at = fact.at;
         return false;
@@ -214,6 +225,7 @@ export class Cluster implements Dependency {
   /** Takes over the content of the other one, which must not be used any more. */
   replaceBy(other: Cluster): void {
     this.#clients = other.#clients;
+    this.#places = other.#places;
     this.#outside = other.#outside;
     this.#namespaces = other.#namespaces;
     this.#services = other.#services;

@@ -2,6 +2,7 @@
 import type { PodMode } from '../contract/kubernetes-options.ts';
 import type { Dependency } from '../../../engine/contract/reply-cache.ts';
 import { parseAddress, printAddress } from '../../../base/ip.ts';
+import type { Query } from '../../../transport/query.ts';
 import type { WireName } from '../../../wire/name.ts';
 import type { Cluster, ServiceRecord, SliceRecord } from './cluster.ts';
 import type { NamespaceRecord } from './namespace-table.ts';
@@ -13,6 +14,7 @@ import {
 } from '../contract/endpoint-encoding.ts';
 import { endpointHash, indexOf } from '../contract/endpoint-index.ts';
 import { ReverseReader } from './reverse-name.ts';
+import { isNear, type NearEndpoints, type Topology } from './topology.ts';
 
 export interface ClusterZone {
   /** Absolute, lower case. */
@@ -28,6 +30,8 @@ export interface ClusterLookupParts {
   readonly namespaces: ReadonlySet<string> | null;
   readonly ignoreEmpty: boolean;
   readonly zonal: boolean;
+  /** Narrows headless services to endpoints near the client; null: it does not. */
+  readonly topology: Topology | null;
 }
 
 /** The meaning of a name. Only `nothing` is NXDOMAIN, for any type. */
@@ -60,6 +64,8 @@ export class ClusterLookup {
   /** For `pod`: how many have this address, 1 where that is not looked at. */
   pods = 1;
   dependency: Dependency;
+  /** True if other clients may get other endpoints. */
+  tailored = false;
   readonly #parts: ClusterLookupParts;
   readonly #reader = new EndpointReader();
   #folded: Uint8Array = new Uint8Array(0);
@@ -68,15 +74,26 @@ export class ClusterLookup {
   #hostHash = 0;
   #anyZone = false;
   #topology = '';
+  #near: NearEndpoints | null = null;
 
   constructor(parts: ClusterLookupParts) {
     this.#parts = parts;
     this.dependency = parts.cluster;
   }
 
-  /** `folded[0, length)` is a name in `zone`, lower case, wire form. */
-  find(folded: Uint8Array, length: number, zone: ClusterZone): Meaning {
+  /**
+   * `folded[0, length)` is a name in `zone`, lower case, wire form.
+   * @param client for whom the endpoints are
+   */
+  find(
+    folded: Uint8Array,
+    length: number,
+    zone: ClusterZone,
+    client: Query | null = null,
+  ): Meaning {
     this.#folded = folded;
+    this.#near = null;
+    this.tailored = false;
     this.service = null;
     this.dependency = this.#parts.cluster;
     const zoneAt = length - zone.wire.length;
@@ -99,8 +116,19 @@ export class ClusterLookup {
       case 'namespace':
         return reverse === 'none' ? this.#namespaceOnly() : 'nothing';
       case 'object':
-        return reverse === 'none' ? this.#object(zone) : 'nothing';
+        return reverse === 'none' ? this.#narrowed(this.#object(zone), zone, client) : 'nothing';
     }
+  }
+
+  /** Chooses the endpoints near the client. Names of one endpoint or of a zone say themselves which. */
+  #narrowed(meaning: Meaning, zone: ClusterZone, client: Query | null): Meaning {
+    const { topology } = this.#parts;
+    if (topology === null || client === null || meaning !== 'endpoints') return meaning;
+    if (zone.multicluster || this.name.endpoint >= 0 || this.name.topology >= 0) return meaning;
+    const choice = topology.choose(client, () => this.slices(), this.#reader);
+    this.tailored = choice !== null;
+    this.#near = choice?.near ?? null;
+    return meaning;
   }
 
   /** True if PTR answers may reveal this namespace (CoreDNS: only `namespaces` counts, not its labels). */
@@ -181,6 +209,7 @@ export class ClusterLookup {
 
   #takes(reader: EndpointReader): boolean {
     if (this.name.topology >= 0 && !this.#anyZone && !zoneIs(reader, this.#topology)) return false;
+    if (this.#near !== null && !isNear(this.#near, reader)) return false;
     return this.name.endpoint < 0 || this.#isHost(reader);
   }
 

@@ -1,0 +1,103 @@
+/** Narrows a headless service to the endpoints that are near the client, by kube-proxy's rule. */
+import type { Counter, Registry } from '../../../metrics/registry.ts';
+import { tailor } from '../../../transport/reply-scope.ts';
+import type { Query } from '../../../transport/query.ts';
+import type { EndpointReader } from '../contract/endpoint-encoding.ts';
+import { FAMILY, familyOf, indexOf } from '../contract/endpoint-index.ts';
+import type { ClientPlace } from './client-places.ts';
+import type { SliceRecord } from './cluster.ts';
+
+export interface TopologyParts {
+  readonly placeOf: (query: Query) => ClientPlace;
+  readonly metrics: Registry;
+}
+
+/** Families are bits of `FAMILY`. */
+export interface NearEndpoints {
+  readonly place: ClientPlace;
+  /** Families of which only endpoints with a hint for the client's node count. */
+  readonly byNode: number;
+  /** Families of which only endpoints with a hint for the client's zone count. */
+  readonly byZone: number;
+}
+
+/** kube-proxy has one instance per address family, and no rule for domain names. */
+const ADDRESSES = FAMILY.V4 | FAMILY.V6;
+
+/**
+ * Applies `topologyModeFromHints` of kube-proxy (KEP-2433, KEP-4444, KEP-3015), separately for IPv4
+ * and IPv6 as kube-proxy does:
+ *
+ * 1. If every ready endpoint has hints for nodes, and one of them names the client's node: the
+ *    endpoints for this node.
+ * 2. Else, if every ready endpoint has hints for zones, and one of them names the client's zone: the
+ *    endpoints for this zone.
+ * 3. Else all ready endpoints.
+ *
+ * So the result is never empty, unless there are no ready endpoints at all.
+ */
+export class Topology {
+  readonly #placeOf: (query: Query) => ClientPlace;
+  readonly #counters: { readonly node: Counter; readonly zone: Counter; readonly all: Counter };
+
+  constructor({ placeOf, metrics }: TopologyParts) {
+    this.#placeOf = placeOf;
+    const family = metrics.counter(
+      'ndots_kubernetes_topology_answers_total',
+      'Answers of headless services whose endpoints have hints, by the endpoints that were chosen: node, zone, or all.',
+      ['by'],
+    );
+    this.#counters = {
+      node: family.with('node'),
+      zone: family.with('zone'),
+      all: family.with('all'),
+    };
+  }
+
+  /**
+   * Which of the endpoints to answer with; null: all, whoever asks.
+   *
+   * @param slices read twice
+   */
+  choose(
+    query: Query,
+    slices: () => Iterable<SliceRecord>,
+    reader: EndpointReader,
+  ): { readonly near: NearEndpoints | null } | null {
+    let families = 0;
+    let unzoned = 0;
+    let unnoded = 0;
+    for (const slice of slices()) {
+      const index = indexOf(slice);
+      families |= index.families;
+      unzoned |= index.unzoned;
+      unnoded |= index.unnoded;
+    }
+    const noded = families & ~unnoded & ADDRESSES;
+    const zoned = families & ~unzoned & ADDRESSES;
+    if ((noded | zoned) === 0) return null;
+    // Also where all endpoints are chosen: another client may get fewer.
+    tailor(query);
+    const place = this.#placeOf(query);
+    let byNode = 0;
+    let byZone = 0;
+    for (const slice of slices()) {
+      for (reader.over(slice.endpoints); reader.next();) {
+        const family = familyOf(reader);
+        if (reader.isForNode(place.node)) byNode |= family & noded;
+        if (reader.isForZone(place.zone)) byZone |= family & zoned;
+      }
+    }
+    byZone &= ~byNode;
+    const by = byNode !== 0 ? 'node' : byZone !== 0 ? 'zone' : 'all';
+    this.#counters[by].add(1);
+    return { near: by === 'all' ? null : { place, byNode, byZone } };
+  }
+}
+
+/** True if the endpoint that the reader is at is among the chosen ones. */
+export function isNear({ place, byNode, byZone }: NearEndpoints, reader: EndpointReader): boolean {
+  const family = familyOf(reader);
+  if ((family & byNode) !== 0) return reader.isForNode(place.node);
+  return (family & byZone) === 0 || reader.isForZone(place.zone);
+}
