@@ -30,6 +30,7 @@ import { searchStories } from './search-stories.ts';
 import { outsideIsSilent, shortenedStories } from './shortened-stories.ts';
 import { connections, socketStories } from './socket-stories.ts';
 import { standstillStories } from './standstill-stories.ts';
+import { waitingStories } from './waiting-stories.ts';
 import {
   asked,
   at,
@@ -146,6 +147,7 @@ export const stories: readonly Story[] = [
   ...searchStories,
   ...shortenedStories,
   ...standstillStories,
+  ...waitingStories,
   played(
     'S1 conntrack race',
     'ND3001',

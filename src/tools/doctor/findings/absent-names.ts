@@ -7,6 +7,7 @@ import type { SearchDomains } from '../../capture/pair/search-walk.ts';
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, percent, share } from '../texts.ts';
+import { countdown, countsDown } from '../observe/remembered-denial.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
 import {
   ABSENT_SHARE,
@@ -48,6 +49,9 @@ export const absentNames: FindingKind = {
     const seen = new Set([...absent.names].filter((name) => isBelow(name, domain)));
     const few = seen.size <= FEW_NAMES_SHARE * absent.lookups;
     const example = absent.samples[0]!.name;
+    const cached = names.list.find(
+      ({ name, negativeTtls }) => seen.has(name) && countsDown(negativeTtls),
+    );
     return {
       code: this.code,
       title: this.title,
@@ -60,6 +64,18 @@ export const absentNames: FindingKind = {
             ({ address, queries }) => `${address} (${percent(queries, absent.queries)} of them)`,
           ),
         )}`,
+        ...(few && cached !== undefined
+          ? [
+              `NXDOMAIN for ${cached.name} comes from a cache: its TTL counts down (${countdown(
+                cached.negativeTtls,
+              )
+                .slice(0, 4)
+                .map(({ ttl }) => ttl)
+                .join(
+                  ', ',
+                )}). If the name has been created since, the cache denies it for up to ${cached.longestTtl} s.`,
+            ]
+          : []),
         `${few ? 'The same names' : 'Ever new names'}, ${seen.size} ${domain === '.' ? 'without a domain in common' : `below ${domain}`}: ${listed([...seen])}`,
       ],
       why: few
@@ -67,6 +83,11 @@ export const absentNames: FindingKind = {
         : 'A program makes up names and asks for each once: hosts of a domain that moved, a scan, a check for wildcards, or data that leaves through names (DNS tunnelling). Caches do not help against new names: each query reaches the authoritative server.',
       fix: [
         `Find the program in the pods above, and why it asks for ${few ? listed([...seen], 2) : `names below ${domain}`}; correct the name, or restore the Service.`,
+        ...(few && cached !== undefined
+          ? [
+              `If ${cached.name} exists by now (ask the upstream), a cache still denies it: restart the DNS pods or wait, and cache denials for less time (cache { denial 9984 5 }).`,
+            ]
+          : []),
         few
           ? 'Until then, use retries with growing pauses; a negative cache (cache { denial }) keeps the load off the servers.'
           : `Limit the queries of each client, or answer ${domain === '.' ? 'such names' : domain} in the cluster, until it is found.`,

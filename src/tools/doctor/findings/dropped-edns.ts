@@ -6,7 +6,7 @@ import { asksBoth, isDeaf } from '../observe/edns-losses.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
 import { listed, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
-import { SPARED_SHARE } from '../thresholds/evidence.ts';
+import { MIN_CASES, SPARED_SHARE } from '../thresholds/evidence.ts';
 import { EDNS_LOST, MIN_EDNS_QUERIES, MIN_FORMERR } from '../thresholds/transport.ts';
 
 /** The OPT record (RFC 6891) decides whether a query is answered. */
@@ -20,6 +20,8 @@ export const droppedEdns: FindingKind = {
     );
     const alone = observed.servers.list.filter(isMisledAlone);
     if (both.length === 0 && alone.length > 0) return misreads(alone, observed, claims);
+    const behind = misledBehind(observed);
+    if (behind !== null) return behindOne(behind, observed, claims);
     if (both.length === 0) return unknown('no server was asked both with EDNS and without it');
     const deaf = both.filter((server) => isDeaf(server, observed));
     const misled = both.filter(isMisled);
@@ -75,6 +77,66 @@ function isMisledAlone({ edns, plain }: ServerView): boolean {
   );
 }
 
+/** A server that passes on the FORMERR of its upstream, and who gets it. */
+interface MisledBehind {
+  readonly server: string;
+  readonly misread: number;
+  readonly names: readonly string[];
+  /** Clients without EDNS that are answered. */
+  readonly spared: readonly string[];
+}
+
+/**
+ * External names that always fail with FORMERR or NOTIMP for clients with EDNS, and for no others,
+ * while cluster names are answered; null: it is not so.
+ */
+function misledBehind({
+  clients,
+  servers,
+  names: { list },
+  domains,
+}: Observations): MisledBehind | null {
+  const failing = clients.list.filter(({ outcomes }) => outcomes.error > 0);
+  const misread = failing.reduce((sum, { outcomes }) => sum + outcomes.error, 0);
+  if (misread < MIN_FORMERR || failing.some((each) => each.withEdns < each.outcomes.asked))
+    return null;
+  const views = list.filter(({ outcomes }) => outcomes.error > 0);
+  const names = [...new Set(views.map(({ name }) => name))];
+  const plain = clients.list.filter(({ withEdns }) => withEdns === 0);
+  const isAnswered = views.some(({ outcomes }) => outcomes.found + outcomes.nodata > 0);
+  const inside = list.some(({ name, outcomes }) => domains.isOfCluster(name) && outcomes.found > 0);
+  if (names.length < MIN_CASES || names.some((name) => domains.isOfCluster(name)) || !inside)
+    return null;
+  if (isAnswered && plain.length === 0) return null;
+  const [worst] = servers.list.toSorted((one, other) => other.outcomes.error - one.outcomes.error);
+  return {
+    ...{ server: worst!.address, misread, names },
+    spared: isAnswered ? plain.map(({ address }) => address) : [],
+  };
+}
+
+function behindOne(
+  { server, misread, names, spared }: MisledBehind,
+  observed: Observations,
+  claims: Claims,
+): Finding {
+  const finding = misreads([], observed, claims);
+  return {
+    ...finding,
+    confidence: spared.length > 0 ? 0.93 : 0.85,
+    seen: [
+      `${share(misread, observed.total.asked)} queries were answered with FORMERR or NOTIMP by ${server}: external names (${listed(names)}), all of them asked with EDNS. Cluster names are answered.`,
+      ...(spared.length > 0 ? [`${listed(spared)} asks without EDNS, and gets answers.`] : []),
+    ],
+    why: `${server} passes the client’s OPT record (EDNS) on to an upstream that does not know it and answers FORMERR. ${finding.why}`,
+    fix: [
+      `Another upstream, or a newer version of it: EDNS is as old as 1999.`,
+      'Or put a forwarder in between that queries it without EDNS (Unbound and BIND detect that themselves).',
+    ],
+    prove: `dig +edns=0 ${names[0]!} @${server}, then the same with +noedns: only the second is answered`,
+  };
+}
+
 function misreads(servers: readonly ServerView[], observed: Observations, claims: Claims): Finding {
   const addresses = servers.map(({ address }) => address);
   const exchanges = observed.affected.flatMap((lookup) =>
@@ -95,7 +157,7 @@ function misreads(servers: readonly ServerView[], observed: Observations, claims
       `Another server, or a newer version of it, in the place of ${listed(addresses)}: EDNS is as old as 1999.`,
       'Or put a forwarder in front of it that queries it without EDNS (Unbound and BIND detect that themselves).',
     ],
-    prove: `dig +edns=0 ${exchanges[0]?.name ?? 'NAME'} @${addresses[0]}, then the same with +noedns: only the second is answered`,
+    prove: `dig +edns=0 ${exchanges[0]?.name ?? 'NAME'} @${addresses[0] ?? 'SERVER'}, then the same with +noedns: only the second is answered`,
     disproved: 'both are answered from the same host',
     exchanges,
   };

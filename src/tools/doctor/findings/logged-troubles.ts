@@ -1,4 +1,7 @@
 /** Failures in the log of a server: one finding for each cause and each upstream. */
+import { printHostPort } from '../../../server/base/ip.ts';
+import type { ContactFailure } from '../observe/contacts.ts';
+import { DNS_OVER_TLS, failedContacts } from '../observe/failed-contacts.ts';
 import type { LoggedCause, LoggedTrouble } from '../observe/logged-causes.ts';
 import type { Observations } from '../observe/observations.ts';
 import { type Finding, type FindingKind } from './finding.ts';
@@ -7,6 +10,7 @@ import { listed, sentence } from '../texts.ts';
 import { MAX_LOGGED_UPSTREAMS } from '../thresholds/errors.ts';
 import { MIN_CASES, RARE_SHARE } from '../thresholds/evidence.ts';
 import { MANY_LINES, MANY_LINES_A_MINUTE } from '../thresholds/lateness.ts';
+import { LOST_CONNECTIONS } from '../thresholds/transport.ts';
 
 /** The meaning of a cause, and its fix. */
 interface CauseText {
@@ -358,11 +362,47 @@ export const loggedTroubles: readonly FindingKind[] = texts.map((text) => ({
       .filter(({ cause }) => text.causes.includes(cause) && !(refused && cause === 'unsynced'))
       .toSorted((one, other) => other.count - one.count);
     const rest = found.slice(MAX_LOGGED_UPSTREAMS);
-    return found
-      .slice(0, MAX_LOGGED_UPSTREAMS)
-      .map((trouble, index) => findingOf(text, trouble, index === 0 ? rest : [], observed));
+    return [
+      ...found
+        .slice(0, MAX_LOGGED_UPSTREAMS)
+        .map((trouble, index) => findingOf(text, trouble, index === 0 ? rest : [], observed)),
+      ...ofConnections(text, observed),
+    ];
   },
 }));
+
+/** Failures of TLS connections to an upstream that a capture shows, by their cause in a log. */
+const causesOfFailures: Partial<Record<ContactFailure, LoggedCause>> = {
+  ...{ silent: 'timeout', unanswered: 'timeout', late: 'timeout', refused: 'refused' },
+  ...{ unreachable: 'unreachable', reset: 'closed', alert: 'handshake', handshake: 'handshake' },
+};
+
+/** Findings about upstreams that are queried over TLS. */
+function ofConnections(text: CauseText, observed: Observations): readonly Finding[] {
+  const failing = failedContacts(observed, ({ port }) => port === DNS_OVER_TLS);
+  return failing.flatMap(({ contact, failed, how, text: seen }): Finding[] => {
+    const { server, port, opened, clients } = contact;
+    const cause = causesOfFailures[how];
+    if (cause === undefined || !text.causes.includes(cause)) return [];
+    const upstream = printHostPort(server, port);
+    return [
+      {
+        code: text.code,
+        title: `${text.title}: ${upstream}`,
+        subject: upstream,
+        severity: failed >= LOST_CONNECTIONS * opened ? 'critical' : 'warning',
+        confidence: 0.93,
+        seen: [sentence(`DNS over TLS: ${seen}`)],
+        why: text.why,
+        fix: text.fix,
+        prove: text.prove(upstream),
+        disproved: text.disproved,
+        exchanges: [],
+        affected: [...clients.keys()],
+      },
+    ];
+  });
+}
 
 function findingOf(
   text: CauseText,

@@ -3,13 +3,19 @@ import { EDE, errorName, RCODE } from '../../../server/wire/iana.ts';
 import { commonZone } from '../../../server/wire/within-zone.ts';
 import type { NameView } from '../observe/name-view.ts';
 import { isBarred, isOfBarred } from '../observe/barred.ts';
+import { unevenness } from '../observe/evenness.ts';
 import type { ClientView } from '../observe/client-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { latencyOf } from '../../capture/pair/seen-exchange.ts';
 import { programs, upstreams } from '../observe/roles.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { keysOf, listed, sentence, share } from '../texts.ts';
-import { ENDED_LOOKUPS, MIN_RULED, REFUSED_AT_TIMES } from '../thresholds/errors.ts';
+import {
+  ENDED_LOOKUPS,
+  MIN_RULED,
+  REFUSED_AT_TIMES,
+  REFUSED_IN_TURN,
+} from '../thresholds/errors.ts';
 import {
   FELT_MS,
   FROM_UPSTREAM_SHARE,
@@ -40,7 +46,8 @@ export const refused: FindingKind = {
     const count = Math.min(all, sumOf(clients, 'refused'));
     const barred = clients.filter(isBarred);
     const said = observed.replyFaults.reasons.list.filter(
-      (each) => BY_POLICY.has(each.code) && isOfBarred(each, observed),
+      (each) =>
+        BY_POLICY.has(each.code) && (each.code === EDE.PROHIBITED || isOfBarred(each, observed)),
     );
     const isOnlySome = clients.length < whose.length;
     // Others are answered what these are refused: it depends on the client.
@@ -68,6 +75,7 @@ export const refused: FindingKind = {
     // The names that a search path makes count little: a lookup of many queries fails by one.
     const isMuch = ended >= MANY_ERRORS && ended >= ENDED_LOOKUPS * lookups;
     const slow = isLimit ? slowNames(observed) : [];
+    const inTurn = isLimit && slow.length === 0 && isSteady(observed);
     return {
       code: this.code,
       title: this.title,
@@ -108,9 +116,11 @@ export const refused: FindingKind = {
           ? 'A rule refuses these names to this client: a DNS proxy on the node or beside the pod that lets only listed names through (an egress policy with DNS rules, such as toFQDNs), or a view or acl of the server. A resolver stops at REFUSED: the names of the search path that come first are refused as well, so that even a listed name is not reached.'
           : causes.length > 0
             ? 'The upstream does not resolve for its clients, the DNS pods: it is only authoritative for its own zones, or a rule (allow-recursion, access-control) lacks the addresses of their packets.'
-            : isLimit
-              ? 'Names that are refused now and answered at another time are refused at a limit: the server’s limit on waiting queries is reached (max_concurrent of forward, which refuses any more), or one of its upstreams, which take turns, refuses.'
-              : 'The server is not responsible for these names and does not ask anybody else: no server block, forward or zone fits them. Or its limit on queries that wait is reached (max_concurrent of forward).',
+            : inTurn
+              ? 'The refusals are spread evenly over time, and nothing waits. Queries go to several servers in turn, and one of them refuses: an upstream, or the upstream of one DNS pod, whose access list lacks the address of that pod or its node. A limit (max_concurrent) would refuse in bursts.'
+              : isLimit
+                ? 'Names that are refused now and answered at another time are refused at a limit: the server’s limit on waiting queries is reached (max_concurrent of forward, which refuses any more), or one of its upstreams, which take turns, refuses.'
+                : 'The server is not responsible for these names and does not ask anybody else: no server block, forward or zone fits them. Or its limit on queries that wait is reached (max_concurrent of forward).',
       fix: byClient
         ? [
             'acl of the Corefile (or its equivalent upstream): allow the prefixes of the pods.',
@@ -125,28 +135,35 @@ export const refused: FindingKind = {
             ? [
                 `Have ${server} answer recursive queries of the DNS pods (or of their nodes, after masquerading), or forward to another server.`,
               ]
-            : isLimit
+            : inTurn
               ? [
-                  ...(slow.length > 0
-                    ? [
-                        `A server block for ${listed(slow)} with its own forward and its own limit, so that its slow upstream delays no other names.`,
-                      ]
-                    : []),
-                  'forward { max_concurrent } higher (coredns_forward_max_concurrent_rejects_total counts what it refuses), a quicker upstream, and a cache: the limit counts waiting queries.',
-                  'Otherwise, query each upstream of the server separately.',
+                  'Query each DNS pod by its own address, then each upstream from the node of each DNS pod: one of them answers REFUSED.',
+                  'Have that upstream accept the address of the DNS pod, or of its node after masquerading (allow-query, allow-recursion, access-control).',
                 ]
-              : [
-                  'A server block for these names, or forward to one that knows them.',
-                  'forward { max_concurrent } higher, if the server’s log says that it was reached.',
-                ],
+              : isLimit
+                ? [
+                    ...(slow.length > 0
+                      ? [
+                          `A server block for ${listed(slow)} with its own forward and its own limit, so that its slow upstream delays no other names.`,
+                        ]
+                      : []),
+                    'forward { max_concurrent } higher (coredns_forward_max_concurrent_rejects_total counts what it refuses), a quicker upstream, and a cache: the limit counts waiting queries.',
+                    'Otherwise, query each upstream of the server separately.',
+                  ]
+                : [
+                    'A server block for these names, or forward to one that knows them.',
+                    'forward { max_concurrent } higher, if the server’s log says that it was reached.',
+                  ],
       prove: `ndots query ${names[0]!.name} @${server} from such a pod: an Extended DNS Error may say why`,
       disproved: byClient
         ? 'the same client is answered for another name'
         : rule !== null
           ? 'the same client is answered for the same name at another time, and no policy has DNS rules'
-          : isLimit
-            ? 'the server’s counter of rejects stays at zero, and all of its upstreams answer'
-            : 'another client is answered for the same name',
+          : inTurn
+            ? 'every DNS pod and every upstream answers the same query'
+            : isLimit
+              ? 'the server’s counter of rejects stays at zero, and all of its upstreams answer'
+              : 'another client is answered for the same name',
       exchanges: observed.affected.flatMap((lookup) =>
         lookup.exchanges.filter(({ rcode }) => rcode === RCODE.REFUSED),
       ),
@@ -190,6 +207,30 @@ function ruleOf(
   return {
     seen: `It depends on the name, also below the domain of the cluster: ${listed([...many])} never get an answer, ${listed(never.map(({ name }) => name))} always ${never.length === 1 ? 'does' : 'do'}.`,
   };
+}
+
+/**
+ * True if about the same share of external queries is refused all the time. A failed lookup is
+ * refused several times (A and AAAA, and again), so single queries would look uneven.
+ */
+function isSteady({ failed, ways, firstMs, lastMs }: Observations): boolean {
+  const slotMs = (lastMs - firstMs) / REFUSED_IN_TURN.slots;
+  const times = failed.flatMap(({ rcode, sentMs }) => (rcode === RCODE.REFUSED ? sentMs : []));
+  const [refusals, tries]: [number[], number[]] = [[], []];
+  for (let slot = 0; slot < REFUSED_IN_TURN.slots; slot++) {
+    const fromMs = firstMs + slot * slotMs;
+    // Whole seconds: the last millisecond of the slot belongs to it.
+    const { asked } = ways.between(fromMs, fromMs + slotMs - 1000).outside;
+    const seconds = [Math.floor(fromMs / 1000), Math.floor((fromMs + slotMs - 1000) / 1000)];
+    const count = times.filter((ms) => {
+      const second = Math.floor(ms / 1000);
+      return second >= seconds[0]! && second <= seconds[1]!;
+    }).length;
+    if (asked < REFUSED_IN_TURN.asked) return false;
+    refusals.push(count / REFUSED_IN_TURN.perLookup);
+    tries.push(asked / REFUSED_IN_TURN.perLookup);
+  }
+  return unevenness(refusals, tries) <= REFUSED_IN_TURN.uneven;
 }
 
 /** RefusedNames of these names by one server. */

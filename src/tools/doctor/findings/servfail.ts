@@ -26,7 +26,7 @@ import {
   quiet,
   notAsked,
 } from './finding.ts';
-import { listed, sentence, share } from '../texts.ts';
+import { keysOf, listed, sentence, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { programs, upstreams } from '../observe/roles.ts';
 import { failingDomain } from '../observe/search-domains.ts';
@@ -299,18 +299,22 @@ export const serverFails: FindingKind = {
     // Failures that other findings explain count for the server, too.
     const ofThese = failures(worst.outcomes) > servfail ? '' : ` (${failures(worst.outcomes)})`;
     const slow = observed.failures.length > 0;
-    const errors = otherErrors(observed);
+    const errors = errorsOf(observed, names);
+    const [mostly] = errors;
     const byName = goesByName(observed, names);
     const target = byName === null ? '' : aliasOf(observed, names[0]!.name);
     const isFelt = servfail >= OUTAGE_SHARE * asked || byName !== null;
     return {
       code: this.code,
-      title: byName === null ? this.title : 'Some names always fail with SERVFAIL, others never do',
+      title:
+        byName === null
+          ? `A name server answers with ${mostly}`
+          : `Some names always fail with ${mostly}, others never do`,
       severity: isFelt ? 'critical' : 'warning',
       confidence: byName === null ? 0.75 : 0.83,
       seen: [
         sentence(
-          `${share(servfail, asked)} queries were ${errors.length === 0 ? 'SERVFAIL' : `SERVFAIL or ${errors.join(', ')}`}; most by ${worst.address || 'this server'}${ofThese}: ${listed([...new Set(names.map(({ name }) => name))])}`,
+          `${share(servfail, asked)} queries were ${errors.join(' or ')}; most by ${worst.address || 'this server'}${ofThese}: ${listed([...new Set(names.map(({ name }) => name))])}`,
         ),
         ...(byName === null
           ? []
@@ -333,7 +337,10 @@ export const serverFails: FindingKind = {
             ]
           : []),
       ],
-      why: 'The server got no answer itself: its upstream did not reply, replied with an error, or the signatures do not verify. Programs retry, try the next search domain, or fail; musl (Alpine) fails after 5 s.',
+      why:
+        mostly === 'SERVFAIL'
+          ? 'The server got no answer itself: its upstream did not reply, replied with an error, or the signatures do not verify. Programs retry, try the next search domain, or fail; musl (Alpine) fails after 5 s.'
+          : `${mostly} comes from a server that does not understand or support the query: its options (EDNS, cookies), its type, or its operation. The DNS server passes it on from its upstream.`,
       fix: [
         ...(byName === null
           ? []
@@ -431,12 +438,14 @@ function failures({ servfail, error }: Outcomes): number {
   return servfail + error;
 }
 
-/** Errors other than SERVFAIL and REFUSED. */
-function otherErrors({ failed }: Observations): readonly string[] {
-  const rcodes = new Set(failed.map(({ rcode }) => rcode));
-  return [...rcodes].flatMap((rcode) =>
-    rcode === RCODE.SERVFAIL || rcode === RCODE.REFUSED ? [] : rcodeName(rcode),
+/** The errors of these names other than REFUSED, the most frequent first. */
+function errorsOf({ failed }: Observations, names: readonly NameView[]): readonly string[] {
+  const own = new Set(names.map(({ name }) => name));
+  const errors = keysOf(
+    failed.filter(({ name, rcode }) => own.has(name) && rcode !== RCODE.REFUSED),
+    ({ rcode }) => rcodeName(rcode),
   );
+  return errors.length === 0 ? ['SERVFAIL'] : errors;
 }
 
 function halves(

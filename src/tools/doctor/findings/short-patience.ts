@@ -1,6 +1,7 @@
 /** Clients that give up before the reply comes. */
 import { latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import type { Observations } from '../observe/observations.ts';
+import { isFailure } from '../observe/outcomes.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { keysOf, listed, sentence, share, took } from '../texts.ts';
 import { isServer } from '../observe/roles.ts';
@@ -17,6 +18,8 @@ export const shortPatience: FindingKind = {
       ({ exchange }) =>
         !claims.isOfSilence(exchange) &&
         !claims.names.has(exchange.name) &&
+        // To wait longer for a failure does not help.
+        !isFailure(exchange) &&
         // A server that forwards asks others at once, and drops late replies on purpose.
         !isServer(observed, exchange.client.address) &&
         !waitedForLost(exchange, observed) &&

@@ -25,6 +25,7 @@ import { waitsForOthers } from '../observe/losses.ts';
 import { serveTheSame, upstreams } from '../observe/roles.ts';
 import { FELT_MS, LATE_MS, MIN_QUERIES, SLOW_QUANTILE } from '../thresholds/evidence.ts';
 import {
+  COLD_CACHE,
   LATE_AT_TIMES,
   LATE_QUANTILE,
   MIN_TIMED_REPLIES,
@@ -63,6 +64,7 @@ export const slowServer: FindingKind = {
     // The upstream that is waited for is the cause; the server that waits is late with it.
     const behind = upstreams(observed);
     const slow = late.find(({ address }) => behind.has(address)) ?? late[0];
+    if (slow !== undefined && isCold(slow, observed)) return coldCache(slow, observed);
     if (slow === undefined)
       return (
         atTimes(enough, behind, observed, claims) ??
@@ -126,6 +128,36 @@ export const slowServer: FindingKind = {
     });
   },
 };
+
+/**
+ * True if an upstream is late only with the first query for each name, so that few lookups wait:
+ * caches have the rest.
+ */
+function isCold({ address }: ServerView, observed: Observations): boolean {
+  const { names, lookups, slowLookups } = observed;
+  if (slowLookups > COLD_CACHE.slow * lookups || !upstreams(observed).has(address)) return false;
+  const asked = names.list.flatMap(({ servers }) => servers.get(address)?.asked ?? []);
+  const once = asked.filter((count) => count === 1).length;
+  return asked.length >= COLD_CACHE.names && once >= COLD_CACHE.once * asked.length;
+}
+
+function coldCache(slow: ServerView, { slowLookups, lookups }: Observations): Finding {
+  return {
+    ...said(slow.address),
+    title: 'The first query for each name is slow: nothing is cached yet',
+    severity: 'info',
+    confidence: 0.7,
+    seen: [
+      `${slow.address} got (nearly) every question once, and one in ten of its replies took more than ${took(slow.quantile(SLOW_QUANTILE) / 2)}; repeated queries come from the cache.`,
+      `${share(slowLookups, lookups)} lookups took a second or more.`,
+    ],
+    why: 'The upstream resolves each name from the root down the first time. That is normal after a start and for rare names.',
+    fix: [
+      'A cache with prefetch keeps frequent names. A slow upstream would be slow again when they expire.',
+    ],
+    exchanges: [],
+  };
+}
 
 /**
  * A server that is late with (nearly) all names of one zone, and quick with others: what answers

@@ -54,7 +54,7 @@ const filtered: Kind = {
   codes: new Set([...[EDE.FORGED_ANSWER, EDE.BLOCKED, EDE.CENSORED, EDE.FILTERED, EDE.PROHIBITED]]),
   whole: true,
   confidence: 0.93,
-  why: 'The resolver upstream has a list of names that it does not answer, for safety, by law or by contract, or it does not answer this client at all (Prohibited). The reply looks like a missing name, a refusal or an address of the filter; only the Extended DNS Error says what it is.',
+  why: 'The resolver upstream has a list of names that it does not answer, for safety, by law or by contract, or it counts this client among those that get filtered replies (Prohibited). The reply looks like a missing name, a refusal or an address of the filter; only the Extended DNS Error says what it is.',
   fix: (names, server) => [
     `Have ${names} taken off the list of ${server}, or ask another resolver for them (a server block with forward).`,
     'Prohibited: have the addresses of the DNS pods (or of their nodes, after masquerading) allowed there.',
@@ -110,7 +110,7 @@ function ruleOf(kind: Kind): FindingKind {
         .filter(({ code: each }) => kind.codes.has(each))
         .filter(({ failed }) => kind.whole || failed > 0)
         // A rule about the client (ND4010) does not go by names.
-        .filter((each) => kind !== filtered || !isOfBarred(each, observed))
+        .filter((each) => kind !== filtered || !isOfClient(each, observed))
         .toSorted((one, other) => other.count - one.count);
       const [first] = reasons;
       if (first === undefined) return excluded(shownBy(0, replyFaults.read));
@@ -149,6 +149,20 @@ function ruleOf(kind: Kind): FindingKind {
       };
     },
   };
+}
+
+/**
+ * True if the reason is about the client: it is refused for every name, or REFUSED says that it is
+ * not authorized (RFC 8914 section 4.19).
+ */
+function isOfClient(reason: StatedReason, observed: Observations): boolean {
+  return (
+    isOfBarred(reason, observed) ||
+    (reason.code === EDE.PROHIBITED &&
+      reason.names.list.some(
+        ({ name, type }) => (observed.names.get(name, type)?.outcomes.refused ?? 0) > 0,
+      ))
+  );
 }
 
 /** `7 (Signature Expired): "signature expired 20251126"`. */

@@ -29,7 +29,9 @@ import { droppedAaaa } from './dropped-aaaa.ts';
 import { droppedEdns } from './dropped-edns.ts';
 import { droppedName } from './dropped-name.ts';
 import { droppedPorts } from './dropped-ports.ts';
+import { failedConnections } from './failed-connections.ts';
 import { failedValidation } from './failed-validation.ts';
+import { failingType } from './failing-type.ts';
 import { familiesDiffer } from './families-differ.ts';
 import { externalTarget } from './external-target.ts';
 import { foreignResolver } from './foreign-resolver.ts';
@@ -37,7 +39,9 @@ import { forgedReplies } from './forged-replies.ts';
 import type { FindingKind } from './finding.ts';
 import { forwardingLoop } from './forwarding-loop.ts';
 import { fewThreads } from './few-threads.ts';
+import { goneName } from './gone-name.ts';
 import { grpcLookups } from './grpc-lookups.ts';
+import { largeUpstreamReplies } from './large-upstream-replies.ts';
 import { loggedTroubles } from './logged-troubles.ts';
 import { misfitReplies } from './misfit-replies.ts';
 import { missingA } from './missing-a.ts';
@@ -56,6 +60,7 @@ import { overload } from './overload.ts';
 import { packetCap } from './packet-cap.ts';
 import { pairRace } from './pair-race.ts';
 import { privateAndPublic } from './private-and-public.ts';
+import { privateReverse } from './private-reverse.ts';
 import { policyCut, prohibited } from './policy-cut.ts';
 import { raisedTtl } from './raised-ttl.ts';
 import { randomLoss } from './random-loss.ts';
@@ -71,6 +76,8 @@ import { serviceSilent } from './service-silent.ts';
 import { shortPatience } from './short-patience.ts';
 import { silentSockets } from './silent-sockets.ts';
 import { silentServer } from './silent-server.ts';
+import { sinkhole } from './sinkhole.ts';
+import { slowSearchDomain } from './slow-search-domain.ts';
 import { slowServer } from './slow-server.ts';
 import { splitHorizon } from './split-horizon.ts';
 import { longAskedAgain } from './long-asked-again.ts';
@@ -121,8 +128,11 @@ export const findingKinds: readonly FindingKind[] = [
   overload,
   outage,
   searchDomainFails,
+  slowSearchDomain,
   searchStops,
+  privateReverse,
   droppedAaaa,
+  failingType,
   droppedEdns,
   droppedName,
   droppedPorts,
@@ -132,6 +142,7 @@ export const findingKinds: readonly FindingKind[] = [
   shortPatience,
   slowServer,
   notDns,
+  failedConnections,
   pairRace,
   silentSockets,
   randomLoss,
@@ -148,6 +159,7 @@ export const findingKinds: readonly FindingKind[] = [
   forgedReplies,
   suddenAddress,
   wildcardDomain,
+  sinkhole,
   sameAddress,
   otherDns,
   replicasDiffer,
@@ -162,6 +174,8 @@ export const findingKinds: readonly FindingKind[] = [
   familiesDiffer,
   uncachedName,
   newName,
+  goneName,
+  largeUpstreamReplies,
   clusterServfail,
   stuckServfail,
   serverFails,

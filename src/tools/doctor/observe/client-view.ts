@@ -16,6 +16,8 @@ export interface ClientView {
   /** Of these, those that turn addresses into names. */
   reverse: number;
   lookups: number;
+  /** Queries that the capture shows behind the translation of their server's address, too. */
+  translated: number;
   readonly recognition: Recognition;
   /**
    * Begin and end of its lookups, from a slow one on; null: there was none, or other clients had

@@ -7,6 +7,7 @@ import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { CLIENTS_MAX, recognise } from './client-list.ts';
 import { Recognition } from '../../capture/fingerprint/recognition.ts';
 import type { Asked, ClientView } from './client-view.ts';
+import { Contacts } from './contacts.ts';
 import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
 import { isCut } from '../../capture/pair/message-head.ts';
 import type { SearchDomains } from '../../capture/pair/search-walk.ts';
@@ -178,6 +179,7 @@ export class Observations {
   readonly cut: { messages: number; of: number } = { messages: 0, of: 0 };
   /** Connections without DNS: opened, and retried because nothing came. */
   readonly others: OtherConnections = new OtherConnections();
+  readonly contacts: Contacts = new Contacts();
   readonly otherSockets: OtherSockets = new OtherSockets();
   /**
    * Sockets (address and port) with packets whose translated address no host on a router's link
@@ -270,6 +272,7 @@ export class Observations {
     this.losses.length = 0;
     this.rejections.length = 0;
     this.otherSockets.clear();
+    this.contacts.clear();
   }
 
   exchange(exchange: SeenExchange): void {
@@ -448,7 +451,10 @@ export class Observations {
       if (!ports.has(targetPort)) this.otherSockets.add(source, sourcePort, timeMs);
       if (ports.has(targetPort))
         this.connections.opening(source, target, `${sourcePort} ${targetPort}`, timeMs);
-      else this.others.opening(`${source} ${sourcePort} ${target} ${targetPort}`, timeMs);
+      else {
+        this.others.opening(`${source} ${sourcePort} ${target} ${targetPort}`, timeMs);
+        this.contacts.opening(source, sourcePort, target, targetPort, timeMs);
+      }
     } else if (kind === 'gap') {
       if (ports.has(sourcePort) && this.gapped.size < MOST.events)
         this.gapped.add(`${target} ${targetPort}`);
@@ -456,8 +462,14 @@ export class Observations {
     else if (ports.has(sourcePort)) {
       const both = `${targetPort} ${sourcePort}`;
       this.connections.replied(target, source, both, kind === 'syn-ack', timeMs);
-    } else if (kind === 'syn-ack')
+    } else if (kind === 'payload')
+      this.contacts.payload(source, sourcePort, target, targetPort, event.code, timeMs);
+    else if (kind === 'rejected')
+      this.contacts.ended(source, sourcePort, target, targetPort, 'unreachable');
+    else if (kind === 'syn-ack') {
       this.others.answered(`${target} ${targetPort} ${source} ${sourcePort}`);
+      this.contacts.accepted(target, targetPort, source, sourcePort);
+    } else this.contacts.ended(target, targetPort, source, sourcePort, 'refused');
   }
 
   neighbour(
@@ -497,6 +509,7 @@ export class Observations {
     if (exchange.protocol === 'tcp') view.byTcp++;
     if (exchange.udpSize > 0) view.withEdns++;
     if (isReverse) view.reverse++;
+    if (exchange.hops.length > 0) view.translated++;
     let server = view.servers.get(exchange.server.address);
     if (server === undefined) {
       if (view.servers.size >= 50) return;
@@ -556,7 +569,7 @@ function newClient(address: string): ClientView {
   return {
     address,
     outcomes: noOutcomes(),
-    ...{ byTcp: 0, withEdns: 0, wasted: 0, reverse: 0, lookups: 0 },
+    ...{ byTcp: 0, withEdns: 0, wasted: 0, reverse: 0, lookups: 0, translated: 0 },
     recognition: new Recognition(),
     ...{ threads: null, servers: new Map() },
   };

@@ -9,18 +9,24 @@ import { LOSS_LATER_HALF } from '../thresholds/transport.ts';
  * nearly all answered ones on both sides; null: it does not.
  */
 export function stoppedBefore(
-  { servers, backends }: Observations,
+  { clients, backends }: Observations,
   losses: readonly SeenExchange[],
 ): { readonly lost: readonly SeenExchange[]; readonly passed: number } | null {
   const before = losses.filter(
     ({ hops, server }) => hops.length === 0 && backends.get(server.address) === undefined,
   );
   const asked = [...new Set(before.map(({ server }) => server.address))];
-  const replied = asked.reduce((sum, address) => {
-    const outcomes = servers.get(address)?.outcomes;
-    return outcomes === undefined ? sum : sum + outcomes.asked - outcomes.lost;
-  }, 0);
-  const passed = backends.list.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
+  // Clients on other nodes are seen on one side only.
+  const theirs = new Set(before.map(({ client }) => client.address));
+  let [replied, passed] = [0, 0];
+  for (const address of theirs) {
+    const view = clients.get(address);
+    passed += view?.translated ?? 0;
+    for (const server of asked) {
+      const of = view?.servers.get(server);
+      if (of !== undefined) replied += of.asked - of.lost;
+    }
+  }
   if (before.length < LOSS_LATER_HALF * losses.length || before.length < MIN_CASES) return null;
   return replied > 0 && passed >= NEARLY_ALL * replied ? { lost: before, passed } : null;
 }

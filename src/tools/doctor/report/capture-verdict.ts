@@ -1,11 +1,15 @@
 /** The sentence of a report on captures in which nothing critical was found. */
 import { count } from '../../../server/base/counted.ts';
 import { printElapsed } from '../../../server/base/elapsed.ts';
-import { isLost } from '../../capture/pair/seen-exchange.ts';
+import { isLost, latencyOf, sentSpan } from '../../capture/pair/seen-exchange.ts';
 import type { Diagnosis } from '../diagnosis.ts';
+import { failedContacts, onlyIpv6Fails } from '../observe/failed-contacts.ts';
 import type { Observations } from '../observe/observations.ts';
-import { listed, sentence } from '../texts.ts';
+import { upstreams } from '../observe/roles.ts';
+import { clocks, keysOf, listed, sentence } from '../texts.ts';
 import {
+  FELT_SHARE,
+  LATE_MS,
   MANY_ERRORS,
   MIN_CASES,
   MIN_QUERIES,
@@ -26,7 +30,13 @@ export function captureVerdict(observed: Observations, { findings, excluded }: D
     return `Nothing critical was found, but the capture has only the beginning of ${cut.messages} of ${cut.of} messages: it shows that replies came, but not their content. Capture whole packets: tcpdump -s 0.`;
   if (total.asked < MIN_QUERIES)
     return 'Nothing critical was found, but there are too few queries to judge by.';
-  const slowest = Math.max(...servers.list.map((server) => server.quantile(SLOW_QUANTILE)));
+  const isCold = findings.some(({ code, severity }) => code === 'ND4003' && severity === 'info');
+  const behind = isCold ? upstreams(observed) : new Set();
+  const slowest = Math.max(
+    ...servers.list
+      .filter(({ address }) => !behind.has(address))
+      .map((server) => server.quantile(SLOW_QUANTILE)),
+  );
   if (slowest >= NOTICED_MS)
     return `Nothing critical was found, but one reply in ten took ${printElapsed(slowest / 2)} or more: programs wait for it.`;
   // Programs do not notice what is only counted.
@@ -40,24 +50,58 @@ export function captureVerdict(observed: Observations, { findings, excluded }: D
   const errors = total.servfail + total.refused + total.error;
   // REFUSED, FORMERR and NOTIMP are final for a program, however many other queries it has.
   const refusals = total.refused + total.error;
+  const { servfail } = total;
   const isMuch = errors >= MIN_TROUBLES && errors >= RARE_SHARE * total.asked;
-  if (isMuch || refusals >= MANY_ERRORS)
+  if (isMuch || refusals >= MANY_ERRORS || servfail >= MANY_ERRORS)
     return `Nothing critical was found, but ${errors} of ${total.asked} replies are errors: programs may fail because of them.`;
   const doubt = doubtOf(observed);
   if (doubt !== null) return `Nothing critical was found, but ${doubt}`;
   const lost =
     total.lost === 0 ? 'every query' : `${total.asked - total.lost} of ${total.asked} queries`;
-  return `Not DNS, as far as this shows: ${lost} got a reply, nine of ten within ${printElapsed(slowest)}. If programs fail or wait, look elsewhere, or capture where they are.`;
+  return `Not DNS, as far as this shows: ${lost} got a reply, nine of ten within ${printElapsed(slowest)}. ${afterLookup(observed)}`;
+}
+
+/** The names that slow lookups waited for, where they are external ones and cluster names are not slow. */
+function slowNames({ affected, domains }: Observations): string {
+  const late = affected
+    .flatMap(({ exchanges }) => exchanges)
+    .filter((each) => (latencyOf(each) ?? 0) >= LATE_MS);
+  if (late.length === 0 || late.some(({ name }) => domains.isOfCluster(name))) return '';
+  const { fromMs, toMs } = sentSpan(late);
+  const times = toMs > fromMs ? `, between ${clocks(fromMs, toMs).join(' and ')}` : '';
+  return ` All of them waited for external names${times} (${listed(keysOf(late, ({ name }) => name))}), so the upstream or the way to it is slow or loses queries at times. Capture at the DNS pod.`;
+}
+
+/** Which connections failed, if the capture has any. */
+function afterLookup(observed: Observations): string {
+  const failing = failedContacts(observed);
+  if (onlyIpv6Fails(observed, failing))
+    return sentence(`IPv6 does not work: ${failing[0]!.text}, and IPv4 connections open`);
+  if (failing.length > 0)
+    return sentence(`The connection after the lookup fails: ${failing[0]!.text}`);
+  const contacts = observed.contacts.at(observed.lastMs);
+  const opened = contacts.reduce((sum, contact) => sum + contact.opened, 0);
+  const accepted = contacts.reduce((sum, contact) => sum + contact.accepted, 0);
+  return opened < MIN_CASES || accepted < opened
+    ? 'If programs fail or wait, look elsewhere, or capture where they are.'
+    : `All ${opened} TCP connections after the lookups were accepted: if programs wait, they wait before the lookup, or for their servers.`;
 }
 
 /** Why the capture does not prove that DNS is well; null: nothing speaks against it. */
 function doubtOf(observed: Observations): string | null {
   const { lookups, slowLookups, failedLookups, askedAgain, losses, domains, givenUp } = observed;
-  if (slowLookups >= MIN_TROUBLES && slowLookups >= RARE_SHARE * lookups)
-    return `${slowLookups} of ${lookups} lookups took a second or more: their programs waited.`;
+  const isOften = slowLookups >= MIN_TROUBLES && slowLookups >= RARE_SHARE * lookups;
+  if (isOften || (slowLookups >= MIN_CASES && slowLookups >= FELT_SHARE * lookups))
+    return `${slowLookups} of ${lookups} lookups took a second or more: their programs waited.${slowNames(observed)}`;
   const again = askedAgain.unexplained(losses).length;
   if (again >= MIN_CASES)
     return `${again} queries were repeated after their reply had passed: the replies may get lost between here and the clients. Capture there.`;
+  const failing = failedContacts(observed);
+  const ofDns = failing.find(({ isOfDns }) => isOfDns);
+  if (ofDns !== undefined) return sentence(`a DNS server’s own connections fail: ${ofDns.text}`);
+  const moved = failing.find(({ otherWorks }) => otherWorks !== null);
+  if (moved !== undefined)
+    return `${moved.text}, and those to ${moved.otherWorks}, another address of this name, open: the first may be out of date.`;
   const refused = givenUp.rejected.length;
   if (refused >= MIN_CASES)
     return `${refused} replies came to ports that their clients had closed: the programs had stopped waiting.`;

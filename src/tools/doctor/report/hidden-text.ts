@@ -25,6 +25,8 @@ export function hiddenText(observed: Observations, redaction: Redaction): (text:
     for (const address of found) addresses.add(address);
   for (const list of [observed.clients.list, observed.servers.list, observed.backends.list])
     for (const { address } of list) addresses.add(address);
+  for (const { server, clients } of observed.contacts.at(observed.lastMs))
+    for (const address of [server, ...clients.keys()]) addresses.add(address);
   for (const { stray } of observed.strays) addresses.add(stray!.address);
   /** The pseudonym; null: the capture does not name it. @param rest what follows in the text */
   const hidden = (bare: string, rest: string): string | null => {

@@ -83,3 +83,6 @@ export const MIN_RULED = 2;
 
 /** An RRSIG record: its least length, and where its expiration and inception are. Bytes; RFC 4034 section 3.1. */
 export const RRSIG = { leastBytes: 18, expirationAt: 8, inceptionAt: 12 };
+
+/** One of several servers refuses: slots of the capture, queries in each, queries of a refused lookup, and the spread compared with chance at most (standard deviations). Chosen. */
+export const REFUSED_IN_TURN = { slots: 8, asked: 8, perLookup: 4, uneven: 3 };

@@ -188,3 +188,6 @@ export const PODS_APART = { times: 10, ofUsual: 6 };
 
 /** One client floods the DNS: its share of all queries while some are lost, queries a second, and the share of its replies that are NXDOMAIN, at least. Chosen; a busy pod sends some tens a second. */
 export const FLOOD = { share: 0.5, perSecond: 15, absent: 0.75 };
+
+/** A cold cache: lookups that are slow at most, names that the upstream was asked for, and the share of them that it was asked once. Chosen. */
+export const COLD_CACHE = { slow: 0.03, names: 5, once: 0.9 };

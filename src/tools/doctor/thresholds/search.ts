@@ -98,3 +98,6 @@ export const FAILING_DOMAIN = { queries: 4, share: 0.8, elsewhere: 0.25 };
 
 /** With more losses below a domain than this, half of this number suffices. Queries; chosen. */
 export const COMPARED_LOSSES = 5000;
+
+/** A slow search domain: a denial is late from this many milliseconds on, and takes this share of the lookup; the share of slow lookups that waited for it. Chosen. */
+export const SLOW_SEARCH = { ms: 200, ofLookup: 0.6, share: 0.6 };

@@ -227,3 +227,9 @@ export const PORTS_GONE_LOST = 10;
 
 /** One source opens this many sockets a second: it may fill the connection tracking table. Sockets a second; chosen, an entry of UDP stays for 30 s. */
 export const FLOW_SURGE = 25;
+
+/** Addresses whose connections fail that a finding lists. Addresses; chosen. */
+export const MAX_LISTED_CONTACTS = 3;
+
+/** From this share of failed connections to an upstream on, it is critical. Share; chosen. */
+export const LOST_CONNECTIONS = 0.3;

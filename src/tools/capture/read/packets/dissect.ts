@@ -15,6 +15,7 @@ import {
   portOf,
   type NetworkPlace,
 } from './link-layer.ts';
+import { payloadCode } from './payload-code.ts';
 import type { Remarks } from './remarks.ts';
 import { TcpStreams } from './tcp-streams.ts';
 import { hasWrongChecksum } from './udp-checksum.ts';
@@ -58,13 +59,16 @@ export interface PathEvent {
   /**
    * `unreachable`: an ICMP error that quotes a packet from `source` to `target`. `unquoted`: an ICMP error
    * whose quotation is cut off, from its sender to its receiver. `gap`: a segment arrived before an earlier
-   * one. `gap-filled`: that segment has arrived. `datagram`: UDP that is not DNS.
+   * one. `gap-filled`: that segment has arrived. `datagram`: UDP that is not DNS. `payload`: a TCP segment
+   * with data that is not DNS. `rejected`: an ICMP error that quotes a TCP packet that is not DNS.
    */
   kind:
     | 'syn'
     | 'syn-ack'
     | 'reset'
     | 'datagram'
+    | 'payload'
+    | 'rejected'
     | 'gap'
     | 'gap-filled'
     | 'unreachable'
@@ -75,7 +79,7 @@ export interface PathEvent {
   addressesAt: number;
   sourcePort: number;
   targetPort: number;
-  /** Type and code of ICMP as `type * 256 + code`; 0 for TCP. */
+  /** Type and code of ICMP as `type * 256 + code`; of a payload, its `payloadCode`; otherwise 0. */
   code: number;
   /** The header with the source address of the packet: of the ICMP error, not of the packet that it quotes. */
   sender: Uint8Array;
@@ -299,6 +303,7 @@ export class Dissector {
     if (!isDns) {
       if (source === DNS_OVER_TLS || target === DNS_OVER_TLS) this.counts.encrypted++;
       else this.counts.other++;
+      if (this.#events.path !== undefined) this.#payload(packet, source, target);
       return;
     }
     this.#events.part?.();
@@ -322,7 +327,16 @@ export class Dissector {
     if ((flags & 0x05) !== 0) this.#streams.close(key, this.#frame, give);
   }
 
-  /** Errors about DNS packets; each quotes the beginning of the packet. */
+  #payload(packet: IpPacket, source: number, target: number): void {
+    const { bytes, at, end, missing } = packet;
+    const data = at + (bytes[at + 12]! >> 4) * 4;
+    if (data >= end + missing) return;
+    this.#event.code = payloadCode(bytes, data, end);
+    this.#path(packet, 'payload', source, target);
+    this.#event.code = 0;
+  }
+
+  /** Errors about DNS packets and TCP; each quotes the beginning of the packet. */
   #icmp(packet: IpPacket, unreachable: number, header: number): void {
     const { bytes, at, end, family } = packet;
     if (at + header > end) return;
@@ -354,9 +368,11 @@ export class Dissector {
     }
     const source = (quoted.bytes[quoted.at]! << 8) | quoted.bytes[quoted.at + 1]!;
     const target = (quoted.bytes[quoted.at + 2]! << 8) | quoted.bytes[quoted.at + 3]!;
-    if (!this.#ports.has(source) && !this.#ports.has(target)) return;
+    const isDns = this.#ports.has(source) || this.#ports.has(target);
+    if (!isDns && (tooBig || quoted.protocol !== PROTOCOL.TCP)) return;
     this.#event.code = type * 256 + code;
-    this.#path(quoted, tooBig ? 'too-big' : 'unreachable', source, target, packet);
+    const kind = !isDns ? 'rejected' : tooBig ? 'too-big' : 'unreachable';
+    this.#path(quoted, kind, source, target, packet);
     this.#event.code = 0;
   }
 

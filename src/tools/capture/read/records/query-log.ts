@@ -1,5 +1,5 @@
 /**
- * Parses query logs of CoreDNS and ndots (plugin log, formats common and combined), with or without the
+ * Parses query logs of CoreDNS and ndots (plugin log, formats common and combined) and of Unbound (log-replies), with or without the
  * prefixes of `kubectl logs --timestamps`, the container runtime or a log collector.
  */
 import { parseDuration } from '../../../../server/base/duration.ts';
@@ -9,7 +9,8 @@ import type { SeenExchange } from '../../pair/seen-exchange.ts';
 import type { Remarks } from '../packets/remarks.ts';
 import { hasControls } from '../../../../server/base/binary-text.ts';
 import { logLine, type LogLine } from './log-line.ts';
-import { madeExchange } from './made-exchange.ts';
+import { madeExchange, type LoggedExchange } from './made-exchange.ts';
+import { unboundLine } from './unbound-line.ts';
 
 /** A failed upstream in a line of plugin errors. */
 export interface LoggedFailure {
@@ -121,7 +122,7 @@ export class QueryLogReader {
     const whole = raw.endsWith('\r') ? raw.slice(0, -1) : raw;
     const line = logLine(whole);
     const { text: said, timeMs, pod } = line;
-    if (this.#query(said, timeMs)) return this.#takeAsLog();
+    if (this.#query(said, timeMs) || this.#unbound(line)) return this.#takeAsLog();
     const failure = CONSOLIDATED.test(said) ? null : FAILURE.exec(said);
     if (failure === null) {
       if (hasControls(whole)) this.#takeNoise(whole.length);
@@ -184,33 +185,71 @@ export class QueryLogReader {
       this.#remarks.add('a logged type is unknown', `line ${this.#line}`);
       return true;
     }
+    this.#give(timeMs, tookMs, {
+      client: { address, port: Number(port) },
+      protocol: protocol === 'tcp' ? 'tcp' : 'udp',
+      id: Number(id) & 0xffff,
+      name,
+      type: number,
+      udpSize: Number(size),
+      rcode: rcodeNumber(rcode) ?? RCODE.SERVFAIL,
+      flags: flags.split(',').reduce((all, flag) => all | (flagBits[flag] ?? 0), 0),
+    });
+    return true;
+  }
+
+  /** @returns false if the line is not one of Unbound's about a query */
+  #unbound({ text: said, timeMs, pod }: LogLine): boolean {
+    const line = unboundLine(said);
+    if (line === null) return false;
+    if (!('kind' in line)) {
+      const { name, type, text } = line;
+      this.#events.failure({ name, type, upstream: '', text, line: this.#line, timeMs, pod });
+      return true;
+    }
+    const number = typeNumber(line.type);
+    if (line.kind === 'query')
+      this.#remarks.add('Unbound logs queries without replies (log-replies: yes)');
+    else if (number === null) this.#remarks.add('a logged type is unknown', `line ${this.#line}`);
+    else
+      this.#give(timeMs ?? line.timeMs, line.tookMs, {
+        // The line has neither the port nor the id.
+        client: { address: line.address, port: 0 },
+        protocol: line.isTcp ? 'tcp' : 'udp',
+        id: this.#line & 0xffff,
+        name: line.name,
+        type: number,
+        udpSize: 512,
+        rcode: rcodeNumber(line.rcode) ?? RCODE.SERVFAIL,
+        flags: FLAG.RD | FLAG.RA,
+      });
+    return true;
+  }
+
+  #give(
+    timeMs: number | null,
+    tookMs: number,
+    parts: Omit<LoggedExchange, 'server' | 'class' | 'sentMs' | 'repliedMs' | 'logged' | 'line'>,
+  ): void {
     const repliedMs = this.#time(timeMs, tookMs);
     let exchange: SeenExchange;
     try {
       exchange = madeExchange({
-        client: { address, port: Number(port) },
+        ...parts,
         server: { address: '', port: 53 },
-        protocol: protocol === 'tcp' ? 'tcp' : 'udp',
-        id: Number(id) & 0xffff,
-        name,
-        type: number,
         class: 1,
-        udpSize: Number(size),
         sentMs: repliedMs - tookMs,
         repliedMs,
-        rcode: rcodeNumber(rcode) ?? RCODE.SERVFAIL,
-        flags: flags.split(',').reduce((all, flag) => all | (flagBits[flag] ?? 0), 0),
         logged: timeMs === null ? 'without times' : 'with times',
         line: this.#line,
       });
     } catch (error) {
       if (!(error instanceof NameError)) throw error;
       this.#remarks.add('a logged name is not valid', `line ${this.#line}`);
-      return true;
+      return;
     }
     // Outside of `try`: an exception of the receiver is not a fault of the log.
     this.#events.exchange(exchange);
-    return true;
   }
 
   /** A line is written when the reply is sent. Without times, lines follow one another. */

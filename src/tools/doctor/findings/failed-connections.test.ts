@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { diagnose } from '../diagnosis.ts';
+import { everything } from '../part-diagnosis.ts';
+import { captureVerdict } from '../report/capture-verdict.ts';
+import {
+  back,
+  icmpError,
+  TCP,
+  tcpPacket,
+  type Captured,
+  type Ends,
+} from '../../../../test/kit/packets.ts';
+import { look } from '../../../../test/kit/story.ts';
+import { asked, at, ends, inOrder } from '../../../../test/kit/story-parts.ts';
+
+const [CLIENT, SERVER] = ['10.244.1.7', '10.96.88.64'] as const;
+const NAME = 'payments.shop.svc.cluster.local.';
+const hello = Buffer.from('16030100c8010000c40303', 'hex');
+
+/** Packets of a connection of one way, milliseconds after its SYN. */
+type Course = (way: Ends) => readonly (readonly [afterMs: number, packet: Uint8Array])[];
+
+const opens: Course = (way) => [
+  [0, tcpPacket(way, 1, TCP.SYN)],
+  [0.2, tcpPacket(back(way), 1, TCP.SYN | TCP.ACK)],
+];
+const says = (way: Ends, payload: Uint8Array): Uint8Array =>
+  tcpPacket(way, 2, TCP.PSH | TCP.ACK, payload);
+const courses: Readonly<Record<string, Course>> = {
+  opens,
+  silent: (way) => [0, 1000].map((ms) => [ms, tcpPacket(way, 1, TCP.SYN)] as const),
+  refused: (way) => [
+    [0, tcpPacket(way, 1, TCP.SYN)],
+    [0.2, tcpPacket(back(way), 1, TCP.RST | TCP.ACK)],
+  ],
+  rejected: (way) => [
+    [0, tcpPacket(way, 1, TCP.SYN)],
+    [0.2, icmpError('10.244.1.1', tcpPacket(way, 1, TCP.SYN), 3, 13, CLIENT)],
+  ],
+  alert: (way) => [
+    ...opens(way),
+    [1, says(way, hello)],
+    [2, says(back(way), Buffer.from('15030300020228', 'hex'))],
+  ],
+  unavailable: (way) => [
+    ...opens(way),
+    [1, says(way, Buffer.from('GET / HTTP/1.1\r\n\r\n'))],
+    [2, says(back(way), Buffer.from('HTTP/1.1 503 Service Unavailable\r\n\r\n'))],
+  ],
+  late: (way) => [
+    ...opens(way),
+    [1, says(way, Buffer.from('GET / HTTP/1.1\r\n\r\n'))],
+    [5001, says(back(way), Buffer.from('HTTP/1.1 200 OK\r\n\r\n'))],
+  ],
+  normal: (way) => [
+    ...opens(way),
+    [1, says(way, hello)],
+    [2, says(back(way), Buffer.from('160303', 'hex'))],
+    // The client closes with unread data.
+    [3, tcpPacket(way, 9, TCP.RST)],
+  ],
+};
+
+/** Thirty lookups that are answered, each followed by a connection. @param port of the client's first connection */
+function packets(course: Course, count = 30, server: string = SERVER): Captured[] {
+  return inOrder(
+    Array.from({ length: 30 }, (_, i) => {
+      const startMs = i * 1000;
+      const way = { from: CLIENT, fromPort: 41_000 + i, to: server, toPort: 443 };
+      return [
+        ...asked(startMs, ends(CLIENT, 30_000 + i), NAME, i + 1, { address: server }),
+        ...(i < count ? course(way) : opens(way)).map(([ms, bytes]) => at(startMs + 1 + ms, bytes)),
+      ];
+    }),
+  );
+}
+
+function verdictOf(all: readonly Captured[]): { verdict: string; seen: readonly string[] } {
+  const [observed] = look(all, [], [everything]);
+  const diagnosis = diagnose(observed!);
+  const found = diagnosis.findings.find(({ code }) => code === 'ND3091');
+  return { verdict: captureVerdict(observed!, diagnosis), seen: found?.seen ?? [] };
+}
+
+describe('“Not DNS” names the connection that fails after the lookup', () => {
+  for (const [name, words] of [
+    // The last two may still be answered.
+    ['silent', /28 of 30 .* got no reply to their SYN/],
+    ['refused', /30 of 30 .* were refused \(RST\)/],
+    ['rejected', /30 of 30 .* were rejected on the way \(ICMP\)/],
+    ['alert', /30 of 30 .* TLS alert of the server \(handshake_failure\)/],
+    ['unavailable', /30 of 30 .* got HTTP 503/],
+    ['late', /30 of 30 .* waited for the first reply, up to 5\.0 s/],
+  ] as const)
+    test(name, () => {
+      const { verdict, seen } = verdictOf(packets(courses[name]!));
+      assert.match(verdict, /^Not DNS, as far as this shows: every query got a reply/);
+      assert.match(verdict, words);
+      assert.match(verdict, /from 10\.244\.1\.7 to 10\.96\.88\.64 port 443 \(payments\.shop\.svc/);
+      assert.match(seen[0] ?? '', words);
+    });
+});
+
+test('connections that open, exchange data and are closed with a reset do not fail', () => {
+  const { verdict, seen } = verdictOf(packets(courses['normal']!));
+  assert.match(verdict, /^Not DNS/);
+  assert.match(verdict, /All 30 TCP connections after the lookups were accepted/);
+  assert.deepEqual(seen, []);
+});
+
+test('two refused connections of thirty are not reported', () => {
+  assert.deepEqual(verdictOf(packets(courses['refused']!, 2)).seen, []);
+});
+
+test('another address of the same name works: the answer may be out of date, so it may be DNS', () => {
+  const [old, fresh] = [
+    packets(courses['silent']!),
+    packets(opens, 30, '10.96.88.65').map(({ timeMs, bytes }) => ({
+      timeMs: timeMs + 40_000,
+      bytes,
+    })),
+  ];
+  const { verdict } = verdictOf([...old, ...fresh]);
+  assert.doesNotMatch(verdict, /Not DNS/);
+  assert.match(verdict, /10\.96\.88\.65, another address of this name/);
+});
+
+test('a DNS server whose own connections fail is not “Not DNS”', () => {
+  const way = (i: number): Ends => ({
+    from: '10.244.2.9',
+    fromPort: 50_000 + i,
+    to: '10.0.0.2',
+    toPort: 853,
+  });
+  const all = inOrder([
+    packets(opens),
+    Array.from({ length: 10 }, (_, i) => at(i * 1500, tcpPacket(way(i), 1, TCP.SYN))),
+  ]);
+  const { verdict } = verdictOf(all);
+  assert.doesNotMatch(verdict, /Not DNS/);
+  assert.match(verdict, /10\.0\.0\.2 port 853/);
+});
+
+test('IPv6 connections fail and IPv4 ones open: IPv6 does not work', () => {
+  const six = { from: 'fd00::7', to: '2001:db8::1' };
+  const all = inOrder([
+    packets(opens),
+    Array.from({ length: 10 }, (_, i) =>
+      [0, 1000].map((ms) =>
+        at(i * 1500 + ms, tcpPacket({ ...six, fromPort: 50_000 + i, toPort: 443 }, 1, TCP.SYN)),
+      ),
+    ).flat(),
+  ]);
+  assert.match(verdictOf(all).verdict, /IPv6 does not work: 10 of 10/);
+});

@@ -1,0 +1,63 @@
+/** Queries of one type that fail whatever their name. */
+import { TYPE, typeName } from '../../../server/wire/iana.ts';
+import { TYPE_CUT } from '../../capture/pair/message-head.ts';
+import { isFailure } from '../observe/outcomes.ts';
+import { isLost } from '../../capture/pair/seen-exchange.ts';
+import { listed, sentence, share } from '../texts.ts';
+import { MANY_ERRORS, MIN_CASES, MOST, SPARED_SHARE } from '../thresholds/evidence.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
+
+/** These have findings of their own. */
+const others: ReadonlySet<number> = new Set([TYPE.A, TYPE.AAAA, TYPE.PTR, TYPE_CUT]);
+
+/** HTTPS, SRV, TXT … get no reply or an error, and A is answered. */
+export const failingType: FindingKind = {
+  code: 'ND3025',
+  title: 'Queries of one type fail, others are answered',
+  name: 'a type that fails',
+  inCapture(observed, claims) {
+    const { types, names } = observed;
+    const a = types.get(TYPE.A);
+    if (a === undefined || a.asked < MANY_ERRORS) return unknown('too few queries for A');
+    if (a.lost + a.servfail + a.refused + a.error > SPARED_SHARE * a.asked)
+      return excluded('A queries fail as well');
+    for (const [type, { asked, lost, servfail, refused, error }] of types.entries) {
+      const bad = lost + servfail + refused + error;
+      if (others.has(type) || bad < MANY_ERRORS || bad < MOST * asked) continue;
+      const views = names.list.filter((view) => view.type === type && !claims.names.has(view.name));
+      const withA = views.filter(({ name }) => (names.get(name, TYPE.A)?.outcomes.found ?? 0) > 0);
+      const isAnswered = views.some(({ outcomes }) => outcomes.found + outcomes.nodata > 0);
+      if (withA.length < 2 && (views.length < MIN_CASES || isAnswered)) continue;
+      const losses = claims.open.filter((loss) => loss.type === type);
+      if (losses.length < MOST * lost) continue;
+      claims.take(losses);
+      const failed = observed.affected
+        .flatMap(({ exchanges }) => exchanges)
+        .filter((each) => each.type === type && (isFailure(each) || isLost(each)));
+      const called = typeName(type);
+      const what = lost >= servfail + refused + error ? 'no reply' : 'an error';
+      const [first] = losses.length > 0 ? losses : failed;
+      return {
+        code: this.code,
+        title: `${called} queries fail, others are answered`,
+        severity: 'critical',
+        confidence: 0.9,
+        seen: [
+          sentence(
+            `${share(bad, asked)} ${called} queries got ${what}: ${listed(views.map(({ name }) => name))}`,
+          ),
+          `Of A queries ${share(a.lost + a.servfail + a.refused + a.error, a.asked)} failed.`,
+        ],
+        why: `Something between here and the servers of these names drops or refuses the type: a firewall or proxy that knows only common types, or an old server. Programs that wait for ${called} (browsers, service meshes, curl for HTTPS; clients of databases and directories for SRV) are slow or fail.`,
+        fix: [
+          `Have the firewall or the upstream let ${called} pass; a server that has no such record answers NODATA.`,
+          `Until then, answer it in the cluster: template IN ${called} . { rcode NOERROR } in the Corefile.`,
+        ],
+        prove: `ndots query ${first?.name ?? 'NAME'} ${called} @${first?.server.address ?? 'SERVER'}, and the same for A`,
+        disproved: `${called} is answered by the same server for another client`,
+        exchanges: losses.length > 0 ? losses : failed,
+      };
+    }
+    return excluded('no type fails alone');
+  },
+};

@@ -1,0 +1,70 @@
+/** Single names that disappear: a deleted Service, a headless one without ready pods, a removed record. */
+import { TYPE } from '../../../server/wire/iana.ts';
+import type { Absence, NameView } from '../observe/name-view.ts';
+import { clock } from '../texts.ts';
+import { GONE_TOGETHER_SHARE, MIN_GONE_DIFFERENT, MIN_GONE_MS } from '../thresholds/errors.ts';
+import { MIN_CASES } from '../thresholds/evidence.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
+
+/** A name that had an address has none from some moment on, for good or for a while. */
+export const goneName: FindingKind = {
+  code: 'ND8010',
+  title: 'A name that existed is gone',
+  name: 'a name that disappears',
+  inCapture(observed, claims) {
+    const known = observed.names.list.filter(
+      ({ type, outcomes }) => type === TYPE.A && outcomes.found > 0,
+    );
+    if (known.length === 0) return unknown('no name was found in the first place');
+    const gone = known.flatMap((view) => {
+      const { absence, name } = view;
+      return absence !== null && !claims.names.has(name) && isGone(view, absence)
+        ? [{ view, absence }]
+        : [];
+    });
+    if (gone.length === 0 || gone.length > MIN_GONE_DIFFERENT)
+      return excluded(`${gone.length} of ${known.length} names that were found are missing later`);
+    const keys = new Set(gone.map(({ view }) => view.name));
+    for (const name of keys) claims.names.add(name);
+    const isOwn = observed.domains.isOfCluster(gone[0]!.view.name);
+    const [service = '', namespace = ''] = gone[0]!.view.name.split('.');
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'warning',
+      confidence: 0.85,
+      seen: gone.map(({ view, absence }) => {
+        const { fromMs, toMs, foundMs, count } = absence;
+        const isBack = view.lastFoundMs > toMs;
+        return `${view.name} had an address until ${clock(foundMs)}, and none in ${count} replies from ${clock(fromMs)} ${isBack ? `to ${clock(toMs)}; it is back since` : 'to the end'}.`;
+      }),
+      why: isOwn
+        ? 'The Service was deleted or renamed, or it is headless and none of its pods was ready. DNS gives what the cluster has.'
+        : 'The record was removed where the name is served, or its zone has changed.',
+      fix: isOwn
+        ? [
+            `Look at the Service, its pods and their readiness: kubectl -n ${namespace} get service,endpointslices ${service}; kubectl -n ${namespace} get events.`,
+            'publishNotReadyAddresses: true keeps the name of a headless Service while its pods start.',
+          ]
+        : ['Ask the owner of the zone, and compare with its authoritative servers.'],
+      prove: `ndots query ${gone[0]!.view.name}`,
+      disproved: 'another DNS pod has the name at the same time: then they disagree',
+      exchanges: observed.affected.flatMap((lookup) =>
+        lookup.exchanges.filter(({ name }) => keys.has(name)),
+      ),
+    };
+  },
+};
+
+/** True if (nearly) all denials come in a row, after the name had been found. */
+function isGone(
+  { outcomes, departures, lastFoundMs }: NameView,
+  { fromMs, toMs, count }: Absence,
+): boolean {
+  return (
+    count >= MIN_CASES &&
+    departures === 1 &&
+    count >= GONE_TOGETHER_SHARE * (outcomes.nxdomain + outcomes.nodata) &&
+    (toMs - fromMs >= MIN_GONE_MS || lastFoundMs < fromMs)
+  );
+}

@@ -1,0 +1,56 @@
+/** Names with large answers that fail behind the server that the clients ask. */
+import { RCODE } from '../../../server/wire/iana.ts';
+import { latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { keysOf, listed } from '../texts.ts';
+import { LONG_WAIT_MS, MIN_CASES, UNFRAGMENTED_BYTES } from '../thresholds/evidence.ts';
+import { excluded, type FindingKind } from './finding.ts';
+
+/** With a large EDNS size SERVFAIL after a wait, with a small one truncated and whole over TCP. */
+export const largeUpstreamReplies: FindingKind = {
+  code: 'ND3012',
+  title: 'Large replies get lost on the way (fragments, MTU)',
+  name: 'lost fragments or a wrong MTU',
+  inCapture(observed, claims) {
+    const small = new Set(
+      observed.truncated.flatMap(({ udpSize, name, type }) =>
+        udpSize <= UNFRAGMENTED_BYTES ? `${type} ${name}` : [],
+      ),
+    );
+    const isLarge = ({ name, type }: SeenExchange): boolean =>
+      small.has(`${type} ${name}`) &&
+      (observed.names.get(name, type)?.longest ?? 0) > UNFRAGMENTED_BYTES;
+    const failed = observed.affected
+      .flatMap(({ exchanges }) => exchanges)
+      .filter(
+        (each) =>
+          each.rcode === RCODE.SERVFAIL &&
+          each.udpSize > UNFRAGMENTED_BYTES &&
+          (latencyOf(each) ?? 0) >= LONG_WAIT_MS &&
+          !claims.names.has(each.name) &&
+          isLarge(each),
+      );
+    if (failed.length < MIN_CASES)
+      return excluded('no large answer fails that comes truncated and over TCP');
+    const names = keysOf(failed, ({ name }) => name);
+    const server = keysOf(failed, (each) => each.server.address)[0]!;
+    const size = failed.reduce((most, { udpSize }) => Math.max(most, udpSize), 0);
+    for (const name of names) claims.names.add(name);
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: 0.85,
+      seen: [
+        `${failed.length} queries for ${listed(names)} with an EDNS size of up to ${size} bytes got SERVFAIL from ${server} after a second or more; with ${UNFRAGMENTED_BYTES} bytes or fewer the answer is truncated, and comes whole over TCP.`,
+      ],
+      why: `${server} passes the client’s EDNS size on to its upstream. The upstream’s large UDP replies are fragmented, and the fragments get lost between the two, so ${server} waits for nothing.`,
+      fix: [
+        'bufsize 1232 in the Corefile: the upstream truncates, and the server fetches the rest over TCP.',
+        'Let fragments pass between the DNS pods and the upstream, or set max-udp-size 1232 there.',
+      ],
+      prove: `ndots query ${names[0]!} @${server} +bufsize=4096, then +bufsize=1232: the first fails, the second comes by TCP`,
+      disproved: 'the upstream’s large replies arrive whole at the DNS pod (a capture there)',
+      exchanges: failed,
+    };
+  },
+};

@@ -1,0 +1,59 @@
+/** Names whose address is one that nobody can connect to. */
+import { TYPE } from '../../../server/wire/iana.ts';
+import { listed, sentence } from '../texts.ts';
+import { MIN_CASES } from '../thresholds/evidence.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
+
+/** The unspecified addresses and loopback. */
+const NOWHERE = /^(?:0\.0\.0\.0|127\.\d+\.\d+\.\d+|::1?)$/;
+/** Loopback is right for this name (RFC 6761). */
+const LOCAL = /(?:^|\.)localhost\./;
+
+/** A filter answers with 0.0.0.0, or a record holds loopback. */
+export const sinkhole: FindingKind = {
+  code: 'ND4043',
+  title: 'Names have the address 0.0.0.0 or a loopback address',
+  name: 'names with an address that leads nowhere',
+  inCapture(observed, claims) {
+    const found = observed.names.list.filter(
+      ({ type, outcomes }) => (type === TYPE.A || type === TYPE.AAAA) && outcomes.found > 0,
+    );
+    if (found.length === 0) return unknown('no address was found');
+    const views = found.filter(
+      ({ name, addresses, outcomes }) =>
+        addresses.length > 0 &&
+        addresses.every((address) => NOWHERE.test(address)) &&
+        !LOCAL.test(name) &&
+        !claims.names.has(name) &&
+        outcomes.found > 0,
+    );
+    const count = views.reduce((sum, { outcomes }) => sum + outcomes.found, 0);
+    if (count < MIN_CASES) return excluded('addresses lead somewhere');
+    const names = [...new Set(views.map(({ name }) => name))];
+    for (const name of names) claims.names.add(name);
+    const addresses = [...new Set(views.flatMap((view) => view.addresses))];
+    const servers = [
+      ...new Set(views.flatMap((view) => [...view.servers].map(([server]) => server))),
+    ];
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'warning',
+      confidence: 0.9,
+      seen: [
+        sentence(
+          `${count} answers give ${listed(addresses)}, from ${listed(servers)}: ${listed(names)}`,
+        ),
+      ],
+      why: 'A filter for advertising or malware answers with such an address in place of the name’s own, or the record itself is wrong. Programs get "connection refused", or reach their own pod.',
+      fix: [
+        'Take the names off the block list of the upstream (Pi-hole, AdGuard, a firewall’s DNS), or forward them to a server without it.',
+        'If the zone itself holds the address, correct the record.',
+      ],
+      prove: `ndots query ${names[0]!} @${servers[0] ?? 'SERVER'}, and @9.9.9.10 (without a filter)`,
+      disproved: 'the authoritative server gives the same address',
+      exchanges: [],
+      affected: names.slice(0, MIN_CASES),
+    };
+  },
+};

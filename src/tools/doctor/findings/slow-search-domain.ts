@@ -1,0 +1,79 @@
+/** Search domains whose server denies names late. */
+import { RCODE } from '../../../server/wire/iana.ts';
+import { latencyOf, type SeenExchange, type SeenLookup } from '../../capture/pair/seen-exchange.ts';
+import type { Observations } from '../observe/observations.ts';
+import { keysOf, listed, sentence, share, took } from '../texts.ts';
+import { LATE_MS, MIN_CASES } from '../thresholds/evidence.ts';
+import { SLOW_ZONE } from '../thresholds/lateness.ts';
+import { SLOW_SEARCH } from '../thresholds/search.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
+
+/** Lookups wait for names that a search domain makes, and that do not exist. */
+export const slowSearchDomain: FindingKind = {
+  code: 'ND2016',
+  title: 'A search domain is slow, and lookups of external names wait for it',
+  name: 'a slow search domain',
+  inCapture(observed, claims) {
+    if (observed.domains.all.size === 0) return unknown('no search path was seen');
+    const slow = observed.affected.flatMap((lookup) => {
+      const steps = slowSteps(lookup, observed);
+      return steps.length === 0 ? [] : [{ lookup, steps }];
+    });
+    const waiting = observed.affected.filter(({ startMs, endMs }) => endMs - startMs >= LATE_MS);
+    if (slow.length < MIN_CASES || slow.length < SLOW_SEARCH.share * waiting.length)
+      return excluded('slow lookups do not wait for the names that a search domain makes');
+    const steps = slow.flatMap((each) => each.steps);
+    const domains = keysOf(steps, ({ name }) => observed.domains.domainOf(name)!);
+    const servers = keysOf(steps, ({ server }) => server.address);
+    // The server in between is late with that of the domain.
+    for (const { name } of steps) claims.names.add(name);
+    for (const server of servers) claims.late.add(server);
+    for (const { name, server } of observed.affected.flatMap(({ exchanges }) => exchanges))
+      if (claims.names.has(name)) claims.late.add(server.address);
+    const times = steps.map((each) => latencyOf(each)!).toSorted((one, other) => one - other);
+    const middle = took(times[times.length >> 1]!);
+    const examples = keysOf(slow, ({ lookup }) => lookup.candidates.at(-1) ?? '');
+    return {
+      code: this.code,
+      title: this.title,
+      severity: slow.length >= SLOW_ZONE.felt * observed.lookups ? 'critical' : 'warning',
+      confidence: 0.9,
+      seen: [
+        sentence(
+          `${share(slow.length, waiting.length)} slow lookups waited for names that the search ${domains.length === 1 ? 'domain' : 'domains'} ${listed(domains)} made and that do not exist; each NXDOMAIN took ${middle}, up to ${took(times.at(-1)!)}. Names: ${listed(keysOf(steps, ({ name }) => name))}`,
+        ),
+        sentence(`The names that were meant are answered sooner: ${listed(examples)}`),
+      ],
+      why: `The search path and ndots:5 append ${listed(domains)} to each external name before it is asked as written. What answers these domains is slow or far away, so each lookup waits for NXDOMAIN first, once for each domain.`,
+      fix: [
+        `Remove ${listed(domains)} from the search path: dnsConfig of the pod, or the nodes’ resolv.conf (kubelet --resolv-conf).`,
+        'Lower ndots (options ndots:2), or write external names with a trailing dot.',
+        `Otherwise answer these domains sooner: another server for them in forward, and a longer negative cache (cache { denial }).`,
+      ],
+      prove: `time ndots query ${steps[0]!.name} @${servers[0]}, and the same for ${examples[0] ?? 'the name as written'}`,
+      disproved: 'the name as written takes as long',
+      exchanges: steps,
+    };
+  },
+};
+
+/** The late denials of a lookup that take most of its time; empty: it waited for something else. */
+function slowSteps(
+  { exchanges, startMs, endMs }: SeenLookup,
+  { domains }: Observations,
+): readonly SeenExchange[] {
+  const late = exchanges.filter(
+    (each) =>
+      each.rcode === RCODE.NXDOMAIN &&
+      (latencyOf(each) ?? 0) >= SLOW_SEARCH.ms &&
+      domains.domainOf(each.name) !== null &&
+      !domains.isOfCluster(each.name),
+  );
+  const byName = new Map<string, number>();
+  for (const each of late)
+    byName.set(each.name, Math.max(byName.get(each.name) ?? 0, latencyOf(each)!));
+  const waited = [...byName.values()].reduce((sum, ms) => sum + ms, 0);
+  return endMs - startMs >= LATE_MS && waited >= SLOW_SEARCH.ofLookup * (endMs - startMs)
+    ? late
+    : [];
+}

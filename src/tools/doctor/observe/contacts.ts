@@ -1,0 +1,186 @@
+/** What programs did after the lookup: TCP connections that are not DNS, by the server's address. */
+import { ALERT, CLIENT_HELLO, REQUEST } from '../../capture/read/packets/payload-code.ts';
+import { LONG_WAIT_MS } from '../thresholds/evidence.ts';
+import { CONNECT_OPEN_MS, COPY_MS } from '../thresholds/transport.ts';
+import { BoundedMap } from './bounded-map.ts';
+
+/** Addresses and ports that are listed; connections that are followed at a time. */
+const CONTACTS_MAX = 2000;
+const FOLLOWED_MAX = 20_000;
+const CLIENTS_MAX = 100;
+/** A TLS handshake, the request, and one more. */
+const TURNS_MAX = 3;
+/** The lowest status of HTTP that is the server's own failure (RFC 9110, section 15.6). */
+const SERVER_ERROR = 500;
+
+/**
+ * How a connection failed: its SYN was not answered, refused by RST, or by ICMP; it was reset after
+ * a request; a TLS alert, or a handshake that the client left after the server's first message; a
+ * status of HTTP from 500 on; the reply to a request was late, or did not come.
+ */
+export type ContactFailure =
+  | 'silent'
+  | 'refused'
+  | 'unreachable'
+  | 'reset'
+  | 'alert'
+  | 'handshake'
+  | 'status'
+  | 'late'
+  | 'unanswered';
+
+/** The connections to one address and port. */
+export interface Contact {
+  readonly server: string;
+  readonly port: number;
+  opened: number;
+  accepted: number;
+  /** Failed connections by client. */
+  readonly clients: Map<string, number>;
+  readonly failures: Map<ContactFailure, number>;
+  /** The last alert or status. */
+  code: number;
+  /** True if the alert came from the server. */
+  isServersAlert: boolean;
+  /** The longest time between a request and its reply, milliseconds. */
+  waitedMs: number;
+}
+
+interface Followed {
+  readonly contact: Contact;
+  readonly client: string;
+  readonly ms: number;
+  state: 'opening' | 'open' | 'failed';
+  /** The time of a request that waits for its reply; null: there is none. */
+  askedMs: number | null;
+  /** The first request, if it is one that gets a reply. */
+  first: 'tls' | 'http' | null;
+  /** Turns: a reply after a request. */
+  replies: number;
+}
+
+/** Follows connections from their first packet to the first thing that went wrong. */
+export class Contacts {
+  readonly #contacts: BoundedMap<string, Contact> = new BoundedMap(CONTACTS_MAX);
+  readonly #followed = new Map<string, Followed>();
+  #lastMs = -Infinity;
+
+  /** A first packet, or its repeat. */
+  opening(client: string, port: number, server: string, serverPort: number, timeMs: number): void {
+    this.#lastMs = Math.max(this.#lastMs, timeMs);
+    const key = `${client} ${port} ${server} ${serverPort}`;
+    const known = this.#followed.get(key);
+    if (known !== undefined && (known.state === 'opening' || timeMs < known.ms + COPY_MS)) return;
+    if (known !== undefined) this.#settle(known);
+    const contact = this.#contacts.at(`${server} ${serverPort}`, () => ({
+      ...{ server, port: serverPort, opened: 0, accepted: 0 },
+      ...{ clients: new Map(), failures: new Map(), code: 0, isServersAlert: false, waitedMs: 0 },
+    }));
+    if (contact === null) return;
+    contact.opened++;
+    this.#followed.delete(key);
+    this.#followed.set(key, {
+      ...{ contact, client, ms: timeMs },
+      state: 'opening',
+      ...{ askedMs: null, first: null, replies: 0 },
+    });
+    if (this.#followed.size <= FOLLOWED_MAX) return;
+    const [[oldest, followed]] = this.#followed as unknown as [[string, Followed]];
+    this.#settle(followed);
+    this.#followed.delete(oldest);
+  }
+
+  /** The server accepted. */
+  accepted(client: string, port: number, server: string, serverPort: number): void {
+    const known = this.#followed.get(`${client} ${port} ${server} ${serverPort}`);
+    if (known?.state !== 'opening') return;
+    known.state = 'open';
+    known.contact.accepted++;
+  }
+
+  /** The server, or a host on the way (ICMP), ended it. */
+  ended(
+    client: string,
+    port: number,
+    server: string,
+    serverPort: number,
+    by: 'refused' | 'unreachable',
+  ): void {
+    const known = this.#followed.get(`${client} ${port} ${server} ${serverPort}`);
+    if (known === undefined) return;
+    if (known.state === 'opening') fail(known, by);
+    else if (known.askedMs !== null && known.replies === 0) fail(known, 'reset');
+  }
+
+  /** A segment with data. @param code see `payloadCode` */
+  payload(
+    from: string,
+    port: number,
+    to: string,
+    toPort: number,
+    code: number,
+    timeMs: number,
+  ): void {
+    if (this.#followed.size === 0) return;
+    const asked = this.#followed.get(`${from} ${port} ${to} ${toPort}`);
+    const known = asked ?? this.#followed.get(`${to} ${toPort} ${from} ${port}`);
+    if (known === undefined || known.state !== 'open') return;
+    this.#lastMs = Math.max(this.#lastMs, timeMs);
+    const { contact } = known;
+    if (code >= ALERT || code >= SERVER_ERROR) {
+      contact.code = code;
+      contact.isServersAlert = asked === undefined;
+      fail(known, code >= ALERT ? 'alert' : 'status');
+    } else if (asked !== undefined) {
+      known.askedMs ??= timeMs;
+      if (code === CLIENT_HELLO) known.first ??= 'tls';
+      else if (code === REQUEST) known.first ??= 'http';
+    } else {
+      if (known.askedMs !== null) this.#waited(known, timeMs - known.askedMs);
+      known.askedMs = null;
+    }
+  }
+
+  /** All contacts, when the last message of the capture came at `messageMs`. */
+  at(messageMs: number): readonly Contact[] {
+    const lastMs = Math.max(messageMs, this.#lastMs);
+    for (const followed of this.#followed.values())
+      if (lastMs - (followed.askedMs ?? followed.ms) >= CONNECT_OPEN_MS) this.#settle(followed);
+    return this.#contacts.list;
+  }
+
+  clear(): void {
+    this.#followed.clear();
+    this.#contacts.clear();
+  }
+
+  #waited(followed: Followed, ms: number): void {
+    followed.replies++;
+    // Later ones may be those of a program that waits for events.
+    if (ms < LONG_WAIT_MS || followed.replies > TURNS_MAX) return;
+    const { contact } = followed;
+    contact.waitedMs = Math.max(contact.waitedMs, ms);
+    fail(followed, 'late');
+  }
+
+  /** Nothing more came. */
+  #settle(followed: Followed): void {
+    if (followed.state === 'opening') fail(followed, 'silent');
+    else if (followed.state === 'open' && followed.askedMs !== null && followed.first !== null)
+      // In TLS 1.3 the client's alert is encrypted.
+      fail(
+        followed,
+        followed.first === 'tls' && followed.replies === 1 ? 'handshake' : 'unanswered',
+      );
+  }
+}
+
+/** Only the first failure of a connection counts. */
+function fail(followed: Followed, how: ContactFailure): void {
+  const { contact, client, state } = followed;
+  if (state === 'failed') return;
+  followed.state = 'failed';
+  contact.failures.set(how, (contact.failures.get(how) ?? 0) + 1);
+  if (contact.clients.size < CLIENTS_MAX || contact.clients.has(client))
+    contact.clients.set(client, (contact.clients.get(client) ?? 0) + 1);
+}

@@ -1,0 +1,136 @@
+/** Connections that failed after their lookup, in words. */
+import { ALERT } from '../../capture/read/packets/payload-code.ts';
+import { listed, share, took } from '../texts.ts';
+import { MIN_CASES, OUTAGE_SHARE } from '../thresholds/evidence.ts';
+import type { Contact, ContactFailure } from './contacts.ts';
+import type { NameView } from './name-view.ts';
+import type { Observations } from './observations.ts';
+import { isServer } from './roles.ts';
+
+/** TLS: this port is DNS itself (RFC 7858). */
+export const DNS_OVER_TLS = 853;
+/** Descriptions of TLS alerts (RFC 8446, section 6). */
+const ALERTS: ReadonlyMap<number, string> = new Map([
+  [40, 'handshake_failure'],
+  [42, 'bad_certificate'],
+  [45, 'certificate_expired'],
+  [46, 'certificate_unknown'],
+  [47, 'illegal_parameter'],
+  [48, 'unknown_ca'],
+  [49, 'access_denied'],
+  [70, 'protocol_version'],
+  [71, 'insufficient_security'],
+  [80, 'internal_error'],
+  [112, 'unrecognized_name'],
+  [116, 'certificate_required'],
+  [120, 'no_application_protocol'],
+]);
+
+/** An address whose connections fail. */
+export interface FailedContact {
+  readonly contact: Contact;
+  readonly failed: number;
+  /** The most frequent failure. */
+  readonly how: ContactFailure;
+  /** A name whose answers have the address; null: the capture has none. */
+  readonly name: string | null;
+  /** The client is a DNS server: the connection is part of its work. */
+  readonly isOfDns: boolean;
+  /** Another address of the same name has connections without failure. */
+  readonly otherWorks: string | null;
+  /** `34 of 34 (100 %) connections from 10.244.1.7 to 10.96.88.64 port 443 (api.) got no reply to their SYN`. */
+  readonly text: string;
+}
+
+/** Addresses whose connections fail, those that the capture has a name for first. */
+export function failedContacts(
+  observed: Observations,
+  isWanted: (contact: Contact) => boolean = () => true,
+): readonly FailedContact[] {
+  const all = observed.contacts.at(observed.lastMs);
+  const failing = all.filter(({ opened, failures }) => {
+    const failed = sum(failures.values());
+    return failed >= MIN_CASES && failed >= OUTAGE_SHARE * opened;
+  });
+  const wanted = failing.filter(isWanted);
+  if (wanted.length === 0) return [];
+  const views = new Map<string, NameView>();
+  for (const view of observed.names.list)
+    for (const address of addressesOf(view)) if (!views.has(address)) views.set(address, view);
+  const found = wanted.map((contact): FailedContact => {
+    const failed = sum(contact.failures.values());
+    const view = views.get(contact.server);
+    const answers = new Set(view === undefined ? [] : addressesOf(view));
+    const other = all.find(
+      ({ server, port, accepted, failures }) =>
+        answers.has(server) && port === contact.port && accepted > 0 && failures.size === 0,
+    );
+    const name = view?.name ?? null;
+    const [[how]] = [...contact.failures].toSorted(([, one], [, two]) => two - one) as [
+      [ContactFailure, number],
+    ];
+    return {
+      ...{ contact, failed, how, name },
+      isOfDns:
+        contact.port === DNS_OVER_TLS ||
+        [...contact.clients.keys()].some((client) => isServer(observed, client)),
+      otherWorks: other?.server ?? null,
+      text: textOf(contact, failed, how, name),
+    };
+  });
+  return found.toSorted(
+    (one, other) =>
+      Number(other.name !== null) - Number(one.name !== null) || other.failed - one.failed,
+  );
+}
+
+/** True if IPv6 connections fail, none is accepted, and IPv4 connections are. */
+export function onlyIpv6Fails(
+  { contacts, lastMs }: Observations,
+  failing: readonly FailedContact[],
+): boolean {
+  const accepted = contacts.at(lastMs).filter((each) => each.accepted > 0);
+  return (
+    failing.length > 0 &&
+    failing.every(({ contact }) => contact.server.includes(':') && contact.accepted === 0) &&
+    accepted.length > 0 &&
+    !accepted.some(({ server }) => server.includes(':'))
+  );
+}
+
+/** All addresses that its answers had. */
+function addressesOf({ addresses, sets }: NameView): readonly string[] {
+  return [...addresses, ...(sets?.list ?? []).flatMap((set) => set.addresses)];
+}
+
+function textOf(
+  contact: Contact,
+  failed: number,
+  how: ContactFailure,
+  name: string | null,
+): string {
+  const { server, port, opened, clients } = contact;
+  const called = name ?? 'no answer here has this address';
+  return `${share(failed, opened)} connections from ${listed([...clients.keys()], 2)} to ${server} port ${port} (${called}) ${outcomes(contact)[how]}`;
+}
+
+function outcomes(contact: Contact): Readonly<Record<ContactFailure, string>> {
+  const { code, isServersAlert, waitedMs } = contact;
+  return {
+    silent: 'got no reply to their SYN',
+    refused: 'were refused (RST)',
+    unreachable: 'were rejected on the way (ICMP)',
+    reset: 'were reset after the request',
+    alert: `ended with a TLS alert of the ${isServersAlert ? 'server' : 'client'} (${ALERTS.get(code - ALERT) ?? code - ALERT})`,
+    handshake: 'ended in the TLS handshake, after the server’s first message',
+    status: `got HTTP ${code}`,
+    late: `waited for the first reply, up to ${took(waitedMs)}`,
+    unanswered: 'got no reply to their request',
+  };
+}
+
+function sum(counts: Iterable<number>): number {
+  let all = 0;
+  for (const count of counts) all += count;
+  return all;
+}

@@ -1,0 +1,145 @@
+/** Examples of lookups that wait for something behind the server that the client asks. */
+import { FLAG } from '../../src/server/wire/iana.ts';
+import { answeredWith, type Reply } from './content-stories.ts';
+import type { Captured } from './packets.ts';
+import { addressRecord } from './packets.ts';
+import { healthy, play, type Passing } from './story.ts';
+import { asked, corpResolvConf, ends, inOrder, played, pods, type Story } from './story-parts.ts';
+
+const CLIENT = '10.244.1.7';
+const isOfCorp = ({ name }: Passing): boolean => name.endsWith('.corp.example.');
+const isOutside = ({ name }: Passing): boolean => !name.endsWith('.cluster.local.');
+
+/** Single exchanges with replies of a given kind, every 400 ms, beside healthy pods. */
+async function beside(
+  seed: number,
+  count: number,
+  reply: (nth: number) => { name: string; type: string; reply: Reply },
+): Promise<Captured[]> {
+  const others = await play(pods('glibc', 3, { lookups: 12, from: 40 }), healthy, { seed });
+  const own = Array.from({ length: count }, (_, i) => {
+    const { name, type, reply: given } = reply(i);
+    return answeredWith(i * 400, ends(CLIENT, 20_000 + i), name, i + 1, type, given);
+  });
+  return inOrder([others, ...own]);
+}
+
+const reverse = (nth: number): string => `${(nth % 9) + 1}.1.244.10.in-addr.arpa.`;
+
+export const waitingStories: readonly Story[] = [
+  {
+    ...played(
+      'the server of a search domain denies names after 1.3 s: each external name waits for it',
+      'ND2016',
+      () => pods('glibc', 3, { lookups: 14, resolvConf: corpResolvConf }),
+      (passing) => (isOfCorp(passing) ? { rcode: 3, tookMs: 1300 } : healthy(passing)),
+    ),
+    seen: /corp\.example/,
+    without: ['ND4003'],
+  },
+  {
+    ...played(
+      'all external names are slow, not those of a search domain alone',
+      'ND4003',
+      () => pods('glibc', 3, { lookups: 14, resolvConf: corpResolvConf }),
+      (passing) => (isOutside(passing) ? { ...healthy(passing), tookMs: 1300 } : healthy(passing)),
+    ),
+    without: ['ND2016'],
+  },
+  {
+    name: 'reverse lookups of private addresses are SERVFAIL after four seconds',
+    code: 'ND2015',
+    without: ['ND4002'],
+    packets: (seed) =>
+      beside(seed, 20, (nth) => ({
+        ...{ name: reverse(nth), type: 'PTR' },
+        reply: { rcode: 2, tookMs: 4000 },
+      })),
+  },
+  {
+    name: 'reverse lookups of private addresses are not answered',
+    code: 'ND2015',
+    packets: async (seed) => {
+      const others = await play(pods('glibc', 3, { lookups: 12, from: 40 }), healthy, { seed });
+      const own = Array.from({ length: 20 }, (_, i) => [
+        ...asked(i * 400, ends(CLIENT, 20_000 + i), reverse(i), i + 1, {
+          type: 'PTR',
+          tookMs: null,
+        }),
+        ...asked(i * 400 + 90, ends(CLIENT, 22_000 + i), 'db.shop.svc.cluster.local.', i + 99),
+      ]);
+      return inOrder([others, ...own]);
+    },
+  },
+  {
+    name: 'FORMERR for external names of a client with EDNS: the upstream does not know EDNS',
+    code: 'ND4009',
+    without: ['ND4002'],
+    packets: (seed) =>
+      beside(seed, 24, (nth) => {
+        const edns = { udpSize: 1232, version: 0, dnssecOk: false, options: [] };
+        const name = nth % 2 === 0 ? 'db.shop.svc.cluster.local.' : `www${nth % 5}.example.net.`;
+        return {
+          ...{ name, type: 'A' },
+          reply: {
+            query: { edns },
+            ...(nth % 2 === 0 ? { answer: [addressRecord(name, '10.96.3.7')] } : { rcode: 1 }),
+          },
+        };
+      }),
+  },
+  {
+    name: 'a large answer fails with a large EDNS size, and comes truncated with a small one',
+    code: 'ND3012',
+    without: ['ND2012', 'ND4002'],
+    packets: async (seed) => {
+      const name = 'large.example.net.';
+      const text = { name, type: 16, class: 1, ttl: 5, data: { strings: ['a'.repeat(250)] } };
+      const sized = (udpSize: number): Reply => ({
+        query: { edns: { udpSize, version: 0, dnssecOk: false, options: [] } },
+      });
+      const failing = await beside(seed, 12, () => ({
+        ...{ name, type: 'TXT' },
+        reply: { ...sized(4096), rcode: 2, tookMs: 4000 },
+      }));
+      const fine = [900, 3700].map((atMs, i) =>
+        answeredWith(atMs, ends(CLIENT, 21_000 + i), name, 90 + i, 'TXT', {
+          ...sized(1232),
+          flags: FLAG.QR | FLAG.RD | FLAG.RA | FLAG.TC,
+        }),
+      );
+      const whole = answeredWith(4700, ends(CLIENT, 21_009), name, 99, 'TXT', {
+        ...sized(4096),
+        answer: Array.from({ length: 6 }, () => text),
+      });
+      return inOrder([failing, ...fine, whole]);
+    },
+  },
+  {
+    name: 'an upstream resolves each name slowly once, and the cache has it from then on',
+    code: null,
+    without: ['ND2012'],
+    packets: (seed) => {
+      const [pod, upstream] = ['10.244.2.9', '192.0.2.53'];
+      const known = new Set<string>();
+      return Promise.resolve(
+        inOrder(
+          Array.from({ length: 300 }, (_, i) => {
+            const name = `www${(i * 7 + seed) % 12}.example.com.`;
+            const isCold = !known.has(name);
+            known.add(name);
+            const tookMs = 300 + ((i * 97) % 700);
+            const client = ends(CLIENT, 20_000 + i, pod);
+            return [
+              ...asked(i * 100, client, name, i + 1, { tookMs: isCold ? tookMs + 1 : 0.5 }),
+              ...(isCold
+                ? asked(i * 100 + 0.3, ends(pod, 40_000 + i, upstream), name, i + 1, { tookMs })
+                : []),
+              ...asked(i * 100 + 20, client, 'db.shop.svc.cluster.local.', i + 2000),
+            ];
+          }),
+        ),
+      );
+    },
+  },
+];
