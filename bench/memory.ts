@@ -1,5 +1,5 @@
 /**
- * Resident memory: idle on the example; and with a large cluster (10 000 Services, 100 000 endpoints, 100 000
+ * Resident memory: idle on the example, and with a large cluster (10 000 Services, 100 000 endpoints, 100 000
  * pods) behind an API server, steady and at the peak of a relist of everything. Peers are idle programs of
  * the same runtime with one worker thread: an empty one; and one that has loaded the runtime modules of a
  * server, and the addon for batched UDP.

@@ -22,7 +22,7 @@ const rooms = /^(server\/(base|wire|corefile|metrics|runtime|transport|engine)|f
 
 /**
  * Makes `dist/`, or the same with the verbs of the server alone (`serverOnly`) in another directory. Each
- * file takes a thread time to load. So the parts that every server needs are in one file, `core.js`; each
+ * file takes a thread time to load. So the parts that every server needs are in one file, `core.js`. Each
  * plugin, transport and verb has files of its own, and is loaded only if it is used. Figures:
  * docs/decisions/dist.md.
  */

@@ -6,7 +6,7 @@ const NAME = 'fresh.shop.svc.cluster.local';
 const servers = ['10.244.3.2', '10.244.4.2', '10.244.5.2'];
 
 /**
- * The reply of one of several caches, by the port of the query; behind the service's address, as at the node,
+ * The reply of one of several caches, by the port of the query. Behind the service's address, as at the node,
  * or by that address alone.
  */
 function byCache(

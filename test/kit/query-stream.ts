@@ -1,7 +1,7 @@
 /**
  * A client that queries one name repeatedly from one socket: run as `node query-stream.ts SERVER NAME
  * PERIOD_MS`. When its standard input ends it prints, as JSON, a list of [sent at, answered at or 0, last
- * byte of the address]; times are milliseconds of the epoch.
+ * byte of the address]. Times are milliseconds of the epoch.
  */
 import { createSocket } from 'node:dgram';
 import { question } from './child.ts';

@@ -237,7 +237,9 @@ function commentsOf(
     if (source[at + 1] === '/') {
       const end = source.indexOf('\n', at) < 0 ? source.length : source.indexOf('\n', at);
       const line = lineOf(at);
-      if (run.length > 0 && run.at(-1)!.line !== line - 1) endRun();
+      // A comment behind code is separate.
+      const isBehindCode = source.slice(source.lastIndexOf('\n', at) + 1, at).trim() !== '';
+      if (run.length > 0 && (isBehindCode || run.at(-1)!.line !== line - 1)) endRun();
       run.push({ text: proseOf(source.slice(at + 2, end).trim()), line });
       at = end;
     } else if (source[at + 1] === '*') {

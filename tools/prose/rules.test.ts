@@ -161,7 +161,12 @@ describe('the prose checker', () => {
       assert.ok(!rulesOf('docs/a.md', `# A\n\n${long}\n${list}.\n`).includes('long sentence'), list);
   });
 
-  test('the links of a list are sentences of their own', () => {
+  test('each tag of a docstring and each item of a list is a sentence', () => {
+    const text = Array.from({ length: 9 }, () => '@param name what it is\n * - an item').join('\n * ');
+    assert.ok(!rulesOf('src/a.ts', `/**\n * ${text}\n */\n`).includes('long sentence'));
+  });
+
+  test('the links of a list are separate sentences', () => {
     const links = Array.from({ length: 9 }, () => '[a page with a name](a.md)').join(' · ');
     assert.ok(!rulesOf('docs/a.md', `# A\n\n${links}\n`).includes('long sentence'));
   });

@@ -241,11 +241,11 @@ const wordCount = (sentence: string): number =>
     .replaceAll(/(?<!\w)(X|[\d.]+)(?:(?:,|,? (?:and|or|to|with)|) (?:X|[\d.]+)(?!\w))+/g, '$1')
     .match(/\S*\w\S*/g)?.length ?? 0;
 
-/** Reports the sentences of a passage that are too long, by where they begin. The items of `A · B · C` are separate. */
+/** Reports the sentences of a passage that are too long, by where they begin. Items of lists and tags such as `@param` are separate. */
 export function longSentences(text: string): readonly (readonly [offset: number, words: number])[] {
   const found: (readonly [number, number])[] = [];
   let start = 0;
-  const ends = /[.!?:](?=["')\]]*(?:\s|$))|·/g;
+  const ends = /[.!?:](?=["')\]]*(?:\s|$))|·|\s(?=@[a-z]+\s|- )/g;
   for (let end = ends.exec(text); ; end = ends.exec(text)) {
     const stop = end === null ? text.length : end.index + 1;
     const count = wordCount(text.slice(start, stop));

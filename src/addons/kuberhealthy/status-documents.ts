@@ -66,7 +66,7 @@ export function statusOfVersion2({ checks, leader }: StatusFacts): object {
 
 /**
  * Each check with a key of its own. While checks move from version 2 to 3 both are there, with one name: those of the page's own version
- * have the keys that Kuberhealthy gives them; of the others a key that is taken tells the kind too.
+ * have the keys that Kuberhealthy gives them. Others show their kind if the key is taken.
  */
 function keyed(
   checks: readonly CheckObject[],

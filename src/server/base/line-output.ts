@@ -28,7 +28,7 @@ export interface LineOutput {
 
 /**
  * Writes the lines of all threads to one descriptor from one place, so that no thread ever waits
- * for a slow reader. Each thread has a ring of shared memory; a line that finds it full is lost and
+ * for a slow reader. Each thread has a ring of shared memory. A line that finds it full is lost and
  * counted, and the loss is reported in a line of its own once there is room again.
  *
  * Writing may block, and usually does when a pipe is full: making a descriptor non-blocking would

@@ -26,7 +26,7 @@ export interface ProblemParts {
 }
 
 /**
- * A mistake of a person (in a Corefile, flags, manifests, the set-up of a machine); never a bug,
+ * A mistake of a person (in a Corefile, flags, manifests, the set-up of a machine). Never a bug,
  * and never a failure of the network.
  */
 export class Problem extends Error {

@@ -1,6 +1,6 @@
 /**
  * Makes foreign text safe to print. Control characters could change a terminal's title, overwrite
- * the screen or inject input; bidirectional overrides and characters without a width make a line
+ * the screen or inject input. Bidirectional overrides and characters without a width make a line
  * read as something that it is not.
  */
 

@@ -6,7 +6,7 @@ import { transports, type Scheme } from '../wire/transports.ts';
 /**
  * The absolute lower-case zones that a name or a CIDR means; null if the text is neither. A scheme
  * and a port are ignored. An IPv4 prefix is cut at multiples of 8 bits, an IPv6 one at multiples of
- * 4; any other length means all the zones at the next longer cut (10.0.0.0/15 → two /16 zones).
+ * 4. Any other length means all the zones at the next longer cut (10.0.0.0/15 → two /16 zones).
  */
 export function expandZone(text: string): readonly string[] | null {
   const address = splitAddress(splitScheme(text).rest);

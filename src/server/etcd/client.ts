@@ -58,7 +58,7 @@ const DIAL_MS = 2000;
 const CALL_MS = 5000;
 
 /**
- * A client of etcd's API v3: one connection at a time, to the first endpoint that takes it; when it
+ * A client of etcd's API v3: one connection at a time, to the first endpoint that takes it. When it
  * breaks, or the member says that it cannot serve, the next one's turn has come. Every call either
  * gives its reply or throws an `EtcdFailure`.
  */

@@ -102,7 +102,7 @@ const CREATED_MS = 5000;
 
 /**
  * Keeps a copy of some ranges of keys: one list of all at one revision, then a watch from the next
- * revision on. A broken watch goes on where it was; only when etcd no longer has that history, or
+ * revision on. A broken watch goes on where it was. Only when etcd no longer has that history, or
  * has gone back in time, is everything listed again and compared. Nothing but an event or a whole
  * list ever takes anything away.
  */

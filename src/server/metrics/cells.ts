@@ -6,7 +6,7 @@
  * only see half a write if the write is made in halves. A Float64Array's elements are aligned to 8
  * bytes. An aligned 8-byte store is one indivisible instruction on every 64-bit machine Node runs
  * on (x86-64, arm64, ppc64, s390x, riscv64), and V8 compiles it so. The language itself
- * would allow tearing for floats; on a 32-bit machine a scrape could, once in a while, print one
+ * would allow tearing for floats. On a 32-bit machine a scrape could, once in a while, print one
  * wrong value, and the next scrape would be right again: nothing is ever computed from a value
  * that was read. Two cells may be read at different instants (a histogram's sum may be one
  * observation ahead).

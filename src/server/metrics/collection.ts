@@ -32,8 +32,8 @@ const sampleErrorsHelp =
  * memory when it prints: no thread is asked.
  *
  * Counters and histograms are added up, gauges merged as declared. The counts of an ended thread
- * stay in the sum, so that no counter goes down when a worker is restarted; its gauges vanish. A
- * label set that one thread removes while others still have it keeps its counts too; when the last
+ * stay in the sum, so that no counter goes down when a worker is restarted. Its gauges vanish. A
+ * label set that one thread removes while others still have it keeps its counts too. When the last
  * one removes it, it is gone.
  */
 export class Collection {

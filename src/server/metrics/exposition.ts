@@ -24,8 +24,8 @@ export interface ExposedSeries {
   readonly names: readonly string[];
   readonly ordered: readonly string[];
   /**
-   * One value; for a histogram the count of each bucket on its own, +Inf last, then the sum, then
-   * the native buckets; for a summary the value at each quantile, then sum and count.
+   * One value. For a histogram the count of each bucket on its own, +Inf last, then the sum, then
+   * the native buckets. For a summary the value at each quantile, then sum and count.
    */
   readonly values: ArrayLike<number>;
   /** True if the native buckets among the values cover all observations. */

@@ -1,7 +1,7 @@
 /**
  * Native buckets, which a histogram counts in addition to its own: those of Prometheus's native
  * histograms, sixteen per power of two (schema 4, which corresponds to a growth factor of 1.05). A
- * sparse set would have to be searched and would grow while queries are answered; here each bucket
+ * sparse set would have to be searched and would grow while queries are answered. Here each bucket
  * of a range derived from the histogram's own bounds is a cell.
  */
 

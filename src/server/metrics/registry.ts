@@ -25,7 +25,7 @@ export interface Histogram {
 export interface Family<L extends readonly string[], M> {
   /**
    * The instrument of one label set, made at the first call. Where labels are known at setup, call
-   * this once and keep the result; calling it per query costs a map lookup per label and a
+   * this once and keep the result. Calling it per query costs a map lookup per label and a
    * short-lived array.
    */
   with(...values: { [K in keyof L]: string }): M;

@@ -3,8 +3,8 @@ import { parseAddress, printAddress } from '../base/ip.ts';
 import type { PacketRule } from './packet-rules.ts';
 
 /**
- * Signs of life that a lease takes, and within how many seconds. iptables knows whole seconds only;
- * but of signs that come every 150 ms there are two within the last second for as long as the last
+ * Signs of life that a lease takes, and within how many seconds. iptables knows whole seconds only.
+ * But of signs that come every 150 ms there are two within the last second for as long as the last
  * is not older than 0.85 s.
  */
 const LEASE = { SECONDS: 1, SIGNS: 2 };

@@ -4,7 +4,7 @@ import { unterminated } from './termination-gate.ts';
 /**
  * A descriptor that wakes the event loop without calling JavaScript: its user checks it in the turn
  * that follows. Keeps the event loop alive while referenced. Must be closed before its descriptor
- * is; if the thread ends without a chance to do so (out of memory, terminated), the runtime closes
+ * is. If the thread ends without a chance to do so (out of memory, terminated), the runtime closes
  * it.
  */
 export interface Wakeup {

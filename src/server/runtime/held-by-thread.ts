@@ -3,7 +3,7 @@
  * these when a thread ends, and a thread that runs out of memory or is terminated cannot release
  * them itself. A socket that outlives its thread stays bound, and the kernel continues to give it a
  * share of all queries, which no thread reads. So both are recorded in shared memory, which
- * outlives the thread; the replacement thread gets the records, continues with the sockets, and
+ * outlives the thread. The replacement thread gets the records, continues with the sockets, and
  * releases the rest.
  */
 

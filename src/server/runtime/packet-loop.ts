@@ -36,7 +36,7 @@ interface WatchedSocket {
 
 /**
  * Waits for datagrams for all sockets of a thread. The event loop watches one descriptor, an epoll
- * of all sockets, and checks it in its check phase; datagrams are read with recvmmsg into memory
+ * of all sockets, and checks it in its check phase. Datagrams are read with recvmmsg into memory
  * that all sockets of the thread share. A drain reads a limited number of batches, so that TCP,
  * timers and messages have their turn between two of them.
  *

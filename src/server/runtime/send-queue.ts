@@ -17,7 +17,7 @@ export interface QueuedSocket {
 
 /**
  * Up to 64 datagrams of one turn, from any sockets. Sending a datagram wakes its receiver, which is
- * more than a quarter of the call's cost; when more datagrams follow at once, the receiver is awake
+ * more than a quarter of the call's cost. When more datagrams follow at once, the receiver is awake
  * already and reads them all.
  */
 export class SendQueue {

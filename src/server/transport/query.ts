@@ -39,7 +39,7 @@ export interface Route {
 export const renamed: object = {};
 
 /**
- * One query. A listener reuses one object for many queries, so code that still needs the query
+ * One query. A listener reuses one object for many queries. So code that still needs the query
  * after the chain has returned (because a promise is pending) must work on the copy that `keep()`
  * returns.
  */
@@ -47,7 +47,7 @@ export class Query extends QueryMessage {
   /** Flags that are set in addition when the query is sent upstream. */
   upstreamFlags = 0;
   /**
-   * The EDNS options with which this query is sent upstream, in wire form, in place of its own; it
+   * The EDNS options with which this query is sent upstream, in wire form, in place of its own. It
    * is then sent without further records and with a UDP size of ours. Null: it is sent as it came.
    */
   upstreamOptions: Uint8Array | null = null;

@@ -1,6 +1,6 @@
 /**
  * Frame Streams (the fstrm protocol): a stream of frames, each preceded by its length, between a
- * START and a STOP control frame; on sockets both sides first agree by a handshake. A frame length
+ * START and a STOP control frame. On sockets both sides first agree by a handshake. A frame length
  * of zero announces a control frame.
  */
 import { ReadError } from './reader.ts';

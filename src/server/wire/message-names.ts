@@ -19,7 +19,7 @@ const folded = new Uint8Array(64);
 
 /**
  * Gives each name of a message a number, the same for the same name but for ASCII case. Each label
- * is read once, however many pointers lead to it; comparing names byte by byte would take time that
+ * is read once, however many pointers lead to it. Comparing names byte by byte would take time that
  * grows with the square of the message. The names must have been checked (`checkName`) or written
  * here.
  *

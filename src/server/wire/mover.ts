@@ -14,7 +14,7 @@ const SCRATCH_SIZE = 2 * MESSAGE_MAX + 1024;
 /**
  * Copies records from one message to another byte for byte and adjusts their compression pointers.
  * For each label it has copied it knows the old offset: a pointer to a copied name becomes a
- * pointer to the copy; a pointer to a name that was left behind is replaced by the name itself,
+ * pointer to the copy. A pointer to a name that was left behind is replaced by the name itself,
  * once, and later pointers lead there.
  *
  * One per thread; `out[0, length)` is the new message until the next `begin`.

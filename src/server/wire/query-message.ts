@@ -21,7 +21,7 @@ export type Triage = 'serve' | 'ignore' | 'formerr' | 'notimp';
 
 /**
  * The longest reply over UDP unless `bufsize` says otherwise: with headers it fits into the least
- * MTU of IPv6, so nothing on the way has to fragment it (DNS flag day 2020, RFC 9715). A larger
+ * MTU of IPv6. So nothing on the way has to fragment it (DNS flag day 2020, RFC 9715). A larger
  * limit would also let a forged query of 40 bytes send 64 KiB to a victim.
  */
 export const UDP_MOST = 1232;

@@ -51,7 +51,7 @@ export const replySlab: Slab = new Slab(65_536);
 
 /**
  * This thread's slab for kept queries, which usually live for seconds. Most are little longer than
- * a name and some options; a longer one gets its own buffer, so that a short query that waits does
+ * a name and some options. A longer one gets its own buffer, so that a short query that waits does
  * not hold memory of long ones that are answered.
  */
 export const querySlab: Slab = new Slab(16_384, 512);

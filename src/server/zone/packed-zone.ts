@@ -3,7 +3,7 @@
  * the same bytes, and nothing in it ever changes.
  *
  * The zone is a tree of names with the apex as its root. Nodes are numbered in the canonical order
- * of DNSSEC (RFC 4034 section 6.1), which is the tree in preorder with sorted children; the apex is
+ * of DNSSEC (RFC 4034 section 6.1), which is the tree in preorder with sorted children. The apex is
  * 0. Names between two others that own nothing are nodes, too (empty non-terminals, RFC 4592
  * section 2.2.2).
  *

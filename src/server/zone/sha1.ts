@@ -1,6 +1,6 @@
 /**
  * SHA-1 (FIPS 180-4) over short messages, again and again, as NSEC3 has it. A call of the runtime's
- * own takes 2 µs, of which most is the way there and back; a block here takes 0.3 µs, and a name is
+ * own takes 2 µs, of which most is the way there and back. A block here takes 0.3 µs, and a name is
  * hashed in up to 151 of them.
  */
 

@@ -1,6 +1,6 @@
 /**
  * Computes when a DNS pod stops being `serving`. kube-proxy removes the conntrack entries of a
- * terminating pod only then (Kubernetes 1.36, pkg/proxy/conntrack), so clients that reuse a port
+ * terminating pod only then (Kubernetes 1.36, pkg/proxy/conntrack). So clients that reuse a port
  * reach the old pod until its readiness probe has failed. If that is later than `lameduck`, their
  * queries are lost.
  */

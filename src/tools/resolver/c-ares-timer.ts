@@ -1,7 +1,7 @@
 /**
  * Models when a program notices c-ares time-outs. It may sleep as long as c-ares requests, and notice them at
- * once. Or it has its own timer, which starts with the first query and restarts with every arrival (Node.js);
- * then it notices them at the next tick.
+ * once. Or it has its own timer, which starts with the first query and restarts with every arrival (Node.js).
+ * Then it notices them at the next tick.
  */
 import type { Clock, Timer } from '../../server/base/clock.ts';
 

@@ -4,7 +4,7 @@ import { Releases } from './releases.ts';
 /** The behaviour of one release of musl. */
 export interface MuslTraits {
   /**
-   * True if one family with an address is enough, whatever the result of the other; without an address the
+   * True if one family with an address is enough, whatever the result of the other. Without an address the
    * first reply's error is the result.
    */
   readonly halfIsEnough: boolean;

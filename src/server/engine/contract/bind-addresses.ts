@@ -23,7 +23,7 @@ export function bindAddresses(
 
 function addressesOf(word: string): readonly string[] {
   if (isIP(word.replace(/%.*/s, '')) !== 0) return [word];
-  // The runtime lists only interfaces that are up, which is enough for most; asking the kernel for
+  // The runtime lists only interfaces that are up, which is enough for most. Asking the kernel for
   // the others costs memory that is never released.
   const running = runningAddresses(networkInterfaces()[word], word);
   if (running !== null) return running;

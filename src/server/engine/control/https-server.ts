@@ -56,7 +56,7 @@ export function makeSecureServer(
 
 /**
  * Checks the certificate's files and uses them if they have changed. If they are being replaced, or
- * certificate and key do not match, the previous certificate stays in use; each such state is
+ * certificate and key do not match, the previous certificate stays in use. Each such state is
  * logged once, however many connections come.
  */
 function renewal(

@@ -42,7 +42,7 @@ export class ApiFailure extends Error {
   /** HTTP status; 0 if there was none. */
   readonly status: number;
   /**
-   * The reason in the API server's terms (`Forbidden`); empty if the answer is not the API server's
+   * The reason in the API server's terms (`Forbidden`). Empty if the answer is not the API server's
    * own but that of a server it passed the request on to.
    */
   readonly reason: string;

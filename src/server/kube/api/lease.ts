@@ -1,7 +1,7 @@
 /**
  * Leader election among replicas: a Lease of coordination.k8s.io, used as client-go uses it, so
  * that other programs may hold it, too. Whether a lease has expired is judged by how long it has
- * not changed as seen from here, so the machines' clocks need not agree.
+ * not changed as seen from here. So the machines' clocks may differ.
  */
 import { sleep, type Clock, type Timer } from '../../base/clock.ts';
 import { FailureReport } from '../../base/failure-report.ts';
@@ -58,7 +58,7 @@ export class Lease {
 
   /**
    * Runs until the signal. `lead` is called each time this replica takes the lease, with a signal
-   * that fires when it has lost it; `lead` is awaited before the lease is released, so the next
+   * that fires when it has lost it; `lead` is awaited before the lease is released. So the next
    * leader begins after that.
    */
   async run(signal: AbortSignal, lead: (signal: AbortSignal) => Promise<void>): Promise<void> {

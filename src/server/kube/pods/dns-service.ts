@@ -1,6 +1,6 @@
 /**
  * Finds the Service that pods ask for names. This is the one place that knows the names and labels
- * by which distributions mark cluster DNS; the DNS pods are those that its selector selects.
+ * by which distributions mark cluster DNS. The DNS pods are those that its selector selects.
  */
 import { child, children, text, textMap, texts, type JsonObject } from '../../base/json-object.ts';
 

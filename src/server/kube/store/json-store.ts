@@ -66,7 +66,7 @@ export class JsonStore implements ReflectedStore<JsonObject, JsonChange> {
 
   /**
    * Stores an object. An event that is older than the stored state is ignored (it was in transit
-   * while the reply to a change came); a list is not.
+   * while the reply to a change came). A list is not.
    */
   put(namespace: string, name: string, [now]: readonly JsonObject[], out: JsonChange[] = []): void {
     if (now === undefined) return;

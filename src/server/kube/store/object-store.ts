@@ -11,7 +11,7 @@ import {
 /**
  * The current state of one kind, encoded: records lie end to end in buffers, where they cost the
  * garbage collector nothing, and a hash table of one word per record finds them by namespace and
- * name. Every method that changes the state reports the resulting changes, so first lists, later
+ * name. Every method that changes the state reports the resulting changes. So first lists, later
  * lists and watch events share the code.
  *
  * A record: body length and flags (4 bytes), hash of its key (4), key (namespace, name), number of
@@ -127,7 +127,7 @@ export class ObjectStore {
 
   /**
    * All objects in arbitrary order, each in its state when it is read. The iteration may extend
-   * over many event loop turns while changes go on; objects that exist all the while are returned
+   * over many event loop turns while changes go on. Objects that exist all the while are returned
    * once or more often.
    */
   *objects(): Generator<KubeObject> {

@@ -10,7 +10,7 @@ export interface NameSuffix {
 }
 
 /**
- * The search path that goes with a query. The first domain is part of the query's own name; the
+ * The search path that goes with a query. The first domain is part of the query's own name. The
  * further ones are what `suffix` gives for 1, 2, … `length - 1`, of which the last is the root: the
  * name as the user wrote it.
  */

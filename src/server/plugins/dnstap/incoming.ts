@@ -128,7 +128,7 @@ export class Incoming extends Delivery {
 
   /**
    * At the limit closes a collector: the one that has been waiting longest without greeting, so
-   * that silent connections push out no others; if all have greeted, the one that greeted first.
+   * that silent connections push out no others. If all have greeted, the one that greeted first.
    */
   #evict(): void {
     const sinks = [...this.#sinks];

@@ -55,7 +55,7 @@ export class SkydnsLookup {
   }
 
   /**
-   * The records of a name (wire form, lower case), or those of its group if it has one; null if the name does
+   * The records of a name (wire form, lower case), or those of its group if it has one. Null if the name does
    * not exist. All keys below a name's path belong to it; the key of the path itself counts if there are
    * none.
    *

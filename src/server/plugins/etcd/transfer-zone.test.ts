@@ -142,7 +142,7 @@ test('a transfer gives others their turn after a millisecond or two, however muc
       most = Math.max(most, ++records);
     } else [pauses, records] = [pauses + 1, 0];
   }
-  // Each of the keys, and of the names above them, is a place where the transfer may pause; it never writes more than a name between two.
+  // Each of the keys, and of the names above them, is a place where the transfer may pause. It never writes more than a name between two.
   assert.ok(pauses > 20_000 / 8, `${pauses} pauses`);
   assert.ok(most <= 8 * 30, `${most} records without a pause`);
 });

@@ -104,7 +104,7 @@ const SOA_MAX = 800;
 
 /**
  * The records of each name are those that queries for it get: a key belongs to its own name and to
- * those above. If an alias is the only record of a name, it is given as one; beside others its
+ * those above. If an alias is the only record of a name, it is given as one. Beside others its
  * addresses are given instead, because no other record may exist beside an alias (RFC 2181 section
  * 10.1). The keys are those at the time of the first record.
  */

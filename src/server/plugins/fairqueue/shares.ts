@@ -31,7 +31,7 @@ export interface Share {
  * These thresholds depend only on the current in-flight queries. If many networks want everything, the most
  * active ones would get all places. So refusals are remembered for a while. The networks with refusals share
  * the places in equal parts, no other network gets more than such a part, and within each part the same
- * thresholds apply. Half of the spare places are for all other clients; the other half is for clients of
+ * thresholds apply. Half of the spare places are for all other clients. The other half is for clients of
  * these networks that want little. The last quarter of them is for networks without an in-flight query:
  * otherwise a weak flood, most of whose networks are never refused, would take the last place as well.
  *
@@ -104,7 +104,7 @@ export class Shares {
     const isKnown = refusals.has(network);
     const parts = isKnown ? networks : networks + 1;
     const part = this.room / parts;
-    // If there are fewer places than networks, no network is sure of one; those that ask seldom
+    // If there are fewer places than networks, no network is sure of one. Those that ask seldom
     // come before those that ask all the time.
     if (part < 1 && (!isKnown || refusals.isModest(network))) return null;
     const most = (this.room + (this.#most - this.room) / 2) / parts;

@@ -57,7 +57,7 @@ export class HostsFile {
 
   /**
    * Reads it if it has changed, in slices, so that the thread is never held up for long. A file
-   * that cannot be read is tried again at the next look; one that is too large, or no file, not
+   * that cannot be read is tried again at the next look. One that is too large, or no file, not
    * before it has changed.
    * @param take gets each line, and takes it in small steps; false: no more is wanted
    * @returns whether it was read to its end, or as far as was wanted; what came otherwise does not

@@ -103,8 +103,8 @@ export class KnownGood {
   }
 
   /**
-   * The answer that suits the query best: its own; one that was validated, if it asks for no
-   * validation (CD); and else that of clients who ask with signatures or without them
+   * The answer that suits the query best: its own. One that was validated, if it asks for no
+   * validation (CD); else that of clients that ask with signatures or without them
    * (`isSigned`), as the query does not.
    */
   static fitting(answers: readonly GoodAnswer[], query: Query): GoodAnswer | null {
@@ -183,7 +183,7 @@ export class KnownGood {
 
   /**
    * Removes answers that are worth less than one of `size` bytes for the name in `slot`, until that
-   * one fits. The worth is the number of queries for a name per byte, so large answers that fill
+   * one fits. The worth is the number of queries for a name per byte. So large answers that fill
    * the memory displace each other and not those in frequent use.
    */
   #makeRoom(slot: number, size: number): boolean {

@@ -6,7 +6,7 @@ type Labels = readonly ['server', 'zone', 'view', 'name'];
 
 /**
  * `coredns_plugin_enabled` over reloads: the new configuration adds its label sets before the old
- * one removes its own, so a label set is removed only when no configuration uses it.
+ * one removes its own. So a label set is removed only when no configuration uses it.
  */
 export class Enabled implements KeptAcrossReloads {
   readonly #family: Family<Labels, Gauge>;

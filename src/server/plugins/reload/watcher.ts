@@ -16,7 +16,7 @@ export interface ReloadWatch {
 
 /**
  * Looks at the Corefile again and again, and has it loaded when it says something else. There is
- * one for the whole server, whichever block asks for it; it outlives reloads, and so remembers a
+ * one for the whole server, whichever block asks for it. It outlives reloads, and so remembers a
  * file that could not be taken.
  */
 export class Watcher implements KeptAcrossReloads {

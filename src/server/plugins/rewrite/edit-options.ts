@@ -8,7 +8,7 @@ import type { ReplyRule } from './rule.ts';
 
 /**
  * The EDNS options that go back. A reply with options of its own (an upstream's) keeps them, what
- * `revert` says undone; any other gets the echo of the query as it was rewritten, options that
+ * `revert` says undone. Any other gets the echo of the query as it was rewritten, options that
  * rules name included.
  */
 export function withReplyOptions(

@@ -5,7 +5,7 @@ const WAYS = 8;
 
 /**
  * A fixed-size table of token buckets with 64-bit keys, whose hashes are unpredictable for clients.
- * A new account in a full set replaces the one that was used longest ago, so a flood of invented
+ * A new account in a full set replaces the one that was used longest ago. So a flood of invented
  * accounts takes time and no memory.
  *
  * Each account is credited its rate per second, holds at most one second's worth (and at least one

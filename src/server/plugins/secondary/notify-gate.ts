@@ -33,7 +33,7 @@ interface Zone {
 }
 
 /**
- * Lets a notification through at once, and those that follow soon as one; of many that go on, one a
+ * Lets a notification through at once, and those that follow soon as one. Of many that go on, one a
  * second, and of those for many zones some hundreds. Addresses of datagrams are easily forged: a
  * hundred thousand notifications a second are to be one look, and one line. Zones are those that
  * are served: the map does not grow.

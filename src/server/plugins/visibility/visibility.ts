@@ -178,7 +178,7 @@ class Visibility {
   /**
    * True if it is an internal lookup for the reply of another server block, which may cache it for
    * all clients: the result must then not depend on the client. Links of this block after a cache
-   * are also after this link, so names are not checked a second time, unless they were rewritten
+   * are also after this link. So names are not checked a second time, unless they were rewritten
    * since.
    */
   #isForAll({ depth, route, via, screen }: Query): boolean {

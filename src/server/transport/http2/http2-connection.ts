@@ -33,7 +33,7 @@ const REFUSED_MAX = 64;
  * the figures that speak for it.
  *
  * A GET that need not wait makes no object. Replies leave as clients ask: who sends several
- * requests in one TLS record gets several replies in one; who sends one at a time gets one at a
+ * requests in one TLS record gets several replies in one. A client that sends one at a time gets one at a
  * time, since some (dnsperf) take no more than one from each.
  */
 export class Http2Connection extends ClientConnection implements ServerInputHost {

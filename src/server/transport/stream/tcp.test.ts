@@ -86,7 +86,7 @@ describe('TCP', () => {
     t.after(() => clearImmediate(next));
     for (const one of crowd) for (let n = 0; n < 20; n++) assert.equal(id(await one.next()), n);
     // Ten milliseconds for new input and ten for what waits, each overrun by four queries at most, and
-    // one query of each connection; without a bound of time it would be sixteen of each.
+    // one query of each connection. Without a bound of time it would be sixteen of each.
     assert.ok(Math.max(...served.filter((queries) => queries > 0)) <= 100 + 2 * (3 + 4));
   });
 

@@ -15,7 +15,7 @@ interface ProxiedPeer {
 /**
  * Removes the headers of the PROXY protocol (version 2) from datagrams and identifies the client.
  * With sessions, a datagram that is only a header holds for the following ones from the same
- * address and port; when there are too many sessions, the least recently used one is dropped.
+ * address and port. When there are too many sessions, the least recently used one is dropped.
  */
 export class ProxiedDatagrams {
   /** The start of the DNS message in the last datagram. */

@@ -128,7 +128,7 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
 
   /**
    * Connects the socket to a peer that never sends: itself. A connected socket receives only from
-   * its peer, so the kernel gives new queries to the other sockets of the port, while queries
+   * its peer. So the kernel gives new queries to the other sockets of the port, while queries
    * already queued here can still be read and answered.
    */
   #refuseNew(socket: UdpSocket): void {

@@ -1,6 +1,6 @@
 /**
  * Finds the address for reports before any check runs, because a report that DNS is down must not
- * need DNS. The name is looked up once; if that fails, the service's environment variables and the
+ * need DNS. The name is looked up once. If that fails, the service's environment variables and the
  * API server give its address, and the `Host` header still has the name.
  */
 import type { Environment } from '../../../server/base/environment.ts';

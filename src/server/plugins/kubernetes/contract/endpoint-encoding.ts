@@ -6,11 +6,11 @@ import { NameError, parseName, type WireName } from '../../../wire/name.ts';
 
 /**
  * Endpoints and addresses as strings whose characters are bytes. On V8's heap such a string costs
- * 16 bytes more than what it holds, a typed array of that size 200 and more; and equality of two
+ * 16 bytes more than its content, a typed array of that size 200 and more. Equality of two
  * states of a slice is string equality.
  *
  * One endpoint address: flags; 4 or 16 address bytes, or a domain name in wire form with its length
- * before; then if flagged a host name and a zone, each with its length before, and hints: a byte with
+ * before. Then if flagged a host name and a zone, each with its length before, and hints: a byte with
  * the number of zones (low four bits) and nodes (high four bits), then their `placeHash`es.
  */
 const V6 = 1;

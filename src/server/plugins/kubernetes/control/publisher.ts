@@ -95,7 +95,7 @@ export class ClusterPublisher implements KeptAcrossReloads {
   }
 
   /**
-   * Calls `run` when the workers know everything that was listed at first, at once if they do; also
+   * Calls `run` when the workers know everything that was listed at first, at once if they do. Also
    * when the source is away, and when this is closed.
    */
   whenSettled(run: () => void): void {

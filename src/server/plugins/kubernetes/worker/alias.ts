@@ -43,7 +43,7 @@ export function externalTarget(text: string): WireName | null {
 const reader = new EndpointReader();
 
 /**
- * The domain name that all endpoints of the lookup have; null if any of them has an IP address, since a name
+ * The domain name that all endpoints of the lookup have. Null if any of them has an IP address, since a name
  * with addresses cannot be an alias. Of several names it is the first by its bytes: one owner has one CNAME
  * (RFC 2181 section 10.1), the same one from every server.
  */
@@ -64,7 +64,7 @@ export function endpointAlias(lookup: ClusterLookup): WireName | null {
 /**
  * A or AAAA of a name that is an alias of `target`: an ExternalName service, or a headless one
  * whose endpoints are domain names. The answer is the CNAME and what its target has. A target
- * inside the zone is looked up here, any other one by asking the whole server; a chain of aliases
+ * inside the zone is looked up here, any other one by asking the whole server. A chain of aliases
  * within the zone is followed a few steps.
  *
  * A target that does not exist (or whose lookup fails) leaves the CNAME alone. One inside the zone

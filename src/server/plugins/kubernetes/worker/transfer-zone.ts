@@ -80,7 +80,7 @@ const ENDPOINTS_A_TURN = 1000;
 /**
  * Each name of the transfer has all records that a query for it gives, names of ports SRV records
  * only: servers take addresses at names with underscores for mistakes. Services are noted down when
- * the first record after the SOA is asked for; what they are made of is replaced when it changes,
+ * the first record after the SOA is asked for. What they are made of is replaced when it changes,
  * not changed, so the transfer stays at that moment. The records of a service are made when it is
  * its turn.
  */
