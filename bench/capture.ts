@@ -1,10 +1,10 @@
 /**
  * Reading captures of a million packets: `node bench/capture.ts`. ndots pairs queries and replies, groups
  * them to lookups and searches for findings. tcpdump and tshark print a line for each packet, alternating in
- * one run. doctor takes longer for captures with losses, with a loop of servers, with packets seen several
- * times, and with clients, servers and names that are all different. One that is three times as long shows
- * whether memory grows with the capture. The time of `capture` includes its list of clients and their
- * resolvers.
+ * one run. doctor takes longer for captures with losses, with a loop of servers, and with packets
+ * seen several times. It also takes longer if clients, servers and names are all different. One
+ * that is three times as long shows whether memory grows with the capture. The time of `capture`
+ * includes its list of clients and their resolvers.
  */
 import { spawnSync } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';

@@ -1,8 +1,8 @@
 /**
- * The live model at 20 000 packets a second: `node bench/live-model.ts`. A capture of a busy node is read
- * from memory, alternately by capture alone (read, pair, group to lookups) and by the live model with all its
- * counts and doctor's rules every three seconds. Reports the CPU time of a packet, and of a second with 20
- * 000 of them. Packet times are those of 20 000 packets a second.
+ * The live model at 20 000 packets a second: `node bench/live-model.ts`. Reads a capture of a busy
+ * node from memory. Alternates between capture alone (read, pair, group to lookups) and the live
+ * model, with all its counts and doctor's rules every three seconds. Reports the CPU time of a
+ * packet, and of a second with 20 000 of them. Packet times are those of 20 000 packets a second.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

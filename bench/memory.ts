@@ -1,8 +1,8 @@
 /**
- * Resident memory: idle on the example, and with a large cluster (10 000 Services, 100 000 endpoints, 100 000
- * pods) behind an API server, steady and at the peak of a relist of everything. Peers are idle programs of
- * the same runtime with one worker thread: an empty one; and one that has loaded the runtime modules of a
- * server, and the addon for batched UDP.
+ * Resident memory: idle on the example, and with a large cluster behind an API server (10 000
+ * Services, 100 000 endpoints, 100 000 pods). The latter steady and at the peak of a relist. Peers
+ * are idle programs of the same runtime with one worker thread: an empty one; and one that has
+ * loaded the runtime modules of a server, and the addon for batched UDP.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,10 @@ const home = fileURLToPath(new URL('../', import.meta.url));
 const directory = workFolder();
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Private memory of the process: without the pages of program files, which the system shares and can reclaim. */
+/**
+ * Private memory of the process: without the pages of program files, which the system shares and
+ * can reclaim.
+ */
 function ownMiB(child: Child): number {
   const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
   return Number(/^RssAnon:\s+(\d+) kB/m.exec(status)?.[1]) / 1024;

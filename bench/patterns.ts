@@ -1,8 +1,8 @@
 /**
- * The cost of a pattern for a query that does not match it: `node bench/patterns.ts`. Names pass through the
- * link of `rewrite` and the filter of `view`, and the same names and patterns through Go's regexp, which
- * CoreDNS uses, alternating in one run. Reading the query and spelling its name out, which Go does not do
- * here, is measured separately and subtracted.
+ * The cost of a pattern for a query that does not match it: `node bench/patterns.ts`. Names pass
+ * through the link of `rewrite` and the filter of `view`. In the same run, they also pass through
+ * Go's regexp, which CoreDNS uses. Reading the query and spelling its name out, which Go does not
+ * do here, is measured separately and subtracted.
  */
 import { systemClock } from '../src/server/base/clock.ts';
 import { makeLog } from '../src/server/base/log.ts';

@@ -1,8 +1,9 @@
 /**
- * Latency while a whole cluster (10 000 services, 100 000 endpoints, 100 000 pods) is listed again, counted
- * from the due time of each query, compared with undisturbed load: on all CPUs, and with the limits of a
- * container. The control thread reads the list; it must not use the workers' CPU, nor exhaust the container's
- * limit. As a control, a program other than ndots reads the same lists on the same machine.
+ * Latency while a whole cluster (10 000 services, 100 000 endpoints, 100 000 pods) is listed again,
+ * compared with undisturbed load. It counts from the due time of each query: on all CPUs, and with
+ * the limits of a container. The control thread reads the list; it must not use the workers' CPU,
+ * nor exhaust the container's limit. As a control, a program other than ndots reads the same lists
+ * on the same machine.
  */
 import { spawn } from 'node:child_process';
 import { answered } from '../test/kit/child.ts';

@@ -61,8 +61,8 @@ function steadyLoad({ program, port, rate, seconds, file }: Load): Promise<Pace>
 
 /**
  * Words before a command that would run on another machine: it uses the rest of the measuring client's CPU.
- * The kernel's work for such a program (a large write, packets over loopback) cannot always be interrupted,
- * and must not delay the server on the other CPU.
+ * The kernel's work for such a program (a large write, packets over loopback) cannot always be
+ * interrupted. It must not delay the server on the other CPU.
  */
 export const elsewhere: readonly string[] = ['taskset', '-c', CLIENT, 'chrt', '--idle', '0'];
 

@@ -89,8 +89,8 @@ const observations = process.env['NDOTS_SYSTEM_CALLS'];
 const profiles = process.env['NDOTS_SECCOMP_PROFILES'];
 
 /**
- * Replaces `ndots` in the words as the image starts it, and counts its system calls into a file by its verb,
- * or applies the profile of its verb.
+ * Replaces `ndots` in the words as the image starts it. Counts its system calls into a file by its
+ * verb, or applies the profile of its verb.
  */
 function underObservation(words: readonly string[]): readonly string[] {
   const at = words.findIndex((word) => word.endsWith('bin/ndots'));

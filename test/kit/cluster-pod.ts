@@ -48,8 +48,8 @@ export function noCluster(): string | false {
 }
 
 /**
- * A cluster with all peers of the DNS server: its pod, and a node on the other side of a wire with the API
- * server (TLS, token), the name server of `/etc/resolv.conf`, and client pods. Each is a separate program.
+ * A cluster with all peers of the DNS server: its pod, the API server (TLS, token), the name server
+ * of `/etc/resolv.conf`, and client pods on another node. Each is a separate program.
  */
 export class ClusterPod {
   readonly dnsPod: Pod;

@@ -1,6 +1,6 @@
 /**
- * Measures how the cost of work grows, as a ratio of two CPU times taken in the same process, so that a slow
- * or busy machine changes both sides alike.
+ * Measures how the cost of work grows, as a ratio of two CPU times of the same process. A slow or
+ * busy machine changes both sides alike.
  *
  * This is the only file of the plain tests that compares measured times (`test/tidy.test.ts`).
  */
@@ -8,7 +8,10 @@ import assert from 'node:assert/strict';
 
 type Work = () => unknown;
 
-/** Microseconds; the least CPU time of one measurement of a side: the clock of the kernel is accurate to a few. */
+/**
+ * Microseconds; the least CPU time of one measurement of a side: the clock of the kernel is
+ * accurate to a few.
+ */
 const ENOUGH_US = 2000;
 
 /**

@@ -189,8 +189,8 @@ function limitedAlone(seed: number): Captured[] {
 }
 
 /**
- * The same with a constant load, so that there is no other rate to compare with, and a path to the limit on
- * which packets overtake others.
+ * The same with a constant load, without another rate to compare with. On the path to the limit,
+ * packets overtake others.
  */
 function limitedEvenly(seed: number): Captured[] {
   const random = seededRandom(seed);

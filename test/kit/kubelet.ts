@@ -1,6 +1,6 @@
 /**
- * A kubelet as far as ephemeral containers need it: it starts containers that are added to pods of its node,
- * reports their status to the API server, and serves their logs as real kubelets do.
+ * A kubelet as far as ephemeral containers need it: it starts containers that are added to pods of
+ * its node, and reports their status to the API server. It serves their logs as real kubelets do.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createServer, type Server } from 'node:https';

@@ -13,8 +13,9 @@ export function noNamespaces(): string | null {
 }
 
 /**
- * A pod for a program: a separate network (loopback up, nothing else) and separate files at absolute paths
- * (`/etc/resolv.conf`, the service account …), which bind mounts place over the machine's for this pod only.
+ * A pod for a program: a separate network (loopback up, nothing else) and separate files at
+ * absolute paths (`/etc/resolv.conf`, the service account …). Bind mounts place them over the
+ * machine's, only for this pod.
  */
 export class Pod {
   readonly #holder: ChildProcess;

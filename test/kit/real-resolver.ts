@@ -1,5 +1,5 @@
 /**
- * Runs a real resolver in a network namespace like a pod's, against the scripted server, and returns its
+ * Runs a real resolver in a pod's network namespace against the scripted server. Returns its
  * queries in the form of the recorded runs.
  */
 import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process';

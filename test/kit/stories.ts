@@ -96,8 +96,8 @@ function limitedBursts(seed: number, rate: number, burst: number): Captured[] {
 }
 
 /**
- * Some ten thousand queries of a DNS pod to its upstream in bursts of all sizes, before a limit of 600
- * packets a second with a burst of 100.
+ * Some ten thousand queries of a DNS pod to its upstream, in bursts of all sizes. The limit is 600
+ * packets per second with a burst of 100.
  */
 function longLimit(): Captured[] {
   const packets: Captured[][] = [];

@@ -1,6 +1,6 @@
 /**
- * Incidents in packets: models of real resolvers send their lookups on a common clock through a network with
- * one fault, and the packets at the client are captured.
+ * Incidents in packets: models of real resolvers send their lookups on a common clock through a
+ * network with one fault. The packets at the client are captured.
  */
 import { seededRandom, type Random } from '../../src/server/base/random.ts';
 import { VirtualClock } from '../../src/server/base/virtual-clock.ts';

@@ -1,4 +1,7 @@
-/** The API server and etcd go away under load, for a moment and for a minute, and a DNS container is restarted while they are away. */
+/**
+ * The API server and etcd stop under load, for a moment and for a minute. A DNS container restarts
+ * in the meantime.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { DNS_DEPLOYMENT, DNS_PODS, memoryOf, QUICK_PROBE, setImage } from './cluster-dns.ts';
@@ -8,7 +11,10 @@ import { noNode } from './node-programs.ts';
 import { say, until } from './progress.ts';
 import { assertNoneLost, pause, streamWhile } from './stream.ts';
 
-/** Milliseconds until the kubelet has restarted a static pod and the API server is ready, on a busy machine. */
+/**
+ * Milliseconds until the kubelet has restarted a static pod and the API server is ready, on a busy
+ * machine.
+ */
 const BACK_MS = 240_000;
 /** Milliseconds without the API server. */
 const AWAY_MS = 60_000;

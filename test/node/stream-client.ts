@@ -1,7 +1,8 @@
 /**
- * A busy client: it sends each question in turn at a rate, every query from a new socket with a source port
- * that the kernel draws, every tenth over TCP. Run as `node stream-client.ts SERVER RATE NAME/TYPE…`. When
- * its standard input ends it prints a `StreamReport` as JSON.
+ * A busy client: it sends each question in turn at a rate, every tenth over TCP. Every query comes
+ * from a new socket, with a source port of the kernel's choice. Run as
+ * `node stream-client.ts SERVER RATE NAME/TYPE…`. When its standard input ends it prints a
+ * `StreamReport` as JSON.
  */
 import { createSocket } from 'node:dgram';
 import { connect } from 'node:net';

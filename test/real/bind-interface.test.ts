@@ -8,8 +8,8 @@ import { describe, test, type TestContext } from 'node:test';
 const program = join(import.meta.dirname, '../../bin/ndots');
 
 /**
- * Serves this Corefile in a separate network namespace with the interface `nodelocaldns`, down as the node
- * cache of Kubernetes leaves it, and returns the output of `commands`.
+ * Serves this Corefile in a separate network namespace and returns the output of `commands`. The
+ * interface `nodelocaldns` is down there, as NodeLocal DNSCache leaves it.
  * @returns null without namespaces
  */
 function served(t: TestContext, directives: string, commands: string): string | null {

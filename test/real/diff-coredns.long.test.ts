@@ -18,8 +18,8 @@ import { RealServer, RealSide, ScriptedUpstreams } from '../kit/diff/real-side.t
 import { corednsPath } from '../kit/etcd.ts';
 
 /**
- * Random single changes of installers' Corefiles: compares the report of `ndots diff` with two CoreDNS, one
- * with the Corefile before and one with that after the change, queried with the same questions.
+ * Random single changes of installers' Corefiles: compares the report of `ndots diff` with two
+ * CoreDNS, before and after the change, that get the same queries.
  * `DIFF_CHANGES` is the number, `DIFF_SEED` the seed.
  */
 

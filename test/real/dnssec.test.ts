@@ -69,8 +69,8 @@ async function validator(
 const isSecure = (reply: Message): boolean => (reply.flags & FLAG.AD) !== 0;
 
 /**
- * For type DNAME below a DNAME, Unbound 1.17 requires a signature of the synthesised CNAME, which has none,
- * even if Knot serves the same zone.
+ * For type DNAME below a DNAME, Unbound 1.17 requires a signature of the synthesised CNAME, which
+ * has none. It does so even if Knot serves the same zone.
  */
 const asksBelowDname = / DNAME IN>: no signatures for CNAME/;
 

@@ -11,8 +11,8 @@ import { cannotIsolate, hasProgram } from '../kit/real-resolver.ts';
 import { runCommand } from '../kit/trace-command.ts';
 
 /**
- * Real programs of glibc, musl and Go in separate pods (network namespaces), a name server on their node, one
- * fault at a time, captured by ndots on the node: doctor names the fault.
+ * Real programs of glibc, musl and Go run in separate pods (network namespaces), with a name server
+ * on their node. ndots captures one fault at a time there, and doctor names it.
  */
 
 const skip = cannotIsolate() ?? (hasProgram('nft') ? false : 'nft is not installed');

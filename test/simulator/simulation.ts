@@ -1,9 +1,9 @@
 /**
  * A whole server in virtual time, its faults drawn from a seed, and an oracle that knows which answers were true when.
  *
- * Each run has storms and calms. In a storm Services and names change, upstreams and the API server fail, the Corefile
- * is reloaded (good and bad ones), and the machine's clock is set. Clients ask all the time. In a calm nothing fails,
- * and every answer must become right.
+ * Each run has storms and calms. In a storm Services and names change, and upstreams and the API
+ * server fail. The Corefile is reloaded (good and bad ones), and the machine's clock is set.
+ * Clients ask all the time. In a calm nothing fails, and every answer must become right.
  *
  *     node test/simulator/simulation.ts [--seed N] [--seconds N]
  *
@@ -32,7 +32,10 @@ export interface SimulationReport {
   faults: number;
   reloads: number;
   refusedReloads: number;
-  /** The longest time after a storm, beyond the cache lifetimes, until every answer was right; virtual milliseconds. */
+  /**
+   * The longest time after a storm, beyond the cache lifetimes, until every answer was right;
+   * virtual milliseconds.
+   */
   slowestCalmMs: number;
 }
 
@@ -40,7 +43,10 @@ export interface SimulationReport {
 const REPLY_MS = 15_000;
 /** A fault of an upstream may show for this long after its end, virtual milliseconds. */
 const AFTERMATH_MS = 20_000;
-/** Every answer is right this long after all faults at the latest (a watch that is silently dead), virtual milliseconds. */
+/**
+ * Every answer is right this long after all faults at the latest (a watch that is silently dead),
+ * virtual milliseconds.
+ */
 const CALM_MS = 1_300_000;
 /** Alarms that a quiet server may have. More is a leak. */
 const ALARMS_MAX = 200;

@@ -11,9 +11,9 @@ import { makeWorld, type World } from '../kit/world.ts';
 
 /*
  * The incident "DNS issues in Kubernetes": `curl https://api.twilio.com` fails intermittently, because one of
- * the search names gives NXDOMAIN for A and NOERROR for AAAA. The A records have a TTL of 8 s, the AAAA
- * answer is a CNAME without an address with 20 s, and the cache is set to 30 s. autopath mistakes the client
- * for a pod that had the same address earlier.
+ * the search names gives NXDOMAIN for A and NOERROR for AAAA. The A records have a TTL of 8 s, and
+ * the cache is set to 30 s. The AAAA answer is a CNAME without an address, with 20 s. autopath
+ * mistakes the client for a pod that had the same address earlier.
  */
 
 const directories: string[] = [];

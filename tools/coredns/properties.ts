@@ -1,7 +1,7 @@
 /**
- * Every directive of CoreDNS 1.14.7 and every property of it, each with an example in a Corefile, from the
- * Syntax sections of its pages and from its parsers. `tools/coredns-table.ts` adds the treatment in ndots. A
- * test starts both servers with each example.
+ * Every directive of CoreDNS 1.14.7 and every property of it, each with an example in a Corefile.
+ * The sources are the Syntax sections of its pages and its parsers. `tools/coredns-table.ts` adds
+ * the treatment in ndots. A test starts both servers with each example.
  */
 
 export interface Property {

@@ -1,7 +1,7 @@
 /**
  * Modules of the runtime that cost megabytes of memory once they are loaded. They are loaded on
- * first use, and without `import`, which would touch every export (of `node:http` among them the
- * whole fetch machinery, about 10 MiB).
+ * first use. They are not imported, because `import` touches every export; with `node:http` that
+ * loads all of fetch, about 10 MiB.
  */
 export const builtins = {
   crypto: (): typeof import('node:crypto') => process.getBuiltinModule('node:crypto'),

@@ -32,8 +32,8 @@ export function isIP(text: string): 0 | 4 | 6 {
 const ZONE = /^[^%]*%[\da-z.:-]+$/i;
 
 /**
- * The usual text form of an address from the Kubernetes API, where objects of old clusters may have
- * forms that other parsers reject or misread: `010.009.000.006` is decimal (10.9.0.6),
+ * The usual text form of an address from the Kubernetes API. Objects of old clusters may have forms
+ * that other parsers reject or misread: `010.009.000.006` is decimal (10.9.0.6),
  * `::ffff:10.9.0.6` is IPv4. Other texts are unchanged, whether or not they are addresses.
  */
 export function plainAddress(text: string): string {

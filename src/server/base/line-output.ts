@@ -28,8 +28,8 @@ export interface LineOutput {
 
 /**
  * Writes the lines of all threads to one descriptor from one place, so that no thread ever waits
- * for a slow reader. Each thread has a ring of shared memory. A line that finds it full is lost and
- * counted, and the loss is reported in a line of its own once there is room again.
+ * for a slow reader. Each thread has a ring of shared memory. If the ring is full, a line is lost
+ * and counted. A separate line reports the loss once there is room.
  *
  * Writing may block, and usually does when a pipe is full: making a descriptor non-blocking would
  * affect every process that shares it, a terminal's shell among them. So it is written from the

@@ -57,8 +57,8 @@ interface LaterStep {
 
 /**
  * A value to come, lighter than a promise: the steps to apply are in one list, and run within the
- * call that settles it. So the reply to a forwarded query passes through all links of the chain, in
- * order, within the turn in which its datagram was read.
+ * call that settles it. So the reply to a forwarded query passes all links of the chain within the
+ * turn that read its datagram.
  *
  * `map` and `rescue` change the value that this very object brings, and return the object: its
  * users form one line, each of which takes it over from the one before. For a shared value use

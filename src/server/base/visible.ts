@@ -6,8 +6,7 @@
 
 /**
  * The characters that no line of text shows: controls (C0, DEL, C1), formats (bidirectional, zero
- * width, soft hyphen, tags), line and paragraph separators, halves of a character, and others that
- * Unicode says are not displayed (variation selectors, fillers).
+ * width, soft hyphen, tags), line and paragraph separators, unpaired surrogates, variation selectors and fillers.
  */
 const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
 

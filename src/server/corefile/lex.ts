@@ -16,11 +16,11 @@ export interface Lexed {
 }
 
 /**
- * Splits a text into words. A word that begins with `"` extends to the next `"` without a backslash
- * before it, if necessary over line ends; `\"` is the only escape. A `#` at the beginning of a word
- * starts a comment up to the end of the line. A `#` inside a word hides only the rest of that word,
- * and the text after the next blank counts again. This is unexpected, so it is reported. Time and
- * memory are linear in the text's length.
+ * Splits a text into words. A word that begins with `"` extends to the next `"`, also over line
+ * ends. `\"` is the only escape. A `#` at the beginning of a word starts a comment up to the end of
+ * the line. A `#` inside a word hides only the rest of that word, and the text after the next blank
+ * counts again. This is unexpected, so it is reported. Time and memory are linear in the text's
+ * length.
  */
 export function lex(text: string, file: string): Lexed {
   return new Lexer(text, file).run();

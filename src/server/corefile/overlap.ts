@@ -11,8 +11,8 @@ export interface ListenClaim {
 }
 
 /**
- * Reports blocks that listen for the same zone with the same port, scheme and address, or for the same zone once with
- * and once without `bind`.
+ * Reports blocks that listen for the same zone with the same port, scheme and address. Also reports
+ * a zone with and without `bind`.
  */
 export function overlapProblems(blocks: readonly ListenClaim[]): Problem[] {
   const problems: Problem[] = [];

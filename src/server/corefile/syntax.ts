@@ -1,6 +1,6 @@
 /**
- * The shape of a directive, declared once. The declaration drives the reading of the Corefile, the texts of the errors, the
- * type of the options, the Syntax section of the plugin's page, and the linter.
+ * The shape of a directive, declared once. The parser, the error texts, the type of the options,
+ * the Syntax section of the plugin's page and the linter all use it.
  *
  * The parts: what a word can mean (values.ts), where words are on a line (positions.ts), the lines inside braces
  * (properties.ts). A complete example:

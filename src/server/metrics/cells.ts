@@ -4,12 +4,12 @@
  *
  * Why no atomics on the counts. Each cell has one writer, so no increment can be lost. A reader can
  * only see half a write if the write is made in halves. A Float64Array's elements are aligned to 8
- * bytes. An aligned 8-byte store is one indivisible instruction on every 64-bit machine Node runs
- * on (x86-64, arm64, ppc64, s390x, riscv64), and V8 compiles it so. The language itself
- * would allow tearing for floats. On a 32-bit machine a scrape could, once in a while, print one
- * wrong value, and the next scrape would be right again: nothing is ever computed from a value
- * that was read. Two cells may be read at different instants (a histogram's sum may be one
- * observation ahead).
+ * bytes. An aligned 8-byte store is one indivisible instruction on every 64-bit machine that Node
+ * supports (x86-64, arm64, ppc64, s390x, riscv64). V8 compiles it so. The language itself would
+ * allow tearing for floats. On a 32-bit machine a scrape could, once in a while, print one wrong
+ * value, and the next scrape would be right again: nothing is ever computed from a value that was
+ * read. Two cells may be read at different instants (a histogram's sum may be one observation
+ * ahead).
  *
  * Cells never move: a block that is full stays, and another one is added. Each slot (the cells of
  * one label set) has one cell in front of it, the lock. A freed slot stays locked until the reader

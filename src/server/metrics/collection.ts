@@ -98,7 +98,7 @@ export class Collection {
 
   /**
    * Adds values that are computed at every scrape. If `fn` throws, or gives a name that is
-   * registered or sampled already, its values are left out of that scrape, and
+   * registered or sampled already, its values are omitted from that scrape.
    * `ndots_metrics_sample_errors_total` counts it.
    * @returns a function that removes them
    */

@@ -57,8 +57,8 @@ const classicOnlyHelp =
 /**
  * A registry that keeps its counts in memory shared with the main thread. Each thread has its own.
  * Additions and removals (blocks, families, label sets) are announced through `onRegister`: a
- * worker posts the event, and the main thread passes it to its `Collection` (only one, because the
- * collection says when freed cells may be reused). Counting itself sends nothing.
+ * worker posts the event, and the main thread passes it to its `Collection`. There is only one
+ * collection, because it decides when freed cells may be reused. Counting itself sends nothing.
  *
  * A family without labels exists, with value 0, from its registration on; one with labels from the
  * first `with`. Registering a name again gives the same family; with another shape it throws,

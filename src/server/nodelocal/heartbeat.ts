@@ -24,9 +24,8 @@ export interface HeartbeatParts {
 }
 
 /**
- * Asks every local address several times a second. The kernel sees the replies pass and renews the
- * lease of the address that they come from, so that nothing here has to be alive for a lease to
- * end.
+ * Asks every local address several times a second. The kernel sees the replies and renews the lease
+ * of their source address. So a lease ends even if this process is dead.
  */
 export class Heartbeat {
   readonly #parts: HeartbeatParts;

@@ -4,8 +4,7 @@ import type { PacketRule } from './packet-rules.ts';
 
 /**
  * Signs of life that a lease takes, and within how many seconds. iptables knows whole seconds only.
- * But of signs that come every 150 ms there are two within the last second for as long as the last
- * is not older than 0.85 s.
+ * But signs come every 150 ms. So two are within the last second until the last one is 0.85 s old.
  */
 const LEASE = { SECONDS: 1, SIGNS: 2 };
 

@@ -39,9 +39,8 @@ const hooks: Readonly<Record<string, { readonly name: string; readonly at: strin
 
 /**
  * Keeps a table owned by an `nft` process that reads our commands. The kernel guards it against all
- * other programs (`flags owner`, Linux 5.12), so that not even `nft flush ruleset` touches it, and
- * removes it when that process ends, as it does when we do. Without kernel support the table is an
- * ordinary one.
+ * other programs, even `nft flush ruleset` (`flags owner`, Linux 5.12). It removes the table when
+ * that process ends, which ends when we do. Without kernel support the table is an ordinary one.
  */
 export class NftablesRules implements RuleSet {
   readonly name = 'nftables';

@@ -32,8 +32,8 @@ export interface SocketOwner {
 
 /**
  * A UDP socket connected to one peer. There are many of them, one per source port, each with few
- * datagrams at a time. Datagrams are sent one by one at the end of the turn, and received as many
- * at a time as are waited for, through memory shared by all sockets of the thread.
+ * datagrams at a time. Datagrams are sent one by one at the end of the turn. They are received in
+ * batches, through memory shared by all sockets of the thread.
  */
 export class ConnectedSocket implements QueuedSocket {
   readonly #socket: UdpSocket;

@@ -1,6 +1,6 @@
 /**
  * The end of the process. The runtime's own waits for its threads and then runs the exit handlers
- * of all native code, and either can wait forever. That of koffi calls fsync for standard error,
+ * of all native code, and either can wait forever. That of koffi calls fsync for standard error. It
  * prints a failure there while it holds the lock of that stream, and waits for the lock: where a
  * seccomp profile refuses fsync, or the disk of the log is full, a container of one verb never
  * ended. Once the C library can be called, the kernel ends the process without all this.

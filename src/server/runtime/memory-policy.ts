@@ -77,8 +77,8 @@ export function collectMemory(): void {
  * Collects if this thread has grown by `most` bytes. To be called when something large was dropped,
  * such as a replaced configuration: V8 collects when the heap has doubled.
  *
- * It blocks the thread. On a worker with 100 000 endpoints (35 MiB) it takes 14 ms where V8 has
- * other CPUs for its helpers, and 20 to 35 ms on a single one.
+ * It blocks the thread. With 100 000 endpoints (35 MiB) it takes 14 ms if V8 has other CPUs for its
+ * helpers, and 20 to 35 ms on a single one.
  * @returns whether it was collected
  */
 export function collectGrown(most: number = GROWTH_MAX): boolean {

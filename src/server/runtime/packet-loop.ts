@@ -41,8 +41,8 @@ interface WatchedSocket {
  * timers and messages have their turn between two of them.
  *
  * Measured against a blocking `epoll_wait` in the thread pool: 39 instead of 57 µs for a single
- * query, a fifth less CPU time per query, and the thread pool stays free for file reads, TLS
- * and zlib.
+ * query, and a fifth less CPU time per query. The thread pool stays free for file reads, TLS and
+ * zlib.
  */
 export class PacketLoop {
   readonly receiving: ReceiveBatch = new ReceiveBatch(DATAGRAM_MAX);
@@ -100,8 +100,8 @@ export class PacketLoop {
   }
 
   /**
-   * Runs `job` when everything found by the current check has been served, or outside of one at the
-   * end of the turn, so that what was gathered is sent together.
+   * Runs `job` after the current check has served everything that it found, so that all output is
+   * sent together. Outside of a check, runs it at the end of the turn.
    */
   whenTurnEnds(job: () => void): void {
     if (this.#closing.push(job) === 1 && !this.#draining) process.nextTick(this.#closeTurn);

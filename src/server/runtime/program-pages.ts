@@ -13,8 +13,8 @@ const ADVICE = { NORMAL: 0, RANDOM: 1, DONTNEED: 4 };
  * again.
  *
  * The advice to expect random access is only for the unmapping: without it the kernel counts each
- * page as used again, and moves the pages of the container that was charged with them to its
- * active list, that is into its working set (docs/decisions/memory.md).
+ * page as used again. It moves the pages to the active list, and so into the working set, of the
+ * container that was charged with them (docs/decisions/memory.md).
  */
 export function unmapUnusedCode(): void {
   try {

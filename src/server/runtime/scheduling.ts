@@ -82,7 +82,7 @@ function nameOf(thread: string): string | null {
 
 /**
  * Gives the calling thread a longer time slice (Linux 6.12 and later). Its share of the CPU stays
- * the same, but threads with the default slice preempt it at once when they wake up, and not at the
+ * the same. But threads with the default slice preempt it at once when they wake up, and not at the
  * next scheduler tick. Needs no privileges.
  */
 export function takeLongTurns(): void {

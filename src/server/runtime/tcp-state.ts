@@ -6,9 +6,7 @@ import { Memory } from './memory.ts';
 const IPPROTO_TCP = 6;
 const TCP_INFO = 11;
 /**
- * `struct tcp_info` of <linux/tcp.h>: its size, and the words for unacknowledged segments, the time
- * since the last acknowledgement, the round-trip time, and segments that could not even be sent
- * (because of a packet filter of this machine).
+ * `struct tcp_info` of <linux/tcp.h>: its size, and the words for unacknowledged segments, the time since the last acknowledgement and the round-trip time. The last one counts segments that this machine's packet filter did not let out.
  */
 const INFO = { BYTES: 148, UNACKNOWLEDGED: 6, SINCE_ACKNOWLEDGED: 14, ROUND_TRIP: 17, UNSENT: 36 };
 /** The most round trips that an acknowledgement may take. */

@@ -35,7 +35,7 @@ const LATE = 4;
  * set.
  *
  * Node runs timers before it reads. After a standstill (a stopped process, a container without CPU
- * time) the wheel waits for one tick more, so that bytes that have arrived are read before their
+ * time) the wheel waits for one more tick. Bytes that have arrived are then read before their
  * deadline counts.
  */
 export class TimerWheel {

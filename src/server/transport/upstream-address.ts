@@ -87,8 +87,8 @@ export interface ExchangeReply {
 export interface Upstream {
   readonly parts: UpstreamParts;
   /**
-   * Sends the exchange's query (its bytes, with the flags of `query.flags` and a new random id) and
-   * waits for the reply with that id, from that address, to that question (ignoring case). Other
+   * Sends the exchange's query: its bytes, with the flags of `query.flags` and a new random id.
+   * Waits for the reply with that id, from that address, to that question (ignoring case). Other
    * messages are ignored until the time is up, because they may be forged.
    * @param now the clock's time
    */

@@ -4,8 +4,8 @@ import type { Reader } from './reader.ts';
 import { SECTION, type MessageWriter } from './writer.ts';
 
 /**
- * The content of a message's OPT record (RFC 6891), except the upper eight bits of the result code,
- * which are part of the message's `rcode`.
+ * The content of a message's OPT record (RFC 6891), without the upper eight bits of the result
+ * code: these are in `rcode`.
  */
 export interface Edns {
   /** The largest datagram its sender takes. */

@@ -299,8 +299,8 @@ export class QueryMessage {
   }
 
   /**
-   * Copies message and lower-case name of `from`, one after the other, into the slab of kept
-   * queries, with `room` bytes behind them for the caller.
+   * Copies message and lower-case name of `from` into the slab of kept queries, with `room` bytes
+   * after them for the caller.
    * @returns the position of that room
    */
   protected copyMessage(from: QueryMessage, room: number): number {
@@ -384,7 +384,10 @@ const FOLDED_SIZE = NAME_MAX + 1;
 
 const empty = new Uint8Array(0);
 
-/** Builds a query with RD set and without EDNS, from 127.0.0.1 with `proto` internal, and reads it into `into`. */
+/**
+ * Builds a query with RD set and without EDNS, from 127.0.0.1 with `proto` internal, and reads it
+ * into `into`.
+ */
 export function makeQueryMessage<Q extends QueryMessage>(
   into: Q,
   name: WireName,

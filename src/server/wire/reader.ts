@@ -26,9 +26,9 @@ export const HOPS_MAX = 126;
 const scratch = new Uint8Array(NAME_MAX);
 
 /**
- * Reads fields one after the other, never beyond `end`. A compression pointer must lead backwards,
- * behind the header and before everything that was read of the same name, so that reading always
- * ends (RFC 1035 section 4.1.4).
+ * Reads fields one after the other, never beyond `end`. A compression pointer must lead backwards:
+ * after the header and before all parts of the same name. So reading always ends (RFC 1035 section
+ * 4.1.4).
  */
 export class Reader {
   readonly message: Uint8Array;
@@ -179,13 +179,13 @@ const HOPS_PER_NAME = 8;
 
 /**
  * The positions of labels of checked names in a message. A pointer to any other place may still
- * read as a name, but one that changes when the fields there change (a TTL, for example). The
- * target of a pointer is not read a second time. Reused from message to message.
+ * read as a name. But that name changes with the fields there, such as a TTL. The target of a
+ * pointer is not read a second time. Reused from message to message.
  */
 export class NamePlaces {
   /**
    * By offset in the message: the number of the last message that has a label, a pointer or the end
-   * of a name there, the length of the name from there on, and the pointers that it follows.
+   * of a name there. Then the length of the rest of the name, and the number of its pointers.
    */
   readonly #marks = new Uint16Array(REACH);
   readonly #lengths = new Uint8Array(REACH);

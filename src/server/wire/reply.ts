@@ -47,9 +47,9 @@ export interface ReplyDetails {
   readonly cause: Error | null;
   /**
    * Makes the message that follows this one, for answers of several messages (zone transfers);
-   * null: this is the last. It is called after the previous message has been written, in a later turn
-   * of the event loop, so that other queries are served in between. If it returns null, it is called
-   * again in a later turn. Only streams carry more than one message.
+   * null: this is the last. It is called in a later turn than the one that wrote the previous
+   * message, so that other queries are served in between. If it returns null, it is called again in
+   * a later turn. Only streams carry more than one message.
    */
   readonly rest: Rest | null;
 }

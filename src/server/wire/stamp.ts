@@ -30,9 +30,7 @@ const OPT_SIZE = 11;
  * client's own parts patched in. `out` must have `stampRoom`. Bytes that do not fit are not copied:
  * the cost depends on the sent size, not on the size of the reply.
  *
- * @returns the length written, at most `query.limit`. Records that do not fit are dropped from the
- * end, and TC is set (RFC 2181, section 9; like CoreDNS also when only additional records were
- * dropped). EDNS options that would leave no room for the question, or exceed the room for OPT, are
+ * @returns the length written, at most `query.limit`. Records that do not fit are dropped from the end, and TC is set (RFC 2181, section 9). As in CoreDNS, it is set even if only additional records were dropped. EDNS options that would leave no room for the question, or exceed the room for OPT, are
  * left out.
  */
 export function stamp(reply: Reply, query: QueryMessage, out: Uint8Array, at: number): number {

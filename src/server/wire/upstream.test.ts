@@ -109,9 +109,9 @@ describe('replies from upstreams', () => {
     assert.match(refusal(bytes.subarray(0, bytes.length - 1)), /wrong length|too short/);
   });
 
-  // RFC 1035 section 3.4.1 gives A a meaning in class IN only. dnspython, which calls such replies
-  // malformed, reads Chaosnet's addresses in class CH (a name and 16 bits); CoreDNS takes four
-  // bytes in every class, and passes them on as well.
+  // RFC 1035 section 3.4.1 gives A a meaning in class IN only. dnspython reads Chaosnet's addresses
+  // in class CH (a name and 16 bits), and so calls such replies malformed. CoreDNS reads four bytes
+  // in every class, and forwards them.
   test('four bytes in an A record of class CH pass as the upstream wrote them', () => {
     const question = '03777777076578616d706c65036f726700 0001 0003';
     const bytes = parseHex(

@@ -63,8 +63,8 @@ export class MessageWriter {
   #data = 0; // offset of the open record's RDLENGTH
   #section: Section = SECTION.answer;
   /**
-   * Compression targets: offsets of names in this message, hash chains by first label (the last
-   * target of each chain), and for each target the one before it in its chain.
+   * Compression targets: offsets of names in this message, and hash chains by first label. Each
+   * chain has its last target, and each target the previous one.
    */
   readonly #targets = new Uint16Array(TARGETS_MAX);
   readonly #chains = new Uint8Array(CHAINS).fill(NONE);

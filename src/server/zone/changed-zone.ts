@@ -27,8 +27,7 @@ export interface NewSoa {
 }
 
 /**
- * The version of a zone after these changes, as a builder would make it of the remaining records,
- * the SOA record and the new records, in this order.
+ * The version of a zone after these changes: the remaining records, the SOA record and the new records, in this order.
  * @throws Error if a removed record does not exist, or a new one cannot be taken
  */
 export function* changedZone(old: PackedZone, changes: Changes, soa: NewSoa): Slices<PackedZone> {

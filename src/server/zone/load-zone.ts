@@ -23,8 +23,8 @@ const THREAD_FROM = 512 * 1024;
 const THREAD_FROM_RECORDS = 50_000;
 
 /**
- * The runtime holds the heap of a thread that has ended for another one that may come, until it
- * collects memory later than this, milliseconds: some 4 MiB.
+ * Milliseconds until the runtime may free the heap of an ended thread, some 4 MiB, which it holds
+ * for a possible successor.
  */
 const POOLED_MS = 10_000;
 
@@ -88,9 +88,8 @@ export type ZoneThreadResult =
     };
 
 /**
- * Reads a zone file as `readZoneFile` does. A large one, with what it includes and generates, is
- * read in a thread of its own, so that neither the time nor the memory which that takes is anybody
- * else's.
+ * Reads a zone file as `readZoneFile` does. A separate thread reads a large one, its includes
+ * included, so it takes neither time nor memory of other threads.
  * @throws Error with the system's code if the file cannot be read
  */
 export async function loadZone(

@@ -47,8 +47,7 @@ function iterationsAt(data: Uint8Array, at: number): number {
 
 /**
  * The nodes with NSEC3 records of the chain that the apex names. While a signer changes the salt,
- * or changes to or from NSEC3, records of another chain that is not whole may be among them (RFC
- * 5155, section 7.3).
+ * or changes to or from NSEC3, the zone may have parts of another chain (RFC 5155, section 7.3).
  */
 export function* chainOf(zone: ZoneData, hashed: readonly number[]): Slices<readonly number[]> {
   const parts = readHashParts(zone);

@@ -18,7 +18,7 @@ const POINTER_MAX = 0x3fff;
 const STAR = Uint8Array.of(1, 0x2a);
 
 /**
- * Answers from a zone by RFC 1034, section 4.3.2, with RFC 2308 (negative answers), 4592
+ * Answers from a zone by RFC 1034, section 4.3.2. Also RFC 2308 (negative answers), 4592
  * (wildcards), 6672 (DNAME), 6604 (result codes of chains) and 8020 (empty non-terminals). Adds
  * DNSSEC where the query wants it (RFC 4035, section 3.1, RFC 5155, section 7.2).
  *

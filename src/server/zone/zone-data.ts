@@ -57,8 +57,8 @@ export class ZoneData {
   }
 
   /**
-   * Goes from the apex down towards a name of the zone (lower case), until the name is found, the
-   * tree ends, or the zone does: at a cut, or above a name that a DNAME stands for.
+   * Walks from the apex down to a name of the zone (lower case). It stops at the name, at the end
+   * of the tree, at a zone cut, or at a DNAME.
    */
   walk(name: Uint8Array, length: number): WalkEnd {
     let starts = 0;

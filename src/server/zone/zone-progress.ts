@@ -1,6 +1,6 @@
 /**
- * Reports the progress of reading or fetching a zone, in the log and in a metric, so that a slow
- * load does not look like one that hangs.
+ * Reports the progress of reading or fetching a zone in the log and in a metric. So a slow load
+ * does not look like a hung one.
  */
 import { every, type Clock, type Timer } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';

@@ -1,6 +1,7 @@
 /**
- * The questions that tell two configurations apart: for every zone, block, rewrite, template, host, rule and boundary of either side
- * a name inside, a name at it and a name outside, and the names of the cluster's objects.
+ * The questions that tell two configurations apart: a name inside, at and outside of every zone,
+ * block, rewrite, template, host, rule and boundary of either side. Also the names of the cluster's
+ * objects.
  */
 import { parseNet, printAddress } from '../../server/base/ip.ts';
 import type { Corefile, Directive, Property } from '../../server/corefile/corefile-tree.ts';

@@ -249,8 +249,7 @@ function claimOf({ keys, directives }: ServerBlock): Parameters<typeof overlapPr
 }
 
 /**
- * True if it is the Corefile of a NodeLocal DNSCache, by its variables, the name of the object that
- * holds it, or the address that it listens on.
+ * True for the Corefile of a NodeLocal DNSCache: by its variables, the name of its object, or its listen address.
  */
 function isNodeCache({ source, object }: CorefileInput, { blocks }: Corefile): boolean {
   if (source.hasVariables && source.text.includes('169.254.20.10')) return true;

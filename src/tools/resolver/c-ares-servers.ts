@@ -87,8 +87,8 @@ export class CaresServers {
   }
 
   /**
-   * Milliseconds: five times the server's average latency once that is known, doubled with each round over
-   * the servers, and shortened by jitter to as little as half.
+   * Milliseconds: five times the server's average latency once that is known, doubled with each
+   * round. Jitter shortens it to as little as half.
    * @param tries earlier attempts of the question
    */
   timeoutMs(server: CaresServer, tries: number): number {

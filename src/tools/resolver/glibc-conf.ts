@@ -1,7 +1,7 @@
 /**
- * Reads resolv.conf as glibc does (resolv/res_init.c): keywords only at the start of a line, the last
- * `search` or `domain` line counts, options add up, at most three name servers, overridden by LOCALDOMAIN and
- * RES_OPTIONS.
+ * Reads resolv.conf as glibc does (resolv/res_init.c): keywords only at the start of a line,
+ * options add up, at most three name servers. The last `search` or `domain` line counts.
+ * LOCALDOMAIN and RES_OPTIONS override it.
  */
 import { parseAddress } from '../../server/base/ip.ts';
 import type { Settings } from './client.ts';

@@ -16,9 +16,9 @@ export interface GlibcTraits {
   /** True if `[SUCCESS=continue]` and `[SUCCESS=merge]` combine the results of services. */
   readonly addsServices: boolean;
   /**
-   * True if replies are interpreted as since the rewrite of nss_dns: in a pair of replies an address counts
-   * only if the CNAMEs before it lead to its owner, and for IPv4 alone a CNAME without an address is "no
-   * data".
+   * True if replies are interpreted as since the rewrite of nss_dns: in a pair of replies an
+   * address counts only if the CNAMEs before it lead to its owner. For IPv4 alone, a CNAME without
+   * an address is "no data".
    */
   readonly newAnswers: boolean;
   /** True if, after an error in serial mode, glibc waits for the reply to a question that it never sent. */

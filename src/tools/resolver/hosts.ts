@@ -51,9 +51,9 @@ export function entriesFor(entries: readonly HostsEntry[], name: string): HostsE
 }
 
 /**
- * The addresses that c-ares 1.34 finds for a name. It has one entry per address. A line's names are added to
- * the entry that has its address, or the line's address to the entry that has one of its names. A name leads
- * to its first entry.
+ * The addresses that c-ares 1.34 finds for a name. It has one entry per address. A line adds its
+ * names to the entry with its address, or its address to the entry with one of its names. A name
+ * leads to its first entry.
  */
 export function mergedAddresses(entries: readonly HostsEntry[], name: string): string[] {
   const byAddress = new Map<string, string[]>();

@@ -1,6 +1,5 @@
 /**
- * Computes the savings of a lower `ndots`, or a trailing dot, for the names that a client looks up, and the
- * names that would break.
+ * Computes the savings of a lower `ndots` or a trailing dot for the names of a client, and the names that would break.
  */
 import { seededRandom } from '../../server/base/random.ts';
 import type { Script } from './answers-file.ts';

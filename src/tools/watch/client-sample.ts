@@ -1,6 +1,6 @@
 /**
- * The clients whose traffic doctor's rules look at. To observe an exchange for all rules costs
- * several times what it takes to read it, and shares of a part of the clients are those of all.
+ * The clients whose traffic doctor's rules look at. To apply all rules to an exchange costs several
+ * times as much as to read it. A part of the clients has the same shares as all.
  */
 import { FIXED_HASH_START, nextFixedHash } from '../../server/base/fixed-hash.ts';
 

@@ -1,6 +1,6 @@
 /**
  * The busiest keys of a window: clients, names, servers. Each step of the window has a Space-Saving
- * sketch and a tally for each of its slots, so that memory is bounded whoever invents keys, and the
+ * sketch and a tally for each of its slots. So memory is bounded for any number of keys, and the
  * window slides by dropping its oldest step.
  */
 import { SpaceSaving } from '../../server/metrics/space-saving.ts';

@@ -30,7 +30,7 @@ export interface RecentParts {
 }
 
 /**
- * Observations only grow, so two generations of them observe the same events, and the older one is
+ * Observations only grow, so two generations of them observe the same events. The older one is
  * dropped when the younger one covers the window. The diagnosis is that of the older one.
  */
 export class RecentExamination {

@@ -109,8 +109,9 @@ export interface ViewHead<V extends ViewName> {
   /** The time of the model, milliseconds since 1970: that of the packets where files are replayed. */
   readonly atMs: number;
   /**
-   * The time that the counts of this view cover. It starts later than requested where less was
-   * seen, and earlier by a part of a step, as lists are counted in steps of a fifth of the window.
+   * The time that the counts of this view cover. It starts later than requested if the data is
+   * shorter. It starts earlier by a part of a step: lists are counted in steps of a fifth of the
+   * window.
    */
   readonly window: { readonly fromMs: number; readonly toMs: number };
   /** The start of the oldest lookup in full detail; null: there is none. */

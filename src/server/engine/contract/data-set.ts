@@ -3,10 +3,10 @@
  * zones, lists of nodes.
  *
  * The control thread publishes changes. A worker that joins gets a snapshot and then every change,
- * in order, with none left out. It acknowledges each batch before the next one is sent, so that it
- * answers queries in between however much changes, and a slow worker delays no other. The backlog
- * for each worker is limited: beyond the limit it is dropped, and the worker gets a new snapshot
- * once it responds again.
+ * in order, with none left out. It acknowledges each batch before the next one is sent. So it
+ * answers queries in between, and a slow worker does not delay others. The backlog for each worker
+ * is limited: beyond the limit it is dropped, and the worker gets a new snapshot once it responds
+ * again.
  *
  * `C` is one change, `R` what a worker returns for a batch; both are plain data that survive a
  * structured clone.

@@ -27,8 +27,7 @@ export const metadataCollector: PluginPort<(query: Query) => void> =
 /**
  * Finds the search path of a cluster's clients: offered by `kubernetes`, used by `autopath`. Both
  * methods return the offset in `query.folded` at which the client's first search domain
- * (`NS.svc.ZONE`) begins, with at least one label before it; -1 if the query must be answered
- * unchanged.
+ * (`NS.svc.ZONE`) begins. At least one label precedes it. -1 if the query must be answered unchanged.
  */
 export interface ClientSearchPaths {
   readonly plugin: string;

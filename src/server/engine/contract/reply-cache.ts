@@ -23,7 +23,10 @@ const PROBES_MAX = 128;
 /** Bytes of replies of one generation. */
 const BYTES_MAX = 2 * 1024 * 1024;
 const CHUNK = 64 * 1024;
-/** Longer replies are in a separate table, so that a few names with thousands of endpoints do not evict all others. */
+/**
+ * Longer replies are in a separate table, so that a few names with thousands of endpoints do not
+ * evict all others.
+ */
 const LARGE = 8 * 1024;
 /** Bytes of large replies of one generation: 64 of the longest. */
 const LARGE_BYTES_MAX = 4 * 1024 * 1024;
@@ -38,8 +41,8 @@ const SEEN_MAX = 40_000;
  * A plugin's replies to standard queries by name and type, so that a repeated question costs one
  * table lookup and no memory. Other queries are rare, and are always answered again. A reply is
  * valid while the version of its dependency is unchanged, so it is never stale. The size is
- * bounded: when one generation is full, the one before it is dropped as a whole, and replies that
- * are still asked for move to the new one.
+ * bounded: when one generation is full, the previous one is dropped. Replies that are still queried
+ * move to the new one.
  */
 export class ReplyCache {
   readonly #small = new Generations(BYTES_MAX);

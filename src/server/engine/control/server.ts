@@ -84,9 +84,9 @@ interface ServingGeneration {
 }
 
 /**
- * The control plane: builds the control parts of a Corefile's plugins on this thread and their
- * chains in the workers, and replaces them on reload such that a configuration that cannot serve
- * leaves the previous one untouched.
+ * The control plane: builds the control parts of a Corefile's plugins on this thread, and their
+ * chains in the workers. A reload replaces them; if the new configuration cannot serve, the
+ * previous one stays.
  */
 export class Server {
   readonly #parts: ServerParts;
@@ -223,8 +223,8 @@ export class Server {
 
   /**
    * Loads the current Corefile. False: it was rejected and the previous one still serves. If a
-   * Corefile is being loaded, or reloads are too frequent, it waits and loads it again, because the
-   * file may have changed after it was read.
+   * Corefile is being loaded, or reloads are too frequent, it waits. It then loads the file again,
+   * because it may have changed after it was read.
    */
   reload(): Promise<boolean> {
     return this.#reloads.request();

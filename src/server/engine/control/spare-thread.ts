@@ -1,6 +1,6 @@
 /**
- * Starts the threads of workers. The first one starts before the rest of the program is loaded,
- * because a thread takes as long to start as the main thread takes to read the Corefile.
+ * Starts the threads of workers. The first one starts before the rest of the program is loaded: a
+ * thread starts while the main thread reads the Corefile.
  */
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { processorCount } from '../../base/processor-count.ts';

@@ -53,9 +53,9 @@ interface WorkerObservation {
  * Finds workers that hang: in an endless loop, or in a call that does not return.
  *
  * A worker is not to blame for a machine that is too busy to run it. So time during which the
- * watchdog itself did not run (a suspended machine, a stopped process, a CPU limit) does not count,
- * and a worker that could not get the CPU is given more time: only one that was running all
- * the time, or that is in one and the same wait in the kernel, hangs.
+ * watchdog itself did not run (a suspended machine, a stopped process, a CPU limit) does not count.
+ * A worker that could not get the CPU has more time: only one that was running all the time, or
+ * that is in one and the same wait in the kernel, hangs.
  */
 export class Watchdog<T extends WatchedWorker> {
   readonly #parts: WatchdogParts<T>;

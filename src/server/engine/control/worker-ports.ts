@@ -79,9 +79,9 @@ export function threadPort(
 }
 
 /**
- * Terminates a thread as soon as it is safe. If the thread is inside a call during which it must
- * not be terminated (because the machine gives it no CPU time), waits as long as that takes:
- * terminating it then would end the whole process.
+ * Terminates a thread as soon as it is safe. Some calls must not be interrupted, and on a busy
+ * machine they may take long. Waits until the thread has left them: terminating it then would end
+ * the whole process.
  */
 async function terminate(worker: Worker, gate: TerminationGate): Promise<void> {
   while (!closeGate(gate)) await sleep(systemClock, LOOK_MS);

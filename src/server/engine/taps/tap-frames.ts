@@ -11,9 +11,8 @@ const CHUNK = 262_144;
 const FRAME_MAX = 73_728;
 
 /**
- * Complete frames on their way to all connected collectors. When the last one has received them
- * their memory is freed at once, because tens of megabytes per second would keep the garbage
- * collector busy.
+ * Complete frames on their way to all connected collectors. Their memory is freed when the last one
+ * has received them: tens of megabytes per second would keep the garbage collector busy.
  */
 export class FrameChunk {
   readonly bytes: Buffer;

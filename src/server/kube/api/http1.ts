@@ -32,8 +32,7 @@ type Http1State =
 /**
  * Parses one HTTP/1.1 reply to a GET (RFC 9112) from whatever pieces the connection delivers. Pure,
  * and copies nothing except heads and chunk sizes: Node's own client makes a new buffer of every
- * piece, which would make up most of the process's memory while hundreds of megabytes of lists are
- * read.
+ * piece. During lists of hundreds of megabytes these would be most of the process's memory.
  */
 export class ReplyReader {
   readonly #events: ReplyEvents;

@@ -57,9 +57,9 @@ export class Lease {
   }
 
   /**
-   * Runs until the signal. `lead` is called each time this replica takes the lease, with a signal
-   * that fires when it has lost it; `lead` is awaited before the lease is released. So the next
-   * leader begins after that.
+   * Runs until the signal. Calls `lead` each time this replica acquires the lease, with a signal
+   * that fires when it is lost. Awaits `lead` before it releases the lease, so the next leader
+   * begins after that.
    */
   async run(signal: AbortSignal, lead: (signal: AbortSignal) => Promise<void>): Promise<void> {
     const { clock, random } = this.#parts;

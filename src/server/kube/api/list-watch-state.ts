@@ -26,8 +26,7 @@ const RETRY_AFTER_MAX_MS = 60_000;
  */
 const USEFUL_LIST_MS = 60_000;
 /**
- * The number of lists that may break off before streaming lists are given up, and of watches that
- * may fail before a list is requested.
+ * Broken lists before streaming lists are abandoned, and failed watches before a list is requested.
  */
 const GARBLED_LISTS = 3;
 const WATCH_FAILURES = 5;

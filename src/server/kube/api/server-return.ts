@@ -1,6 +1,6 @@
 /**
- * Detects that an API server is back, or that it allows again what it had forbidden, by one cheap
- * request at a time for everything that waits for it.
+ * Detects that an API server is back, or again allows what it had forbidden. It sends one cheap
+ * request at a time for all who wait.
  */
 import { sleep, type Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';

@@ -30,9 +30,9 @@ const LIMIT_MS = 1000;
 
 /**
  * Keeps long work on this thread below a share of a CPU: it is done in small pieces with
- * pauses in between. Reading a list of everything takes seconds of CPU time. Done in one go
- * it would delay the workers that share the CPUs, and within a container's CPU limit the
- * kernel would stop all threads for the rest of the period.
+ * pauses in between. Reading a list of everything takes seconds of CPU time. Without pauses it
+ * would delay the workers that share the CPUs. Within a container's CPU limit, the kernel would
+ * also stop all threads for the rest of the period.
  */
 export class WorkShare {
   readonly #parts: WorkShareParts;

@@ -3,8 +3,8 @@ import { parseAddress, parseNet, printAddress, type Net } from '../../base/ip.ts
 
 /**
  * Assigns addresses of a range by name: the same name gets the same address in every run, whatever
- * other names there are, unless two names hash to the same address (then the first keeps it while
- * the process lives).
+ * the other names are. If two names hash to the same address, the first keeps it while the process
+ * lives.
  */
 export class AddressRange {
   readonly #net: Net;

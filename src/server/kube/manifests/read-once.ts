@@ -4,8 +4,8 @@ import { ManifestFolder } from './folder.ts';
 import type { Manifest } from './manifest.ts';
 
 /**
- * All good manifests. `problem` receives the faults of the others, or that there are none at all,
- * because a wrong directory would look like a cluster without services.
+ * All good manifests. `problem` receives the faults of the others. It is also called if there are
+ * none at all, because a wrong directory would look like an empty cluster.
  * @throws Problem if the path cannot be read
  */
 export async function readManifestsOnce(

@@ -28,9 +28,9 @@ export type ManifestMessage =
   | { readonly message: string; readonly code: string | undefined };
 
 /**
- * Reads files one after the other in a separate thread, so that a large one delays nothing else,
- * and one that exhausts memory or time is a problem but not the end of the server. The thread ends
- * with the last file.
+ * Reads files one after the other in a separate thread, so a large one does not delay other work.
+ * One that exhausts memory or time is a problem, but does not end the server. The thread ends with
+ * the last file.
  * @param memory the most bytes that one object may take while it is read, and a file's objects
  * afterwards
  * @param take gets each file as it has been read, in order, or the system's error

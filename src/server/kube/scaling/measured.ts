@@ -45,8 +45,8 @@ export function sampleOf(scrape: Scrape, at: number): ReplicaSample {
 }
 
 /**
- * The number of replicas such that, with one of them down, the others can answer `peak` times the
- * current queries with at most seven tenths of their CPUs.
+ * The number of replicas. With one of them down, the others can answer `peak` times the current
+ * queries with at most seven tenths of their CPUs.
  * @throws Problem if there was nothing to measure
  */
 export function measuredSize(

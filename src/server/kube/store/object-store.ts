@@ -9,8 +9,8 @@ import {
 } from './object-encoding.ts';
 
 /**
- * The current state of one kind, encoded: records lie end to end in buffers, where they cost the
- * garbage collector nothing, and a hash table of one word per record finds them by namespace and
+ * The current state of one kind, encoded: records are in buffers, one after the other, and so cost
+ * the garbage collector nothing. A hash table of one word per record finds them by namespace and
  * name. Every method that changes the state reports the resulting changes. So first lists, later
  * lists and watch events share the code.
  *

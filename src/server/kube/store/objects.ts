@@ -46,9 +46,9 @@ export interface EndpointSlice {
   readonly ports: readonly ServicePort[];
   readonly endpoints: readonly Endpoint[];
   /**
-   * The time of the change that led here (annotation
-   * `endpoints.kubernetes.io/last-change-trigger-time`), milliseconds since 1970; 0 if unknown, and
-   * always 0 in a source's `snapshot()`, which is not a change.
+   * The time of the change that led here, milliseconds since 1970 (annotation
+   * `endpoints.kubernetes.io/last-change-trigger-time`). 0 if unknown, and always 0 in a source's
+   * `snapshot()`.
    */
   readonly triggeredAt: number;
   /**

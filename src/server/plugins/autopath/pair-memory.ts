@@ -19,9 +19,9 @@ export const UNKNOWN = -2;
 export const MISSING = -1;
 
 /**
- * Remembers for a few seconds whether the first query of a pair (A and AAAA of one name, from one client)
- * found the name, so that the second one has the same result. A resolver that gets NXDOMAIN for only one type
- * ends its search without a result.
+ * Stores for a few seconds whether the first query of a pair found the name, so that the second one
+ * has the same result. A pair is A and AAAA of one name, from one client. A resolver that gets
+ * NXDOMAIN for only one type ends its search without a result.
  *
  * The table has a fixed size of 64 KB. A pair is forgotten when another one takes its slot, which is
  * harmless.

@@ -243,9 +243,9 @@ export class Store extends Entries {
   }
 
   /**
-   * Finds space for a message. When the limit is reached, the entries of the oldest chunk are evicted, except
-   * those that were hit since they were stored or last spared: these move to the newest chunk. A flood of
-   * names that are queried only once therefore evicts only its own entries.
+   * Finds space for a message. When the limit is reached, the entries of the oldest chunk are
+   * evicted. Entries with a hit since they were stored or last spared move to the newest chunk. A
+   * flood of names that are queried only once therefore evicts only its own entries.
    */
   #room(size: number): ReplyChunk | null {
     const { log } = this;

@@ -236,8 +236,8 @@ export class EtcdStore implements MirrorTarget {
   }
 
   /**
-   * Raises the serial to the present second. If it has that value already it is raised when the
-   * second is over, because a secondary that transferred the zone during that second must notice
+   * Raises the serial to the current second. If it has that value already, it is raised when the
+   * second is over. Otherwise a secondary that transferred the zone during that second would miss
    * later changes. It never decreases, even if the machine's clock is set back.
    * @returns whether it was raised now
    */

@@ -133,8 +133,7 @@ const flood: fc.Arbitrary<Flood> = fc.record({
 });
 
 /**
- * @returns the share of refused queries of a client with one query in flight, once the flood is four seconds
- * old and the first queries have ended
+ * @returns the share of refused queries of a client with one query in flight, from the fourth second of the flood on
  */
 function refusedBeside(
   { room, networks, clients, burst, waitMs, inStep }: Flood,

@@ -16,9 +16,9 @@ export interface Share {
 }
 
 /**
- * Shares the places for in-flight queries by dynamic thresholds (Choudhury and Hahne 1998). A client may take
- * another place while it has fewer than eight times the number of free places, which includes spare ones, one
- * for every eight. As a result:
+ * Shares the places for in-flight queries by dynamic thresholds (Choudhury and Hahne 1998). A
+ * client may take another place while it has fewer than eight times the number of free places. Free
+ * places include spare ones, one for every eight. As a result:
  *
  * - A single client may take all places.
  * - Each of k clients that want everything gets the same part, (1 + 8) / (1 + 8 k) of the places.
@@ -29,14 +29,15 @@ export interface Share {
  * queries.
  *
  * These thresholds depend only on the current in-flight queries. If many networks want everything, the most
- * active ones would get all places. So refusals are remembered for a while. The networks with refusals share
- * the places in equal parts, no other network gets more than such a part, and within each part the same
- * thresholds apply. Half of the spare places are for all other clients. The other half is for clients of
- * these networks that want little. The last quarter of them is for networks without an in-flight query:
- * otherwise a weak flood, most of whose networks are never refused, would take the last place as well.
+ * active ones would get all places. So refusals are remembered for a while. The networks with
+ * refusals share the places in equal parts, and no other network gets more than such a part. Within
+ * each part the same thresholds apply. Half of the spare places are for all other clients. The
+ * other half is for clients of these networks that want little. The last quarter of them is for
+ * networks without an in-flight query: otherwise a weak flood, most of whose networks are never
+ * refused, would take the last place as well.
  *
- * While fewer queries are in flight than there are places, and no network was refused recently, every query
- * is admitted without a lookup of its client.
+ * While there are free places and no network was refused recently, every query is admitted without
+ * a lookup of its client.
  */
 export class Shares {
   readonly room: number;

@@ -41,10 +41,9 @@ const ipv4Written: readonly string[] = [
 
 /**
  * The reverse zones of addresses without meaning outside: RFC 6303 section 4, RFC 7793 (shared
- * address space), RFC 9637 (documentation), and further addresses that clusters use and the
- * registries of special-purpose addresses (RFC 6890) list as not globally reachable: 198.18/15,
- * 240/4, all of fc00::/7 and fec0::/10, the prefix of local translation (RFC 8215), IPv4-mapped
- * addresses.
+ * address space) and RFC 9637 (documentation). Clusters also use these, which the registries (RFC
+ * 6890) list as not globally reachable: 198.18/15, 240/4, all of fc00::/7 and fec0::/10, the prefix
+ * of local translation (RFC 8215), IPv4-mapped addresses.
  */
 const privateReverse: readonly string[] = [
   ...usedNetworks,
@@ -145,9 +144,9 @@ export interface InsideName {
 const NOBODYS = /\.(?:local|localhost|internal|test|invalid|alt|home\.arpa)\.$/;
 
 /**
- * The patterns that identify a cluster name inside a longer name: `svc` or `pod` before the zone, and the
- * zone alone if no public name can begin with it, as `cluster.local` but not `k8s.example.com`, which `.br`
- * may follow.
+ * The patterns that identify a cluster name inside a longer name: `svc` or `pod` before the zone,
+ * and the zone alone if no public name can begin with it. `cluster.local` is one, but not
+ * `k8s.example.com`, because `.br` may follow.
  *
  * @param clusters absolute names
  */

@@ -8,8 +8,8 @@ const WAYS = 8;
  * A new account in a full set replaces the one that was used longest ago. So a flood of invented
  * accounts takes time and no memory.
  *
- * Each account is credited its rate per second, holds at most one second's worth (and at least one
- * reply), and owes at most a window's worth: a client that stops asking is free after one window at
+ * Each account gets its rate per second, and holds at most one second's worth (and at least one
+ * reply). It owes at most a window's worth: a client that stops asking is free after one window at
  * the latest.
  */
 export class Accounts {

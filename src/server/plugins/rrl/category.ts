@@ -24,10 +24,10 @@ const STAR = 0x2a;
 
 /**
  * The account of a reply, as two hashes. It depends on name and type, on the name, on the zone, or only on
- * the category. NXDOMAIN and referrals count for the zone, and answers from a wildcard or a DNAME for the
- * name of that record, so that random names below it share one account, as in BIND. Denials that are signed
- * online say that a name has no records in order to say that it does not exist. So they count for the zone
- * too. An alias alone counts for its name, for all types.
+ * the category. NXDOMAIN and referrals count for the zone. Answers from a wildcard or a DNAME count
+ * for the name of that record. So random names below it share one account, as in BIND. Denials that
+ * are signed online say that a name has no records in order to say that it does not exist. So they
+ * count for the zone too. An alias alone counts for its name, for all types.
  */
 export class AccountKey {
   high = 0;

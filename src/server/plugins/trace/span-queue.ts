@@ -1,9 +1,9 @@
 import type { Span, SpanBatch } from './span.ts';
 
 /**
- * A worker's spans until the control plane has taken them. One batch is in flight at a time. The others wait,
- * and above the limit the oldest are dropped, so that a busy control plane or an unavailable collector costs
- * a worker neither time nor memory.
+ * A worker's spans until the control plane has taken them. One batch is in flight at a time. The
+ * others wait, and above the limit the oldest are dropped. So a busy control plane or an
+ * unavailable collector costs a worker neither time nor memory.
  */
 export class SpanQueue {
   readonly #from: string;

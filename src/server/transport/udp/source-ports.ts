@@ -52,9 +52,9 @@ export interface SourcePortsParts {
  * randomly chosen port, never the one of the query before, and with a random id. Sockets are opened
  * as they are chosen, and replaced after a while.
  *
- * When many queries are sent together, the later ones choose among the ports of the earlier ones,
- * so that replies that come together are read together. For any one query each port is still as
- * likely as any other.
+ * When many queries are sent together, the later ones choose among the ports of the earlier ones.
+ * Replies that come together are then read together. For any one query each port is still as likely
+ * as any other.
  */
 export class SourcePorts {
   readonly #parts: SourcePortsParts;

@@ -28,8 +28,7 @@ export interface UdpUpstreamParts {
 
 /**
  * One upstream over UDP. Every query has a random port and a random id. Only a datagram from the
- * upstream's address (the sockets are connected) to that port, with that id and that question, ends
- * the wait (RFC 5452).
+ * upstream's address to that port, with that id and that question, ends the wait (RFC 5452).
  */
 export class UdpUpstream implements Upstream, Carrier {
   readonly parts: UpstreamParts;

@@ -7,8 +7,8 @@ import type { MessageWriter } from '../writer.ts';
  *
  * The objects are for tools, tests and plugins that look at single records; replies on the hot path
  * never pass through them. So they are readable: names are absolute text with escapes
- * (`www.example.org.`), addresses are text, character strings are text as between the quotes of a
- * zone file, other bytes are Uint8Arrays.
+ * (`www.example.org.`), and addresses are text. Character strings are the text between the quotes
+ * of a zone file, and other bytes are Uint8Arrays.
  */
 export interface RecordKind<D extends object> {
   /** As in zone files: `MX`. */

@@ -1,9 +1,9 @@
 /**
  * Detects replies from another address than the query went to, and whether clients accept them. On a node
- * where iptables sees bridged packets (`bridge-nf-call-iptables`), queries cross the bridge with the
- * translated address of a pod, and replies with the restored address of the service. That is normal. A client
- * that rejects such replies asks again. A client that gets NXDOMAIN and at once tries the next search domain
- * has accepted the reply.
+ * where iptables sees bridged packets (`bridge-nf-call-iptables`), queries cross the bridge with
+ * the translated address of a pod. Replies cross it with the restored address of the Service. That
+ * is normal. A client that rejects such replies asks again. A client that gets NXDOMAIN and at once
+ * tries the next search domain has accepted the reply.
  */
 import { RCODE } from '../../../server/wire/iana.ts';
 import type { SeenExchange } from './seen-exchange.ts';

@@ -44,8 +44,7 @@ const TWICE_MAX = 16;
 /** Addresses of one query: a service's, those of caches and proxies on its path, a pod's. */
 const HOPS_MAX = 16;
 /**
- * The reply to a repeat comes as long after the first reply as the repeat after the first query, within this
- * factor and these milliseconds.
+ * The two replies to a repeated query are as far apart as the two queries, within this factor and these milliseconds.
  */
 const APART = { times: 1.5, ms: 1000 };
 /** Milliseconds during which copies of replies are recognised. */
@@ -257,7 +256,10 @@ export class Pairing {
     if (early !== undefined) this.#takeEarly(key, early, message.timeMs);
   }
 
-  /** The reply was captured after its query but has an earlier time, as packets handled by several CPUs do. */
+  /**
+   * The reply was captured after its query but has an earlier time, as packets handled by several
+   * CPUs do.
+   */
   #takeEarly(key: string, reply: PassingMessage, sentMs: number): void {
     this.#early.delete(key);
     if (reply.timeMs < sentMs || !this.#reader.read(reply.bytes, reply.start, reply.end)) return;

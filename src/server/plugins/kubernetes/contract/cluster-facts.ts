@@ -1,8 +1,8 @@
 /**
  * Messages from the control part to the workers about the cluster: one fact per object that was added,
- * changed or removed, with only the fields that DNS needs. Addresses, host names and zones of endpoints are
- * encoded as strings of bytes (endpoint-encoding.ts), which a structured clone copies at once, so that a
- * worker applies thousands of endpoints in the time of one query.
+ * changed or removed, with only the fields that DNS needs. Addresses, host names and zones of
+ * endpoints are encoded as strings of bytes (endpoint-encoding.ts), which a structured clone copies
+ * at once. So a worker applies thousands of endpoints in the time of one query.
  */
 export type ClusterFact =
   | NamespaceFact

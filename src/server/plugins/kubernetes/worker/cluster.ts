@@ -139,9 +139,9 @@ export class Cluster implements Dependency {
   }
 
   /**
-   * The service with this cluster address that `accepts` takes: the first by namespace and name
-   * should several claim it (an address that goes from one to another), so that all servers say the
-   * same. `address[at, at + length)` are 4 or 16 bytes.
+   * The Service with this cluster address that `accepts` allows. If several claim it (an address
+   * that moves), the first by namespace and name, so that all servers agree.
+   * `address[at, at + length)` are 4 or 16 bytes.
    */
   serviceAt(
     address: Uint8Array,
