@@ -1,8 +1,8 @@
 /**
  * Forwarded misses: every query has a different name, the upstream is a local Unbound that answers
- * everything. ndots without and with cache, beside dnsdist (default: all queries from one port; and with as
- * many ports as ndots), BIND (forward only) and CoreDNS, each with one thread on the same CPU. Rounds are
- * short and many, and each gives its own ratios.
+ * everything. ndots runs without and with cache, beside dnsdist, BIND (forward only) and CoreDNS,
+ * each with one thread on the same CPU. dnsdist runs with one port (its default) and with as many
+ * ports as ndots. Rounds are short and many, and each gives its own ratios.
  */
 import { answered } from '../test/kit/child.ts';
 import { freshNames, loadInTurn } from './kit/dnsperf.ts';

@@ -54,8 +54,9 @@ export interface MirrorHooks {
 }
 
 /**
- * The reason for listing everything: the first time; the history was compacted; etcd went back in
- * time or is another cluster; a message was too large; there is room for keys that were omitted.
+ * The reason for listing everything: it is the first time, the history was compacted, etcd went
+ * back in time or is another cluster. Or a message was too large, or there is room for omitted
+ * keys.
  */
 export type ListReason = 'start' | 'compacted' | 'restored' | 'large' | 'room';
 

@@ -1,10 +1,11 @@
 /**
  * Keeps threads from being terminated during calls that must not be interrupted. Some functions of
- * the foreign function interface (`alloc`, `view`, `free`, those of poll handles, declarations)
- * throw in a thread that is being terminated, which ends the whole process: `FATAL ERROR:
- * napi_throw`. A thread that seems to hang may only lack CPU time, and be inside such a call at any
- * moment. So each such call is marked in shared memory while it lasts, and the terminating thread
- * closes the gate first: from then on the thread begins no such call but waits to be terminated.
+ * the foreign function interface throw in a thread that is being terminated (`alloc`, `view`,
+ * `free`, those of poll handles, declarations). That ends the whole process:
+ * `FATAL ERROR: napi_throw`. A thread that seems to hang may only lack CPU time, and be inside such
+ * a call at any moment. So each such call is marked in shared memory while it lasts, and the
+ * terminating thread closes the gate first: from then on the thread begins no such call but waits
+ * to be terminated.
  */
 
 /** Memory that a thread shares with those who may terminate it. */

@@ -5,8 +5,8 @@ const waiting: (() => void)[] = [];
 /**
  * Runs a piece of work in an event loop turn of its own. Pieces of several jobs run one after the
  * other, with all other pending work in between: a transfer message takes a fraction of a
- * millisecond, but a thousand transfers may be under way, and their messages in a single turn would
- * delay every query.
+ * millisecond. But a thousand transfers may be in progress, and their messages in a single turn
+ * would delay every query.
  * @param run must not throw
  */
 export function oneATurn(run: () => void): void {

@@ -7,8 +7,8 @@ const SILENT_EPOCHS = 40;
 
 /**
  * The number of queries that may be sent to one upstream before it answers. Unread queries wait in
- * its socket buffer (by default some 160 to 270 queries on Linux) and are lost when that is full,
- * which costs a client seconds. So a burst waits for the replies to its first queries.
+ * its socket buffer, by default some 160 to 270 queries on Linux. When it is full, queries are
+ * lost, which costs a client seconds. So a burst waits for the replies to its first queries.
  *
  * Only young queries count: while the upstream answers anything, it has read the older ones, and a
  * slow name delays no others. If it falls silent (because other programs occupy its CPU, for

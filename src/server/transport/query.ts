@@ -39,9 +39,8 @@ export interface Route {
 export const renamed: object = {};
 
 /**
- * One query. A listener reuses one object for many queries. So code that still needs the query
- * after the chain has returned (because a promise is pending) must work on the copy that `keep()`
- * returns.
+ * One query. A listener reuses one object for many queries. Code that needs the query after the
+ * chain has returned (because a promise is pending) must use the copy of `keep()`.
  */
 export class Query extends QueryMessage {
   /** Flags that are set in addition when the query is sent upstream. */
@@ -76,8 +75,8 @@ export class Query extends QueryMessage {
   /** False: a link that would have to wait returns `overloaded`. */
   mayWait = true;
   /**
-   * Set if a plugin in front will inspect the whole reply before the client gets it, so that
-   * lookups that only contribute parts of it need no inspection of their own. Null: no plugin does.
+   * Set if an earlier plugin will inspect the whole reply before the client gets it. Lookups for
+   * parts of the reply then need no inspection. Null: no plugin does.
    * `renamed`: a plugin does, but the name that is looked up here will not appear in the reply.
    */
   screen: object | null = null;

@@ -10,8 +10,8 @@ import type { ServedZone } from './zone-replica.ts';
 
 /**
  * The position in `query.folded` of the name whose wildcard (its closest encloser) or DNAME answers
- * the query, or below which a plugin answers any name. -1: none. Offered by plugins that answer
- * from zones or generate answers, used by `rrl`, which knows whether the reply is NODATA.
+ * the query. Or the name below which a plugin answers any name. -1: none. Offered by plugins that
+ * answer from zones or generate answers, used by `rrl`, which knows whether the reply is NODATA.
  */
 export type WildcardOf = (query: Query, isNoData: boolean) => number;
 

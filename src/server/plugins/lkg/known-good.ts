@@ -103,9 +103,9 @@ export class KnownGood {
   }
 
   /**
-   * The answer that suits the query best: its own. One that was validated, if it asks for no
-   * validation (CD); else that of clients that ask with signatures or without them
-   * (`isSigned`), as the query does not.
+   * The answer that suits the query best: its own, or a validated one if it does not ask for
+   * validation (CD). Otherwise that of the other kind of clients: with or without signatures
+   * (`isSigned`).
    */
   static fitting(answers: readonly GoodAnswer[], query: Query): GoodAnswer | null {
     const exact = KnownGood.among(answers, query);

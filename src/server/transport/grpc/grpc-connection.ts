@@ -34,8 +34,7 @@ const CONNECTION_WINDOW = 1 << 22;
 const QUIET_MS = 6000;
 const PING_ANSWER_MS = 3000;
 /**
- * Calls at a time as long as the server has not said how many it takes (RFC 9113 section 6.5.2
- * recommends at least as many).
+ * Calls at a time until the server announces its limit (RFC 9113 section 6.5.2 recommends at least this number).
  */
 const STREAMS_USUAL = 100;
 /** Bytes of answers to PING and SETTINGS that a server may leave unread. */

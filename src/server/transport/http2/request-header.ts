@@ -2,7 +2,7 @@ import { BLOCK_MAX, HeaderDecoder } from './header-decoder.ts';
 
 /**
  * The kind of a header block: a request's, trailers, longer than announced, against the rules of
- * HTTP, not a header block, or so much longer that it was not read to its end.
+ * HTTP, or not a header block. The last kind is too long to be read to its end.
  */
 export type HeaderVerdict =
   | 'request'

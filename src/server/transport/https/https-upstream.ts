@@ -90,9 +90,9 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
   }
 
   /**
-   * Called when a connection is closed or takes no more queries. Exchanges on a connection that had
-   * brought replies before are retried over a new one, because an upstream may close an idle
-   * connection just as it is used again. On a new connection it is a failure.
+   * Called when a connection is closed or takes no more queries. If the connection had brought
+   * replies, its exchanges are retried over a new one: an upstream may close an idle connection
+   * just as it is used again. On a new connection it is a failure.
    */
   gone(link: Http2Link, left: readonly UpstreamExchange[], error: ExchangeError): void {
     if (this.#link === link) {

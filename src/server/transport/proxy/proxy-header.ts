@@ -15,8 +15,7 @@ const TEXT = Buffer.from('PROXY ', 'latin1');
 const FIXED = 16;
 
 /**
- * The first bytes contain no header, part of one, a whole one, or something that begins like a
- * header and is malformed or too long.
+ * The first bytes contain no header, part of one, a whole one, or one that is malformed or too long.
  */
 export type ProxyVerdict = 'none' | 'partial' | 'header' | 'wrong';
 

@@ -36,9 +36,9 @@ const LARGE = 2048;
 const PATIENCE_MS = 60_000;
 
 /**
- * One client's connection. It reads while there is room for what the queries lead to, sends what is
- * written for the client, and closes in an orderly way when its time is up or all is done. What the
- * bytes mean is up to the subclasses.
+ * One client's connection. It reads while there is room for replies, and sends them. It closes in
+ * an orderly way when its time is up or its work is done. What the bytes mean is up to the
+ * subclasses.
  */
 export abstract class ClientConnection
   extends Timed

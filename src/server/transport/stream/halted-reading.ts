@@ -11,7 +11,7 @@ interface Handle {
 
 /**
  * Stops reading from the system at once: `pause` lets another 64 KiB of each connection into memory
- * that is not counted, and Node would read 2 MiB of one connection before it looks at the next.
+ * that is not counted. Node would also read 2 MiB of one connection before it looks at the next.
  * @returns a function that continues; null: it cannot be stopped
  */
 export function haltReading(socket: Socket): (() => void) | null {

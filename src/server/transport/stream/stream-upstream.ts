@@ -118,9 +118,9 @@ export class StreamUpstream implements Upstream, StreamLinkHost {
   }
 
   /**
-   * Called when a connection is closed. Exchanges on a connection that had brought replies before
-   * are retried over a new one, because an upstream may close an idle connection just as it is used
-   * again. On a new connection it is a failure.
+   * Called when a connection is closed. If the connection had brought replies, its exchanges are
+   * retried over a new one: an upstream may close an idle connection just as it is used again. On a
+   * new connection it is a failure.
    */
   gone(link: StreamLink, left: readonly UpstreamExchange[], error: ExchangeError): void {
     const at = this.#links.indexOf(link);

@@ -15,8 +15,8 @@ export function ticketPeriod(wallMs: number): number {
 
 /**
  * The key of a period as the runtime expects it: 48 bytes. A client may resume its session at every
- * worker with the same secret, also after a reload, as long as certificate, authority and the
- * requirements on clients are unchanged. Otherwise it needs a full handshake.
+ * worker with the same secret, also after a reload. The certificate, the authority and the
+ * requirements on clients must be unchanged. Otherwise it needs a full handshake.
  * @returns null if the listener has no secret and makes its own keys
  */
 export function ticketKeys(

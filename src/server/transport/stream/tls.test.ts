@@ -113,8 +113,8 @@ describe('DNS over TLS', () => {
     patient.send(queryBytes('slow.', 9000));
     while (held.length === 0) await pause(1);
     // Four TLS records of 16 KiB. The runtime decrypts what comes on all connections into the same
-    // memory, 64 KiB at a time: the last one of the patient client, which the runtime keeps until
-    // it is asked for more, shares it with three of the busy one.
+    // memory, 64 KiB at a time: the last one of the patient client, which the runtime holds until
+    // the next read, shares it with three of the busy one.
     const ids = Array.from({ length: 2048 }, (_, n) => n);
     const many = ids.map((n) => queryBytes('thirty-two-b.', n));
     patient.send(...many);

@@ -1,7 +1,7 @@
 /**
  * Shares a thread's time between its connections. One turn of the event loop serves a bounded
- * number of queries, so that new connections (Node accepts one per turn), datagrams and upstream
- * replies wait for milliseconds at most.
+ * number of queries. So new connections (Node accepts one per turn), datagrams and upstream replies
+ * wait at most for milliseconds.
  */
 
 /**
@@ -35,9 +35,8 @@ export interface TurnTaker {
 }
 
 /**
- * A queue of waiting connections, first come, first served. Whenever the queue is not empty, or the
- * turn's budget is used up, a `setImmediate` is pending, and each run of it schedules the next one
- * if necessary.
+ * A queue of waiting connections, first come, first served. A `setImmediate` is pending while the
+ * queue is not empty or the turn's budget is used up. Each run schedules the next one if necessary.
  */
 export class Turns {
   #queue: TurnTaker[] = [];

@@ -4,9 +4,7 @@ import type { Query } from '../query.ts';
 /**
  * The relation of a received message to a query:
  *
- * - `reply`: its id and opcode, QR set, and the same question (ignoring case); or only a header
- * with an error (FORMERR, SERVFAIL, NOTIMP, REFUSED), as servers send it that could not parse the
- * question
+ * - `reply`: its id and opcode, QR set, and the same question (ignoring case). Or only a header with an error (FORMERR, SERVFAIL, NOTIMP, REFUSED), from a server that could not parse the question
  * - `garbled`: its id, but no readable question. This ends the wait: most likely only the upstream
  * knows the id
  * - `stray`: anything else, late or forged
