@@ -80,7 +80,7 @@ export function limitsPage(): string {
   const rows = fixedLimits()
     .filter(({ text }) => text !== '')
     .map(({ file, name, value, text }) => `| \`${name}\` (\`${file}\`) | \`${value}\` | ${text} |`);
-  return `${written}${MARK}\n\n| bound | value | of what |\n|---|---|---|\n${rows.join('\n')}\n`;
+  return `${written}${MARK}\n\n| bound | value | meaning |\n|---|---|---|\n${rows.join('\n')}\n`;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -49,7 +49,7 @@ for (const verb of verbNames) {
 for (const [file, text] of pages) {
   if (!process.argv.includes('--check')) writeFileSync(file, text);
   else if (!existsSync(file) || readFileSync(file, 'utf8') !== text) {
-    console.error(`${file} is not what the verbs say of themselves: run node tools/man.ts`);
+    console.error(`${file} does not match the option tables: run node tools/man.ts`);
     process.exitCode = 1;
   }
 }

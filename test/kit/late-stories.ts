@@ -12,7 +12,7 @@ const lateStory = (
   isLate: (passing: Passing) => boolean,
 ): Story => ({
   ...played(
-    `${when} replies to names of outside come after five and a half seconds: ${resolver}`,
+    `${when} replies to external names come after five and a half seconds: ${resolver}`,
     'ND4003',
     () => pods(resolver, 2, { lookups: 30, everyMs: 1100 }),
     (passing) =>

@@ -35,7 +35,7 @@ export async function upgradeUnderLoad(
   const misses = metrics.matchAll(/^coredns_cache_misses_total\{.*cluster\.local.*\} (\d+)/gm);
   const missed = [...misses].reduce((sum, [, each]) => sum + Number(each), 0);
   // Entries live for 30 s: all of them were transferred.
-  assert.ok(missed < 10, `${missed} of ${count('sent')} were asked for anew`);
+  assert.ok(missed < 10, `${missed} of ${count('sent')} were queried again`);
   next.signal('SIGTERM');
   assert.equal(await next.exitCode, 0);
 }

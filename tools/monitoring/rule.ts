@@ -96,7 +96,7 @@ export function promiseRules({ name, budget, bad, all, what }: ServicePromise): 
         `${ratio(long)} > ${rate} * ${budget} and ${ratio(short)} > ${rate} * ${budget}`,
         '2m',
         `{{ $value | humanizePercentage }} of ${what}`,
-        `That spends ${spends} of what may go wrong (${budget * 100} %).`,
+        `That spends ${spends} of the error budget (${budget * 100} %).`,
         { window: long },
       ),
     ),

@@ -86,7 +86,7 @@ export class ReportingUrl {
     } catch (error) {
       if (!(error instanceof ApiFailure)) throw error;
       log.warning(
-        `where ${name} is could not be asked (${error.message}): checkers are told ${this.#known || 'its name'}`,
+        `the Service of ${name} could not be looked up (${error.message}): checkers get ${this.#known || 'its name'}`,
       );
       return this.#known || url.origin;
     }

@@ -150,11 +150,11 @@ export function statusSamples(facts: StatusFacts): readonly MetricSample[] {
   add('controller_leader', 'Whether this replica runs the checks.', {}, leads ? 1 : 0);
   add(
     'scheduler_loop_duration_seconds',
-    'Duration of the last pass over all checks.',
+    'Duration of the last scan of all checks.',
     {},
     loopSeconds,
   );
-  add('scheduler_due_checks', 'Checks that were due in the last pass.', {}, due);
+  add('scheduler_due_checks', 'Checks that were due in the last scan.', {}, due);
   add(
     'reaper_last_sweep_duration_seconds',
     'Duration of the last deletion of pods.',

@@ -263,7 +263,7 @@ export function takeZones(
           `'${word.text}' is read as the zone ${zones[0]}, not as a number or a time`,
           {
             hint: 'CoreDNS does the same: names outside of that zone are ignored.',
-            remedy: `See the page of ${line.name.text} for where numbers stand; if the zone is meant, write it with its dot: ${zones[0]}`,
+            remedy: `See the page of ${line.name.text} for the positions of numbers; for the zone, write it with its dot: ${zones[0]}`,
           },
         );
     } else if (isStrict) line.refuse(`'${word.text}' is not a zone`, word.place, { hint });

@@ -36,7 +36,7 @@ test('several queries to a closed port fail at once, like a single one', async (
   const asked = [TYPE.A, TYPE.AAAA].map((type) => ({ name: 'a.example.', type, edns: null }));
   const found = await network.ask({ host: '127.0.0.1', port: port! }, asked, terms);
   // A query that waited for its time would have this as its failure instead.
-  for (const { failure } of found) assert.equal(failure, `nobody listens at 127.0.0.1:${port}`);
+  for (const { failure } of found) assert.equal(failure, `no server listens at 127.0.0.1:${port}`);
 });
 
 describe('the questions of a check go from one socket, and', () => {

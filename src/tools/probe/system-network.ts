@@ -158,7 +158,7 @@ function silence(tries: number, timeoutMs: number): string {
 /** System errors worded for a person. */
 function told(error: Error, { host, port }: ProbeServer, sourcePort: number): string {
   const code = errorCode(error.cause);
-  if (code === 'ECONNREFUSED') return `nobody listens at ${printHostPort(host, port)}`;
+  if (code === 'ECONNREFUSED') return `no server listens at ${printHostPort(host, port)}`;
   if (code === 'EADDRINUSE')
     return `the source port ${sourcePort} is in use on this machine (sourcePort: another)`;
   if (code === 'ENETUNREACH' || code === 'EHOSTUNREACH') return `no route to ${host}`;

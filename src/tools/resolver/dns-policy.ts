@@ -111,7 +111,7 @@ function withOptions(options: readonly string[], more: readonly string[]): strin
 function limit(parts: ResolvConfParts, warnings: string[]): void {
   if (parts.servers.length > mostServers) {
     warnings.push(
-      `Nameserver limits were exceeded: only ${parts.servers.slice(0, mostServers).join(' ')} are kept`,
+      `Nameserver limits were exceeded: only ${parts.servers.slice(0, mostServers).join(' ')} are used`,
     );
     parts.servers = parts.servers.slice(0, mostServers);
   }

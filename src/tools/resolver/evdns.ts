@@ -137,7 +137,7 @@ class EvdnsSession implements Session {
     const name = searching ? `${joined}${search[walk.index] ?? ''}` : walk.typed;
     const why = searching
       ? dots >= ndots
-        ? `${afterAsIs(this.#conf, walk.index)} Each family walks by itself.`
+        ? `${afterAsIs(this.#conf, walk.index)} Each family walks separately.`
         : `${fewDots(walk.typed, this.#conf, walk.index)}. Each family walks separately.`
       : walk.index < 0
         ? `${enoughDots(walk.typed, this.#conf)}: the name is tried first, as written.`

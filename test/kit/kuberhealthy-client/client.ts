@@ -91,7 +91,7 @@ export function noReporter(): string | null {
       sourceOf(version);
     } catch {
       const { path, version: tag } = modules[version];
-      return `the Go module proxy does not have ${path} ${tag}: KUBERHEALTHY_SOURCES=FOLDER with v2/ and v3/`;
+      return `the Go module proxy does not have ${path} ${tag}: KUBERHEALTHY_SOURCES=DIR with v2/ and v3/`;
     }
   return null;
 }

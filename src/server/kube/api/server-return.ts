@@ -1,6 +1,6 @@
 /**
  * Detects that an API server is back, or again allows what it had forbidden. It sends one cheap
- * request at a time for all who wait.
+ * request at a time for all waiting callers.
  */
 import { sleep, type Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';

@@ -78,7 +78,7 @@ export function measuredSize(
   const busy = Math.max(1, Math.ceil((peak * cpuPerSecond) / (cpu * UTILISATION_MAX)));
   return {
     replicas: busy + 1,
-    because: `${busy} answer ${peak} times the current queries with ${UTILISATION_MAX * 100} % of ${cpu} processors each, and one may be gone`,
+    because: `${busy} answer ${peak} times the current queries with ${UTILISATION_MAX * 100} % of ${cpu} CPUs each, and one may be down`,
     queriesPerSecond,
     cpuPerQuery,
     utilisation: cpuPerSecond / (after.length * cpu),

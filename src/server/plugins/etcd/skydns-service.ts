@@ -186,7 +186,7 @@ function readFields(text: string): Fields | Skipped {
     if (!fits) {
       const what =
         field === 'ttl' ? 'number of seconds' : wanted === 'number' ? 'whole number' : wanted;
-      return { reason: 'json', detail: `its ${JSON.stringify(field)} is no ${what}` };
+      return { reason: 'json', detail: `its ${JSON.stringify(field)} is not a ${what}` };
     }
     (fields as unknown as Record<string, unknown>)[field] = found;
   }

@@ -62,7 +62,7 @@ export async function readWebConfig(path: string): Promise<HttpTls> {
   const text = (name: string): string => {
     const value = tls[name] ?? '';
     if (typeof value === 'string') return value;
-    throw wrong(`${name} is no text`, `Write ${name}: TEXT.`);
+    throw wrong(`${name} is not text`, `Write ${name}: TEXT.`);
   };
   const version = (name: string, usual: string): SecureVersion => {
     const found = versions[text(name) || usual];

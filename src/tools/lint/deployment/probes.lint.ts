@@ -37,7 +37,7 @@ const probes: LintRule = {
         if (first === undefined) continue;
         tell({
           at,
-          text: `health at ${address} stands in a second server block`,
+          text: `health at ${address} is in a second server block`,
           severity: 'note',
           hint: `It is there since ${first.file}:${first.line}; health is the same for the whole process.`,
           remedy: 'Keep one of them, or give this one another address.',

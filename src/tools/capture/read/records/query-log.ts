@@ -1,6 +1,7 @@
 /**
- * Parses query logs of CoreDNS and ndots (plugin log, formats common and combined) and of Unbound (log-replies), with or without the
- * prefixes of `kubectl logs --timestamps`, the container runtime or a log collector.
+ * Parses query logs of CoreDNS and ndots (plugin log, formats common and combined) and of Unbound
+ * (log-replies). Lines may have the prefixes of `kubectl logs --timestamps`, the container runtime or a
+ * log collector.
  */
 import { parseDuration } from '../../../../server/base/duration.ts';
 import { FLAG, RCODE, rcodeNumber, typeNumber } from '../../../../server/wire/iana.ts';
