@@ -190,11 +190,23 @@ describe('help and manual', () => {
     });
   }
 
-  test("docs/trace.md names trace's options", async () => {
-    const page = readFileSync('docs/trace.md', 'utf8');
-    for (const { names } of Object.values((await loadUsage('trace')).options))
-      for (const name of names) assert.match(page, new RegExp(`\`${name}\\b`), name);
-  });
+  for (const verb of ['trace', 'rollout'])
+    test(`docs/${verb}.md names the options of ${verb}, and no others`, async () => {
+      const page = readFileSync(`docs/${verb}.md`, 'utf8');
+      const options = Object.values((await loadUsage(verb)).options).filter(
+        ({ names }) => !/colou?r/.test(names.join()),
+      );
+      for (const { names } of options)
+        for (const name of names.slice(0, 1)) assert.ok(page.includes(`\`${name}`), name);
+      const known = new Set(options.flatMap(({ names }) => names));
+      for (const [row, cell = '', , value = ''] of page.matchAll(/^\| (`-[^|]*) \|([^|]*)\|([^|]*)\|$/gm)) {
+        const named = cell.match(/(?<=`|, )--?[a-z][a-z-]*/g) ?? [];
+        for (const name of named) assert.ok(known.has(name), `${name} in ${row}`);
+        const { help } = options.find(({ names }) => names.includes(named.at(-1)!))!;
+        const byDefault = /\(([^();]+?)(?:, as in Kubernetes)?\)$/.exec(help)?.[1] ?? '';
+        assert.equal(value.trim(), byDefault, row);
+      }
+    });
 
   test('as a plug-in of kubectl it is called so', async () => {
     const help = helpText('kubectl ndots', 'trace', '', await loadUsage('trace'));
