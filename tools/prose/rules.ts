@@ -225,7 +225,7 @@ export const proseRules: readonly ProseRule[] = [
   // Docstrings.
   rule(
     'docstring start',
-    String.raw`^(?:What|Who|Whose|Whether|Where|How|When|That)\b`,
+    String.raw`^(?:What|Which|Who|Whose|Whether|Where|How|When|That)\b`,
     'start with a verb ("Returns …", "Detects …", "True if …") or a noun',
     { only: ['docstring'] },
   ),

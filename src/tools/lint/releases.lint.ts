@@ -92,7 +92,7 @@ function judge(
     tell({
       at,
       text: `CoreDNS has no directive '${word}': it is one of ndots`,
-      remedy: 'Take it away, or serve with ndots.',
+      remedy: 'Remove it, or serve with ndots.',
     });
     return;
   }
@@ -136,7 +136,7 @@ function judgeUpstreams(
       tell({
         at: to,
         text: `the forward of ${nameOf(target)} takes addresses and files, and not the name ${to.text}`,
-        hint: `Names are looked up from CoreDNS ${hostUpstreamsSince} on, once, when the Corefile is read.`,
+        hint: `CoreDNS looks names up since ${hostUpstreamsSince} and only once, when it reads the Corefile.`,
         remedy: 'Write its address.',
       });
 }
@@ -154,14 +154,14 @@ function judgeProperties(
       tell({
         at: value,
         text: `the ${name} of CoreDNS has no ${token.text} '${value.text}': it is one of ndots`,
-        remedy: 'Write another one, or serve with ndots.',
+        remedy: 'Use another one, or serve with ndots.',
       });
     const lifetime = Object.hasOwn(known, token.text) ? known[token.text] : undefined;
     if (lifetime === undefined) {
       tell({
         at: token,
         text: `the ${name} of CoreDNS has no property '${token.text}'`,
-        remedy: 'Take the line away, or serve with ndots.',
+        remedy: 'Remove the line, or serve with ndots.',
       });
     } else if (!lives(lifetime, target.version)) {
       tell({
@@ -192,6 +192,6 @@ function lives([since, until]: Lifetime, version: Version | null): boolean {
 function whenText(word: string, [since, until]: Lifetime): string {
   const newest = newestCore.join('.');
   return until === undefined
-    ? `'${word}' is there from CoreDNS ${since} on (as of ${newest}).`
-    : `'${word}' was there from CoreDNS ${since} to ${until}.`;
+    ? `'${word}' exists since CoreDNS ${since} on (as of ${newest}).`
+    : `'${word}' existed from CoreDNS ${since} to ${until}.`;
 }

@@ -88,11 +88,11 @@ export const coreDirectives: Readonly<Record<string, Lifetime>> = {
 
 /** The replacements of directives that were removed. */
 export const successors: Readonly<Record<string, string>> = {
-  proxy: 'Write forward, which took its place in 1.5.0.',
-  startup: 'Write on startup, which took its place.',
-  shutdown: 'Write on shutdown, which took its place.',
-  reverse: 'Write template, which took its place.',
-  federation: 'Take it away: federations are gone from Kubernetes.',
+  proxy: 'Write forward, which replaced it in 1.5.0.',
+  startup: 'Write on startup, which replaced it.',
+  shutdown: 'Write on shutdown, which replaced it.',
+  reverse: 'Write template, which replaced it.',
+  federation: 'Remove it: Kubernetes no longer has federations.',
 };
 
 /**

@@ -102,7 +102,7 @@ export class Suppressions {
       // unused.
       return each.used || !each.codes.every((code) => this.#tried.has(code))
         ? []
-        : [finding('nothing is found here that this comment could ignore', 'Take it away.')];
+        : [finding('there is no finding that this comment could ignore', 'Take it away.')];
     });
   }
 }

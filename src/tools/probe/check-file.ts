@@ -63,7 +63,7 @@ const serviceName = simple(
 
 const objective = simple(
   'PERCENT',
-  'percent of rounds that are to be good, such as 99.9',
+  'required percentage of good rounds, such as 99.9',
   0,
   (value) => (Number(value) > 0 && Number(value) < 100 ? Number(value) / 100 : null),
 );
@@ -101,29 +101,29 @@ export const fileParameters: FieldsOf<FileValues> = {
   replicas: optional(
     several(serverAddress),
     null,
-    'addresses of its replicas, if they are not to be found by `service`',
+    'addresses of its replicas, if not looked up by `service`',
   ),
   service: optional(
     serviceName,
     null,
-    'the DNS service: its EndpointSlices say where the replicas are',
+    'the DNS Service, whose EndpointSlices list the replicas',
   ),
-  timeout: optional(time(1, 60_000), 1000, 'wait for each try'),
-  tries: optional(whole(1, 10), 2, 'tries of a query before it counts as failed'),
+  timeout: optional(time(1, 60_000), 1000, 'timeout of each try'),
+  tries: optional(whole(1, 10), 2, 'tries of a query until it counts as failed'),
   every: optional(time(100, 86_400_000), 30_000, 'how often `serve` runs each check'),
-  objective: optional(objective, 0.999, 'share of rounds that are to be good'),
+  objective: optional(objective, 0.999, 'required share of good rounds'),
   clusterDomain: optional(domainName, 'cluster.local.', 'domain of the cluster'),
-  namespace: optional(text, 'default', 'whose search path is walked'),
+  namespace: optional(text, 'default', 'namespace of the search path'),
   search: optional(several(domainName), null, 'the search path, if not that of the namespace'),
   ndots: optional(whole(0, 15), 5, 'as resolv.conf has it'),
 };
 
 /** The syntax of the settings that every check can have. */
 export const commonParameters: FieldsOf<CommonValues> = {
-  title: optional(text, '', 'what it is called; the kind and the first name without one'),
-  slow: optional(time(1, 60_000), null, 'slower is a warning'),
+  title: optional(text, '', 'title of the check (default: the kind and the first name)'),
+  slow: optional(time(1, 60_000), null, 'a longer duration is a warning'),
   every: optional(time(100, 86_400_000), null, 'how often `serve` runs it'),
-  objective: optional(objective, null, 'share of rounds that are to be good'),
+  objective: optional(objective, null, 'required share of good rounds'),
 };
 
 /** The most checks of a file; more can be put into several files. */
@@ -315,5 +315,5 @@ function fallbacks<V>(fields: YamlFields): V {
 
 const kindOfProblem = {
   code: 'bad-check-file',
-  remedy: 'ndots check list shows what each check takes.',
+  remedy: 'ndots check list shows the settings of each check.',
 };

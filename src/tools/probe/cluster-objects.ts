@@ -25,7 +25,7 @@ export interface ProbeObjects {
 }
 
 const refused = (): Promise<never> =>
-  Promise.reject(new Error('nothing is made in the cluster here'));
+  Promise.reject(new Error('this check creates no object in the cluster'));
 
 /** For checks that may not create anything. */
 export const noObjects: ProbeObjects = { make: refused, remove: refused, leftBehind: refused };

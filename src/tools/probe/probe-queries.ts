@@ -95,7 +95,7 @@ export function mustHaveData(asked: ProbeResult, { name, type }: ProbeQuestion):
 
 /** The verdict for a name that must not exist: NXDOMAIN. */
 export function mustBeMissing(asked: ProbeResult, name: string, type: number): ProbeVerdict {
-  if (isMissing(asked)) return { state: 'ok', text: 'NXDOMAIN for what is not there' };
+  if (isMissing(asked)) return { state: 'ok', text: 'NXDOMAIN for missing names' };
   const what = outcome(asked, type);
   return {
     state: 'failed',

@@ -90,7 +90,7 @@ export async function findServers(
     if (!(error instanceof ApiFailure)) throw error;
     throw clusterNotAsked(error, {
       hint: mayNot(error)
-        ? `A ClusterRole with get and list on endpointslices (discovery.k8s.io), or endpoints, is what it takes${namespace === '' ? '' : ` in ${namespace}`}.`
+        ? `A ClusterRole with get and list on endpointslices (discovery.k8s.io), or endpoints is required${namespace === '' ? '' : ` in ${namespace}`}.`
         : undefined,
       remedy: 'Without the API server: --replica IP, or replicas: in the file.',
     });

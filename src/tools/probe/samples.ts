@@ -19,11 +19,11 @@ export function roundSamples(results: readonly CheckResult[]): readonly MetricSa
         // Absent where it is unknown: neither value would be true, and alerts act on both.
         ...(state === 'unknown'
           ? []
-          : [gauge('up', 'Whether a client would have had its answer.', isUp(state) ? 1 : 0)]),
+          : [gauge('up', 'Whether a client would have got its answer.', isUp(state) ? 1 : 0)]),
         ...stateSamples(labels, state),
         ...(tookMs === null
           ? []
-          : [gauge('duration_seconds', 'How long the answer took.', tookMs / 1000)]),
+          : [gauge('duration_seconds', 'Duration of the answer.', tookMs / 1000)]),
         gauge('queries_sent', 'Queries of the round.', sent),
         gauge('queries_lost', 'Queries of the round without a reply.', lost),
       ];
@@ -38,7 +38,7 @@ export function stateSamples(
 ): readonly MetricSample[] {
   return checkStates.map((each) => ({
     name: 'ndots_check_state',
-    help: 'The state that is 1 is the one that the target is in.',
+    help: 'The current state of the target is 1.',
     kind: 'gauge',
     labels: { ...labels, state: each },
     value: each === state ? 1 : 0,

@@ -137,7 +137,7 @@ async function askTcp(
         const own = waiting.find((one) => !one.isAnswered && one.matches(bytes));
         if (own?.take(bytes) !== true && ++strays > STRAYS_MAX)
           throw new Error(
-            `${printHostPort(server.host, server.port)} sent ${strays} messages that answer nothing it was asked`,
+            `${printHostPort(server.host, server.port)} sent ${strays} messages that match no query`,
           );
         return waiting.every(({ isAnswered }) => isAnswered);
       });

@@ -218,7 +218,7 @@ export class CheckSchedule {
         add(
           'gauge',
           'up',
-          'Whether the target is up: 0 after two rounds in a row that failed; absent while unknown.',
+          'Whether the target is up: 0 after two consecutive failed rounds; absent while unknown.',
           labels,
           failures < DOWN_AFTER ? 1 : 0,
         );
@@ -229,7 +229,7 @@ export class CheckSchedule {
       add(
         'counter',
         'duration_seconds_total',
-        'How long answers took, all rounds together.',
+        'Durations of answers, all rounds together.',
         labels,
         seconds,
       );
@@ -237,7 +237,7 @@ export class CheckSchedule {
         add(
           'gauge',
           'duration_seconds',
-          'How long the last answer took.',
+          'Duration of the last answer.',
           labels,
           last.tookMs / 1000,
         );
@@ -252,7 +252,7 @@ export class CheckSchedule {
         add(
           'gauge',
           'burn_rate',
-          'How many times as fast as allowed the budget goes, over the long window of the alert.',
+          'How many times faster than allowed the budget is spent, over the long window of the alert.',
           { ...labels, alert: name },
           budget.burnRate(now, longMs),
         );
@@ -260,12 +260,12 @@ export class CheckSchedule {
       add(
         'gauge',
         'burn_alert',
-        'Whether one of the pairs of windows burns too fast.',
+        'Whether the budget is spent too fast in one of the pairs of windows.',
         labels,
         on === null ? 0 : 1,
       );
     }
-    add('gauge', 'targets', 'Targets that are remembered.', {}, this.#targets.size);
+    add('gauge', 'targets', 'Stored targets.', {}, this.#targets.size);
     add(
       'counter',
       'targets_forgotten_total',
@@ -273,7 +273,7 @@ export class CheckSchedule {
       {},
       this.#forgotten,
     );
-    add('gauge', 'checks', 'Checks that are run.', {}, this.#parts.checks.length);
+    add('gauge', 'checks', 'Checks that run.', {}, this.#parts.checks.length);
     return found;
   }
 }

@@ -240,7 +240,7 @@ export class Channel implements CaresChannel {
       return this.#later(defersRetries, () => this.#send(question, server));
     }
     if (reply.truncated && !connection.tcp) {
-      note(exchange, 'Truncated: asked again over TCP.');
+      note(exchange, 'Truncated: retried over TCP.');
       question.tcp = true;
       return this.#later(defersRetries, () => this.#send(question, null));
     }
@@ -248,7 +248,7 @@ export class Channel implements CaresChannel {
       this.#servers.blame(server);
       note(
         exchange,
-        `${reply.rcode}: c-ares remembers the failure and tries the best server again. ${cite('cares-retry')}`,
+        `${reply.rcode}: c-ares records the failure and retries the best server. ${cite('cares-retry')}`,
       );
       const status = statusOf(reply);
       return this.#retry(question, status, reply);

@@ -182,7 +182,7 @@ export class OldChannel implements CaresChannel {
       note(
         exchange,
         reply.truncated
-          ? 'Truncated: asked again over TCP.'
+          ? 'Truncated: retried over TCP.'
           : 'More than 512 bytes without EDNS: retried over TCP.',
       );
       question.tcp = true;
@@ -192,7 +192,7 @@ export class OldChannel implements CaresChannel {
     if (isServerError(reply) && !this.#setup.finalErrors) {
       note(
         exchange,
-        `${reply.rcode}: c-ares tries the next server, or again. ${cite('cares-retry')}`,
+        `${reply.rcode}: c-ares tries the next server, or retries. ${cite('cares-retry')}`,
       );
       if (this.#traits.tellsErrors) question.failure = statusOf(reply);
       const index = this.#servers.indexOf(server);

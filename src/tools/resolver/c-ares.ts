@@ -116,7 +116,7 @@ class CaresSession implements Session {
     const listed = all.filter((address) => families.includes(familyOf(address)));
     const { hostsFinal } = this.#traits;
     if (hostsFinal && all.length > 0 && listed.length === 0) {
-      trace.step(`hosts file: "${name}" is listed, without an address of the family: that is all`);
+      trace.step(`hosts file: "${name}" is listed, without an address of the family: the lookup ends`);
       return found([]);
     }
     const local = this.#isLocal(name) && (listed.length === 0 || !(old || hostsFinal));
@@ -147,7 +147,7 @@ class CaresSession implements Session {
         (this.#traits.hostNames && !isHostName(name))
       ) {
         this.#context.trace.step(
-          `"${absolute(name)}" is too long, or no host name: c-ares fails the whole lookup`,
+          `"${absolute(name)}" is too long, or not a host name: c-ares fails the whole lookup`,
         );
         const status = this.#traits.tellsBadName ? 'EBADNAME' : 'ENOMEM';
         return { addresses: [], status, final: true };

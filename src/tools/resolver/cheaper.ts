@@ -53,7 +53,7 @@ export async function findCheaper(
     const caution =
       plan.client.name === 'musl'
         ? `musl then never searches names with ${dots} or more dots: ${dots === 1 ? 'service.namespace' : 'service.namespace.svc'} stops working.`
-        : 'Names with that many dots that exist only under a search domain cost one query pair more.';
+        : 'Names with more dots that exist only below a search domain cost one more pair of queries.';
     await add(
       `ndots:${dots} in the pod's dnsConfig`,
       {
@@ -101,6 +101,6 @@ function autopath(run: LookupRun): CheaperDocument | null {
     elapsedMs: Math.round(elapsedMs * 10) / 10,
     ok: true,
     same: true,
-    caution: 'The server does the other names itself; nothing changes in the pods.',
+    caution: 'The server tries the other names itself; pods do not change.',
   };
 }

@@ -54,7 +54,7 @@ class NslookupSession implements Session {
     const first = families.includes(4) ? 'A' : 'AAAA';
     for (const [index, candidate] of names.entries()) {
       const why = !searching
-        ? `${enoughDots(name, this.#conf)}: nslookup asks for the name as written, and ignores the search list.`
+        ? `${enoughDots(name, this.#conf)}: nslookup queries the name as written, and ignores the search list.`
         : index < search.length
           ? `${fewDots(name, this.#conf, index)}.`
           : lastAsIs(this.#conf);
@@ -63,7 +63,7 @@ class NslookupSession implements Session {
       const { reply, exchange } = answered;
       if (reply.rcode === 'NXDOMAIN') continue;
       if (reply.rcode !== 'NOERROR') {
-        note(exchange, `nslookup stops at ${reply.rcode}; a libc would go on.`);
+        note(exchange, `nslookup stops at ${reply.rcode}; a libc would continue.`);
         return failed('1', null, 'exit 1');
       }
       return families.includes(6) && first === 'A'

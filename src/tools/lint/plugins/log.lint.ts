@@ -15,14 +15,14 @@ const tellsTooMuch: LintRule = blockRule({
         text: 'a line is written for every query',
         hint: 'At thousands of queries per second the log costs more than the answers. ndots plan and ndots doctor read these lines.',
         remedy:
-          'Keep it while you collect queries or look for something; otherwise write log { class error }.',
+          'Keep it while you collect queries or investigate; otherwise write log { class error }.',
       });
     }
     const { fragment } = block.corefile;
     const first = block.directives('forward')[0] ?? block.directives('kubernetes')[0];
     if (first === undefined || fragment) return;
     for (const [name, what] of [
-      ['errors', 'what goes wrong with upstreams is written nowhere'],
+      ['errors', 'failures of upstreams are not logged'],
       ['prometheus', 'load, latency and failures of this block are not visible'],
     ] as const) {
       if (block.has(name)) continue;

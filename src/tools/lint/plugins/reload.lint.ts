@@ -21,7 +21,7 @@ const together: LintRule = corefileRule({
       tell({
         at: jitter ?? interval ?? directive,
         text: `with a jitter of ${jitterMs / 1000} s and lameduck ${lameduckMs / 1000}s all replicas reload, and are not ready, at the same time`,
-        hint: 'A reload goes through lameduck, during which ready says no: one edit takes every replica out of the service.',
+        hint: 'A reload goes through lameduck, during which /ready fails: one edit removes every replica from the Service.',
         remedy: `Spread them: reload ${Math.ceil(lameduckMs / 250)}s ${Math.ceil(lameduckMs / 500)}s, or shorten lameduck.`,
       });
     }
@@ -59,9 +59,9 @@ const movedPorts: LintRule = corefileRule({
           tell({
             at: args[0] ?? at,
             text: `${name} moves from ${[...known].join(', ')} to ${address} while the server runs`,
-            hint: 'CoreDNS closes the old address before it opens the new one: if that fails, it goes on without either.',
+            hint: 'CoreDNS closes the old address before it opens the new one: if that fails, it continues without either.',
             remedy:
-              'Restart the pods in place of relying on reload, and change probes and scrapes with them.',
+              'Restart the pods instead of relying on reload, and change probes and scrapes with them.',
           });
         }
       }

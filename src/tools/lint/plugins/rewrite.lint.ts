@@ -66,7 +66,7 @@ const changedTypes: LintRule = blockRule({
       tell({
         at: directive.at,
         text: `queries for ${type} are answered with ${other} records`,
-        hint: `The question is put back to ${type}, the records are not: clients ignore them, report a malformed reply, or ask again.`,
+        hint: `The question is put back to ${type}, the records are not: clients ignore them, report a malformed reply, or retry.`,
         remedy: address
           ? `Remove the line. To answer ${type} queries with no data: template IN ${type} ZONE with rcode NOERROR and a SOA record (CF07).`
           : 'Remove the line.',

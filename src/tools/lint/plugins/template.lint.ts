@@ -50,8 +50,8 @@ const unmatched: LintRule = blockRule({
       if (!shared) continue;
       tell({
         at: match.name,
-        text: `names that do not fit are SERVFAIL: ${next} is never asked for ${types === 'ANY' ? 'them' : `their ${types}`}`,
-        hint: 'A template whose pattern does not fit fails, unless it hands on.',
+        text: `names that do not match are SERVFAIL: ${next} is never asked for ${types === 'ANY' ? 'them' : `their ${types}`}`,
+        hint: 'A template whose pattern does not match answers SERVFAIL, unless it has fallthrough.',
         remedy: 'Add fallthrough.',
         fix: { kind: 'property', directive, text: 'fallthrough' },
       });
@@ -78,7 +78,7 @@ const suppressedFamily: LintRule = blockRule({
         tell({
           at: code?.args[0] ?? directive,
           text: `NXDOMAIN for ${types} says that the whole name does not exist`,
-          hint: 'musl and others that ask for A and AAAA side by side then fail, and caches deny every type.',
+          hint: 'musl and others that query A and AAAA in parallel then fail, and caches deny every type.',
           remedy: `Write rcode NOERROR, with ${soaLine}`,
         });
       } else if (rcode === 'NOERROR') {
@@ -91,7 +91,7 @@ const suppressedFamily: LintRule = blockRule({
           at: code?.name ?? directive,
           text: `NOERROR without records and without SOA: no cache can store that there is no ${types}`,
           severity: 'warning',
-          hint: 'Without an SOA the answer is not cached (CoreDNS since 1.14.7, and resolvers by RFC 2308): every lookup asks again.',
+          hint: 'Without an SOA the answer is not cached (CoreDNS since 1.14.7, and resolvers by RFC 2308): every lookup queries again.',
           remedy: `Add: ${soaLine}`,
           fix: { kind: 'property', directive, text: soaLine },
         });

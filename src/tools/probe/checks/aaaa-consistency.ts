@@ -44,7 +44,7 @@ export const aaaaConsistency: CheckKind = checkKind({
         found.push(
           observe(`${serverText(server)} ${name}`, results, {
             state: agree ? 'ok' : 'failed',
-            text: agree ? text : `${text}: clients that ask for both fail or wait`,
+            text: agree ? text : `${text}: clients that query both fail or wait`,
           }),
         );
       }

@@ -18,12 +18,12 @@ import { domainName, recordType } from '../parameters.ts';
 /** The check `edns-1232`. */
 export const edns1232: CheckKind = checkKind({
   name: 'edns-1232',
-  summary: 'queries with EDNS and 1232 bytes get replies with EDNS that are no larger',
+  summary: 'queries with EDNS and 1232 bytes get replies with EDNS of at most that size',
   needs: 'any',
   parameters: {
     name: optional(domainName, 'kubernetes.default.svc.cluster.local.', 'what is asked'),
     type: optional(recordType, TYPE.A, 'type of records'),
-    size: optional(whole(512, 4096), 1232, 'bytes that the client takes'),
+    size: optional(whole(512, 4096), 1232, 'bytes that the client accepts'),
   },
   run({ name, type, size: most }, context) {
     const asked = question(name, type, most);
@@ -40,7 +40,7 @@ export const edns1232: CheckKind = checkKind({
         if (verdict.state === 'ok' && size > most)
           return observe(serverText(server), [result], {
             state: 'failed',
-            text: `${name}: ${size} bytes for a client that takes ${most}`,
+            text: `${name}: ${size} bytes for a client that accepts ${most}`,
           });
         return observe(serverText(server), [result], verdict);
       }),

@@ -17,12 +17,12 @@ import { domainName, several } from '../parameters.ts';
 /** The check `expected-addresses`. */
 export const expectedAddresses: CheckKind = checkKind({
   name: 'expected-addresses',
-  summary: 'a name has exactly the addresses that it should have',
+  summary: 'a name has exactly the expected addresses',
   needs: 'any',
   parameters: {
     name: required(domainName, 'what is asked'),
-    addresses: required(several(address), 'what it should have: IPv4, IPv6 or both'),
-    at: optional(word(['vip', 'replicas', 'both']), 'both', 'which servers are asked'),
+    addresses: required(several(address), 'the expected addresses: IPv4, IPv6 or both'),
+    at: optional(word(['vip', 'replicas', 'both']), 'both', 'the servers to query'),
   },
   async run({ name, addresses, at }, context) {
     const servers = at === 'both' ? allServers(context) : context[at];

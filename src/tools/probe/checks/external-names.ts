@@ -18,12 +18,12 @@ import { domainName, several, recordType } from '../parameters.ts';
 /** The check `external-names`. */
 export const externalNames: CheckKind = checkKind({
   name: 'external-names',
-  summary: 'names outside the cluster have an answer',
+  summary: 'external names have an answer',
   needs: 'any',
   parameters: {
     names: required(several(domainName), 'what is asked'),
     type: optional(recordType, TYPE.A, 'type of records'),
-    at: optional(word(['vip', 'replicas', 'both']), 'vip', 'which servers are asked'),
+    at: optional(word(['vip', 'replicas', 'both']), 'vip', 'the servers to query'),
   },
   run({ names, type, at }, context) {
     const servers = at === 'both' ? allServers(context) : context[at];

@@ -18,10 +18,10 @@ import { domainName } from '../parameters.ts';
 /** The check `negative`. */
 export const negative: CheckKind = checkKind({
   name: 'negative',
-  summary: 'a name of the cluster that is not there is NXDOMAIN',
+  summary: 'a missing cluster name is NXDOMAIN',
   needs: 'any',
   parameters: {
-    zone: optional(domainName, 'default.svc.cluster.local.', 'below which a name is made up'),
+    zone: optional(domainName, 'default.svc.cluster.local.', 'domain of the random name'),
   },
   run({ zone }, context) {
     return Promise.all(

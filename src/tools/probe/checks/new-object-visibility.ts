@@ -25,11 +25,11 @@ const LEFT_MS = 10 * 60_000;
 /** The check `new-object-visibility`. */
 export const newObjectVisibility: CheckKind = checkKind({
   name: 'new-object-visibility',
-  summary: 'how long a new service takes until each server knows it',
+  summary: 'how long each server takes to serve a new Service',
   needs: 'any',
   parameters: {
-    namespace: required(text, 'where the service is made and deleted'),
-    within: optional(time(100, 120_000), 10_000, 'what takes longer has failed'),
+    namespace: required(text, 'namespace of the Service that is created and deleted'),
+    within: optional(time(100, 120_000), 10_000, 'a longer time is a failure'),
   },
   async run({ namespace, within }, context) {
     const servers = allServers(context);
@@ -74,7 +74,7 @@ async function follow(
     lost += asked.lost;
     const tookMs = clock.now() - begun;
     if (dataOfAnswer(asked, TYPE.A).includes(ADDRESS))
-      return observed(server, 'ok', `known after ${Math.round(tookMs)} ms`, tookMs, sent, lost);
+      return observed(server, 'ok', `served after ${Math.round(tookMs)} ms`, tookMs, sent, lost);
     if (tookMs >= withinMs) break;
     const left = Math.min(waitMs, withinMs - tookMs);
     await new Promise<void>((resolve) => void clock.after(left, resolve));
@@ -83,7 +83,7 @@ async function follow(
   return observed(
     server,
     'failed',
-    `a new service is not known after ${withinMs} ms`,
+    `a new service is not served after ${withinMs} ms`,
     null,
     sent,
     lost,

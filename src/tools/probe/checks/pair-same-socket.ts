@@ -16,7 +16,7 @@ export const pairSameSocket: CheckKind = checkKind({
   needs: 'vip',
   parameters: {
     name: optional(domainName, 'kubernetes.default.svc.cluster.local.', 'what is asked'),
-    pairs: optional(whole(1, 100), 5, 'how many pairs, each from a socket of its own'),
+    pairs: optional(whole(1, 100), 5, 'number of pairs, each from a separate socket'),
   },
   async run({ name, pairs }, context) {
     const found: Observation[] = [];
@@ -38,7 +38,7 @@ export const pairSameSocket: CheckKind = checkKind({
       const race =
         broken === 0
           ? ''
-          : `; one of the two was lost in ${broken} of ${pairs} pairs: that is the race of connection tracking if it goes on (a cache on the node ends it)`;
+          : `; one of the two was lost in ${broken} of ${pairs} pairs: if this continues, it is the conntrack race (a cache on the node avoids it)`;
       found.push(
         observe(serverText(server), results, {
           state: failure === '' ? (broken > 1 ? 'warning' : 'ok') : 'failed',

@@ -24,7 +24,7 @@ import { domainName, several } from '../parameters.ts';
 /** The check `ptr`. */
 export const ptr: CheckKind = checkKind({
   name: 'ptr',
-  summary: 'addresses of services and pods have names that have these addresses',
+  summary: 'the reverse names of Services and pods lead back to their addresses',
   needs: 'any',
   parameters: {
     names: optional(
@@ -79,7 +79,7 @@ async function compare(
     if (!agrees)
       return {
         state: 'failed',
-        text: `${address} is called ${brief(back)}, which has not that address`,
+        text: `${address} is called ${brief(back)}, which does not have that address`,
       };
   }
   return { state: 'ok', text: `${name} ${brief(addresses)} and back` };

@@ -11,7 +11,7 @@ import { domainName, recordType } from '../parameters.ts';
 /** The check `replica-answers`. */
 export const replicaAnswers: CheckKind = checkKind({
   name: 'replica-answers',
-  summary: 'every replica, asked by its own address, has an answer',
+  summary: 'every replica answers at its own address',
   needs: 'replicas',
   parameters: {
     name: optional(domainName, 'kubernetes.default.svc.cluster.local.', 'what is asked'),

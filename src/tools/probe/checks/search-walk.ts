@@ -44,7 +44,7 @@ export const searchWalk: CheckKind = checkKind({
     name: required(spelledName, 'as applications write it: api, redis.cache, www.example.com'),
     clients: optional(several(client), usual, 'whose resolvers'),
     mostQueries: optional(whole(1, 1000), 1000, 'more queries are a warning'),
-    at: optional(word(['vip', 'replicas']), 'vip', 'whether replicas are asked one by one'),
+    at: optional(word(['vip', 'replicas']), 'vip', 'whether to query each replica separately'),
   },
   async run({ name, clients, mostQueries, at }, context) {
     const servers = at === 'vip' ? context.vip.slice(0, 1) : context.replicas;

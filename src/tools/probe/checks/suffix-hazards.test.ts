@@ -9,7 +9,7 @@ for (const [what, failure, told] of [
     'nobody listens at 127.0.0.1:9',
     /glibc and Go fail at once here, and musl waits/,
   ],
-  ['a server that is silent', 'no reply in 2 s', /each client waits here for its time to pass/],
+  ['a server that is silent', 'no reply in 2 s', /each client waits here for its timeout/],
 ] as const)
   test(`what clients make of ${what}`, async () => {
     const none = { reply: null, size: 0, tookMs: null, sent: 1, lost: 1, failure };

@@ -55,18 +55,18 @@ function whoSuffers({ reply, failure }: ProbeResult): string {
   if (reply !== null) return 'musl ends its walk here, others wait';
   // Musl's socket is not connected, so that it is not told that a port is closed.
   return failure?.startsWith('nobody listens') === true
-    ? 'glibc and Go fail at once here, and musl waits for its time to pass'
-    : 'each client waits here for its time to pass';
+    ? 'glibc and Go fail at once here, and musl waits for its timeout'
+    : 'each client waits here for its timeout';
 }
 
 /** The check `suffix-hazards`. */
 export const suffixHazards: CheckKind = checkKind({
   name: 'suffix-hazards',
-  summary: 'nothing answers for names that are not there, below any suffix of the search path',
+  summary: 'no server answers for missing names below any suffix of the search path',
   needs: 'vip',
   parameters: {
-    suffixes: optional(several(domainName), [], 'others than those of the search path'),
-    name: optional(domainName, 'www.example.com.', 'what is put before each'),
+    suffixes: optional(several(domainName), [], 'suffixes other than those of the search path'),
+    name: optional(domainName, 'www.example.com.', 'labels to put before each suffix'),
   },
   run({ suffixes, name }, context) {
     const [server] = context.vip;

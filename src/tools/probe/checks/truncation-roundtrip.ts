@@ -21,7 +21,7 @@ import { domainName, recordType } from '../parameters.ts';
 /** The check `truncation-roundtrip`. */
 export const truncationRoundtrip: CheckKind = checkKind({
   name: 'truncation-roundtrip',
-  summary: 'an answer too large for 512 bytes is cut over UDP and whole over TCP',
+  summary: 'an answer too large for 512 bytes is truncated over UDP and complete over TCP',
   needs: 'any',
   parameters: {
     name: required(domainName, 'a name with a large answer: a headless service of many pods'),
@@ -47,7 +47,7 @@ async function oneTrip(
   if (small.size > 512)
     return observe(target, [small], {
       state: 'failed',
-      text: `${name}: ${small.size} bytes over UDP for a client that takes 512`,
+      text: `${name}: ${small.size} bytes over UDP for a client that accepts 512`,
     });
   const whole = await askOne(context, server, asked, { protocol: 'tcp' });
   const both = [small, whole];
@@ -55,15 +55,15 @@ async function oneTrip(
   if (outcome(whole, type) !== 'NOERROR')
     return observe(target, both, {
       state: 'failed',
-      text: `${name} over TCP: ${outcome(whole, type)}; clients that get a cut answer fail`,
+      text: `${name} over TCP: ${outcome(whole, type)}; clients that get a truncated answer fail`,
     });
   if ((reply.flags & FLAG.TC) === 0) {
     const same = dataOfAnswer(small, type).length === data.length;
     return observe(target, both, {
       state: same ? 'warning' : 'failed',
       text: same
-        ? `${name} has ${data.length} records, which fit into 512 bytes: name something larger`
-        : `${name}: ${dataOfAnswer(small, type).length} of ${data.length} records over UDP, and TC is not set: clients never see the others`,
+        ? `${name} has ${data.length} records, which fit into 512 bytes: use a name with more`
+        : `${name}: ${dataOfAnswer(small, type).length} of ${data.length} records over UDP, and TC is not set: clients never get the others`,
     });
   }
   return observe(target, both, {

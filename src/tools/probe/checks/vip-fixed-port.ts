@@ -12,12 +12,12 @@ import { domainName, recordType } from '../parameters.ts';
 /** The check `vip-fixed-port`. */
 export const vipFixedPort: CheckKind = checkKind({
   name: 'vip-fixed-port',
-  summary: 'the service address answers queries from one source port, round after round',
+  summary: 'the service address answers queries from one source port in every round',
   needs: 'vip',
   parameters: {
     name: optional(domainName, 'kubernetes.default.svc.cluster.local.', 'what is asked'),
     type: optional(recordType, TYPE.A, 'type of records'),
-    sourcePort: optional(whole(1024, 65_535), 45_353, 'where queries come from'),
+    sourcePort: optional(whole(1024, 65_535), 45_353, 'source port of the queries'),
   },
   async run({ name, type, sourcePort }, context) {
     const asked = question(name, type);
@@ -31,7 +31,7 @@ export const vipFixedPort: CheckKind = checkKind({
         observe(serverText(server), [result], {
           state: isOurs ? 'unknown' : state,
           text: silent
-            ? `${text} from port ${sourcePort}; if fresh ports are answered, the kernel sends this one to a server that is gone (conntrack -L -p udp --orig-port-src ${sourcePort})`
+            ? `${text} from port ${sourcePort}; if fresh ports are answered, the kernel sends this one to a deleted server (conntrack -L -p udp --orig-port-src ${sourcePort})`
             : text,
         }),
       );

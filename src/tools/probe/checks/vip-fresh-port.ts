@@ -17,7 +17,7 @@ export const vipFreshPort: CheckKind = checkKind({
   parameters: {
     name: optional(domainName, 'kubernetes.default.svc.cluster.local.', 'what is asked'),
     type: optional(recordType, TYPE.A, 'type of records'),
-    queries: optional(whole(1, 100), 3, 'how many, one after the other'),
+    queries: optional(whole(1, 100), 3, 'number of queries, one after the other'),
   },
   async run({ name, type, queries }, context) {
     const asked = question(name, type);

@@ -116,10 +116,10 @@ export async function sendReport(
 /** Refusals that a retry does not change. */
 const meanings: Readonly<Record<number, string>> = {
   400: ': it knows no such run, or does not take the report’s form',
-  403: ': it takes reports from the address of the run’s own pod, or with the token of KH_REPORTING_URL, which must be used unchanged',
+  403: ': it accepts reports from the address of the run’s own pod, or with the token of KH_REPORTING_URL, which must be used unchanged',
   404: ': KH_REPORTING_URL has another path than this version of Kuberhealthy serves (/check, in version 2 /externalCheckStatus)',
-  405: ': it takes no POST there',
-  415: ': it takes no JSON there',
+  405: ': it does not accept POST there',
+  415: ': it does not accept JSON there',
 };
 
 async function post(
