@@ -56,10 +56,7 @@ export class CheckCluster {
     });
   }
 
-  /**
-   * Says how far a job is.
-   * @returns the job; null: it was no more what it was before, or it is gone
-   */
+  /** Writes the phase of a job. @returns the job; null: it was changed or deleted in between */
   async changePhase(
     job: Pick<CheckObject, 'kind' | 'namespace' | 'name'>,
     from: CheckObject['phase'],

@@ -37,7 +37,7 @@ export const RESOURCES = {
 /** A resource of Kuberhealthy, states included: its plural name, as in API paths. */
 export type CheckResource = keyof typeof RESOURCES;
 
-/** Which kinds each version of Kuberhealthy has. */
+/** The kinds that each version of Kuberhealthy has. */
 const ofVersion: Readonly<Record<KuberhealthyVersion, readonly CheckResource[]>> = {
   2: ['khchecks', 'khjobs', 'khstates'],
   3: ['healthchecks'],

@@ -1,7 +1,4 @@
-/**
- * The events of a check as `/api/events` shows them. Anybody may ask for them, so the API server is asked only now and
- * then.
- */
+/** The events of a check. Any client may request them, so the API server is queried only occasionally. */
 import type { Clock } from '../../server/base/clock.ts';
 import { asObject, children, text } from '../../server/base/json-object.ts';
 import { Recent } from '../../server/base/recent.ts';

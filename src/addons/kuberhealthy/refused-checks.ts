@@ -18,7 +18,7 @@ interface RefusedCheck {
 const REFUSED_MS = 5000;
 const REFUSED_MAX_MS = 5 * 60_000;
 
-/** Which checks are left alone, and for how long. */
+/** The checks to skip, and until when. */
 export class RefusedChecks {
   readonly #clock: Clock;
   readonly #failures: FailureReport;

@@ -9,8 +9,8 @@ export interface Io {
   out(text: string): void;
   err(text: string): void;
   /**
-   * Resolves once standard output has taken what was printed, or `until` aborts: verbs that print
-   * much wait for slow readers. Absent: it takes everything at once.
+   * Resolves once standard output has been read, or `until` aborts: verbs with much output wait
+   * for slow readers. Absent: no waiting.
    */
   readonly taken?: (until: AbortSignal) => Promise<void>;
   /**

@@ -119,7 +119,7 @@ function chain({ zones, chain: links, line }: ShownBlock): TemplateResult {
   </section>`;
 }
 
-/** Plugins of which one usually answers what the others leave. */
+/** Plugins of which the first answers most queries, and the others the rest. */
 const LAST: ReadonlySet<string> = new Set([
   ...['forward', 'grpc', 'whoami', 'erratic', 'proxy', 'file', 'auto', 'secondary', 'template'],
   ...['kubernetes', 'hosts', 'etcd', 'k8s_external'],

@@ -66,7 +66,7 @@ class RingOutput implements LineOutput {
   /** Lines that are lost because writing failed, and why it did last; empty: it has not. */
   #failed = 0;
   #why = '';
-  /** Lost lines of which a line has told. */
+  /** Lost lines that were reported. */
   #told = 0;
   /** True if lines are being collected or written. */
   #busy = false;

@@ -18,7 +18,7 @@ export interface ProblemParts {
   /** The event, in CoreDNS's words where CoreDNS has this message. */
   readonly text: string;
   readonly place?: Place | undefined;
-  /** The most likely cause, or what was probably meant. */
+  /** The most likely cause, or a suggestion. */
   readonly hint?: string | undefined;
   /** The next action or command. */
   readonly remedy?: string | undefined;

@@ -53,7 +53,7 @@ export function value<T>(
   return { show, read, print };
 }
 
-/** The value with a wording of its own for its errors, where CoreDNS has one. `reason` is what it would say otherwise. */
+/** The value with CoreDNS's own error text, where it has one. `reason` is the usual text. */
 export function worded<T>(
   inner: Value<T>,
   text: (word: string, reason: string) => string,

@@ -67,7 +67,7 @@ export class EtcdClient {
   #connection: Promise<GrpcConnection> | null = null;
   /** The same once it is made. */
   #made: GrpcConnection | null = null;
-  /** Which endpoint is used, or tried next. */
+  /** The index of the endpoint in use, or of the next one to try. */
   #index = 0;
   #token: string | null = null;
   #closed = false;

@@ -2,7 +2,7 @@ import { errorCode } from '../base/error-code.ts';
 import { whyFailed } from '../base/why-failed.ts';
 import { STATUS, type GrpcFailure } from '../transport/grpc/grpc-failure.ts';
 
-/** Why etcd gave no answer, or not the one asked for; decides what is done next. */
+/** The reason why etcd did not answer as expected; decides the next step. */
 export type EtcdFailureKind =
   /**
    * There is no connection, or it broke, or this member cannot serve now. Another member may
@@ -18,7 +18,7 @@ export type EtcdFailureKind =
   | 'credentials'
   /** The user may not do this. */
   | 'forbidden'
-  /** The revision asked for is gone: everything is to be listed again. */
+  /** The requested revision no longer exists: list everything again. */
   | 'compacted'
   /** The answer is larger than the limit. */
   | 'large'

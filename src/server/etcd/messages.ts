@@ -54,7 +54,7 @@ export interface KeyValue {
   readonly lease: bigint;
 }
 
-/** Which keys are asked for (etcdserverpb.RangeRequest). */
+/** The requested keys (etcdserverpb.RangeRequest). */
 export interface RangeRequest extends KeyRange {
   /** The most keys; 0: all. */
   readonly limit?: number;
@@ -91,7 +91,7 @@ export interface WatchResponse {
   readonly watch: number;
   readonly created: boolean;
   readonly canceled: boolean;
-  /** Not 0: the revision asked for is gone, this is the first one that is left. */
+  /** Not 0: the requested revision no longer exists, and this is the first one that does. */
   readonly compactRevision: number;
   readonly cancelReason: string;
   /** More of the same revision follows. */

@@ -28,7 +28,7 @@ export interface MirrorTarget {
    * in their order.
    */
   listed(entries: readonly ListedEntry[]): void;
-  /** The list is whole: what it did not name is no more. */
+  /** The list is complete: keys that it did not name no longer exist. */
   complete(): void;
   changed(events: readonly WatchEvent[]): void;
 }
@@ -275,7 +275,7 @@ export class Mirror {
           limit = Math.ceil(limit / 8);
           continue;
         }
-        // One value alone is too large: only its key is asked for.
+        // A single value is too large: request only its key.
         page = await client.range({ key, end: range.end, limit, revision, keysOnly: true });
         page = { ...page, kvs: page.kvs.map((kv) => ({ ...kv, value: null })) };
       }

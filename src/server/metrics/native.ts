@@ -44,7 +44,7 @@ export class NativeRange {
     this.cells = (highest - this.#lowest) * PER_OCTAVE + 1;
   }
 
-  /** Which cell counts a value that is a number: 0 for the bucket of zero. */
+  /** The cell that counts a value other than NaN: 0 for the zero bucket. */
   cellOf(value: number): number {
     if (value <= this.zeroThreshold) return 0;
     if (value >= this.#top) return this.cells - 1;

@@ -1,7 +1,7 @@
 /**
- * Metrics as protocol buffers, which Prometheus asks for where it stores native histograms:
- * messages `MetricFamily` of `io.prometheus.client`, each preceded by its length. Histograms are
- * written with both kinds of buckets, and the scraper stores the kind for which it is configured.
+ * Metrics as protocol buffers, which Prometheus requests for native histograms: messages
+ * `MetricFamily` of `io.prometheus.client`, each preceded by its length. Histograms have both kinds
+ * of buckets, and the scraper stores the configured kind.
  */
 import { MessageBuilder, varint } from '../base/protobuf.ts';
 import type { Exposed, ExposedSeries } from './exposition.ts';

@@ -1,4 +1,4 @@
-/** Which program sets the rules. */
+/** Chooses the program that sets the rules. */
 import { dirname } from 'node:path';
 import type { Log } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';

@@ -22,7 +22,7 @@ export interface NodeNetworkParts {
   readonly rules: readonly RuleSet[];
   /** The shell that cleans up after us; null: there is none, or nothing is to be cleaned up. */
   readonly shell: string | null;
-  /** A named pipe to such a shell in another container, in place of one here; null: none. */
+  /** A named pipe to a shell in another container, instead of a local one; null: none. */
   readonly pipe: string | null;
   /** Interface and rules stay at the end. */
   readonly skipTeardown: boolean;
@@ -99,7 +99,7 @@ export class NodeNetwork {
     this.#teardown?.ensure();
   }
 
-  /** Puts back what others have taken away, and renews what would lapse. */
+  /** Restores what other programs removed, and renews leases. */
   look(): void {
     if (this.#over) return;
     this.#teardown?.ensure();

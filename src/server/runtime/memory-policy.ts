@@ -160,9 +160,8 @@ export class MemoryPolicy {
   }
 
   /**
-   * Collects what the start left behind (parsed files, functions that ran once), and from then on
-   * whatever the policy finds.
-   * @param settled runs when all threads that began together have collected
+   * Collects the garbage of the start (parsed files, functions that ran once), and then as the
+   * policy decides. @param settled runs when all threads that began together have collected
    */
   begin(settled?: () => void): void {
     collectLater(this.#parts.clock, AFTER_START_MS, settled);

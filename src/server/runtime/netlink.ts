@@ -88,8 +88,8 @@ export function changeByNetlink(
 }
 
 /**
- * A socket that asks for one object after the other. It belongs to the network namespace in which it
- * was opened, wherever its thread goes afterwards. Its owner closes it.
+ * A socket that requests one object after the other. It stays in the network namespace in which it
+ * was opened. Its owner closes it.
  */
 export class NetlinkSocket {
   readonly #fd: number;

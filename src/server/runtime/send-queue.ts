@@ -9,8 +9,8 @@ const MESSAGE_MAX = 65_535;
 /** A socket from which a datagram is to be sent. */
 export interface QueuedSocket {
   /**
-   * Sends what is at `address`, or tells its owner why not; the owner must not send anything during
-   * that. `mark` is the owner's value.
+   * Sends the datagram at `address`, or reports the failure to its owner, which must not send anything
+   * during that call. `mark` is the owner's value.
    */
   sendNow(address: number, length: number, mark: number): void;
 }

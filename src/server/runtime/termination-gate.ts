@@ -49,9 +49,8 @@ export function unterminated<T>(call: () => T): T {
 }
 
 /**
- * Closes the gate for good, in order to terminate the thread.
- * @returns whether it can be terminated now; false: it is inside such a call, and this must be
- * asked again
+ * Closes the gate for good, in order to terminate the thread. @returns whether it can be terminated
+ * now; false: it is inside such a call, so call this again
  */
 export function closeGate(gate: TerminationGate): boolean {
   Atomics.store(gate, CLOSED, 1);

@@ -87,12 +87,10 @@ export function allowForTermination(termination: Termination, limitMs: number): 
 }
 
 /**
- * Notices SIGTERM on a thread other than the main one, which may hang: from then on the process
- * ends within its time limit. To be called now and then.
- *
- * libuv reports a signal to every loop that asks for it. So a loop that is never run asks for
- * SIGTERM, and its descriptor, which then stays readable, shows that the signal has come. It is
- * made once, and outlives the thread that made it.
+ * Handles SIGTERM on a thread other than the main one, which may hang: from then on the process
+ * ends within its time limit. To be called periodically. libuv reports a signal to every loop that
+ * requests it. So a loop that never runs requests SIGTERM, and its descriptor stays readable when
+ * the signal has arrived. It is made once, and outlives its thread.
  */
 export class TerminationWatch {
   readonly #termination: Termination;

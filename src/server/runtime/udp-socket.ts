@@ -116,7 +116,7 @@ export class UdpSocket {
     const { words, address } = scratch();
     words[MEMINFO.DROPS] = 0;
     words[LENGTH_AT / 4] = 4 * MEMINFO.WORDS;
-    // Kernels before 4.12 do not tell, so none are counted.
+    // Kernels before 4.12 do not report it, so none are counted.
     libc().getsockopt(this.fd, SOL_SOCKET, SO_MEMINFO, address, address + LENGTH_AT);
     return words[MEMINFO.DROPS]!;
   }

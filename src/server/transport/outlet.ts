@@ -32,10 +32,7 @@ export interface Outlet<Way = unknown> {
    * message, or silence.
    */
   refuse?(): void;
-  /**
-   * Called if the reply to the message being taken will come later; what it returns is passed to
-   * `send`.
-   */
+  /** Called if the reply to the current message will come later; its result is passed to `send`. */
   wayBack(): Way;
   /**
    * True if the client is not reading: replies wait in `pending` until the transport calls

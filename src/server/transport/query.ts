@@ -18,8 +18,8 @@ export interface LinkRecorder {
 }
 
 /**
- * Which listener, server block and zone a query belongs to: the label values of most metrics. One
- * object per combination.
+ * The listener, server block and zone of a query: the label values of most metrics. One object per
+ * combination.
  */
 export interface Route {
   /** A small number, counted from 0 without gaps: an index for tables. */

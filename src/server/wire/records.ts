@@ -94,7 +94,7 @@ export class Records {
     return replaced >= 0 ? replaced : this.writtenTtl;
   }
 
-  /** Seconds that `Reply.ttl` puts in place of this record's TTL; -1: it goes out as written. */
+  /** Seconds by which `Reply.ttl` replaces this record's TTL; -1: unchanged. */
   get replacedTtl(): number {
     const reply = this.#reply;
     if (reply === null || reply.ttl < 0 || reply.ttlAt === null) return -1;

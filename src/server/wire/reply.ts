@@ -201,7 +201,7 @@ export function failure(
   });
 }
 
-/** Which part of the server a failure comes from: its cause may hold what is not for clients. */
+/** Names the part of the server that failed, without the cause, which may not be for clients. */
 function defaultErrors(rcode: number, plugin: string): readonly ExtendedError[] | null {
   if (rcode !== RCODE.SERVFAIL && rcode !== RCODE.REFUSED) return null;
   const by = plugin === '' ? 'the server' : `plugin ${plugin}`;

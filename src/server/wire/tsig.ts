@@ -184,8 +184,8 @@ export interface Seal {
 }
 
 /**
- * The signature of a query, shared by the query and all queries that are asked in its place. The
- * plugin that verifies it sets `seal`, by which the reply to the client is signed.
+ * The signature of a query, shared by the query and all queries that replace it. The plugin that
+ * verifies it sets `seal`, with which the reply to the client is signed.
  */
 export class QuerySignature {
   /** A copy of the whole message as received. */

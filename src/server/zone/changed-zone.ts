@@ -256,7 +256,7 @@ function* spliced(
       ofOld[at] = begin(ofOld[zone.parent(at)]!);
       if (touched.has(at) || gone.has(at)) {
         data.u8(isFresh ? fresh.flags(i) : 0);
-        // A name of which nothing stays is spelled as what comes in its place.
+        // If nothing of a name stays, its new records determine the spelling.
         data.push(gone.has(at) ? labelOf(fresh, i) : labelOf(zone, at));
         if (isFresh) data.push(fresh.data.subarray(fresh.setsAt(i), fresh.at(i + 1)));
       } else data.push(zone.data.subarray(zone.at(at), zone.at(at + 1)));

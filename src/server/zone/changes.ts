@@ -58,9 +58,8 @@ export class Changes {
   }
 
   /**
-   * The records that are there in the end, one by one; asked for after the old version has been
-   * gone through.
-   * @throws Error if one that goes was not there
+   * The remaining records, one by one. Call it after the old version has been read. @throws Error
+   * if a removed record did not exist
    */
   *added(): Generator<Uint8Array> {
     for (const { came, expected, found, bytes } of this.#records.values()) {

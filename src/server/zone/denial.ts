@@ -11,9 +11,9 @@ const KNOWN_MAX = 10_000;
 const STAR = Uint8Array.of(1, 0x2a);
 
 /**
- * Which NSEC or NSEC3 records prove what a reply denies (RFC 4035 section 3.1.3, RFC 5155 section
- * 7.2): collects the nodes that own them. Nothing happens in a zone that is not signed, or whose
- * names are hashed more often than is done here. Names are in lower case.
+ * Collects the NSEC or NSEC3 records that prove a denial (RFC 4035 section 3.1.3, RFC 5155 section
+ * 7.2). Does nothing in an unsigned zone, or if names are hashed too often. Names are in lower
+ * case.
  */
 export class Denial {
   readonly nodes: Uint32Array = new Uint32Array(PROOFS_MAX);

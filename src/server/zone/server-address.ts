@@ -1,9 +1,7 @@
 import { parseAddress, parseHostPort, plainAddress } from '../base/ip.ts';
 import type { RemoteServer } from '../transport/one-exchange.ts';
 
-/**
- * `IP`, `IP:PORT`, `[v6]:PORT`; the port is 53 if none is given. null: it is not such an address.
- */
+/** An address with an optional port (53 by default). null: it is not one. */
 export function parseServer(text: string): RemoteServer | null {
   const found = parseHostPort(text);
   return found === null ? null : { host: found.host, port: found.port ?? 53 };

@@ -1,7 +1,4 @@
-/**
- * Targets of NS, MX, SRV and CNAME records that are probably not what was meant: a final dot is
- * missing.
- */
+/** Finds targets of NS, MX, SRV and CNAME records that probably lack a final dot. */
 import type { Place } from '../base/problem.ts';
 import { TYPE, typeName } from '../wire/iana.ts';
 import { foldName, joinNames, printName, suffixAt, type WireName } from '../wire/name.ts';

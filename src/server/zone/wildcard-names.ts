@@ -1,6 +1,6 @@
 /**
- * Which names have their answers from a wildcard (RFC 4592) or a DNAME (RFC 6672): any number of
- * others get the same.
+ * Marks names whose answers come from a wildcard (RFC 4592) or a DNAME (RFC 6672): many other names
+ * get the same answer.
  */
 import { definePort, type PluginPort } from '../engine/contract/plugin.ts';
 import type { Query } from '../transport/query.ts';

@@ -155,7 +155,7 @@ export class ZoneBuilder {
     return suffixAt(folded, this.#origin, foldNameInto(owner, 0, folded));
   }
 
-  /** Looks through what the node has already once at most, whatever comes how often. */
+  /** Scans the records of the node at most once, however often records repeat. */
   #conflict(node: number, type: number, data: Uint8Array, length: number): RecordRefusal | null {
     const alias = this.#aliases.get(node);
     if (type !== TYPE.CNAME)

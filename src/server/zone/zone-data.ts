@@ -8,8 +8,7 @@ import { homeSlot, NODE, nodeBits, type PackedZone } from './packed-zone.ts';
 export type WalkEnd = 'exact' | 'cut' | 'dname' | 'nothing';
 
 /**
- * Looks names up in a packed zone and steps through what they own. The fields tell about the last
- * `walk`, `first` and `next`; nothing is allocated.
+ * Looks names up in a packed zone and iterates over their records. The fields describe the last `walk`, `first` and `next`. Nothing is allocated.
  */
 export class ZoneData {
   readonly packed: PackedZone;

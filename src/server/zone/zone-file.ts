@@ -64,7 +64,7 @@ export interface ZoneFileResult {
   readonly warnings: readonly Problem[];
   /** Equal for equal bytes of the file, whatever it includes; empty: it could not be read. */
   readonly digest: string;
-  /** The files that it includes, as far as it was read, and what they looked like. */
+  /** The included files, as far as it was read, and their state. */
   readonly included: readonly FileStamp[];
 }
 

@@ -21,10 +21,9 @@ const none = new Uint32Array(0);
 const NODE_SLICE = 0x3ff;
 
 /**
- * Writes into the flags of all nodes what follows from their parents and children, and makes the
- * tables by which nodes are found.
- * @param data its nodes have the flags of what they own
- * @param known the hash table of a version with the same names; null: it is made
+ * Writes flags that follow from parents and children into all nodes, and builds the tables that
+ * find nodes. @param data its nodes have the flags of their own records @param known the hash table
+ * of a version with the same names; null: build it
  */
 export function* indexNodes(
   data: Uint8Array,

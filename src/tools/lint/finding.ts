@@ -53,7 +53,7 @@ export interface LintFinding {
   readonly excerpt: string | null;
   /** The column in the excerpt at which the spot begins. */
   readonly caret: number;
-  /** Why it matters here, or what was probably meant. */
+  /** The reason, or a suggestion. */
   readonly hint: string | null;
   readonly remedy: string | null;
   /** The edits that `--fix` makes; empty if a person has to decide. */

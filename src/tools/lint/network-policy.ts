@@ -1,4 +1,4 @@
-/** Which DNS packets the rules of a NetworkPolicy allow. */
+/** Finds the DNS packets that a NetworkPolicy allows. */
 import { children, text, type JsonObject } from '../../server/base/json-object.ts';
 
 /** True if an egress rule names port 53 and so is meant for DNS. */

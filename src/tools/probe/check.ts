@@ -61,7 +61,7 @@ export interface CheckKind {
   readonly summary: string;
   /** The YAML parameters of this kind, in addition to those of every check. */
   readonly parameters: YamlFields;
-  /** Which servers it needs. */
+  /** The servers that the check needs. */
   readonly needs: 'vip' | 'replicas' | 'any';
   /** Makes the check from parsed parameters; `values` has a value for each parameter. */
   prepare(values: Readonly<Record<string, unknown>>): RunCheck;

@@ -67,7 +67,7 @@ class CaresSession implements Session {
     const typed = (this.#traits.asksForLiterals ? null : dottedQuad(name)) ?? name;
     const literal = parseAddress(typed);
     if (literal !== null && families.includes(literal.length === 4 ? 4 : 6)) return found([typed]);
-    // An IPv4 address is returned whatever family was asked for.
+    // An IPv4 address is returned for either family.
     if (literal?.length === 4) {
       const more = this.#traits.asksForLiterals ? await this.#walk(name, families) : null;
       return found([typed, ...(more?.addresses ?? [])]);

@@ -165,7 +165,7 @@ function clientsOf({ extras }: Sum<ServerExtra>): number | null {
   return new Set(extras.flatMap(({ clients }) => [...clients])).size;
 }
 
-/** An upstream is asked by servers alone. */
+/** Only servers query an upstream. */
 function roleOf({ extras }: Sum<ServerExtra>, servers: ReadonlySet<string>): ServerRow['role'] {
   if (extras.some(({ isBehind }) => isBehind)) return 'behind';
   const clients = extras.flatMap((extra) => [...extra.clients]);

@@ -48,7 +48,7 @@ const LONG_EXCHANGES = 20_000;
 const CHECK_EXCHANGES = 100_000;
 /** The period between searches for workloads whose search paths waste queries, milliseconds. */
 const PLAN_MS = 30_000;
-/** Time that goes back by more is that of a clock that was set, milliseconds. */
+/** Milliseconds; a larger step back means that the clock was set. */
 const BACK_MS = 60_000;
 /** The step in which messages of a replayed file advance the time, milliseconds. */
 const REACH_MS = 500;

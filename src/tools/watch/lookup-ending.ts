@@ -27,7 +27,7 @@ export function endingOf<Q extends JudgedQuery>(
   const replied = ofLast.findLast(({ rcode }) => rcode >= 0);
   if (replied === undefined)
     return { ending: ofLast.some(isLostQuery) ? 'lost' : 'waiting', by: null };
-  // One family without a reply is what a program waits for, whatever came for the other.
+  // A program waits for the family without a reply, regardless of the other.
   const open = new Set(ofLast.map(({ type }) => type));
   for (const { rcode, type } of ofLast) if (rcode >= 0) open.delete(type);
   if (open.size > 0) return { ending: 'lost', by: null };

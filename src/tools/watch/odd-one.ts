@@ -1,4 +1,4 @@
-/** Which of several that should be alike is not: a replica, a node, an agent. */
+/** Finds the odd one of several replicas, nodes or agents that should be alike. */
 import { percent } from '../doctor/texts.ts';
 import { printElapsed } from '../../server/base/elapsed.ts';
 import type { QueryTally } from './query-tally.ts';

@@ -23,17 +23,14 @@ export class Parties {
   #gone: { readonly address: string; readonly tenancy: Tenancy }[] = [];
   #owners: ReadonlyMap<string, AddressOwner> = new Map();
 
-  /**
-   * Takes the present owners.
-   * @returns the pods that are gone since the last time
-   */
+  /** Sets the current owners. @returns the pods that have disappeared since the last call */
   take(owners: AddressOwners, nowMs: number): readonly Party[] {
     const left: Party[] = [];
     for (const [address, owner] of owners) {
       const tenancies = this.#tenancies.get(address) ?? [];
       const last = tenancies.at(-1);
       if (last !== undefined && last.untilMs === Infinity && isSame(last.party, owner)) continue;
-      // The first owner that is known had the address before, as far as anybody can tell.
+      // The first known owner is assumed to have had the address before.
       if (last !== undefined && last.untilMs === Infinity) this.#end(address, last, nowMs, left);
       this.#tenancies.set(address, [
         ...tenancies,

@@ -1,7 +1,7 @@
 /** A window of time in steps of equal length, each with its own counts. */
 
 interface Slot<S> {
-  /** Which step since 1970. */
+  /** The number of the step since 1970. */
   readonly step: number;
   readonly state: S;
 }

@@ -88,7 +88,7 @@ export interface Listed<Row> {
   readonly shown: number;
   /** Rows that there are, of those that the filters let through. */
   readonly total: number;
-  /** Rows that there were and for which there was no memory: they are in the sums alone. */
+  /** Rows that did not fit into memory: only the sums include them. */
   readonly leftOut: number;
   /** Packets that the kernel dropped within the window, so that no row knows of them. */
   readonly lostByKernel: number;
@@ -291,7 +291,7 @@ export interface ChangeRow {
     | 'input';
   /** For people. */
   readonly text: string;
-  /** Which row of which view it is about; null: none. */
+  /** The row and its view; null: none. */
   readonly about: { readonly view: ViewName; readonly id: number | string } | null;
 }
 
@@ -318,7 +318,7 @@ export interface LookupRow {
   /** Rises from lookup to lookup; never used again. */
   readonly id: number;
   readonly client: Party;
-  /** As the application spelled it, as far as the queries tell; in lower case. */
+  /** As the application spelled it, as far as the queries show; in lower case. */
   readonly name: string;
   readonly startMs: number;
   readonly tookMs: number;

@@ -4,7 +4,7 @@
  */
 import type { SeenExchange } from '../capture/pair/seen-exchange.ts';
 
-/** No client waits for longer before it gives up or asks again (glibc and Go: 5 s), milliseconds. */
+/** Milliseconds; no client waits longer before it fails or retries (glibc and Go: 5 s). */
 const PATIENCE_MS = 5000;
 /** Queries that wait at a time; with more, the newest are left to the pairing. */
 const WAITING_MAX = 100_000;

@@ -45,7 +45,7 @@ export interface ServerExtra {
   isBehind: boolean;
 }
 
-/** Which kinds of question, and by which protocols, in a minute. */
+/** Types of questions and protocols in a minute. */
 interface Kinds {
   readonly types: Map<number, number>;
   readonly protocols: Map<string, number>;

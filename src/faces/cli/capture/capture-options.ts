@@ -117,7 +117,7 @@ export function parseCaptureOptions(given: readonly string[]): CaptureOptions {
   if (joins && output !== 'text' && output !== 'json') throw usage('join takes -o text or -o json');
   const other = joins ? firstGiven(table, values, ofShow) : null;
   if (other !== null) throw usage(`join does not take ${other}`);
-  // Lines of JSON are queries alone, unless more is asked for: programs read them.
+  // JSON output has only queries by default, because programs read it.
   const isOutput = output === 'clients' || (output === 'json' && values.clients !== null);
   const usual = isOutput ? CLIENTS.list : values.quiet ? 0 : CLIENTS.behind;
   return {

@@ -276,7 +276,7 @@ class CaptureRun {
     } else if (input.format === 'empty' && !this.#stop.signal.aborted) this.#failed++;
   }
 
-  /** Reads on when what was printed has been taken: what a pager shows late would fill the memory. */
+  /** Reads on when the output has been read: otherwise a slow pager would fill the memory. */
   async *#asTaken(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
     for await (const chunk of chunks) {
       yield chunk;

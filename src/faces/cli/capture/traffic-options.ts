@@ -1,6 +1,6 @@
 /**
- * Which traffic is meant: the options of the verbs that show traffic as it passes. They say where
- * packets come from, which of them count, and who has which address.
+ * The options of all verbs that show live traffic: the source of packets, the filters, and the
+ * names of addresses.
  */
 import {
   filterWords,

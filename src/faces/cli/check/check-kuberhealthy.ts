@@ -37,8 +37,8 @@ const MARGIN_MS = 5000;
 const LOOKUP_MS = 3000;
 
 /**
- * Runs the checks and reports them. Exit code 0 if the report was taken, or came too late; what the
- * checks found is in the report.
+ * Runs the checks and reports them. Exit code 0 if the report was accepted, or came too late; the
+ * results of the checks are in the report.
  */
 export async function runForKuberhealthy(
   run: KuberhealthyRun,

@@ -1,6 +1,6 @@
 /**
- * A diagnosis as text: for each finding what was seen, who is hit, why, what to do, how to prove
- * it, where to look.
+ * Prints a diagnosis as text: for each finding the evidence, the affected clients, the cause, the
+ * fix and the proof.
  */
 import type { Diagnosis, NotFound } from '../../../tools/doctor/diagnosis.ts';
 import type { Finding } from '../../../tools/doctor/findings/finding.ts';

@@ -39,8 +39,8 @@ export function ownWords(): readonly string[] {
 }
 
 /**
- * Performs stories one after the other, each in a lab of its own, and tells what was seen. Gives
- * the exit code.
+ * Performs stories one after the other, each in a separate lab, and prints the results. Returns the
+ * exit code.
  */
 export async function performStories(
   chosen: readonly Performance[],

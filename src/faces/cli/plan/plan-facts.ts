@@ -21,7 +21,7 @@ export class NameFacts {
   readonly #seen: SeenNames;
   readonly #source: PodSource | null;
   readonly #domain: string;
-  /** Services by namespace, as far as they have been asked for. */
+  /** Services by namespace that were listed so far. */
   readonly #services = new Map<string, Promise<ReadonlySet<string>>>();
   /** A separate address for each name, to identify the name that was found. */
   readonly #numbers = new Map<string, number>();

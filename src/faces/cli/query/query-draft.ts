@@ -66,7 +66,7 @@ export interface QueryOptions extends ColourOptions {
   readonly source: RemoteServer | null;
 }
 
-/** Which parts of dig's text are printed. */
+/** The parts of dig's text to print. */
 export interface PrintedParts {
   readonly question: boolean;
   readonly answer: boolean;

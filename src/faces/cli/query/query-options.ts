@@ -342,7 +342,7 @@ function typeOf(word: string): TypeGiven | null {
   return type === null ? null : { type, serial: null };
 }
 
-/** ANY is a type, too, and that is what is meant by it. */
+/** ANY is also a type, and here it is one. */
 function isClass(word: string): boolean {
   return /^(IN|CH|HS|CLASS\d+)$/i.test(word) && classNumber(word.toUpperCase()) !== null;
 }

@@ -1,4 +1,4 @@
-/** Which server a query goes to, and what resolv.conf says for `+search`. */
+/** Finds the server of a query, and reads the options of resolv.conf for `+search`. */
 import { lookup } from 'node:dns/promises';
 import { errorCode } from '../../../server/base/error-code.ts';
 import { isIP, parseAddress } from '../../../server/base/ip.ts';

@@ -102,7 +102,7 @@ async function ask(options: QueryOptions, io: Io): Promise<number> {
     if (last || options.showSearch) print(reply, done.exchange, named, server, io, paint);
     code = reply.rcode === 0 ? EXIT.ok : EXIT.no;
     if (doubt !== null) {
-      // It is shown, as dig shows it: it may tell what is wrong.
+      // Shown, as dig does: it may show the cause.
       io.err(`ndots query: the reply of ${server.name} is not authenticated: ${doubt}\n`);
       return EXIT.failed;
     }

@@ -1,4 +1,4 @@
-/** Which row of a page is selected, and how far the page is scrolled. */
+/** The selected row of a page, and its scroll position. */
 import type { TopRow } from './pages/top-page.ts';
 
 /**

@@ -182,7 +182,7 @@ export class TopScreen {
     });
   }
 
-  /** Which keys do something with the selected row, for the hints. */
+  /** The keys that apply to the selected row, for the hints. */
   #can(pane: Pane | null): ReadonlySet<string> {
     const item = pane === null ? this.#selected : pane.item;
     const keys = new Set<string>();

@@ -124,7 +124,7 @@ function verdictOf(
   return ways > 1 ? 'All resolve this name, but not to the same addresses.' : 'All find the same.';
 }
 
-/** Which client sends the fewest queries, which the most, and from how many ports. */
+/** Names the clients with the fewest and the most queries, and their numbers of ports. */
 function costText(documents: readonly TraceDocument[]): string {
   const by = [...grouped(documents, ({ totals }) => String(totals.queries))].toSorted(
     ([one], [other]) => Number(one) - Number(other),

@@ -1,4 +1,4 @@
-/** Checks the name of a trace: what a program can look up, and what was probably meant otherwise. */
+/** Checks the name of a trace, and suggests the name that was probably meant. */
 import { isIP } from '../../../server/base/ip.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { byteLength } from '../../../tools/resolver/search-list.ts';

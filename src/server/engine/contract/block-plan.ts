@@ -18,7 +18,7 @@ export interface BlockPlan {
   /** Base for relative file paths. */
   root: string;
   tls: TlsPlan | null;
-  /** Which proxies' PROXY protocol headers are trusted; null: none. */
+  /** The proxies whose PROXY protocol headers are trusted; null: none. */
   proxy: ProxyPlan | null;
   /** The limits that the block sets; the others keep their defaults. */
   readonly limits: PlannedLimits;

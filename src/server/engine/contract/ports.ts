@@ -131,9 +131,7 @@ export interface OutsideEntry {
 /** A name of a service that is reachable from outside, and what a query for it finds. */
 export interface OutsideName {
   readonly below: WireName;
-  /**
-   * Each part is made when it is asked for, which is no more work than fits between two queries.
-   */
+  /** Each part is made on request, and takes no longer than fits between two queries. */
   entries(): Iterable<readonly OutsideEntry[]>;
 }
 

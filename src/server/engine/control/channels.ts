@@ -13,8 +13,8 @@ interface PluginChannel {
 }
 
 /**
- * The main thread's ends of all channels: who receives messages, and what a worker that joins is
- * sent first.
+ * The main thread's ends of all channels: the receivers of messages, and the first messages for a
+ * new worker.
  */
 export class Channels {
   readonly #channels = new Map<string, PluginChannel>();

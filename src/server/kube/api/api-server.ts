@@ -27,7 +27,7 @@ import type { Source, SourceEvents, WantedObjects } from '../store/source.ts';
 import { roundedDuration } from '../../base/failure-report.ts';
 import { asObject, text } from '../../base/json-object.ts';
 
-/** Which API server to ask, what of it to bring in, and how. */
+/** The API server to read, and the objects to read from it. */
 export interface ApiServerParts {
   readonly connection: ApiConnection;
   readonly wanted: WantedObjects;

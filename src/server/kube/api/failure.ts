@@ -1,7 +1,7 @@
 import { asObject, child, children, text, type JsonObject } from '../../base/json-object.ts';
 import { whyFailed } from '../../base/why-failed.ts';
 
-/** Why the API server gave no answer, or not the one asked for; decides how to go on. */
+/** The reason why the API server did not answer as expected; decides the next step. */
 export type FailureKind =
   /** No connection, or it broke. */
   | 'network'

@@ -1,6 +1,6 @@
 /**
- * Decides how a reflector goes on: from which version, with which kind of list its API server
- * supports, and after which pause.
+ * Decides a reflector's next request: the version, the kind of list that its API server supports,
+ * and the pause.
  */
 import { Backoff } from '../../base/backoff.ts';
 import type { Clock } from '../../base/clock.ts';

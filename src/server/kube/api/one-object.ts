@@ -4,10 +4,7 @@ import type { ApiChange, ApiClient } from './client.ts';
 import { ApiFailure } from './failure.ts';
 import { getJson, sendJson, type JsonRequest } from './get-json.ts';
 
-/**
- * Which object, and the time limit. All functions here reject with an `ApiFailure`, or when
- * aborted.
- */
+/** The object, and the time limit. All functions here reject with an `ApiFailure`, or when aborted. */
 export type ObjectRequest = Omit<JsonRequest, 'query' | 'headers' | 'bytesMax'>;
 
 /** Reads an object that must exist: status 404 is a failure of kind `missing`. */

@@ -1,4 +1,4 @@
-/** Finds the files of a manifest directory, and what has changed in them since the last look. */
+/** Finds the files of a manifest directory, and the changes since the last scan. */
 import { readdirSync, realpathSync, statSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
 import { errorCode, isGone } from '../../base/error-code.ts';

@@ -10,7 +10,7 @@ import { StringTable } from '../store/object-encoding.ts';
 import { ObjectStore } from '../store/object-store.ts';
 import type { Source, SourceEvents, WantedObjects } from '../store/source.ts';
 
-/** Which directory to read, what of it, and how. */
+/** The directory to read, and the objects to read from it. */
 export interface ManifestParts {
   readonly folder: string;
   /** The most bytes that reading one object may take, and that all objects together may occupy. */

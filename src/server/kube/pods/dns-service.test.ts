@@ -1,4 +1,4 @@
-/** Which Service pods ask, as distributions install it. */
+/** Finds the DNS Service of pods in the forms of several distributions. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { JsonObject } from '../../base/json-object.ts';

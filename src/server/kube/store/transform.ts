@@ -28,7 +28,7 @@ import type {
 } from './objects.ts';
 import type { WantedObjects } from './source.ts';
 
-/** Which of the optional fields to keep. */
+/** The optional fields to store. */
 export interface TransformOptions {
   readonly zones: boolean;
   readonly podLabels: boolean;

@@ -10,9 +10,8 @@ export interface NameSuffix {
 }
 
 /**
- * The search path that goes with a query. The first domain is part of the query's own name. The
- * further ones are what `suffix` gives for 1, 2, … `length - 1`, of which the last is the root: the
- * name as the user wrote it.
+ * The search path of a query. Its first domain is part of the queried name. `suffix` returns the others, for 1 to
+ * `length - 1`; the last one is the root, for the name as the user wrote it.
  */
 export interface SearchPath {
   /** Offset of the first search domain in the name, or -1 if this query is not completed. */

@@ -131,7 +131,7 @@ export class CacheMetrics {
       if (counters.shown.some((value) => value !== 0)) this.show(counters, store);
   }
 
-  /** The cache is gone: what it showed is taken back. */
+  /** The cache is gone: subtract its values. */
   close(): void {
     this.#closed = true;
     for (const { entries, bytes, shown } of this.#byServer.values()) {

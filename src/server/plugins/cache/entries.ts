@@ -47,7 +47,7 @@ export interface CacheStoreParts {
 export abstract class Entries {
   readonly hits: HitCounts;
   protected readonly parts: CacheStoreParts;
-  /** The chunk that holds the message, null: the slot is free; and what of it. */
+  /** The chunk of the message, or null for a free slot, and its position there. */
   protected readonly messages: (Uint8Array | null)[] = [];
   protected starts: Int32Array = new Int32Array(0);
   protected sizes: Uint16Array = new Uint16Array(0);

@@ -6,10 +6,7 @@ import type { Query } from '../../transport/query.ts';
 /** Spread the four kinds of clients (DO, CD) over the table. */
 const SALTS = [0, 0x1e3779b9, 0x2c1b3c6d, 0x197d22e3];
 
-/**
- * Which of the four kinds of clients asks: DO and CD as a number from 0 to 3. Each has entries of
- * its own.
- */
+/** The kind of the client, 0 to 3, by its DO and CD bits. Each kind has separate entries. */
 export function variantOf(query: Query): number {
   return (query.dnssecOk ? 1 : 0) | ((query.flags & FLAG.CD) >> 3);
 }

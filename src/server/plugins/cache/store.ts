@@ -278,10 +278,7 @@ export class Store extends Entries {
     if (victim.live > 0) this.#move(victim);
   }
 
-  /**
-   * True if an entry has been asked for since it came, or since this was last true, and is still
-   * valid.
-   */
+  /** True if a valid entry was queried since it was stored, or since the last call that returned true. */
   #isSpared(slot: number): boolean {
     if (this.spared[slot] === this.counted[slot]) return false;
     this.spared[slot] = this.counted[slot]!;
@@ -315,8 +312,8 @@ export class Store extends Entries {
   }
 
   /**
-   * Removes an entry of this half and shard: beginning anywhere, the first that was not asked for
-   * since it came or was last spared.
+   * Removes an entry of this half and shard: the first one, from a random place, that was not
+   * queried since it was stored or spared.
    */
   #evict(shard: number, half: Half): void {
     const slot = this.#victimOf(shard, half);

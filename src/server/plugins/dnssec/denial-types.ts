@@ -1,6 +1,4 @@
-/**
- * Which types the denials claim for a name: all it could have, since what it has is not known here.
- */
+/** The types that denials claim for a name: all possible ones, because its real types are unknown here. */
 import { typeBitmaps } from '../../dnssec/nsec-data.ts';
 import { TYPE } from '../../wire/iana.ts';
 

@@ -56,8 +56,8 @@ export class Judgement {
   }
 
   /**
-   * True if it denies DS records of a name that may be a zone of its own: then that has to be
-   * known, since the proof differs. Otherwise everything of the reply is known from its bytes.
+   * True if the reply denies DS records of a name that may be a zone. That has to be known, because
+   * the proof differs. Otherwise the bytes of the reply are enough.
    */
   get asksForCut(): boolean {
     return this.denied?.standing === 'name' && this.#query.type === TYPE.DS;

@@ -1,9 +1,6 @@
 /** The changes by which the workers' copies are kept up to date. */
 export type EtcdChange =
-  /**
-   * A key (below `path`) says something else; null: it is gone; empty: what it holds is of no use,
-   * but it is there.
-   */
+  /** A changed key (below `path`); null: deleted; empty: the value is invalid. */
   | { readonly about: 'key'; readonly key: string; readonly packed: string | null }
   /** Expiry of a lease, milliseconds since 1970; null: no longer needed. */
   | { readonly about: 'lease'; readonly id: string; readonly until: number | null }

@@ -1,4 +1,4 @@
-/** Which keys a directive is about. */
+/** The keys that a directive reads. */
 import type { EtcdEndpoint, EtcdTlsFiles } from '../../etcd/endpoint.ts';
 import { prefixRange, type KeyRange } from '../../etcd/messages.ts';
 import { foldName, parseName } from '../../wire/name.ts';

@@ -2,10 +2,7 @@
 import type { RecordSource, KeyStretch } from './lookup.ts';
 import type { Contents } from './replica.ts';
 
-/**
- * Keys that do not change any more, in the order of their bytes: what a transfer is made of while
- * etcd goes on.
- */
+/** A fixed copy of the keys, in byte order, for a transfer while etcd changes. */
 export class FrozenKeys implements RecordSource {
   readonly keys: readonly string[];
   readonly #values: readonly string[];

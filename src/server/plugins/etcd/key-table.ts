@@ -78,10 +78,7 @@ export class KeyTable {
     return before;
   }
 
-  /**
-   * Takes away every key that is not among these, which are in order.
-   * @returns what was taken away
-   */
+  /** Removes every key that is not among these, which are sorted. @returns the removed keys */
   retain(sorted: readonly string[]): (readonly [key: string, value: string])[] {
     const removed: (readonly [string, string])[] = [];
     let at = 0;

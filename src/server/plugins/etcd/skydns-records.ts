@@ -168,8 +168,8 @@ export class Work {
   }
 
   /**
-   * A CNAME and what it leads to; nothing if that has nothing in this zone. A target at or below
-   * the name itself is a circle, since the name stands for everything below it.
+   * A CNAME and its target's records; empty if the zone has none. A target at or below the name is
+   * a loop, because the name includes everything below it.
    */
   #follow(
     name: Uint8Array,

@@ -3,7 +3,7 @@ import type { Random } from '../../base/random.ts';
 import { upstreamOrder, type UpstreamOrder } from '../../engine/contract/upstream-order.ts';
 import type { ForwardUpstream } from './forward-upstream.ts';
 
-/** Which upstream a query is sent to first, as `policy` names it. */
+/** The choices of `policy` for the first upstream. */
 export type ForwardPolicy = UpstreamOrder | 'latency';
 
 /**

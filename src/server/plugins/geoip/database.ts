@@ -30,7 +30,7 @@ export interface NetworkRecord {
   readonly autonomous_system_organization?: string;
 }
 
-/** Which of the two a database has; both is possible. */
+/** The kinds of data in a database; it may have both. */
 export interface Provides {
   readonly city: boolean;
   readonly asn: boolean;

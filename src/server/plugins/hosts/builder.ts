@@ -27,9 +27,8 @@ const KINDS = [V4, V6, POINTER] as const;
 type HostsKind = (typeof KINDS)[number];
 
 /**
- * Takes names and what they have, in any order, and lays them out as a table. All is numbers and
- * bytes in few arrays, none of which the JavaScript heap has: there may be hundreds of thousands of
- * names.
+ * Takes names and their data in any order, and builds a table. It uses a few arrays of numbers and
+ * bytes outside the JavaScript heap, because there may be hundreds of thousands of names.
  */
 export class HostsBuilder {
   /** As CoreDNS counts them: every address of every name, and every name of every address. */

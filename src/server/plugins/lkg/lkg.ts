@@ -207,7 +207,7 @@ class Guard {
     const answer = KnownGood.fitting(answers, query);
     if (answer !== null && query.dnssecOk && hasExpiredSignature(answer.reply, this.#wallSeconds()))
       return reply;
-    // NXDOMAIN denies all types: the time of all begins with it, and ends, whichever are asked for.
+    // NXDOMAIN denies all types, so the time begins and ends for all of them.
     const denied = reply.rcode === RCODE.NXDOMAIN ? answers : answer === null ? [] : [answer];
     const held = denied.filter((each) => this.#holds(each, query, reply, now));
     if (held.length === 0) return reply;

@@ -170,7 +170,7 @@ export class RouteMeters {
   }
 }
 
-/** Bytes of the message that goes out, before the client's OPT: 0 for silence. */
+/** Bytes of the sent message, before the client's OPT: 0 if nothing is sent. */
 export function sizeOf(reply: Reply, questionEnd: number): number {
   if (reply === silence) return 0;
   return reply.bare ? questionEnd : reply.size;

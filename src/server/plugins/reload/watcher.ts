@@ -15,9 +15,8 @@ export interface ReloadWatch {
 }
 
 /**
- * Looks at the Corefile again and again, and has it loaded when it says something else. There is
- * one for the whole server, whichever block asks for it. It outlives reloads, and so remembers a
- * file that could not be taken.
+ * Checks the Corefile periodically, and loads it when it has changed. There is one watcher for the
+ * whole server. It outlives reloads, so it remembers a rejected file.
  */
 export class Watcher implements KeptAcrossReloads {
   readonly #clock: Clock;

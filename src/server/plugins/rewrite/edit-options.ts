@@ -7,9 +7,9 @@ import { optionsOf } from './changed-query.ts';
 import type { ReplyRule } from './rule.ts';
 
 /**
- * The EDNS options that go back. A reply with options of its own (an upstream's) keeps them, what
- * `revert` says undone. Any other gets the echo of the query as it was rewritten, options that
- * rules name included.
+ * The EDNS options of the reply. A reply with options (of an upstream) keeps them, except those
+ * that `revert` undoes. Any other gets the options of the rewritten query, including those of
+ * rules.
  */
 export function withReplyOptions(
   reply: Reply,

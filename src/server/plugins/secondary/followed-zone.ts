@@ -284,9 +284,8 @@ export class FollowedZone {
   }
 
   /**
-   * A zone that no longer says who serves it has been mutilated on its way, or by mistake: the one
-   * before stays. One that has never said it is taken, as CoreDNS takes it.
-   * @throws Error
+   * A zone whose NS records have disappeared is damaged: the previous version stays. One that never
+   * had any is accepted, as in CoreDNS. @throws Error
    */
   #checked(found: Transferred, old: PackedZone | null): Transferred {
     if (found.packed === null || hasNs(found.packed)) return found;

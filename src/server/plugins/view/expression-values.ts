@@ -15,7 +15,7 @@ export type Type = 'string' | 'number' | 'bool' | 'nil' | 'array' | 'map' | 'any
 /** `item` is what `#` stands for inside a predicate. */
 export type Evaluate = (query: Query, item: ExpressionValue) => ExpressionValue;
 
-/** A compiled part: what it gives, and of which type. */
+/** A compiled part: its value, and its type. */
 export interface CompiledPart {
   readonly type: Type;
   readonly run: Evaluate;

@@ -1,4 +1,4 @@
-/** Which namespace a name of the cluster belongs to. */
+/** Finds the namespace of a cluster name. */
 import { HEADER } from '../../wire/iana.ts';
 import { firstName, layoutOf } from '../../wire/layout.ts';
 import { LOWER, NAME_MAX, suffixAt, type WireName } from '../../wire/name.ts';

@@ -1,6 +1,4 @@
-/**
- * Which namespaces may see which: the lines of `visibility`, and what they come to for one client.
- */
+/** The rules of `visibility`, and their result for one client. */
 import type { Refuse } from '../../corefile/properties.ts';
 import type { Token } from '../../corefile/corefile-tree.ts';
 

@@ -241,8 +241,7 @@ class Visibility {
    * and TTL. Any other reply would let a client that can create aliases learn whether their targets exist.
    */
   #withoutData(query: Query): Maybe<Reply> {
-    // A type of its own for each type that is asked for, so that each has an age of its own in a
-    // memory.
+    // Each queried type has a separate type, and so a separate age in memory.
     const asked = query.asking(query.wireName, PRIVATE_TYPES | (query.type & 0xff));
     asked.screen = this;
     const found = this.#next(asked);

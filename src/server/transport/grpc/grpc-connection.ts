@@ -43,9 +43,8 @@ const UNREAD_MAX = 1024 * 1024;
 const STREAM_LAST = 0x3fff_ffff;
 
 /**
- * One HTTP/2 connection to a gRPC server, over the frames of `net/http2`. Calls go side by side;
- * what they send respects the server's windows. A server that is silent is asked by PING, so a
- * connection that is only half there ends within seconds.
+ * One HTTP/2 connection to a gRPC server. Calls run in parallel and respect the server's windows. A
+ * silent server gets a PING, so a half-open connection ends within seconds.
  */
 export class GrpcConnection implements GrpcStreamHost, ClientInputHost {
   readonly messageMax: number;

@@ -96,8 +96,8 @@ export class GrpcUpstream implements Upstream, Carrier {
   }
 
   /**
-   * A call has taken too long. A connection on which nothing has come since it began is given up:
-   * it may be only half there.
+   * A call has timed out. If the connection has received nothing since the call began, it is
+   * closed: it may be half-open.
    */
   late(call: DnsCall): void {
     const { exchange, began } = call;

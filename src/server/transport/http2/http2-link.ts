@@ -325,7 +325,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
     if (this.#unsent.length > 0) this.#flushLater();
   }
 
-  /** The upstream takes no more: what it has not begun is asked elsewhere. */
+  /** The upstream accepts no more: queries that it has not begun go to another connection. */
   onGoAway(last: number): void {
     this.#closing = true;
     const refused = [...this.#streams.values()].filter(({ id }) => id > last);

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 
 /**
- * Writes to a TLS socket, each piece in a record of its own as long as `grouped` is false: a piece
- * waits until the one before has left, since the runtime joins what waits.
+ * Writes to a TLS socket, each piece in a separate record while `grouped` is false. A piece waits
+ * until the previous one has left, because the runtime joins waiting pieces.
  */
 export class PacedWriter {
   /** The client takes several pieces in one record. */

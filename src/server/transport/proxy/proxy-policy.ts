@@ -6,7 +6,7 @@ import { netHolds, type Net } from '../../base/ip.ts';
  */
 export type ProxyAction = 'use' | 'ignore' | 'reject' | 'skip';
 
-/** Which proxies' headers are trusted. Plain data. */
+/** The proxies whose headers are trusted. Plain data. */
 export interface ProxyPlan {
   /** Addresses whose headers are used; empty: `others` applies to all. */
   readonly allow: readonly Net[];

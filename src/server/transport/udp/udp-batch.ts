@@ -33,10 +33,7 @@ const LOST_MS = 1000;
 /** The most used `WayBack` objects that stay for reuse. */
 const SPARE_MAX = 256;
 
-/**
- * The client of a waiting query: its sockaddr, and the packet info by which the reply is sent from
- * the address that was asked.
- */
+/** The client of a waiting query: its sockaddr, and the packet info with the queried address. */
 class WayBack {
   readonly name: Uint8Array<ArrayBuffer> = new Uint8Array(NAME_SLOT);
   readonly control: Uint8Array<ArrayBuffer> = new Uint8Array(CONTROL_SLOT);

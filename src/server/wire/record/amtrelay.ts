@@ -8,7 +8,7 @@ import type { RecordKind } from './kind.ts';
 /** A relay for multicast. */
 export interface Relay {
   readonly precedence: number;
-  /** 1: it is asked whether it takes part (D, "discovery optional"). */
+  /** 1: discovery is optional (D). */
   readonly optional: number;
   /** 0: none, 1: IPv4 address, 2: IPv6 address, 3: name. */
   readonly relayType: number;

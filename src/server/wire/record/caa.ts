@@ -9,7 +9,7 @@ const tag: Field<string> = {
   print: (value) => (/^[\w-]+$/.test(value) ? value : `"${value}"`),
 };
 
-/** Which authority may issue certificates (RFC 8659 section 4.1). */
+/** CAA: the authorities that may issue certificates (RFC 8659 section 4.1). */
 export const caa: RecordKind<{
   flags: number;
   tag: string;

@@ -33,10 +33,7 @@ export interface ServiceFact {
   readonly addresses: string;
   readonly ports: string;
   readonly external: string;
-  /**
-   * Addresses and host names by which it is reachable from outside, separated by spaces; only if a
-   * plugin asks for them.
-   */
+  /** External addresses and host names, separated by spaces; only if a plugin needs them. */
   readonly outside?: string;
 }
 

@@ -9,7 +9,7 @@ export interface IndexedSlice {
   index: EndpointIndex | null;
 }
 
-/** Which kinds of addresses a slice has, as bits. */
+/** The kinds of addresses in a slice, as bits. */
 export const FAMILY = { V4: 1, V6: 2, NAME: 4 } as const;
 
 /** The bit of the endpoint that the reader is at. */

@@ -1,4 +1,4 @@
-/** Which pods have an address, as the control thread knows it. */
+/** The pods of each address, on the control thread. */
 import { hashBytes } from '../../../base/hash.ts';
 import { parseAddress } from '../../../base/ip.ts';
 import type { Pod } from '../../../kube/store/objects.ts';

@@ -9,8 +9,8 @@ import { loadSource } from './source.ts';
 import { waitForListing } from './startup.ts';
 
 /**
- * The control part: opens the source, unless one that sees the same is open, and publishes what it
- * tells to all workers.
+ * The control part: opens the source, unless an equal one is open, and publishes its changes to all
+ * workers.
  */
 export async function control(options: KubernetesOptions, context: ControlContext): Promise<void> {
   const plan = planSource(options, context);

@@ -1,4 +1,4 @@
-/** Which source of objects a directive asks for. */
+/** Finds the source of objects of a directive. */
 import type { WantedObjects } from '../../../kube/store/source.ts';
 import type { KubernetesOptions } from '../contract/kubernetes-options.ts';
 

@@ -24,8 +24,8 @@ export interface NamespaceNumbers {
 }
 
 /**
- * Which namespaces have a pod at an address: two numbers per address, and an object only where pods
- * share one or where names of pods are wanted.
+ * The namespaces of the pods at an address: two numbers per address. Shared addresses, and pods
+ * whose names are needed, have an object.
  */
 export class ClientTable {
   readonly #v4 = new Multimap(1);

@@ -159,9 +159,7 @@ export class ClusterLookup {
     );
   }
 
-  /**
-   * The slices of the service that hold what the name asks for: cluster and at least one port fit.
-   */
+  /** The slices of the Service that match the name: its cluster and at least one port. */
   *slices(): Generator<SliceRecord> {
     const { cluster, endpoint } = this.name;
     for (const slice of this.service!.slices) {
