@@ -84,8 +84,7 @@ export function kubeconfigOf(t: TestContext, apis: readonly DnsPodsApi[]): strin
   t.after(() => rmSync(folder, { recursive: true }));
   const path = join(folder, 'kubeconfig');
   const clusters = apis.map(
-    ({ context, port }) =>
-      `{name: ${context}, cluster: {server: "http://127.0.0.1:${port}"}}`,
+    ({ context, port }) => `{name: ${context}, cluster: {server: "http://127.0.0.1:${port}"}}`,
   );
   const contexts = apis.map(({ context }) => `{name: ${context}, context: {cluster: ${context}}}`);
   writeFileSync(

@@ -158,11 +158,16 @@ describe('the prose checker', () => {
   test('a list of code words or of numbers counts as one word, and markup as none', () => {
     const long = 'word '.repeat(22);
     for (const list of ['`a`, `b`, `c`, and `d`', '1.2.3 1.2.4 1.3.0 1.4.0', '<img alt="a b c d">'])
-      assert.ok(!rulesOf('docs/a.md', `# A\n\n${long}\n${list}.\n`).includes('long sentence'), list);
+      assert.ok(
+        !rulesOf('docs/a.md', `# A\n\n${long}\n${list}.\n`).includes('long sentence'),
+        list,
+      );
   });
 
   test('each tag of a docstring and each item of a list is a sentence', () => {
-    const text = Array.from({ length: 9 }, () => '@param name what it is\n * - an item').join('\n * ');
+    const text = Array.from({ length: 9 }, () => '@param name what it is\n * - an item').join(
+      '\n * ',
+    );
     assert.ok(!rulesOf('src/a.ts', `/**\n * ${text}\n */\n`).includes('long sentence'));
   });
 

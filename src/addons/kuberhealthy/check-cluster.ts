@@ -32,7 +32,10 @@ const AGAIN_MS = 100;
 /** The finalizer that Kuberhealthy 3 puts on HealthChecks. */
 const FINALIZER = 'kuberhealthy.io/healthcheck';
 
-/** Changes go to the API server, and what it answers is known at once. All reject with an `ApiFailure`, or when aborted. */
+/**
+ * Changes objects at the API server, and stores its reply at once. All reject with an `ApiFailure`,
+ * or when aborted.
+ */
 export class CheckCluster {
   readonly #parts: CheckClusterParts;
 
@@ -42,8 +45,8 @@ export class CheckCluster {
 
   /**
    * Changes the current state of a check, even if other processes change it at the same time.
-   * @param step the next state; null: there is nothing to change any more
-   * @returns the check with its new state; null: nothing was changed, or it is gone
+   * @param step the next state; null: no change is needed @returns the check with its new state;
+   * null: nothing was changed, or it was deleted
    */
   async changeState(
     { kind, namespace, name }: Pick<CheckObject, 'kind' | 'namespace' | 'name'>,
@@ -92,7 +95,7 @@ export class CheckCluster {
         if (error.kind === 'missing') return null;
         if (error.status !== 409 || tries === TRIES_MAX) throw error;
       }
-      // The watch brings what it is now.
+      // The watch delivers the current state.
       await sleep(clock, AGAIN_MS * tries, signal);
       signal.throwIfAborted();
     }
@@ -101,7 +104,7 @@ export class CheckCluster {
   async #write(check: CheckObject, next: CheckCondition, signal: AbortSignal): Promise<void> {
     const { namespace, name, version, stateVersion, uid } = check;
     const { client, watch } = this.#parts;
-    // With the version that was read: the API server refuses what was decided on by something older.
+    // With the version that was read, so the API server rejects decisions about an older state.
     const metadata = { resourceVersion: stateVersion };
     if (version === 3) {
       const path = `${resourcePath('healthchecks', namespace)}/${name}/status`;
@@ -136,7 +139,7 @@ export class CheckCluster {
     await createObject(this.#parts.client, asked(path, 'create pods', signal), pod);
   }
 
-  /** A pod that is gone already is as good as deleted. */
+  /** A missing pod counts as deleted. */
   async deletePod({ namespace, name }: CheckerPod, signal: AbortSignal): Promise<void> {
     const path = `/api/v1/namespaces/${namespace}/pods/${name}`;
     await deleteObject(this.#parts.client, asked(path, 'delete pods', signal));

@@ -44,7 +44,7 @@ export interface CheckObject {
   readonly runsOnce: boolean;
   /** Of a job: how far it is, `''` before it has run; `''` of all others. */
   readonly phase: '' | 'Running' | 'Completed';
-  /** A job that has no state of its own, and cannot run. */
+  /** A job without a state object, which cannot run. */
   readonly isBlocked: boolean;
   /** Creation time, milliseconds since 1970. */
   readonly madeAt: number;

@@ -114,7 +114,7 @@ function specOf({ version, podSpec }: CheckObject, terms: PodTerms): JsonObject 
   };
 }
 
-/** A checker pod, as far as it matters after it was made. */
+/** The fields of a running checker pod that matter. */
 export interface CheckerPod {
   readonly namespace: string;
   readonly name: string;

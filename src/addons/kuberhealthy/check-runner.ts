@@ -38,16 +38,16 @@ export interface RunnerNumbers {
 export type RunRequest = 'begins' | 'follows' | 'unknown' | 'runs' | 'too-soon';
 
 const TICK_MS = 1000;
-/** The least time between the last run and one that is requested, because anybody may request runs. */
+/** The minimum time between a run and the next requested one, because any client may request runs. */
 const ASKED_MS = 10_000;
 /** Checks that are dealt with at the same time, and runs that begin in one second: a cluster is not to be flooded with pods. */
 const BUSY_MAX = 16;
 const BEGIN_MAX = 20;
-/** A report that is on its way at the deadline may still be taken; then the run has failed. */
+/** A report in transit at the deadline may still be accepted; then the run has failed. */
 const GRACE_MS = 2000;
 /** After a failure of the API server nothing is tried for so long. */
 const REST_MS = 5000;
-/** As long as it asks for, but no longer. */
+/** The check's own time, up to this limit. */
 const REST_MAX_MS = 60_000;
 
 /** Runs checks for as long as this replica leads. */
@@ -212,8 +212,8 @@ export class CheckRunner {
   }
 
   /**
-   * True if the failure concerns one check only, so that others go on. If the API server still
-   * serves other requests, it is not in trouble as a whole.
+   * True if the failure concerns only one check, so that others continue. If the API server still
+   * serves other requests, it is not down as a whole.
    */
   #isOfCheck(failure: ApiFailure): boolean {
     const { clock } = this.#parts;
@@ -265,7 +265,8 @@ export class CheckRunner {
       signal,
     );
     if (started === null) return;
-    // The replica that records this first runs the job; it is not run again, whatever happens to this process.
+    // The replica that records this first runs the job. It is not run again, even if this process
+    // ends.
     if (
       started.kind === 'khjob' &&
       (await cluster.changePhase(started, '', 'Running', signal)) === null
@@ -305,7 +306,7 @@ export class CheckRunner {
     await this.#fail(check, run, timedOut(check, why), signal);
   }
 
-  /** The pod's own reason, or what may have prevented its report. */
+  /** The pod's own reason, or the likely obstacle to its report. */
   async #whyUnreported({ version, state }: CheckObject): Promise<string> {
     const { watch, whyUnreported } = this.#parts;
     if (!watch.pods.isListed(version)) return '';

@@ -43,7 +43,7 @@ export function ended(
 export interface RunOutcome {
   readonly ok: boolean;
   readonly errors: readonly string[];
-  /** The node of its pod, as far as is known. */
+  /** The node of its pod, if known. */
   readonly node?: string;
   /** The replica that says so. */
   readonly authoritativePod: string;

@@ -52,7 +52,7 @@ export interface CheckWatchParts {
   readonly namespace: string;
 }
 
-/** So often is asked whether the kinds that were not there are by now. */
+/** Interval of the search for kinds that were missing. */
 const LOOK_EVERY_MS = 60_000;
 const RETRY_MS = 5000;
 const WAIT_MS = 10_000;
@@ -152,10 +152,7 @@ export class CheckWatch {
     return { leftOut, bytes: this.#room.taken };
   }
 
-  /**
-   * States whose check is gone: namespace and name. None while there may be checks that are not
-   * known.
-   */
+  /** States without a check: namespace and name. Empty until all checks are known. */
   *orphans(): Generator<{ readonly namespace: string; readonly name: string }> {
     const { khchecks, khjobs } = this.#stores;
     if (khchecks.leftOut + khjobs.leftOut > 0) return;
@@ -227,7 +224,7 @@ export class CheckWatch {
     const found = await findObject(this.#parts.client, { path, task, waitMs: WAIT_MS, signal });
     if (found === null) return [];
     const names = new Set(children(found, 'resources').map((each) => text(each, 'name')));
-    // Nothing of version 2 can run without its states: the log tells that they are missing.
+    // Version 2 cannot run without its states, so the log reports that they are missing.
     const has = (resource: string): boolean => names.has(resource);
     return wanted.filter((each) => has(each) || (each === 'khstates' && has('khchecks')));
   }
@@ -319,7 +316,7 @@ export class CheckWatch {
     }
   }
 
-  /** @param isNew what is found at the start began when it says; what changes later, just now */
+  /** @param isNew objects of the first list began at their recorded time; later changes begin now */
   #sight(key: string, { state: { begunAt } }: CheckObject, isNew: boolean): void {
     if (begunAt === null) return void this.#sightings.delete(key);
     const { clock } = this.#parts;

@@ -77,7 +77,7 @@ export class CheckerPods {
     return pod;
   }
 
-  /** Pods with the label of a run; anybody who may create pods can add some. */
+  /** Pods with the label of a run; any user who may create pods can add some. */
   allOfRun(version: KuberhealthyVersion, run: string): Iterable<CheckerPod> {
     return this.#stores[version].ofRun(run);
   }

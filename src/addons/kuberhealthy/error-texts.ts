@@ -9,7 +9,7 @@ const ERROR_LENGTH = 2000;
 /** Characters of all errors of one check. */
 const LENGTH_MAX = 8 * 1024;
 
-/** The first of them, shortened; the last one tells how many more there were. */
+/** The first errors, shortened; the last text counts the others. */
 export function boundedErrors(errors: readonly string[]): readonly string[] {
   const kept: string[] = [];
   let left = LENGTH_MAX;

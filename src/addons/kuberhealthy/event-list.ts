@@ -39,7 +39,10 @@ export class EventList {
     this.#known = new Recent(parts.clock, FRESH_MS, REMEMBERED_MAX);
   }
 
-  /** Of a HealthCheck; none of one that is not there. Rejects with an `ApiFailure`, or when aborted. */
+  /**
+   * The events of a HealthCheck; empty if it does not exist. Rejects with an `ApiFailure`, or when
+   * aborted.
+   */
   of(namespace: string, name: string, signal: AbortSignal): Promise<readonly EventSummary[]> {
     if (this.#parts.watch.get('healthcheck', namespace, name) === null) return Promise.resolve([]);
     const key = `${namespace}/${name}`;

@@ -76,10 +76,7 @@ export class OwnRuns {
     for (const run of this.#runs.values()) run.abort();
   }
 
-  /**
-   * Runs the checks, and writes down what they said. Never rejects.
-   * @param content a file of checks
-   */
+  /** Runs the checks and stores their results. Never rejects. @param content a file of checks */
   async run(check: CheckObject, content: string, run: string, signal: AbortSignal): Promise<void> {
     const { runOwn, log } = this.#parts;
     const stop = new AbortController();

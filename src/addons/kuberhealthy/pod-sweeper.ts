@@ -1,4 +1,4 @@
-/** Clears away the pods of runs that are over, jobs that are completed, and states whose checks are gone. */
+/** Deletes pods of ended runs, completed jobs, and states whose checks no longer exist. */
 import { sleep, type Clock } from '../../server/base/clock.ts';
 import { FailureReport } from '../../server/base/failure-report.ts';
 import { bugText, type Log } from '../../server/base/log.ts';

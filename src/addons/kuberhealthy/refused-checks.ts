@@ -1,4 +1,4 @@
-/** Checks that the API server does not let be changed, though it serves others: they are left alone for a while. */
+/** Skips checks for a while whose changes the API server rejects, although it accepts others. */
 import type { Clock } from '../../server/base/clock.ts';
 import { FailureReport } from '../../server/base/failure-report.ts';
 import type { Log } from '../../server/base/log.ts';
@@ -10,7 +10,7 @@ interface RefusedCheck {
   readonly check: CheckObject;
   /** In a row. */
   readonly times: number;
-  /** Until when it is left alone. */
+  /** The end of the pause. */
   readonly until: number;
 }
 
@@ -56,7 +56,7 @@ export class RefusedChecks {
     if (this.#refused.delete(keyOf(check)) && this.#refused.size === 0) this.#failures.over();
   }
 
-  /** Forgets those that are gone. */
+  /** Drops checks that no longer exist. */
   forget(isGone: (check: CheckObject) => boolean): void {
     for (const [key, { check }] of this.#refused) if (isGone(check)) this.#refused.delete(key);
   }

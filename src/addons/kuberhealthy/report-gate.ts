@@ -19,7 +19,7 @@ interface PodTurn {
   at: number;
 }
 
-/** Lets the reports of each check through one after the other, and no more than the API server is to be asked to take. */
+/** Passes the reports of each check one after the other, at a rate that the API server can take. */
 export class ReportGate {
   readonly #clock: Clock;
   readonly #turns = new Map<string, PodTurn>();
@@ -29,9 +29,8 @@ export class ReportGate {
   }
 
   /**
-   * Does the work when it is its turn; passes on what it throws.
-   * @param key whose report it is
-   * @returns null: too many reports of it are here, or were
+   * Does the work when its turn comes; passes on its errors. @param key the run of the report
+   * @returns null: too many reports of it were received
    */
   async pass<T>(key: string, work: () => Promise<T>): Promise<T | null> {
     const turn = this.#turnOf(key);

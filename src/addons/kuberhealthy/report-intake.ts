@@ -1,6 +1,7 @@
 /**
- * Reports of checkers, taken and refused as Kuberhealthy does: version 2 at `/externalCheckStatus`, version 3 at `/check`. Its clients have one
- * try: they mean to have more, but have sent the body with the first. So what cannot be written down now is held until it can be.
+ * Accepts and rejects reports of checkers as Kuberhealthy does: version 2 at
+ * `/externalCheckStatus`, version 3 at `/check`. Its clients retry without the body, so they have
+ * one real try. A report that cannot be stored now is therefore held until it can be.
  */
 import { timingSafeEqual } from 'node:crypto';
 import { printSpan } from '../../server/base/elapsed.ts';
@@ -14,7 +15,7 @@ import { ended } from './check-state.ts';
 import type { CheckWatch } from './check-watch.ts';
 import { ReportGate } from './report-gate.ts';
 
-/** A report as it came. */
+/** A received report. */
 export interface ReportRequest {
   readonly version: KuberhealthyVersion;
   readonly method: string;
@@ -25,13 +26,13 @@ export interface ReportRequest {
   readonly from: string;
   /** The secret of its URL; `''`: there was none. */
   readonly token: string;
-  /** Null: it is larger than is taken. */
+  /** Null: it is too large. */
   readonly body: string | null;
 }
 
 export interface ReportAnswer {
   readonly status: 200 | 400 | 403 | 405 | 410 | 413 | 415 | 503;
-  /** Why it was not taken; empty: it was. */
+  /** The reason for its rejection; empty: accepted. */
   readonly text: string;
   /** `namespace/name` of the check, once it is known. */
   readonly check: string;
@@ -52,7 +53,7 @@ const UNKNOWN_MAX = 64;
 /** The most reports of one sender at a time, so that one that floods does not make others wait. */
 const UNKNOWN_EACH_MAX = 4;
 const LOOK_EVERY_MS = 100;
-/** While the API server is away a report is held for so long, and tried so often. */
+/** The time to hold a report while the API server is unavailable, and the number of tries. */
 const PATIENCE_MS = 60_000;
 const AGAIN_MS = 1000;
 
@@ -144,14 +145,14 @@ export class ReportIntake {
       try {
         const written = await cluster.changeState(
           check,
-          // It came in time, however long writing it takes.
+          // It came in time, regardless of the time to store it.
           (now) =>
             now.state.run === run
               ? ended(now, { ...report, node, authoritativePod }, clock.wall())
               : null,
           signal,
         );
-        // Else another report of the same run, or its end, came first.
+        // Otherwise another report of the same run, or its end, came first.
         if (written !== null) {
           record(check, reported(report));
           return TAKEN;
@@ -159,7 +160,7 @@ export class ReportIntake {
         return refused(400, `run uuid ${shown(run)} is invalid or expired`);
       } catch (error) {
         if (!(error instanceof ApiFailure) || signal.aborted) throw error;
-        // As long as it asks for, and long before this report is given up.
+        // The check's own time, well before this report is dropped.
         waitMs = Math.min(PATIENCE_MS / 4, Math.max(waitMs, error.retryAfterMs ?? 0));
         if (clock.now() >= end) {
           const message = `failed to store check state: ${error.message}`;

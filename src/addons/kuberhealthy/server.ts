@@ -95,7 +95,7 @@ export class KuberhealthyServer {
     return endHttp(this.#server, GRACE_MS, () => this.#stopping.abort());
   }
 
-  /** Reports have limits of their own, because all checkers may share one address (NAT). */
+  /** Reports have separate limits, because all checkers may share one address (NAT). */
   #admit(request: IncomingMessage, response: ServerResponse): void {
     const url = URL.parse(request.url ?? '/', 'http://here');
     const path = url?.pathname ?? '/';

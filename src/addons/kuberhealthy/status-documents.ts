@@ -11,7 +11,7 @@ import type { SweepReason } from './pod-sweeper.ts';
 
 export interface StatusFacts {
   readonly checks: readonly CheckObject[];
-  /** The replica that leads; `''`: none is known. */
+  /** The leading replica; `''`: unknown. */
   readonly leader: string;
   readonly leads: boolean;
   readonly loopSeconds: number;
@@ -22,7 +22,7 @@ export interface StatusFacts {
   readonly swept: ReadonlyMap<SweepReason, number>;
   /** Checker pods that are known, and those that were too many to be. */
   readonly pods: { readonly pods: number; readonly leftOut: number };
-  /** The pod of a run; null: none is known. */
+  /** The pod of a run; null: unknown. */
   readonly podOfRun: (run: string) => string | null;
   readonly eventsDropped: number;
   /** Objects that there was no room for, and about how many bytes the others take. */
@@ -65,8 +65,9 @@ export function statusOfVersion2({ checks, leader }: StatusFacts): object {
 }
 
 /**
- * Each check with a key of its own. While checks move from version 2 to 3 both are there, with one name: those of the page's own version
- * have the keys that Kuberhealthy gives them. Others show their kind if the key is taken.
+ * Gives each check a unique key. During a migration from version 2 to 3, both exist under one name.
+ * Checks of the page's own version have Kuberhealthy's keys; others show their kind if the key is
+ * taken.
  */
 function keyed(
   checks: readonly CheckObject[],
@@ -122,7 +123,7 @@ export function statusOfVersion3({ checks, leader, wall, podOfRun }: StatusFacts
   };
 }
 
-/** Labels of a check that its series have, and what they are called there. */
+/** Labels of a check in its series, and their names there. */
 const labelNames = {
   'kuberhealthy.io/severity': 'severity',
   'kuberhealthy.io/category': 'category',

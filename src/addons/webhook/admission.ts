@@ -50,7 +50,7 @@ export function readReview(body: string): ReviewedPod {
 /** `advise` writes an annotation; `enforce` changes the dnsConfig. */
 export type Mode = 'advise' | 'enforce';
 
-/** The answer to a review, which always lets the pod in, and what it came from. */
+/** The reply to a review, which always admits the pod, and its source. */
 export function reviewPod(
   { uid, pod }: ReviewedPod,
   sources: AdviceSources,

@@ -20,7 +20,7 @@ export const annotations = {
   ndots: 'ndots.dev/dns-ndots',
   /** Options as resolv.conf spells them: `timeout:1,attempts:3,single-request-reopen`. */
   options: 'ndots.dev/dns-options',
-  /** Written by the webhook: what it has done, or would do, and why. */
+  /** Written by the webhook: its change, or its advice, and the reason. */
   advice: 'ndots.dev/dns-advice',
 } as const;
 
@@ -87,7 +87,7 @@ export function adviseDns(pod: JsonObject, sources: AdviceSources): DnsAdvice {
   return { options, because: options.length === 0 ? '' : asked.because, mistakes };
 }
 
-/** The first of them that asks for anything. */
+/** The first one that requests anything. */
 function askedFor(
   pod: JsonObject,
   own: Readonly<Record<string, string>>,

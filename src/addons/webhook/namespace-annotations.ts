@@ -1,4 +1,4 @@
-/** Annotations of namespaces, asked for one at a time and remembered for a short while. */
+/** Annotations of namespaces, requested one at a time and cached for a short while. */
 import type { Clock } from '../../server/base/clock.ts';
 import { FailureReport } from '../../server/base/failure-report.ts';
 import { child, textMap } from '../../server/base/json-object.ts';
@@ -11,7 +11,7 @@ import { getObject } from '../../server/kube/api/one-object.ts';
 const FRESH_MS = 10_000;
 /** Time limit for the API server, in milliseconds, because the creation of a pod waits for it. */
 const WAIT_MS = 500;
-/** Namespaces that are remembered; the one asked for longest ago goes. */
+/** Cached namespaces; the least recently requested one is evicted. */
 const NAMESPACES_MAX = 10_000;
 
 /** One annotation map for each namespace. */

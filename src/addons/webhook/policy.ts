@@ -3,7 +3,7 @@ import { annotations } from './dns-advice.ts';
 
 export interface PolicyParts {
   readonly name: string;
-  /** For pods that neither they nor their namespace ask for; null: those are left alone. */
+  /** For pods without an annotation of their own or of their namespace; null: leave them unchanged. */
   readonly ndots: number | null;
   /** Labels that a namespace must have: `{team: "web"}`; empty: all namespaces but `kube-system`. */
   readonly namespaceLabels: Readonly<Record<string, string>>;

@@ -33,7 +33,10 @@ export interface WebhookMetrics {
 
 /** The API server takes objects up to 3 MiB; a review has the object and little more. */
 const BODY_MAX = 4 * 1024 * 1024;
-/** Bytes of all incomplete reviews: anybody in the cluster may send some. Beyond it the oldest are dropped. */
+/**
+ * Bytes of all incomplete reviews: any client in the cluster may send some. Above it the oldest are
+ * dropped.
+ */
 const HELD_MAX = 16 * 1024 * 1024;
 /** Values in a review. A pod has some hundreds; four megabytes of empty ones would take a hundred of memory. */
 const VALUES_MAX = 200_000;

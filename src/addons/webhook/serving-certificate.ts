@@ -1,6 +1,6 @@
 /**
- * The webhook's own certificate: kept in a Secret that all replicas share, renewed in time, and its authority told to the API server
- * (`caBundle`). Where files are given, others do that.
+ * The webhook's own certificate, in a Secret that all replicas share. It is renewed in time, and
+ * its CA is written to the API server (`caBundle`). With certificate files, other programs do that.
  */
 import { X509Certificate } from 'node:crypto';
 import { sleep, type Clock } from '../../server/base/clock.ts';
@@ -91,7 +91,7 @@ export class ServingCertificate {
     }
   }
 
-  /** @returns false: another replica was first, and what it made is to be read */
+  /** @returns false: another replica was first, so read its certificate */
   async #look(signal: AbortSignal): Promise<boolean> {
     const kept = await this.#readSecret(signal);
     const now = this.#parts.clock.wall();

@@ -15,7 +15,7 @@ import { coreVersion } from './version/version.ts';
 export interface ClusterOptions {
   readonly kubeconfig: string | null;
   readonly context: string | null;
-  /** Another user that the API server is asked to take this one for. */
+  /** A user to impersonate at the API server. */
   readonly as: string | null;
   readonly asGroup: readonly string[];
 }
@@ -42,7 +42,7 @@ export const clusterOptions: ClusterTable = {
 /** The keys of these options in the table of a verb. */
 export const clusterKeys = ['kubeconfig', 'context', 'as', 'asGroup'] as const;
 
-/** Every way to say that a cluster is meant. */
+/** Every option that selects a cluster. */
 export const clusterNames: readonly string[] = [
   '--cluster',
   ...Object.values(clusterOptions).flatMap(({ names }) => names),
@@ -71,15 +71,15 @@ export function namesCluster({ kubeconfig, context, as, asGroup }: ClusterOption
   return (kubeconfig ?? context ?? as) !== null || asGroup.length > 0;
 }
 
-/** The cluster that is meant. Throws a `Problem`. */
+/** The selected cluster. Throws a `Problem`. */
 export function accessOf(options: ClusterOptions, { env }: Pick<Io, 'env'>): ClusterAccess {
   const { kubeconfig, context, as, asGroup } = options;
   return clusterAccess({ kubeconfig, context, as, asGroups: asGroup, env });
 }
 
 /**
- * A client for the cluster, which the caller must close.
- * @param limits of its requests, for programs that go on
+ * A client for the cluster, which the caller must close. @param limits of its requests, for
+ * long-running programs
  */
 export function clusterClient(
   { connection }: ClusterAccess,

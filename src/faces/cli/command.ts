@@ -26,8 +26,8 @@ export interface Io {
   /** Aborts when the person asks the verb to end (Ctrl-C): it then has a second to do so. */
   readonly signal: AbortSignal;
   /**
-   * Standard input, whole, as text. Rejects with a `Problem` if it has more bytes than that.
-   * @param what what it should be, for messages: `Corefile`
+   * All of standard input as text. Rejects with a `Problem` above this number of bytes. @param what
+   * the expected content, for messages: `Corefile`
    */
   stdin(what: string, mostBytes: number): Promise<string>;
   /** Name of the program: `ndots`, or `kubectl ndots`. */

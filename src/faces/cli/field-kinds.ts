@@ -5,10 +5,7 @@ import { isObject, type JsonObject } from '../../server/base/json-object.ts';
 export type FieldKind = 'string' | 'number' | 'boolean' | 'strings' | 'string?' | 'number?';
 
 /** True if each of the fields is there and of its kind. */
-export function hasFields(
-  object: JsonObject,
-  kinds: Readonly<Record<string, FieldKind>>,
-): boolean {
+export function hasFields(object: JsonObject, kinds: Readonly<Record<string, FieldKind>>): boolean {
   return Object.entries(kinds).every(([key, kind]) => isKind(object[key], kind));
 }
 

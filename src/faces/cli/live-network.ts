@@ -125,9 +125,7 @@ abstract class LiveSocket extends ReceivingSocket {
     this.arrivals.push(arrival);
   }
 
-  /**
-   * A message from the wire; what cannot be read, or answers nothing that was asked, is dropped.
-   */
+  /** A received message; unreadable ones, and ones that match no query, are dropped. */
   protected message(bytes: Uint8Array, server: string): void {
     let reply: ClientReply;
     try {
@@ -216,8 +214,8 @@ function noWay(trace: Trace, server: string): void {
 }
 
 /**
- * Servers are addresses: nothing is looked up, so that a socket is bound, and a query sent, in the
- * turn that asks for it.
+ * Servers are addresses, so nothing is looked up: the socket is bound, and the query sent, in the
+ * same turn.
  */
 function atOnce(
   address: string,

@@ -39,7 +39,7 @@ export const liveNames: readonly string[] = ['device', 'netns', 'pid'].flatMap(
   (key) => liveSourceOptions[key as keyof typeof liveSourceOptions].names,
 );
 
-/** The path of the network namespace that is meant; null: the own one. @throws Problem (`usage`) */
+/** The path of the selected network namespace; null: the own one. @throws Problem (`usage`) */
 export function namespaceOf(given: {
   readonly netns: string | null;
   readonly pid: number | null;
@@ -48,7 +48,7 @@ export function namespaceOf(given: {
   return given.pid === null ? given.netns : `/proc/${given.pid}/ns/net`;
 }
 
-/** Pseudonyms in place of names and addresses. */
+/** Pseudonyms instead of names and addresses. */
 export const redactionOptions: { readonly redact: Switch; readonly redactKey: One<string> } = {
   redact: flag('--redact', 'replace names and addresses by consistent pseudonyms'),
   redactKey: one(

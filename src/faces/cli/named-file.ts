@@ -40,7 +40,7 @@ export async function givenText(
   return path === '-' ? io.stdin(what, most) : readText(path, what, most);
 }
 
-/** True for a pipe, which cannot be read again and may bring something now and then. */
+/** True for a pipe, which cannot be read again and may deliver data slowly. */
 export function comesOnce(file: string): boolean {
   try {
     return file === '-' || !statSync(file).isFile();

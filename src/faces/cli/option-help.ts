@@ -119,7 +119,7 @@ function typed(command: string, columns: number): string[] {
   const lines: string[] = [];
   let line = '';
   for (const word of command.match(/(?:[^\s'"]|'[^']*'|"[^"]*")+/g) ?? []) {
-    // Two columns are for the sign that the line goes on.
+    // Two columns are for the continuation mark.
     if (line !== '' && `${line} ${word}`.length > columns - 2) {
       lines.push(`${line} \\`);
       line = `      ${word}`;

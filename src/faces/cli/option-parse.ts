@@ -68,7 +68,7 @@ export function firstGiven<T extends OptionTable>(
   return null;
 }
 
-/** The first option given that is none of these; null: there is none. */
+/** The first given option that is not one of these; null: there is none. */
 export function firstBeside<T extends OptionTable>(
   table: T,
   values: OptionValues<T>,

@@ -61,8 +61,8 @@ export function choice<const T extends string>(
 }
 
 /**
- * Reads a server that is given by its address: `10.96.0.10`, `10.96.0.10:1053` or `[fd00::a]:53`.
- * Instead of the colon it takes dig's `#` as well. The port is null where none is named.
+ * Parses the address of a server: `10.96.0.10`, `10.96.0.10:1053` or `[fd00::a]:53`. Also accepts
+ * dig's `#` instead of the colon. The port is null if there is none.
  */
 export function readServer(given: string): {
   readonly server: string;

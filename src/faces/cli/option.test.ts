@@ -199,7 +199,9 @@ describe('help and manual', () => {
       for (const { names } of options)
         for (const name of names.slice(0, 1)) assert.ok(page.includes(`\`${name}`), name);
       const known = new Set(options.flatMap(({ names }) => names));
-      for (const [row, cell = '', , value = ''] of page.matchAll(/^\| (`-[^|]*) \|([^|]*)\|([^|]*)\|$/gm)) {
+      for (const [row, cell = '', , value = ''] of page.matchAll(
+        /^\| (`-[^|]*) \|([^|]*)\|([^|]*)\|$/gm,
+      )) {
         const named = cell.match(/(?<=`|, )--?[a-z][a-z-]*/g) ?? [];
         for (const name of named) assert.ok(known.has(name), `${name} in ${row}`);
         const { help } = options.find(({ names }) => names.includes(named.at(-1)!))!;

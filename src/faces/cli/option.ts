@@ -13,12 +13,12 @@ export interface OptionValue<T = unknown> {
   readonly offers?: Offers;
 }
 
-/** Words for completion; those after a comma are offered again where a list is taken. */
+/** Words for completion; a list offers them again after each comma. */
 export interface Offers {
   readonly words?: readonly string[] | ((context: OfferContext) => Promise<readonly string[]>);
   /** Names of files. */
   readonly files?: boolean;
-  /** The value is a list with commas: completion goes on after each. */
+  /** The value is a list with commas: completion continues after each. */
   readonly list?: boolean;
 }
 
@@ -92,7 +92,7 @@ export type Style = 'gnu' | 'go';
 export interface Usage {
   /** Behind the verb: `NAME [TYPE] [@SERVER]`. */
   readonly synopsis: string;
-  /** Three or so command lines, without `ndots`, and what they are good for. */
+  /** About three command lines, without `ndots`, and their purpose. */
   readonly examples: readonly (readonly [words: string, what: string])[];
   readonly style: Style;
   readonly options: OptionTable;

@@ -69,13 +69,13 @@ export function wrap(text: string, indent: string, { columns }: Pick<Page, 'colu
   return lines;
 }
 
-/** Narrower than this, words find no place beside what they are about. */
+/** Below this width, explanations go below their terms. */
 const BESIDE = 24;
 /** Indent of lower lines. */
 const BELOW = '    ';
 
 /**
- * `left`, and next to it from column `indent` on the text; below it if the terminal is narrow.
+ * `left`, and the text next to it from column `indent` on; below it if the terminal is narrow.
  * @returns lines
  */
 export function beside(

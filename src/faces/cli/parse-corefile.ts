@@ -8,10 +8,7 @@ import { directiveNames, external } from '../../server/plugins/order.ts';
 /** A Corefile and what parsing it depends on. */
 export type CorefileText = Pick<ParseInput, 'file' | 'text' | 'dnsPort' | 'env' | 'syntaxes'>;
 
-/**
- * Parses a Corefile of this machine: the plugins are those of ndots, what it imports is read from
- * files.
- */
+/** Parses a Corefile of this machine, with ndots's plugins, and reads its imports from files. */
 export function parseCorefileText(corefile: CorefileText): ParseOutput {
   return parseCorefile({
     ...corefile,

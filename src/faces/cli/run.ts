@@ -111,7 +111,7 @@ async function main(words: readonly string[], io: Io): Promise<number> {
   }
 }
 
-/** The columns of a terminal. One that was never told its size says 0, or nothing. */
+/** The columns of a terminal. One without a known size says 0, or nothing. */
 function columnsOf(stream: NodeJS.WriteStream): number {
   return stream.columns || 100;
 }
@@ -186,7 +186,7 @@ const io: Io = {
   env: process.env,
   colour: wantsColour(process.stdout, process.env),
   columns: columnsWanted(process.stdout, process.env),
-  // Made when it is asked for: a verb that never does is ended by Ctrl-C as the system does it.
+  // Made on first use: without it Ctrl-C ends the verb as usual.
   get signal() {
     return interruptSignal();
   },
@@ -198,7 +198,7 @@ const io: Io = {
 // gives a program that SIGPIPE has ended.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') endProcess(141);
-  // The disk is full, or the stream was closed. A server goes on without its log.
+  // The disk is full, or the stream was closed. A server continues without its log.
   if (outlivesOutput()) return;
   const why = error.code === 'EBADF' ? 'it is closed' : whyFailed(error);
   process.stderr.write(`ndots: cannot write to standard output: ${why}\n`);

@@ -1,6 +1,6 @@
 /** Words of command lines that people copy. */
 
-/** A word for POSIX shells; quotes are left out where they are not needed. */
+/** Quotes a word for POSIX shells, if necessary. */
 export function shellWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }

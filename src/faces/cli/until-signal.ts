@@ -1,4 +1,4 @@
-/** Waits until a verb is asked to end: by Ctrl-C, or by a signal to the process. */
+/** Waits until a verb should end: by Ctrl-C, or by a signal to the process. */
 import { EXIT } from './command.ts';
 
 /** Milliseconds for a verb to print its results and close its resources after the signal. */
@@ -32,8 +32,8 @@ export function interruptSignal(): AbortSignal {
 }
 
 /**
- * The same for a verb that runs until the signal and takes time to end.
- * @param prints `log`: the verb goes on even if its output cannot be written
+ * The same for a verb that runs until the signal and takes time to end. @param prints `log`: the
+ * verb continues even if its output cannot be written
  */
 export function untilSignal(prints: 'log' | 'data' = 'data'): AbortSignal {
   endsItself = true;
@@ -41,7 +41,7 @@ export function untilSignal(prints: 'log' | 'data' = 'data'): AbortSignal {
   return interruptSignal();
 }
 
-/** True if the verb goes on when its output cannot be written, such as on a full disk. */
+/** True if the verb continues when its output cannot be written, such as on a full disk. */
 export function outlivesOutput(): boolean {
   return printsLog;
 }

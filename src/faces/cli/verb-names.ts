@@ -32,7 +32,7 @@ const summaries = {
 
 export type VerbName = keyof typeof summaries;
 
-/** Verb → what it is for, in one line. */
+/** Verb → its purpose, in one line. */
 export const verbSummaries: ReadonlyMap<string, string> = new Map(Object.entries(summaries));
 
 /** The verbs in the order in which help lists them. */

@@ -162,14 +162,14 @@ function answersOf({ answers, mayFlush }: CachesView): TemplateResult {
   const { rows, leftOut } = cacheRows(answers);
   const differing = rows.some(({ differs }) => differs);
   return html`${failedList(answers)}
-    ${rows.length === 0 ? nothing : table('Cache entries', columnsOf(answers), rows, toneOf)}
-    ${
-      differing
-        ? html`<p class="quiet">Marked rows: caches have different results for the same question.</p>`
-        : nothing
-    }
-    ${leftOut > 0 ? html`<p class="quiet">${counted(leftOut, 'entry', 'entries')} more are not shown.</p>` : nothing}
-    ${sizes(answers)} ${entriesIn(answers) === 0 ? nothing : flushBar(answers, mayFlush)}`;
+  ${rows.length === 0 ? nothing : table('Cache entries', columnsOf(answers), rows, toneOf)}
+  ${
+    differing
+      ? html`<p class="quiet">Marked rows: caches have different results for the same question.</p>`
+      : nothing
+  }
+  ${leftOut > 0 ? html`<p class="quiet">${counted(leftOut, 'entry', 'entries')} more are not shown.</p>` : nothing}
+  ${sizes(answers)} ${entriesIn(answers) === 0 ? nothing : flushBar(answers, mayFlush)}`;
 }
 
 function failedList(answers: readonly CacheAnswerDocument[]): TemplateResult | typeof nothing {
@@ -193,14 +193,12 @@ function toneOf({ differs }: CacheRow): string {
 
 function columnsOf(answers: readonly CacheAnswerDocument[]): readonly Column<CacheRow>[] {
   return [
-    ...entryHeads.map(
-      (head, index): Column<CacheRow> => ({
-        head,
-        numeric: head === 'Hits',
-        code: head !== 'Hits',
-        cell: ({ cells }) => cells[index] ?? '',
-      }),
-    ),
+    ...entryHeads.map((head, index): Column<CacheRow> => ({
+      head,
+      numeric: head === 'Hits',
+      code: head !== 'Hits',
+      cell: ({ cells }) => cells[index] ?? '',
+    })),
     ...(answers.length > 1
       ? [{ head: 'Server', code: true, cell: ({ server }: CacheRow) => server }]
       : []),
@@ -217,8 +215,9 @@ function sizes(answers: readonly CacheAnswerDocument[]): TemplateResult {
         const size = told.reduce((sum, each) => sum + each.size, 0);
         const silent = workers - told.length;
         return html`<li>
-          <code>${server}</code>, cache of ${zones.join(' ')}${view === '' ? '' : ` (view ${view})`}:
-          ${matching} of ${counted(size, 'entry', 'entries')}${silent > 0 ? `; ${silent} of ${workers} workers did not answer in time` : ''}
+          <code>${server}</code>, cache of
+          ${zones.join(' ')}${view === '' ? '' : ` (view ${view})`}: ${matching} of
+          ${counted(size, 'entry', 'entries')}${silent > 0 ? `; ${silent} of ${workers} workers did not answer in time` : ''}
         </li>`;
       }),
     )}

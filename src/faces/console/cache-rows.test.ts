@@ -10,7 +10,11 @@ const entry: EntryReport = {
   ...{ from: 'template', bytes: 60 },
 };
 
-function answer(server: string, found: number, ...entries: Partial<EntryReport>[]): CacheAnswerDocument {
+function answer(
+  server: string,
+  found: number,
+  ...entries: Partial<EntryReport>[]
+): CacheAnswerDocument {
   const told = [
     { worker: 0, found, size: 100, entries: entries.map((each) => ({ ...entry, ...each })) },
   ];

@@ -62,7 +62,8 @@ export function checksPage(): TemplateResult {
   if (view.sources.length === 0) return noSource();
   const rows = rowsOf(view.sources);
   return html`<p class="quiet" role="status">${summary(rows, view.atMs)}</p>
-    ${failedList(view.sources)} ${rows.length === 0 ? nothing : table('Checks, the worst first', columnsOf(view), rows, toneOf)}`;
+    ${failedList(view.sources)}
+    ${rows.length === 0 ? nothing : table('Checks, the worst first', columnsOf(view), rows, toneOf)}`;
 }
 
 function noSource(): TemplateResult {

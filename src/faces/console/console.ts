@@ -88,8 +88,7 @@ function bar(): TemplateResult {
   return html`<a class="skip" href="#main" @click=${skip}>Skip to content</a>
     <header class="bar">
       <h1 class="brand">ndots <span>console</span></h1>
-      ${tabList('Views', tabs, page.value, (name) => show(name))}
-      ${clusterChoice()}
+      ${tabList('Views', tabs, page.value, (name) => show(name))} ${clusterChoice()}
       <span class="grow"></span>
       ${
         isLive

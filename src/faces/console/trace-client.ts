@@ -61,7 +61,9 @@ async function read(
 }
 
 async function readClients(): Promise<void> {
-  const response = await fetch(`/api/view/clients?${ofCluster({ sort: 'lookups', rows: '200' })}`).catch(() => null);
+  const response = await fetch(
+    `/api/view/clients?${ofCluster({ sort: 'lookups', rows: '200' })}`,
+  ).catch(() => null);
   if (response?.ok !== true) return;
   seen.value = ((await response.json()) as ClientsView).rows.filter(({ lookups }) => lookups > 0);
 }

@@ -70,7 +70,7 @@ export class EngineClient<N extends EngineName> {
     this.#start().postMessage(request);
   }
 
-  /** Ends what runs, and forgets what was found. */
+  /** Stops the current work, and drops its results. */
   stop(): void {
     this.#worker?.terminate();
     this.#worker = null;

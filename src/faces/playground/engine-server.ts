@@ -5,7 +5,7 @@ import type { EngineName, EngineReply, EngineRequest, ShownProblem } from './eng
 import type { Progress } from './engines/progress.ts';
 
 export type RunEngine = (input: never, progress: Progress) => Promise<unknown>;
-/** Loads an engine when it is first asked for. */
+/** Loads an engine on first use. */
 export type EngineLoaders = Readonly<Partial<Record<EngineName, () => Promise<RunEngine>>>>;
 
 /** Answers the messages of the page, in a worker. */
@@ -41,7 +41,7 @@ async function loaded(load: EngineLoaders, engine: EngineName): Promise<RunEngin
   }
 }
 
-/** The problems in anything that was thrown; a bug is one that asks for a report. */
+/** The problems in a thrown value; a bug is a problem that asks for a report. */
 function problemsOf(error: unknown): readonly ShownProblem[] {
   const problems = problemsIn(error);
   if (problems === null)

@@ -16,7 +16,7 @@ const CONTROLS = /[\u0000-\u0008\u000e-\u001a\u001c-\u001f]/g;
 /** The replacement of bytes that are not UTF-8. */
 const REPLACED = /\ufffd/g;
 
-/** True if a file that was read as text, in whatever encoding, begins like none. */
+/** True if the beginning of a file, read as text in any encoding, is not text. */
 export function isBinary(text: string): boolean {
   return hasMany(text, CONTROLS);
 }

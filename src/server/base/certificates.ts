@@ -30,7 +30,7 @@ function validFor(ms: number, now: number): CertificateValidity {
   return { notBefore: new Date(now - EARLIER_MS), notAfter: new Date(now + ms) };
 }
 
-/** A certificate authority of our own. */
+/** A new certificate authority. */
 export class Authority {
   readonly identity: PemIdentity;
   readonly #name: string;

@@ -11,7 +11,7 @@ export function escape(text: string): string {
     .replaceAll("'", '&#39;');
 }
 
-/** A whole page. @param style CSS @param body what it shows, as HTML */
+/** A whole page. @param style CSS @param body its content, as HTML */
 export function htmlPage(title: string, style: string, body: string): string {
   return `<!doctype html>
 <html lang="en">

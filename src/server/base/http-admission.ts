@@ -25,7 +25,7 @@ const PER_TURN = 4;
  */
 const LINGER_MS = 500;
 
-/** A request as far as its handler is concerned. */
+/** The parts of a request that its handler needs. */
 export interface AdmittedRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;

@@ -2,11 +2,7 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/**
- * Listens.
- * @returns the port, also where 0 was asked for.
- * @throws the system's error if it cannot listen
- */
+/** Listens. @returns the port, also for port 0. @throws the system's error if it cannot listen */
 export function listenHttp(server: Server, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);

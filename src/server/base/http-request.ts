@@ -6,7 +6,7 @@ import type { ClientRequest, RequestOptions } from 'node:http';
 import { builtins } from './builtins.ts';
 import type { Clock } from './clock.ts';
 
-/** A request and its bounds. Each request has a connection of its own. */
+/** A request and its bounds. Each request has a separate connection. */
 export interface HttpRequest {
   readonly url: URL;
   /** Method (default: GET), headers, another address, TLS material. */

@@ -74,7 +74,7 @@ class IdleConnections {
     victim.destroy();
   }
 
-  /** Called when a request came over it. */
+  /** Called when it has received a request. */
   asks(socket: Socket): void {
     move(keyOf(socket), this.#idle, this.#busy);
   }

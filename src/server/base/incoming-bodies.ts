@@ -20,9 +20,8 @@ interface Coming {
 }
 
 /**
- * Reads bodies within one limit for all of them: beyond it the one that has been coming for longest
- * is dropped. A normal sender is done in a moment, so those who send slowly in order to fill the
- * memory lose.
+ * Reads bodies within one limit for all of them. Above it, the longest-running one is dropped. A
+ * normal sender finishes quickly, so the slow senders of an attack lose.
  */
 export class IncomingBodies {
   readonly #limits: BodyLimits;

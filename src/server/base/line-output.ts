@@ -57,7 +57,7 @@ interface Ring {
 class RingOutput implements LineOutput {
   readonly #fd: number;
   readonly #ringSize: number;
-  /** The format of its own line. */
+  /** The format of its own lines. */
   readonly #print: LinePrinter;
   readonly #bell = new Int32Array(new SharedArrayBuffer(4));
   /** By thread; null: this one. */
@@ -132,7 +132,7 @@ class RingOutput implements LineOutput {
       try {
         await this.#drain(reader);
       } catch (error) {
-        // The reader is gone (EPIPE), or the disk is full: the next lines may fare better.
+        // The reader is gone (EPIPE), or the disk is full: the next lines may succeed.
         flows = false;
         this.#why = whyFailed(error);
         for (const piece of reader.pieces()) {

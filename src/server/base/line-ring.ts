@@ -44,8 +44,8 @@ const NEWLINE = 10;
 
 /**
  * The writing end, for one thread at a time. A line is encoded once, directly into the shared
- * memory, and stays there for the reader whatever happens to this thread. It never waits: a line
- * that does not fit is lost, and counted.
+ * memory, and stays there for the reader even if this thread ends. It never waits: a line that does
+ * not fit is lost and counted.
  */
 export class LineWriter {
   readonly #bytes: Uint8Array;
@@ -85,7 +85,7 @@ export class LineWriter {
     return this.#bytes.length - (((head - Atomics.load(this.#words, TAIL)) | 0) >>> 0);
   }
 
-  /** Makes what was written visible to the reader. @param written 0: it did not fit */
+  /** Makes written bytes visible to the reader. @param written 0: the line did not fit */
   #commit(head: number, written: number): void {
     const words = this.#words;
     if (written === 0) {

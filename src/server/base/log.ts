@@ -10,8 +10,8 @@ export interface Log {
   warning(text: string): void;
   error(text: string): void;
   /**
-   * A complete line, e.g. the query log's. One without a level is information.
-   * @param fields values of its own, which only a structured log prints
+   * A complete line, e.g. the query log's. One without a level is information. @param fields
+   * further values, which only a structured log prints
    */
   raw(line: string, fields?: LogFields): void;
   /** True where fields are printed: each line is a JSON object. */

@@ -130,8 +130,8 @@ export function printPlace(place: Place): string {
 const BEGINNING = 3;
 
 /**
- * The word of `known` that was probably meant by `word`: one edit away, or the only one that begins
- * with it, or two edits away; null if there is none.
+ * The likely correction of `word` among `known`: one edit away, or the only one that begins with
+ * it, or two edits away; null if there is none.
  */
 export function nearest(word: string, known: Iterable<string>): string | null {
   let best: string | null = null;

@@ -18,7 +18,7 @@ export class MessageError extends Error {
   override readonly name = 'MessageError';
 }
 
-/** Builds one message. Fields with default values are left out, as in proto3. */
+/** Builds one message. Fields with default values are omitted, as in proto3. */
 export class MessageBuilder {
   readonly #parts: Buffer[] = [];
 

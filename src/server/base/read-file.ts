@@ -8,7 +8,7 @@ import { printBytes } from './limits.ts';
  * memory.
  */
 export const FILE_MAX: {
-  /** A Corefile with what it imports: five thousand server blocks fit. */
+  /** The maximum size of a Corefile with its imports: enough for five thousand server blocks. */
   readonly corefile: number;
   /** A manifest file: what `kubectl get -A -o yaml` prints for a large cluster. */
   readonly manifest: number;

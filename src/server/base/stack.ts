@@ -8,9 +8,8 @@ import { fileURLToPath } from 'node:url';
 const maps = new Map<string, SourceMap | null>();
 
 /**
- * The stack of an error for the log, with places in the sources in place of those in the bundled
- * files. Source maps are read only now, because reading them at the start would cost every server 5
- * MiB.
+ * The stack of an error for the log, with places in the sources instead of the bundled files.
+ * Source maps are read only now, because they take 5 MiB.
  */
 export function sourceStack(error: Error): string {
   const stack = error.stack ?? error.message;

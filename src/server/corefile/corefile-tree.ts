@@ -45,7 +45,7 @@ export interface Directive {
   readonly block: readonly Property[] | null;
 }
 
-/** A line inside a directive's braces; it may have braces of its own. */
+/** A line inside a directive's braces; it may have braces too. */
 export interface Property {
   readonly name: Token;
   readonly args: readonly Token[];

@@ -12,10 +12,7 @@ export interface Substituted {
    * True if a reference follows a brace directly: it is probably part of a Go template (`{{$x}}`).
    */
   readonly template: boolean;
-  /**
-   * True if the values refer to each other without end, or grow too long; the text was then left
-   * unchanged.
-   */
+  /** True if the values refer to each other in a loop, or grow too long; the text was then left unchanged. */
   readonly endless: boolean;
 }
 

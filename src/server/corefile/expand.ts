@@ -46,7 +46,7 @@ export class TokenStream {
   readonly #lexed = new Map<string, Lexed>();
   /** All files read so far, the Corefile first. */
   readonly filesRead: string[];
-  /** The word that was taken last. */
+  /** The last word. */
   last: RawToken;
   #snippetImports = 0;
   #fileImports = 0;
@@ -141,7 +141,7 @@ export class TokenStream {
       return;
     }
     const pattern = this.take();
-    // Imports have limits of their own.
+    // Imports have separate limits.
     this.#taken -= 2;
     const name = substituted(pattern);
     const surplus = this.peekOnLine();

@@ -13,8 +13,8 @@ export interface Binding {
 }
 
 /**
- * The words of one line, taken from either end. A word that does not fit throws a `LineRefusal`, which ends only this
- * line: the others are still bound, so that all mistakes of a file are reported at once.
+ * The words of one line, taken from either end. An unexpected word throws a `LineRefusal`, which
+ * ends only this line. The others are still bound, so all mistakes of a file are reported at once.
  */
 export class DirectiveLine {
   /** The directive's or property's own name. */
@@ -27,8 +27,8 @@ export class DirectiveLine {
   readonly #form: string;
   #last: Token;
   /**
-   * The treatment of surplus words: they are a mistake; or they are ignored with a warning, because
-   * CoreDNS ignores them; or they are left for the next line.
+   * The treatment of surplus words: a mistake; or ignored with a warning, as CoreDNS ignores them;
+   * or left for the next line.
    */
   tail: 'refused' | 'unread' | 'next' = 'refused';
 
@@ -83,7 +83,7 @@ export class DirectiveLine {
     const found = value.read(word);
     if (!(found instanceof Wrong)) return found;
     const { text, hint } = found;
-    // A hint that the text already contains is left out.
+    // A hint that the text already contains is omitted.
     const isNews = hint !== null && !text.toLowerCase().includes(hint.toLowerCase());
     return this.refuse(text, word.place, { hint: isNews ? hint : null });
   }

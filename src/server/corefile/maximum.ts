@@ -8,8 +8,7 @@ import { integer, value, Wrong, wrong } from './word-values.ts';
 const whole = integer('COUNT');
 
 /**
- * A property that may occur once in a server block.
- * @param what what it counts, for the page
+ * A property that may occur once in a server block. @param what the counted object, for the page
  * @param byDefault the default, for the page
  */
 export function maximum(

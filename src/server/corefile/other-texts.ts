@@ -13,8 +13,8 @@ export function adviceForOther(text: string): OtherText | null {
 }
 
 /**
- * True if this is a template of Helm. The plugin `template` has {{ }} too, but only with fields of
- * its own, inside of a line.
+ * True if this is a template of Helm. The plugin `template` also has {{ }}, but only with its own
+ * fields, inside a line.
  */
 function isChart(text: string): boolean {
   return (

@@ -14,7 +14,7 @@ import { ProblemReport } from './problem-report.ts';
 import type { Syntax } from './syntax.ts';
 import type { Corefile, Directive, Key, ServerBlock, Token } from './corefile-tree.ts';
 
-/** A Corefile and what is needed to parse it. */
+/** A Corefile and the inputs of its parser. */
 export interface ParseInput extends Files {
   /** The file's name for places; imports are relative to it. */
   readonly file: string;
@@ -44,7 +44,7 @@ export interface ParseOutput {
 
 /**
  * Parses a Corefile with everything it imports. Never throws: every mistake becomes a problem, and
- * parsing goes on behind it.
+ * parsing continues after it.
  */
 export function parseCorefile(input: ParseInput): ParseOutput {
   const report = new ProblemReport();

@@ -13,7 +13,7 @@ import { expandZone } from './zones.ts';
 export interface Position<T> {
   readonly show: string;
   readonly help: string;
-  /** The default, for the page; empty: nothing to tell. */
+  /** The default, for the page; empty: none. */
   readonly defaultText: string;
   /**
    * True if it is read before the others, because it is at the line's end or anywhere on the line.
@@ -196,7 +196,7 @@ export function keyed<T>(
   };
 }
 
-/** A position that is read by a function of its own. */
+/** A position with a custom parser. */
 export function position<T>(
   show: string,
   help: string,
@@ -205,7 +205,7 @@ export function position<T>(
   return { show, help, defaultText: '', early: false, take };
 }
 
-/** Binds a whole line: no word may be left. */
+/** Binds a whole line and rejects surplus words. */
 export function bindPositions<A extends Positions>(
   positions: A,
   line: DirectiveLine,

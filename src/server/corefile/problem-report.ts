@@ -27,7 +27,7 @@ export class ProblemReport {
     if (!this.full) this.problem(parseProblem(place, text, advice));
   }
 
-  /** Something that works, but probably not as meant. */
+  /** Something that works, but probably not as intended. */
   warning(place: Place, text: string, advice: Advice): void {
     this.#add(this.remarks, warning(place, text, advice));
   }

@@ -51,7 +51,7 @@ export function pluginRemark(
   return problem('directive-value', place, `plugin/${plugin}: ${text}`, advice);
 }
 
-/** Something that works, but probably not as meant. */
+/** Something that works, but probably not as intended. */
 export function warning(place: Place, text: string, advice: Advice = {}): Problem {
   return problem('corefile-warning', place, text, advice);
 }

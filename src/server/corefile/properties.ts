@@ -24,9 +24,9 @@ export interface PropertySchema<T> {
   /** The whole line: `success CAPACITY [TTL] [MINTTL]`. */
   readonly show: string;
   readonly help: string;
-  /** The default, for the page; empty: nothing to tell. */
+  /** The default, for the page; empty: none. */
   readonly defaultText: string;
-  /** The properties inside braces of its own; null: it takes no braces. */
+  /** The properties inside its braces; null: it takes no braces. */
   readonly nested: Properties | null;
   /** Only lines before the first one with this word count for `*`. */
   readonly above: string | null;
@@ -291,7 +291,7 @@ export function lines<T>(
   };
 }
 
-/** A property with arguments and braces of its own. Of several the last one counts. */
+/** A property with arguments and braces. The last one of several counts. */
 export function section<A extends Positions, P extends Properties>(
   word: string,
   shape: Help & { readonly args: A; readonly properties: P },

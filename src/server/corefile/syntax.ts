@@ -81,7 +81,7 @@ export type Options<S extends Syntax> = OptionsOf<S['args'], S['properties'], S[
 
 type Nothing = Readonly<Record<never, never>>;
 
-/** Declares a directive; parts that are left out are empty. */
+/** Declares a directive; omitted parts are empty. */
 export function directive<
   A extends Positions = Nothing,
   P extends Properties = Nothing,
@@ -255,7 +255,7 @@ function bindProperties<P extends Properties>(
   }
   const free = byWord.get('*');
   let freeClosed = false;
-  // The next line is the last: a long array is moved as a whole where its first item is taken away.
+  // Takes the last line first: removing the first item of a long array moves the whole array.
   const queue = lines.toReversed();
   for (let line = queue.pop(); line !== undefined; line = queue.pop()) {
     const { name, args, block } = line;

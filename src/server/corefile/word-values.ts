@@ -1,6 +1,6 @@
 /**
- * The possible meanings of one word of a Corefile. A `Value` parses a word and says what it
- * expected if it does not fit; arguments and properties are made of values.
+ * The possible meanings of one word of a Corefile. A `Value` parses a word, and reports the
+ * expected form if it does not match. Arguments and properties consist of values.
  */
 import { parseDuration, printDuration } from '../base/duration.ts';
 import { parseAddress, parseNet, printAddress, printHostPort } from '../base/ip.ts';
@@ -314,7 +314,7 @@ export interface HostPort {
   readonly port: number;
 }
 
-/** `host:port`, `:port`, `[v6]:port`; the port may be left out if there is one to fall back to. */
+/** `host:port`, `:port`, `[v6]:port`; the port is optional if there is a default. */
 export function hostPort(show: string, options: { readonly port?: number } = {}): Value<HostPort> {
   return value(
     show,

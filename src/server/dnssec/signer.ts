@@ -13,8 +13,8 @@ export interface Signer {
 }
 
 /**
- * Signs in the threads that the runtime has for such work: the thread that asks goes on. Handing a
- * signature over and back takes more CPU time than making one with a quick algorithm does.
+ * Signs in the runtime's thread pool while the requesting thread continues. Handing a signature
+ * over takes more CPU time than a fast algorithm.
  */
 export class PoolSigner implements Signer {
   readonly pair: KeyPair;
@@ -32,8 +32,8 @@ export class PoolSigner implements Signer {
 }
 
 /**
- * Signs in the requesting thread, between two turns of its event loop: requests of one turn, once
- * its replies have left.
+ * Signs in the requesting thread between two turns of its event loop, after the replies of the turn
+ * have left.
  */
 export class TurnSigner implements Signer {
   readonly pair: KeyPair;

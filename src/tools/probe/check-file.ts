@@ -103,11 +103,7 @@ export const fileParameters: FieldsOf<FileValues> = {
     null,
     'addresses of its replicas, if not looked up by `service`',
   ),
-  service: optional(
-    serviceName,
-    null,
-    'the DNS Service, whose EndpointSlices list the replicas',
-  ),
+  service: optional(serviceName, null, 'the DNS Service, whose EndpointSlices list the replicas'),
   timeout: optional(time(1, 60_000), 1000, 'timeout of each try'),
   tries: optional(whole(1, 10), 2, 'tries of a query until it counts as failed'),
   every: optional(time(100, 86_400_000), 30_000, 'how often `serve` runs each check'),

@@ -114,10 +114,7 @@ describe('the questions of a check go from one socket, and', () => {
       protocol: 'tcp',
       timeoutMs: 60_000,
     });
-    assert.match(
-      asked!.failure!,
-      /^127\.0\.0\.1:\d+ sent 65 messages that match no query$/,
-    );
+    assert.match(asked!.failure!, /^127\.0\.0\.1:\d+ sent 65 messages that match no query$/);
     assert.ok(sent < 20_000, `${sent} messages sent`);
   });
 });

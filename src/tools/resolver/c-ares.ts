@@ -116,7 +116,9 @@ class CaresSession implements Session {
     const listed = all.filter((address) => families.includes(familyOf(address)));
     const { hostsFinal } = this.#traits;
     if (hostsFinal && all.length > 0 && listed.length === 0) {
-      trace.step(`hosts file: "${name}" is listed, without an address of the family: the lookup ends`);
+      trace.step(
+        `hosts file: "${name}" is listed, without an address of the family: the lookup ends`,
+      );
       return found([]);
     }
     const local = this.#isLocal(name) && (listed.length === 0 || !(old || hostsFinal));

@@ -232,7 +232,10 @@ class GoSession implements Session {
         if (reply.rcode === 'NXDOMAIN') return { error: noSuchHost };
         const error = this.#headerError(reply);
         if (error !== null) {
-          note(exchange, `${error.text}: Go tries the next server, or retries. ${cite('go-retry')}`);
+          note(
+            exchange,
+            `${error.text}: Go tries the next server, or retries. ${cite('go-retry')}`,
+          );
           lastError = error;
           reason = `${why} Again, from a new socket: the attempt before failed.`;
           continue;

@@ -15,10 +15,9 @@ import { readGiven } from '../capture/reading-progress.ts';
 const QUERIES_MAX = 1_000_000;
 
 /**
- * The queries of a file, in their order and as often as they were asked: what clients repeated and
- * walked is in them. Each has the EDNS size of the recorded one, or no EDNS.
- * @param path `-` is standard input
- * @throws Problem if there are none
+ * The queries of a file, in their order and number, retries and search walks included. Each has the
+ * EDNS size of the recorded one, or no EDNS. @param path `-` is standard input @throws Problem if
+ * there are none
  */
 export async function recordedQueries(
   path: string,

@@ -41,7 +41,7 @@ export const bench: Command = {
   },
 };
 
-/** The queries that are sent, over and over, and what they are made of. */
+/** The queries to send repeatedly, and their source. */
 async function loadOf(
   options: BenchOptions,
   io: Io,

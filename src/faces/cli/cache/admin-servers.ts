@@ -130,8 +130,7 @@ async function podServers(
             ...bounds,
           });
         } catch (error) {
-          if (error instanceof ApiFailure)
-            throw podFailure(error, pod, cluster.port, tokenOption);
+          if (error instanceof ApiFailure) throw podFailure(error, pod, cluster.port, tokenOption);
           throw error;
         }
       },
@@ -167,12 +166,7 @@ function podFailure(
   );
 }
 
-function answerOf(
-  name: string,
-  status: number,
-  body: string,
-  tokenOption: string,
-): unknown {
+function answerOf(name: string, status: number, body: string, tokenOption: string): unknown {
   const [first = ''] = body.split('\n');
   switch (status) {
     case 200:

@@ -1,10 +1,6 @@
 /** The command line of `ndots cache`. */
 import { nearest } from '../../../server/base/problem.ts';
-import {
-  clusterNames,
-  clusterOptions,
-  namesCluster,
-} from '../cluster-options.ts';
+import { clusterNames, clusterOptions, namesCluster } from '../cluster-options.ts';
 import { beside, flag, group, many, one, type Usage } from '../option.ts';
 import { parseOptions } from '../option-parse.ts';
 import {

@@ -10,7 +10,10 @@ import { hasFields, isListOf, type FieldKind } from '../field-kinds.ts';
 export function readReports(answer: unknown): readonly CacheReport[] | null {
   if (!isObject(answer)) return null;
   const { results } = answer;
-  const fits = isListOf(results, (report) => hasFields(report, reportKeys) && isTold(report['told']));
+  const fits = isListOf(
+    results,
+    (report) => hasFields(report, reportKeys) && isTold(report['told']),
+  );
   return fits ? (results as unknown as readonly CacheReport[]) : null;
 }
 
@@ -42,6 +45,7 @@ const entryKeys: Readonly<Record<string, FieldKind>> = {
 function isTold(told: unknown): boolean {
   return isListOf(
     told,
-    (one) => hasFields(one, toldKeys) && isListOf(one['entries'], (entry) => hasFields(entry, entryKeys)),
+    (one) =>
+      hasFields(one, toldKeys) && isListOf(one['entries'], (entry) => hasFields(entry, entryKeys)),
   );
 }

@@ -209,10 +209,7 @@ contexts: [{name: test, context: {cluster: test}}]
     assert.match(gone.out, /entries kept for a\./);
     const refused = await run('flush', 'a.', '-s', `127.0.0.1:${ports[0]}`);
     assert.equal(refused.code, 2);
-    assert.match(
-      refused.err,
-      /denies access: this is not the token\n {2}Give its token/,
-    );
+    assert.match(refused.err, /denies access: this is not the token\n {2}Give its token/);
     const { metricsUrl } = servers[0]!;
     const other = await run('flush', 'a.', '-s', new URL(metricsUrl).host);
     assert.match(

@@ -19,7 +19,8 @@ export const cache: Command = {
     try {
       const { action, names, below } = options;
       const answers = await askCaches(servers, action, names, below);
-      if (options.output === 'json') io.out(`${JSON.stringify(answers.map(answerDocument), null, 2)}\n`);
+      if (options.output === 'json')
+        io.out(`${JSON.stringify(answers.map(answerDocument), null, 2)}\n`);
       else print(answers, options, io);
       return exitOf(answers, options);
     } finally {

@@ -42,7 +42,7 @@ export async function captureJoin(
     const vantage = new Vantage(path, Math.floor(joinLimit.default / options.files.length));
     const reading = new Reading({ ended: (exchange) => vantage.add(exchange) }, parts.ports);
     const input = await readGiven(reading, path, io, () => vantage.isOver);
-    // A file that is not a capture would count as a place that saw none of the lost queries.
+    // A file that is not a capture would count as a place without the lost queries.
     if ((input.format === 'text' || input.format === 'empty') && reading.totals.exchanges === 0)
       throw new Problem({
         code: 'capture-unreadable',

@@ -20,7 +20,7 @@ import { whyFailed } from '../../../server/base/why-failed.ts';
 export interface LiveCapture {
   /** For people: `interface eth0`. */
   readonly name: string;
-  /** Packets that were lost because they came too fast. */
+  /** Lost packets, because they came too fast. */
   dropped(): number;
   stop(): void;
 }

@@ -68,7 +68,7 @@ export interface NamedAddress {
   readonly node: string;
 }
 
-/** Says who has an address. */
+/** Finds the owner of an address. */
 export type AddressNaming = (address: string) => NamedAddress;
 
 /** @param redaction applied to all of it; null = it is shown unchanged */
@@ -82,7 +82,7 @@ export function addressNamingOf(owners: AddressOwners, redaction: Redaction | nu
   };
 }
 
-/** The owners, by their true addresses, with pseudonyms in place of their names. */
+/** The owners, by their true addresses, with pseudonyms instead of names. */
 export function shownOwners(owners: AddressOwners, redaction: Redaction | null): AddressOwners {
   if (redaction === null) return owners;
   const show = (text: string): string => (text === '' ? '' : redaction.name(text));

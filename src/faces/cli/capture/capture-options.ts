@@ -37,7 +37,7 @@ const outputs = ['text', 'flow', 'clients', 'json', 'pcapng', 'none'] as const;
 /** The form in which exchanges are shown. */
 export type CaptureOutput = (typeof outputs)[number];
 
-/** Clients that are listed in a summary, and where they are what is wanted. */
+/** Clients in a summary, and in the list of clients. */
 const CLIENTS = { behind: 10, list: 1000 };
 
 const table = {

@@ -32,7 +32,7 @@ const INDENT = ' '.repeat(6);
 /** The handlers of wanted exchanges, lookups and frames. */
 export interface CaptureOutputs {
   exchange(exchange: SeenExchange): void;
-  /** @param next the connections that its process opened to what it found */
+  /** @param next the connections that its process opened to the addresses in the answer */
   lookup(lookup: SeenLookup, next?: readonly OpenedConnection[]): void;
   /** Null: the original packets are not wanted; packets are written from exchanges. */
   readonly frame: ((frame: Frame) => void) | null;
@@ -168,7 +168,7 @@ interface TimedLine {
   readonly line: string;
 }
 
-/** Lines that are longer than a narrow terminal go on below, set in. */
+/** Wraps lines that are longer than a narrow terminal, with an indent. */
 function fitted(rows: string, columns: number): string {
   if (columns >= ONE_LINE_COLUMNS) return rows;
   return rows

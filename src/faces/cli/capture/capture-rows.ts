@@ -22,7 +22,7 @@ const SHOWN = 3;
 /** A lookup that takes so long is felt, milliseconds. */
 const FELT_MS = 1000;
 
-/** One exchange as one line: when, who, what, and what came of it. */
+/** One exchange as one line: time, client, query, and result. */
 export function exchangeRow(exchange: SeenExchange, name: PeerNaming, paint: Paint): string {
   const { client, server, hops, stray } = exchange;
   const behind = [...hops.map((hop) => hop.server), ...behindOf(exchange)]

@@ -72,7 +72,7 @@ const negation: OptionValue<GivenFilter> = {
   },
 };
 
-/** The options that say which traffic is meant. */
+/** The options that select traffic. */
 export type TrafficTable = Readonly<Record<FilterWord, Many<string>>> & {
   readonly dnstap: One<string>;
   readonly not: Many<GivenFilter>;
@@ -103,7 +103,7 @@ export interface TrafficSources {
   readonly ports: readonly number[] | null;
 }
 
-/** The sources that are meant. @throws Problem (`usage`) */
+/** The selected sources. @throws Problem (`usage`) */
 export function sourcesOf(
   values: OptionValues<Pick<TrafficTable, 'device' | 'dnstap' | 'ports' | 'netns' | 'pid'>>,
   files: readonly string[],
@@ -133,9 +133,8 @@ export function sourcesOf(
 }
 
 /**
- * The filters that were given, and whether a cluster is asked for names.
- * @param knowsProcesses whether the verb finds the processes that ask
- * @throws Problem (`usage`)
+ * The given filters, and the source of names. @param knowsProcesses whether the verb finds client
+ * processes @throws Problem (`usage`)
  */
 export function filtersOf(
   values: OptionValues<TrafficTable>,

@@ -21,11 +21,11 @@ const USUAL: KeptJobCounts = {
   failedMs: 36 * 3_600_000,
   jobsMs: 15 * 60_000,
 };
-/** After a year the logs and their node are gone. */
+/** After a year the logs and their node no longer exist. */
 const LONGEST_MS = 366 * 86_400_000;
 const COUNT_MAX = 1000;
 
-/** Heard elsewhere, or told to checkers. */
+/** Read elsewhere, or passed to checkers. */
 const known: ReadonlySet<string> = new Set([
   ...['KH_TARGET_NAMESPACE', 'KH_CHECK_REPORT_URL', 'KH_EXTERNAL_REPORTING_URL'],
   ...['KH_MAX_COMPLETED_POD_COUNT', 'KH_MAX_ERROR_POD_COUNT', 'KH_ERROR_POD_RETENTION_TIME'],

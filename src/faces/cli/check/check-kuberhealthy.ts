@@ -45,8 +45,7 @@ export async function runForKuberhealthy(
   options: CheckOptions,
   io: Io,
 ): Promise<number> {
-  // Before anything else, and once: when the checks are done, DNS may be what they found to be
-  // down.
+  // First of all, and once: the checks may find that DNS is down.
   const found = await findReportingAddresses(run.url, addressSources(options, io));
   await tellAddresses(run, found, io);
   const report = await checked(run, options, io);

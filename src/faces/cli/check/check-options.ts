@@ -229,7 +229,7 @@ export function parseCheckOptions(
   };
 }
 
-/** The checks that `--only` asks for. */
+/** The checks of `--only`. */
 export function chosen(
   checks: readonly PlannedCheck[],
   only: readonly string[],

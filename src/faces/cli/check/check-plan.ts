@@ -64,8 +64,8 @@ export async function planOf({ file }: CheckOptions, io: Io): Promise<CheckPlan>
 }
 
 /**
- * The chosen checks. Of the usual ones, those that need replicas are left out, with a note, where
- * neither a service nor replicas are named: they could never be more than unknown.
+ * The selected checks. Without a service or replicas, checks that need replicas are skipped with a
+ * note: they could only be unknown.
  */
 export function checksOf(
   plan: CheckPlan,
@@ -143,7 +143,7 @@ export interface ServiceLabels {
   readonly labels: string;
 }
 
-/** The ClusterIP of a service; null if it has none. Rejects if it cannot be asked. */
+/** The ClusterIP of a service; null if it has none. Rejects if the API server does not answer. */
 export async function clusterIpOf(
   namespace: string,
   name: string,
@@ -155,7 +155,7 @@ export async function clusterIpOf(
   );
 }
 
-/** The same by a client that is there already. */
+/** The same with an existing client. */
 export async function clusterIpBy(
   client: ApiClient,
   namespace: string,

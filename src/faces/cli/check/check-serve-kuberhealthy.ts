@@ -1,5 +1,5 @@
 /**
- * `ndots check serve --kuberhealthy`: runs the checks of the cluster's objects in place of
+ * `ndots check serve --kuberhealthy`: runs the checks of the cluster's objects instead of
  * Kuberhealthy, and those of a file.
  */
 import { randomUUID } from 'node:crypto';

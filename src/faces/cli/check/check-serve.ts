@@ -16,7 +16,7 @@ import { listening } from '../serve/listening.ts';
 import { count } from '../../../server/base/counted.ts';
 import { untilSignal } from '../until-signal.ts';
 
-/** Replicas come and go: where they are is asked so often. */
+/** Interval of the search for replicas, which come and go. */
 const SERVERS_EVERY_MS = 30_000;
 
 /** Runs until a signal ends it. @throws Problem */

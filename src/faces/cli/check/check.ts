@@ -67,7 +67,7 @@ async function runOnce(options: CheckOptions, io: Io): Promise<number> {
   const left = checks.length - results.length;
   if (left > 0) {
     const text = `ended before ${left} of ${count(checks.length, 'check', 'checks')} could be done`;
-    // Nagios has no code for it; but what was found to fail fails.
+    // Nagios has no code for it; but a failure that was found counts.
     if (options.output === 'nagios' && exitCode(results, options) !== EXIT.no) throw cutShort(text);
     io.err(`ndots check: ${text}\n`);
   }

@@ -50,7 +50,9 @@ describe('the pages that ask servers', { skip, timeout: 900_000 }, () => {
       adminPorts.map((port, index) =>
         serveProcess(
           ` admin 127.0.0.1:${port} {\n token_file ${tokenFile}\n }\n cache\n template IN A {\n ${
-            index === 0 ? 'answer "{{ .Name }} 60 IN A 192.0.2.1"' : 'rcode NXDOMAIN\n authority "example. 60 IN SOA ns.example. admin.example. 1 60 60 60 60"'
+            index === 0
+              ? 'answer "{{ .Name }} 60 IN A 192.0.2.1"'
+              : 'rcode NXDOMAIN\n authority "example. 60 IN SOA ns.example. admin.example. 1 60 60 60 60"'
           }\n }`,
         ),
       ),
@@ -81,7 +83,10 @@ checks:
     rmSync(folder, { recursive: true, force: true });
   });
 
-  async function served(mayFlush: boolean, choice: Partial<AdminChoice> = {}): Promise<ConsoleServer> {
+  async function served(
+    mayFlush: boolean,
+    choice: Partial<AdminChoice> = {},
+  ): Promise<ConsoleServer> {
     const admin: AdminChoice = {
       servers: adminPorts.map((port) => ({ host: '127.0.0.1', port })),
       tokenFile,
@@ -112,13 +117,22 @@ checks:
       await page.keyboard.type('www.example');
       await page.keyboard.press('Enter');
       const table = page.getByRole('region', { name: 'Cache entries' });
-      await table.getByRole('row', { name: /www\.example\. A all NOERROR/ }).first().waitFor();
-      await table.getByRole('row', { name: /www\.example\. ANY all NXDOMAIN/ }).first().waitFor();
+      await table
+        .getByRole('row', { name: /www\.example\. A all NOERROR/ })
+        .first()
+        .waitFor();
+      await table
+        .getByRole('row', { name: /www\.example\. ANY all NXDOMAIN/ })
+        .first()
+        .waitFor();
       await page.getByText('started without --allow flush').waitFor();
       assert.match(page.url(), /#cache\?name=www\.example$/);
       // The same again from the address alone.
       await page.reload();
-      await table.getByRole('row', { name: /NOERROR/ }).first().waitFor();
+      await table
+        .getByRole('row', { name: /NOERROR/ })
+        .first()
+        .waitFor();
     });
   });
 
@@ -169,7 +183,9 @@ checks:
     await it.inPage({ at: await served(false) }, async (page) => {
       await page.keyboard.press('c');
       await page.getByText('nothing listens there').waitFor();
-      const rows = page.getByRole('region', { name: 'Checks, the worst first' }).locator('tbody tr');
+      const rows = page
+        .getByRole('region', { name: 'Checks, the worst first' })
+        .locator('tbody tr');
       await rows.filter({ hasText: 'down' }).first().waitFor();
       assert.match((await rows.first().textContent()) ?? '', new RegExp(`${deadPort}`));
       await rows.filter({ hasText: 'ok' }).first().waitFor();
@@ -185,12 +201,16 @@ checks:
           await page.getByText(/Flush \d+ entr/).waitFor();
           assert.deepEqual(await violationsOf(page), [], 'Cache');
           if (process.env['SHOTS'] !== undefined)
-            await page.screenshot({ path: `${process.env['SHOTS']}/cache-${colorScheme}-${width}.png` });
+            await page.screenshot({
+              path: `${process.env['SHOTS']}/cache-${colorScheme}-${width}.png`,
+            });
           await page.keyboard.press('c');
           await page.getByRole('region', { name: 'Checks, the worst first' }).waitFor();
           assert.deepEqual(await violationsOf(page), [], 'Checks');
           if (process.env['SHOTS'] !== undefined)
-            await page.screenshot({ path: `${process.env['SHOTS']}/checks-${colorScheme}-${width}.png` });
+            await page.screenshot({
+              path: `${process.env['SHOTS']}/checks-${colorScheme}-${width}.png`,
+            });
         });
       });
 });

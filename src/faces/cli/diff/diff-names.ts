@@ -8,7 +8,7 @@ import { TYPE, typeNumber } from '../../../server/wire/iana.ts';
 import type { Io } from '../command.ts';
 import { readGiven } from '../capture/reading-progress.ts';
 
-/** More names than this make more questions than are asked. */
+/** More names would make more queries than diff sends. */
 const NAMES_MAX = 50_000;
 
 /**
@@ -55,7 +55,7 @@ export async function readNames(
     );
   if (found.size === 0) reading.remarks.add(`${path} holds no names`);
   for (const remark of reading.remarks.list)
-    // Answers do not depend on when the question was asked.
+    // Answers do not depend on the time of the query.
     if (remark.text !== noTimesRemark) io.err(`ndots diff: ${printRemark(remark)}\n`);
   return [...found].map(([name, types]) => ({ name, types: [...types] }));
 }

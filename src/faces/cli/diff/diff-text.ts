@@ -24,7 +24,7 @@ const words: Readonly<Record<DifferenceKind, string>> = {
   ttls: 'other TTLs',
 };
 
-/** Added to a question: when it was asked. */
+/** Added to a query: its time. */
 export const moments = {
   first: '',
   again: ', when it is repeated',

@@ -39,7 +39,7 @@ export const diff: Command = {
   },
 };
 
-/** Added to the number of a question: when it is asked. */
+/** Added to the number of a query: its time. */
 const momentText: Readonly<Record<AskingMoment, string>> = {
   first: '',
   again: ', a second later',

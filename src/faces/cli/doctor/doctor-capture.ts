@@ -95,9 +95,7 @@ export async function observe(
 }
 
 /**
- * Reads captures together that have the same packets. Files that cannot be read, and all else, are
- * left for later.
- *
+ * Reads captures with the same packets together. Leaves unreadable files and all others for later.
  * @returns the files that were read
  */
 async function readSameTraffic(

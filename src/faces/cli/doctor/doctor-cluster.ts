@@ -20,7 +20,7 @@ import { wrap, type Page } from '../page.ts';
 const FOR_MS = 5000;
 const TRIES = 2;
 
-/** Examines the cluster that is meant. Throws a `Problem` where nothing can be read. */
+/** Examines the selected cluster. Throws a `Problem` if nothing can be read. */
 export async function examineCluster(options: DoctorOptions, io: Io): Promise<ClusterFacts> {
   const access = accessOf(options, io);
   const { timeoutMs, namespace, domain, names, quiet } = options;

@@ -28,7 +28,7 @@ export interface DoctorOptions extends ClusterOptions, ColourOptions {
   /** Of the DNS pods. */
   readonly namespace: string;
   readonly domain: string | null;
-  /** Names outside the cluster that are to be asked for, absolute. */
+  /** External names to query, absolute. */
   readonly names: readonly string[];
   /** Of each query to a living cluster, milliseconds. */
   readonly timeoutMs: number;

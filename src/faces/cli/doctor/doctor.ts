@@ -110,7 +110,7 @@ interface Packets {
   readonly observed: Observations;
   readonly owners: AddressOwners;
   readonly naming: AddressNaming;
-  /** Replaces names and addresses, if that is asked for. */
+  /** Replaces names and addresses on request. */
   readonly hide: (text: string) => string;
 }
 

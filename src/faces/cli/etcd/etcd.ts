@@ -64,7 +64,7 @@ function remedyOf(
     : advice;
 }
 
-/** Files of certificates that nothing looks at would be taken for protection. */
+/** Certificate files without effect would look like protection. */
 function tellUnused({ endpoints, tls }: EtcdAccess, io: Io): void {
   if (tls === null) return;
   const plain = endpoints.filter((endpoint) => !isSecure(endpoint, tls));
@@ -114,7 +114,7 @@ async function keepAlive(
     if (ended.aborted) break;
     try {
       if ((await client.keepLeaseAlive(id)).ttl > 0) continue;
-      // etcd was away for longer than the lease lasts.
+      // etcd was unavailable for longer than the lease lasts.
       ({ id } = await client.grantLease(lease.ttl));
       await client.put(key, value, id);
       io.err('ndots etcd: the lease had expired; the record was written again\n');

@@ -56,7 +56,7 @@ async function run(options: ExecOptions, io: Io): Promise<number> {
   }
 }
 
-/** The pod that is meant, if it is there. */
+/** The named pod, if it exists. */
 async function podOf(
   { pod: wanted, namespace }: ExecOptions,
   io: Io,

@@ -1,7 +1,4 @@
-/**
- * Stories as one page without script: a ladder of packets for each act, and what was expected and
- * seen.
- */
+/** Stories as one page without script: a ladder of packets for each act, with expected and observed facts. */
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import type { PacketRow } from '../../../tools/lab/capture.ts';
 import { isAsTold, type Act, type StoryOutcome } from '../../../tools/lab/story.ts';

@@ -45,7 +45,7 @@ export interface RunOptions extends ColourOptions {
   readonly mode: 'iptables' | 'nftables';
   /** In virtual time, even where it could be played. */
   readonly model: boolean;
-  /** A file for what was seen, which `report` reads. */
+  /** A file for the results, which `report` reads. */
   readonly save: string | null;
 }
 

@@ -1,7 +1,4 @@
-/**
- * Stories that are performed: each in a lab of its own, a process behind walls, or on its model
- * where that cannot be.
- */
+/** Performs stories: each in a separate, isolated lab, or on its model if that is impossible. */
 import { whyFailed } from '../../../server/base/why-failed.ts';
 import { closeSync, existsSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { resolve } from 'node:path';

@@ -48,9 +48,7 @@ function readOutcomes(file: string): readonly StoryOutcome[] {
     const outcomes = JSON.parse(text) as readonly StoryOutcome[];
     if (outcomes.every(({ story, acts }) => typeof story.name === 'string' && acts.length > 0))
       return outcomes;
-  } catch {
-    // Said below: whatever it is, it is not that.
-  }
+  } catch {}
   throw new Problem({
     code: 'bad-outcome',
     text: `${file}: ndots lab did not save this file`,

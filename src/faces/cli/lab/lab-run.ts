@@ -9,7 +9,7 @@ import { isInside, performInside, performStories } from './lab-perform.ts';
 import { storyOfFile } from './lab-story.ts';
 import { usage } from '../option-values.ts';
 
-/** Plays the stories that are named, one after the other, each in a lab of its own. */
+/** Plays the named stories one after the other, each in a separate lab. */
 export async function runStories(options: LabOptions, io: Io): Promise<number> {
   const chosen = choose(options);
   if (isInside(io)) return performInside(chosen[0]!, options.run, io);

@@ -1,6 +1,4 @@
-/**
- * Stories as text: packets one below the other, what was expected, what was seen, and a verdict.
- */
+/** Stories as text: packets one below the other, expected and observed facts, and a verdict. */
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import { visible } from '../../../server/base/visible.ts';
 import type { PacketRow } from '../../../tools/lab/capture.ts';

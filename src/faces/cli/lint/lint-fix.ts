@@ -41,10 +41,7 @@ export function showChanges(changes: readonly FileChange[], colour: boolean): st
   return `${changes.map((change) => unifiedDiff(change, colour)).join('')}\n`;
 }
 
-/**
- * Writes each file whole beside the old one, and puts it in its place at once. Throws a `Problem`
- * (`unwritable-file`).
- */
+/** Writes each file beside the old one, and then renames it. Throws a `Problem` (`unwritable-file`). */
 export function writeChanges(changes: readonly FileChange[]): void {
   for (const { file, after } of changes) {
     const real = realpathSync(file);

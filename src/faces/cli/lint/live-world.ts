@@ -7,7 +7,7 @@ import type { ProbeServer } from '../../../tools/probe/network.ts';
 import type { LiveWorld } from '../../../tools/lint/live/live-rule.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
 
-/** @param asking how queries are sent. @param resolvers the servers of this machine */
+/** @param asking sends the queries. @param resolvers the servers of this machine */
 export function systemWorld(
   asking: LiveWorld['asking'],
   resolvers: readonly ProbeServer[],

@@ -6,7 +6,7 @@ import type { Io } from '../command.ts';
 /** The period between reads of the owners of addresses from the cluster, milliseconds. */
 const NAMES_MS = 60_000;
 
-/** Reads the owners again and again, where a cluster is asked for them. @returns what ends it */
+/** Reads the owners periodically, if they come from a cluster. @returns a function that stops it */
 export function followNames(
   options: Parameters<typeof addressOwners>[0],
   io: Io,

@@ -65,7 +65,12 @@ test('clusters with the same addresses are shown side by side, and one that is a
   await b.close();
   const { out, err } = await runCommand(top, [...words, '--for', '1500ms']);
   assert.match(err, /b is left out: /);
-  assert.ok(out.trim().split('\n').every((line) => !line.includes('"cluster":"b"')));
+  assert.ok(
+    out
+      .trim()
+      .split('\n')
+      .every((line) => !line.includes('"cluster":"b"')),
+  );
 });
 
 test('several contexts need --replicas', async () => {

@@ -127,7 +127,7 @@ type SourceValues = Parameters<typeof sourcesOf>[0] &
   OptionValues<typeof serverOptions> &
   ClusterOptions;
 
-/** The sources that are meant; without any, all interfaces of this machine. @throws Problem (`usage`) */
+/** The selected sources; by default all interfaces of this machine. @throws Problem (`usage`) */
 export function liveSourcesOf(values: SourceValues, files: readonly string[]): LiveSources {
   const { servers, serverToken, device, netns, pid, dnstap } = values;
   const isCapture = [device, netns, pid, dnstap].some((each) => each !== null);
@@ -138,10 +138,7 @@ export function liveSourcesOf(values: SourceValues, files: readonly string[]): L
       'Files are read without --server and --replicas',
     );
   if (!isServers && serverToken !== null)
-    throw usage(
-      '--server-token is for --server and --replicas',
-      'As in: --server 127.0.0.1:9155',
-    );
+    throw usage('--server-token is for --server and --replicas', 'As in: --server 127.0.0.1:9155');
   const followed = { servers, serverToken, replicas: replicasOf(values) };
   if (isServers && !isCapture)
     return { files: [], device: null, netns: null, dnstap: null, ports: values.ports, ...followed };

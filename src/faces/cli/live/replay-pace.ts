@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../../../server/base/clock.ts';
 
 /** Bytes that are read between checks of the time: few packets, so that a replay does not jump. */
 const PIECE = 1024;
-/** The same at full speed, where the time goes on by leaps. */
+/** The same at full speed, with leaps in time. */
 const FULL_PIECE = 16 * 1024;
 /** At full speed keys are read after this number of bytes. */
 const TURN_BYTES = 1024 * 1024;

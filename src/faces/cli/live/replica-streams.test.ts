@@ -33,7 +33,11 @@ const clock: Clock = {
   after: (ms, run) => systemClock.after(ms > 10_000 ? ms : Math.min(ms, 50), run),
 };
 
-async function follow(t: TestContext, api: DnsPodsApi, token = TOKEN): Promise<[LiveModel, ReplicaStreams]> {
+async function follow(
+  t: TestContext,
+  api: DnsPodsApi,
+  token = TOKEN,
+): Promise<[LiveModel, ReplicaStreams]> {
   const model = new LiveModel();
   model.advance(Date.now());
   const access = { kubeconfig: kubeconfigOf(t, [api]), context: null, as: null, asGroup: [] };
@@ -118,8 +122,18 @@ test('the loss of the API server is shown for each pod, and ends with it', async
 
 for (const [title, change, token, why] of [
   ['a wrong token', {}, 'another-token-of-this-length', /token is wrong/],
-  ['a missing right', { isForbidden: true }, TOKEN, /kubectl auth can-i get pods\/proxy -n kube-system/],
-  ['a pod without the directive', { closed: true }, TOKEN, /no directive console answers at port 9155/],
+  [
+    'a missing right',
+    { isForbidden: true },
+    TOKEN,
+    /kubectl auth can-i get pods\/proxy -n kube-system/,
+  ],
+  [
+    'a pod without the directive',
+    { closed: true },
+    TOKEN,
+    /no directive console answers at port 9155/,
+  ],
 ] as const)
   test(`${title} is named`, async (t) => {
     const api = await DnsPodsApi.start(t, 'test');

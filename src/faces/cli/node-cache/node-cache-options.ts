@@ -24,8 +24,8 @@ const localAddresses: OptionValue<readonly string[]> = {
 };
 
 /**
- * Go multiplies a duration by a second, so that only `60ns` ever meant a minute: here seconds are
- * meant, however they are written.
+ * Go multiplies the duration by a second, so only `60ns` ever meant a minute. Here the value is in
+ * seconds in every spelling.
  */
 const interval: OptionValue<number> = {
   placeholder: 'SECONDS',

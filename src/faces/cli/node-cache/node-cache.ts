@@ -39,7 +39,7 @@ export const nodeCache: Command = { name: 'node-cache', run };
 const MEETING = '/run/nodelocaldns';
 /** Interval of network checks while leases have to be renewed, milliseconds. */
 const LOOK_MS = 1250;
-/** From the last new query, when the rules are gone, until the sockets are closed, milliseconds. */
+/** Milliseconds from the last new query, after the rules are removed, until the sockets are closed. */
 const DRAIN_MS = 250;
 /** Interval of NodeLocal DNSCache. */
 const SYNC_MS = 60_000;

@@ -12,9 +12,9 @@ import { readGiven } from '../capture/reading-progress.ts';
 
 /** The captured answers of a name; undefined: it was not queried. */
 export interface SeenName {
-  /** NOERROR came for it. */
+  /** The answer was NOERROR. */
   exists: boolean;
-  /** Records of the type came; null: it was not asked for. */
+  /** There were records of the type; null: it was not queried. */
   a: boolean | null;
   aaaa: boolean | null;
 }

@@ -23,7 +23,7 @@ export interface PlanOptions extends ClusterOptions {
   readonly cluster: boolean;
   readonly clusterDomain: string;
   readonly clusterDns: readonly string[] | null;
-  /** Names of one workload, those that are asked for most. */
+  /** The busiest names of one workload. */
   readonly most: number;
   /** `deploy/cart`: plan for this one alone; null: for all. */
   readonly workload: string | null;

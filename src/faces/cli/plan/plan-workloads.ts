@@ -34,7 +34,7 @@ export interface WorkloadPlan {
   readonly workload: Workload;
   readonly names: number;
   readonly lookups: number;
-  /** Names that were asked for less, and left out. */
+  /** Omitted names with fewer lookups. */
   readonly leftOut: number;
   readonly plans: readonly ClientPlan[];
   /** Names of which it is not known whether they are those of services. */
@@ -84,7 +84,7 @@ export class WorkloadPlanning {
     for (const [client, walks] of this.#seen.clients) {
       const owner = owners.get(client);
       const isPod = owner?.kind === 'pod';
-      // Servers that forward ask for what others want to know.
+      // Servers that forward send the queries of other clients.
       if (owner !== undefined && !isPod) continue;
       const name = isPod ? owner.workload || `pod/${owner.name}` : '';
       const namespace = isPod ? owner.namespace : this.#namespaceOf(walks);
@@ -236,7 +236,7 @@ function named(name: string, namespace: string): string {
   return name.replace('/', `/${namespace}/`);
 }
 
-/** As in a container whose image has no files of its own. */
+/** As in a container whose image has no such files. */
 function settingsWith(resolvConf: string): Settings {
   return {
     resolvConf,

@@ -1,6 +1,6 @@
 /**
- * `ndots plan`: what a lower `ndots` or final dots save, for the names that were looked up, and
- * what would break.
+ * `ndots plan`: the savings of a lower `ndots` or of final dots for the names of a capture, and the
+ * names that would break.
  */
 import { nearest, type Problem } from '../../../server/base/problem.ts';
 import { addressOwners } from '../capture/capture-names.ts';

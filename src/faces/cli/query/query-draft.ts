@@ -46,7 +46,7 @@ export interface QueryOptions extends ColourOptions {
   /** Print the query, too. */
   readonly showQuery: boolean;
   readonly show: PrintedParts;
-  /** Names outside ASCII go out in their xn-- form. */
+  /** Sends non-ASCII names in their xn-- form. */
   readonly idn: boolean;
   /** Walk the search list of resolv.conf. */
   readonly search: boolean;
@@ -98,7 +98,7 @@ const everything: PrintedParts = {
   class: true,
 };
 
-/** A server that never ends a transfer is left after minutes; larger zones are rare. */
+/** An endless transfer is abandoned after minutes; larger zones are rare. */
 const RECORDS_MAX = 100_000_000;
 
 /** A query of which nothing has been read yet: the defaults. */
@@ -142,13 +142,13 @@ export const fresh: Draft = {
   noColor: false,
 };
 
-/** An option of `ndots query`: what it changes in the query that is being read. */
+/** An option of `ndots query`: its effect on the current query. */
 export interface QueryOption<T = unknown> extends Option<T> {
   /** @param value undefined if it was given without one */
   set(draft: Draft, value: T | undefined, on: boolean): void;
 }
 
-/** Makes an option of `ndots query` from an option and what it changes. */
+/** Makes an option of `ndots query` from an option and its effect. */
 export function setting<T>(option: Option<T>, set: QueryOption<T>['set']): QueryOption<T> {
   return { ...option, set };
 }

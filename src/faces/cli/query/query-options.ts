@@ -219,7 +219,7 @@ export const queryUsage: Usage = {
 
 export interface QueryLine {
   readonly queries: readonly QueryOptions[];
-  /** A file with more, in place of them; null: there is none. */
+  /** A file with more queries instead; null: there is none. */
   readonly batch: string | null;
   /** Settings for the lines of that file. */
   readonly common: Draft;

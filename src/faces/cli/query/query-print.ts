@@ -1,4 +1,4 @@
-/** The text of `ndots query`: dig's, whole or in the parts that were asked for. */
+/** Prints the text of `ndots query`: dig's, all of it or the requested parts. */
 import type { Message } from '../../../server/wire/message.ts';
 import { printMessage } from '../../../server/wire/print.ts';
 import type { Paint } from '../page.ts';

@@ -94,7 +94,7 @@ export async function transfer(
       record?.type === TYPE.SOA ? (record.data as { serial: number }).serial : null;
     if (reply.rcode !== 0) end = rcodeName(reply.rcode);
     else if (messages === 1 && serialOf(reply.answer[0]) === null) end = 'no SOA record';
-    // RFC 5936 section 2.2.1 has one in each at least; else it could go on for ever.
+    // RFC 5936 section 2.2.1 requires at least one record in each; otherwise it could be endless.
     else if (reply.answer.length === 0) end = 'a message without records';
     serial ??= serialOf(reply.answer[0]);
     records += reply.answer.length;

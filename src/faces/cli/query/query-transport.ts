@@ -10,7 +10,7 @@ import { whyFailed } from '../../../server/base/why-failed.ts';
 import type { Exchange, Peer } from '../../../server/wire/exchange.ts';
 import type { QueryOptions } from './query-draft.ts';
 
-/** Largest answer taken from an HTTPS server. */
+/** Largest answer from an HTTPS server. */
 const largestBody = 65_535;
 
 export interface AnsweredExchange extends Exchange {
@@ -21,7 +21,7 @@ export interface AnsweredExchange extends Exchange {
 /** A query and its reply with their times. */
 type TimedReply = Pick<AnsweredExchange, 'client' | 'sentMs' | 'repliedMs' | 'reply'>;
 
-/** Times are those of `performance.now()`. Throws a `Problem` when no reply came. */
+/** Times are those of `performance.now()`. Throws a `Problem` if there is no reply. */
 export async function exchange(
   query: Uint8Array,
   options: QueryOptions,
@@ -59,7 +59,7 @@ function overUdp(message: Uint8Array, options: QueryOptions, server: string): Pr
     socket.on('error', (error) => fail(reason(error)));
     socket.on('message', (reply) => {
       const repliedMs = performance.now();
-      // Someone else's message: the id does not fit.
+      // Another query's reply: the id does not match.
       if (reply[0] !== message[0] || reply[1] !== message[1]) return;
       const { address, port } = socket.address();
       finish(() => resolve({ client: { address, port }, sentMs, repliedMs, reply }));
@@ -217,7 +217,7 @@ function overHttps(
   });
 }
 
-/** The local end of a connection, where it was asked for. */
+/** The local end of a connection, if requested. */
 function localEnd({ source }: QueryOptions): {
   readonly localAddress?: string;
   readonly localPort?: number;

@@ -43,10 +43,7 @@ async function askAll(queries: readonly QueryOptions[], io: Io): Promise<number>
   return worst;
 }
 
-/**
- * `-f`: each line is as a command line has it; a line that is wrong keeps none of the others from
- * being asked.
- */
+/** `-f`: each line has the form of a command line. An invalid line does not stop the others. */
 async function askLines(
   file: string,
   common: Draft,

@@ -8,7 +8,7 @@ export type ColourDepth = 'none' | 16 | 256;
 
 /**
  * Every style, as SGR parameters for each depth. Without colours the meaning must survive in words,
- * so bold, faint and underlined text is all that is left.
+ * so only bold, faint and underlined text remains.
  */
 const table = {
   plain: { none: '', 16: '', 256: '' },

@@ -1,7 +1,4 @@
-/**
- * The whole terminal as one program's screen: entered, drawn, and left as it was found, also after
- * a crash or a signal.
- */
+/** Uses the whole terminal as a screen, and restores it at the end, also after a crash or a signal. */
 import type { Clock } from '../../../server/base/clock.ts';
 import { CellGrid } from './cell-grid.ts';
 import { styleSequences, type ColourDepth } from './cell-style.ts';
@@ -23,7 +20,7 @@ export interface Terminal {
     readonly input: (bytes: Uint8Array) => void;
     readonly resized: () => void;
     readonly drained: () => void;
-    /** The process goes on after it was stopped: the screen is no longer ours. */
+    /** The process continues after a stop: the screen has other content now. */
     readonly resumed: () => void;
     /** Another program asks the process to stop, as Ctrl-Z does. */
     readonly suspended: () => void;
@@ -113,7 +110,7 @@ export class FullScreen {
     this.enter();
   }
 
-  /** Draws the present frame, unless the terminal has not taken the last one yet. */
+  /** Draws the current frame, unless the terminal has not accepted the last one yet. */
   draw(): void {
     if (!this.#entered) return;
     this.#waits = this.#isSlow;

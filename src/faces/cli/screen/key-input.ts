@@ -92,7 +92,7 @@ export class KeyInput {
       this.#timer = this.#clock.after(ESCAPE_MS, () => this.#giveUp());
   }
 
-  /** @returns whether something was taken off the pending text */
+  /** @returns whether it consumed part of the pending text */
   #next(): boolean {
     if (this.#pasted !== null) return this.#paste();
     if (this.#inString) return this.#skipString();

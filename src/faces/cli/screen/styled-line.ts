@@ -31,7 +31,7 @@ export function drawLine(
   return at;
 }
 
-/** The line for plain output: its colours mean what they mean in all other verbs. */
+/** The line for plain output, with the colours of all other verbs. */
 export function paintLine(line: StyledLine, paint: Paint): string {
   const painted: Readonly<Record<StyleName, (text: string) => string>> = {
     plain: (text) => text,

@@ -1,6 +1,6 @@
 /**
- * Tables for any width: the columns that matter most stay, those with names share the room that is
- * left.
+ * Lays out tables for any width: the most important columns stay, and columns of names share the
+ * remaining space.
  */
 import { oneLine } from '../../../server/base/visible.ts';
 import type { StyleName } from './cell-style.ts';
@@ -93,7 +93,7 @@ export function fitTable<Row>(
     return column.rank === 0 ? Math.max(1, Math.min(least, share)) : least;
   };
   const kept = new Set<ScreenColumn<Row>>();
-  // With all columns cut as far as they can be, and with none cut.
+  // With all columns as short as possible, and with none shortened.
   let least = -GAP;
   let whole = -GAP;
   for (const column of columns.toSorted((a, b) => a.rank - b.rank)) {

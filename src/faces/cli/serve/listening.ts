@@ -11,7 +11,7 @@ export interface ListenPlace {
   readonly option: string;
 }
 
-/** Has `listen` listen there. @returns what it gives: the port. @throws Problem `cannot-listen` */
+/** Calls `listen`. @returns its result: the port. @throws Problem `cannot-listen` */
 export async function listening(
   { host, port, option }: ListenPlace,
   listen: () => Promise<number>,

@@ -1,4 +1,4 @@
-/** The file that tells the number of the serving process. */
+/** Writes the file with the id of the server process. */
 import { lstatSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import type { Log } from '../../../server/base/log.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
@@ -25,6 +25,6 @@ export function removePidFile(file: string, pid: number): void {
     if (!lstatSync(file).isFile()) return;
     if (readFileSync(file, 'utf8') === `${pid}\n`) unlinkSync(file);
   } catch {
-    // Someone else removed it: that is what was wanted.
+    // It was removed already.
   }
 }

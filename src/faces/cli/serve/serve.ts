@@ -94,7 +94,7 @@ export interface ServeHost {
 }
 
 export interface ServeHooks {
-  /** Changes what was read of the Corefile, each time. */
+  /** Changes the parsed Corefile, each time. */
   change(parsed: ParseOutput): ParseOutput;
   /** Another process serves the same addresses and will release them. */
   readonly takesOver: boolean;
@@ -335,8 +335,7 @@ function load(
   const text = read();
   const parse = mayBeBuiltIn ? parseStartedCorefile : parseCorefileText;
   const parsed = parse({ file, text, dnsPort, env, syntaxes });
-  // CoreDNS takes whatever bytes there are in comments: binary is only what cannot be parsed,
-  // either.
+  // CoreDNS accepts any bytes in comments: a file is binary only if it also cannot be parsed.
   if (parsed.problems.length === 0 || !isBinary(text)) return parsed;
   throw new Problem({
     code: 'corefile-unreadable',

@@ -87,7 +87,7 @@ export class FilterPrompt {
     this.cursor = this.text.length;
   }
 
-  /** Completes the word before the cursor as far as it is certain. */
+  /** Completes the word before the cursor up to the common prefix. */
   #complete(): void {
     const begun = this.#begun;
     const matches = begun === '' ? [] : filterWords.filter((word) => word.startsWith(begun));

@@ -7,7 +7,7 @@ import { fitPage, seePage, type SeenView } from './pages/top-pages.ts';
 import type { TopOptions } from './top-options.ts';
 import type { SortKey } from './pages/top-page.ts';
 
-/** Rows that are printed unless another number was asked for. */
+/** Default number of printed rows. */
 const ROWS = 200;
 
 function see(options: TopOptions, model: Pick<LiveModel, 'view'>): SeenView {

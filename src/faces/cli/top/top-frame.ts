@@ -153,7 +153,7 @@ function paneEnd({ title, lines, offset }: NonNullable<TopFrame['pane']>, height
   return [title, more].filter((each) => each !== '').join(': ');
 }
 
-/** Keys and what they do, those that matter most first. */
+/** Keys and their actions, the most important first. */
 function hints(frame: TopFrame): readonly (readonly [string, string])[] {
   const { pane, feed, filters, isPaused } = frame;
   const can = frame.can();

@@ -59,7 +59,7 @@ export interface TopScreenParts {
   readonly options: TopOptions;
   /** As the program was called. */
   readonly program: string;
-  /** Runs `ndots trace`; gives what it printed. */
+  /** Runs `ndots trace`; returns its output. */
   trace(words: readonly string[], columns: number, signal: AbortSignal): Promise<string>;
   /** The person wants to quit. */
   quit(): void;
@@ -303,7 +303,7 @@ export class TopScreen {
     const { cursor } = this.#page(this.#view);
     const rows = this.#body?.rows ?? [];
     cursor.move(rows, by, this.#height);
-    // The list ends where no more was asked for.
+    // The list ends where the request ended.
     if (cursor.index > rows.length - this.#height && !this.#isPaused) this.#see();
   }
 

@@ -75,7 +75,7 @@ function writeTemporary(text: string): string {
   return path;
 }
 
-/** Runs the trace in this process. @returns what it printed */
+/** Runs the trace in this process. @returns its output */
 export async function runTraceWords(
   words: readonly string[],
   io: Io,

@@ -1,4 +1,4 @@
-/** The settings of a container whose image brings no files of its own. */
+/** The settings of a container whose image has no such files. */
 import type { Settings } from '../../../tools/resolver/client.ts';
 
 /** The hosts file of such a container. */

@@ -1,6 +1,4 @@
-/**
- * Several clients, one line each, and in what they differ: first what matters, then what it costs.
- */
+/** Compares several clients, one line each: first the results, then the costs. */
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import type { TraceDocument } from '../../../tools/resolver/trace-document.ts';
 import { count } from '../../../server/base/counted.ts';
@@ -66,10 +64,7 @@ export interface ClientDifference {
 /** A client that is this much slower than the fastest one waits for something, milliseconds. */
 const slowMs = 1000;
 
-/**
- * In what clients differ: in whether they find the name, in what they find, in how long they wait,
- * in what it costs.
- */
+/** The differences of clients: whether they find the name, their answers, their time, their cost. */
 export function compare(documents: readonly TraceDocument[]): {
   readonly differences: readonly ClientDifference[];
   readonly verdict: string;

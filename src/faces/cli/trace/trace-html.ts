@@ -193,7 +193,7 @@ function percent(part: number, whole: number): string {
   return `${Math.round((10_000 * part) / whole) / 100}%`;
 }
 
-/** A long name may go on in the next line after a dot. */
+/** A long name may break after a dot. */
 function breakable(name: string): string {
   return escape(name).replaceAll('.', '.<wbr>');
 }

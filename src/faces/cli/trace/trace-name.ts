@@ -41,7 +41,7 @@ export function checkedName(name: string | null): string {
   return name;
 }
 
-/** The host part of a URL, `host:port`, `user@host` or `host/path`; null: none of these. */
+/** The host part of a URL, `host:port`, `user@host` or `host/path`; null: it is something else. */
 function hostWithin(text: string): string | null {
   if (isIP(text) !== 0 || text.endsWith('.arpa') || text.endsWith('.arpa.')) return null;
   const parts =
@@ -52,7 +52,7 @@ function hostWithin(text: string): string | null {
   return host === text ? null : host;
 }
 
-/** The likely intention of a person who gave an address. */
+/** The likely intention behind an address. */
 export function addressHint(address: string): string {
   return `${address} is an address: nothing is looked up for it. Its name: ndots query -x ${address}`;
 }

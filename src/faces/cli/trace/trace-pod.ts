@@ -58,8 +58,8 @@ export interface PodChoice extends PodSourceChoice {
 }
 
 /**
- * The settings of the named pod, or of a pod without DNS settings in the namespace.
- * @param nodeResolvConf resolv.conf of the node, as far as this machine knows it
+ * The settings of the named pod, or of a pod without DNS settings in the namespace. @param
+ * nodeResolvConf resolv.conf of the node, if this machine knows it
  */
 export async function resolvConfOfPod(
   options: PodChoice & KubeletChoice,
@@ -150,7 +150,7 @@ function searchOf(resolvConf: string | null): readonly string[] {
   return lines.findLast(([keyword]) => keyword === 'search')?.slice(1) ?? [];
 }
 
-/** Names that can follow `--from TYPE/`; none if the cluster cannot be asked. */
+/** Names that can follow `--from TYPE/`; empty if the cluster does not answer. */
 export async function podNames(
   options: PodChoice,
   io: Pick<Io, 'env' | 'signal'>,

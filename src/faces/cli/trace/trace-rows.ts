@@ -1,7 +1,7 @@
 /** The queries of a trace as rows; queries that were sent together share a row. */
 import type { QueryDocument, TraceDocument } from '../../../tools/resolver/trace-document.ts';
 
-/** Queries of one name that left together, to one server, by one protocol. */
+/** Queries of one name that left together, to one server, over one protocol. */
 export interface TraceRow {
   readonly first: QueryDocument;
   readonly queries: readonly QueryDocument[];

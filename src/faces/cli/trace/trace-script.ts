@@ -8,7 +8,7 @@ import { parseAnswers, type Script } from '../../../tools/resolver/answers-file.
  * @throws Problem
  */
 export async function parseScript(text: string, file: string): Promise<Script> {
-  // JSON is YAML too, but much faster to read as what it is.
+  // JSON is also YAML, but a JSON parser is much faster.
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -1,7 +1,7 @@
 /**
  * A whole server in this process answers a planned lookup, without a socket and on the lookup's own
  * (virtual) clock. It has the Corefile of `--corefile`, or kubeadm's without that option. Its
- * objects are those of `--manifests`, and what it forwards is answered by the answers file.
+ * objects are those of `--manifests`, and the answers file answers forwarded queries.
  */
 import { dirname, resolve } from 'node:path';
 import { systemClock } from '../../../server/base/clock.ts';

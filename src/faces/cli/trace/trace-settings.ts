@@ -11,7 +11,7 @@ import type { TraceVerbOptions } from './trace-options.ts';
 
 const largestFile = 4 << 20;
 
-/** Variables that resolvers obey and that are taken over from the environment of ndots. */
+/** Variables of resolvers that the trace inherits from the environment of ndots. */
 const inherited = ['LOCALDOMAIN', 'RES_OPTIONS', 'HOSTALIASES', 'GODEBUG'];
 
 /** The settings of a lookup, and where they come from. */
@@ -33,7 +33,7 @@ export async function gatherSettings(options: TraceVerbOptions, io: Io): Promise
   const notes: string[] = [];
   let from: string | null = null;
   let assumed: string | null = null;
-  // With --manifests, a pod of that cluster is meant, not this machine.
+  // --manifests selects a pod of that cluster, not this machine.
   const ofPod =
     options.resolvConf === null &&
     (options.from === null ? options.manifests !== null : options.from !== 'host');
@@ -87,7 +87,7 @@ export async function gatherSettings(options: TraceVerbOptions, io: Io): Promise
   };
 }
 
-/** The assumption in place of the node's resolv.conf, which only the node knows. */
+/** The assumption for the node's resolv.conf, which only the node knows. */
 function assumedOf({ nodeSearch }: PodSettings): string | null {
   if (nodeSearch === null) return null;
   return nodeSearch.length === 0

@@ -77,8 +77,8 @@ const lead = 15;
 const answerRoom = 34;
 
 /**
- * The name's column: as wide as the names, as far as answers find room behind it. A narrow page has
- * none.
+ * The width of the name column: as wide as the names, if there is room for answers. A narrow page
+ * has none.
  */
 function nameWidth(rows: readonly TraceRow[], page: Page): number {
   const longest = Math.max(20, ...rows.map((row) => row.first.name.length));
@@ -157,7 +157,7 @@ function printRow(
   return [...lines, ...wrap(again ? likewise(then) : then, `${indent}then  `, page)];
 }
 
-/** A name that is longer than a line goes on in the next, from a dot on if it can. */
+/** Breaks a name that is longer than a line, after a dot if possible. */
 function nameLines(name: string, page: Page): string[] {
   const room = page.wide ? Infinity : page.columns - lead;
   const lines: string[] = [];

@@ -28,7 +28,7 @@ export interface OutcomeLine {
 /** Questions with the same change. */
 export interface ShownChange {
   readonly kind: DifferenceKind;
-  /** The simplest question, and when it is asked if not at first. */
+  /** The simplest query, and its time if it is a repeat. */
   readonly question: string;
   readonly moment: string;
   readonly count: number;

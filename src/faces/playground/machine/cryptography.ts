@@ -46,7 +46,7 @@ export function createHmac(name: string, key: Uint8Array): RunningHash {
   return running(hmac.create(known(name), key));
 }
 
-/** As `hash` of `node:crypto`: text in hexadecimal digits unless another form is asked for. */
+/** `hash` of `node:crypto`: text in hexadecimal digits by default. */
 export function hash(
   name: string,
   data: string | Uint8Array,

@@ -48,7 +48,7 @@ globals['process'] ??= processOfPage;
 globals['setImmediate'] ??= messageTurns();
 // Shared memory needs response headers that a file server does not send. One thread needs none.
 globals['SharedArrayBuffer'] ??= ArrayBuffer;
-// How busy a thread is, decides how it settles its memory. A browser does not tell.
+// The load of a thread, which controls its memory policy. A browser does not report it.
 Object.assign(performance, {
   eventLoopUtilization: () => ({ idle: 0, active: 0, utilization: 0 }),
 });

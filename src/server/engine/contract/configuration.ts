@@ -28,7 +28,7 @@ export interface BoundBlock {
   readonly sound: boolean;
 }
 
-/** A whole Corefile as far as it could be parsed, with its problems. */
+/** A whole Corefile, if it could be parsed, with its problems. */
 export interface Configuration {
   readonly blocks: readonly BoundBlock[];
   readonly problems: readonly Problem[];
@@ -76,9 +76,7 @@ export function bindConfiguration(corefile: Corefile, plugins: readonly Plugin[]
   };
 }
 
-/**
- * The number of workers: what `multisocket` asks for, but not more than there are CPUs.
- */
+/** The number of workers: that of `multisocket`, up to the number of CPUs. */
 export function workersWanted({ blocks }: Configuration, processors: number): number {
   const asked = Math.max(0, ...blocks.map(({ plan }) => plan.sockets));
   return asked > 0 ? Math.min(asked, processors) : defaultWorkers(processors);

@@ -40,8 +40,8 @@ export interface ControlContext extends ControlChannel, NamedFiles {
   /** True if the block has this plugin. */
   has(plugin: string): boolean;
   /**
-   * The block's plugins that take part in answering, in chain order; plugins that only configure or
-   * operate the server are left out.
+   * The block's plugins that answer queries, in chain order, without those that only configure or
+   * operate the server.
    */
   readonly links: readonly string[];
 
@@ -56,15 +56,14 @@ export interface ControlContext extends ControlChannel, NamedFiles {
   onStop(run: () => Maybe<void>): void;
   /**
    * Runs only at the final shutdown, while DNS is still served (lameduck), one after the other in
-   * chain order.
-   * @param lastsMs how long it is meant to take (default 0); one that takes much longer is
+   * chain order. @param lastsMs its expected duration (default 0); one that takes much longer is
    * abandoned
    */
   onShutdown(run: () => Maybe<void>, lastsMs?: number): void;
 
   /**
-   * Returns an object that survives reloads: the one that the previous configuration had under this
-   * key, or a new one from `make`. It is closed when a configuration no longer asks for it.
+   * Returns an object that survives reloads: that of the previous configuration under this key, or
+   * a new one from `make`. It is closed when a configuration no longer requests it.
    */
   keep<T extends KeptAcrossReloads>(key: string, make: () => T): T;
   /**
@@ -130,10 +129,7 @@ export interface HttpTls {
    * reload. May throw.
    */
   load(): SecureContextOptions;
-  /**
-   * True if clients are asked for a certificate, and whether those without a valid one are
-   * rejected.
-   */
+  /** True if clients must present a certificate, and whether those without a valid one are rejected. */
   readonly requestCert: boolean;
   readonly rejectUnauthorized: boolean;
   /** True if a client is accepted after its handshake. */

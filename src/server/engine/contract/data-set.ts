@@ -47,7 +47,7 @@ export interface DataSet<C> {
 /** Opens a data set; see `ControlContext.replicated`. */
 export type OpenDataSet = <C, R = void>(parts: DataSetParts<C, R>) => DataSet<C>;
 
-/** A worker's copy of the set, in whatever form suits answering. */
+/** A worker's copy of the set, in a form that suits answering. */
 export interface Replica<C, R = void> {
   /**
    * A snapshot begins, the first or a later one: the previous content stays valid until `complete`,

@@ -1,7 +1,7 @@
 /**
  * Opens the addresses of `health` and `ready` before the program is loaded. A probe that finds a
- * closed port fails, and kubelet asks again only after `periodSeconds`; one that finds an open port
- * waits (docs/decisions/start.md).
+ * closed port fails, and kubelet probes again only after `periodSeconds`. One that finds an open
+ * port waits (docs/decisions/start.md).
  */
 import { readFileSync, statSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -117,7 +117,7 @@ export function waitedMs(socket: object): number {
   return since === undefined ? 0 : performance.now() - since;
 }
 
-/** `''`: there is none that can be read twice. */
+/** `''`: none of them can be read twice. */
 function corefileText(words: readonly string[]): string {
   const at = words.findIndex((word) => /^--?conf(=|$)/.test(word));
   const file = at < 0 ? 'Corefile' : (/=(.*)/s.exec(words[at]!)?.[1] ?? words[at + 1] ?? '');
@@ -139,7 +139,7 @@ interface ProbeAddress {
   readonly port: number;
 }
 
-/** The addresses of the plugins, as far as single lines define them. */
+/** The addresses of the plugins, if single lines define them. */
 export function probeAddresses(
   corefile: string,
   plugins: ReadonlyMap<string, number>,

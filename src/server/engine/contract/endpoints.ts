@@ -72,7 +72,7 @@ export function planEndpoints(
       return null;
     }
   });
-  // A block with a mistake is left out: its addresses are not known for certain.
+  // A block with a mistake is skipped, because its addresses are uncertain.
   const claims = blocks.flatMap(({ block, view, sound }, index) => {
     const addresses = binds[index]!;
     if (!sound || addresses === null) return [];

@@ -133,10 +133,7 @@ const flagNames: readonly (readonly [number, string])[] = [
 const OF_QUERY = FLAG.RD | FLAG.CD;
 const known = new Map<number, string>();
 
-/**
- * The flags as the client sees them: RD and CD are the query's own; AD only if the client asked for
- * it.
- */
+/** The flags as the client sees them: RD and CD are the query's own; AD only if the client requested it. */
 function printFlags(query: Query, reply: Reply): string {
   const wanted =
     query.dnssecOk || (query.flags & FLAG.AD) !== 0 ? reply.flags : reply.flags & ~FLAG.AD;

@@ -4,7 +4,7 @@ import type { StyledLine } from '../../screen/styled-line.ts';
 import { printLatencies, printNumber, printRcodes, printShare } from '../../live/figures.ts';
 import { field } from './top-page.ts';
 
-/** Fields, of which those that count lookups are left out where there are none. */
+/** Fields, without those of lookups if there are none. */
 export function countFields(
   row: LiveCounts & {
     readonly lookups?: number;

@@ -128,7 +128,7 @@ function lookupItem(lookup: LookupRow): TopItem {
   };
 }
 
-/** The lookup, to be asked again. */
+/** The lookup, for a trace. */
 export function targetOf({ name, client, queries }: LookupRow): TraceTarget {
   return {
     name,

@@ -12,17 +12,17 @@ export type SortKey = SortKeys[ViewName];
 
 export type AskModel = <V extends ViewName>(query: ViewQuery<V>) => Views[V];
 
-/** A lookup that can be asked again. */
+/** A lookup that can be traced. */
 export interface TraceTarget {
   readonly name: string;
   readonly client: Party;
   /** The names of its queries in order, from which the search path shows. */
   readonly candidates: readonly string[];
-  /** Address of the server that was asked; empty: it is not known. */
+  /** Address of the queried server; empty: unknown. */
   readonly server: string;
 }
 
-/** A row: what it says in full, and what can be done with it. */
+/** A row: its full text, and its actions. */
 export interface TopItem {
   /** The same for the same thing in every frame. */
   readonly id: string;

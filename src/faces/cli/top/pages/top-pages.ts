@@ -45,7 +45,7 @@ export function seePage(ask: AskModel, view: ViewName, query: PageQuery): SeenVi
   });
 }
 
-/** Fits what was seen to a width. */
+/** Fits the view to a width. */
 export function fitPage(seen: SeenView, fit: PageFit): TopBody {
   switch (seen.view) {
     case 'now':
