@@ -13,7 +13,7 @@ import { TOOLS_IMAGE } from './node-images.ts';
 import { noNode } from './node-programs.ts';
 import { say, until } from './progress.ts';
 
-const deploy = (name: string): string => resolve(import.meta.dirname, '../../deploy', name);
+const manifests = resolve(import.meta.dirname, '../../deploy/capture');
 const NAMESPACE = 'ndots-capture';
 const DAEMON_SET = 'daemonset/ndots-capture';
 
@@ -21,11 +21,8 @@ describe('which process asked, on a real node', { skip: noNode() ?? false }, () 
   let node: NodeCluster;
   before(async () => {
     node = await NodeCluster.start();
-    await node.space.must([
-      ...['sh', '-ec', 'mkdir -p /var/lib/kubelet/seccomp/ndots && cp "$1" "$_"'],
-      ...['sh', deploy('seccomp/capture.json')],
-    ]);
-    const yaml = await node.kubectl('kustomize', deploy('capture'));
+    await node.putSeccompProfiles();
+    const yaml = await node.kubectl('kustomize', manifests);
     assert.match(yaml, /--bpf/);
     // The kernel reports process ids of the machine, and this node has a process namespace of its own.
     await node.kubectlWith(yaml.replace(/^ *- --bpf\n/m, ''), 'apply', '-f', '-');

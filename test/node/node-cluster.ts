@@ -193,6 +193,12 @@ export class NodeCluster implements AsyncDisposable {
     );
   }
 
+  /** Puts the profiles of deploy/seccomp where manifests name them. */
+  async putSeccompProfiles(): Promise<void> {
+    const places = [join(CHECKOUT, 'deploy/seccomp'), '/var/lib/kubelet/seccomp/ndots'];
+    await this.space.must(['sh', '-ec', 'mkdir -p "$2"; cp "$1"/*.json "$2"', 'sh', ...places]);
+  }
+
   /** Pods of a label selector, oldest first, without terminating ones. */
   async pods(namespace: string, selector: string): Promise<readonly PodState[]> {
     const text = await this.kubectl(
