@@ -142,4 +142,105 @@ export const waitingStories: readonly Story[] = [
       );
     },
   },
+  {
+    name: 'HTTPS queries are not answered, A queries of the same names are',
+    code: 'ND3025',
+    packets: async (seed) => {
+      const others = await play(pods('glibc', 3, { lookups: 12, from: 40 }), healthy, { seed });
+      const own = Array.from({ length: 30 }, (_, i) => {
+        const name = `www${i % 3}.example.net.`;
+        return [
+          ...asked(i * 300, ends(CLIENT, 20_000 + i), name, i + 1),
+          ...asked(i * 300 + 1, ends(CLIENT, 21_000 + i), name, i + 99, {
+            type: 'HTTPS',
+            tookMs: null,
+          }),
+        ];
+      });
+      return inOrder([others, ...own]);
+    },
+  },
+  {
+    name: 'names have the address 0.0.0.0, localhost has loopback',
+    code: 'ND4043',
+    seen: /0\.0\.0\.0, from 10\.96\.0\.10: telemetry\.example\.net\.$/,
+    packets: async (seed) => {
+      const others = await play(pods('go', 3, { lookups: 12, from: 40 }), healthy, { seed });
+      const own = Array.from({ length: 8 }, (_, i) => [
+        ...asked(i * 400, ends(CLIENT, 20_000 + i), 'telemetry.example.net.', i + 1, {
+          address: '0.0.0.0',
+        }),
+        ...asked(i * 400 + 9, ends(CLIENT, 21_000 + i), 'localhost.', i + 50, {
+          address: '127.0.0.1',
+        }),
+      ]);
+      return inOrder([others, ...own]);
+    },
+  },
+  {
+    name: 'one Service is deleted while its clients ask for it',
+    code: 'ND8010',
+    without: ['ND4006', 'ND8001', 'ND2008'],
+    packets: (seed) =>
+      play(
+        pods('glibc', 3, { lookups: 24, names: ['db', 'backend', 'www.example.com'] }),
+        (passing) =>
+          passing.name.startsWith('backend.shop.') && passing.atMs > 8000
+            ? { rcode: 3, tookMs: 0.5 }
+            : healthy(passing),
+        { seed },
+      ),
+  },
+  {
+    name: 'the search list has no svc.cluster.local',
+    code: 'ND2017',
+    without: ['ND2011', 'ND2014'],
+    packets: (seed) =>
+      play(
+        pods('glibc', 3, {
+          lookups: 14,
+          names: ['redis.cache', 'db.cache', 'web.kube-system', 'db', 'www.example.com'],
+          resolvConf:
+            'nameserver 10.96.0.10\nsearch shop.svc.cluster.local cluster.local\noptions ndots:5\n',
+        }),
+        healthy,
+        { seed },
+      ),
+  },
+  {
+    ...played(
+      'the servers of one zone refuse, other external names are answered',
+      'ND4010',
+      () =>
+        pods('glibc', 4, {
+          lookups: 20,
+          names: [
+            'api.partner.example',
+            'www.example.com',
+            'api.example.org',
+            'mail.example.com',
+            'db',
+          ],
+        }),
+      (passing) =>
+        /^(?:\w+\.)?partner\.example\.$/.test(passing.name)
+          ? { rcode: 5, tookMs: 5 }
+          : healthy(passing),
+    ),
+    seen: /in api\.partner\.example\.; other external names are answered/,
+  },
+  {
+    ...played(
+      'the second server of resolv.conf refuses everything, the first answers',
+      'ND4010',
+      () =>
+        pods('glibc', 4, {
+          lookups: 16,
+          resolvConf:
+            'nameserver 10.96.0.10\nnameserver 10.0.0.9\nsearch shop.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5 rotate\n',
+        }),
+      (passing) => (passing.server === '10.0.0.9' ? { rcode: 5, tookMs: 1 } : healthy(passing)),
+    ),
+    seen: /10\.0\.0\.9 refuses \(nearly\) everything; the same clients also ask 10\.96\.0\.10/,
+  },
 ];

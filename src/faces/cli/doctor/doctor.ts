@@ -13,7 +13,11 @@ import type { Reading } from '../../../tools/capture/read/reading.ts';
 import { Redaction } from '../../../tools/capture/redaction.ts';
 import { diagnoseWithParts, type Part } from '../../../tools/doctor/part-diagnosis.ts';
 import { captureHead } from '../../../tools/doctor/report/capture-head.ts';
-import { captureVerdict } from '../../../tools/doctor/report/capture-verdict.ts';
+import {
+  captureVerdict,
+  verdictDetails,
+  type VerdictDetails,
+} from '../../../tools/doctor/report/capture-verdict.ts';
 import {
   clusterDocument,
   clusterHead,
@@ -108,6 +112,8 @@ interface Packets {
   readonly failed: number;
   readonly reading: Reading;
   readonly observed: Observations;
+  /** Taken before the details are forgotten; null: they are there. */
+  details: VerdictDetails | null;
   readonly owners: AddressOwners;
   readonly naming: AddressNaming;
   /** Replaces names and addresses on request. */
@@ -138,18 +144,23 @@ async function read(options: DoctorOptions, io: Io): Promise<Packets | 'nothing'
   const redaction = redactKey === null ? null : new Redaction(redactKey);
   const hide = redaction === null ? asItIs : hiddenText(observed, redaction);
   const naming = addressNamingOf(owners, redaction);
-  return { failed, reading, observed, owners: shownOwners(owners, redaction), naming, hide };
+  return {
+    ...{ failed, reading, observed, details: null, naming, hide },
+    owners: shownOwners(owners, redaction),
+  };
 }
 
 async function diagnosePackets(
-  { observed }: Packets,
+  packets: Packets,
   options: DoctorOptions,
   io: Io,
 ): Promise<Diagnosis> {
+  const { observed } = packets;
   const isThere = options.device === null && !options.files.some(comesOnce);
   // The remarks on the capture have been printed the first time.
   const quiet = { ...io, err: () => undefined };
   const again = async (parts: readonly Part[]): Promise<readonly Observations[]> => {
+    packets.details = verdictDetails(observed);
     // The findings have had them.
     observed.forgetDetails();
     return (await observe(options, quiet, parts, observed.domains)).observed;
@@ -191,7 +202,9 @@ function print(
     options.only.length + options.skip.length > 0
       ? 'Nothing critical among the wanted findings (--only, --skip); others may be critical.'
       : [
-          ...(packets === null ? [] : [captureVerdict(packets.observed, found)]),
+          ...(packets === null
+            ? []
+            : [captureVerdict(packets.observed, found, packets.details ?? undefined)]),
           ...(facts === null ? [] : [clusterVerdict(facts, found)]),
         ].join(' ');
   io.out(diagnosisText(found, who, page, hide, well, options.ruledOut));

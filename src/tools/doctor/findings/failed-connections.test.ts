@@ -154,3 +154,15 @@ test('IPv6 connections fail and IPv4 ones open: IPv6 does not work', () => {
   ]);
   assert.match(verdictOf(all).verdict, /IPv6 does not work: 10 of 10/);
 });
+
+test('a SYN that is seen again behind a translation is one connection', () => {
+  const two = inOrder([
+    packets(opens),
+    [500, 2500].flatMap((ms, i) => {
+      const pod = { from: CLIENT, fromPort: 51_000 + i, to: SERVER, toPort: 8080 };
+      const node = { ...pod, from: '192.168.50.11', fromPort: 61_000 + i };
+      return [pod, node].map((way, hop) => at(ms + hop, tcpPacket(way, 777 + i, TCP.SYN)));
+    }),
+  ]);
+  assert.deepEqual(verdictOf(two).seen, []);
+});

@@ -1,5 +1,6 @@
 /** Failures in the log of a server: one finding for each cause and each upstream. */
 import { printHostPort } from '../../../server/base/ip.ts';
+import { RCODE } from '../../../server/wire/iana.ts';
 import type { ContactFailure } from '../observe/contacts.ts';
 import { DNS_OVER_TLS, failedContacts } from '../observe/failed-contacts.ts';
 import type { LoggedCause, LoggedTrouble } from '../observe/logged-causes.ts';
@@ -397,7 +398,12 @@ function ofConnections(text: CauseText, observed: Observations): readonly Findin
         fix: text.fix,
         prove: text.prove(upstream),
         disproved: text.disproved,
-        exchanges: [],
+        // What fails because of it.
+        exchanges: observed.affected.flatMap(({ exchanges }) =>
+          exchanges.filter(
+            ({ name, rcode }) => rcode === RCODE.SERVFAIL && !observed.domains.isOfCluster(name),
+          ),
+        ),
         affected: [...clients.keys()],
       },
     ];

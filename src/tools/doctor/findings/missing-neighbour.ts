@@ -52,9 +52,19 @@ export const missingNeighbour: FindingKind = {
       ...servers.flatMap(({ address, asked }) => (asked > 0 || gone.length === 0 ? address : [])),
     ];
     const [first = 'ADDRESS'] = missing;
+    // The capture shows no pod behind the address, and no request for one.
+    const [only] = servers;
+    const isUntranslated =
+      servers.length === 1 &&
+      only!.asked === 0 &&
+      gone.length === 0 &&
+      observed.backends.size === 0 &&
+      isOfCluster(observed, only!.address);
     return {
       code: this.code,
-      title: this.title,
+      title: isUntranslated
+        ? 'A router knows no host with the address of the DNS service: the node did not translate it'
+        : this.title,
       severity: 'critical',
       confidence: overflow > 0 ? 0.95 : 0.85,
       seen: [
@@ -89,14 +99,28 @@ export const missingNeighbour: FindingKind = {
           ? [`The kernel reported ${overflow} times that its neighbour table overflows.`]
           : []),
       ],
-      why: 'Before a packet leaves on a local network its sender has to know the hardware address of the next host. The host is gone, or the kernel’s table of neighbours is full (many pods in one flat network) and forgets entries as fast as it learns them.',
-      fix: overflow > 0 ? [enlarge, find(first)] : [find(first), enlarge],
+      why: isUntranslated
+        ? `Packets to ${first} reach a router that knows no host with it. If that is the address of the DNS Service, the node did not translate it to a pod: the rules of kube-proxy (or its replacement) are missing there. Otherwise the pod behind it is gone.`
+        : 'Before a packet leaves on a local network its sender has to know the hardware address of the next host. The host is gone, or the kernel’s table of neighbours is full (many pods in one flat network) and forgets entries as fast as it learns them.',
+      fix: [
+        ...(isUntranslated
+          ? [
+              `On the node of these clients: see whether kube-proxy runs and has rules for ${first} (iptables-save, ipvsadm -ln or nft list ruleset, with grep ${first}).`,
+            ]
+          : []),
+        ...(overflow > 0 ? [enlarge, find(first)] : [find(first), enlarge]),
+      ],
       prove: `ip neigh show ${first}; arping ${first} (ndisc6 for IPv6); ip neigh | wc -l; dmesg | grep -i "neighbo.r.*overflow"`,
       disproved: `ip neigh shows ${first} as REACHABLE while queries get lost`,
       exchanges: losses,
     };
   },
 };
+
+/** True if the server is asked for names of the cluster. */
+function isOfCluster({ names, domains }: Observations, address: string): boolean {
+  return names.list.some(({ name, servers }) => domains.isOfCluster(name) && servers.has(address));
+}
 
 /**
  * ICMP errors without the missing address (the capture cuts it off) that belong to this server:

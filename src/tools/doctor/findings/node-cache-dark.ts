@@ -2,7 +2,7 @@
 import { isLinkLocal } from '../observe/roles.ts';
 import { answered } from '../observe/outcomes.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
-import { clock, share } from '../texts.ts';
+import { clock, listed, share } from '../texts.ts';
 import { NODE_CACHE_SILENT_MS } from '../thresholds/silence.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 
@@ -26,15 +26,29 @@ export const nodeCacheDark: FindingKind = {
     if (losses.length < MIN_CASES) return excluded('the cache on the node answers');
     claims.take(losses);
     const refused = observed.unreachable.get(address);
+    const others = observed.servers.list.filter(
+      (each) =>
+        each.address !== address &&
+        answered(each.outcomes) > 0 &&
+        losses.some(({ client }) => each.clients.has(client.address)),
+    );
+    const isReplaced = others.length > 0 && observed.lookups > 0;
     return {
       code: this.code,
-      title: this.title,
+      title: isReplaced
+        ? 'The node-local cache does not answer, and lookups wait before they ask the next server'
+        : this.title,
       severity: 'critical',
       confidence: refused === undefined ? 0.85 : 0.95,
       seen: [
         answered(outcomes) === 0
           ? `${outcomes.asked} queries went to ${address}, and not one was answered.`
           : `${address} answered until ${clock(lastReplyMs)}; of the later queries, ${share(losses.length, losses.length)} got no reply.`,
+        ...(isReplaced
+          ? [
+              `The same clients then ask ${listed(others.map((each) => each.address))}, which answers; ${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
+            ]
+          : []),
         ...(refused === undefined
           ? []
           : [

@@ -66,6 +66,7 @@ export const outage: FindingKind = {
       if (onlyAaaa(losses)) continue;
       const span = { fromMs: fromS * 1000, toMs: (toS + 1) * 1000 };
       if (waitsForOthers(observed, view.address, span.fromMs, span.toMs)) continue;
+      if (isOfSomeSockets(losses, theirs)) continue;
       if (areSilentByChance(observed.flows.to(view.address), span)) continue;
       // Others are answered at the time, or these names never again. Losses before it are better
       // evidence than the time in which all clients wait.
@@ -119,6 +120,17 @@ export const outage: FindingKind = {
     return excluded('no server was silent to all clients for a time, and well before or after it');
   },
 };
+
+/**
+ * True if the losses are of so few sockets that those which the server loses at other times explain
+ * them: one of several servers behind the address is dead, and waiting clients ask nothing else.
+ */
+function isOfSomeSockets(losses: readonly SeenExchange[], all: readonly SeenExchange[]): boolean {
+  const socketOf = ({ client }: SeenExchange): string => `${client.address} ${client.port}`;
+  const own = new Set(losses.map(socketOf));
+  const others = new Set(all.map(socketOf)).difference(own);
+  return others.size >= MIN_CASES && own.size <= 2 * others.size;
+}
 
 /** ICMP errors for the port from the host that has the address: it is up, and not a name server. */
 function unreachableText(address: string, { unreachable }: Observations): readonly string[] {

@@ -83,13 +83,17 @@ export const randomLoss: FindingKind = {
         exchanges: whole,
       };
     }
+    const beside = spared === null ? otherServers(observed, losses, servers) : null;
     return {
       code: this.code,
-      title: isOnlyAaaa
-        ? 'AAAA queries are lost at times, and A queries never: the second packet of a pair'
-        : spared === null
-          ? this.title
-          : `Queries or replies of ${clients.length === 1 ? 'one client' : 'some clients'} are lost, and those of others are not`,
+      title:
+        beside !== null
+          ? 'Queries to one server are lost, and those to others are not'
+          : isOnlyAaaa
+            ? 'AAAA queries are lost at times, and A queries never: the second packet of a pair'
+            : spared === null
+              ? this.title
+              : `Queries or replies of ${clients.length === 1 ? 'one client' : 'some clients'} are lost, and those of others are not`,
       severity: isMuch ? 'critical' : 'warning',
       confidence: 0.6,
       seen: [
@@ -99,6 +103,11 @@ export const randomLoss: FindingKind = {
               `All ${losses.length} lost queries are AAAA; none of ${observed.types.get(TYPE.A)?.asked ?? 0} A queries was lost. Programs send AAAA just after A, from the same socket.`,
             ]
           : []),
+        ...(beside === null
+          ? []
+          : [
+              `The same clients lose ${share(beside.lost, beside.asked)} queries to ${listed(beside.servers)}. The lost ones are for ${listed([...new Set(losses.map(({ name }) => name))])}.`,
+            ]),
         isMoment
           ? `All of them were sent within ${took(toMs - fromMs)}, and others of that moment were answered.`
           : spared !== null
@@ -120,6 +129,11 @@ export const randomLoss: FindingKind = {
         ? 'Connection tracking drops the second packet of a socket that comes before the first one has its entry (a race: insert_failed), or a device on the way drops AAAA now and then. The repeat is answered, so no filter drops all of them.'
         : 'A link, a network card or a machine on the way drops packets: congestion, errors, a queue that is too short; or two flows were given the same port when their addresses were translated (masquerading without --random-fully).',
       fix: [
+        ...(beside === null
+          ? []
+          : [
+              `Look at ${servers[0]!} and the way to it: it is overloaded, or its link or a firewall before it drops packets. Other servers answer the same clients.`,
+            ]),
         ...(isOnlyAaaa
           ? [
               'Compare conntrack -S (insert_failed) of the node with the lost queries. If it rises: a node-local cache, a newer kernel, or for glibc the option single-request-reopen.',
@@ -159,6 +173,33 @@ function askedOf(
   return addresses
     .flatMap((address) => servers.get(address)?.history ?? [])
     .reduce((sum, [second, { asked }]) => (second >= fromS ? sum + asked : sum), 0);
+}
+
+/**
+ * The other servers of the clients that lose queries to one server, if they lose hardly any; null:
+ * there are none, or they lose as much.
+ */
+function otherServers(
+  { clients }: Observations,
+  losses: readonly SeenExchange[],
+  hit: readonly string[],
+): { readonly servers: readonly string[]; readonly asked: number; readonly lost: number } | null {
+  if (hit.length > 1) return null;
+  const losers = new Set(losses.map(({ client }) => client.address));
+  const others = new Set<string>();
+  const own = { asked: 0, lost: 0 };
+  const sum = { asked: 0, lost: 0 };
+  for (const address of losers)
+    for (const [server, { asked, lost }] of clients.get(address)?.servers ?? []) {
+      const into = hit.includes(server) ? own : sum;
+      into.asked += asked;
+      into.lost += lost;
+      if (into === sum) others.add(server);
+    }
+  const rate = own.lost / Math.max(1, own.asked);
+  return sum.asked * rate >= LOSS_EXPECTED && sum.lost <= SPARED_SHARE * sum.asked * rate
+    ? { servers: [...others], ...sum }
+    : null;
 }
 
 /** The queries of other clients to the same servers, if they lose hardly any; null otherwise. */

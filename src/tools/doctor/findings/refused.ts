@@ -1,6 +1,6 @@
 /** REFUSED: the servers that send it, and the clients that get it. */
 import { EDE, errorName, RCODE } from '../../../server/wire/iana.ts';
-import { commonZone } from '../../../server/wire/within-zone.ts';
+import { commonZone, isBelow } from '../../../server/wire/within-zone.ts';
 import type { NameView } from '../observe/name-view.ts';
 import { isBarred, isOfBarred } from '../observe/barred.ts';
 import { unevenness } from '../observe/evenness.ts';
@@ -21,6 +21,7 @@ import {
   FROM_UPSTREAM_SHARE,
   MANY_ERRORS,
   MIN_CASES,
+  NEARLY_ALL,
   OUTAGE_SHARE,
   RARE_SHARE,
 } from '../thresholds/evidence.ts';
@@ -65,8 +66,11 @@ export const refused: FindingKind = {
     const atTimes = names.filter(({ outcomes: { found, nodata } }) => found + nodata > 0);
     const ofThese = atTimes.reduce((sum, { outcomes }) => sum + outcomes.refused, 0);
     const isByChance = !byClient && causes.length === 0 && ofThese >= REFUSED_AT_TIMES * all;
+    const alone = soleRefuser(observed, clients, server);
     const rule = byClient || causes.length > 0 ? null : ruleOf(observed, names);
-    const isLimit = isByChance && rule === null;
+    const isLimit = isByChance && rule === null && alone === null;
+    const zone =
+      byClient || isLimit || alone !== null || rule !== null ? null : zoneOf(observed, names);
     // However little these ask: for them it is everything. Names that are answered at other times fail by chance.
     if (count < MANY_ERRORS || (!byClient && !isLimit && count < RARE_SHARE * asked))
       return excluded('REFUSED is rare');
@@ -78,12 +82,17 @@ export const refused: FindingKind = {
     const inTurn = isLimit && slow.length === 0 && isSteady(observed);
     return {
       code: this.code,
-      title: this.title,
+      title:
+        alone !== null
+          ? 'One of the name servers that clients ask refuses every query'
+          : zone !== null
+            ? 'A name server refuses the names of one zone'
+            : this.title,
       severity:
         byClient || isMuch || slow.length > 0 || count >= OUTAGE_SHARE * asked
           ? 'critical'
           : 'warning',
-      confidence: byClient || rule !== null ? 0.92 : slow.length > 0 ? 0.88 : 0.8,
+      confidence: byClient || rule !== null || alone !== null ? 0.92 : slow.length > 0 ? 0.88 : 0.8,
       seen: [
         sentence(
           `${share(count, asked)} queries were REFUSED, most by ${server} (${Math.min(count, refusedBy(server, names))}): ${listed([...new Set(names.map(({ name }) => name))])}`,
@@ -92,6 +101,14 @@ export const refused: FindingKind = {
           ? `It depends on the client: ${listed(barred.map(({ address }) => address))} ${barred.length === 1 ? 'is' : 'are'} refused for every name${isOnlySome ? '; other clients are answered' : ''}.`
           : `${listed(clients.map(({ address }) => address))} got it; other queries of theirs are answered.`,
         ...(rule === null ? [] : [rule.seen]),
+        ...(alone === null
+          ? []
+          : [
+              `${server} refuses (nearly) everything; the same clients also ask ${listed(alone)}, which ${alone.length === 1 ? 'refuses' : 'refuse'} nothing.`,
+            ]),
+        ...(zone === null
+          ? []
+          : [`All refused names are in ${zone}; other external names are answered.`]),
         ...(ended > 0
           ? [`${share(ended, lookups)} lookups ended without an answer because of it.`]
           : []),
@@ -114,13 +131,17 @@ export const refused: FindingKind = {
         ? 'The server has a rule for its clients: acl in a Corefile, allow-query or access-control of other servers. The address of the arriving packet decides (the pod’s or, after masquerading, the node’s).'
         : rule !== null
           ? 'A rule refuses these names to this client: a DNS proxy on the node or beside the pod that lets only listed names through (an egress policy with DNS rules, such as toFQDNs), or a view or acl of the server. A resolver stops at REFUSED: the names of the search path that come first are refused as well, so that even a listed name is not reached.'
-          : causes.length > 0
-            ? 'The upstream does not resolve for its clients, the DNS pods: it is only authoritative for its own zones, or a rule (allow-recursion, access-control) lacks the addresses of their packets.'
-            : inTurn
-              ? 'The refusals are spread evenly over time, and nothing waits. Queries go to several servers in turn, and one of them refuses: an upstream, or the upstream of one DNS pod, whose access list lacks the address of that pod or its node. A limit (max_concurrent) would refuse in bursts.'
-              : isLimit
-                ? 'Names that are refused now and answered at another time are refused at a limit: the server’s limit on waiting queries is reached (max_concurrent of forward, which refuses any more), or one of its upstreams, which take turns, refuses.'
-                : 'The server is not responsible for these names and does not ask anybody else: no server block, forward or zone fits them. Or its limit on queries that wait is reached (max_concurrent of forward).',
+          : alone !== null
+            ? `resolv.conf lists ${server} beside ${listed(alone)}, and it does not resolve for these pods. With options rotate, or when another server is late, a lookup gets REFUSED first.`
+            : zone !== null
+              ? `Servers of ${zone} refuse: its delegation leads to servers that do not have the zone (lame delegation), a rule upstream blocks it, or the server block for it forwards to a server that does not serve it.`
+              : causes.length > 0
+                ? 'The upstream does not resolve for its clients, the DNS pods: it is only authoritative for its own zones, or a rule (allow-recursion, access-control) lacks the addresses of their packets.'
+                : inTurn
+                  ? 'The refusals are spread evenly over time, and nothing waits. Queries go to several servers in turn, and one of them refuses: an upstream, or the upstream of one DNS pod, whose access list lacks the address of that pod or its node. A limit (max_concurrent) would refuse in bursts.'
+                  : isLimit
+                    ? 'Names that are refused now and answered at another time are refused at a limit: the server’s limit on waiting queries is reached (max_concurrent of forward, which refuses any more), or one of its upstreams, which take turns, refuses.'
+                    : 'The server is not responsible for these names and does not ask anybody else: no server block, forward or zone fits them. Or its limit on queries that wait is reached (max_concurrent of forward).',
       fix: byClient
         ? [
             'acl of the Corefile (or its equivalent upstream): allow the prefixes of the pods.',
@@ -131,29 +152,38 @@ export const refused: FindingKind = {
               'Look for a policy with DNS rules that selects these pods, and allow there each name with every search domain in front of it (a pattern such as *.svc.cluster.local), or have the policy answer NXDOMAIN instead of REFUSED.',
               'Until then, a dot at the end of a listed name skips the search path.',
             ]
-          : causes.length > 0
+          : alone !== null
             ? [
-                `Have ${server} answer recursive queries of the DNS pods (or of their nodes, after masquerading), or forward to another server.`,
+                `Take ${server} out of the resolv.conf of these pods (dnsConfig, or kubelet --resolv-conf), or have it answer them.`,
               ]
-            : inTurn
+            : zone !== null
               ? [
-                  'Query each DNS pod by its own address, then each upstream from the node of each DNS pod: one of them answers REFUSED.',
-                  'Have that upstream accept the address of the DNS pod, or of its node after masquerading (allow-query, allow-recursion, access-control).',
+                  `Ask the zone’s own servers: ndots query ${zone} NS, then ${names[0]!.name} at each. Those that say REFUSED do not serve it: its owner has to correct the delegation.`,
+                  `If the zone is internal, add a server block for ${zone} that forwards to a server that has it.`,
                 ]
-              : isLimit
+              : causes.length > 0
                 ? [
-                    ...(slow.length > 0
-                      ? [
-                          `A server block for ${listed(slow)} with its own forward and its own limit, so that its slow upstream delays no other names.`,
-                        ]
-                      : []),
-                    'forward { max_concurrent } higher (coredns_forward_max_concurrent_rejects_total counts what it refuses), a quicker upstream, and a cache: the limit counts waiting queries.',
-                    'Otherwise, query each upstream of the server separately.',
+                    `Have ${server} answer recursive queries of the DNS pods (or of their nodes, after masquerading), or forward to another server.`,
                   ]
-                : [
-                    'A server block for these names, or forward to one that knows them.',
-                    'forward { max_concurrent } higher, if the server’s log says that it was reached.',
-                  ],
+                : inTurn
+                  ? [
+                      'Query each DNS pod by its own address, then each upstream from the node of each DNS pod: one of them answers REFUSED.',
+                      'Have that upstream accept the address of the DNS pod, or of its node after masquerading (allow-query, allow-recursion, access-control).',
+                    ]
+                  : isLimit
+                    ? [
+                        ...(slow.length > 0
+                          ? [
+                              `A server block for ${listed(slow)} with its own forward and its own limit, so that its slow upstream delays no other names.`,
+                            ]
+                          : []),
+                        'forward { max_concurrent } higher (coredns_forward_max_concurrent_rejects_total counts what it refuses), a quicker upstream, and a cache: the limit counts waiting queries.',
+                        'Otherwise, query each upstream of the server separately.',
+                      ]
+                    : [
+                        'A server block for these names, or forward to one that knows them.',
+                        'forward { max_concurrent } higher, if the server’s log says that it was reached.',
+                      ],
       prove: `ndots query ${names[0]!.name} @${server} from such a pod: an Extended DNS Error may say why`,
       disproved: byClient
         ? 'the same client is answered for another name'
@@ -207,6 +237,45 @@ function ruleOf(
   return {
     seen: `It depends on the name, also below the domain of the cluster: ${listed([...many])} never get an answer, ${listed(never.map(({ name }) => name))} always ${never.length === 1 ? 'does' : 'do'}.`,
   };
+}
+
+/**
+ * The other servers of these clients, if this one refuses (nearly) all that it answers and the
+ * others refuse nothing; null: it is not so.
+ */
+function soleRefuser(
+  { servers }: Observations,
+  clients: readonly ClientView[],
+  server: string,
+): readonly string[] | null {
+  const own = servers.get(server)?.outcomes;
+  if (own === undefined || own.refused < NEARLY_ALL * (own.asked - own.lost)) return null;
+  const others = new Set(clients.flatMap((client) => [...client.servers.keys()]));
+  if (!others.delete(server) || others.size === 0) return null;
+  const isFine = (address: string): boolean => {
+    const outcomes = servers.get(address)?.outcomes;
+    return outcomes !== undefined && outcomes.found > 0 && outcomes.refused === 0;
+  };
+  return [...others].every(isFine) ? [...others] : null;
+}
+
+/**
+ * The zone that all refused names are in, if none of them is ever answered, and other external
+ * names are; null: there is none.
+ */
+function zoneOf(
+  { names: { list }, domains }: Observations,
+  refusedNames: readonly NameView[],
+): string | null {
+  const zone = refusedNames.map(({ name }) => name).reduce(commonZone);
+  if (zone.split('.').length <= 2 || domains.isOfCluster(zone)) return null;
+  if (refusedNames.some(({ outcomes }) => outcomes.found + outcomes.nodata > 0)) return null;
+  const fine = new Set(
+    list.flatMap(({ name, outcomes }) =>
+      outcomes.found > 0 && !domains.isOfCluster(name) && !isBelow(name, zone) ? name : [],
+    ),
+  );
+  return fine.size >= MIN_CASES ? zone : null;
 }
 
 /**

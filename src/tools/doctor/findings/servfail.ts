@@ -16,7 +16,7 @@ import { RCODE, rcodeName, TYPE } from '../../../server/wire/iana.ts';
 import { readMessage } from '../../../server/wire/message.ts';
 import { printData } from '../../../server/wire/print.ts';
 import { ReadError } from '../../../server/wire/reader.ts';
-import { failedInSilence } from '../observe/consequences.ts';
+import { failedInSilence, waitedForLost } from '../observe/consequences.ts';
 import {
   excluded,
   unknown,
@@ -45,6 +45,7 @@ import {
   MANY_ERRORS,
   MIN_CASES,
   MIN_MEASURED_QUERIES,
+  MOST,
   OUTAGE_SHARE,
   RARE_SHARE,
   SPARED_SHARE,
@@ -276,13 +277,20 @@ export const serverFails: FindingKind = {
     const asked = theirs.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
     if (asked === 0) return unknown('no query was seen');
     const addresses = new Set(theirs.map(({ address }) => address));
-    const late = fails(observed, (name) => !claims.names.has(name)).filter(
+    const open = fails(observed, (name) => !claims.names.has(name));
+    if (
+      open.length > 0 &&
+      open.filter((each) => waitedForLost(each, observed)).length >= MOST * open.length
+    )
+      return excluded('the server fails when its own queries get no reply: see their loss');
+    const late = open.filter(
       (each) =>
         (latencyOf(each) ?? 0) >= LONG_WAIT_MS &&
         addresses.has(each.client.address) &&
         !isOfSilence(each.name, each.type),
     );
-    if ((servfail < MANY_ERRORS || servfail < RARE_SHARE * asked) && late.length < MIN_CASES)
+    const comparable = Math.min(asked, comparableTo(observed, names));
+    if ((servfail < MANY_ERRORS || servfail < RARE_SHARE * comparable) && late.length < MIN_CASES)
       return excluded(failingText(observed, servfail));
     const views = observed.backends.size > 1 ? observed.backends.list : observed.servers.list;
     const behind = upstreams(observed);
@@ -436,6 +444,20 @@ function failingText({ total }: Observations, unexplained: number): string {
 /** Queries that were answered with an error, but for REFUSED. */
 function failures({ servfail, error }: Outcomes): number {
   return servfail + error;
+}
+
+/**
+ * Queries that could have failed in the same way: if all these names are external, those for
+ * external names that no search domain made; otherwise all.
+ */
+function comparableTo(
+  { names: { list }, domains, total }: Observations,
+  names: readonly NameView[],
+): number {
+  const isOutside = ({ name }: NameView): boolean =>
+    !domains.isOfCluster(name) && domains.domainOf(name) === null;
+  if (!names.every(isOutside)) return total.asked;
+  return list.reduce((sum, view) => (isOutside(view) ? sum + view.outcomes.asked : sum), 0);
 }
 
 /** The errors of these names other than REFUSED, the most frequent first. */

@@ -1,12 +1,12 @@
 /** Clients that give up before the reply comes. */
 import { latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { waitedForLost } from '../observe/consequences.ts';
 import type { Observations } from '../observe/observations.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { keysOf, listed, sentence, share, took } from '../texts.ts';
 import { isServer } from '../observe/roles.ts';
 import { MIN_CASES, RARE_SHARE } from '../thresholds/evidence.ts';
-import { ASKED_BEFORE_MS } from '../thresholds/lateness.ts';
 
 /** Late replies that reach a closed port. */
 export const shortPatience: FindingKind = {
@@ -69,21 +69,6 @@ export const shortPatience: FindingKind = {
     };
   },
 };
-
-/** True if the server was late because its own query for this name got no reply. */
-function waitedForLost(
-  { client, name, type, sentMs, repliedMs }: SeenExchange,
-  { losses }: Observations,
-): boolean {
-  return losses.some(
-    (loss) =>
-      loss.client.address !== client.address &&
-      loss.name === name &&
-      loss.type === type &&
-      loss.sentMs >= sentMs - ASKED_BEFORE_MS &&
-      loss.sentMs <= repliedMs!,
-  );
-}
 
 /** True if the client asks several servers and another one answers: musl asks all at once. */
 function hasOtherAnswer(

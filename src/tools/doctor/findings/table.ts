@@ -50,6 +50,7 @@ import { missingNeighbour } from './missing-neighbour.ts';
 import { namesWithoutAddresses } from './names-without-addresses.ts';
 import { newFlowsDropped } from './new-flows-dropped.ts';
 import { newName } from './new-name.ts';
+import { missingSearchDomain } from './missing-search-domain.ts';
 import { nodeCacheDark } from './node-cache-dark.ts';
 import { noPortsLeft } from './no-ports-left.ts';
 import { notDns } from './not-dns.ts';
@@ -147,6 +148,7 @@ export const findingKinds: readonly FindingKind[] = [
   silentSockets,
   randomLoss,
   wrongClusterDomain,
+  missingSearchDomain,
   lowNdots,
   foreignResolver,
   wrongNamespace,

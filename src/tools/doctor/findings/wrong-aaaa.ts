@@ -9,7 +9,7 @@ import { type Claims } from '../observe/claims.ts';
 import { pairsText } from '../observe/mixed-names.ts';
 import { sentSpan } from '../../capture/pair/seen-exchange.ts';
 import { A_FAILURES } from '../thresholds/answers.ts';
-import { MIN_CASES, NEARLY_ALL } from '../thresholds/evidence.ts';
+import { MIN_CASES, MIN_LASTING_MS, NEARLY_ALL } from '../thresholds/evidence.ts';
 
 /**
  * Names with an IPv4 address are said not to exist when the IPv6 address is asked for, or that
@@ -117,12 +117,16 @@ export const wrongAaaa: FindingKind = {
 function failsForA({ failed }: Observations, claims: Claims, names: ReadonlySet<string>): boolean {
   const own = failed.filter(({ name, type }) => type === TYPE.AAAA && names.has(name));
   const { fromMs, toMs } = sentSpan(own);
+  // One event, seen at several places: chance picks one type.
+  const isMoment = toMs - fromMs < MIN_LASTING_MS;
   // A limit that was reached, or a rule, refuses at any time.
   const isRefused = own.every(({ rcode }) => rcode === RCODE.REFUSED);
   const ofA = failed.filter(
     ({ name, type, sentMs, rcode }) =>
       type === TYPE.A &&
-      ((isRefused && rcode === RCODE.REFUSED) || (sentMs >= fromMs && sentMs <= toMs)) &&
+      ((isRefused && rcode === RCODE.REFUSED) ||
+        isMoment ||
+        (sentMs >= fromMs && sentMs <= toMs)) &&
       !claims.names.has(name),
   );
   return own.length > 0 && ofA.length >= A_FAILURES * own.length;

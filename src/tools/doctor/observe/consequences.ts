@@ -6,7 +6,7 @@ import type { Observations } from './observations.ts';
 import { latencyOf, sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { type Claims } from './claims.ts';
 import { FORWARDER_WAITS_MS, LATE_MS, NEARLY_ALL, SAME_MOMENT_MS } from '../thresholds/evidence.ts';
-import { WAITED_FOR_SHARE } from '../thresholds/lateness.ts';
+import { ASKED_BEFORE_MS, WAITED_FOR_SHARE } from '../thresholds/lateness.ts';
 
 /** Queries that a server lost or answered late. */
 export interface Silence {
@@ -121,6 +121,21 @@ export function explainLate(
     );
     if (waiting.length >= WAITED_FOR_SHARE * theirs.length) claims.late.add(address);
   }
+}
+
+/** True if the server was late, or failed, because its own query for this name got no reply. */
+export function waitedForLost(
+  { client, name, type, sentMs, repliedMs }: SeenExchange,
+  { losses }: Observations,
+): boolean {
+  return losses.some(
+    (loss) =>
+      loss.client.address !== client.address &&
+      loss.name === name &&
+      loss.type === type &&
+      loss.sentMs >= sentMs - ASKED_BEFORE_MS &&
+      loss.sentMs <= repliedMs!,
+  );
 }
 
 /** Servers that query one of these, and the addresses in front of them. */

@@ -63,12 +63,28 @@ interface Followed {
 export class Contacts {
   readonly #contacts: BoundedMap<string, Contact> = new BoundedMap(CONTACTS_MAX);
   readonly #followed = new Map<string, Followed>();
+  /** The ends of the last connection with this sequence number, and its time. */
+  readonly #sequences = new Map<number, { readonly key: string; readonly ms: number }>();
   #lastMs = -Infinity;
 
-  /** A first packet, or its repeat. */
-  opening(client: string, port: number, server: string, serverPort: number, timeMs: number): void {
+  /**
+   * A first packet, its repeat, or the same one after a translation of addresses. @param sequence
+   * its sequence number, which a translation keeps
+   */
+  opening(
+    client: string,
+    port: number,
+    server: string,
+    serverPort: number,
+    timeMs: number,
+    sequence: number,
+  ): void {
     this.#lastMs = Math.max(this.#lastMs, timeMs);
     const key = `${client} ${port} ${server} ${serverPort}`;
+    const same = this.#sequences.get(sequence);
+    if (same !== undefined && same.key !== key && timeMs < same.ms + COPY_MS) return;
+    if (this.#sequences.size >= FOLLOWED_MAX) this.#sequences.clear();
+    if (same?.key !== key) this.#sequences.set(sequence, { key, ms: timeMs });
     const known = this.#followed.get(key);
     if (known !== undefined && (known.state === 'opening' || timeMs < known.ms + COPY_MS)) return;
     if (known !== undefined) this.#settle(known);
@@ -151,6 +167,7 @@ export class Contacts {
 
   clear(): void {
     this.#followed.clear();
+    this.#sequences.clear();
     this.#contacts.clear();
   }
 

@@ -453,7 +453,7 @@ export class Observations {
         this.connections.opening(source, target, `${sourcePort} ${targetPort}`, timeMs);
       else {
         this.others.opening(`${source} ${sourcePort} ${target} ${targetPort}`, timeMs);
-        this.contacts.opening(source, sourcePort, target, targetPort, timeMs);
+        this.contacts.opening(source, sourcePort, target, targetPort, timeMs, event.code);
       }
     } else if (kind === 'gap') {
       if (ports.has(sourcePort) && this.gapped.size < MOST.events)

@@ -3,10 +3,10 @@ import { count } from '../../../server/base/counted.ts';
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import { isLost, latencyOf, sentSpan } from '../../capture/pair/seen-exchange.ts';
 import type { Diagnosis } from '../diagnosis.ts';
-import { failedContacts, onlyIpv6Fails } from '../observe/failed-contacts.ts';
+import { DNS_OVER_TLS, failedContacts, onlyIpv6Fails } from '../observe/failed-contacts.ts';
 import type { Observations } from '../observe/observations.ts';
 import { upstreams } from '../observe/roles.ts';
-import { clocks, keysOf, listed, sentence } from '../texts.ts';
+import { clocks, keysOf, listed, sentence, tally } from '../texts.ts';
 import {
   FELT_SHARE,
   LATE_MS,
@@ -23,15 +23,35 @@ import {
   RETRY_WAIT_MS,
 } from '../thresholds/verdict.ts';
 
+/** The parts of a verdict that need the details of observations (`forgetDetails`). */
+export interface VerdictDetails {
+  /** Why the capture does not prove that DNS is well; null: nothing speaks against it. */
+  readonly doubt: string | null;
+  readonly afterLookup: string;
+  readonly upstreams: ReadonlySet<string>;
+}
+
+export function verdictDetails(observed: Observations): VerdictDetails {
+  return {
+    doubt: doubtOf(observed),
+    afterLookup: afterLookup(observed),
+    upstreams: upstreams(observed),
+  };
+}
+
 /** The verdict where nothing critical was found. */
-export function captureVerdict(observed: Observations, { findings, excluded }: Diagnosis): string {
+export function captureVerdict(
+  observed: Observations,
+  { findings, excluded }: Diagnosis,
+  details: VerdictDetails = verdictDetails(observed),
+): string {
   const { total, servers, cut } = observed;
   if (cut.messages > 0 && excluded.length === 0)
     return `Nothing critical was found, but the capture has only the beginning of ${cut.messages} of ${cut.of} messages: it shows that replies came, but not their content. Capture whole packets: tcpdump -s 0.`;
   if (total.asked < MIN_QUERIES)
     return 'Nothing critical was found, but there are too few queries to judge by.';
   const isCold = findings.some(({ code, severity }) => code === 'ND4003' && severity === 'info');
-  const behind = isCold ? upstreams(observed) : new Set();
+  const behind = isCold ? details.upstreams : new Set();
   const slowest = Math.max(
     ...servers.list
       .filter(({ address }) => !behind.has(address))
@@ -54,11 +74,11 @@ export function captureVerdict(observed: Observations, { findings, excluded }: D
   const isMuch = errors >= MIN_TROUBLES && errors >= RARE_SHARE * total.asked;
   if (isMuch || refusals >= MANY_ERRORS || servfail >= MANY_ERRORS)
     return `Nothing critical was found, but ${errors} of ${total.asked} replies are errors: programs may fail because of them.`;
-  const doubt = doubtOf(observed);
+  const { doubt } = details;
   if (doubt !== null) return `Nothing critical was found, but ${doubt}`;
   const lost =
     total.lost === 0 ? 'every query' : `${total.asked - total.lost} of ${total.asked} queries`;
-  return `Not DNS, as far as this shows: ${lost} got a reply, nine of ten within ${printElapsed(slowest)}. ${afterLookup(observed)}`;
+  return `Not DNS, as far as this shows: ${lost} got a reply, nine of ten within ${printElapsed(slowest)}. ${details.afterLookup}`;
 }
 
 /** The names that slow lookups waited for, where they are external ones and cluster names are not slow. */
@@ -69,6 +89,9 @@ function slowNames({ affected, domains }: Observations): string {
   if (late.length === 0 || late.some(({ name }) => domains.isOfCluster(name))) return '';
   const { fromMs, toMs } = sentSpan(late);
   const times = toMs > fromMs ? `, between ${clocks(fromMs, toMs).join(' and ')}` : '';
+  const questions = tally(late, ({ name, type }) => `${type} ${name}`);
+  if (questions.every(([, count]) => count === 1))
+    return ` Each waited once for an external name (${listed(keysOf(late, ({ name }) => name))}): nothing was cached yet, or the upstream is slow at times.`;
   return ` All of them waited for external names${times} (${listed(keysOf(late, ({ name }) => name))}), so the upstream or the way to it is slow or loses queries at times. Capture at the DNS pod.`;
 }
 
@@ -79,7 +102,9 @@ function afterLookup(observed: Observations): string {
     return sentence(`IPv6 does not work: ${failing[0]!.text}, and IPv4 connections open`);
   if (failing.length > 0)
     return sentence(`The connection after the lookup fails: ${failing[0]!.text}`);
-  const contacts = observed.contacts.at(observed.lastMs);
+  const contacts = observed.contacts
+    .at(observed.lastMs)
+    .filter(({ port }) => port !== DNS_OVER_TLS);
   const opened = contacts.reduce((sum, contact) => sum + contact.opened, 0);
   const accepted = contacts.reduce((sum, contact) => sum + contact.accepted, 0);
   return opened < MIN_CASES || accepted < opened
@@ -87,7 +112,6 @@ function afterLookup(observed: Observations): string {
     : `All ${opened} TCP connections after the lookups were accepted: if programs wait, they wait before the lookup, or for their servers.`;
 }
 
-/** Why the capture does not prove that DNS is well; null: nothing speaks against it. */
 function doubtOf(observed: Observations): string | null {
   const { lookups, slowLookups, failedLookups, askedAgain, losses, domains, givenUp } = observed;
   const isOften = slowLookups >= MIN_TROUBLES && slowLookups >= RARE_SHARE * lookups;

@@ -79,7 +79,7 @@ export interface PathEvent {
   addressesAt: number;
   sourcePort: number;
   targetPort: number;
-  /** Type and code of ICMP as `type * 256 + code`; of a payload, its `payloadCode`; otherwise 0. */
+  /** Type and code of ICMP as `type * 256 + code`; of a payload, its `payloadCode`; of a SYN, its sequence number; otherwise 0. */
   code: number;
   /** The header with the source address of the packet: of the ICMP error, not of the packet that it quotes. */
   sender: Uint8Array;
@@ -298,8 +298,11 @@ export class Dissector {
     const target = (bytes[at + 2]! << 8) | bytes[at + 3]!;
     const flags = bytes[at + 13]!;
     const isDns = this.#isDns(packet, source, target);
-    if ((flags & 0x02) !== 0) this.#path(packet, flags & 0x10 ? 'syn-ack' : 'syn', source, target);
-    else if ((flags & 0x04) !== 0) this.#path(packet, 'reset', source, target);
+    if ((flags & 0x02) !== 0) {
+      this.#event.code = readUint32(bytes, at + 4);
+      this.#path(packet, flags & 0x10 ? 'syn-ack' : 'syn', source, target);
+      this.#event.code = 0;
+    } else if ((flags & 0x04) !== 0) this.#path(packet, 'reset', source, target);
     if (!isDns) {
       if (source === DNS_OVER_TLS || target === DNS_OVER_TLS) this.counts.encrypted++;
       else this.counts.other++;

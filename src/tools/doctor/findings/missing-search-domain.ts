@@ -1,0 +1,91 @@
+/** Search lists that lack one of the cluster’s three domains. */
+import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
+import { addressTypes } from '../../../server/wire/iana.ts';
+import type { Observations } from '../observe/observations.ts';
+import { keysOf, listed, sentence } from '../texts.ts';
+import { MIN_CASES } from '../thresholds/evidence.ts';
+import { MIN_FAILED_LOOKUPS } from '../thresholds/search.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
+
+/** The domain of a namespace, and the cluster’s. */
+const OF_NAMESPACE = /^[^.]+\.svc\.(.+)$/;
+
+/** A failed lookup, and the domain that its search list lacks. */
+interface ShortWalk {
+  readonly lookup: SeenLookup;
+  readonly missing: string;
+}
+
+/** Names of other namespaces are never tried with `svc.cluster.local`. */
+export const missingSearchDomain: FindingKind = {
+  code: 'ND2017',
+  title: 'The search list lacks a domain of the cluster, so Service names are never completed',
+  name: 'an incomplete search list',
+  inCapture(observed, claims) {
+    if (observed.domains.all.size === 0) return unknown('no search path was seen');
+    const failed = observed.affected.filter(
+      ({ name, exchanges }) =>
+        !claims.names.has(absolute(name)) && !exchanges.some(({ answers }) => answers > 0),
+    );
+    const walks = failed.flatMap((lookup): readonly ShortWalk[] => {
+      const missing = missingFrom(lookup);
+      return missing === null ? [] : [{ lookup, missing }];
+    });
+    const names = keysOf(walks, ({ lookup }) => absolute(lookup.name));
+    if (walks.length < MIN_FAILED_LOOKUPS || names.length < 2)
+      return excluded('failed lookups tried all three domains of the cluster, or none');
+    const [missing] = keysOf(walks, (each) => each.missing) as [string];
+    const clients = keysOf(walks, ({ lookup }) => lookup.client);
+    const elsewhere = names.filter((name) => isFound(observed, name + missing));
+    if (names.length < MIN_CASES && elsewhere.length === 0)
+      return excluded('too few different names fail to tell a short search list from absent names');
+    for (const name of names) claims.names.add(name);
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: elsewhere.length > 0 ? 0.95 : 0.88,
+      seen: [
+        sentence(
+          `${walks.length} lookups of ${listed(clients)} tried the other domains of the cluster and never ${missing}: ${listed(names)}`,
+        ),
+        ...(elsewhere.length > 0
+          ? [
+              `${listed(elsewhere.map((name) => name + missing))} exists: another client asks for it.`,
+            ]
+          : []),
+      ],
+      why: `A pod’s search list is NAMESPACE.svc.DOMAIN, svc.DOMAIN and DOMAIN. Here ${missing} is missing (dnsConfig with dnsPolicy None, or a copied resolv.conf), so such names are only tried with domains in which they do not exist.`,
+      fix: [
+        `Add ${missing} to dnsConfig.searches of these pods, or use dnsPolicy: ClusterFirst.`,
+        `Until then, write the whole name: ${names[0]}${missing}`,
+      ],
+      prove: `kubectl exec POD -- cat /etc/resolv.conf, and ndots query ${names[0]}${missing}`,
+      disproved: `${names[0]}${missing} does not exist either`,
+      exchanges: walks.flatMap(({ lookup }) => lookup.exchanges),
+    };
+  },
+};
+
+/** The domain that the walk of a Service name skipped; null: none. */
+function missingFrom({ name: typed, candidates }: SeenLookup): string | null {
+  const name = absolute(typed);
+  const rests = candidates.flatMap((each) =>
+    each.length > name.length && each.startsWith(name) ? each.slice(name.length) : [],
+  );
+  const labels = name.split('.').length - 1;
+  const ofNamespace = rests.find((rest) => OF_NAMESPACE.test(rest));
+  const cluster = OF_NAMESPACE.exec(ofNamespace ?? '')?.[1];
+  // `db.shop.` needs the domain of Services.
+  if (labels !== 2 || cluster === undefined) return null;
+  return rests.includes(cluster) && !rests.includes(`svc.${cluster}`) ? `svc.${cluster}` : null;
+}
+
+/** Names of lookups are as they were typed. */
+function absolute(name: string): string {
+  return name.endsWith('.') ? name : `${name}.`;
+}
+
+function isFound({ names }: Observations, name: string): boolean {
+  return addressTypes.some((type) => (names.get(name, type)?.outcomes.found ?? 0) > 0);
+}
