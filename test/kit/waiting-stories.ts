@@ -1,5 +1,5 @@
 /** Examples of lookups that wait for something behind the server that the client asks. */
-import { FLAG } from '../../src/server/wire/iana.ts';
+import { FLAG, OPTION } from '../../src/server/wire/iana.ts';
 import { answeredWith, type Reply } from './content-stories.ts';
 import type { Captured } from './packets.ts';
 import { addressRecord } from './packets.ts';
@@ -242,5 +242,30 @@ export const waitingStories: readonly Story[] = [
       (passing) => (passing.server === '10.0.0.9' ? { rcode: 5, tookMs: 1 } : healthy(passing)),
     ),
     seen: /10\.0\.0\.9 refuses \(nearly\) everything; the same clients also ask 10\.96\.0\.10/,
+  },
+  {
+    name: 'an upstream refuses names that it says are blocked, and nothing else is refused',
+    code: 'ND4036',
+    without: ['ND4010'],
+    packets: async (seed) => {
+      const others = await play(pods('glibc', 3, { lookups: 12, from: 40 }), healthy, { seed });
+      const [pod, upstream] = ['10.244.2.9', '192.0.2.53'];
+      const option = { code: OPTION.EDE, data: Uint8Array.from([0, 15]) };
+      const edns = { udpSize: 1232, version: 0, dnssecOk: false, options: [option] };
+      const own = Array.from({ length: 12 }, (_, i) => {
+        const name = `ads${i % 3}.example.net.`;
+        return [
+          ...answeredWith(i * 400, ends(CLIENT, 20_000 + i, pod), name, i + 1, 'A', {
+            ...{ rcode: 5, tookMs: 9 },
+          }),
+          ...answeredWith(i * 400 + 1, ends(pod, 30_000 + i, upstream), name, i + 50, 'A', {
+            ...{ rcode: 5, edns },
+          }),
+          ...asked(i * 400 + 90, ends(CLIENT, 22_000 + i, pod), 'www.example.org.', i + 99),
+          ...asked(i * 400 + 91, ends(pod, 32_000 + i, upstream), 'www.example.org.', i + 150),
+        ];
+      });
+      return inOrder([others, ...own]);
+    },
   },
 ];

@@ -267,6 +267,7 @@ function zoneOf(
   { names: { list }, domains }: Observations,
   refusedNames: readonly NameView[],
 ): string | null {
+  if (refusedNames.length === 0) return null;
   const zone = refusedNames.map(({ name }) => name).reduce(commonZone);
   if (zone.split('.').length <= 2 || domains.isOfCluster(zone)) return null;
   if (refusedNames.some(({ outcomes }) => outcomes.found + outcomes.nodata > 0)) return null;

@@ -89,7 +89,7 @@ function slowNames({ affected, domains }: Observations): string {
   if (late.length === 0 || late.some(({ name }) => domains.isOfCluster(name))) return '';
   const { fromMs, toMs } = sentSpan(late);
   const times = toMs > fromMs ? `, between ${clocks(fromMs, toMs).join(' and ')}` : '';
-  const questions = tally(late, ({ name, type }) => `${type} ${name}`);
+  const questions = tally(late, ({ name, type, client }) => `${client.address} ${type} ${name}`);
   if (questions.every(([, count]) => count === 1))
     return ` Each waited once for an external name (${listed(keysOf(late, ({ name }) => name))}): nothing was cached yet, or the upstream is slow at times.`;
   return ` All of them waited for external names${times} (${listed(keysOf(late, ({ name }) => name))}), so the upstream or the way to it is slow or loses queries at times. Capture at the DNS pod.`;
