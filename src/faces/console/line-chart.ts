@@ -23,6 +23,8 @@ export interface ChartParts {
   readonly stepMs: number;
   readonly lines: readonly ChartLine[];
   readonly print: (value: number) => string;
+  /** Times of events: a line for each. */
+  readonly marks?: readonly number[];
 }
 
 const WIDTH = 600;
@@ -88,6 +90,7 @@ export function lineChart(parts: ChartParts): TemplateResult {
                 @pointerleave=${() => (pointed.value = null)}
               >
                 ${[0.25, 0.5, 0.75].map((share) => svg`<path class="grid" d=${`M0 ${HEIGHT * share}H${WIDTH}`} />`)}
+                ${markPath(parts, steps)}
                 ${lines.map(({ tone, values }) => drawn(values, tone, top, steps))}
                 ${
                   at === null || steps < 2
@@ -101,6 +104,16 @@ export function lineChart(parts: ChartParts): TemplateResult {
             </div>`
     }
   </section>`;
+}
+
+/** Lines at the marks that lie within the chart. */
+function markPath({ fromMs, stepMs, marks = [] }: ChartParts, steps: number): SVGTemplateResult {
+  const spanMs = (steps - 1) * stepMs;
+  const path = marks
+    .map((ms) => (ms - fromMs) / spanMs)
+    .filter((share) => share >= 0 && share <= 1)
+    .map((share) => `M${(share * WIDTH).toFixed(1)} 0V${HEIGHT}`);
+  return svg`<path class="event" d=${path.join('')} />`;
 }
 
 function turn(id: string): void {

@@ -20,7 +20,9 @@ export function nowPage(now: NowView): TemplateResult {
   const { series } = now;
   const perSecond = (counts: readonly number[]): readonly number[] =>
     counts.map((count) => count / (series.stepMs / 1000));
-  const times = { fromMs: series.fromMs, stepMs: series.stepMs };
+  const reloads = now.changes.rows.filter(({ kind }) => kind === 'reload');
+  const marks = reloads.map(({ atMs }) => atMs);
+  const times = { fromMs: series.fromMs, stepMs: series.stepMs, marks };
   return html`<p class="quiet">
       ${printTime(now.window.fromMs)} to ${printTime(now.window.toMs)} UTC · ${leftOut(now)} ·
       ${memory(now)} ${grafanaLink('Grafana', now.window.fromMs, now.window.toMs)}
@@ -68,6 +70,13 @@ export function nowPage(now: NowView): TemplateResult {
         ],
       })}
     </div>
+    ${
+      marks.length === 0
+        ? nothing
+        : html`<p class="quiet">
+            Dashed lines: a server took a new configuration (${marks.map(printTime).join(', ')} UTC).
+          </p>`
+    }
     <h2>Findings</h2>
     ${findings(now)}
     <h2>Workloads that waste most</h2>

@@ -14,6 +14,8 @@ export const TAP_PATH = '/v1/exchanges';
 export const TAP_STREAM = '1';
 /** In `extra` of a message without a type: how many messages the reader has missed. */
 export const LEFT_OUT = 'ndots-left-out ';
+/** The same for a server that serves a new configuration: since when, milliseconds since 1970. */
+export const RELOADED = 'ndots-reloaded ';
 
 /** Types of messages (`Message.Type`): which program at which place saw the query or reply. */
 export const TAP: {

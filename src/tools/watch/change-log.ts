@@ -44,7 +44,8 @@ export class ChangeLog {
   watch(counts: WindowCounts, parties: Parties, nowMs: number): void {
     this.#beganMs ??= nowMs;
     const isSettled = nowMs - this.#beganMs >= SETTLED_MS;
-    for (const { key, tally } of counts.servers.sums(nowMs - GONE_MS).values()) {
+    const recent = counts.servers.sums(nowMs - GONE_MS);
+    for (const { key, tally } of recent.values()) {
       const isAsked = nowMs - tally.lastMs < GONE_MS;
       const known = this.#servers.get(key);
       if (tally.queries < QUERIES_LEAST && known === undefined) continue;
@@ -56,7 +57,7 @@ export class ChangeLog {
     }
     for (const [key, isAsked] of this.#servers) {
       if (!isAsked) continue;
-      const sum = counts.servers.sums(nowMs - GONE_MS).get(key);
+      const sum = recent.get(key);
       if (sum !== undefined && nowMs - sum.tally.lastMs < GONE_MS) continue;
       this.#servers.set(key, false);
       this.#server(nowMs, 'server-gone', key, parties.at(addressOfId(key), nowMs).name || key);

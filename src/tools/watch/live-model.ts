@@ -113,6 +113,12 @@ export class LiveModel {
     this.changes.add({ atMs: this.nowMs, kind: 'input', text, about: null });
   }
 
+  /** The server of an input serves a new configuration as of now. */
+  reloaded(input: LiveInput): void {
+    const text = `${input.name} serves a new configuration`;
+    this.changes.add({ atMs: this.nowMs, kind: 'reload', text, about: null });
+  }
+
   /** Takes the owners of addresses; those of before that are not among them are remembered as gone. */
   name(owners: AddressOwners): void {
     const atMs = this.nowMs;

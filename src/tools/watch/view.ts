@@ -288,6 +288,7 @@ export interface ChangeRow {
     | 'server-back'
     | 'pod-gone'
     | 'rate'
+    | 'reload'
     | 'input';
   /** For people. */
   readonly text: string;

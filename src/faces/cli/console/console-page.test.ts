@@ -281,6 +281,27 @@ describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
     });
   });
 
+  test('several clusters are compared, and the one that is chosen is in the address', async () => {
+    const { model, name } = await readFiles(options);
+    const at = await it.serve(model, options, name, { clusters: ['prod-eu', 'prod-us'] });
+    try {
+      await inPage({ at }, async (page) => {
+        const table = page.getByRole('region', { name: 'Clusters' });
+        await table.getByRole('button', { name: 'prod-us' }).click();
+        await table.getByRole('button', { name: 'prod-eu' }).waitFor();
+        assert.match(page.url(), /#now\?cluster=prod-us$/);
+        assert.deepEqual(await violationsOf(page), []);
+        await page.keyboard.press('6');
+        await page.locator('button.row').first().waitFor();
+        await page.reload();
+        await page.locator('button.row').first().waitFor();
+        assert.equal(await page.getByLabel('Cluster').inputValue(), 'prod-us');
+      });
+    } finally {
+      await at.close();
+    }
+  });
+
   test('a finding links to the dashboard at its time', async () => {
     const { model, name } = await readFiles(options);
     const grafana = 'https://grafana.example/d/dns?from={from}&to={to}';

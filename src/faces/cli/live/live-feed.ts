@@ -118,7 +118,8 @@ class LiveFeed implements PacketFeed {
       const name = printHostPort(server.host, server.port);
       const input = model.open(`server ${name}`);
       const open = directStream(server, token);
-      sources.push([new ServerStream({ server, open, input, clock }), input]);
+      const reloaded = (): void => model.reloaded(input);
+      sources.push([new ServerStream({ server, open, input, clock, reloaded }), input]);
       names.push(name);
     }
     const replicas =

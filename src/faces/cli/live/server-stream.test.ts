@@ -18,9 +18,13 @@ after(() => rmSync(folder, { recursive: true }));
 const TOKEN = 'a-token-that-is-long-enough';
 writeFileSync(join(folder, 'token'), TOKEN);
 
-async function serve(port: number): Promise<World> {
+function corefileAt(port: number): string {
   const console = `console 127.0.0.1:${port} {\n token_file token\n }`;
-  return makeWorld(`. {\n ${console}\n hosts {\n 192.0.2.1 a.example\n }\n}`, { folder });
+  return `. {\n ${console}\n hosts {\n 192.0.2.1 a.example\n }\n}`;
+}
+
+async function serve(port: number): Promise<World> {
+  return makeWorld(corefileAt(port), { folder });
 }
 
 function follow(t: TestContext, ports: readonly number[], token = TOKEN): LiveModel {
@@ -36,7 +40,7 @@ function follow(t: TestContext, ports: readonly number[], token = TOKEN): LiveMo
     };
     const server = { host: '127.0.0.1', port };
     const open = directStream(server, token);
-    const stream = new ServerStream({ server, open, input, clock });
+    const stream = new ServerStream({ server, open, input, clock, reloaded: () => model.reloaded(input) });
     t.after(() => stream.stop());
   }
   return model;
@@ -96,6 +100,29 @@ test('two servers are one view, in which each has its row, and the loss of one i
   t.after(() => again.close());
   await until(model, [first, again], () => model.inputs[1]!.row().state === 'reading');
   assert.deepEqual(model.view({ view: 'now' }).remarks, []);
+});
+
+test('a new configuration is a change of the view, and the stream goes on', async (t) => {
+  const [port] = (await freePorts(1)) as [number];
+  const world = await serve(port);
+  t.after(() => world.close());
+  const model = follow(t, [port]);
+  const queries = (): number => model.inputs[0]!.row().queries;
+  await until(model, [world], () => {
+    void world.ask('a.example');
+    return queries() > 0;
+  });
+  const changes = (): readonly string[] => model.changes.rows.map(({ kind }) => kind);
+  assert.deepEqual(changes(), []);
+  world.setCorefile(corefileAt(port).replace('192.0.2.1', '192.0.2.2'));
+  assert.equal(await world.clock.run(world.server.reload()), true);
+  await until(model, [world], () => changes().includes('reload'));
+  const before = queries();
+  await until(model, [world], () => {
+    void world.ask('a.example');
+    return queries() > before;
+  });
+  assert.deepEqual(changes(), ['reload']);
 });
 
 test('a wrong token is named, and nothing is read', async (t) => {

@@ -32,6 +32,8 @@ export interface ServerStreamParts {
   readonly open: StreamOpener;
   readonly input: LiveInput;
   readonly clock: Clock;
+  /** Called when the server serves a new configuration. */
+  reloaded(): void;
 }
 
 /** One server. Its input says when it is away, and why. */
@@ -73,7 +75,10 @@ export class ServerStream {
       reading.remarks,
       undefined,
       { address: parseAddress(server.host)!, port: server.port },
-      (count) => (this.#leftOut = count),
+      {
+        leftOut: (count) => (this.#leftOut = count),
+        reloaded: () => this.#parts.reloaded(),
+      },
     );
     this.#listen();
     this.#close = open({

@@ -73,7 +73,8 @@ export const consolePlugin: Plugin = definePlugin({
   operational: true,
   control(options, context) {
     const at = address.print(options.address);
-    const { readers, made } = context.keep(`console/${at}`, () => new KeptReaders(context));
+    const kept = context.keep(`console/${at}`, () => new KeptReaders(context));
+    const { readers, made } = kept;
     const file = options.tokenFile === null ? null : context.path(options.tokenFile);
     if (file !== null) readSecret(file);
     const token = (): string | null => (file === null ? made : tokenOf(file, context));
@@ -83,6 +84,10 @@ export const consolePlugin: Plugin = definePlugin({
     );
     if (file === null)
       context.onServing(() => context.log.info(`ndots top --server ${at}, with the token ${made}`));
+    context.onServing(() => {
+      if (kept.isServing) readers.reloaded(context.clock.wall());
+      kept.isServing = true;
+    });
     const rings: LineRingMemory[] = [];
     context.onJoin(() => {
       const ring = readers.frames.add(RING_BYTES);
@@ -132,6 +137,8 @@ function later(reply: Reply, { tap, query }: TappedQuery): Reply {
 /** The readers with the token that was made for them: both stay over reloads. */
 class KeptReaders {
   readonly readers: TapReaders;
+  /** True from the first configuration that serves on. */
+  isServing = false;
   readonly made: string = builtins.crypto().randomBytes(TOKEN_BYTES).toString('base64url');
 
   constructor({ clock }: ControlContext) {

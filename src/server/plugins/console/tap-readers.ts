@@ -8,7 +8,7 @@ import { isSameSecret } from '../../base/secret-file.ts';
 import type { KeptAcrossReloads } from '../../engine/contract/control-context.ts';
 import { ownVersion } from '../../engine/contract/own-version.ts';
 import { Frames, type FrameChunk } from '../../engine/taps/tap-frames.ts';
-import { DNSTAP_CONTENT_TYPE, DnstapWriter, LEFT_OUT, TAP_STREAM } from '../../wire/dnstap.ts';
+import { DNSTAP_CONTENT_TYPE, DnstapWriter, LEFT_OUT, RELOADED, TAP_STREAM } from '../../wire/dnstap.ts';
 import { CONTROL, writeControl } from '../../wire/frame-stream.ts';
 
 /** Readers at a time; one console serves any number of browsers. */
@@ -105,6 +105,15 @@ export class TapReaders implements KeptAcrossReloads {
     write(reader, this.#leftOutFrame(reader));
   }
 
+  /** Tells each reader that the server serves a new configuration since this time, milliseconds since 1970. */
+  reloaded(ms: number): void {
+    for (const reader of this.#readers) {
+      if (isFull(reader)) continue;
+      write(reader, noteFrame(`${RELOADED}${Math.round(ms)}`));
+      reader.gzip?.flush();
+    }
+  }
+
   close(): void {
     this.#deliver();
     this.frames.end();
@@ -156,10 +165,7 @@ export class TapReaders implements KeptAcrossReloads {
   }
 
   #leftOutFrame({ missed, lostBefore }: TapReader): Uint8Array {
-    const writer = new DnstapWriter(new Uint8Array(0), 0);
-    writer.begin(0, `${LEFT_OUT}${missed + this.frames.lost - lostBefore}`);
-    writer.endFrame();
-    return writer.bytes.slice(writer.start, writer.at);
+    return noteFrame(`${LEFT_OUT}${missed + this.frames.lost - lostBefore}`);
   }
 
   #remove(reader: TapReader): void {
@@ -170,6 +176,14 @@ export class TapReaders implements KeptAcrossReloads {
     this.#beat?.cancel();
     this.#beat = null;
   }
+}
+
+/** A message without a type. */
+function noteFrame(text: string): Uint8Array {
+  const writer = new DnstapWriter(new Uint8Array(0), 0);
+  writer.begin(0, text);
+  writer.endFrame();
+  return writer.bytes.slice(writer.start, writer.at);
 }
 
 /** The API server passes no `Authorization` on to a pod, so a header of our own has it as well. */

@@ -306,6 +306,7 @@ const changeKinds: Readonly<Record<ChangeRow['kind'], StyledSpan>> = {
   'server-back': ['back', 'good'],
   'pod-gone': ['gone', 'dim'],
   rate: ['rate', 'warn'],
+  reload: ['reload', 'accent'],
   input: ['input', 'dim'],
 };
 

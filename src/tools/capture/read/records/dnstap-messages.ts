@@ -12,6 +12,7 @@ import {
   DNSTAP_CONTENT_TYPE,
   LEFT_OUT,
   readDnstap,
+  RELOADED,
   TAP,
   type Dnstap,
 } from '../../../../server/wire/dnstap.ts';
@@ -33,6 +34,14 @@ export interface DnstapSender {
   readonly port: number;
 }
 
+/** What an ndots server says of itself. */
+export interface DnstapNotes {
+  /** The number of messages that it could not send. */
+  leftOut?(messages: number): void;
+  /** It serves a new configuration since this time, milliseconds since 1970. */
+  reloaded?(atMs: number): void;
+}
+
 /** Parses a Frame Streams file or socket. */
 export class DnstapReader {
   readonly #frames = new FrameReader(FRAME_MAX);
@@ -40,7 +49,7 @@ export class DnstapReader {
   readonly #remarks: Remarks;
   readonly #answer: (control: ControlFrame) => void;
   readonly #sender: DnstapSender | null;
-  readonly #leftOut: (messages: number) => void;
+  readonly #notes: DnstapNotes;
   readonly #asked = new Set<string>();
   #count = 0;
   #broken = false;
@@ -51,17 +60,17 @@ export class DnstapReader {
    * @param give receives each query and reply.
    * @param answer receives the control frames for the other end of a socket.
    * @param sender the server that writes the messages, which does not name itself.
-   * @param leftOut receives the number of messages that an ndots server could not send
+   * @param notes receives what an ndots server says of itself
    */
   constructor(
     give: (message: PassingMessage) => void,
     remarks: Remarks,
     answer: (control: ControlFrame) => void = () => undefined,
     sender: DnstapSender | null = null,
-    leftOut: (messages: number) => void = () => undefined,
+    notes: DnstapNotes = {},
   ) {
     this.#sender = sender;
-    this.#leftOut = leftOut;
+    this.#notes = notes;
     this.#give = give;
     this.#remarks = remarks;
     this.#answer = answer;
@@ -122,10 +131,11 @@ export class DnstapReader {
       return;
     }
     if (tap.type === 0) {
-      const count = Number(
-        tap.extra?.startsWith(LEFT_OUT) ? tap.extra.slice(LEFT_OUT.length) : NaN,
-      );
-      if (Number.isSafeInteger(count) && count >= 0) this.#leftOut(count);
+      const { extra } = tap;
+      const count = numberAfter(LEFT_OUT, extra);
+      if (count !== null) this.#notes.leftOut?.(count);
+      const reloadedMs = numberAfter(RELOADED, extra);
+      if (reloadedMs !== null) this.#notes.reloaded?.(reloadedMs);
       return;
     }
     if (this.#sender !== null) tap = withSender(tap, this.#sender);
@@ -180,6 +190,12 @@ export class DnstapReader {
       cut: false,
     });
   }
+}
+
+/** The whole number behind a word; null: there is none. */
+function numberAfter(word: string, text: string | null): number | null {
+  const number = Number(text?.startsWith(word) ? text.slice(word.length) : NaN);
+  return Number.isSafeInteger(number) && number >= 0 ? number : null;
 }
 
 /** The server is asked by clients, and asks upstreams itself. */
