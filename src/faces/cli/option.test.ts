@@ -190,7 +190,7 @@ describe('help and manual', () => {
     });
   }
 
-  for (const verb of ['trace', 'rollout'])
+  for (const verb of ['trace', 'rollout'] as const)
     test(`docs/${verb}.md names the options of ${verb}, and no others`, async () => {
       const page = readFileSync(`docs/${verb}.md`, 'utf8');
       const options = Object.values((await loadUsage(verb)).options).filter(

@@ -74,7 +74,8 @@ export function nowPage(now: NowView): TemplateResult {
       marks.length === 0
         ? nothing
         : html`<p class="quiet">
-            Dashed lines: a server took a new configuration (${marks.map(printTime).join(', ')} UTC).
+            Dashed lines: a server took a new configuration (${marks.map(printTime).join(', ')}
+            UTC).
           </p>`
     }
     <h2>Findings</h2>

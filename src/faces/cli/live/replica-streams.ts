@@ -122,7 +122,16 @@ export class ReplicaStreams {
       const input = model.open(`pod ${choice.namespace}/${pod.name}`);
       const server = { host: pod.address, port: 53 };
       const open = podStream(this.#client, choice, pod.name, token);
-      this.#replicas.set(key, { input, stream: new ServerStream({ server, open, input, clock, reloaded: () => model.reloaded(input) }) });
+      this.#replicas.set(key, {
+        input,
+        stream: new ServerStream({
+          server,
+          open,
+          input,
+          clock,
+          reloaded: () => model.reloaded(input),
+        }),
+      });
     }
   }
 }

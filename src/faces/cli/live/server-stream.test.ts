@@ -40,7 +40,13 @@ function follow(t: TestContext, ports: readonly number[], token = TOKEN): LiveMo
     };
     const server = { host: '127.0.0.1', port };
     const open = directStream(server, token);
-    const stream = new ServerStream({ server, open, input, clock, reloaded: () => model.reloaded(input) });
+    const stream = new ServerStream({
+      server,
+      open,
+      input,
+      clock,
+      reloaded: () => model.reloaded(input),
+    });
     t.after(() => stream.stop());
   }
   return model;

@@ -8,7 +8,13 @@ import { isSameSecret } from '../../base/secret-file.ts';
 import type { KeptAcrossReloads } from '../../engine/contract/control-context.ts';
 import { ownVersion } from '../../engine/contract/own-version.ts';
 import { Frames, type FrameChunk } from '../../engine/taps/tap-frames.ts';
-import { DNSTAP_CONTENT_TYPE, DnstapWriter, LEFT_OUT, RELOADED, TAP_STREAM } from '../../wire/dnstap.ts';
+import {
+  DNSTAP_CONTENT_TYPE,
+  DnstapWriter,
+  LEFT_OUT,
+  RELOADED,
+  TAP_STREAM,
+} from '../../wire/dnstap.ts';
 import { CONTROL, writeControl } from '../../wire/frame-stream.ts';
 
 /** Readers at a time; one console serves any number of browsers. */

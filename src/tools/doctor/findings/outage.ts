@@ -128,7 +128,7 @@ export const outage: FindingKind = {
 function isOfSomeSockets(losses: readonly SeenExchange[], all: readonly SeenExchange[]): boolean {
   const socketOf = ({ client }: SeenExchange): string => `${client.address} ${client.port}`;
   const own = new Set(losses.map(socketOf));
-  const others = new Set(all.map(socketOf)).difference(own);
+  const others = new Set(all.map(socketOf).filter((socket) => !own.has(socket)));
   return others.size >= MIN_CASES && own.size <= 2 * others.size;
 }
 
