@@ -1,4 +1,4 @@
-/** How long packets of one source port go to a pod that is gone, in virtual time. */
+/** The connection of one source port to a pod that is gone, in virtual time. */
 import { ConntrackTable, kernelOf } from '../proxy-rules/conntrack.ts';
 import { equal, within, type Act } from '../story.ts';
 

@@ -127,7 +127,7 @@ const lookup = kind({
     return lookupFound(await (real ? look : modelled)(stage, lab, where, who, name), run);
   },
   async model({ pod: where, name, client: who }, run) {
-    const { pods, plan } = run.cluster;
+    const { pods, plan } = run;
     const found = findPod(
       pods.map((each) => ({ each, namespace: each.namespace, pod: each.name })),
       where,
@@ -194,9 +194,10 @@ const query = kind({
 });
 
 function mixed(name: string, nth: number): string {
-  return [...name]
-    .map((letter, at) => (((nth + 1) * 7 + at * 3) % 5 < 2 ? letter.toUpperCase() : letter))
-    .join('');
+  const isCapital = (at: number): boolean => ((nth + 1) * 7 + at * 3) % 5 < 2;
+  return name.replaceAll(/./g, (letter, at: number) =>
+    isCapital(at) ? letter.toUpperCase() : letter,
+  );
 }
 
 const waitUntil = kind({

@@ -1,13 +1,13 @@
 /** Defines a kind of step: keys, results, and the action. */
 import type { JsonObject } from '../../../server/base/json-object.ts';
+import type { ImpliedPod } from '../../../server/kube/manifests/pods.ts';
 import type { PacketRow } from '../capture.ts';
 import type { LabCluster } from '../cluster.ts';
 import type { Undo } from '../faults.ts';
-import type { Stage } from '../story.ts';
+import type { Stage, StoryPlan } from '../story.ts';
 import type { Results } from './expression.ts';
 import type { YamlFields, YamlShape, ValuesOf } from '../../../server/kube/manifests/yaml-shape.ts';
 import type { Script } from '../../resolver/answers-file.ts';
-import type { ReadCluster } from './cluster-shape.ts';
 import type { StepKind } from './story-reading.ts';
 
 export interface StoryRun {
@@ -24,7 +24,8 @@ export interface StoryRun {
 
 /** A story in virtual time: its lookups, and the answers of the internet. */
 export interface ModelRun {
-  readonly cluster: ReadCluster;
+  readonly pods: readonly ImpliedPod[];
+  readonly plan: StoryPlan;
   script: Script;
   readonly results: Map<string, Results>;
   /** Pods without IPv6, in which getent does not ask for AAAA. */

@@ -245,11 +245,12 @@ async function played(
 
 async function modelled(
   { internet, acts }: ModelValues,
-  cluster: ReadCluster,
+  { pods, plan, script }: ReadCluster,
 ): Promise<readonly Act[]> {
   const run: ModelRun = {
-    cluster,
-    script: internet ?? cluster.script,
+    pods,
+    plan,
+    script: internet ?? script,
     results: new Map(),
     ipv4Only: new Set(),
     shown: [],
