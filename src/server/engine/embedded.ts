@@ -36,7 +36,7 @@ export interface Sender {
   /** 4 or 16 bytes. */
   readonly address: Uint8Array;
   readonly port: number;
-  /** The server's address that was asked, as text, and its port. */
+  /** The queried address of the server, as text, and its port. */
   readonly local: string;
   readonly localPort: number;
   /** True if the limit of waiting queries has been reached; default false. */

@@ -71,7 +71,7 @@ export class EtcdClient {
   #index = 0;
   #token: string | null = null;
   #closed = false;
-  /** Calls that wait until the server takes more: each that ends lets the next one go on. */
+  /** Calls that wait until the server accepts more: each that ends starts the next one. */
   readonly #waiting = new Set<() => void>();
   readonly #closing = new AbortController();
 
@@ -107,14 +107,14 @@ export class EtcdClient {
     return this.#call(METHOD.leaseTimeToLive, leaseRequest(id), readLease);
   }
 
-  /** Begins a lease's time again; `ttl` 0: it is no more. */
+  /** Restarts a lease's time; `ttl` 0: it no longer exists. */
   keepLeaseAlive(id: bigint): Promise<EtcdLease> {
     return this.#call(METHOD.leaseKeepAlive, leaseRequest(id), readLease);
   }
 
   /**
-   * Opens a watch stream. etcd ends it when its member has lost the leader, so that another one is
-   * asked.
+   * Opens a watch stream. etcd ends it when its member has lost the leader, so that another member
+   * is used.
    */
   async watch(call: WatchCall): Promise<GrpcStream> {
     const connection = await this.#connected();
@@ -146,8 +146,8 @@ export class EtcdClient {
   }
 
   /**
-   * One request and its one reply, tried again with each endpoint while members are away, and with
-   * a new token.
+   * One request and its reply, retried at each endpoint while members are unavailable, and with a
+   * new token.
    */
   async #call<T>(method: string, request: Buffer, read: (reply: Buffer) => T): Promise<T> {
     try {
@@ -176,7 +176,7 @@ export class EtcdClient {
         const { kind } = error;
         if (kind === 'token' && tokens-- > 0) this.#token = null;
         else if (kind === 'unavailable' || kind === 'silent') {
-          // Another call may have replaced the connection already: those over the new one go on.
+          // Another call may have replaced the connection already: calls over the new one continue.
           if (connection === this.#made) this.moveOn(error);
           if (--tries <= 0) throw error;
         } else throw error;

@@ -12,7 +12,7 @@ export type EtcdFailureKind =
   /** The connection is open but silent. */
   | 'silent'
   | 'tls'
-  /** The token is no longer good: a new one is asked for. */
+  /** The token has expired: a new one is requested. */
   | 'token'
   /** User or password are wrong. */
   | 'credentials'

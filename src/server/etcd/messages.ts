@@ -102,12 +102,12 @@ export interface WatchResponse {
 /** A lease and its time, seconds. */
 export interface EtcdLease {
   readonly id: bigint;
-  /** Seconds left (of a grant: seconds granted); below 0: it is no more. */
+  /** Seconds left (of a grant: seconds granted); below 0: it no longer exists. */
   readonly ttl: number;
   readonly granted: number;
 }
 
-/** The message for `Range`. No sort order is asked for: etcd then gives the keys ascending. */
+/** The message for `Range`. It requests no sort order: etcd then returns the keys ascending. */
 export function rangeRequest({
   key,
   end,
@@ -185,9 +185,7 @@ export function watchRequest(watch: number, { key, end }: KeyRange, revision: nu
 /** A message of a watch with so many events that they are better listed. */
 export class TooManyEvents extends MessageError {}
 
-/**
- * etcd cuts what is longer than 2 MiB, and an event of a key and a value takes 20 bytes and more.
- */
+/** etcd truncates values above 2 MiB, and an event of a key and a value takes at least 20 bytes. */
 const EVENTS_MAX = 100_000;
 
 /**

@@ -23,20 +23,14 @@ import { MessageError } from '../base/protobuf.ts';
 export interface MirrorTarget {
   /** Everything is listed again: the old content stays until `complete`. */
   begin(): void;
-  /**
-   * A part of the list: `value` null is one that is too large to be taken. Keys of one range come
-   * in their order.
-   */
+  /** A part of the list: `value` null is a value that is too large. Keys of one range come in order. */
   listed(entries: readonly ListedEntry[]): void;
   /** The list is complete: keys that it did not name no longer exist. */
   complete(): void;
   changed(events: readonly WatchEvent[]): void;
 }
 
-/**
- * A key of a list. `value` is null if it is too large to be taken; `lease` is 0n if the key has
- * none.
- */
+/** A key of a list. `value` is null if it is too large; `lease` is 0n if the key has none. */
 export interface ListedEntry {
   readonly key: Buffer;
   readonly value: Buffer | null;
@@ -102,10 +96,9 @@ const REASON_MAX = 300;
 const CREATED_MS = 5000;
 
 /**
- * Keeps a copy of some ranges of keys: one list of all at one revision, then a watch from the next
- * revision on. A broken watch goes on where it was. Only when etcd no longer has that history, or
- * has gone back in time, is everything listed again and compared. Nothing but an event or a whole
- * list ever takes anything away.
+ * Mirrors some ranges of keys: one list of all at one revision, then a watch from the next revision
+ * on. A broken watch resumes. Everything is listed again and compared only if etcd no longer has
+ * that history, or has gone back in time. Only an event or a whole list removes keys.
  */
 export class Mirror {
   readonly #parts: MirrorParts;
@@ -147,7 +140,7 @@ export class Mirror {
     this.#running ??= this.#run();
   }
 
-  /** Lists everything again, because the store has room now for what it left out. */
+  /** Lists everything again, because the store now has room for omitted keys. */
   listAgain(): void {
     this.#wanted = true;
     this.#endWatch?.(new ListAgain());
@@ -190,7 +183,7 @@ export class Mirror {
     }
   }
 
-  /** Decides how to go on, and waits. */
+  /** Decides the next step, and waits. */
   async #recover(failure: EtcdFailure, client: MirrorParts['client']): Promise<void> {
     const { clock, hooks } = this.#parts;
     const { kind } = failure;
@@ -380,7 +373,7 @@ function checkOrder(entries: readonly { readonly key: Buffer }[], from: Buffer):
   }
 }
 
-/** Nothing is wrong: there is more to be taken. */
+/** Not a failure: there are more keys. */
 class ListAgain extends EtcdFailure {
   constructor() {
     super('compacted', 'there is room for keys that were omitted');

@@ -9,10 +9,7 @@ export const timeBuckets: readonly number[] = exponential(0.00025, 2, 16);
 /** Seconds, 0.25 ms to 2.5 s in steps of ten: where five buckets are enough, e.g. health checks. */
 export const slimBuckets: readonly number[] = exponential(0.00025, 10, 5);
 
-/**
- * Bytes of a message. 8291 is upstream's own number (8192 was probably meant) and stays for
- * comparability.
- */
+/** Bytes of a message. 8291 is CoreDNS's number (probably a typo of 8192) and stays for comparability. */
 export const sizeBuckets: readonly number[] = [
   0, 100, 200, 300, 400, 511, 1023, 2047, 4095, 8291, 16e3, 32e3, 48e3, 64e3,
 ];

@@ -120,7 +120,7 @@ export class Collection {
   }
 
   #expose(): readonly Exposed[] {
-    // Samples are taken first, so that their errors are counted in this scrape already.
+    // Samples come first, so that this scrape already counts their errors.
     const exposed = this.#takeSamples();
     for (const [name, family] of this.#families) {
       if (family.size > 0) exposed.set(name, family.expose());

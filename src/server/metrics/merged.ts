@@ -74,9 +74,7 @@ export class MergedFamily {
   }
 }
 
-/**
- * One label set over all threads: the cells of living threads, and what ended threads have left.
- */
+/** One label set over all threads: the cells of running threads, and the counts of ended ones. */
 export class MergedSeries implements ExposedSeries {
   readonly key: string;
   readonly names: readonly string[];
@@ -108,7 +106,7 @@ export class MergedSeries implements ExposedSeries {
     return this.#parts.size;
   }
 
-  /** True if anything is left to print. */
+  /** True if there is something to print. */
   get empty(): boolean {
     return this.#parts.size === 0 && this.#retained === null;
   }

@@ -15,8 +15,8 @@ const procFiles: ProcFiles = {
 
 /**
  * The `process_*` values that every Prometheus client exposes, read from Linux's /proc (proc(5)) at
- * each call. They cover the whole process, all threads together. Unreadable values are left out; on
- * another system that is all of them.
+ * each call. They cover the whole process, all threads together. Unreadable values are omitted; on
+ * other systems these are all.
  */
 export function processSamples(files: ProcFiles = procFiles): readonly MetricSample[] {
   return [
@@ -63,10 +63,7 @@ function ofStat(files: ProcFiles): readonly MetricSample[] {
   return samples;
 }
 
-/**
- * The unit of times in /proc; the same on all of Node's architectures, whatever the kernel's own
- * tick.
- */
+/** The unit of times in /proc; the same on all of Node's architectures, for any tick of the kernel. */
 const TICKS_PER_SECOND = 100;
 
 function ofStatus(files: ProcFiles): readonly MetricSample[] {
@@ -113,7 +110,7 @@ function ofDescriptors(files: ProcFiles): readonly MetricSample[] {
   return [sample('gauge', 'process_open_fds', help, open)];
 }
 
-/** Traffic of all interfaces of the network namespace; a pod has one of its own. */
+/** Traffic of all interfaces of the network namespace; each pod has its own. */
 function ofNetwork(files: ProcFiles): readonly MetricSample[] {
   const text = attempt(() => files.readText('/proc/self/net/netstat'));
   const [names, values] = (text ?? '')

@@ -89,7 +89,7 @@ export class SpaceSaving {
     return this.#find(hashBytes(bytes, at, at + size), bytes, at, size);
   }
 
-  /** The count of a slot: an upper bound of how often its key came. */
+  /** The count of a slot: an upper bound of the occurrences of its key. */
   count(slot: number): number {
     return this.#counts[slot]!;
   }

@@ -1,7 +1,4 @@
-/**
- * The keys that occur most often, as series of a gauge. Their number is limited, whoever the
- * clients are.
- */
+/** The most frequent keys, as series of a gauge. Their number is limited. */
 import { every, type Clock } from '../base/clock.ts';
 import type { Family, Gauge, Registry } from './registry.ts';
 import { SpaceSaving } from './space-saving.ts';

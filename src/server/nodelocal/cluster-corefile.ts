@@ -79,10 +79,7 @@ export function deriveTemplate(cluster: Corefile, parts: DeriveParts): string {
   return pieces.join('\n').replace(/^ {4}errors$/m, `    errors\n    health ${parts.health}`);
 }
 
-/**
- * As NodeLocal DNSCache asks the cluster: over TCP, and names that are not there are asked for
- * again soon.
- */
+/** The way in which NodeLocal DNSCache queries the cluster: over TCP, with short times for missing names. */
 const clusterLines = [
   'cache {',
   '    success 9984 30',

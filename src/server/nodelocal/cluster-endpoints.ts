@@ -17,7 +17,7 @@ const MOST = 14;
 export interface ClusterEndpointsParts {
   /** A headless service over the pods of the cluster's DNS. */
   readonly name: string;
-  /** The address of the service that is asked for it, and that stays an upstream beside them. */
+  /** The address of the service that lists them, which stays an upstream. */
   readonly clusterDns: string;
   readonly file: string;
   readonly clock: Clock;

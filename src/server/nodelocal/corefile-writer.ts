@@ -1,7 +1,4 @@
-/**
- * The node's Corefile on disk: made from its template, and made again whenever what it is made of
- * changes.
- */
+/** Writes the node's Corefile from its template, and again when an input changes. */
 import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { errorCode } from '../base/error-code.ts';
 import type { Log } from '../base/log.ts';
@@ -33,7 +30,7 @@ export interface CorefileWriterParts {
   readonly onError: () => void;
 }
 
-/** Writes the Corefile, and tells whether it has changed. */
+/** Writes the Corefile. True if it has changed. */
 export class CorefileWriter {
   readonly #parts: CorefileWriterParts;
   #text: string | null = null;
@@ -44,8 +41,8 @@ export class CorefileWriter {
   }
 
   /**
-   * Makes it for the first time. After a mistake one that is there from before is served.
-   * @throws Problem if none is there
+   * Writes it for the first time. After a mistake, an existing one is served. @throws Problem if
+   * there is none
    */
   begin(): void {
     try {

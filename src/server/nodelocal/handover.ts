@@ -19,11 +19,14 @@ const SILENCE_MS = 8000;
 const CACHE_MAX = 64 * 1024 * 1024;
 const LINE_MAX = 64;
 
-/** The instance before this one, as far as it is still there. */
+/** The previous instance, if it still exists. */
 export interface Predecessor {
   /** The content of its caches. */
   readonly cache: Uint8Array;
-  /** This instance serves: the other one releases the node. Resolves when it has, or is gone. */
+  /**
+   * Reports that this instance serves, so that the other one releases the node. Resolves when it
+   * has, or has ended.
+   */
   release(): Promise<void>;
 }
 
@@ -46,7 +49,7 @@ export function meetingPoint(folder: string): string {
   return join(folder, `node-cache-${statSync('/proc/self/ns/net').ino}.sock`);
 }
 
-/** Asks the instance that serves for what it holds; null: there is none. */
+/** Requests the cache of the serving instance; null: there is none. */
 export async function findPredecessor(path: string, log: Log): Promise<Predecessor | null> {
   if (!existsSync(path)) return null;
   const socket = connect(path);

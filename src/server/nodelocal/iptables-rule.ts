@@ -61,10 +61,7 @@ function wordsOf(line: string): readonly string[] {
 /** Options that say nothing, with the word behind them. */
 const silent: ReadonlySet<string> = new Set(['-m', '--mask']);
 
-/**
- * The words in an order and a spelling of their own, so that two rules that do the same are the
- * same text.
- */
+/** The words in a canonical order and spelling, so that equal rules have equal texts. */
 function meaningOf(words: readonly string[]): string {
   const found: string[] = [];
   let negated = '';

@@ -160,7 +160,7 @@ function deletions(
   return present.flatMap((saved) => {
     const { rule: { chain } = { chain: '' }, words = [] } =
       wanted.find(({ rule, words }) => saved.chain === rule.chain && sameAs(saved, words)) ?? {};
-    // In our words: iptables does not recognize some of its own (`--mask` of `recent`).
+    // In our words: iptables does not recognise some of its own output (`--mask` of `recent`).
     return chain === '' ? [] : [deletion(chain, words)];
   });
 }

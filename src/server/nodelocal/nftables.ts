@@ -1,4 +1,4 @@
-/** The rules by nft: one table of our own, for both families. */
+/** The rules by nft: a separate table for both families. */
 import { ruleGeneration } from '../runtime/netlink.ts';
 import { runProgram, startProgram, type StartedProgram } from '../runtime/programs.ts';
 import {

@@ -42,7 +42,7 @@ export class NodeNetwork {
   #rulesWanted = false;
   /** One call at a time maintains the rules. */
   #busy: Promise<void> | null = null;
-  /** The failure that was logged last, by what it is about. */
+  /** The last logged failure, by subject. */
   #reported = new Map<string, string>();
   #over = false;
 

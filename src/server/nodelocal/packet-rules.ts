@@ -8,7 +8,7 @@ export type PacketAction =
   /** Connection tracking, and with it the translation of service addresses, passes it by. */
   | 'notrack'
   | 'accept'
-  /** A sign of life of the cache: the lease of the address that it came from begins again. */
+  /** A heartbeat of the cache: restarts the lease of its source address. */
   | 'renew'
   /**
    * The lease of the address that it goes to is over: it goes the way of all packets, to the
@@ -128,7 +128,7 @@ export interface RuleSet {
   remove(): Promise<void>;
   /** Releases what ends with this process, while another instance keeps the rules. */
   leave(): void;
-  /** Lines for a shell that take them away, for when this process is gone. */
+  /** Lines for a shell that remove them after this process has ended. */
   readonly removal: readonly string[];
 }
 

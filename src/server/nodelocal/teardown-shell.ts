@@ -24,7 +24,7 @@ export class TeardownShell implements Teardown {
   readonly #lines: () => readonly string[];
   #child: StartedProgram | null = null;
 
-  /** @param lines what is run at the end of this process; asked when the shell is started */
+  /** @param lines the commands for the end of this process; called when the shell starts */
   constructor(shell: string, lines: () => readonly string[]) {
     this.#shell = shell;
     this.#lines = lines;
@@ -38,8 +38,8 @@ export class TeardownShell implements Teardown {
   ensure(): void {
     if (this.#child !== null) return;
     const script = [
-      // A signal to the process group is meant for the node cache: the shell has to outlive it to
-      // clean up.
+      // A signal to the process group targets the node cache: the shell has to outlive it to clean
+      // up.
       `trap '' HUP INT TERM`,
       'while read -r line; do [ "$line" = release ] && exit 0; done',
       'exec 2>/dev/null',
@@ -110,7 +110,7 @@ export class TeardownPipe implements Teardown {
       writeSync(this.#pipe!, `${line}\n`);
       return true;
     } catch (error) {
-      // A reader that is busy has what it needs already.
+      // A busy reader has received enough already.
       if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return true;
       this.#close();
       return false;

@@ -10,7 +10,7 @@ export interface TemplateValues {
   /** As `-localip` names them. */
   readonly localAddresses: readonly string[];
   readonly port: number;
-  /** The service that the cluster's zones are asked at. */
+  /** The service that answers for the cluster's zones. */
   readonly service: string;
   /** Its address; null: it is not known. */
   readonly clusterDns: string | null;
@@ -47,7 +47,7 @@ export function renderTemplate(template: string, values: TemplateValues): string
   const text = upstreams
     .replaceAll('__PILLAR__CLUSTER__DNS__', clusterDns ?? '')
     .replaceAll('__PILLAR__LOCAL__DNS__', localAddresses.join(' '))
-    // All addresses stand for the variable before; this one is left over in older templates.
+    // The previous variable stands for all addresses; older templates also have this one.
     .replaceAll('__PILLAR__DNS__SERVER__', '');
   return text + stubBlocks(values);
 }

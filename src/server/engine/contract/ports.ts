@@ -115,8 +115,8 @@ export interface ExchangeTap {
 export const exchangeTaps: PluginPort<ExchangeTap> = definePort<ExchangeTap>('exchange taps');
 
 /**
- * One way to reach a service from outside the cluster. Names in it are relative to the zone that is
- * asked, and end in the root.
+ * One way to reach a service from outside the cluster. Names in it are relative to the queried
+ * zone, and end in the root.
  */
 export interface OutsideEntry {
   /** 4 or 16 bytes, or the name of a host elsewhere. */
@@ -140,7 +140,7 @@ export interface OutsideName {
  * does.
  */
 export interface OutsideService {
-  /** True if its endpoints have names of their own. */
+  /** True if its endpoints have names. */
   readonly headless: boolean;
   /** The name of the service, and behind it those of its ports. */
   names(): readonly OutsideName[];

@@ -13,7 +13,7 @@ export interface Program {
   readonly corefile: Corefile;
   readonly folder: string;
   readonly endpoints: readonly EndpointPlan[];
-  /** By absolute path: files that were read, and found good, when the configuration was taken. */
+  /** Files that were read, and found valid, for the configuration, by absolute path. */
   readonly files: ReadonlyMap<string, Uint8Array>;
 }
 
@@ -29,7 +29,7 @@ export type ToWorker =
   | { readonly kind: 'deliver'; readonly channel: string; readonly message: unknown }
   | { readonly kind: 'close'; readonly seq: number; readonly graceMs: number };
 
-/** The last message to a worker's thread: it ends itself, in a turn of its own. */
+/** The last message to a worker's thread, which then ends itself, in a separate turn. */
 export interface EndThread {
   readonly kind: 'end';
 }

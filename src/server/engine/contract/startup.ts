@@ -1,4 +1,4 @@
-/** Waits before the server serves, until what it answers from is known. */
+/** Waits before the server serves, until its data is loaded. */
 import { every, type Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 

@@ -13,7 +13,7 @@ const EMPTY_MB = 24;
 /** More has no use: an index of 100 000 pods and a full cache take a small part of it. */
 const MOST_MB = 256;
 /**
- * The workers' heaps together take at most three quarters of the memory that is left: a worker may
+ * The workers' heaps together take at most three quarters of the remaining memory: a worker may
  * exceed its limit for a moment before the runtime ends it.
  */
 const TIMES = 4 / 3;

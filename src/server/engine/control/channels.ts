@@ -100,9 +100,7 @@ export class Channels {
 /** Sent to a worker for a data set that is not open, so that it does not wait for a snapshot. */
 const emptySet: ReplicaBatch = { id: -1, changes: [], begins: true, completes: true };
 
-/**
- * Removes the worker from the channel, unless its replacement with the same id is there already.
- */
+/** Removes the worker from the channel, unless it already has a replacement with the same id. */
 function remove({ members, left }: PluginChannel, worker: WorkerLink): void {
   if (members.get(worker.id) !== worker) return;
   members.delete(worker.id);

@@ -51,7 +51,7 @@ export class ClientConnections {
     this.#use(socket, 1);
   }
 
-  /** Called when a request is answered, or its client is gone. */
+  /** Called when a request is answered, or its client has disconnected. */
   done(socket: Socket): void {
     this.#use(socket, -1);
   }

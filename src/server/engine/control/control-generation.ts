@@ -59,7 +59,7 @@ export interface Shutdown {
 export interface ControlGeneration {
   readonly number: number;
   readonly starts: readonly Hook[];
-  /** Run when it has taken the place of the one before. */
+  /** Run when it has replaced the previous one. */
   readonly servings: readonly (() => void)[];
   readonly stops: readonly Hook[];
   /** In chain order, in which they run at the final shutdown. */

@@ -4,7 +4,7 @@ import { transports } from '../../wire/transports.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
 
 /**
- * Descriptors that the process has open before anybody connects (measured: 42 with one worker), and
+ * Descriptors that the process has open before the first client (measured: 42 with one worker), and
  * those for each further worker.
  */
 const OWN = 48;

@@ -10,7 +10,7 @@ const MIB = 1024 * 1024;
  * as many.
  */
 const TIMES = 9000;
-/** Memory of each worker beyond the second, whatever it serves; measured. */
+/** Memory of each worker beyond the second, regardless of its zones; measured. */
 const WORKER = 16 * MIB;
 /** Fewer would be in the way of ordinary clients while an upstream is slow. */
 const LEAST = 4096;

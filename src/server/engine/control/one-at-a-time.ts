@@ -1,4 +1,4 @@
-/** Runs jobs that must not overlap: the start, reloads, and whatever must not run during one. */
+/** Runs jobs that must not overlap: the start, reloads, and jobs that must not run during a reload. */
 export class OneAtATime {
   #running: Promise<unknown> | null = null;
   /** A job that was requested during the current one and follows it. */
@@ -18,7 +18,7 @@ export class OneAtATime {
     return running;
   }
 
-  /** Runs a job once none is under way. */
+  /** Runs a job when no other is running. */
   async after(work: () => Promise<void>): Promise<void> {
     while (this.#running !== null) await this.#running.catch(() => undefined);
     await this.run(work);

@@ -30,10 +30,7 @@ const BATCH_BYTES = 10_000;
  * snapshot.
  */
 const BACKLOG_BYTES = 16 * 1024 * 1024;
-/**
- * A worker that has not acknowledged for this long is not waited for: it is slow, hangs, or is
- * gone.
- */
+/** A worker that has not acknowledged for this long is skipped: it is slow, hangs, or has ended. */
 const LATE_MS = 1000;
 
 /** Changes that are sent together, the same ones to all workers. */
@@ -189,7 +186,7 @@ export class ReplicatedSet<C, R> implements DataSet<C> {
   }
 
   /**
-   * Sends batches to a worker until one is under way, and goes on if acknowledgements come
+   * Sends batches to a worker until one is in flight, and continues if acknowledgements come
    * synchronously.
    */
   #send(worker: number, follower: Follower<C>): void {

@@ -67,8 +67,8 @@ export interface ServerParts extends CorefileParts {
 /** A worker hangs when its event loop has been blocked for this long. */
 const HANG_MS = 2000;
 /**
- * The most milliseconds that an orderly end takes beyond lameduck, whatever hangs; an immediate end
- * takes no longer, either.
+ * The maximum time of an orderly end beyond lameduck, in milliseconds, even if something hangs. An
+ * immediate end has the same limit.
  */
 const END_MS = 4300;
 /** After this much more time the kernel kills the process. */
@@ -168,7 +168,7 @@ export class Server {
     };
   }
 
-  /** Starts; it serves when the promise resolves. @throws Problems; nothing is left open then */
+  /** Starts; it serves when the promise resolves. @throws Problems; everything is closed again then */
   start(): Promise<void> {
     return this.#taking.run(() => this.#startNow());
   }
@@ -326,9 +326,8 @@ export class Server {
   }
 
   /**
-   * Reverts what was built of a configuration that cannot serve.
-   * @param control null: its control parts could not be built, and have been stopped
-   * @param opened HTTP addresses that were opened for it
+   * Reverts a configuration that cannot serve. @param control null: its control parts could not be
+   * built, and have been stopped @param opened HTTP addresses that were opened for it
    */
   async #abandon(
     generation: number,
@@ -378,9 +377,8 @@ export class Server {
   }
 
   /**
-   * Ends in order: lameduck, then the listeners, then everything else, within `END_MS` beyond
-   * lameduck whatever hangs.
-   * @param staying the process goes on without the server, so its end is not enforced
+   * Ends in order: lameduck, then the listeners, then everything else, at most `END_MS` after
+   * lameduck. @param staying the process continues without the server, so its end is not enforced
    * @returns whether everything ended; false: something hangs, and the process must be killed
    */
   async stop(staying = false): Promise<boolean> {

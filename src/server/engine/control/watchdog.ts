@@ -12,10 +12,7 @@ export interface WatchedWorker {
 /** The time that a worker may be blocked, and what happens then. */
 export interface WatchdogParts<T extends WatchedWorker> {
   readonly clock: Clock;
-  /**
-   * A worker whose event loop has been blocked for this long hangs, in milliseconds; 0: none is
-   * watched.
-   */
+  /** Milliseconds; a worker whose event loop has been blocked for this long hangs. 0: off. */
   readonly hangMs: number;
   /** Called once for each worker that hangs; it is not watched any more. */
   readonly onHang: (worker: T) => void;
@@ -120,8 +117,8 @@ export class Watchdog<T extends WatchedWorker> {
     if (found.stillMs < limitMs) return false;
     if (state === null || found.waitMs >= limitMs) return true;
     if (state.cpuMs - found.cpuMs >= BUSY * limitMs) return true;
-    // Neither in one call nor in a loop: it waits now and then for other threads, which may lack
-    // CPU time, too.
+    // Neither in one call nor in a loop: it sometimes waits for other threads, which may lack CPU
+    // time, too.
     return !state.runnable && found.stillMs >= BUILDING * limitMs;
   }
 }

@@ -20,7 +20,7 @@ export interface WorkerPort {
    * @returns whether it ended: the runtime cannot interrupt a call outside JavaScript
    */
   end(hangs: boolean): Promise<boolean>;
-  /** Resolves when it has ended, in whatever way and however late. */
+  /** Resolves when it has ended, in any way. */
   readonly ended: Promise<void>;
 }
 
@@ -80,7 +80,7 @@ export class WorkerLink {
     return this.#serving && this.#gone === null;
   }
 
-  /** See `WorkerPort.times`; null also for a worker that is gone. */
+  /** See `WorkerPort.times`; null also for a worker that has ended. */
   get times(): { readonly active: number; readonly idle: number } | null {
     return this.#gone === null ? this.#port.times() : null;
   }

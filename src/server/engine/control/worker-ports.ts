@@ -1,4 +1,4 @@
-/** The two kinds of workers: in a thread of its own, and on the calling thread. */
+/** The two kinds of workers: in a separate thread, and on the calling thread. */
 import type { Worker } from 'node:worker_threads';
 import { builtins } from '../../base/builtins.ts';
 import { hashKey } from '../../base/hash.ts';
@@ -29,7 +29,7 @@ const leftBehind = new Map<number, HeldByThread>();
 
 let ticketSecret: Uint8Array | null = null;
 
-/** A worker in a thread of its own. @param heapMb MiB of JavaScript objects that it may have */
+/** A worker in a separate thread. @param heapMb MiB of JavaScript objects that it may have */
 export function threadPort(
   start: Omit<WorkerStart, 'held' | 'gate' | 'pulse' | 'ticketSecret' | 'hashKey'>,
   heapMb: number,
@@ -89,9 +89,8 @@ async function terminate(worker: Worker, gate: TerminationGate): Promise<void> {
 }
 
 /**
- * A worker on this thread, for servers in memory: with the same messages, cloned as between
- * threads, each in a turn of its own.
- * @param make gets the function that sends to the main side
+ * A worker on this thread, for servers in memory. Its messages are the same, cloned as between
+ * threads, each in a separate turn. @param make gets the function that sends to the main side
  */
 export function inlinePort(make: (send: (message: FromWorker) => void) => DataPlane): WorkerPort {
   const handlers: ((message: FromWorker) => void)[] = [];

@@ -9,10 +9,10 @@ import type { Query } from '../../transport/query.ts';
 import { silence, type Reply } from '../../wire/reply.ts';
 import { stamp, STAMP_ROOM } from '../../wire/stamp.ts';
 
-/** The machine's clock may be set: what it shows is looked up so often, milliseconds. */
+/** Milliseconds between two readings of the machine's clock, which may be set. */
 const LOOK_MS = 1000;
 
-/** A longer query is left out of the message of its reply, bytes. */
+/** Bytes; a longer query is omitted from the message of its reply. */
 const QUERY_MAX = 4096;
 
 /** Writes what a worker sees as frames into shared memory. Nothing here waits for readers. */

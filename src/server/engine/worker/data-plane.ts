@@ -55,7 +55,7 @@ export interface DataPlaneParts {
 interface OpenListener {
   readonly listener: Listener;
   endpoint: ServedEndpoint | null;
-  /** Queries that came before the address was served; see `#whenServing`. */
+  /** Queries that arrived before the address was served; see `#whenServing`. */
   readonly early: (() => void)[];
 }
 
@@ -66,16 +66,16 @@ interface PreparedConfiguration {
   readonly built: Generation;
   /** Channels in use. */
   readonly used: Set<string>;
-  /** Keys of what it keeps for the next one. */
+  /** Keys of the objects that the next one keeps. */
   readonly kept: ReadonlySet<string>;
   /** Changes to listeners that stay open, applied when the configuration begins to serve. */
   readonly adoptions: (() => void)[];
 }
 
 /**
- * One worker: owns sockets, answers queries. Messages (protocol.ts) tell it what to serve. It keeps
- * listeners over reloads: a new configuration takes a listener over by one assignment, so no query
- * is lost, and each is answered by one configuration only.
+ * One worker: owns sockets, answers queries. Messages (protocol.ts) control it. It keeps listeners
+ * over reloads. A new configuration takes a listener over by one assignment, so no query is lost,
+ * and each is answered by one configuration only.
  */
 export class DataPlane {
   readonly #parts: DataPlaneParts;
@@ -219,7 +219,7 @@ export class DataPlane {
   #deliver(channel: string, message: unknown): void {
     const handler = this.#handlers.get(channel);
     if (handler !== undefined) return handler(message);
-    // Messages for a channel that was left are dropped.
+    // Messages for a closed channel are dropped.
     if (!this.#joined.has(channel)) return;
     this.#early.set(channel, [...(this.#early.get(channel) ?? []), message]);
   }

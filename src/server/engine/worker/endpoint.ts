@@ -34,7 +34,7 @@ export interface ServedEndpoint {
 const RECORDS_PER_LOOKUP = 64;
 
 /**
- * Answers an internal lookup: a query that is asked on the way to another one's reply. Bounded in
+ * Answers an internal lookup: a query that a plugin sends to complete another reply. Bounded in
  * depth, number and size.
  */
 export function answerLookup(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {

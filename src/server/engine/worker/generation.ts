@@ -227,7 +227,7 @@ function serveEndpoint(
     server,
     anyClass: here.some((block) => blocks[block]!.plan.anyClass),
     debug,
-    // Several blocks may count metrics; a query that none of them matched is counted once.
+    // Several blocks may count metrics; an unmatched query is counted once.
     nowhere: worker.route(server, 'dropped', ''),
     dropped: here.flatMap((block) => built[block]!.dropped).slice(0, 1),
     judge: here.flatMap((block) => built[block]!.judges)[0] ?? null,

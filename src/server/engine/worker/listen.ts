@@ -43,10 +43,7 @@ export function listenAt(
   );
 }
 
-/**
- * The limits, the proxy policy and the certificate of a plan.
- * @param files what was read with the configuration
- */
+/** The limits, the proxy policy and the certificate of a plan. @param files the files of the configuration */
 export function termsOf(
   { limits, tls, proxy }: EndpointPlan,
   ticketSecret: Uint8Array,

@@ -29,10 +29,7 @@ export interface WorkerStart {
   readonly transport: 'auto' | 'batched' | 'plain';
   /** The most UDP sockets towards upstreams that this thread may open; Infinity: no limit. */
   readonly sourcePorts: number;
-  /**
-   * Records the sockets that this thread holds, and lists those left by the thread that it
-   * replaces.
-   */
+  /** Records the sockets of this thread, and lists those of the thread that it replaces. */
   readonly held: HeldByThread;
   /** Shows when this thread must not be terminated. */
   readonly gate: TerminationGate;
@@ -46,11 +43,11 @@ export interface WorkerStart {
   readonly ticketSecret: Uint8Array;
   /** The key of all hash tables: threads share some of them. */
   readonly hashKey: HashKey;
-  /** True if saving memory is worth a pause of some 15 ms now and then. */
+  /** True if saving memory is worth an occasional pause of about 15 ms. */
   readonly thrifty?: boolean;
   /** Bytes that the process may take; undefined: no limit is known. */
   readonly memory?: number;
-  /** The CPUs of this thread, whatever those of the thread that started it; undefined: the same. */
+  /** The CPUs of this thread, regardless of its parent's; undefined: the same. */
   readonly processors?: Processors;
   /** Ends the process if the main thread hangs. */
   readonly termination?: Termination;

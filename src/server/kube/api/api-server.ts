@@ -45,12 +45,9 @@ export interface ApiServerParts {
   readonly share?: WorkShare;
   /** The most objects and pages of one list; absent: more than any cluster has. */
   readonly listMost?: ListMost;
-  /**
-   * The most bytes that all objects may take; absent: no limit. Objects that do not fit are left
-   * out.
-   */
+  /** The maximum bytes of all objects; absent: no limit. Objects that do not fit are omitted. */
   readonly memory?: number;
-  /** Called for each object, and for each change of one, that was left out. */
+  /** Called for each omitted object, and for each change of one. */
   readonly leftOut?: (kind: ObjectKind) => void;
   /** Called for each list or watch that failed or was ended. */
   readonly failed?: (kind: FailureKind) => void;
@@ -71,7 +68,7 @@ export function apiServerSource(parts: ApiServerParts): Source {
 const WRITE_EVERY_MS = 60_000;
 /** The state file is written so long after the first lists: a restart may come soon. */
 const FIRST_WRITE_MS = 1000;
-/** The least time between two log lines about objects that were left out, in milliseconds. */
+/** The minimum time between two log lines about omitted objects, in milliseconds. */
 const COMPLAIN_EVERY_MS = 60_000;
 /**
  * If no data for this long after the start, the API server counts as away: the state file
@@ -86,7 +83,7 @@ class ApiServerSource implements Source {
   readonly #client: ApiClient;
   readonly #stores = new Map<ObjectKind, ObjectStore>();
   readonly #bounds: BoundedStores<KubeObject, ObjectChange>;
-  /** The time of the last log line about objects that are left out. */
+  /** The time of the last log line about omitted objects. */
   #complainedAt = -Infinity;
   #leftOut = 0;
   /** The API servers by the last slice that named any: one that ends removes itself from its Service. */
@@ -347,7 +344,7 @@ function addressesOf({ endpoints, ports }: EndpointSlice): SocketAddress[] {
   return endpoints.flatMap(({ addresses }) => addresses.map((host) => ({ host, port })));
 }
 
-/** The name of the API object that an object of the store came from. */
+/** The name of the API object behind an object of the store. */
 function keyName(object: KubeObject): string {
   return object.name.split('#', 1)[0]!;
 }

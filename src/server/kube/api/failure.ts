@@ -46,7 +46,7 @@ export class ApiFailure extends Error {
    * own but that of a server it passed the request on to.
    */
   readonly reason: string;
-  /** The wait that the server asked for; null if it did not say. */
+  /** The wait that the server requested; null: none. */
   readonly retryAfterMs: number | null;
 
   constructor(parts: {

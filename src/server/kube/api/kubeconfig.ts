@@ -59,7 +59,7 @@ export interface ExecSettings {
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly installHint: string;
-  /** Passed to the plugin if it asks for it (`provideClusterInfo`); else null. */
+  /** Passed to the plugin if it requests it (`provideClusterInfo`); else null. */
   readonly cluster: JsonObject | null;
 }
 
@@ -356,7 +356,7 @@ function resolved(file: ConfigFile, path: string): string {
   return isAbsolute(path) ? path : resolve(dirname(file.path), path);
 }
 
-/** The part of a cluster's entry that is meant for the exec plugin. */
+/** The part of a cluster's entry for the exec plugin. */
 function execConfig(cluster: JsonObject): unknown {
   const extension = children(cluster, 'extensions').find(
     (entry) => text(entry, 'name') === 'client.authentication.k8s.io/exec',

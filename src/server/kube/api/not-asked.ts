@@ -1,4 +1,4 @@
-/** Reports at a command line that an API server could not be asked. */
+/** Reports on a command line that an API server could not be reached. */
 import { Problem } from '../../base/problem.ts';
 import { ApiFailure } from './failure.ts';
 

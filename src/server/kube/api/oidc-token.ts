@@ -82,10 +82,7 @@ export class OidcToken {
     return token;
   }
 
-  /**
-   * Sends a GET, or a POST with the form.
-   * @returns the JSON object of the answer, whatever its status
-   */
+  /** Sends a GET, or a POST with the form. @returns the JSON object of the answer, with any status */
   async #ask(url: string, form: string | null): Promise<JsonObject> {
     try {
       const parsed = URL.parse(url);

@@ -328,7 +328,7 @@ export class Reflector<T, C> {
         cause: error,
       });
     }
-    // An error of our own must not end the watch: it is logged in full, and a new list starts over.
+    // A bug of ours must not end the watch: it is logged in full, and a new list starts.
     this.#state.version = null;
     log.error(bugText(error));
     return new ApiFailure({
@@ -420,7 +420,7 @@ const PAGE_ITEMS = 500;
 const BATCH_CHANGES = 500;
 /** The most objects of one list: more than six times the pods that Kubernetes supports. */
 const ITEMS_MAX = 1_000_000;
-/** The most pages of one list; the server may make them smaller than it is asked to, or empty. */
+/** The maximum number of pages of one list; the server may make them smaller than requested, or empty. */
 const PAGES_MAX = 20_000;
 /** The pause after a list that did not end, which costs both sides more than most failures. */
 const ENDLESS_PAUSE_MS = 60_000;

@@ -63,9 +63,9 @@ interface Waiting {
 }
 
 /**
- * Shortens the back-off of requests to one API server. It shortens a wait only if a probe has failed
- * and a later one succeeds: if the probes succeed all the time, the requests fail for a reason of
- * their own, and their back-off is right.
+ * Shortens the back-off of requests to one API server. It shortens a wait only if a probe has
+ * failed and a later one succeeds. If all probes succeed, the requests fail for another reason, and
+ * their back-off is right.
  */
 export class ServerReturn {
   readonly #parts: ServerReturnParts;

@@ -3,7 +3,7 @@ import net from 'node:net';
 import type { Clock } from '../../base/clock.ts';
 import type { TlsMaterial } from './connection.ts';
 
-/** A connection to the API server that reads into a buffer of its own, which is reused. */
+/** A connection to the API server that reads into its own buffer, which is reused. */
 export interface PooledSocket {
   readonly socket: net.Socket;
   /** Receives the input; `piece` is valid only during the call. Returns false to pause. */

@@ -6,7 +6,7 @@ export interface WorkShareParts {
   readonly clock: Clock;
   /** CPU time of this thread, milliseconds. */
   cpuMs(): number;
-  /** The most CPUs that the process may use; called now and then. Infinity: no limit. */
+  /** The number of CPUs that the process may use; called occasionally. Infinity: no limit. */
   processors(): number;
 }
 

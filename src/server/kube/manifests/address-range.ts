@@ -13,7 +13,7 @@ export class AddressRange {
   readonly #held = new Map<string, string>();
   #next = new Map<string, string>();
   #taken = new Set<string>();
-  /** All addresses are taken until the end of this round. */
+  /** All addresses are used until the end of this round. */
   #full = false;
 
   /**
@@ -42,7 +42,7 @@ export class AddressRange {
     }
   }
 
-  /** Ends the round: names that were not asked for in it lose their address. */
+  /** Ends the round: names without a request in it lose their address. */
   end(): void {
     this.#held.clear();
     for (const [name, address] of this.#next) this.#held.set(name, address);

@@ -37,10 +37,9 @@ const TEXT_FACTOR = 4;
 const PROBLEMS_MAX = 100;
 
 /**
- * Reads the objects of one file. Kinds that do not matter for DNS are left out; faulty objects
- * become problems.
- * @param memory the most bytes that reading one object may take, and that all objects together may
- * occupy
+ * Reads the objects of one file. Kinds that do not matter for DNS are skipped; faulty objects
+ * become problems. @param memory the maximum bytes of reading one object, and of all objects
+ * together
  */
 export function readManifests(
   content: string,

@@ -1,4 +1,4 @@
-/** One object of a manifest file: the parts that DNS depends on, and what is wrong with them. */
+/** One object of a manifest file: the fields that DNS depends on, and their faults. */
 import { isIP, plainAddress } from '../../base/ip.ts';
 import {
   child,
@@ -74,7 +74,7 @@ export const shapes: Readonly<Record<ManifestKind, (check: ObjectCheck) => void>
 };
 const withoutNamespace: ReadonlySet<string> = new Set(['Namespace', 'Node']);
 
-/** Checks one object and records what is wrong, with places. */
+/** Checks one object and records its faults, with places. */
 export class ObjectCheck {
   readonly problems: Problem[] = [];
   readonly raw: JsonObject;

@@ -94,7 +94,7 @@ export function statedFamilies(spec: JsonObject): IpFamily[] | null {
   return text(spec, 'ipFamilyPolicy').endsWith('DualStack') ? ['IPv4', 'IPv6'] : null;
 }
 
-/** The service's ports with this pod's numbers; port names that no container has are left out. */
+/** The service's ports with this pod's numbers, without port names that no container has. */
 function targetPorts(spec: JsonObject, pod: ImpliedPod): ServicePort[] {
   const found: ServicePort[] = [];
   for (const entry of children(spec, 'ports')) {

@@ -35,7 +35,7 @@ export interface YamlPart extends YamlDocument {
  */
 const PROBLEMS_MAX = 100;
 
-/** All documents of a file; those with an error are left out and reported as problems. */
+/** All documents of a file; those with an error are skipped and reported as problems. */
 export function parseYaml(
   content: string,
   file: string,
@@ -118,7 +118,7 @@ function valueOf(
 }
 
 /**
- * Finds lines and columns without a table of all lines, because places are asked for nearly in the
+ * Finds lines and columns without a table of all lines, because places are requested nearly in the
  * order of the file.
  */
 class Lines {

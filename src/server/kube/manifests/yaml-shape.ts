@@ -177,7 +177,7 @@ export const text: YamlShape<string> = simple('TEXT', 'a text', '', (value) =>
   typeof value === 'string' && value !== '' ? value : null,
 );
 
-/** A text, or a number that is taken as one. */
+/** A text, or a number that is read as text. */
 export const scalar: YamlShape<string> = simple('VALUE', 'a text or a number', '', (value) =>
   ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : null,
 );

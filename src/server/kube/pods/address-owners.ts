@@ -1,4 +1,4 @@
-/** Maps addresses to pods (with their workloads) and services, for people who read captures. */
+/** Maps addresses to pods (with their workloads) and services, for captures. */
 import { systemClock } from '../../base/clock.ts';
 import { plainAddress } from '../../base/ip.ts';
 import { child, children, text, type JsonObject } from '../../base/json-object.ts';
@@ -26,7 +26,8 @@ export type AddressOwners = ReadonlyMap<string, AddressOwner>;
 const WAIT_MS = 8000;
 
 /**
- * The owners of addresses in a cluster. Objects that may not be listed are left out and reported.
+ * The owners of addresses in a cluster. Objects without the permission to list them are skipped and
+ * reported.
  */
 export async function clusterOwners(
   access: ClusterAccess,

@@ -80,7 +80,8 @@ export function clusterPods(
       return names;
     },
     async dnsAddresses(node) {
-      // What this account may not read is left out: no right is needed but to list services.
+      // Skips objects that this account may not read: the only required permission is to list
+      // services.
       const orNothing = (found: Promise<JsonObject>): Promise<JsonObject> =>
         found.catch((error: unknown) => {
           if (error instanceof ApiFailure) return asObject(null);

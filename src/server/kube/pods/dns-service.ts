@@ -11,10 +11,9 @@ export const dnsNamespaces = ['kube-system', 'openshift-dns'] as const;
 export const usualDnsSelector = 'k8s-app in (kube-dns,coredns,ndots)';
 
 /**
- * The Service that pods ask; null: none of these is. Others may select the same pods: headless
- * ones, those of metrics, and `kube-dns-upstream` of a node cache, which no pod asks.
- * @param services of any namespaces
- * @param clusterDns kubelet's clusterDNS, if it is known
+ * The Service that pods query; null: none of these. Others may select the same pods: headless ones,
+ * those of metrics, and `kube-dns-upstream` of a node cache, which no pod queries. @param services
+ * of any namespaces @param clusterDns kubelet's clusterDNS, if it is known
  */
 export function dnsServiceIn(
   services: readonly JsonObject[],
@@ -49,7 +48,7 @@ function rankOf(service: JsonObject, clusterDns: readonly string[]): number {
   if (app === 'kube-dns') return isClusters ? 3 : 4;
   const named = labels['kubernetes.io/name'] ?? '';
   if (isClusters && /^(?:CoreDNS|KubeDNS)$/.test(named)) return 5;
-  // The charts of CoreDNS and ndots, with labels of their own.
+  // The charts of CoreDNS and ndots, with their own labels.
   const chart = labels['app.kubernetes.io/name'] ?? app;
   return /^(?:coredns|ndots)$/.test(chart) ? 6 : Infinity;
 }

@@ -114,7 +114,7 @@ function rungs(given: unknown, key: string, where: string): readonly Rung[] {
     .toSorted(([one], [other]) => one - other);
 }
 
-/** The last rung that is reached, or the first one if none is. */
+/** The last rung that is reached, or else the first one. */
 function rungOf(all: readonly Rung[], count: number, what: string): SizedReplicas {
   const rung = all.findLast(([from]) => from <= count) ?? all[0];
   if (rung === undefined) return { replicas: 0, because: `no rung for ${what}` };

@@ -1,4 +1,4 @@
-/** Limits the memory that the objects of a source take, whatever the API server sends. */
+/** Limits the memory of the objects of a source, whatever the API server sends. */
 import type { MemoryTerms } from '../../runtime/memory-share.ts';
 import type { ReflectedStore } from './reflected-store.ts';
 import type { ObjectKind } from './objects.ts';
@@ -26,10 +26,9 @@ const SLACK = 1 / 8;
 const SLACK_BYTES = 1024 * 1024;
 
 /**
- * Stores that share one limit. When it is reached, unknown objects are left out, while known ones
- * are still updated as long as they do not grow much: answers stay right, and no name that was
- * answered disappears. Objects that were left out come in with their next change or the next list,
- * if there is room then.
+ * Stores that share one limit. At the limit, unknown objects are omitted, while known ones are
+ * still updated if they do not grow much. So answers stay correct, and no answered name disappears.
+ * Omitted objects come in with their next change or the next list, if there is room then.
  */
 export class BoundedStores<T, C> {
   readonly #limit: number;
@@ -37,8 +36,8 @@ export class BoundedStores<T, C> {
   readonly #stores: MarkingStore<T, C>[] = [];
 
   /**
-   * @param limit bytes; Infinity: none
-   * @param leftOut called for each object, and each change of one, that was left out
+   * @param limit bytes; Infinity: none @param leftOut called for each omitted object, and each
+   * change of one
    */
   constructor(limit: number, leftOut: (kind: ObjectKind) => void) {
     this.#limit = limit;

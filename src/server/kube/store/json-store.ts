@@ -19,16 +19,16 @@ interface HeldObject {
   readonly weight: number;
 }
 
-/** Called for a new object that is left out because there is no room. */
+/** Called for a new object that is omitted because there is no room. */
 export type OnLeftOut = (
   object: { readonly namespace: string; readonly name: string },
   why: 'object' | 'namespace' | 'all',
 ) => void;
 
-/** Objects left out are remembered by name up to this number; beyond it they count as one more. */
+/** Omitted objects are stored by name up to this number; further ones are only counted. */
 const LEFT_OUT_MAX = 1000;
 
-/** The current state of one kind of API objects, by namespace and name, as far as there is room. */
+/** The current state of one kind of API objects, by namespace and name, if there is room. */
 export class JsonStore implements ReflectedStore<JsonObject, JsonChange> {
   readonly #room: ObjectRoom;
   readonly #tell: OnLeftOut;

@@ -67,7 +67,7 @@ export class ListReader implements JsonStream {
     let depth = this.#depth;
     let inString = this.#inString;
     let escaped = this.#escaped;
-    // Where the bytes begin that were not taken over yet, of an item or of the frame.
+    // The first byte that was not consumed yet, of an item or of the frame.
     let from = 0;
     for (let at = 0; at < chunk.length; at++) {
       const byte = chunk[at]!;

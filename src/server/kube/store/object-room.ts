@@ -1,5 +1,5 @@
 /**
- * Limits the memory of objects that anybody in the cluster may create: per object, per namespace,
+ * Limits the memory of objects that any user of the cluster may create: per object, per namespace,
  * and in total.
  */
 
@@ -41,7 +41,7 @@ export class ObjectRoom {
     this.#limits = limits;
   }
 
-  /** Bytes that are taken. */
+  /** Used bytes. */
   get taken(): number {
     return this.#all;
   }

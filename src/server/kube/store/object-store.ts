@@ -94,7 +94,7 @@ export class ObjectStore {
     if (this.#slots[slot] !== 0) this.#drop(slot, out);
   }
 
-  /** Marks an object as still existing, without changing what is stored; false: it is not known. */
+  /** Marks an object as still existing, without a change; false: it is unknown. */
   mark(namespace: string, name: string): boolean {
     const keySize = this.#encodeKey(namespace, name);
     const slot = this.#find(
@@ -108,14 +108,14 @@ export class ObjectStore {
     return true;
   }
 
-  /** Begins a complete list: whatever is not put again before `endList` will be removed. */
+  /** Begins a complete list: `endList` removes objects that were not put again. */
   beginList(): void {
     for (const address of this.#addresses()) {
       this.#chunkAt(address).words[unitOf(address)]! &= ~MARK_FLAG;
     }
   }
 
-  /** Ends a complete list: removes what it did not contain. */
+  /** Ends a complete list: removes objects that it did not contain. */
   endList(out: ObjectChange[]): void {
     this.#pins++;
     for (const address of this.#addresses()) {
@@ -126,9 +126,9 @@ export class ObjectStore {
   }
 
   /**
-   * All objects in arbitrary order, each in its state when it is read. The iteration may extend
-   * over many event loop turns while changes go on. Objects that exist all the while are returned
-   * once or more often.
+   * All objects in arbitrary order, each in its current state. The iteration may extend over many
+   * event loop turns while objects change. Objects that exist all the time are returned at least
+   * once.
    */
   *objects(): Generator<KubeObject> {
     this.pin();

@@ -93,7 +93,7 @@ export interface Pod {
   readonly hostNetwork: boolean;
   /** True if it has a deletion timestamp. */
   readonly terminating: boolean;
-  /** Only if `WantedObjects.podLabels` asks for them. */
+  /** Only with `WantedObjects.podLabels`. */
   readonly labels?: Readonly<Record<string, string>>;
   /** `spec.nodeName`; only if `WantedObjects.topology` asks for it. */
   readonly nodeName?: string;

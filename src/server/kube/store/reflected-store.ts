@@ -6,7 +6,7 @@ export interface ReflectedStore<T, C> {
   /** Stores what one API object was transformed to, and appends the changes to `out`. */
   put(namespace: string, name: string, objects: readonly T[], out: C[]): void;
   remove(namespace: string, name: string, out: C[]): void;
-  /** Begins a complete list: whatever is not put again before `endList` will be removed. */
+  /** Begins a complete list: `endList` removes objects that were not put again. */
   beginList(): void;
   endList(out: C[]): void;
 }

@@ -16,9 +16,7 @@ export interface SnapshotHead {
   readonly writtenAt: number;
   /** The API server it came from, `host:port`. */
   readonly server: string;
-  /**
-   * The resources that the source was asked for, as JSON; a file for other resources is not used.
-   */
+  /** The resources of the source, as JSON; a file for other resources is not used. */
   readonly wanted: string;
 }
 

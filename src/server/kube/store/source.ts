@@ -9,7 +9,7 @@ export interface Source {
   stop(): Promise<void>;
   /**
    * True if the first complete list of every wanted kind has been delivered. Stays true when the
-   * API server goes away.
+   * API server becomes unavailable.
    */
   readonly synced: boolean;
   /**

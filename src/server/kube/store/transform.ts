@@ -251,7 +251,7 @@ export function transformServiceImport(raw: JsonObject): [ServiceImport] {
   ];
 }
 
-/** The IP addresses among these; anything else is left out. */
+/** The IP addresses among these. */
 function addresses(written: readonly string[]): string[] {
   return written.map(plainAddress).filter((address) => isIP(address) !== 0);
 }

@@ -36,10 +36,7 @@ interface AclRule {
 const blocked: readonly ExtendedError[] = [{ code: EDE.BLOCKED, text: '' }];
 const filtered: readonly ExtendedError[] = [{ code: EDE.FILTERED, text: '' }];
 
-/**
- * Answers, refuses or drops a query by its type and the address of the client, before anything
- * behind is asked.
- */
+/** Answers, refuses or drops a query by its type and the address of the client, before any later plugin. */
 export const acl: Plugin = definePlugin({
   syntax,
   setup(options, context, next) {

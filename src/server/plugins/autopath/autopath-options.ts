@@ -1,4 +1,4 @@
-/** The directive `autopath`: what may be written, and what it means. */
+/** The directive `autopath`: its syntax and its meaning. */
 import type { Problem } from '../../base/problem.ts';
 import { last, zones, type Position } from '../../corefile/positions.ts';
 import { list, type PropertySchema } from '../../corefile/properties.ts';

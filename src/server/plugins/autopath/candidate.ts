@@ -6,9 +6,9 @@ import { Query } from '../../transport/query.ts';
 const OPT_SIZE = 11;
 
 /**
- * A query with another name, asked in place of a client's: with the same client, type, flags and
- * EDNS. One object is reused; a link that needs it after the chain has returned keeps it, as with
- * any query.
+ * A query with another name that replaces a client's, with the same client, type, flags and EDNS.
+ * One object is reused; a link that needs it after the chain has returned keeps it, as with any
+ * query.
  */
 export class Candidate {
   readonly #query = new Query();

@@ -17,7 +17,7 @@ export function searchListOf(text: string): WireName[] {
   return wireNames(domains);
 }
 
-/** Search domains in wire form, lower case; the root is left out. */
+/** Search domains in wire form, lower case, without the root. */
 export function wireNames(domains: readonly string[]): WireName[] {
   return domains.flatMap((domain) => {
     try {

@@ -38,7 +38,7 @@ function isMeantAsAddress(text: string): boolean {
 }
 
 /**
- * Configures only. Interfaces are looked up when the configuration is taken: a new address needs a
+ * Only configures. Interfaces are looked up when the configuration is loaded: a new address needs a
  * reload.
  */
 export const bind: Plugin = definePlugin({

@@ -37,10 +37,7 @@ export interface Filled {
   readonly mismatch: boolean;
 }
 
-/**
- * Decides what is stored, how long, and with which TTLs a reply leaves that was not in the cache
- * (reference 5.3, 5.4).
- */
+/** Decides whether and how long to store a reply, and the TTLs of a reply that was not cached. */
 export class Filling {
   readonly #parts: FillingParts;
 
@@ -80,8 +77,8 @@ export class Filling {
           entry.rcode = RCODE.NOERROR;
           entry.everyType = false;
           const left = Math.ceil((until - now) / 1000);
-          // Ends at the same moment as what it leans on, so that no two entries can hold each other
-          // up for ever.
+          // Ends together with the entry that it depends on, so that two entries cannot keep each
+          // other alive.
           if (left <= entry.seconds) {
             entry.seconds = left;
             entry.born = until - left * 1000;

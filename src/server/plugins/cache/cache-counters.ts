@@ -107,8 +107,8 @@ export class CacheMetrics {
   });
 
   /**
-   * Shows how full the store is, after a reply for this address was stored. A cache that is gone
-   * holds nothing.
+   * Shows how full the store is, after a reply for this address was stored. A closed cache has no
+   * entries.
    */
   show(counters: CacheCounters, store: Store): void {
     if (this.#closed) return;
@@ -131,7 +131,7 @@ export class CacheMetrics {
       if (counters.shown.some((value) => value !== 0)) this.show(counters, store);
   }
 
-  /** The cache is gone: subtract its values. */
+  /** The cache is closed: subtract its values. */
   close(): void {
     this.#closed = true;
     for (const { entries, bytes, shown } of this.#byServer.values()) {

@@ -37,16 +37,16 @@ export interface Inspected {
 
 export interface EntryReport {
   readonly name: string;
-  /** `ANY`: the name does not exist, whatever the type. */
+  /** `ANY`: the name does not exist, for any type. */
   readonly type: string;
   readonly class: string;
-  /** The kind of client that it is for: each has entries of its own. */
+  /** The kind of client: each kind has separate entries. */
   readonly dnssecOk: boolean;
   readonly checkingDisabled: boolean;
   readonly rcode: string;
   /** `denial`: NXDOMAIN, no data, failures. */
   readonly half: 'success' | 'denial';
-  /** Seconds that are left; negative: so long it has been stale. */
+  /** Remaining seconds; negative: seconds since it became stale. */
   readonly ttl: number;
   /** Seconds that it was stored with. */
   readonly storedTtl: number;

@@ -1,4 +1,4 @@
-/** The directive `cache`: what may be written, and what it means. */
+/** The directive `cache`: its syntax and its meaning. */
 import { limit } from '../../base/limits.ts';
 import type { Problem } from '../../base/problem.ts';
 import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';

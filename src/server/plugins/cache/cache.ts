@@ -62,7 +62,7 @@ class Cache {
   readonly #sources = new Sources();
   readonly #inspection: Inspection;
   readonly #changes: ZoneChanges | null;
-  /** Asked for with the first query: after setup, when all plugins have offered what they have. */
+  /** Created with the first query: after setup, when all plugins have made their offers. */
   #roundTrips: readonly ((query: Query) => boolean)[] | null = null;
   #personal: readonly ((query: Query) => boolean)[] | null = null;
   #refreshes = 0;
@@ -104,10 +104,7 @@ class Cache {
     this.link = this.#makeLink();
   }
 
-  /**
-   * Serves orders: handing the entries to another process or taking them over, and showing what is
-   * here.
-   */
+  /** Serves commands: hands the entries to another process, takes them over, and shows them. */
   async #takeOrder(order: CacheOrder): Promise<void> {
     const { clock } = this.#context;
     const tell = (message: CacheMessage): void => this.#context.post(message);
@@ -132,7 +129,7 @@ class Cache {
     const metrics = this.#metrics;
     const { zones, keepTtl, stale, prefetch } = this.#options;
     const changes = this.#changes;
-    // Only queries of the block's zones come here; zones of its own have to be looked at.
+    // Only queries of the block's zones reach it; the cache's own zones must be checked.
     const all = this.#context.zones.every((zone) => zones.includes(zone));
     const covered = new ZoneMatch(zones);
     return (query) => {
@@ -264,8 +261,8 @@ class Cache {
   };
 
   /**
-   * A and AAAA are asked in pairs. If one of them says NXDOMAIN while the other is still under way,
-   * both are judged together: should the other one find the name, then this type only has no data.
+   * Clients query A and AAAA in pairs. If NXDOMAIN arrives for one while the other is in flight,
+   * both are decided together. If the other one finds the name, this type has no data.
    */
   #settlePair(found: Reply, pending: InFlightQuery, other: InFlightQuery): Later<Reply> {
     const later = new Later<Reply>();
@@ -392,17 +389,14 @@ class Cache {
     return (before.rcode === RCODE.NXDOMAIN) !== (found.rcode === RCODE.NXDOMAIN);
   }
 
-  /** The entry, if it is still the same, may be asked for again after `pauseMs`. */
+  /** The entry, if unchanged, may be refreshed again after `pauseMs`. */
   #pause(slot: number, before: Reply, pauseMs: number): void {
     if (this.#store.holds(slot, before))
       this.#store.retryAt(slot, this.#context.clock.now() + pauseMs);
   }
 }
 
-/**
- * A copy that asks for the cache rather than for the client; over TCP, so that nothing comes back
- * cut.
- */
+/** A copy that queries for the cache rather than for the client; over TCP, so that no reply is truncated. */
 function detached(query: Query): Query {
   const copy = query.copy();
   copy.proto = 'tcp';

@@ -54,7 +54,7 @@ export class ChunkLog {
 
   /**
    * A chunk with room for `size` bytes, or null when the limit is reached: empty a `victim` first.
-   * @param moving what is stored already moves: it makes room itself
+   * @param moving the message is stored already: it makes room itself
    */
   room(size: number, moving = false): ReplyChunk | null {
     const open = this.#open;

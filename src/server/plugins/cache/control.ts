@@ -23,7 +23,7 @@ export interface CacheReport {
   readonly servers: readonly string[];
   readonly zones: readonly string[];
   readonly view: string;
-  /** Number of workers. `told` lacks those that have not answered in time. */
+  /** Number of workers. `told` lacks workers that have not answered in time. */
   readonly workers: number;
   readonly told: readonly (Omit<Inspected, 'kind' | 'id'> & { readonly worker: number })[];
 }

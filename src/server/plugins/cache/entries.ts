@@ -93,7 +93,7 @@ export abstract class Entries {
     return rcode !== 0 && rcode !== 3;
   }
 
-  /** Whole seconds that were left when the query arrived; 0 or less if the entry has expired. */
+  /** Remaining seconds when the query arrived; 0 or less if the entry has expired. */
   remaining(slot: number, query: Query): number {
     const now = query.arrived > 0 ? query.arrived : this.parts.clock.now();
     const age = now - this.births[slot]!;

@@ -120,8 +120,8 @@ function bucketOf(query: Query, type: number): number {
 }
 
 /**
- * Same name, class, DO, CD, and kind of transport: a client on a stream must not get what was cut
- * for a datagram.
+ * Same name, class, DO, CD, and kind of transport: a client on a stream must not get a reply
+ * truncated for a datagram.
  */
 function alike(a: Query, b: Query): boolean {
   if (

@@ -10,7 +10,7 @@ import type { Store } from './store.ts';
  * age. Bytes.
  */
 const HEAD = { SIZE: 20, HALF: 4, VARIANT: 5, WHOLE: 6, RCODE: 7, TTL: 8, AGE: 12 };
-/** Maximum size of a handover; other entries are left out. */
+/** Maximum size of a handover; further entries are omitted. */
 const BYTES_MAX = 16 * 1024 * 1024;
 
 /** All entries that hold at `now` (the store's clock, milliseconds). */

@@ -10,7 +10,7 @@ import type { Reply } from '../../wire/reply.ts';
 const SOURCES_MAX = 255;
 
 /**
- * Numbers for the sources of replies: the plugin, and the upstream if one was asked. Forwarding
+ * Numbers for the sources of replies: the plugin, and the upstream if there was one. Forwarding
  * plugins report each finished exchange (`tap`) right before its reply passes.
  */
 export class Sources {
@@ -19,7 +19,7 @@ export class Sources {
   #query: Query | null = null;
   #host = '';
   #port = 0;
-  /** The number that was asked for last: mostly it is the same again. */
+  /** The last requested number: usually the next one is the same. */
   #last = { plugin: '', host: '', port: 0, number: 0 };
 
   readonly tap: ExchangeTap = {

@@ -75,10 +75,7 @@ export class Store extends Entries {
     this.log = new ChunkLog(parts.bytes, droppedShared);
   }
 
-  /**
-   * Another one takes its place: what it holds is not waited for by the runtime, and reloads may
-   * follow one another.
-   */
+  /** Another one replaces it. Frees its memory at once, because reloads may follow each other. */
   close(): void {
     droppedShared(this.log.allocated);
   }
@@ -264,7 +261,7 @@ export class Store extends Entries {
     return null;
   }
 
-  /** @param sparing false: entries that were asked for go, too */
+  /** @param sparing false: also removes entries that were queried */
   #clear(victim: ReplyChunk, sparing: boolean): void {
     for (const slot of victim.slots) {
       if (this.messages[slot] === null || this.chunks[slot] !== victim.id) continue;

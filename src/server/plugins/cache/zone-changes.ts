@@ -83,9 +83,7 @@ export class ZoneChanges {
     return Math.abs(age) < SAME_SECOND ? SAME_SECOND : Infinity;
   }
 
-  /**
-   * A name that was denied is there: whatever the serial says, something in its zone has changed.
-   */
+  /** A denied name exists: its zone has changed, whatever the serial says. */
   change(query: Query): void {
     const zone = this.#zoneOf(query);
     if (zone !== null) zone.since = this.#clock.now();
@@ -96,7 +94,7 @@ export class ZoneChanges {
     return zone === null || born > zone.since;
   }
 
-  /** True if the query's zone should be asked again now; the caller that gets true must do it. */
+  /** True if the query's zone should be queried again now; the caller that gets true must do it. */
   due(query: Query, now: number): boolean {
     const zone = this.#zoneOf(query);
     if (zone === null || now - zone.heard < this.#everyMs) return false;

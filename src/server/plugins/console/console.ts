@@ -114,7 +114,7 @@ export const consolePlugin: Plugin = definePlugin({
       },
     });
     return (query) => {
-      // Lookups of our own (CNAME targets) are not a client's.
+      // Internal lookups (CNAME targets) are not a client's.
       if (watched[0] === 0 || query.depth > 0) return next(query);
       const reply = next(query);
       if (isLater(reply)) return andThen(reply, later, { tap, query: query.keep() });

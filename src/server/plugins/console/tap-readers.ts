@@ -130,7 +130,7 @@ export class TapReaders implements KeptAcrossReloads {
     }
   }
 
-  /** Drops messages that were written after the last reader left. */
+  /** Drops messages after the last reader has disconnected. */
   #drop(): void {
     if (this.#readers.size > 0) return;
     for (let chunk = this.frames.take(); chunk !== null; chunk = this.frames.take())
@@ -160,7 +160,7 @@ export class TapReaders implements KeptAcrossReloads {
     write(reader, chunk.bytes, () => chunk.release());
   }
 
-  /** Tells each reader what it has missed, and that the server is there. */
+  /** Sends each reader its number of missed messages, as a sign of life. */
   #count(): void {
     for (const reader of this.#readers)
       if (!isFull(reader)) {

@@ -21,7 +21,7 @@ export class Prefix {
 
   constructor(net: Net) {
     this.#net = net;
-    // Byte 8 is left out: it is zero whatever the length.
+    // Byte 8 is skipped: it is zero for any length.
     const first = net.bits >> 3;
     const around = [0, 1, 2, 3, 4].map((step) => first + step).filter((at) => at !== 8);
     this.#places = around.slice(0, 4);

@@ -12,7 +12,7 @@ export interface DnssecCounters {
   readonly shown: [entries: number, bytes: number];
 }
 
-/** The metrics of one directive, a set for each listen address that queries came to. */
+/** The metrics of one directive, a set for each queried listen address. */
 export class DnssecMetrics {
   readonly signing: Gauge;
   readonly #make: (server: string) => DnssecCounters;

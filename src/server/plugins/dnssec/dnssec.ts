@@ -84,8 +84,8 @@ const syntax = directive({
 const IN_A_TURN = 8;
 
 /**
- * Signs on the way back. The main thread reads the keys; each worker signs what is quickly signed,
- * and has the rest signed by threads of the runtime.
+ * Signs replies. The main thread reads the keys. Each worker makes signatures of fast algorithms,
+ * and threads of the runtime make the others.
  */
 export const dnssec: Plugin = definePlugin({
   syntax,

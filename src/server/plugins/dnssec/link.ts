@@ -1,4 +1,4 @@
-/** The link of the chain that signs what comes back. */
+/** The link of the chain that signs replies. */
 import type { Clock } from '../../base/clock.ts';
 import { andThen, isLater, Later, type Maybe } from '../../base/maybe.ts';
 import type { KeyPair } from '../../dnssec/key-pair.ts';
@@ -85,7 +85,7 @@ export class DnssecLink {
     return andThen(this.#next(query.asking(name, TYPE.NS)), judgeCut, asking);
   }
 
-  /** Goes on when it is known whether the name whose DS records are denied is a zone of its own. */
+  /** Continues when it is known whether the name whose DS records are denied is a zone. */
   judgeCut(servers: Reply, { reply, query, judgement }: AskingForCut): Maybe<Reply> {
     const plan = judgement.plan(tellsOfCut(servers, judgement.denied!.name));
     return this.#carryOut(reply, query, plan, false);

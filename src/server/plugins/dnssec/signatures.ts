@@ -170,8 +170,8 @@ export class Signatures {
   }
 
   /**
-   * Removes the oldest that were not used, several at once: each look for the first of a Map passes
-   * what was deleted before it.
+   * Removes the oldest unused ones, several at once: each search for the first of a Map skips all
+   * deleted entries before it.
    */
   #makeRoom(): void {
     const most = Math.ceil(0.99 * this.#parts.capacity) - 1;
@@ -186,8 +186,8 @@ export class Signatures {
   }
 
   /**
-   * True if this was made before, as far as is remembered. Missing names are unlimited, and most are queried
-   * once: stored entries would stay unused and burden the garbage collector.
+   * True if this was probably made before. Missing names are unlimited, and most are queried once:
+   * stored entries would stay unused and burden the garbage collector.
    */
   #wasMade(key: string): boolean {
     const place = (key.charCodeAt(0) | (key.charCodeAt(1) << 8)) & (MADE - 1);

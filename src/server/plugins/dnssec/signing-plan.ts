@@ -1,4 +1,4 @@
-/** Decides what to sign in a reply, and what it has to prove. */
+/** Decides what to sign and what to prove in a reply. */
 import { nameBehind, nameBeside } from '../../dnssec/canonical.ts';
 import { nsecData } from '../../dnssec/nsec-data.ts';
 import { HEADER, RCODE, TYPE } from '../../wire/iana.ts';
@@ -34,7 +34,7 @@ const TTL_WITHOUT_SOA = 5;
 /** Longer chains of aliases are not followed. */
 const CHAIN_MAX = 64;
 
-/** The reading of a reply: which RRsets it has, and what it denies. */
+/** The parsed reply: its RRsets, and its denials. */
 export class Judgement {
   readonly sets: FoundSets;
   /** The name or type whose absence the reply has to prove; null: none. */
@@ -63,7 +63,7 @@ export class Judgement {
     return this.denied?.standing === 'name' && this.#query.type === TYPE.DS;
   }
 
-  /** @param isCut the name whose DS records are denied is a zone of its own */
+  /** @param isCut the name whose DS records are denied is a zone */
   plan(isCut: boolean): Plan {
     const { denied } = this;
     const { rcode } = this.#reply;
@@ -154,7 +154,7 @@ export class Judgement {
   }
 }
 
-/** True if a reply to a question for NS says that `name` (lower case) is a zone of its own. */
+/** True if a reply to an NS query shows that `name` (lower case) is a zone. */
 export function tellsOfCut(reply: Reply, name: WireName): boolean {
   if (reply.bare || reply.rcode !== RCODE.NOERROR) return false;
   const sets = new FoundSets(reply);

@@ -15,7 +15,7 @@ import { FrameStream, HANDSHAKE_MS } from './stream.ts';
 const SINKS_MAX = 64;
 /** The least time between two reports about closed connections, in milliseconds. */
 const TELL_MS = 10_000;
-/** An address that is taken is tried again after this. */
+/** The wait before the next try if the address is in use. */
 const AGAIN_MS = 1000;
 
 /** Certificate and key of the listener, and whose certificates sinks must have. */
@@ -75,8 +75,8 @@ export class Incoming extends Delivery {
           `Failed to start dnstap listener: listen ${this.endpoint.text}: ${whyFailed(error)}`,
         );
       this.failing = true;
-      // After a reload, the listener of before may still have the address; of a process that died,
-      // the file is left.
+      // After a reload, the previous listener may still use the address; a process that died leaves
+      // the file.
       if (kind === 'unix' && error.code === 'EADDRINUSE') removeStale(path);
       this.#again = this.clock.after(AGAIN_MS, () => this.#listen());
     });

@@ -31,7 +31,7 @@ export class FrameStream {
   readonly #reader = new FrameReader(FRAME_MAX);
   #state: 'greeting' | 'open' | 'leaving' | 'over' = 'greeting';
   #timer: Timer;
-  /** Frames that the system has not taken yet. */
+  /** Frames that the kernel has not accepted yet. */
   #under = 0;
   #gone: (() => void) | null = null;
   readonly #clock: Clock;
@@ -68,7 +68,7 @@ export class FrameStream {
     return this.#under;
   }
 
-  /** @returns whether there is room for more; if not, `drained` tells when there is */
+  /** @returns whether there is room for more; if not, `drained` is called when there is */
   write(chunk: FrameChunk): boolean {
     const { bytes, frames } = chunk;
     this.#under += frames;

@@ -72,7 +72,7 @@ export const erratic: Plugin = definePlugin({
     const truncate = options.truncate === null ? 0 : (options.truncate.every ?? 2);
     const delay = options.delay === null ? 0 : (options.delay.every ?? 2);
     const delayMs = options.delay?.forMs ?? 100;
-    // Where something else is asked for, queries are dropped only if that is asked for, too.
+    // With other options, queries are dropped only if `drop` is given, too.
     const drop = options.drop?.every ?? (delay > 0 || truncate > 0 ? 0 : 2);
     context.offer(searchLists, { plugin: 'erratic', domains: SEARCH });
     let count = 0;

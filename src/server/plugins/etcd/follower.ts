@@ -1,4 +1,4 @@
-/** The control thread's part: follows etcd and tells the workers. */
+/** The control thread's part: follows etcd and updates the workers. */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Random } from '../../base/random.ts';
@@ -25,12 +25,12 @@ export interface FollowerParts {
   readonly client?: Pick<EtcdClient, 'range' | 'watch' | 'moveOn' | 'lease' | 'close'>;
 }
 
-/** A copy here and one in each worker, and what is on the way between them. */
+/** A copy here and one in each worker, and the changes in transit. */
 export const KEY_MEMORY: MemoryTerms = { times: 4, least: 8 * 1024 * 1024, unlimited: 2 ** 30 };
 
 /**
- * Follows etcd on the control thread and tells the workers. Outlives reloads that do not change the
- * plan.
+ * Follows etcd on the control thread and updates the workers. Outlives reloads that do not change
+ * the plan.
  */
 export class EtcdFollower implements KeptAcrossReloads {
   readonly #parts: FollowerParts;
@@ -80,10 +80,7 @@ export class EtcdFollower implements KeptAcrossReloads {
     this.#mirror.start();
   }
 
-  /**
-   * Waits until the workers know what was listed at first, at most `timeoutMs`, and says in the log
-   * what it waits for.
-   */
+  /** Waits until the workers have the first list, at most `timeoutMs`, and logs that it waits. */
   whenSynced(timeoutMs: number): Promise<void> {
     const { clock, log } = this.#parts;
     return waitBeforeServing({

@@ -121,7 +121,7 @@ export class KeyTable {
     return { keys, values, from: 0, to: keys.length };
   }
 
-  /** All keys in order. Changes in between do no harm: it goes on behind the last key. */
+  /** All keys in order. Changes in between are safe: it continues after the last key. */
   *entries(): Generator<readonly [key: string, value: string]> {
     let last: string | null = null;
     let chunk = 0;

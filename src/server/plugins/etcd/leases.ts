@@ -24,7 +24,7 @@ interface Known {
 /** Leases that are requested at a time; with the interval this is at most 40 requests per second. */
 const AT_ONCE = 4;
 const ROUND_MS = 100;
-/** A lease is asked for again when half of its time is over, but not sooner than this. */
+/** A lease is requested again when half of its time has passed, but not sooner than this. */
 const AGAIN_MIN_MS = 1000;
 /** A clock that is corrected by less says the same in seconds. */
 const JUMP_MS = 1000;

@@ -12,9 +12,7 @@ export interface KeyStretch {
 }
 
 export interface RecordSource {
-  /**
-   * All keys below a path. null: it is being asked for, and the answer is to be worked out again.
-   */
+  /** All keys below a path. null: they are being read, and the answer must be computed again. */
   below(path: string): KeyStretch | null;
   at(path: string): KeyStretch | null;
   /** Expiry of a lease, milliseconds since 1970; 0: unknown. */
@@ -44,7 +42,7 @@ export interface SkydnsLookupParts {
 /** SkyDNS's, for records that do not say. */
 const DEFAULT_TTL = 300;
 
-/** Finds the records that names stand for. One for each query: it counts what it has looked at. */
+/** Finds the records of names. One for each query: it counts its reads. */
 export class SkydnsLookup {
   readonly #parts: SkydnsLookupParts;
   #looked = 0;

@@ -54,7 +54,7 @@ const escapes: readonly (string | undefined)[] = Array.from({ length: 256 }, (_,
   return '. \'@;()"\\'.includes(char) ? `\\${char}` : undefined;
 });
 
-/** True if a key fits a name with wildcards: segment by segment, and it may go on below. */
+/** True if a key matches a name with wildcards: segment by segment, and it may be longer. */
 export function matches(key: string, segments: readonly string[]): boolean {
   let at = 0;
   for (let i = 1; i < segments.length; i++) {

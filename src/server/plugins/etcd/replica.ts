@@ -21,7 +21,7 @@ function empty(): Contents {
 export class EtcdReplica implements Replica<EtcdChange>, Dependency {
   version = 0;
   #contents = empty();
-  /** Built from a snapshot that is still coming in; null: none is. */
+  /** Built from an incomplete snapshot; null: there is none. */
   #next: Contents | null = null;
 
   get contents(): Contents {

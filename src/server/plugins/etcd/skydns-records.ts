@@ -22,9 +22,7 @@ import {
 } from './record.ts';
 import { HOST, type SkydnsService } from './skydns-service.ts';
 
-/**
- * Names that were asked of the rest of the server, and what came: a promise while it has not come.
- */
+/** Names that the rest of the server looked up, and the results: a promise until there is one. */
 export type ForeignReplies = Map<string, Reply | null | Promise<void>>;
 
 export interface WorkParts {
@@ -115,7 +113,7 @@ export class Work {
     return Buffer.concat([labels.subarray(0, -1), this.#parts.zone]);
   }
 
-  /** No records of this type, whatever the name is: does it exist? */
+  /** There are no records of this type. Checks whether the name exists. */
   #nothing(): Worked {
     return this.#parts.lookup.exists(this.#name) ? { ...absent, exists: true } : absent;
   }

@@ -57,7 +57,7 @@ export class EtcdStore implements MirrorTarget {
   readonly #skipped = new Map<SkipReason, number>(skipReasons.map((reason) => [reason, 0]));
   #listed = false;
   #serial = 0;
-  /** Keys of the list that is coming in; null: none is. */
+  /** Keys of the incomplete list; null: there is none. */
   #list: string[] | null = null;
   /** Keys that did not fit into `maxKeys` or `room` since everything was listed. */
   #tooMany = 0;
@@ -111,8 +111,8 @@ export class EtcdStore implements MirrorTarget {
     for (const { key: bytes, value, lease } of entries) {
       const key = this.#keyOf(bytes);
       if (key === null) continue;
-      // Keys that are left out need not be remembered as listed; the list may have more keys than
-      // fit into memory.
+      // Omitted keys need not be marked as listed; the list may have more keys than fit into
+      // memory.
       if (this.#take(key, value, lease, changes)) this.#list?.push(this.#table.own(key));
     }
     this.#publish(changes);

@@ -23,12 +23,12 @@ export interface EtcdTransferParts {
   /** Limits of TTLs by leases, seconds. */
   readonly minLeaseTtl: number;
   readonly maxLeaseTtl: number;
-  /** Names that were left out because they have too many keys. */
+  /** Names that were omitted because they have too many keys. */
   readonly omitted: Counter;
 }
 
 /**
- * A name that stands for more keys is left out of transfers: its records would fill a message, and
+ * A name that includes more keys is omitted from transfers: its records would fill a message, and
  * take more than a few milliseconds at a time.
  */
 const KEYS_OF_NAME_MAX = 1000;
@@ -120,7 +120,7 @@ function* recordsOf(zone: WireName, parts: EtcdTransferParts): Made {
   }
 }
 
-/** null: here it can be left for a while. */
+/** null: the transfer may pause here. */
 function* everyRecord(names: ZoneNames): Made {
   yield* names.servers();
   for (const name of names.all()) {

@@ -154,7 +154,7 @@ class FairQueue {
     return orElse(andThen(reply, this.#over, share) as typeof reply, this.#failed, share);
   };
 
-  /** Takes whatever answer there is without waiting. */
+  /** Gets the answer that is available without waiting. */
   #answerNow(query: Query, offender: string): Reply {
     query.mayWait = false;
     const reply = this.#next(query);

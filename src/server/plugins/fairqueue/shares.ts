@@ -1,4 +1,4 @@
-/** Counts the in-flight queries of each client and decides who may have another one. */
+/** Counts the in-flight queries of each client and decides which clients may have another one. */
 import type { Clock } from '../../base/clock.ts';
 import { Refusals } from './refusals.ts';
 
@@ -44,7 +44,7 @@ export class Shares {
   readonly #most: number;
   readonly #shares = new Map<string, Share>();
   readonly #networks = new Map<string, number>();
-  /** Refusals by network; an address without a network counts as one of its own. */
+  /** Refusals by network; an address without a network counts as a separate one. */
   readonly #refusals: Refusals;
   #waiting = 0;
 
@@ -123,10 +123,7 @@ export class Shares {
     return network !== '' && near === 0 && free === 0 ? 'admitted' : 'client';
   }
 
-  /**
-   * A query of the client waits from now on.
-   * @returns what is handed to `leave` when it does no longer
-   */
+  /** A query of the client waits from now on. @returns the argument for `leave` when it no longer does */
   enter(client: string, network: string): Share {
     let share = this.#shares.get(client);
     if (share === undefined) this.#shares.set(client, (share = { client, network, waiting: 0 }));

@@ -43,7 +43,7 @@ export class Budget {
     this.#sent += packets;
   }
 
-  /** Shows how many packets more could have left in the second since the last call. */
+  /** Shows the unused packets of the last second. */
   show(headroom: Gauge, now: number): void {
     const seconds = Math.max(0.001, (now - this.#second) / 1000);
     headroom.set(Math.max(0, Math.round(this.#limit - this.#sent / seconds)));

@@ -7,7 +7,7 @@ import type { MessageWriter } from '../../wire/writer.ts';
 import type { ForwardMetrics } from './forward-counters.ts';
 import type { ForwardPolicy } from './forward-policy.ts';
 
-/** The options of one forward line, and what it works with. */
+/** The options of one forward line, and its dependencies. */
 export interface UpstreamSetParts {
   /** Absolute name: the zone of the queries. */
   readonly from: string;

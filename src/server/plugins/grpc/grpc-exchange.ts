@@ -26,7 +26,7 @@ const SHUNNED_MS = 1000;
 export interface GrpcTarget {
   readonly to: string;
   readonly upstream: Upstream;
-  /** Until when it is asked last, by the clock. */
+  /** The deadline of the last try, by the clock. */
   shunnedUntil: number;
 }
 

@@ -118,7 +118,7 @@ function loopbackOf(host: string): string {
   return host === '::' ? '::1' : host;
 }
 
-/** Resolves when there is an answer, whatever its status. */
+/** Resolves when there is an answer with any status. */
 async function askSelf(url: string, clock: Clock): Promise<void> {
   await sendHttp({
     url: new URL(url),

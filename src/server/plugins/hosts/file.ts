@@ -33,10 +33,7 @@ export class HostsFile {
     this.#log = log;
   }
 
-  /**
-   * Tells a person early what will not work.
-   * @throws Problem if the file is there but cannot be looked at
-   */
+  /** Reports early that the file cannot be used. @throws Problem if the file exists but cannot be read */
   check(): void {
     try {
       if (statSync(this.path).isDirectory())
@@ -56,12 +53,10 @@ export class HostsFile {
   }
 
   /**
-   * Reads it if it has changed, in slices, so that the thread is never held up for long. A file
-   * that cannot be read is tried again at the next look. One that is too large, or no file, not
-   * before it has changed.
-   * @param take gets each line, and takes it in small steps; false: no more is wanted
-   * @returns whether it was read to its end, or as far as was wanted; what came otherwise does not
-   * count
+   * Reads the file if it has changed, in slices, so that the thread is never blocked for long. An
+   * unreadable file is tried again at the next check. One that is too large, or not a file, only
+   * after it has changed. @param take gets each line, and processes it in small steps; false: stop
+   * @returns whether it was read to its end
    */
   async read(take: (line: string) => Generator<void, boolean>): Promise<boolean> {
     let stats: Stats | null = null;
