@@ -17,7 +17,7 @@ function entry(
 }
 
 /**
- * Every plugin, in the order of the chain (CoreDNS 1.14.7's): a query meets them from top to
+ * Every plugin, in the order of the chain (CoreDNS 1.14.7's): a query passes them from top to
  * bottom, whatever the order of the directives in the Corefile. Adding a plugin is one line here.
  */
 export const order: readonly PluginEntry[] = [

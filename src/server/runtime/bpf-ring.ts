@@ -24,7 +24,7 @@ export class BpfRing {
     this.#size = size;
     this.map = createMap(MAP_KIND.RING, { key: 0, value: 0, entries: size });
     const { fd } = this.map;
-    // The records are mapped twice in a row, so that none is cut at the end.
+    // The records are mapped twice in a row, so that none is split at the end.
     const [consumer, producer] = [
       libc().mapDescriptor(fd, 0, PAGE, true),
       libc().mapDescriptor(fd, PAGE, PAGE + 2 * size, false),

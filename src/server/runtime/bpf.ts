@@ -98,7 +98,7 @@ export function loadProgram(kind: number, attach: number, instructions: Uint8Arr
       try {
         return new BpfObject(perform('bpf program', COMMAND.LOAD, attributes));
       } catch (error) {
-        // Only now the verifier is asked for its reasons: they cost time.
+        // Loads it again to get the verifier's reasons, which cost time.
         words[OF_PROGRAM.LOG_LEVEL] = 1;
         words[OF_PROGRAM.LOG_SIZE] = LOG_SIZE;
         attributes.setPointer(OF_PROGRAM.LOG, log.address);

@@ -69,10 +69,7 @@ export class ConnectedSocket implements QueuedSocket {
     return buffers().sending.reserve(size);
   }
 
-  /**
-   * Sends what was written at the reserved index, at the end of the turn.
-   * @param mark passed to `onUnsent`
-   */
+  /** Sends the datagram at the reserved index at the end of the turn. @param mark passed to `onUnsent` */
   send(length: number, mark: number): void {
     const { sending } = buffers();
     if (sending.add(this, length, mark)) packetLoop().whenTurnEnds(sending.flush);

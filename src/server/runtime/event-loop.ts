@@ -91,9 +91,8 @@ const UV_SIGNAL = 16;
 const UV_RUN_NOWAIT = 2;
 
 /**
- * A loop of its own that runs only once, to arm its descriptor, with a handle for the signal:
- * libuv's signal handler writes to it as to all others.
- * @returns its descriptor, or -1
+ * A separate loop that runs only once, to arm its descriptor, with a handle for the signal: libuv's
+ * signal handler writes to it as to all others. @returns its descriptor, or -1
  */
 export function signalDescriptor(
   koffi: typeof Koffi,

@@ -40,11 +40,11 @@ export function withoutMemory({ descriptors }: HeldByThread): HeldByThread {
 let present: HeldByThread | null = null;
 /** The slot at which the search for a free one starts. */
 let next = 0;
-/** Descriptors of the previous thread that are not taken over yet. */
+/** Descriptors of the previous thread that are not in use yet. */
 let orphans: number[] = [];
 let orphanMemory: number[] = [];
 
-/** From now on this thread uses these records. Their content was left by the previous thread. */
+/** From now on this thread uses these records, with the content of the previous thread. */
 export function useNotes(notes: HeldByThread): void {
   present = notes;
   next = 0;
@@ -87,7 +87,7 @@ export function forgetMemory(address: number): void {
 }
 
 /**
- * The first descriptor left behind for which `fits` is true; it belongs to the caller from then on,
+ * The first remaining descriptor for which `fits` is true; it belongs to the caller from then on,
  * and stays recorded.
  */
 export function takeOrphan(fits: (fd: number) => boolean): number | null {
@@ -95,7 +95,7 @@ export function takeOrphan(fits: (fd: number) => boolean): number | null {
   return index < 0 ? null : orphans.splice(index, 1)[0]!;
 }
 
-/** Everything that was left behind and not taken over; the caller releases it. */
+/** All remaining descriptors; the caller closes them. */
 export function takeOrphans(): {
   readonly descriptors: readonly number[];
   readonly memory: readonly number[];

@@ -149,7 +149,7 @@ export class PacketLoop {
     forget(this);
   }
 
-  /** True if no socket is left. */
+  /** True if there is no socket. */
   get idle(): boolean {
     return this.#count === 0;
   }

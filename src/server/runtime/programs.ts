@@ -74,7 +74,7 @@ export interface StartSettings {
   /** As for `node:child_process`; by default nothing of this process's. */
   readonly stdio?: StdioOptions;
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
-  /** Starts it in a session of its own, so that signals which end this process do not reach it. */
+  /** Starts it in a separate session, so that signals that end this process do not reach it. */
   readonly detached?: boolean;
   readonly cwd?: string;
 }
@@ -158,7 +158,7 @@ export class StartedProgram {
     this.#child.kill(signal);
   }
 
-  /** Ends it, and waits until it is gone. */
+  /** Ends it, and waits until it has exited. */
   async stop(signal: NodeJS.Signals = 'SIGKILL'): Promise<ProgramEnding> {
     if (this.isRunning) this.signal(signal);
     return this.ended;

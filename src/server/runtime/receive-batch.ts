@@ -60,7 +60,7 @@ export class ReceiveBatch {
   /** The number of heads that the kernel may have written since they were set up. */
   #used: number;
 
-  /** @param size the longest datagram that is taken whole */
+  /** @param size the longest datagram that is received whole */
   constructor(size: number, { count = BATCH, senders = true }: ReceiveBatchOptions = {}) {
     this.slot = ((size + 63) & ~63) + 64;
     this.#count = count;
@@ -163,8 +163,8 @@ export class ReceiveBatch {
   }
 
   /**
-   * Changes the packet info of datagram `i` for sending the reply: from the address that was asked,
-   * but through the interface that the routes choose. Link-local addresses keep their interface,
+   * Changes the packet info of datagram `i` for sending the reply: from the queried address, but
+   * through the interface that the routes choose. Link-local addresses keep their interface,
    * without which they have no meaning.
    */
   forReply(i: number, family: 4 | 6): void {

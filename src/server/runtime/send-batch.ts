@@ -53,8 +53,8 @@ export class SendBatch {
   }
 
   /**
-   * Adds what was written at `at` as the reply to datagram `i` of `batch`, which must not change
-   * before the flush.
+   * Adds the bytes at `at` as the reply to datagram `i` of `batch`, which must not change before
+   * the flush.
    */
   addReply(length: number, batch: ReceiveBatch, i: number): void {
     const head = this.#add(length);
@@ -66,10 +66,7 @@ export class SendBatch {
     words[head + HEAD.CONTROL_LENGTH] = control;
   }
 
-  /**
-   * Adds what was written at `at`, for a sockaddr and with a packet info (length 0: none), which
-   * are copied.
-   */
+  /** Adds the bytes at `at`, for a sockaddr and with a packet info (length 0: none), which are copied. */
   addTo(
     length: number,
     name: Uint8Array,
@@ -90,7 +87,7 @@ export class SendBatch {
     }
   }
 
-  /** Adds what was written at `at`, for the peer that the socket is connected to. */
+  /** Adds the bytes at `at`, for the peer of a connected socket. */
   addToPeer(length: number): void {
     const head = this.#add(length);
     const { words } = this.#heads;

@@ -49,8 +49,8 @@ export class SendQueue {
   }
 
   /**
-   * Adds what was written at the reserved place.
-   * @returns whether it is the first one, so that a flush must be scheduled
+   * Adds the bytes at the reserved place. @returns whether it is the first one, so that a flush
+   * must be scheduled
    */
   add(socket: QueuedSocket, length: number, mark: number): boolean {
     const i = this.#count++;

@@ -7,7 +7,7 @@ import { SystemError } from './libc.ts';
 import { NETLINK, NetlinkSocket, type NetlinkObject } from './netlink.ts';
 import { AF_INET, AF_INET6 } from './socket-address.ts';
 
-/** <linux/sock_diag.h>: asks for sockets of a family. */
+/** <linux/sock_diag.h>: requests sockets of a family. */
 const BY_FAMILY = 20;
 /** Numbers of protocols (IANA). */
 const PROTOCOL = { tcp: 6, udp: 17 } as const;

@@ -63,7 +63,7 @@ const NEXT = { TCP: 6, UDP: 17 } as const;
 const SYN = 2;
 const ACK = 16;
 
-/** One query, or one opened TCP connection, as it left. */
+/** One query, or one opened TCP connection, when it left. */
 export interface SentRecord {
   readonly protocol: 'udp' | 'tcp';
   /** 4 or 16 bytes each, valid during the call. */
@@ -76,7 +76,7 @@ export interface SentRecord {
   readonly cookie: bigint;
   /** Process that opened the socket or connected it last; 0: before the programs were there. */
   readonly pid: number;
-  /** Process in which the packet left; 0: the kernel cannot say (before 6.10). */
+  /** Process that sent the packet; 0: unknown to the kernel (before 6.10). */
   readonly senderPid: number;
   readonly cgroup: bigint;
   readonly command: string;

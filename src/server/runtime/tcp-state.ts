@@ -20,9 +20,8 @@ export type Hearing = 'heard' | 'waiting' | 'deaf';
 
 /**
  * True if the peer's system acknowledges sent data. It does within some 40 ms even if its program
- * is slow or stopped, but not if it is gone or unreachable.
- * @param silenceMs the time that an acknowledgement may be missing
- * @returns `heard` also if the system does not know
+ * is slow or stopped, but not if it is down or unreachable. @param silenceMs the time that an
+ * acknowledgement may be missing @returns `heard` also if the system does not know
  */
 export function hearing(socket: Socket, silenceMs: number): Hearing {
   const fd = descriptorOf(socket);

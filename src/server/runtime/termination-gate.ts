@@ -8,7 +8,7 @@
  * to be terminated.
  */
 
-/** Memory that a thread shares with those who may terminate it. */
+/** Memory that a thread shares with the threads that may terminate it. */
 export type TerminationGate = Int32Array<SharedArrayBuffer>;
 
 /** The nesting depth of such calls. */

@@ -23,8 +23,7 @@ const SIGTERM = 15;
 const POLLIN = 1;
 
 /**
- * Ends the process after so long, whatever its threads do. A shorter time that was set before
- * stays.
+ * Ends the process after this time, whatever its threads do. An earlier, shorter time stays.
  * @returns false: not available
  */
 export function endProcessWithin(limitMs: number): boolean {

@@ -13,10 +13,7 @@ export interface ThreadState {
   readonly waits: number;
 }
 
-/**
- * The unit of times in /proc; the same on all of Node's architectures, whatever the kernel's own
- * tick.
- */
+/** The unit of times in /proc; the same on all of Node's architectures, for any tick of the kernel. */
 const TICK_MS = 10;
 
 /**

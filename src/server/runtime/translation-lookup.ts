@@ -25,7 +25,7 @@ interface End {
   readonly port: number;
 }
 
-/** A connection as it is behind the translation: who seems to ask, and who is really asked. */
+/** A tracked connection after the translation: the visible client, and the real one. */
 export interface TranslatedEnds {
   readonly client: End;
   readonly server: End;

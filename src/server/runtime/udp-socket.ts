@@ -196,7 +196,7 @@ export function inheritSocket(
   return left === null ? null : new UdpSocket(options, left);
 }
 
-/** Releases what previous threads left behind and is not used any more. */
+/** Releases unused sockets of previous threads. */
 export function giveBackOrphans(): void {
   const { descriptors, memory } = takeOrphans();
   for (const fd of descriptors) {

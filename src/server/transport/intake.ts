@@ -60,7 +60,7 @@ export class Intake {
   #waiting = 0;
   #waitingBytes = 0;
   readonly #spare: WaitingQuery[] = [];
-  /** Outlets with replies that came in this turn. */
+  /** Outlets with replies of this turn. */
   #due: Outlet[] = [];
   #onQuiet: (() => void) | null = null;
   /** The value of `taken` when the last message of a reply of several messages was made. */

@@ -23,8 +23,7 @@ class ListenerCount {
    * @returns a function that stops it, unless another metric has replaced it
    */
   countAlso(metric: { add(amount: number): void }): () => void {
-    // A later call may pass the same metric: the object made here tells whether this call is still
-    // the latest.
+    // A later call may pass the same metric: this object identifies the latest call.
     const alias = { metric };
     this.#alias = alias;
     return () => {

@@ -22,10 +22,7 @@ export interface ListenAddress {
   readonly port: number;
 }
 
-/**
- * True if clients are asked for a certificate, must show one, and whether it must be signed by the
- * authority.
- */
+/** True if clients must present a certificate, and whether the authority must have signed it. */
 export type ClientAuth =
   | 'nocert'
   | 'request'
@@ -33,7 +30,7 @@ export type ClientAuth =
   | 'verify_if_given'
   | 'require_and_verify';
 
-/** Certificate and key as PEM texts, and what is required of clients. */
+/** Certificate and key as PEM texts, and the requirements on clients. */
 export interface ListenerTls {
   readonly certificate: string | Buffer;
   readonly key: string | Buffer;

@@ -21,15 +21,15 @@ export interface Outlet<Way = unknown> {
   readonly out: Uint8Array;
   readonly at: number;
   /**
-   * Sends the reply that was written to `out` at `at`. `way` is the value of `wayBack`; null: it
-   * replies to the message being taken.
+   * Sends the reply at `at` of `out`. `way` is the value of `wayBack`; null: it replies to the
+   * current message.
    */
   send(length: number, way: Way | null): void;
   /** Tells that there will be no reply. */
   keepSilent(way: Way | null): void;
   /**
-   * Called if the message being taken is not a query. Without this method the answer is a DNS
-   * message, or silence.
+   * Called if the current message is not a query. Without this method the answer is a DNS message,
+   * or none.
    */
   refuse?(): void;
   /** Called if the reply to the current message will come later; its result is passed to `send`. */
@@ -92,7 +92,7 @@ export class OutletPending {
     return queryBytes(waiting);
   }
 
-  /** Removes the reply that came first; null if there is none. */
+  /** Removes the oldest reply; null if there is none. */
   next(): WaitingQuery | null {
     const waiting = this.#replies[this.#first];
     if (waiting === undefined) return null;

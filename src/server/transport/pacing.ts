@@ -46,10 +46,7 @@ export class Pacing {
     return this.#epoch;
   }
 
-  /**
-   * Counts the end of a query sent in `epoch`.
-   * @param heard whether something came from the upstream
-   */
+  /** Counts the end of a query sent in `epoch`. @param heard whether the upstream sent anything */
   ended(epoch: number, heard: boolean): void {
     if (heard) this.#heardIn = this.#epoch;
     if (epoch === this.#epoch) this.#young--;

@@ -21,7 +21,7 @@ export interface SystemNetworkParts {
   readonly random: Random;
   /** The way to send and receive UDP; batched only where that works. */
   readonly transport: UdpMode;
-  /** UDP sockets open at a time, whatever the upstreams; Infinity: no limit. */
+  /** UDP sockets open at a time, for all upstreams; Infinity: no limit. */
   readonly sourcePorts?: number;
   /** Called once, when an upstream gets fewer source ports than configured. */
   readonly onFewPorts?: () => void;

@@ -48,7 +48,7 @@ export class TimerWheel {
   #alarm: Timer | null = null;
   /** The tick at which the alarm should come. */
   #alarmTick = 0;
-  /** The turn before came late, and was put off. */
+  /** The previous turn was late, and was put off. */
   #isPutOff = false;
 
   /** @param tickMs how late a deadline may be */

@@ -25,7 +25,7 @@ export function bytesOf({ data, entries, slots }: HostsTable): number {
 /** Numbers that each entry has. */
 export const FIELDS = 5;
 
-/** Looks names up; the fields tell about what `find` found. Allocates nothing. */
+/** Looks names up; the fields describe the result of `find`. Allocates nothing. */
 export class HostsLookup {
   readonly data: Uint8Array;
   readonly #entries: Uint32Array;

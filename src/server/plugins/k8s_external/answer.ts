@@ -177,7 +177,7 @@ export class ExternalAnswerer {
     return partial ? this.#partly(query, write) : this.#reply(query, write);
   }
 
-  /** The name stands for a host elsewhere: the whole server is asked for its addresses. */
+  /** The name is an alias of an external host: the whole server looks up its addresses. */
   #alias(query: Query, zone: ExternalZone, target: WireName): Maybe<Reply> {
     const { type } = query;
     if (type !== TYPE.CNAME && type !== TYPE.A && type !== TYPE.AAAA)

@@ -35,7 +35,7 @@ export function externalZone(text: string, apex: string, ttl: number): ExternalZ
 
 export type OwnName = 'apex' | 'empty' | 'server' | 'nothing' | 'elsewhere';
 
-/** True if the name `folded[0, length)` of the zone is one of its own. */
+/** True if the name `folded[0, length)` is one of the zone's own. */
 export function ownName(zone: ExternalZone, folded: Uint8Array, length: number): OwnName {
   if (length === zone.name.length) return 'apex';
   if (suffixAt(folded, zone.apex, length) < 0) return 'elsewhere';

@@ -1,4 +1,4 @@
-/** `leakguard`: names that cannot exist outside are not asked for outside. */
+/** `leakguard`: does not forward names that cannot exist outside the cluster. */
 import { rest } from '../../corefile/positions.ts';
 import { flag, list, setting, zoneList } from '../../corefile/properties.ts';
 import { directive, type Options } from '../../corefile/syntax.ts';

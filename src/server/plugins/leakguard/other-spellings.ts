@@ -5,12 +5,11 @@ const DOT = 0x2e;
 const ZERO = 0x30;
 
 /**
- * The name that was meant where labels contain dots (`backend.shop.svc.cluster\.local`): each dot
- * ends a label. null: no label has one.
- * @param name wire form, lower case
+ * The intended name of one whose labels contain dots (`backend.shop.svc.cluster\.local`): each dot
+ * ends a label. null: no label has one. @param name wire form, lower case
  */
 export function splitAtDots(name: Uint8Array, length: number): WireName | null {
-  // Mostly no label has one, and none is even 46 bytes long.
+  // Usually no label has one, and none has 46 bytes.
   const first = name.indexOf(DOT);
   if (first < 0 || first >= length) return null;
   const labels: Uint8Array[] = [];
@@ -40,10 +39,7 @@ export interface EmbeddedReverseName {
   readonly labels: readonly number[];
 }
 
-/**
- * The reverse name that this one begins with, whatever search domain follows it; null: there is
- * none.
- */
+/** The reverse name at the beginning of this one, before any search domain; null: there is none. */
 export function reverseNameIn(name: Uint8Array, length: number): EmbeddedReverseName | null {
   const labels: number[] = [];
   for (let at = 0; at < length - 1; at += name[at]! + 1) {

@@ -19,8 +19,8 @@ export interface GoodAnswer {
   readonly name: string;
   readonly type: number;
   /**
-   * DO and CD of the query, because signed answers, and answers that were not validated, are only
-   * for clients that asked for them.
+   * DO and CD of the query, because signed answers, and answers without validation, are only for
+   * clients that requested them.
    */
   readonly variant: number;
   readonly reply: Reply;

@@ -3,10 +3,7 @@ import { hashBytes } from '../../base/hash.ts';
 
 /** Bits of one set, as a power of two. */
 const BITS_LOG = 19;
-/**
- * Names of a set. With two of 16 bits for each name, about one in some hundred new names is taken as already
- * seen.
- */
+/** Names of a set. With two of 16 bits for each name, about one in some hundred new names seems known. */
 const NAMES_MAX = 16_384;
 
 /**
@@ -19,7 +16,7 @@ export class NameFilter {
   #older = new Uint32Array(2 ** (BITS_LOG - 5));
   #count = 0;
 
-  /** Takes note of a name (lower case). @returns whether it came before */
+  /** Adds a name (lower case). @returns whether it was known */
   again(name: Uint8Array, length: number): boolean {
     const hash = hashBytes(name, 0, length);
     const first = hash >>> (32 - BITS_LOG);

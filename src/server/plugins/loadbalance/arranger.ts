@@ -58,7 +58,7 @@ export class Arranger {
   /** The new order: the index of the record at each position. */
   readonly #order = new Int32Array(RECORDS_MAX);
   readonly #sorted = new Int32Array(RECORDS_MAX);
-  /** A permutation of the records that can be drawn, each in its place between two draws. */
+  /** A permutation of the records for drawing, each in its place between two draws. */
   readonly #drawn = Int32Array.from({ length: RECORDS_MAX }, (_, i) => i);
   readonly #scratch = new Uint8Array(SCRATCH_SIZE);
   readonly #scratchReplies: (Reply | undefined)[] = [];
@@ -304,7 +304,7 @@ export class Arranger {
     return this.#scratchReply(reply, size);
   }
 
-  /** A reply over the scratch, the one of the same size that came before if it says the same. */
+  /** A reply over the scratch memory, or the previous one of the same size if it is equal. */
   #scratchReply(reply: Reply, size: number): Reply {
     const last = this.#scratchReplies[size];
     if (

@@ -1,4 +1,4 @@
-/** The directive `loadbalance`: what may be written. */
+/** The directive `loadbalance`: its syntax. */
 import { parseDuration } from '../../base/duration.ts';
 import type { Problem } from '../../base/problem.ts';
 import { position, type Position } from '../../corefile/positions.ts';

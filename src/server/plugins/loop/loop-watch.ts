@@ -23,8 +23,8 @@ export interface LoopWatchParts {
 }
 
 /**
- * Asks for a random name that no client can know, and counts how often it is asked for: if the
- * server forwards to itself, directly or through others, the query comes back again and again.
+ * Queries a random name that no client can know, and counts how often it arrives. If the server
+ * forwards to itself, directly or through others, the query arrives repeatedly.
  */
 export class LoopWatch {
   readonly #parts: LoopWatchParts;

@@ -12,7 +12,7 @@ export interface Address {
   readonly port: number;
 }
 
-/** Sends a query by UDP; true: a reply with its id came within the time. */
+/** Sends a query over UDP; true: a reply with its id came in time. */
 export type LoopProbe = (
   message: Uint8Array,
   to: Address,

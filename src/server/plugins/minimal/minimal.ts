@@ -31,8 +31,8 @@ export const minimal: Plugin = definePlugin({
 const records = new Records();
 
 /**
- * A copy that ends with the answer section. Names point only backwards, so nothing points at what
- * is cut off.
+ * A copy that ends with the answer section. Names point only backwards, so no pointer leads into
+ * the removed part.
  */
 function minimize(reply: Reply, type: number): Reply {
   if (reply.bare || reply.authority + reply.additional === 0) return reply;

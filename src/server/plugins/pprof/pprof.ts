@@ -57,7 +57,7 @@ interface Brought {
 const SECONDS = 30;
 /** Seconds of a profile. */
 const SECONDS_MAX = 120;
-/** Milliseconds after the end of a profile until a worker that has not sent its own is left out. */
+/** Milliseconds after the end of a profile until a worker without a profile is skipped. */
 const LATE_MS = 5000;
 
 /** Profiles of all threads: of the control thread here, and of each worker as it brings its own. */

@@ -6,7 +6,7 @@ import type { Query, Route } from '../../transport/query.ts';
 import { silence, type Reply } from '../../wire/reply.ts';
 import { perRoute } from '../../engine/contract/per-route.ts';
 
-/** Types with a label value of their own; the others are counted as `other`. */
+/** Types with their own label value; the others are counted as `other`. */
 const types: readonly number[] = [
   TYPE.A,
   TYPE.AAAA,

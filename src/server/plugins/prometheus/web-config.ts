@@ -92,7 +92,7 @@ export async function readWebConfig(path: string): Promise<HttpTls> {
     if (named === '') return text(name);
     const file = resolve(dirname(path), named);
     const content = readFileText(file, FILE_MAX.small);
-    // The runtime takes an empty text for none, and would go on without a certificate.
+    // The runtime treats an empty text as absent, and would serve without a certificate.
     if (content.trim() === '') throw new Error(`${file} is empty`);
     return content;
   };

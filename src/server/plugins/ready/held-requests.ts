@@ -3,12 +3,12 @@ import type { ServerResponse } from 'node:http';
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import { answerText } from '../../base/http-answer.ts';
 
-/** Milliseconds between looks at what is waited for. */
+/** Milliseconds between two checks of readiness. */
 const LOOK_MS = 20;
 
 /**
- * Holds requests until the server is ready, each for a limited time. kubelet asks again only after
- * `periodSeconds`, so a first probe that was answered 503 at once would cost that much.
+ * Holds requests until the server is ready, each for a limited time. kubelet probes again only
+ * after `periodSeconds`, so an immediate 503 to the first probe would cost that much.
  */
 export class HeldRequests {
   readonly #clock: Clock;

@@ -1,4 +1,4 @@
-/** `reload`: has a changed Corefile taken without a restart. */
+/** `reload`: loads a changed Corefile without a restart. */
 import { optional } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { duration, value, Wrong, wrong, type Value } from '../../corefile/word-values.ts';

@@ -72,7 +72,7 @@ export class Watcher implements KeptAcrossReloads {
       const { problem } = found;
       if (problem.message === this.#complaint) return;
       this.#complaint = problem.message;
-      // A file that can be read, but not taken: the try says so and counts, as for any other
+      // The file can be read, but not loaded: the attempt reports and counts that, as for any other
       // mistake in a directive.
       if (problem instanceof Problem && problem.code === 'directive-unknown') this.#take(watch);
       else {

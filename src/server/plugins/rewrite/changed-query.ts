@@ -36,7 +36,7 @@ export class ChangedQuery implements RewriteTurn {
     return (this.#options ??= optionsOf(this.#query));
   }
 
-  /** True if options are not those of the query as it came. */
+  /** True if options are not those of the original query. */
   get optionsChanged(): boolean {
     return this.#optionsChanged;
   }

@@ -136,7 +136,7 @@ function changeRecord(record: LooseRecord, rule: ReplyRule, mayCut: boolean): st
   }
 }
 
-/** The CNAMEs up to the one with the new target, then what was found there; other sections stay. */
+/** The CNAMEs up to the one with the new target, then the records of that target; other sections stay. */
 function chainTo(cut: LooseRecord, loose: readonly LooseRecord[], found: Reply): LooseRecord[] {
   const answer = loose.filter(({ section }) => section === SECTION.answer);
   const kept = answer.slice(0, answer.indexOf(cut) + 1).filter(({ type }) => type === TYPE.CNAME);
@@ -184,7 +184,7 @@ function copyOf(
   return ttls ? copy : copy.with({ ttlAt: null, ttl: -1 });
 }
 
-/** Looks a target up in place of the query; null for an invalid name, and for silence. */
+/** Looks a target up for the query; null for an invalid name, and for no reply. */
 export function lookupFor(asked: Query, ask: (query: Query) => Maybe<Reply>): EditParts['lookup'] {
   return (name) => {
     try {

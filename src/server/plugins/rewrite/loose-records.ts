@@ -7,7 +7,7 @@ import type { Reply } from '../../wire/reply.ts';
 import { skipName } from '../../wire/skip.ts';
 import type { MessageWriter, Section } from '../../wire/writer.ts';
 
-/** One record taken out of its message: names as text, all else in bytes. */
+/** One record outside its message: names as text, everything else as bytes. */
 export interface LooseRecord {
   readonly section: Section;
   owner: string;

@@ -74,7 +74,7 @@ function wordsOf({ words, block }: RewriteUse): string[] {
   return all.map(({ text }) => text);
 }
 
-/** Warns of rules that CoreDNS accepts and that are probably not meant. */
+/** Warns of rules that CoreDNS accepts and that are probably mistakes. */
 function suspicion(
   words: readonly string[],
 ): { readonly what: string; readonly why: string } | null {

@@ -15,7 +15,7 @@ export interface RewriteRule {
    * Changes the query, or says what becomes of its reply. False: there was nothing to do after all.
    */
   apply(turn: RewriteTurn): boolean;
-  /** Codes of EDNS options that may go back to the client (CoreDNS's "supported options"). */
+  /** Codes of EDNS options that may be in the reply to the client (CoreDNS's "supported options"). */
   readonly optionCode?: number;
   /** True if the query that it sends upstream differs between clients with the same question. */
   readonly personal?: boolean;
@@ -25,15 +25,13 @@ export interface RewriteRule {
  * A change of a reply. Reply rules are applied in the reverse order of the rules of their queries.
  */
 export type ReplyRule =
-  /**
-   * Names of records, or names in the data of those types that are named after what they point at.
-   */
+  /** Names of records, or names in the data of types that are named after their target. */
   | { readonly kind: 'owner' | 'value'; readonly map: (name: string) => string }
   | { readonly kind: 'ttl'; readonly least: number; readonly most: number }
   | { readonly kind: 'rcode'; readonly from: number; readonly to: number }
-  /** Another target for a CNAME, from where the answer goes on; null: not this one. */
+  /** Another target for a CNAME, at which the answer continues; null: not this one. */
   | { readonly kind: 'target'; readonly map: (name: string) => string | null }
-  /** Takes back what was done to an option; null: it was not there. */
+  /** Reverts the change of an option; null: it was not there. */
   | { readonly kind: 'option'; readonly code: number; readonly before: Uint8Array | null };
 
 export interface RewriteTurn {

@@ -173,7 +173,7 @@ class Rrl {
     if (rate === 0) return reply;
     key.read(client, category, reply, query, kind, this.#wildcardOf(query, name === 'nodata'));
     if (accounts.spend(key.high, key.low, rate, now)) return reply;
-    // A failure has no records that could be left out, and over TCP it would be the same.
+    // A failure has no records to omit, and over TCP it would be the same.
     const slips = name !== 'error' && accounts.slips(this.#options.slip);
     this.#note(query, name, slips ? 'slipped' : 'dropped');
     if (this.#options.reportOnly) return reply;

@@ -25,9 +25,8 @@ export interface CatalogMember {
 /** The schema that is understood. */
 const VERSION = '2';
 /**
- * The zones that a catalog names.
- * @param most how many it may name
- * @throws Error worded for the log if it is not a valid catalog; what it named before stays
+ * The zones that a catalog names. @param most the maximum number of zones @throws Error with a text
+ * for the log if it is not a valid catalog; the previous zones stay
  */
 export function readCatalog(packed: PackedZone, most: number): readonly CatalogMember[] {
   const catalog = printName(packed.origin);

@@ -8,8 +8,8 @@ const MINUTE_MS = 60_000;
 export type FailureLog = Pick<Log, 'info' | 'warning' | 'error'>;
 
 /**
- * Hands on two hundred lines a minute, and says how many more there were: a catalog may name ten
- * thousand zones, and when their primary is gone each of them fails every ten seconds.
+ * Passes two hundred lines per minute, and counts the others. A catalog may name ten thousand
+ * zones, and if their primary is down, each of them fails every ten seconds.
  */
 export class FailureLines implements FailureLog {
   readonly #clock: Clock;

@@ -66,9 +66,8 @@ export interface FollowedZoneParts {
   readonly failures: FailureLog;
   readonly metrics: FollowedMetrics;
   /**
-   * Looks at a version before it is taken.
-   * @returns runs once it has been
-   * @throws Error in words for the log: it is not taken
+   * Checks a version before it is accepted. @returns runs once it has been @throws Error with a
+   * text for the log: it is rejected
    */
   readonly accept?: (packed: PackedZone) => () => void;
   readonly fetching?: Fetching;
@@ -156,7 +155,7 @@ export class FollowedZone {
     this.#timer = this.#parts.clock.after(this.#pause(failure), () => void this.#look());
   }
 
-  /** @returns why no primary was reached; null: none of those that were gives a newer version */
+  /** @returns the reason why no primary was reached; null: none of the reached ones has a newer version */
   async #ask(): Promise<string | null> {
     const { failures, zone, primaries, metrics, turns } = this.#parts;
     let failure = 'there is none';
@@ -364,7 +363,7 @@ export class FollowedZone {
     const view = new DataView(zone.data.buffer, zone.data.byteOffset);
     const time = (back: number): number => Math.max(1, view.getUint32(end - back));
     const [refresh, retry] = [time(16), time(12)];
-    // Else a zone would expire before its primary is asked.
+    // Otherwise a zone would expire before its primary is queried.
     const least = refresh + retry + (REFRESH_JITTER_MS + RETRY_JITTER_MS + IDLE_MS) / 1000;
     return { refresh, retry, expire: Math.max(time(8), least) };
   }

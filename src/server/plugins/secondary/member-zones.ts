@@ -7,7 +7,10 @@ import { readCatalog, type CatalogMember } from './catalog.ts';
 import type { FollowedZone } from './followed-zone.ts';
 import { isWithin } from '../../wire/within-zone.ts';
 
-/** Between the starts of two zones, milliseconds: a primary is not asked for thousands at once. */
+/**
+ * Milliseconds between the starts of two zones, so that a primary does not get thousands of
+ * requests at once.
+ */
 const START_EVERY_MS = 5;
 
 export interface MemberZonesParts {
@@ -64,7 +67,7 @@ export class MemberZones {
       if (fixed.has(zone)) this.#clash(zone, catalog);
       else this.#take(member, catalog);
     }
-    /** Zones that other catalogs may have now: one of them, or whichever names them (null). */
+    /** Zones that other catalogs may have now: a certain one, or any that names them (null). */
     const free = new Map<string, string | null>();
     for (const { zone, goesTo } of members)
       if (goesTo !== null && this.#members.get(zone)?.catalog === catalog) free.set(zone, goesTo);
@@ -82,7 +85,7 @@ export class MemberZones {
     log.info(`Parsed catalog zone ${catalog} with ${members.length} member zones`);
   }
 
-  /** A zone that is followed for a catalog; undefined: there is none of this name. */
+  /** A zone that a catalog added; undefined: there is none with this name. */
   get(zone: string): FollowedZone | undefined {
     return this.#members.get(zone)?.followed;
   }

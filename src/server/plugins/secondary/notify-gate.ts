@@ -1,4 +1,4 @@
-/** Notifications of primaries, as far as they are handed on. */
+/** Limits the notifications of primaries. */
 import type { Clock, Timer } from '../../base/clock.ts';
 
 /**
@@ -7,8 +7,8 @@ import type { Clock, Timer } from '../../base/clock.ts';
  */
 const WAIT_MS = { first: 100, most: 1000 };
 /**
- * For all zones together, this many are checked at once, and then one per interval: a forger who knows a
- * thousand zones could otherwise cause thousands of serial queries per second.
+ * The number of zones that are checked at once; after that one per interval. An attacker who knows
+ * a thousand zones could otherwise cause thousands of serial queries per second.
  */
 const BURST = 1000;
 const LOOK_MS = 5;
@@ -33,10 +33,10 @@ interface Zone {
 }
 
 /**
- * Lets a notification through at once, and those that follow soon as one. Of many that go on, one a
- * second, and of those for many zones some hundreds. Addresses of datagrams are easily forged: a
- * hundred thousand notifications a second are to be one look, and one line. Zones are those that
- * are served: the map does not grow.
+ * Passes the first notification at once, and combines those that follow soon: at most one per
+ * second for a zone, and some hundred for many zones. The source of datagrams is easily forged, so
+ * a hundred thousand notifications per second must cause one check and one line. Zones are those
+ * that are served, so the map does not grow.
  */
 export class NotifyGate {
   readonly #parts: NotifyGateParts;

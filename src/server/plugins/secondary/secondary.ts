@@ -32,7 +32,7 @@ import { NotifyGate } from './notify-gate.ts';
 const sizeLimit = { min: 1024, max: 2 ** 32 };
 /** Each followed zone takes some 3 KiB in addition to its records. */
 const membersLimit = limit({ default: 10_000, min: 1, max: 1_000_000 });
-/** BIND asks for ten transfers, and 20 serials a second, at a time. */
+/** BIND runs ten transfers at a time, and 20 serial queries per second. */
 const concurrentLimit = limit({ default: 32, min: 1, max: 1000 });
 
 const syntax = directive({
@@ -72,7 +72,7 @@ const syntax = directive({
     first!.primaries === null
       ? [pluginProblem('secondary', at, 'secondary zones require a transfer from property')]
       : [],
-  // CoreDNS asks for primaries until some have been named.
+  // As in CoreDNS, required until a primary is named.
   warn: (all) =>
     all
       .filter(({ primaries }) => primaries === null)

@@ -2,7 +2,7 @@
 import type { Gauge } from '../../metrics/registry.ts';
 import type { KeptAcrossReloads } from '../../engine/contract/control-context.ts';
 
-/** Memory is asked for in steps of so many bytes that have come. */
+/** Memory is reserved in steps of this number of received bytes. */
 const STEP = 64 * 1024;
 /** An incoming transfer counts as received, while it grows, and as it will be served. */
 const TIMES = 3;
@@ -11,9 +11,8 @@ const TIMES = 3;
 export class NoRoom extends Error {}
 
 /**
- * The memory of all zones that are fetched: those that are served, and those that are coming in.
- * Where there is not enough, the largest of those that are coming in has to go: one that has no end
- * keeps out none that has.
+ * The memory of all transferred zones, complete and incomplete. If it is short, the largest
+ * incomplete one is dropped: an endless transfer must not keep out a finite one.
  */
 export class ZoneMemory implements KeptAcrossReloads {
   #most = 0;

@@ -56,9 +56,8 @@ function readHead(path: string): string {
 }
 
 /**
- * Writes a zone, a record a line, beside `path` first: whoever reads `path` finds the old file or
- * the whole new one.
- * @returns how many records
+ * Writes a zone to a file beside `path`, one record per line, and renames it: readers of `path` get
+ * the old file or the whole new one. @returns the number of records
  */
 export async function writeZoneFile(
   path: string,

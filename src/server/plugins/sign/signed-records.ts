@@ -157,7 +157,7 @@ class NameReader {
   }
 }
 
-/** DNSKEY records, and what tells the zone above of them (RFC 7344). */
+/** DNSKEY records, and the records for the parent zone (RFC 7344). */
 function keySets(pairs: readonly KeyPair[], origin: WireName, ttl: number): readonly Rrset[] {
   const keys = pairs.map(({ data }) => data);
   const digests = pairs.map((pair) => dsData(pair, origin));

@@ -46,8 +46,8 @@ export class SlowRecorder implements LinkRecorder {
   }
 
   /**
-   * Begins with a query that came at that time of the clock.
-   * @param other another recorder of the query
+   * Begins with a query that arrived at that time of the clock. @param other another recorder of
+   * the query
    */
   begin(at: number, other: LinkRecorder | null): void {
     this.#use = (this.#use + 1) & (USES - 1);
@@ -88,7 +88,7 @@ export class SlowRecorder implements LinkRecorder {
     if (this.#other !== null) this.#other.done(this.#others[index]!);
   }
 
-  /** An exchange with an upstream is over. @param rcode -1: no reply came */
+  /** An exchange with an upstream has ended. @param rcode -1: there was no reply */
   exchanged(host: string, port: number, proto: string, sentAt: number, rcode: number): void {
     if (this.#exchanges.length >= EXCHANGES_MAX) {
       this.#more++;
@@ -108,9 +108,7 @@ export class SlowRecorder implements LinkRecorder {
     return '-';
   }
 
-  /**
-   * Exchanges with upstreams in their order: `udp://10.0.0.53:53/no-reply/2s`; `-`: none was over.
-   */
+  /** Exchanges with upstreams in order: `udp://10.0.0.53:53/no-reply/2s`; `-`: none has ended. */
   get upstreams(): string {
     if (this.#exchanges.length === 0) return '-';
     return this.#exchanges.join(',') + (this.#more > 0 ? `,+${this.#more}` : '');

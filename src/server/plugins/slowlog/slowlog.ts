@@ -1,4 +1,4 @@
-/** `slowlog`: a line for each query whose reply took long, with where the time went. */
+/** `slowlog`: logs a line for each query with a slow reply, and where it spent its time. */
 import { limit } from '../../base/limits.ts';
 import { andThen, isLater } from '../../base/maybe.ts';
 import { optional } from '../../corefile/positions.ts';

@@ -226,7 +226,7 @@ class TemplateRun {
     return value;
   }
 
-  /** Says where a value was not what it should be. */
+  /** Names the place of a value of the wrong type. */
   #guard<T>(at: number, what: string, run: () => T, lead = ''): T {
     try {
       return run();

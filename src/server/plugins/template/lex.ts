@@ -40,9 +40,8 @@ export interface Lexeme {
 const LEXEMES_MAX = 10_000;
 
 /**
- * Cuts a template into texts and the words of its actions; comments and trimmed white space are
- * gone.
- * @throws TemplateError
+ * Splits a template into texts and the words of its actions, without comments and trimmed white
+ * space. @throws TemplateError
  */
 export function lex(source: string): readonly Lexeme[] {
   const found: Lexeme[] = [];

@@ -165,7 +165,7 @@ export class TemplateLink {
     const targets = made.answers.map((record) => dataOf(record, cname)?.target ?? null);
     if (targets.every((target) => target === null)) return this.#write(query, template, made);
     const all: DnsRecord[] = [];
-    // The query that follows aliases without end reports it once; those that asked for it pass that
+    // The query that follows aliases in a loop reports it once; the queries above it only pass that
     // on.
     const fails = (found: Reply, at: number): Reply | null => {
       if (found === endlessAliases) return endless(at, found);

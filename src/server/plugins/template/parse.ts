@@ -12,10 +12,7 @@ export function parseTemplate(source: string): readonly TemplateNode[] {
 /** Nesting limit of actions and parentheses: more is a mistake, or an attack. */
 const DEPTH_MAX = 100;
 
-/**
- * Words of the language that make no sense, or are not known, where each record is a template of
- * its own.
- */
+/** Words of the language that make no sense, or are unknown, because each record is a separate template. */
 const unknown: ReadonlySet<string> = new Set(['define', 'template', 'block']);
 
 class TemplateParser {

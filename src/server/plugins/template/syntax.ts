@@ -1,4 +1,4 @@
-/** The directive `template`: what may be written. */
+/** The directive `template`: its syntax. */
 import { compilePattern, PatternError, type Pattern } from '../../base/pattern.ts';
 import { required, zones, type Position } from '../../corefile/positions.ts';
 import { pluginRemark } from '../../corefile/problems.ts';

@@ -55,10 +55,7 @@ const syntax = directive({
   },
 });
 
-/**
- * Configures only. Files are read when the configuration is taken: a renewed certificate needs a
- * reload.
- */
+/** Only configures. Files are read when the configuration is loaded: a renewed certificate needs a reload. */
 export const tls: Plugin = definePlugin({
   syntax,
   plan({ files: { certificate, key, authority }, clientAuth, keyLog }, plan) {

@@ -1,4 +1,4 @@
-/** `top`: the clients that ask most, what they ask for, and how much of it fails. */
+/** `top`: the busiest clients, their names, and their failed queries. */
 import { limit } from '../../base/limits.ts';
 import { andThen, isLater } from '../../base/maybe.ts';
 import { optional } from '../../corefile/positions.ts';
@@ -51,10 +51,7 @@ const syntax = directive({
   },
 });
 
-/**
- * Counts every query of its block that came from outside; a client is a pod where `kubernetes`
- * knows the address.
- */
+/** Counts every external query of its block; a client is a pod if `kubernetes` knows the address. */
 export const top: Plugin = definePlugin({
   syntax,
   operational: true,

@@ -9,7 +9,7 @@ import type { Span } from './span.ts';
 
 /** Time limit of a collector for a batch, in milliseconds. */
 const ANSWER_MS = 5000;
-/** And so long for all that is left when the server ends. */
+/** The time to send the remaining spans when the server ends. */
 const CLOSE_MS = 1000;
 /** Longer replies of a collector are not read. */
 const ANSWER_MAX = 4096;
@@ -57,7 +57,7 @@ export class Exporter {
     else this.#timer ??= clock.after(intervalMs, () => this.#next());
   }
 
-  /** Sends the remaining spans, as far as the collector accepts them within a second. */
+  /** Sends the remaining spans, if the collector accepts them within a second. */
   async close(): Promise<void> {
     const { clock, dropped } = this.#parts;
     this.#timer?.cancel();

@@ -15,9 +15,8 @@ export class SpanQueue {
   #underWay = false;
 
   /**
-   * @param from tells this worker from the others
-   * @param most spans that may wait
-   * @param batch spans that are sent at once
+   * @param from the id of this worker @param most spans that may wait @param batch spans that are
+   * sent at once
    */
   constructor(from: string, most: number, batch: number, send: (batch: SpanBatch) => void) {
     this.#from = from;
@@ -47,7 +46,7 @@ export class SpanQueue {
     this.#send({ from: this.#from, spans, dropped });
   }
 
-  /** The control plane has taken a batch of the worker `from`. */
+  /** The control plane has received a batch of the worker `from`. */
   taken(from: string): void {
     if (from !== this.#from) return;
     this.#underWay = false;

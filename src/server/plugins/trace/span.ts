@@ -27,7 +27,7 @@ export interface SpanBatch {
   readonly dropped: number;
 }
 
-/** The control plane has taken a batch: the worker may send the next one. */
+/** The control plane has received a batch: the worker may send the next one. */
 export interface Taken {
   readonly taken: string;
 }

@@ -136,7 +136,7 @@ export const tsig: Plugin = definePlugin({
         log.debug(`rejecting '${typeName(query.type)}' request without TSIG`);
         return unsigned;
       }
-      // Verified already, if it is a query made in place of another one.
+      // Verified already, if it replaces another query.
       if (signature.seal !== null || !zone.holds(query)) return next(query);
       const proof = keys.prove(signature, now());
       const { seal } = proof;

@@ -25,8 +25,8 @@ export function not({ run, at }: Pick<CompiledPart, 'run' | 'at'>): CompiledPart
 }
 
 /**
- * The part itself, or its value if it is made of constants only. If evaluating it fails, the error
- * is left for the first query, like any other.
+ * The part, or its value if it consists of constants only. If its evaluation fails, the first query
+ * reports the error, like any other.
  */
 export function folded(part: CompiledPart, from: readonly CompiledPart[]): CompiledPart {
   if (from.some(({ constant }) => constant === undefined)) return part;
@@ -144,7 +144,7 @@ export function elementOf(of: CompiledPart, index: CompiledPart): CompiledPart {
   };
 }
 
-/** `of[from:to]`; null stands for a bound that is left out. */
+/** `of[from:to]`; null: the bound is missing. */
 export function sliceOf(
   of: CompiledPart,
   from: CompiledPart | null,

@@ -9,7 +9,7 @@ export type ExpressionValue =
   | readonly ExpressionValue[]
   | ReadonlyMap<string, ExpressionValue>;
 
-/** The type of a part as far as it is known before a query comes; `any`: only then. */
+/** The type of a part, if it is known before a query arrives; `any`: only then. */
 export type Type = 'string' | 'number' | 'bool' | 'nil' | 'array' | 'map' | 'any';
 
 /** `item` is what `#` stands for inside a predicate. */
@@ -122,7 +122,7 @@ export function step(count = 1): void {
   if (steps > STEPS_MAX) throw new ExpressionValueError(`more than ${STEPS_MAX} steps`);
 }
 
-/** Counts what it takes to go through the values. @throws ExpressionValueError */
+/** Counts the steps of iterating over the values. @throws ExpressionValueError */
 export function stepThrough(values: readonly ExpressionValue[]): void {
   for (const value of values)
     if (typeof value === 'string') step(value.length >> 3);

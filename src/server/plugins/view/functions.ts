@@ -111,7 +111,7 @@ export const builtins: Readonly<Record<string, Builtin>> = {
   max: builtin('number', [1, 16], (values) => Math.max(...numbersOf(values))),
   floor: builtin('number', [1, 1], ([value]) => Math.floor(asNumber(value!))),
   ceil: builtin('number', [1, 1], ([value]) => Math.ceil(asNumber(value!))),
-  // Halves go away from zero.
+  // Halves are rounded away from zero.
   round: builtin('number', [1, 1], ([value]) => {
     const number = asNumber(value!);
     return Math.sign(number) * Math.round(Math.abs(number));
@@ -345,7 +345,7 @@ function asInt(value: ExpressionValue): bigint {
   return BigInt.asIntN(64, BigInt(number));
 }
 
-/** By 64 and more nothing is left. */
+/** A shift by 64 or more leaves nothing. */
 function shift(by: bigint): bigint {
   if (by < 0n) throw new ExpressionValueError('invalid operation: negative shift count');
   return by > 64n ? 64n : by;

@@ -56,8 +56,8 @@ export class ClientRules {
   readonly #rules: readonly VisibilityRule[];
 
   /**
-   * @param client its namespace; empty: it is not a pod's; null: the client that sees least, for
-   * replies that may be given to anybody
+   * @param client its namespace; empty: it is not a pod's; null: the most restricted client, for
+   * replies that any client may get
    */
   constructor(rules: readonly VisibilityRule[], client: string | null) {
     this.#own = Buffer.from(client ?? '');

@@ -78,8 +78,8 @@ const prohibited: readonly ExtendedError[] = [
 ];
 
 /**
- * Denies names of namespaces that the client's may not see, whatever plugin or memory would answer
- * them.
+ * Denies names of namespaces that the client's namespace may not see, before any plugin or cache
+ * answers them.
  */
 export const visibility: Plugin = definePlugin({
   syntax,

@@ -1,4 +1,4 @@
-/** `whoami`: the address that a query came from. */
+/** `whoami`: answers with the client's address. */
 import { directive } from '../../corefile/syntax.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';

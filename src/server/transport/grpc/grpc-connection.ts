@@ -28,8 +28,8 @@ export interface GrpcConnectionParts {
 const STREAM_WINDOW = 1 << 20;
 const CONNECTION_WINDOW = 1 << 22;
 /**
- * While calls are open and no data for so long, the server is asked whether it is there,
- * milliseconds. etcd takes more than one such question in 5 s for an attack.
+ * Milliseconds without data, with open calls, until a PING. etcd treats more than one PING in 5 s
+ * as an attack.
  */
 const QUIET_MS = 6000;
 const PING_ANSWER_MS = 3000;

@@ -31,7 +31,7 @@ export function grpcFields(parts: {
   ]);
 }
 
-/** A literal field with a name of its own, never indexed (RFC 7541 section 6.2.3). */
+/** A literal field with a literal name, never indexed (RFC 7541 section 6.2.3). */
 export function named(name: string, value: string): Buffer {
   const text = Buffer.from(value, 'latin1');
   const label = Buffer.from(name, 'latin1');

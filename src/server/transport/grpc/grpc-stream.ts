@@ -123,12 +123,12 @@ export class GrpcStream {
     this.#finish(new GrpcFailure('unavailable', text));
   }
 
-  /** The connection is gone, or the call was never begun. */
+  /** The connection is closed, or the call was never begun. */
   fail(failure: GrpcFailure): void {
     if (!this.#over) this.#finish(failure);
   }
 
-  /** Cuts what comes into messages. */
+  /** Splits the received bytes into messages. */
   #take(bytes: Buffer): void {
     let at = 0;
     while (at < bytes.length && !this.#over) {
@@ -176,7 +176,7 @@ export class GrpcStream {
     return at + count;
   }
 
-  /** Bytes of a message and its prefix; -1: it is not taken. */
+  /** Bytes of a message and its prefix; -1: it is rejected. */
   #sizeOf(bytes: Buffer, at: number): number {
     const size = bytes.readUInt32BE(at + 1);
     const { messageMax } = this.#host;

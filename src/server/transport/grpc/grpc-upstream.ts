@@ -322,7 +322,7 @@ function failed(failure: GrpcFailure): ExchangeError {
   return errorOf(kind, failure.code, failure.message, failure);
 }
 
-/** An error as gRPC's client for Go tells it: `rpc error: code = Unavailable desc = …`. */
+/** An error in the words of gRPC's client for Go: `rpc error: code = Unavailable desc = …`. */
 function errorOf(
   failure: ExchangeError['failure'],
   code: number,

@@ -1,4 +1,4 @@
-/** Frames that a client of HTTP/2 writes, each as a buffer of its own. */
+/** Frames that a client of HTTP/2 writes, each as a separate buffer. */
 import {
   FRAME,
   FRAME_HEADER,

@@ -12,13 +12,10 @@ export interface ClientInputHost {
   readonly stopped: boolean;
   /** A header block is whole. It is read in any case, since those that follow build on it. */
   onHeader(stream: number, block: HeaderBlock): void;
-  /**
-   * A piece of a body, without padding.
-   * @param size what it takes of the stream's window
-   */
+  /** A piece of a body, without padding. @param size its part of the stream's window */
   onBody(stream: number, piece: Buffer, size: number, ends: boolean): void;
   onReset(stream: number, code: number): void;
-  /** The settings of one frame, as far as they mean anything to a client; null: not named. */
+  /** The settings of one frame that matter to a client; null: not named. */
   onSettings(maxStreams: number | null, streamWindow: number | null): void;
   /** The server takes no streams behind this one. */
   onGoAway(last: number): void;
@@ -40,7 +37,7 @@ export class ClientInput {
   readonly #reader = new Http2FrameReader(false);
   readonly #block = new HeaderBlock();
   readonly #budget: FrameBudget;
-  /** Bytes of bodies that came since more were allowed. */
+  /** Bytes of bodies since the last window update. */
   #received = 0;
   /** Answers to frames of the current chunk: they leave in one write. */
   #out: Buffer[] = [];
@@ -63,7 +60,7 @@ export class ClientInput {
     this.#unreadMax = unreadMax;
   }
 
-  /** Takes what has come. */
+  /** Reads received bytes. */
   read(chunk: Buffer): void {
     const reader = this.#reader;
     const host = this.#host;

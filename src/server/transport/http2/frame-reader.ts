@@ -38,7 +38,7 @@ export class Http2FrameReader {
     this.#greeted = greeted ? 0 : PREFACE.length;
   }
 
-  /** Memory kept for what is not whole. */
+  /** Memory for an incomplete frame. */
   get held(): number {
     return this.#piece?.length ?? 0;
   }
@@ -55,7 +55,7 @@ export class Http2FrameReader {
     return size;
   }
 
-  /** Gives up what is not whole. */
+  /** Drops an incomplete frame. */
   stop(): void {
     if (this.#piece !== null) releaseBytes(this.#piece);
     this.#piece = null;

@@ -22,7 +22,7 @@ export class HeaderBlock {
   /** The client's error: the connection is unusable. */
   error: number | null = null;
 
-  /** Memory kept for what is not whole. */
+  /** Memory for an incomplete block. */
   get held(): number {
     return this.open === 0 ? 0 : this.bytes.length;
   }
@@ -42,7 +42,7 @@ export class HeaderBlock {
     this.start = start;
     this.end = end - padding;
     if ((flags & FLAG.END_HEADERS) !== 0) return true;
-    // A copy that it can grow in: the chunk it came in may be much larger.
+    // A copy with room to grow: the received chunk may be much larger.
     this.bytes = Buffer.allocUnsafeSlow(Math.max(512, this.end - start));
     this.end = bytes.copy(this.bytes, 0, start, this.end);
     this.start = 0;
@@ -71,7 +71,7 @@ export class HeaderBlock {
     if (this.open === 0) this.bytes = nothing;
   }
 
-  /** Gives up what is not whole. */
+  /** Drops an incomplete block. */
   stop(): void {
     this.open = 0;
     this.bytes = nothing;

@@ -24,7 +24,7 @@ const HEADERS_ROOM = FRAME_HEADER + FIELDS_MAX + FRAME_HEADER + BODY_PREFIX_MAX;
 const CONTROL_ROOM = 256;
 /** Memory of a stream beyond the bytes it received or holds, measured. */
 const STREAM_SIZE = 1024;
-/** Streams that were refused before their whole body came: the rest of it is ignored. */
+/** Streams that were refused before their whole body arrived: the rest of it is ignored. */
 const REFUSED_MAX = 64;
 
 /**
@@ -44,7 +44,7 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
   readonly #bodies: RequestBodies;
   readonly #writer: PacedWriter;
   readonly #refused: number[] = [];
-  /** The request that is being taken. */
+  /** The current request. */
   #present = 0;
   #presentStream: Http2Stream | null = null;
   #now = 0;
@@ -192,7 +192,7 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
   }
 
   #serveBody(stream: Http2Stream, bytes: Uint8Array, start: number, end: number): void {
-    // The query of a GET is the whole of it, whatever a body would look like.
+    // A GET has its query in the URL; a body is ignored.
     if (stream.question !== null) return this.#serve(stream.id, stream, bytes, start, end);
     const service = this.#service;
     const wrong = service.find(bytes, start, end);

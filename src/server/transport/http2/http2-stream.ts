@@ -12,7 +12,7 @@ export class Http2Stream extends Timed {
   readonly contentLength: number;
   /** The query, if it does not come in the body. */
   question: Uint8Array | null = null;
-  /** The body, as far as it has come in pieces. */
+  /** The received pieces of the body. */
   body: GatheredMessage | null = null;
   /** Bytes that the client may still send on this stream. */
   receiveWindow: number;

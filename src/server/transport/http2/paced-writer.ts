@@ -16,8 +16,8 @@ export class PacedWriter {
   #writing = false;
 
   /**
-   * @param gather makes what is written to the socket leave at the end of the event loop's turn
-   * @param left called when a piece has left
+   * @param gather sends the written bytes at the end of the event loop's turn @param left called
+   * when a piece has left
    */
   constructor(socket: Socket, gather: (socket: Socket) => void, left: () => void) {
     this.#socket = socket;
@@ -25,7 +25,7 @@ export class PacedWriter {
     this.#left = left;
   }
 
-  /** @returns whether the socket has taken it without delay */
+  /** @returns whether the socket has accepted it without delay */
   write(piece: Buffer): boolean {
     if (this.grouped && !this.#writing) {
       this.#gather(this.#socket);

@@ -18,7 +18,7 @@ export class ParkedReplies {
   streamWindow: number = WINDOW;
   /** Bytes that wait. */
   bytes = 0;
-  /** The first that is to go on first. */
+  /** The first one that continues. */
   readonly #streams = new Set<Http2Stream>();
 
   get size(): number {
@@ -41,9 +41,8 @@ export class ParkedReplies {
   }
 
   /**
-   * Sends as much as may leave.
-   * @param ended called for each stream whose reply has left
-   * @returns whether anything has
+   * Sends as much as the windows allow. @param ended called for each stream whose reply has left
+   * @returns whether any has
    */
   send(out: Uint8Array, begin: BeginData, ended: (stream: Http2Stream) => void): boolean {
     let any = false;

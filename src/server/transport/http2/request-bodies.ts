@@ -37,7 +37,7 @@ export class RequestBodies {
     grant(0, CONNECTION_WINDOW - WINDOW);
   }
 
-  /** Counts bytes that came, for whatever stream. @returns false: more than was granted */
+  /** Counts received bytes, of any stream. @returns false: more than was granted */
   count(size: number): boolean {
     this.#window -= size;
     if (this.#window < 0) return false;
@@ -71,7 +71,7 @@ export class RequestBodies {
     if (end > start && !this.#gather(stream, bytes, start, end)) return 'too-long';
     if (ends) return this.finish(stream);
     if (stream.receiveWindow === 0) {
-      // One byte more than a body may have, so that what is too long shows itself.
+      // One byte more than a body may have, so that a longer body is detected.
       const more = Math.max(1, this.#max + 1 - (stream.body?.length ?? 0));
       stream.receiveWindow = more;
       this.#grant(stream.id, more);
@@ -79,7 +79,7 @@ export class RequestBodies {
     return 'more';
   }
 
-  /** The body is what has come of it. */
+  /** Returns the received body. */
   finish(stream: Http2Stream): BodyVerdict {
     this.bytes = stream.body?.bytes ?? nothing;
     this.start = 0;
@@ -88,7 +88,7 @@ export class RequestBodies {
     return this.#whole(stream);
   }
 
-  /** Forgets what has come of a body. */
+  /** Drops a received body. */
   drop(stream: Http2Stream): void {
     if (stream.body === null) return;
     this.held -= stream.body.held;

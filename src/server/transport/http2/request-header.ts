@@ -50,7 +50,7 @@ const PROTO = Buffer.from('+proto');
 const COLON = 0x3a;
 const SEMICOLON = 0x3b;
 
-/** Room for any target. A thread needs one: whoever reads a header looks at it at once. */
+/** Room for any target. A thread needs one: a header is read at once. */
 const scratch = new Uint8Array(2 * BLOCK_MAX);
 
 /**

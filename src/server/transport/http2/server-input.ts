@@ -36,10 +36,7 @@ export interface ServerInputHost {
   beginFrame(length: number, type: number, flags: number, stream: number): number;
 }
 
-/**
- * Reads frames, checks what can be checked without their streams, and answers those that want
- * nothing but an answer.
- */
+/** Reads frames, makes the checks that do not need their streams, and answers PING and SETTINGS. */
 export class ServerInput {
   /** The header of the current request. */
   readonly header: RequestHeader = new RequestHeader();
@@ -55,12 +52,12 @@ export class ServerInput {
     this.#host = host;
   }
 
-  /** Memory kept for what is not whole. */
+  /** Memory for an incomplete frame. */
   get held(): number {
     return this.#reader.held + this.#block.held;
   }
 
-  /** True if the last `read` has completed a frame, which is to be taken. */
+  /** True if the last `read` has completed a frame. */
   get whole(): boolean {
     return this.#reader.whole && this.#reader.error === null;
   }
@@ -79,7 +76,7 @@ export class ServerInput {
     this.#block.release();
   }
 
-  /** Gives up what is not whole. */
+  /** Drops an incomplete frame. */
   stop(): void {
     this.#reader.stop();
     this.#block.stop();

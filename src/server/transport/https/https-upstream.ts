@@ -26,9 +26,8 @@ export interface HttpsUpstreamParts {
 }
 
 /**
- * One upstream over HTTPS (RFC 8484): one HTTP/2 connection that carries all queries, or HTTP/1.1
- * connections with a server that chooses that. Queries go out with id 0, so that HTTP caches can do
- * their work.
+ * One upstream over HTTPS (RFC 8484): one HTTP/2 connection for all queries, or HTTP/1.1
+ * connections if the server chooses that. Queries have id 0, so that HTTP caches work.
  */
 export class HttpsUpstream implements Upstream, Http2Host, Carrier {
   readonly parts: UpstreamParts;

@@ -49,10 +49,9 @@ export class ConnectionTable<T extends EvictableConnection> implements Iterable<
   }
 
   /**
-   * Closes the connection that has been idle for longest, when memory is short. Connections with
-   * pending replies stay.
-   * @param spared the number of connections that stay in any case
-   * @returns false: none was closed
+   * Closes the connection that has been idle longest, when memory is short. Connections with
+   * pending replies stay. @param spared the number of connections that stay in any case @returns
+   * false: none was closed
    */
   evictIdle(spared: number): boolean {
     if (this.#all.size < spared) return false;

@@ -37,7 +37,7 @@ export interface ListenerLimits {
    */
   readonly heldBytes: number;
   /**
-   * Queries that may wait for their replies; beyond it whatever would have to wait is refused. By
+   * Queries that may wait for their replies; further ones that would have to wait are refused. By
    * default as many as memory allows.
    */
   readonly waiting: number;

@@ -130,7 +130,7 @@ class WaitingConnection extends Timed implements EvictableConnection {
     this.#end(names ? 'named' : 'plain');
   };
 
-  /** Puts what came behind the header back, as the first input of the protocol. */
+  /** Returns the bytes after the header to the stream, as the first input of the protocol. */
   #goOn(rest: Buffer): void {
     const socket = this.#socket;
     socket.off('data', this.#onData);

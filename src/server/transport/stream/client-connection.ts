@@ -28,8 +28,8 @@ const LONG_READ_QUERIES = 32;
 const LONG_SERVE_MS = 5;
 const LOOK_EVERY = 4;
 /**
- * Bytes of replies whose memory is freed as soon as the system has taken them. The garbage of large
- * ones would be several times what clients leave unread.
+ * Bytes of replies whose memory is freed as soon as the kernel has accepted them. The garbage of
+ * large ones would be several times the unread data of clients.
  */
 const LARGE = 2048;
 /** Nothing is waited for longer than this, milliseconds: the server's own deadlines are shorter. */
@@ -66,8 +66,8 @@ export abstract class ClientConnection
   protected closing = false;
   readonly #ends: ConnectionEnds;
   /**
-   * Received bytes that were not consumed yet: the connection waits for its turn (`turns` calls
-   * it), or for room (whatever makes room calls `flush`). Reading stops until then.
+   * Unconsumed received bytes. The connection waits for its turn (`turns` calls it), or for room
+   * (`flush` is called when there is some). Reading stops until then.
    */
   #rest: Buffer | null = null;
   /** The client is not reading, so the socket's output waits. */
@@ -243,7 +243,7 @@ export abstract class ClientConnection
     if (this.closing) return;
     const { wheel, limits } = this.host;
     if (this.#blocked || this.stuck) {
-      // Only what the client reads extends this deadline, not what it sends.
+      // Only reads of the client extend this deadline, not its writes.
       if (this.#waitsFor !== 'client' || this.moved) wheel.set(this, limits.writeTimeoutMs);
       this.#waitsFor = 'client';
       this.moved = false;
@@ -345,7 +345,7 @@ export abstract class ClientConnection
     if (this.#rest === null && !this.ended) this.socket.resume();
   }
 
-  /** Consumes the input that waits, as far as there is room now. */
+  /** Consumes the waiting input, if there is room now. */
   #goOn(): void {
     if (!this.closing && !this.#crowded()) {
       if (this.#rest !== null) this.#waitTurn();
@@ -367,7 +367,7 @@ export abstract class ClientConnection
   }
 }
 
-/** A copy of the first `size` bytes of the arena; from `LARGE` on in memory of its own. */
+/** A copy of the first `size` bytes of the arena; from `LARGE` on in separate memory. */
 export function written(size: number): Buffer {
   // The sources of these replies are outside the heap, too.
   if (size >= LARGE) passedThrough(size);
@@ -376,7 +376,7 @@ export function written(size: number): Buffer {
   return bytes;
 }
 
-/** The unconsumed rest of a chunk, in memory of its own that is not much larger. */
+/** The unconsumed rest of a chunk, in separate memory that is not much larger. */
 function restOf(chunk: Buffer, used: number, alone: boolean): Buffer {
   const left = chunk.length - used;
   if (alone && left > chunk.buffer.byteLength >> 1) return chunk.subarray(used);

@@ -27,7 +27,7 @@ export class KeyLog {
 
   /**
    * A line that cannot be written is dropped, and the first such error is logged; the connection
-   * goes on.
+   * continues.
    */
   append(line: Buffer): void {
     try {

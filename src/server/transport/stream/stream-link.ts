@@ -19,7 +19,7 @@ import { Timed, type TimerWheel } from '../timer-wheel.ts';
 /** The most queries that one connection carries at a time. */
 const PIPELINE = 16;
 /**
- * Milliseconds after a query on a reused connection until the system is asked whether the peer
+ * Milliseconds after a query on a reused connection until the kernel is asked whether the peer
  * still acknowledges. An acknowledgement takes at most 40 ms, and on a dead connection the query
  * should be retried within 100.
  */

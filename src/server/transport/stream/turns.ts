@@ -20,8 +20,8 @@ const LONG = 64;
 const SHORT = 16;
 
 /**
- * Milliseconds of work for all connections in one turn, whatever their queries cost. After that, of
- * new input only the first query is served at once: a thousand connections may have some.
+ * Milliseconds of work for all connections in one turn. After that, only the first query of new
+ * input is served at once: a thousand connections may have some.
  */
 const TURN_MS = 10;
 
@@ -30,7 +30,7 @@ const CLEARED = 256;
 
 /** A connection with queries that wait for their turn. */
 export interface TurnTaker {
-  /** Serves some of the waiting queries, and calls `wait` if some are left. */
+  /** Serves some of the waiting queries, and calls `wait` if there are more. */
   takeTurn(): void;
 }
 
@@ -90,7 +90,7 @@ export class Turns {
 
   #run = (): void => {
     this.#armed = false;
-    // Those that wait have a part of their own, or new input could keep them waiting for ever.
+    // Waiting ones have a separate part, or new input could starve them.
     this.#spentMs = 0;
     try {
       do {

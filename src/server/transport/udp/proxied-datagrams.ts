@@ -64,7 +64,7 @@ export class ProxiedDatagrams {
     this.#named = false;
     this.start = start;
     if (action === 'skip') return true;
-    // A datagram that is empty or too short for a header is left to the intake, which rejects it.
+    // The intake rejects a datagram that is empty or too short for a header.
     const verdict = header.read(bytes, start, end);
     const isQuery = verdict === 'none' || (verdict === 'partial' && end - start < QUERY_MIN);
     if (isQuery) {

@@ -15,7 +15,7 @@ import type { OpenUdpPort, UdpPort, UdpPortOwner } from './udp-port.ts';
 import { FLAG } from '../../wire/iana.ts';
 
 /**
- * A port is replaced after so many queries or milliseconds, so that an attacker who has found it
+ * A port is replaced after this number of queries or milliseconds, so that an attacker who knows it
  * gains little.
  */
 const PORT_QUERIES = 256;
@@ -25,10 +25,7 @@ const PORT_AGE_MS = 10_000;
  * queries is used.
  */
 const DRAWS = 3;
-/**
- * The first queries of a batch have ports of their own; further queries share ports in groups of
- * this size.
- */
+/** The first queries of a batch have separate ports; further queries share ports in groups of this size. */
 const OWN_PORTS = 16;
 const SHARED_BY = 4;
 
@@ -320,7 +317,7 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
     try {
       local = this.#port.local;
     } catch {
-      // The socket is gone, and the error is reported without it.
+      // The socket is closed, and the error is reported without it.
     }
     return `udp ${local}->${this.#parts.remote}`;
   }

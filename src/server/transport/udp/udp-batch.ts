@@ -28,7 +28,7 @@ const TURN_MS = 5;
  * what waited longest would only make all others late, too.
  */
 const STALE_MS = 4000;
-/** Milliseconds after a full batch until the kernel is asked for lost datagrams. */
+/** Milliseconds after a full batch until the kernel is asked for the number of lost datagrams. */
 const LOST_MS = 1000;
 /** The most used `WayBack` objects that stay for reuse. */
 const SPARE_MAX = 256;
@@ -65,7 +65,7 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
   /** Lost datagrams counted so far. */
   #lost = 0;
   #lookForLost: Timer | null = null;
-  /** Index in the batch of the datagram that is being taken. */
+  /** Index of the current datagram in the batch. */
   #present = 0;
   readonly #spare: WayBack[] = [];
 
@@ -138,10 +138,7 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
     }
   }
 
-  /**
-   * Serves what has been received.
-   * @returns whether there may be more, which is read in a later turn
-   */
+  /** Serves the received datagrams. @returns whether there may be more, which are read in a later turn */
   #drain = (): boolean => {
     const socket = this.#socket;
     if (socket === null) return false;

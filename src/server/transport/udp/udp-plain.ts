@@ -30,7 +30,7 @@ class PlainUdpListener extends UdpListener implements Listener, Outlet<RemoteInf
   readonly #peers = new Map<string, Uint8Array>();
   #socket: Socket | null = null;
   #local = '';
-  /** The sender of the datagram that is being taken. */
+  /** The sender of the current datagram. */
   #present: RemoteInfo | null = null;
 
   async open(): Promise<void> {
@@ -119,7 +119,7 @@ class PlainUdpListener extends UdpListener implements Listener, Outlet<RemoteInf
   }
 
   flush(): void {
-    // Nothing is ever left to be sent.
+    // There is never anything to send.
   }
 
   #onSent = (error: Error | null): void => {

@@ -18,7 +18,7 @@ export interface UdpPort {
   close(): void;
 }
 
-/** Gets what is received at a port. */
+/** Gets the datagrams received at a port. */
 export interface UdpPortOwner {
   /** The number of replies that it waits for. */
   readonly waiting: number;
@@ -42,7 +42,7 @@ export type UdpPeer = Pick<UpstreamParts, 'address' | 'source'>;
 
 /**
  * A port on the packet loop. It is a class because V8 would give each object literal with getters a
- * shape of its own.
+ * separate shape.
  */
 class BatchedUdpPort implements UdpPort {
   readonly #socket: ConnectedSocket;

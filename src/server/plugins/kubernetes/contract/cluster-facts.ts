@@ -27,7 +27,7 @@ export interface ServiceFact {
   readonly about: 'service';
   readonly namespace: string;
   readonly name: string;
-  /** null: the service is gone. */
+  /** null: the service was deleted. */
   readonly form: ServiceForm | null;
   /** Encoded addresses (`encodeAddresses`). */
   readonly addresses: string;
@@ -47,7 +47,7 @@ export interface SliceFact {
   readonly cluster: string;
   /** `NAME/PROTOCOL/PORT` separated by commas (`printPorts`). */
   readonly ports: string;
-  /** Encoded ready endpoints (`encodeEndpoints`); null: the slice is gone. */
+  /** Encoded ready endpoints (`encodeEndpoints`); null: the slice was deleted. */
   readonly endpoints: string | null;
   /** Time of the change, milliseconds since 1970; 0 if it is not measured. */
   readonly triggeredAt: number;

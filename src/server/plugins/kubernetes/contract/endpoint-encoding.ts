@@ -99,7 +99,7 @@ function latin(text: string): string {
   return text;
 }
 
-/** IP addresses, each preceded by its length; malformed ones are left out. */
+/** IP addresses, each preceded by its length, without malformed ones. */
 export function encodeAddresses(addresses: readonly string[]): string {
   let encoded = '';
   for (const text of addresses) {
@@ -129,15 +129,15 @@ function flat(encoded: string): string {
   return Buffer.from(encoded, 'latin1').toString('latin1');
 }
 
-/**
- * Copies the bytes of an encoded string; faster than asking for characters one by one where all are
- * needed.
- */
+/** Copies the bytes of an encoded string; faster than reading all characters one by one. */
 export function copyEncoded(encoded: string, into: Buffer): number {
   return into.write(encoded, 0, 'latin1');
 }
 
-/** Reads encoded endpoints without making objects: `over` begins, `next` steps, the fields tell. */
+/**
+ * Reads encoded endpoints without creating objects: `over` begins, `next` steps, and the fields
+ * have the values.
+ */
 export class EndpointReader {
   #bytes = Buffer.allocUnsafeSlow(4096);
   #at = 0;
@@ -274,7 +274,7 @@ export interface EndpointPort {
   /** Lower case; empty if it has none. */
   readonly name: string;
   readonly protocol: string;
-  /** -1: not declared, or left open; it has no SRV record. */
+  /** -1: not declared; it has no SRV record. */
   readonly port: number;
 }
 

@@ -1,4 +1,4 @@
-/** The directive `kubernetes`: what may be written. */
+/** The directive `kubernetes`: its syntax. */
 import { limit } from '../../../base/limits.ts';
 import type { Net } from '../../../base/ip.ts';
 import type { Place, Problem } from '../../../base/problem.ts';

@@ -28,7 +28,7 @@ export interface PublisherParts {
   readonly open: OpenDataSet;
   readonly clock: Clock;
   readonly metrics: Registry;
-  /** Endpoints without a host name go by the name of their pod. */
+  /** Endpoints without a host name are named after their pod. */
   readonly podNames: boolean;
   /** True if the workers get names and labels of client pods (for `metadata`). */
   readonly clientNames: boolean;
@@ -95,8 +95,8 @@ export class ClusterPublisher implements KeptAcrossReloads {
   }
 
   /**
-   * Calls `run` when the workers know everything that was listed at first, at once if they do. Also
-   * when the source is away, and when this is closed.
+   * Calls `run` when the workers have the whole first list, or at once if they do. Also calls it
+   * when the source is unavailable, and when this is closed.
    */
   whenSettled(run: () => void): void {
     if (this.#synced) run();

@@ -5,7 +5,7 @@ import { waitBeforeServing } from '../../../engine/contract/startup.ts';
 import type { ClusterPublisher } from './publisher.ts';
 
 /**
- * Waits until everything has been listed once, at most `timeoutMs`, and logs what it waits for (as
+ * Waits until everything has been listed once, at most `timeoutMs`, and logs that it waits (as
  * CoreDNS). An API server that does not answer ends the wait: external names need not wait for it.
  */
 export function waitForListing(

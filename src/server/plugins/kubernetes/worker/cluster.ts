@@ -58,8 +58,8 @@ function precedes(one: ServiceRecord, other: ServiceRecord): boolean {
 export class Cluster implements Dependency {
   version = 0;
   /**
-   * Rises when answers of any kind may be other ones: a namespace came or went, the first listing
-   * is complete.
+   * Rises when any answers may have changed: a namespace was created or deleted, or the first
+   * listing is complete.
    */
   epoch = 0;
   /** Unix time of the last change; 0 before the first. The zone's SOA serial. */

@@ -69,7 +69,7 @@ export class ClusterLookup {
   readonly #parts: ClusterLookupParts;
   readonly #reader = new EndpointReader();
   #folded: Uint8Array = new Uint8Array(0);
-  /** The host label asked for is an address in dashes; null: it is not. */
+  /** The queried host label is an address with dashes; null: it is not. */
   #hostAddress: Uint8Array | null = null;
   #hostHash = 0;
   #anyZone = false;
@@ -172,9 +172,9 @@ export class ClusterLookup {
   }
 
   /**
-   * Calls `take` for each endpoint of the slice that the name asks for, with the reader at it, until
-   * it returns false. A name of one endpoint reads that one only.
-   * @returns whether `take` wants more
+   * Calls `take` for each endpoint of the slice that matches the name, with the reader at it, until
+   * it returns false. A name of one endpoint reads only that one. @returns whether `take` wants
+   * more
    */
   eachEndpoint(slice: SliceRecord, reader: EndpointReader, take: () => boolean): boolean {
     if (this.name.endpoint < 0) {
@@ -189,7 +189,7 @@ export class ClusterLookup {
     return this.#eachAt(slice, reader, hash, false, take);
   }
 
-  /** @param byHost endpoints that have a host name do not go by their address */
+  /** @param byHost endpoints with a host name are not named after their address */
   #eachAt(
     slice: SliceRecord,
     reader: EndpointReader,

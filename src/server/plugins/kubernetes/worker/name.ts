@@ -1,4 +1,4 @@
-/** The labels of a name below the zone, taken apart. */
+/** Parses the labels of a name below the zone. */
 import { printLabel } from '../../../wire/name.ts';
 
 /** The form of the labels below a zone; existence is a separate question. */
@@ -91,7 +91,7 @@ export class ParsedName {
     return this.#below(folded, count - 3, grammar) ? 'object' : 'other';
   }
 
-  /** The `left` labels below a service. */
+  /** The first `left` labels, which are below a service. */
   #below(folded: Uint8Array, left: number, { multicluster, zonal }: Grammar): boolean {
     const { labels } = this;
     if (left === 1) {

@@ -6,10 +6,7 @@ import { NameTable, type Named } from './name-table.ts';
 export interface NamespaceRecord extends Named {
   readonly id: number;
   there: boolean;
-  /**
-   * Services in it, and addresses of its pods. One that is gone keeps its number as long as there
-   * are any.
-   */
+  /** Services in it, and addresses of its pods. A deleted namespace keeps its number while there are any. */
   members: number;
 }
 

@@ -32,7 +32,7 @@ function machineAddresses(interfaces: () => ReturnType<typeof networkInterfaces>
   try {
     found = interfaces();
   } catch {
-    // Without permission to list interfaces there is simply nothing to tell.
+    // Without the permission to list interfaces there are no addresses.
     return [];
   }
   return Object.values(found)

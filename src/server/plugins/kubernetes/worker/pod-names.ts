@@ -1,4 +1,7 @@
-/** Names of pods that exist whatever the address (`pods insecure`): endless ones, so `rrl` counts those of a namespace together. */
+/**
+ * Names of pods that exist for any address (`pods insecure`): there are endless ones, so `rrl`
+ * counts those of a namespace together.
+ */
 import { suffixAt } from '../../../wire/name.ts';
 import type { WildcardOf } from '../../../zone/wildcard-names.ts';
 import type { ClusterZone } from './lookup.ts';

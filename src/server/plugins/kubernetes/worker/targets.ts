@@ -109,8 +109,8 @@ export function writePodService(
 }
 
 /**
- * The weight of SRV records. CoreDNS's way of counting: it is fixed before duplicates are left out,
- * and entries without port count.
+ * The weight of SRV records. As in CoreDNS, it is fixed before duplicates are removed, and entries
+ * without port count.
  */
 export function weightOf(entries: number): number {
   return Math.max(1, Math.floor((100 / (100 * entries)) * 100));
@@ -119,7 +119,7 @@ export function weightOf(entries: number): number {
 /** With more entries than this the weight is 1. */
 const WEIGHED_MAX = 100;
 
-/** Reads the entries as far as they are written, and never holds all of them. */
+/** Reads the entries while they are written, and never holds all of them. */
 function writeTargets(builder: ReplyBuilder, each: (take: TakeTarget) => unknown): void {
   let entries = 0;
   each(() => ++entries <= WEIGHED_MAX);
