@@ -17,7 +17,7 @@ export interface Edns {
   readonly options: readonly EdnsOption[];
 }
 
-/** One option as bytes; `edns-option.ts` knows what is in them. */
+/** One option as bytes; `edns-option.ts` parses them. */
 export interface EdnsOption {
   readonly code: number;
   readonly data: Uint8Array;

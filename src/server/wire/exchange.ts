@@ -18,7 +18,7 @@ export interface Peer {
   readonly port: number;
 }
 
-/** A query and what came back. */
+/** A query and its result. */
 export interface Exchange {
   readonly protocol: Protocol;
   readonly client: Peer;
@@ -27,7 +27,7 @@ export interface Exchange {
   readonly sentMs: number;
   /** The whole message, without the length that precedes it on a stream. */
   readonly query: Uint8Array;
-  /** On the same clock; null if no reply came. */
+  /** On the same clock; null if there was no reply. */
   readonly repliedMs: number | null;
   readonly reply: Uint8Array | null;
 }

@@ -15,10 +15,10 @@ export const CONTROL: {
 } = { ACCEPT: 1, START: 2, STOP: 3, READY: 4, FINISH: 5 } as const;
 
 const CONTENT_TYPE = 1;
-/** The longest control frame that anybody accepts. */
+/** The longest control frame that implementations accept. */
 const CONTROL_MAX = 512;
 
-/** A control frame: what it is, and the content types in it. */
+/** A control frame: its type, and its content types. */
 export interface ControlFrame {
   readonly type: number;
   readonly contentTypes: readonly string[];
@@ -55,14 +55,14 @@ function u32(value: number): Buffer {
 export class FrameReader {
   readonly #most: number;
   /**
-   * Received and not yet taken: `[#start, #end)`. The buffer has spare room behind it, so that
+   * Received and unread bytes: `[#start, #end)`. The buffer has spare room after them, so that
    * small pieces are copied only once.
    */
   #buffer: Buffer = Buffer.alloc(0);
   #start = 0;
   #end = 0;
 
-  /** @param most the longest frame that is taken, bytes */
+  /** @param most the longest accepted frame, bytes */
   constructor(most: number) {
     this.#most = most;
   }

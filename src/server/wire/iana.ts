@@ -257,10 +257,7 @@ export const FLAG = {
   RCODE: 0x000f,
 } as const;
 
-/**
- * The longest message that any transport carries: streams tell its length in 16 bits (RFC 1035
- * section 4.2.2).
- */
+/** The longest message of any transport: streams have a 16-bit length (RFC 1035 section 4.2.2). */
 export const MESSAGE_MAX = 65_535;
 
 /** Positions in the fixed header. */

@@ -53,10 +53,7 @@ export function dataOf<D extends object>(record: DnsRecord, kind: RecordKind<D>)
     : null;
 }
 
-/**
- * Reads the message `bytes[start, end)`; bytes after its last record are left alone.
- * @throws ReadError
- */
+/** Reads the message `bytes[start, end)`; ignores bytes after its last record. @throws ReadError */
 export function readMessage(bytes: Uint8Array, start = 0, end: number = bytes.length): Message {
   const from = new Reader(bytes, start, end);
   if (from.left < HEADER.SIZE) from.fail('the message is shorter than a header', end);

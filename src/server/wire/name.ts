@@ -14,7 +14,7 @@ const LABEL_MAX = 63;
 /** The root: no labels. */
 export const ROOT: WireName = Uint8Array.of(0);
 
-/** Why a text is not a domain name, worded for the person who wrote it. */
+/** The reason why a text is not a domain name, for its author. */
 export class NameError extends Error {
   override readonly name = 'NameError';
 }

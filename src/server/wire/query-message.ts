@@ -1,4 +1,4 @@
-/** The message of a query: a view over the bytes it came in. */
+/** The message of a query: a view over the received bytes. */
 import { copyBytes, copyOf } from '../base/copy-bytes.ts';
 import { hashMapped } from '../base/hash.ts';
 import { CLASS, FLAG, HEADER, MESSAGE_MAX, OPCODE, TYPE } from './iana.ts';
@@ -10,7 +10,7 @@ import { querySlab } from './slab.ts';
 import type { Protocol } from './transports.ts';
 import { QuerySignature } from './tsig.ts';
 
-/** The transport a query came by; `internal` if ndots made it itself. */
+/** The transport of a query; `internal` if ndots made it. */
 export type Proto = Protocol | 'internal';
 
 /**
@@ -43,14 +43,14 @@ export class QueryMessage {
   nameLength = 0;
   /** A 30-bit hash of the lower-case name: small enough that V8 never boxes it. */
   hash = 0;
-  /** True if the query has an OPT record, and what it says (RFC 6891). */
+  /** True if the query has an OPT record, and its fields (RFC 6891). */
   edns = false;
   ednsVersion = 0;
   /** The UDP size in the client's OPT record, unchanged. */
   udpSize = 0;
   /** The UDP size that limits the reply: `udpSize`, unless a plugin (`bufsize`) lowers it. */
   udpLimit = 0;
-  /** The most that the server sends over UDP, whatever clients offer; `bufsize` sets it. */
+  /** The maximum size of a UDP reply, whatever clients offer; `bufsize` sets it. */
   udpMost: number = UDP_MOST;
   dnssecOk = false;
   /** EDNS options are in `bytes[optionsStart, optionsEnd)`. */
@@ -276,8 +276,8 @@ export class QueryMessage {
   }
 
   /**
-   * True if the query came over a stream. Logs and metrics tell transports apart only by this;
-   * CoreDNS calls them udp and tcp.
+   * True if the query came over a stream. Logs and metrics distinguish only this; CoreDNS calls the
+   * two udp and tcp.
    */
   get overStream(): boolean {
     return this.proto !== 'udp' && this.proto !== 'internal';

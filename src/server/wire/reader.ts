@@ -207,7 +207,7 @@ export class NamePlaces {
     this.#message = 1;
   }
 
-  /** True if a checked name begins at this offset, or goes on there. */
+  /** True if a checked name begins or continues at this offset. */
   knows(offset: number): boolean {
     return this.#marks[offset] === this.#message;
   }
@@ -228,12 +228,10 @@ export class NamePlaces {
   }
 
   /**
-   * Records a name that has been checked.
-   * @param at its position in `bytes`.
-   * @param length without pointers.
-   * @param hops pointers that it follows.
-   * @param steps the number of labels and pointers that were read, or will be by each later reader
-   * @throws ReadError if the names of the message have taken too many steps
+   * Records a checked name. @param at its position in `bytes`. @param length without pointers.
+   * @param hops its pointers. @param steps the number of labels and pointers that were read, and
+   * that each later reader will read @throws ReadError if the names of the message need too many
+   * steps
    */
   note(
     bytes: Uint8Array,

@@ -166,10 +166,7 @@ export class Reply implements ReplyFields {
     return this.end - this.start;
   }
 
-  /**
-   * The same reply with bytes of its own, for long storage: it no longer keeps the whole slab in
-   * memory that it was written in.
-   */
+  /** The same reply with its own bytes, for long storage: it no longer keeps the whole slab in memory. */
   own(): Reply {
     return this.with({
       bytes: this.bytes.slice(this.start, this.end),

@@ -2,9 +2,9 @@
 import { copyBytes } from '../base/copy-bytes.ts';
 
 /**
- * Memory that is handed out from front to back and never reused: a buffer of its own for each
- * message would cost more than everything else that storing it takes. A slab is freed when no part
- * of it is referenced any more.
+ * Memory that is allocated from front to back and never reused: a separate buffer for each message
+ * would cost more than the rest of storing it. A slab is freed when no part of it is referenced any
+ * more.
  */
 class Slab {
   /** The buffer that the last `take` or `put` handed out a part of. */
@@ -14,7 +14,7 @@ class Slab {
   #shared: Uint8Array;
   #used = 0;
 
-  /** @param sharedMax a part longer than this gets a buffer of its own */
+  /** @param sharedMax a longer part gets a separate buffer */
   constructor(size: number, sharedMax: number = size) {
     this.#size = size;
     this.#sharedMax = sharedMax;

@@ -1,4 +1,4 @@
-/** The last step of a reply: copies it for one client and fills in what is that client's own. */
+/** The last step of a reply: copies it for one client and fills in the client's own fields. */
 import { copyBytes } from '../base/copy-bytes.ts';
 import { FLAG, HEADER, OPTION, RCODE, TYPE } from './iana.ts';
 import { isEchoed } from './edns-options.ts';
@@ -114,8 +114,8 @@ function copyCut(
 }
 
 /**
- * Fills in the header: id, opcode, RD and CD are the query's; AD is set only for clients that asked
- * for it (RFC 6840 section 5.8).
+ * Fills in the header: id, opcode, RD and CD are the query's; AD is set only for clients that
+ * requested it (RFC 6840 section 5.8).
  */
 function stampHeader(reply: Reply, query: QueryMessage, out: Uint8Array, at: number): void {
   out[at] = query.id >> 8;
@@ -130,7 +130,7 @@ function stampHeader(reply: Reply, query: QueryMessage, out: Uint8Array, at: num
   out[at + 3] = low;
 }
 
-/** @param length bytes of the message that were copied: TTLs behind them were left out */
+/** @param length copied bytes of the message: TTLs after them were dropped */
 function stampTtls(
   ttlAt: Uint16Array,
   ttl: number,
@@ -166,8 +166,8 @@ function optionsLength(reply: Reply, query: QueryMessage, room: number): number 
 }
 
 /**
- * Writes OPT as CoreDNS does: version 0, DO and UDP size as the client sent them; empty if the
- * client asked for an unknown version.
+ * Writes OPT as CoreDNS does: version 0, DO and UDP size as the client sent them; empty for an
+ * unknown version.
  */
 function writeOpt(
   reply: Reply,
@@ -201,8 +201,8 @@ function writeOpt(
 }
 
 /**
- * Writes the reply's own options, or else the echo of the client's, and the extended errors; what
- * exceeds `room` is left out.
+ * Writes the reply's own options, or else the echo of the client's, and the extended errors;
+ * options above `room` are omitted.
  */
 function writeOptions(
   reply: Reply,
@@ -256,10 +256,9 @@ function echo(query: QueryMessage, out: Uint8Array | null, at: number): number {
 const utf8 = new TextEncoder();
 
 /**
- * The reply to a message that no plugin sees: FORMERR with the question as far as it could be read,
- * or NOTIMP with only a header.
- * @returns the length written: 12 bytes, or more if the question was readable and `withQuestion` is
- * set.
+ * The reply to a message that no plugin sees: FORMERR with the question if it could be read, or
+ * NOTIMP with only a header. @returns the length written: 12 bytes, or more if the question was
+ * readable and `withQuestion` is set.
  */
 export function stampRejection(
   query: QueryMessage,

@@ -127,7 +127,7 @@ export function tsigVariables(fields: Omit<TsigFields, 'mac' | 'originalId'>): U
   );
 }
 
-/** The input of the MAC of a second or later message of a stream, in place of the variables. */
+/** The input of the MAC of a second or later message of a stream, instead of the variables. */
 export function tsigTimers({
   signedAt,
   fudge,

@@ -197,10 +197,7 @@ function rewritten(
   return new Reply(replySlab.bytes, begin, begin + mover.length, rcode, plugin);
 }
 
-/**
- * The options that are meant for the client, not only for the connection between the upstream and
- * ndots.
- */
+/** The options for the client, without those for the connection between the upstream and ndots. */
 function passedOptions(bytes: Uint8Array, at: number, end: number): Uint8Array {
   let out: Uint8Array | null = null;
   let length = 0;

@@ -15,7 +15,7 @@ const CHAINS = 256;
 /** Marks the end of a hash chain. */
 const NONE = 0xff;
 
-/** Thrown when what is written does not fit into one message. */
+/** Thrown when the content does not fit into one message. */
 export class MessageFull extends Error {
   override readonly name = 'MessageFull';
   constructor() {
@@ -107,10 +107,8 @@ export class MessageWriter {
   }
 
   /**
-   * Opens a record; its data is what is written until `close`.
-   * @param owner null stands for the question's name: a pointer, so that it follows the client's
-   * spelling.
-   * @param ttl seconds
+   * Opens a record; its data are the bytes written until `close`. @param owner null stands for the
+   * question's name: a pointer, so that it follows the client's spelling. @param ttl seconds
    */
   open(section: Section, owner: WireName | null, type: number, ttl: number, rclass = 1): void {
     this.#section = section;
@@ -265,7 +263,7 @@ export class MessageWriter {
     }
   }
 
-  /** Sets TC: records that belong to the message are left out. */
+  /** Sets TC: records of the message are missing. */
   cut(): void {
     this.#slab[this.#start + 2] = this.#slab[this.#start + 2]! | (FLAG.TC >> 8);
   }

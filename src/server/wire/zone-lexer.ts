@@ -36,10 +36,7 @@ const WORD_MAX = 4 * 65_535;
  */
 const WORDS_MAX = 65_540;
 
-/**
- * Splits a zone file into its entries; empty ones are left out (RFC 1035 section 5.1).
- * @throws Problem
- */
+/** Splits a zone file into its entries, without empty ones (RFC 1035 section 5.1). @throws Problem */
 export class ZoneLexer {
   readonly #text: string;
   readonly #file: string;
@@ -155,7 +152,7 @@ export class ZoneLexer {
     }
   }
 
-  /** The backslash and what it escapes; the position is left at the last of these characters. */
+  /** Reads an escape; ends at its last character. */
   #escape(): string {
     const next = this.#text[this.#at + 1];
     if (next === undefined || next === '\n')

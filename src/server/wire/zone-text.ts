@@ -31,9 +31,7 @@ export interface ZoneTextParts {
     name: string,
     from: Place,
   ) => { readonly file: string; readonly text: string };
-  /**
-   * Called for each mistake, after which reading goes on; without it the first mistake is thrown.
-   */
+  /** Called for each mistake, after which reading continues; without it the first mistake is thrown. */
   readonly problem?: (problem: Problem) => void;
 }
 
@@ -90,8 +88,7 @@ export function parseRecord(text: string, origin = '.', file = 'record'): DnsRec
 }
 
 /**
- * Zone file text of records, a line each; owners relative to `origin`, and left out where they
- * repeat.
+ * Zone file text of records, one per line; owners relative to `origin`, and omitted if they repeat.
  * @public
  */
 export function* printZone(records: Iterable<DnsRecord>, origin = '.'): Generator<string> {
@@ -349,7 +346,7 @@ class EntryWords {
     return word;
   }
 
-  /** The rest of the line, with `number` in place of `$`. */
+  /** The rest of the line, with `number` instead of `$`. */
   numbered(number: number): EntryWords {
     const words = this.#entry.words.slice(this.index).map((word, index) => {
       const text = word.text.replaceAll(

@@ -39,7 +39,7 @@ export function* changedZone(old: PackedZone, changes: Changes, soa: NewSoa): Sl
     yield;
   }
   const builder = new ZoneBuilder(old.origin, touched.size);
-  /** Nodes that keep some of what they own. */
+  /** Nodes that keep some of their records. */
   const kept = new Set<number>();
   /** Records at unchanged names. */
   let others = old.records - 1;
@@ -78,8 +78,8 @@ export function* changedZone(old: PackedZone, changes: Changes, soa: NewSoa): Sl
 }
 
 /**
- * The node with a label (lower case, at `at`) below `parent`, whatever it owns; or the node behind
- * its place.
+ * The node with a label (lower case, at `at`) below `parent`, even without records; or the node
+ * after its place.
  */
 function childOrPlace(
   zone: ZoneData,
@@ -94,8 +94,8 @@ function childOrPlace(
 }
 
 /**
- * The node of a name of the zone (lower case) whatever it owns, hashes of NSEC3 too; -1: there is
- * none.
+ * The node of a name of the zone (lower case), even without records, and of NSEC3 hashes; -1: there
+ * is none.
  */
 function nodeOfOwner(zone: ZoneData, name: WireName): number {
   const starts: number[] = [];
@@ -190,8 +190,8 @@ function* placesOf(
 }
 
 /**
- * Nodes of both in canonical order: those that are touched are as in `fresh`, others as in `zone`;
- * those that are gone are left out.
+ * Nodes of both in canonical order, without removed ones: changed nodes are from `fresh`, others
+ * from `zone`.
  */
 function* spliced(
   zone: ZoneData,

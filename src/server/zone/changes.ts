@@ -7,7 +7,7 @@ import type { GrowingBytes } from './growing.ts';
 
 /** A record that differences are about. */
 interface RecordChange {
-  /** The last state: the record exists, or is gone. */
+  /** The last state: the record exists, or was removed. */
   came: boolean;
   /** The first change removes it: the old version must have it. */
   readonly expected: boolean;

@@ -54,14 +54,14 @@ export class Denial {
     if (!this.#isSigned) return;
     const zone = this.#zone!;
     if (this.#parts === null) {
-      // An empty non-terminal has no NSEC of its own: the one before it spans it.
+      // An empty non-terminal has no NSEC: the previous one spans it.
       if (zone.find(node, TYPE.NSEC)) this.#add(node);
       else if (node > 0) this.#add(this.#signedBefore(node - 1));
       return;
     }
     const own = this.#matching(node, name, at, length);
     if (own >= 0) this.#add(own);
-    // Opt-out leaves delegations without a record of their own (RFC 5155 section 7.2.7).
+    // With opt-out, delegations may have no record (RFC 5155 section 7.2.7).
     else if (node > 0) this.#enclosed(zone.parent(node), name, length, at + 1 + name[at]!, at);
   }
 
@@ -190,9 +190,7 @@ export class Denial {
       : -1;
   }
 
-  /**
-   * The NSEC3 node whose span holds the hash of the name at `at`; the last one's span goes round.
-   */
+  /** The NSEC3 node whose span holds the hash of the name at `at`; the last span wraps around. */
   #covering(name: Uint8Array, at: number, length: number): number {
     const { nsec3 } = this.#zone!.packed;
     const index = this.#lastUpTo(hashName(name, at, length, this.#parts!));

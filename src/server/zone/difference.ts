@@ -16,9 +16,9 @@ import { ZoneData } from './zone-data.ts';
 export interface Difference {
   readonly from: number;
   readonly to: number;
-  /** The SOA record of the older version, then the other records that went. */
+  /** The SOA record of the older version, then the other removed records. */
   readonly removed: Uint8Array;
-  /** The SOA record of the newer one, then the other records that came. */
+  /** The SOA record of the newer one, then the other added records. */
   readonly added: Uint8Array;
 }
 
@@ -143,7 +143,7 @@ function writeRecords(to: GrowingBytes, at: NodeByNode): void {
   for (const cursor = at.records(); cursor.next();) writeRecord(to, at.zone, cursor);
 }
 
-/** A difference as it came over the wire: both parts begin with an SOA record. */
+/** A received difference: both parts begin with an SOA record. */
 export function difference(removed: GrowingBytes, added: GrowingBytes): Difference {
   return {
     from: soaSerial(removed),

@@ -83,13 +83,13 @@ const DATA = 8;
 /** Up to this many are compared one by one. */
 const FEW = 8;
 
-/** The type of the RRset that a record belongs to: signatures belong to what they cover. */
+/** The type of the RRset of a record: signatures belong to the covered type. */
 export function setOf(log: GrowingBytes, at: number): number {
   const type = log.readU16(at);
   return type === TYPE.RRSIG ? log.readU16(at + DATA) : type;
 }
 
-/** By this records are sorted: by the type of their RRset, signatures behind what they cover. */
+/** Sorts records by the type of their RRset, signatures after the covered records. */
 export function placeOf(log: GrowingBytes, at: number): number {
   return 2 * setOf(log, at) + (log.readU16(at) === TYPE.RRSIG ? 1 : 0);
 }

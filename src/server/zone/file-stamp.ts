@@ -1,7 +1,7 @@
 /** True if files have changed since they were read. */
 import { statSync } from 'node:fs';
 
-/** A file, and what it looked like when it was read; null: it was not there. */
+/** A file, and its state when it was read; null: it did not exist. */
 export type FileStamp = readonly [path: string, stamp: string | null];
 
 /** Time, size and place of a file as one text; null: it does not exist. */

@@ -17,7 +17,7 @@ export interface Transferred {
   readonly serial: number;
   /** The changes, if the primary sent them. */
   readonly differences: readonly Difference[] | undefined;
-  /** Records that came. */
+  /** Received records. */
   readonly records: number;
 }
 
@@ -115,7 +115,7 @@ export class IncomingZone {
         if (!isSoa) throw new Error(`the transfer begins with a record of type ${typeName(type)}`);
         this.#serial = serialIn(data.bytes);
         this.#soa = { owner: trimmed(owner).slice(), ttl, data: data.written.slice() };
-        // A serial that is not newer means that nothing has changed, whatever follows.
+        // A serial that is not newer means that nothing has changed; the rest is ignored.
         this.#state =
           this.#old !== null && !isNewer(this.#serial, this.#old.serial) ? 'end' : 'second';
         return this.isComplete;
@@ -179,9 +179,7 @@ export class IncomingZone {
     this.#builder!.add(owner, TYPE.SOA, ttl, data);
   }
 
-  /**
-   * Each difference goes on where the one before ends; the first one, at the version that is known.
-   */
+  /** Each difference continues where the previous one ends; the first one begins at the known version. */
   #follows(next: Difference): void {
     const at = this.#differences.at(-1)?.to ?? this.#old!.serial;
     if (next.from !== at)
@@ -232,7 +230,7 @@ function soaDataIn(records: Uint8Array): Uint8Array {
 /** Bytes of the five numbers behind the two names in the data of an SOA record. */
 const SOA_NUMBERS = 20;
 
-/** True if the data of two SOA records is the same, whatever the case of its names (RFC 4343). */
+/** True if the data of two SOA records is equal, ignoring the case of names (RFC 4343). */
 function isSameSoa(a: Uint8Array, b: Uint8Array): boolean {
   const names = a.length - SOA_NUMBERS;
   return (

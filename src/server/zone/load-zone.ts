@@ -1,4 +1,4 @@
-/** Zone files read by this thread or, if they are large, by one of their own. */
+/** Reads zone files in this thread or, if they are large, in a separate one. */
 import { statSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import type { Clock, Timer } from '../base/clock.ts';
@@ -14,10 +14,7 @@ import type { ZoneFileResult } from './zone-file.ts';
 import { ReadingProgress } from './zone-progress.ts';
 import { zoneShare } from './zone-share.ts';
 
-/**
- * Files larger than this are read by a thread of their own, bytes: it takes longer to read them
- * than to start one.
- */
+/** Bytes; a separate thread reads larger files, because reading them takes longer than starting a thread. */
 const THREAD_FROM = 512 * 1024;
 /** The same of records: `$GENERATE` makes many of a line. */
 const THREAD_FROM_RECORDS = 50_000;
@@ -49,7 +46,7 @@ export interface ZoneJob {
   readonly unless: number | null;
   /** Bytes that its records may take. */
   readonly share: number;
-  /** The most that it and what it includes may have; more is `EFBIG`. */
+  /** The maximum bytes of the file and its includes; more is `EFBIG`. */
   readonly bytes: number;
   /** Shows the progress: the memory of a `ReadingProgress`. */
   readonly progress: Uint32Array;

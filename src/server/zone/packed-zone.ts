@@ -48,10 +48,7 @@ export const NODE: {
   WILD: 4,
   /** CNAME. */
   ALIAS: 8,
-  /**
-   * Nothing but NSEC3 and its signatures: no name that anybody may ask for (RFC 5155 section
-   * 7.2.8).
-   */
+  /** Only NSEC3 and its signatures: not a name that clients may query (RFC 5155 section 7.2.8). */
   HIDDEN: 16,
   /** Below a cut or a DNAME: not what this zone answers with authority. */
   GLUE: 32,
@@ -71,7 +68,7 @@ export function homeSlot(hash: number, slots: number): number {
 
 /**
  * The number of low bits of a slot that hold the node's number + 1. The others hold the low bits of
- * its hash, which tell other labels apart quickly.
+ * its hash, which exclude other labels quickly.
  */
 export function nodeBits(nodes: number): number {
   return 32 - Math.clz32(nodes + 1);

@@ -3,9 +3,9 @@ import { NAME_MAX } from '../wire/name.ts';
 import type { ZoneData } from './zone-data.ts';
 
 /**
- * Goes over all records of a zone, one at a time, in canonical order; signatures follow what they
- * cover. The SOA record is the first. Nothing is allocated on the way. It may go over one node
- * only, and then leaves the SOA record out.
+ * Iterates over all records of a zone, one at a time, in canonical order; signatures follow the
+ * covered records. The SOA record is the first. Allocates nothing. It may also iterate over one
+ * node, without the SOA record.
  */
 export class RecordCursor {
   readonly owner: Uint8Array = new Uint8Array(NAME_MAX + 1);
@@ -17,7 +17,7 @@ export class RecordCursor {
   /** The node that owns it. */
   node = -1;
   readonly #zone: ZoneData;
-  /** Records and signatures left of the present RRset. */
+  /** Remaining records and signatures of the current RRset. */
   #records = 0;
   #signatures = 0;
   #recordAt = 0;

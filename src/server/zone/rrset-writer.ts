@@ -23,7 +23,7 @@ export class RrsetWriter {
   /** True if signatures are written. */
   #dnssec = false;
   #most = 0;
-  /** A record was left out, so TC is set. */
+  /** A record is missing, so TC is set. */
   cut = false;
   #name: Uint8Array = this.#owner;
   #nameAt = -1;
@@ -63,10 +63,7 @@ export class RrsetWriter {
     this.#zone.name(node, this.#owner);
   }
 
-  /**
-   * Writes the current RRset of the zone.
-   * @param ttl instead of its own; -1: none
-   */
+  /** Writes the current RRset of the zone. @param ttl replaces its own; -1: no */
   write(section: Section, owner: Owner, ttl = -1, signed: boolean = this.#dnssec): void {
     const zone = this.#zone;
     const writer = this.#writer;

@@ -74,8 +74,8 @@ export async function transferIn(
 }
 
 /**
- * Asks, and hands on what is proved: signed where there is a key. The last message has to be.
- * @throws Error
+ * Sends the query, and passes on verified messages: signed ones if there is a key. The last message
+ * has to be signed. @throws Error
  */
 function askSigned(
   message: Uint8Array,
@@ -127,8 +127,8 @@ const MESSAGE_AROUND = 512;
 const MESSAGE_LEAST = 16;
 
 /**
- * Owner and data of a record without compression: records are many, and none is stored in this
- * form.
+ * Owner and data of a record without compression: there are many records, and none is stored in
+ * this form.
  */
 const owner = new Uint8Array(NAME_MAX);
 const data = new GrowingBytes();

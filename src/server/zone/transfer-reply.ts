@@ -19,10 +19,10 @@ const MESSAGE_BYTES = 16_000;
 const ADDED_BYTES = 1024;
 
 /**
- * A zone, or what leads to it from an older version, as a chain of messages (RFC 5936 section 2.2,
- * RFC 1995 section 4). Each is made when the one before has been sent. A record that has no room
- * beside others gets a message of its own.
- * @throws MessageFull if a record does not fit into any message
+ * A zone, or its changes since an older version, as a chain of messages (RFC 5936 section 2.2, RFC
+ * 1995 section 4). Each is made when the previous one has been sent. A record that does not fit
+ * beside others gets a separate message. @throws MessageFull if a record does not fit into any
+ * message
  */
 export function transferReply(
   query: Query,

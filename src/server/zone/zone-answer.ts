@@ -113,7 +113,7 @@ export class ZoneAnswers {
         return this.#pass();
       }
       if ((zone.flags(source) & NODE.ALIAS) !== 0 && follows(type)) {
-        // A circle is an error, and told as one (RFC 1034 section 3.6.2).
+        // A loop is an error, and is reported as one (RFC 1034 section 3.6.2).
         if (!wild && !this.#followed.add(source)) return this.#endless(query);
         this.#alias(source);
         if (wild && this.#dnssec)
@@ -265,7 +265,7 @@ export class ZoneAnswers {
       this.#sets.write(SECTION.authority, 'node');
     }
     this.#proofs();
-    // Addresses below a cut are another zone's: whoever validates has no use for them.
+    // Addresses below a cut belong to another zone: validators ignore them.
     if (this.#answered >= 0)
       this.#addresses.add(zone, this.#answered, this.#sets.answeredType, !this.#dnssec);
     return this.#writer.finish(RCODE.NOERROR, this.#plugin);

@@ -133,9 +133,8 @@ export class ZoneBuilder {
   }
 
   /**
-   * Takes a record from a primary. Glue of other zones, and records beside a CNAME, are left out:
-   * the primary must fix them.
-   * @throws Error if no zone can have this record, or none without it
+   * Adds a record from a primary. Glue of other zones, and records beside a CNAME, are ignored: the
+   * primary must fix them. @throws Error if no zone can have this record, or none without it
    */
   addTransferred(
     owner: Uint8Array,
@@ -309,7 +308,7 @@ export class ZoneBuilder {
     return order;
   }
 
-  /** The flags of a node by what it owns. */
+  /** The flags of a node by its records. */
   #flags(old: number, node: number): number {
     let flags = 0;
     let hidden = false;

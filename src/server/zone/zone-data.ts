@@ -80,7 +80,7 @@ export class ZoneData {
     return this.#ends(node, nodeAt, nodeAt, cut ? 'cut' : 'exact');
   }
 
-  /** The node of a name of the zone whatever cuts are on its way (glue), or -1. */
+  /** The node of a name of the zone, also below zone cuts (glue), or -1. */
   nodeOf(name: Uint8Array, length: number): number {
     let starts = 0;
     const end = length - this.origin.length;
@@ -136,7 +136,7 @@ export class ZoneData {
     return length;
   }
 
-  // RRsets: `first` begins, `next` steps; the fields tell about the present one.
+  // RRsets: `first` begins, `next` steps; the fields describe the current one.
 
   type = 0;
   ttl = 0;

@@ -21,7 +21,7 @@ export class ZoneDirectory<T extends OfZone> {
     for (const { zones } of this.#byLength) for (const same of zones.values()) yield* same;
   }
 
-  /** Adds it, in place of the one that has the same origin. */
+  /** Adds it, and replaces one with the same origin. */
   put(item: T): void {
     const { origin } = item;
     const { length } = origin;

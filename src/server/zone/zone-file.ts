@@ -62,9 +62,9 @@ export interface ZoneFileResult {
   readonly problems: readonly Problem[];
   /** Ignored parts, and how they were understood. */
   readonly warnings: readonly Problem[];
-  /** Equal for equal bytes of the file, whatever it includes; empty: it could not be read. */
+  /** Equal for equal bytes of the file, without its includes; empty: it could not be read. */
   readonly digest: string;
-  /** The included files, as far as it was read, and their state. */
+  /** The included files so far, and their state. */
   readonly included: readonly FileStamp[];
 }
 
@@ -177,8 +177,8 @@ function* readingZoneFile(
     }
   }
   if (problems.length > 0) return { packed: null, problems, warnings, digest, included };
-  // CoreDNS takes any SOA record for that of the zone, the last one. Of a zone that has neither its
-  // own nor anything else nothing would be left.
+  // CoreDNS uses any SOA record as the zone's, the last one. A zone without its own and without
+  // other records would be empty.
   const taken = !builder.hasSoa && builder.records > 0 ? strays.at(-1) : undefined;
   for (const stray of strays) {
     const { owner, ttl, wire, place } = stray;

@@ -12,9 +12,8 @@ export interface ZoneIndex {
   readonly nsec3: Uint32Array;
 }
 
-/** Flags of a node by its parent and children. Its other flags come from what it owns. */
+/** Flags of a node by its parent and children. Its other flags come from its records. */
 const BY_PLACE = NODE.GLUE | NODE.WILD;
-/** The tables are asked for what nodes own only. */
 const origin = Uint8Array.of(0);
 const none = new Uint32Array(0);
 /** A mask: after this many nodes there may be a pause. */
@@ -59,7 +58,7 @@ export function* indexNodes(
   return { slots, nsec3 };
 }
 
-/** The hash of the child of `parent` with the label at `at`, in whatever case. */
+/** The hash of the child of `parent` with the label at `at`, ignoring case. */
 export function hashLabel(parent: number, bytes: Uint8Array, at: number): number {
   const length = bytes[at]!;
   for (let i = 0; i < length; i++) label[i] = LOWER[bytes[at + 1 + i]!]!;

@@ -91,7 +91,7 @@ function failed(plugin: string, code: number, text: string): Reply {
   return failure(RCODE.SERVFAIL, plugin, null, [{ code, text }]);
 }
 
-/** The alias leads to another zone: the whole server is asked for its target. */
+/** The alias leads to another zone: the whole server looks its target up. */
 function goOn(query: Query, first: Reply, target: WireName, ask: Next): Maybe<Reply> {
   const asked = query.asking(target);
   asked.depth = query.depth + 1;

@@ -14,7 +14,7 @@ const AGAIN_MS = 10_000;
 /** The time between updates of the metric, in milliseconds. */
 const TICK_MS = 1000;
 
-/** The progress of reading a file, in shared memory: the reading thread need not be asked. */
+/** The progress of reading a file, in shared memory. */
 export class ReadingProgress {
   readonly words: Uint32Array;
 

@@ -21,8 +21,8 @@ const HISTORY_PART = 0.25;
 const HISTORY_MAX = 64;
 
 /**
- * The control thread's end of the zones that a plugin serves: what it is given here, every worker
- * answers from.
+ * The control thread's end of the zones of a plugin: every worker answers from the zones that it
+ * publishes.
  */
 export class ZonePublisher implements KeptAcrossReloads {
   readonly #set: DataSet<ZoneChange>;
@@ -143,7 +143,7 @@ function mostHistory(packed: PackedZone): number {
   return HISTORY_PART * bytesOf(packed);
 }
 
-/** The differences that lead to this version, as far as they are worth their memory. */
+/** The differences that lead to this version, if they are worth their memory. */
 function historyOf(
   before: ZoneChange | undefined,
   packed: PackedZone,

@@ -31,7 +31,7 @@ export interface ServedZone extends OfZone {
 /** A worker's view of the zones of a plugin. */
 export class ZoneReplica implements Replica<ZoneChange> {
   readonly zones: ZoneDirectory<ServedZone> = new ZoneDirectory();
-  /** Origins that a snapshot has not named, by their bytes; null: none is coming in. */
+  /** Origins that a snapshot has not named, by their bytes; null: there is no snapshot. */
   #unnamed: Map<string, WireName> | null = null;
   readonly #watchers = new Set<(zone: ServedZone) => void>();
 

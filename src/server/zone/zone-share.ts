@@ -2,9 +2,7 @@
 import { memoryLimit } from '../runtime/memory-limit.ts';
 import { memoryShare, type MemoryTerms } from '../runtime/memory-share.ts';
 
-/**
- * While a zone is taken the one before is there, too, and both as they came and as they are served.
- */
+/** During an update the previous zone also exists, and both in received and served form. */
 export const ZONE_MEMORY: MemoryTerms = { times: 4, least: 8 * 1024 * 1024, unlimited: 2 ** 30 };
 
 /**

@@ -1,6 +1,7 @@
 /**
- * Joins captures of the same traffic from several vantage points along its path, and shows where queries and
- * replies were lost. Queries are matched by id, name and type, whatever address translation they passed.
+ * Joins captures of the same traffic from several vantage points along its path, and shows where
+ * queries and replies were lost. Matches queries by id, name and type, regardless of address
+ * translation.
  */
 import { limit, type Limit } from '../../server/base/limits.ts';
 import type { SeenExchange } from './pair/seen-exchange.ts';
@@ -22,7 +23,7 @@ export class Vantage {
   readonly name: string;
   readonly exchanges: SeenExchange[] = [];
   leftOut = 0;
-  /** True once there is no more room and all exchanges that have room were added. */
+  /** True once there is no more room and all admitted exchanges were added. */
   isOver = false;
   readonly #most: number;
   #lastMs = -Infinity;
@@ -104,7 +105,7 @@ export function join(vantages: readonly Vantage[]): Join {
 function stretchOf(seen: JoinedExchange['seen']): PathStretch {
   const last = seen.findLastIndex((each) => each !== null);
   const replied = seen.findIndex((each) => each !== null && each.repliedMs !== null);
-  // The reply came back to `replied`, but no further.
+  // The reply reached `replied`, but no later point.
   if (replied > 0) return { what: 'reply', from: replied, to: previous(seen, replied) };
   return { what: 'query', from: last, to: last + 1 };
 }
@@ -135,8 +136,8 @@ function keyOf({ id, type, name }: SeenExchange): string {
 }
 
 /**
- * Exchanges that look equal, in the order of sending. Each is taken once; finding the next takes (nearly)
- * constant time.
+ * Exchanges that look equal, in the order of sending. Each is used once; finding the next takes
+ * (nearly) constant time.
  */
 class Sightings {
   readonly #list: SeenExchange[];
@@ -156,7 +157,10 @@ class Sightings {
     return this.#list.length === 1 ? this.#list[0]!.sentMs : null;
   }
 
-  /** Takes the exchange sent nearest to this time, on the clock of the vantage point; null: none is near. */
+  /**
+   * Returns and uses up the exchange sent nearest to this time, on the clock of the vantage point;
+   * null: none is near.
+   */
   take(ms: number): SeenExchange | null {
     const list = this.#list;
     let [from, to] = [0, list.length];

@@ -7,7 +7,7 @@ import { emptyFrame, LINK, type Frame } from './read/packets/frame.ts';
 
 const UDP_HEADER = 8;
 const TCP_HEADER = 20;
-/** With FIN: sequence numbers are unknown, and each message is a connection of its own. */
+/** With FIN: sequence numbers are unknown, and each message is a separate connection. */
 const PUSH_ACK_FIN = 0x19;
 
 /** The packets of an exchange at their original times; link type RAW. */

@@ -54,7 +54,7 @@ export interface Comparison {
   readonly questions: number;
   readonly same: number;
   readonly classes: readonly ChangeClass[];
-  /** The parts that were left out of one side or both. */
+  /** The omitted parts of one side or both. */
   readonly left: readonly string[];
 }
 
@@ -113,7 +113,7 @@ export async function compare(
   };
 }
 
-/** The worst difference; null: none that a client or an upstream notices. */
+/** The worst difference; null: none that a client or an upstream can see. */
 function differenceOf(before: QueryOutcome, after: QueryOutcome): DifferenceKind | null {
   const plain = ({ rcode, flags, answer, authority, additional }: QueryOutcome): string => {
     const isCut = flags.includes('tc');

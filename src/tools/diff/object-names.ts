@@ -9,8 +9,8 @@ import type { NamedType } from './witnesses.ts';
 const OBJECTS_MAX = 200;
 
 /**
- * The names of the objects below the cluster's zones, and the addresses of pods; and which objects
- * are not asked for, for people.
+ * The names of the objects below the cluster's zones, and the addresses of pods. Also lists the
+ * omitted objects.
  */
 export function objectNames(
   manifests: readonly Manifest[],
@@ -96,7 +96,7 @@ export function objectNames(
   return { names, clients, left };
 }
 
-/** The first ones of each namespace in turn: configurations tell namespaces apart. */
+/** The first ones of each namespace in turn, because configurations distinguish namespaces. */
 function spread(all: readonly Manifest[]): readonly Manifest[] {
   const lists = [...Map.groupBy(all, ({ namespace }) => namespace).values()];
   const most = Math.max(OBJECTS_MAX, lists.length);

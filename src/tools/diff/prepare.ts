@@ -1,7 +1,7 @@
 /**
  * Prepares a Corefile for a comparison: everything that leaves the process is simulated. Upstreams
- * have distinct addresses, to show which was asked. Kubernetes objects come from one directory for
- * both sides.
+ * have distinct addresses, to show which one was queried. Kubernetes objects come from one
+ * directory for both sides.
  */
 import { isIP, parseAddress } from '../../server/base/ip.ts';
 import type {
@@ -24,7 +24,7 @@ export interface PreparedCorefile {
   readonly left: readonly string[];
 }
 
-/** Directives that need the world, by why they are left out. */
+/** Directives that need other systems, by the reason for their omission. */
 const beyond: Readonly<Record<string, string>> = {
   etcd: 'its records are in etcd',
   secondary: 'its zones are on other servers',

@@ -9,7 +9,7 @@ export interface DiffQuestion {
   readonly class: number;
   /** The client's IP address. */
   readonly client: string;
-  /** The address that is asked; `''`: any that no bind names. */
+  /** The queried address; `''`: any that no bind names. */
   readonly address: string;
   readonly port: number;
   readonly proto: 'udp' | 'tcp';
@@ -34,9 +34,9 @@ export interface QueryOutcome {
   readonly answer: readonly PrintedRecord[];
   readonly authority: readonly PrintedRecord[];
   readonly additional: readonly PrintedRecord[];
-  /** The upstreams that were asked, as the Corefile spells them; of several of one forward all. */
+  /** The queried upstreams, as the Corefile spells them; of several of one forward all. */
   readonly upstreams: readonly string[];
-  /** The number of queries that went to upstreams. */
+  /** The number of queries to upstreams. */
   readonly asked: number;
   /** The server block that took the query: its zone, and its view; `''`: none. */
   readonly block: string;

@@ -163,7 +163,7 @@ export class Side implements ServedConfiguration {
     return plugin;
   }
 
-  /** A plugin whose links tell that a query came to them. */
+  /** A plugin whose links report each query. */
   #watched(plugin: Plugin): Plugin {
     const { setup } = plugin;
     if (setup === undefined) return plugin;

@@ -1,5 +1,5 @@
 /**
- * The questions that tell two configurations apart: a name inside, at and outside of every zone,
+ * The queries that distinguish two configurations: a name inside, at and outside of every zone,
  * block, rewrite, template, host, rule and boundary of either side. Also the names of the cluster's
  * objects.
  */
@@ -24,7 +24,7 @@ export interface WitnessParts {
   readonly places: readonly { readonly address: string; readonly port: number }[];
 }
 
-/** A name, and the types it is asked for. */
+/** A name, and the queried types. */
 export interface NamedType {
   readonly name: string;
   readonly types: readonly number[];
@@ -89,7 +89,7 @@ const linesOfZones: ReadonlySet<string> = new Set(['disable', 'except', 'fallthr
 class GatheredNames {
   /** Names that boundaries give. */
   readonly #names = new Set<string>();
-  /** Names that are asked for by every type. */
+  /** Names that are queried with every type. */
   readonly #probes = new Set<string>();
   /** Names of the current rewrite. */
   readonly #latest = new Set<string>();

@@ -1,6 +1,6 @@
 /**
- * Finds the brace that is missing or surplus in a Corefile whose braces do not match. The parser
- * sees it only where the text ends; the indentation shows where its writer meant it.
+ * Finds the missing or surplus brace in a Corefile whose braces do not match. The parser detects it
+ * only at the end of the text; the indentation shows where its author wanted it.
  */
 
 /** The probable mistake, in lines and columns of the text. */

@@ -68,7 +68,7 @@ export function gather(paths: readonly string[]): GatheredFiles {
 
 /**
  * The resolv.conf files that `forward` names in a Corefile, relative to its directory as the server
- * reads them. /etc/resolv.conf is left out: every machine has one, and this may not be the server's.
+ * reads them. Skips /etc/resolv.conf: every machine has one, and this may not be the server's.
  */
 function resolvConfsOf({ file, text }: GivenFile): readonly string[] {
   const named = [...text.matchAll(/^[ \t]*forward[ \t]+\S+[ \t]+([^\n{#]+)/gm)]

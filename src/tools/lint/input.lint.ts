@@ -4,7 +4,7 @@
  */
 import type { LintRule } from './lint-rule.ts';
 
-/** Rules without a `find` of their own; the findings are made while the input is read. */
+/** Rules without `find`; the findings are made while the input is read. */
 export const inputRules: readonly LintRule[] = [
   {
     code: 'CF48',

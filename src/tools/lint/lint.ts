@@ -43,7 +43,7 @@ export interface LintReport {
   readonly findings: readonly LintFinding[];
   /** The files with content that some rule judges. */
   readonly files: readonly string[];
-  /** The files that were named but have no such content, with a description of what they have. */
+  /** The named files without such content, with a description of their content. */
   readonly notJudged: readonly { readonly file: string; readonly holds: string }[];
   readonly target: LintTarget | null;
   /** The number of findings that comments suppressed. */
@@ -176,7 +176,7 @@ function heldText({ objects, resolvConfs }: Inputs, file: string): string {
   return `${names.join('; ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
-/** The code that was probably meant: CF03 for CF3. */
+/** The likely correction of a code: CF03 for CF3. */
 export function nearestCode(code: string, rules: readonly Pick<LintRule, 'code'>[]): string | null {
   const codes = rules.map((rule) => rule.code);
   const padded = code.toUpperCase().replace(/^CF0*(\d)$/, 'CF0$1');
@@ -250,10 +250,7 @@ function byPlace(a: LintFinding, b: LintFinding): number {
   );
 }
 
-/**
- * Further findings of one rule in one file are left out: they are the repeated mistake of a
- * generator.
- */
+/** Further findings of one rule in one file are omitted: a generator repeats the same mistake. */
 const SAME_MAX = 50;
 
 class FindingCollector {
@@ -356,8 +353,8 @@ const readingCodes: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The lines of directives that the server refuses. Other rules take them for what they seem to lack
- * because of the mistake, so they judge them once it is corrected.
+ * The lines of directives that the server rejects. Other rules would misjudge them, so they apply
+ * after the correction.
  */
 class RefusedLines {
   readonly #lines = new Set<string>();

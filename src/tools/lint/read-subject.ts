@@ -27,7 +27,7 @@ export interface KnownPlugins {
 export interface ReadCorefiles {
   readonly corefiles: readonly LintedCorefile[];
   readonly sources: ReadonlyMap<string, SourceText>;
-  /** Of Corefiles whose structure is a guess, the probable mistake in place of all else. */
+  /** For Corefiles whose structure is a guess, the probable mistake instead of everything else. */
   readonly broken: readonly BrokenCorefile[];
 }
 

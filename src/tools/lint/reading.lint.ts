@@ -7,7 +7,7 @@ import type { LintRule, Told } from './lint-rule.ts';
 import type { LintedCorefile, Subject } from './subject.ts';
 import { isOfCore } from './target.ts';
 
-/** The rules of problems that have one of their own; other errors are CF43, other warnings CF44. */
+/** The rules of problems with their own rule; other errors are CF43, other warnings CF44. */
 const rulesByProblem: Readonly<Record<string, string>> = {
   'directive-unknown': 'CF01',
   'property-unknown': 'CF01',
@@ -52,7 +52,7 @@ function told({ message, place, hint, remedy }: Problem, corefile: LintedCorefil
   return { at, text: plain(message), hint: why, remedy };
 }
 
-/** The message without the place, which every report prints on a line of its own. */
+/** The message without the place, which every report prints on a separate line. */
 function plain(message: string): string {
   return message.replace(
     /^(plugin\/[\w]+: )?.*? - (?:Error during parsing|Syntax error): /s,

@@ -1,7 +1,6 @@
 /**
- * A text to parse as a Corefile, and the place of each of its parts in the file that a person
- * edits. The text is a file of its own, a key of a ConfigMap, or generated from the values of a
- * Helm chart.
+ * A text to parse as a Corefile, and the place of each of its parts in the file that you edit. The
+ * text is a file, a key of a ConfigMap, or generated from the values of a Helm chart.
  */
 import type { Place } from '../../server/base/problem.ts';
 

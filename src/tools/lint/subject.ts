@@ -54,7 +54,7 @@ export type CorefileRole = 'server' | 'node-cache';
 /** One Corefile with all that it imports. */
 export interface LintedCorefile {
   readonly file: string;
-  /** The object that contains it; null: it is a file of its own. */
+  /** The object that contains it; null: it is a separate file. */
   readonly object: LintObject | null;
   readonly role: CorefileRole;
   /**

@@ -18,7 +18,7 @@ export class SlidingWindow {
     this.lengthMs = lengthMs;
   }
 
-  /** @param now milliseconds of a clock that never goes back */
+  /** @param now milliseconds of a monotonic clock */
   add(now: number, isGood: boolean): void {
     this.#forget(now);
     const at = this.#part % PARTS;
@@ -114,12 +114,12 @@ export class ErrorBudget {
     return window.bad(now) / rounds / this.#allowed;
   }
 
-  /** The share of the 30 days' budget that is left; negative: exceeded. */
+  /** The remaining share of the 30 days' budget; negative: exceeded. */
   left(now: number): number {
     return 1 - this.burnRate(now, BUDGET_MS);
   }
 
-  /** The active alert with the highest speed; null if none is active. */
+  /** The active alert with the highest burn rate; null if none is active. */
   alert(now: number): BurnAlert | null {
     return (
       burnAlerts.find(

@@ -43,7 +43,7 @@ export interface CheckPlan {
   /** The listed addresses; null: they are looked up in the cluster. */
   readonly vip: readonly ProbeServer[] | null;
   readonly replicas: readonly ProbeServer[] | null;
-  /** `namespace/name` of the service whose replicas are asked; null: the listed ones are. */
+  /** `namespace/name` of the service whose replicas are queried; null: the listed ones are. */
   readonly service: string | null;
   readonly timeoutMs: number;
   readonly tries: number;

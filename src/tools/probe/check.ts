@@ -1,6 +1,6 @@
 /**
- * The interface of a kind of check: what it is given, and what it returns. The kinds are in
- * `checks/`, one file each; their table is `kinds.ts`.
+ * The interface of a kind of check: its input and its result. The kinds are in `checks/`, one file
+ * each; their table is `kinds.ts`.
  */
 import type { Clock } from '../../server/base/clock.ts';
 import type { YamlFields, ValuesOf } from '../../server/kube/manifests/yaml-shape.ts';
@@ -28,7 +28,7 @@ export interface Observation {
   readonly state: CheckState;
   /** One line for a person. */
   readonly text: string;
-  /** Latency for a client; null if no reply came. */
+  /** Latency for a client; null if there was no reply. */
   readonly tookMs: number | null;
   /** The number of queries sent, and of those without a reply. */
   readonly sent: number;

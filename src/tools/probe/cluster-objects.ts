@@ -1,6 +1,6 @@
 /**
- * Objects that checks create in the cluster temporarily: a service and its endpoints, labelled so
- * that those left behind by a crash can be found.
+ * Objects that checks create in the cluster temporarily: a service and its endpoints, with labels
+ * by which leftovers of a crash can be found.
  */
 import type { Clock } from '../../server/base/clock.ts';
 import { asObject, child, children, text } from '../../server/base/json-object.ts';

@@ -25,7 +25,7 @@ export function question(name: string, type: number, edns: number | null = null)
   return { name, type, edns };
 }
 
-/** The part of a context that asking needs. */
+/** The part of a context that queries need. */
 export type AskingContext = Pick<ProbeContext, 'network' | 'timeoutMs' | 'tries'>;
 
 /** Asks questions; terms that are not given are the context's. */
@@ -55,7 +55,7 @@ export async function askOne(
   return result!;
 }
 
-/** The data of the answer's records of this type, sorted; aliases are left out. */
+/** The data of the answer's records of this type, sorted, without aliases. */
 export function dataOfAnswer({ reply }: ProbeResult, type: number): readonly string[] {
   return (reply?.answer ?? [])
     .filter((record) => record.type === type)

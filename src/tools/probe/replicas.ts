@@ -33,7 +33,7 @@ export interface ServiceChoice {
 export interface FoundServers {
   readonly vip: readonly ProbeServer[];
   readonly replicas: readonly ProbeServer[];
-  /** Why the service's own address is unknown; null: it is known, or was not asked for. */
+  /** The reason why the service's own address is unknown; null: it is known, or was not requested. */
   readonly missing: string | null;
 }
 
@@ -98,8 +98,8 @@ export async function findServers(
 }
 
 /**
- * The problem that the service does not exist: without it, other servers would be checked than
- * those that were meant.
+ * The problem that the service does not exist: without it, other servers than the intended ones
+ * would be checked.
  */
 function notThere(service: string): Problem {
   return new Problem({

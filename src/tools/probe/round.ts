@@ -42,8 +42,8 @@ export async function runCheck(
 }
 
 /**
- * Runs checks one after the other: those that measure times are not to disturb each other.
- * @returns those that were done before `signal` aborted; the one under way is left to itself
+ * Runs checks one after the other, so that they do not disturb each other's times. @returns those
+ * that ended before `signal` aborted; the current one is abandoned
  */
 export async function runChecks(
   checks: readonly PlannedCheck[],

@@ -54,11 +54,11 @@ export interface TargetStatus {
   readonly state: CheckState;
   readonly isDown: boolean;
   readonly text: string;
-  /** Milliseconds; null: no reply came. */
+  /** Milliseconds; null: no reply. */
   readonly tookMs: number | null;
   /** Name of the active burn alert; null: none. */
   readonly alert: string | null;
-  /** The share of the 30 days' budget that is left. */
+  /** The remaining share of the 30 days' budget. */
   readonly budgetLeft: number;
 }
 

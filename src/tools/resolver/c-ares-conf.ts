@@ -123,7 +123,7 @@ function readLine(state: ConfReading, raw: string, number: number): void {
       if (!fixed(state)) state.search = splitDomains(value);
       return;
     case 'domain':
-      // The third reader uses `domain` only if no `search` line came before.
+      // The third reader uses `domain` only without an earlier `search` line.
       if (traits.reader === 3 ? state.search === null : !fixed(state))
         state.search = splitDomains(wordsOf(value)[0] ?? '').slice(0, 1);
       return;

@@ -45,7 +45,7 @@ export class GlibcTransport {
   readonly #context: ModelContext;
   readonly #conf: ResolvConf;
   readonly #traits: GlibcTraits;
-  /** Set once only one of two replies came: later lookups of the process stay in serial mode. */
+  /** Set once only one of two replies arrived: later lookups of the process stay in serial mode. */
   #serial: boolean;
   #reopen: boolean;
   #turn: number;
@@ -151,7 +151,10 @@ export class GlibcTransport {
     }
   }
 
-  /** Takes replies until the round is over; 'half': one reply came and the other did not come in time. */
+  /**
+   * Reads replies until the round is over; 'half': one reply arrived and the other one did not
+   * arrive in time.
+   */
   async #collect(
     round: Round,
     firstSocket: Socket,

@@ -337,7 +337,7 @@ export class GlibcSession implements Session {
   }
 }
 
-/** With no-aaaa, the reply to the A query sent in place of AAAA counts without its records. */
+/** With no-aaaa, the reply to the A query that replaced AAAA counts without its records. */
 function withoutAnswer(reply: ClientReply | null): ClientReply | null {
   return reply === null ? null : { ...reply, answer: [] };
 }

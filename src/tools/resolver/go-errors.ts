@@ -53,7 +53,7 @@ export function timeoutError(where: string, protocol: string): GoError {
   };
 }
 
-/** The error if there are addresses, or only a hosts file was searched, but none of the requested family. */
+/** The error if no address has the requested family, or only a hosts file was searched. */
 export function unsuitable(name: string): LookupOutcome {
   return failed('AddrError', null, `address ${name}: no suitable address found`);
 }

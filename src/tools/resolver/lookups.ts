@@ -12,7 +12,7 @@ export interface TracedExchange extends Exchange {
   readonly sent: SentQuery;
   /** Equal numbers: sent together. Counts up from 1. */
   readonly batch: number;
-  /** Milliseconds that the client waited for a reply that never came; null if it got one. */
+  /** Milliseconds that the client waited for a missing reply; null if it got one. */
   readonly waitedMs: number | null;
 }
 

@@ -4,8 +4,8 @@ import { Releases } from './releases.ts';
 /** The behaviour of one release of musl. */
 export interface MuslTraits {
   /**
-   * True if one family with an address is enough, whatever the result of the other. Without an address the
-   * first reply's error is the result.
+   * True if one family with an address is enough, for any result of the other. Without an address
+   * the first reply's error is the result.
    */
   readonly halfIsEnough: boolean;
   /** True if truncated replies are fetched again over TCP; otherwise the truncated reply is used. */
@@ -15,8 +15,8 @@ export interface MuslTraits {
   /** A reply with more records than this, including the question, is not parsed. */
   readonly mostRecords: number;
   /**
-   * True if addresses of both families are taken from any reply; later releases take only the requested
-   * family from each, IPv6 first.
+   * True if addresses of both families are read from any reply; later releases read only the
+   * requested family from each, IPv6 first.
    */
   readonly anyType: boolean;
   /** True if a name without an address has its own error code, and names that cannot be sent are skipped. */

@@ -39,7 +39,7 @@ export interface LookupRun {
   readonly results: readonly LookupResult[];
   /** True if the time limit stopped it. */
   readonly cut: boolean;
-  /** True if the answers came from real servers instead of a script. */
+  /** True if the answers are from real servers instead of a script. */
   readonly live: boolean;
 }
 

@@ -11,7 +11,10 @@ import type { SocketKind } from '../../server/wire/transports.ts';
 import { labelOf, type ClientReply } from './reply.ts';
 import type { Trace } from './trace.ts';
 
-/** Milliseconds after which Linux gives up finding a neighbour (three ARP or ND probes, one second apart). */
+/**
+ * Milliseconds after which Linux stops looking for a neighbour (three ARP or ND probes, one second
+ * apart).
+ */
 const neighbourMs = 3000;
 /** Milliseconds; round-trip time to a server in the same cluster. */
 const relayMs = 0.5;
@@ -67,8 +70,8 @@ export class ScriptedNetwork implements ClientNetwork {
   }
 
   /**
-   * Remaining milliseconds until the kernel gives up on a server's neighbour entry; all packets of that time
-   * fail together with the first.
+   * Remaining milliseconds until the kernel drops a server's neighbour entry; all packets of that
+   * time fail together with the first.
    */
   #neighbourMs(server: string): number {
     const now = this.clock.now();

@@ -1,6 +1,6 @@
 /**
- * Reasons why a model asks for a name of the search list: the phrases that all models share. Each model
- * appends its own details and its rule.
+ * The phrases that all models share for the names of the search list. Each model appends its own
+ * details and its rule.
  */
 import { countDots } from './client.ts';
 import type { ResolvConf } from './resolv-conf.ts';

@@ -40,7 +40,7 @@ export interface QueryDocument {
   /** `edns 1232`, with ` opt10` if it carries a cookie; empty without an OPT record. */
   readonly edns: string;
   readonly ad: boolean;
-  /** `1 rr`, `NODATA`, `NXDOMAIN`, …; `DROP`: nothing came back, `CLOSED`: the port is closed. */
+  /** `1 rr`, `NODATA`, `NXDOMAIN`, …; `DROP`: no reply, `CLOSED`: the port is closed. */
   readonly answer: string;
   /** Addresses and CNAME targets of the answer. */
   readonly data: readonly string[];

@@ -4,7 +4,7 @@ import { QueryTally } from './query-tally.ts';
 import type { ChangeRow } from './view.ts';
 import type { WindowCounts } from './window-counts.ts';
 
-/** A server without queries for this long is gone, milliseconds. */
+/** Milliseconds; a server without queries for this long counts as gone. */
 const GONE_MS = 60_000;
 /** The log reports a new or gone server only if it had this number of queries. */
 const QUERIES_LEAST = 20;
@@ -25,7 +25,7 @@ export class ChangeLog {
   /** Those that were forgotten. */
   forgotten = 0;
   readonly #most: number;
-  /** Servers that were asked, and whether they still are. */
+  /** Servers that got queries, and whether they still do. */
   readonly #servers = new Map<string, boolean>();
   #beganMs: number | null = null;
   #rate: 'usual' | 'high' | 'low' = 'usual';
@@ -40,7 +40,7 @@ export class ChangeLog {
     if (this.rows.length === this.#most) this.forgotten++;
   }
 
-  /** Looks for changes in what was counted. */
+  /** Looks for changes in the counts. */
   watch(counts: WindowCounts, parties: Parties, nowMs: number): void {
     this.#beganMs ??= nowMs;
     const isSettled = nowMs - this.#beganMs >= SETTLED_MS;

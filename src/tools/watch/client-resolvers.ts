@@ -42,7 +42,7 @@ export class ClientResolvers {
     return resolverOf(recognition, lookups);
   }
 
-  /** Several at once: each look for the first of a Map passes what was deleted before it. */
+  /** Several at once: each search for the first of a Map skips all deleted entries before it. */
   #makeRoom(): void {
     let left = Math.ceil(this.#most / 20);
     for (const oldest of this.#known.keys()) {

@@ -4,7 +4,7 @@
  */
 import { FIXED_HASH_START, nextFixedHash } from '../../server/base/fixed-hash.ts';
 
-/** Exchanges a second that are observed; with more, half of the clients are left out, and so on. */
+/** Observed exchanges per second; with more, half of the clients are skipped, and so on. */
 const EXAMINED_MAX = 1250;
 /** The sample never has fewer than one client in 2 to this power. */
 const HALVINGS_MAX = 6;

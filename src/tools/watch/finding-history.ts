@@ -1,6 +1,6 @@
 /**
- * Findings over time: each begins, continues and ends. Doctor's rules say at one moment what they
- * see in the last seconds; here it is remembered.
+ * Findings over time: each begins, continues and ends. Doctor's rules report only the last seconds,
+ * and this stores their results.
  */
 import { rcodeName, typeName } from '../../server/wire/iana.ts';
 import { addressOf } from '../capture/pair/seen-exchange.ts';

@@ -43,10 +43,7 @@ export class KeyCounts<Extra> {
   readonly #bytes: Uint8Array = new Uint8Array(4 * KEY_BYTES);
   readonly #encoder = new TextEncoder();
 
-  /**
-   * @param capacity keys that have a tally of their own in a step
-   * @param width the most bytes of a key
-   */
+  /** @param capacity keys with a tally in a step @param width the maximum bytes of a key */
   constructor(windowMs: number, capacity: number, extra: () => Extra, width: number = KEY_BYTES) {
     this.#steps = new TimeSlots(
       windowMs / WINDOW_STEPS,
@@ -95,7 +92,7 @@ export class KeyCounts<Extra> {
         }
         sum.tally.merge(tally);
         sum.extras.push(extra);
-        // What a key may have had in this step is no more than its error, and not the least.
+        // A missing key had at most the error in this step.
         sum.error += error - least;
       }
     }

@@ -1,6 +1,6 @@
 /** Latencies in buckets: quantiles that are right to within 5 %, in a few dozen bytes. */
 
-/** The shortest latency that has a bucket of its own, milliseconds. */
+/** Milliseconds; the shortest latency with its own bucket. */
 const LEAST_MS = 0.01;
 /** Each bucket reaches this much further than the one before: its middle is 5 % off at most. */
 const RATIO = 1.1;

@@ -29,7 +29,7 @@ export interface LiveInputParts {
 /** Gives packets, messages and lines to the model. */
 export class LiveInput {
   readonly name: string;
-  /** Takes what comes: `takeNetwork`, `takeMessage`, or `read` for a file or a log. */
+  /** Gets the input: `takeNetwork`, `takeMessage`, or `read` for a file or a log. */
   readonly reading: Reading;
   readonly #time: LiveInputParts['time'];
   readonly #now: () => number;
@@ -40,7 +40,7 @@ export class LiveInput {
   #aheadMs = 0;
   /** The lead of the newest message over the model's time, for each of the last looks. */
   #looks: number[] = [];
-  /** On its own clock; -Infinity: nothing came since the last look. */
+  /** On its own clock; -Infinity: no input since the last check. */
   #newestMs = -Infinity;
   #lastMs: number | null = null;
 
@@ -68,7 +68,7 @@ export class LiveInput {
     this.#lostByKernel = packets;
   }
 
-  /** The other side is away, and is tried again. @param why for people */
+  /** The other side is unavailable, and is tried again. @param why a text for people */
   away(why: string): void {
     if (this.#state === 'ended' || this.#state === 'failed') return;
     this.#awayMs ??= this.#now();
@@ -88,7 +88,7 @@ export class LiveInput {
   close(why = ''): void {
     if (!this.isOpen) return;
     this.reading.end();
-    // The last view still says that an input was away.
+    // The last view still shows an unavailable input.
     const last = this.#state === 'away' ? this.#why : why;
     this.#state = last === '' ? 'ended' : 'failed';
     this.#why = last;
@@ -103,7 +103,7 @@ export class LiveInput {
     return this.#lostByKernel;
   }
 
-  /** @returns what is new about its clock, for people; empty: nothing */
+  /** @returns changes of its clock, as text; empty: none */
   advance(nowMs: number): string {
     if (!this.isOpen) return '';
     this.reading.advance(nowMs - SLACK_MS);

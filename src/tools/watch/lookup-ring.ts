@@ -9,7 +9,7 @@ import { readLookup, writeLookup, type StoredLookup, type TextNumbers } from './
 /** A piece is full with this number of bytes of lookups, or with this share of the limit. */
 const PIECE_BYTES = 128 * 1024;
 const PIECES_LEAST = 16;
-/** A piece holds this part of the window at most, so that what is too old can go. */
+/** A piece holds at most this part of the window, so that old lookups can be dropped. */
 const PIECE_TIME = 10;
 /** Bytes of a text without its characters, in a list and a map, estimated. */
 const TEXT_BYTES = 64;
@@ -23,7 +23,7 @@ export interface RingLookup extends StoredLookup {
 
 /** Stores lookups in the order in which they end. */
 export class LookupRing {
-  /** Lookups that went before their time, because there was no room. */
+  /** Lookups that were dropped early, because there was no room. */
   droppedEarly = 0;
   /** The start of the newest of these; -Infinity: there are none. */
   droppedMs: number = -Infinity;
@@ -151,7 +151,7 @@ class Piece implements TextNumbers {
     if (startMs > this.newestMs) this.newestMs = startMs;
   }
 
-  /** Nothing is added any more: gives back what only writing needs. */
+  /** No more lookups are added: frees memory that only writing needs. */
   seal(): void {
     this.#sealed = this.#writer.written.slice();
     this.#writer.release();

@@ -1,6 +1,6 @@
 /**
- * The map: which workloads ask which servers, where their queries are taken to, and which upstreams
- * these ask. Each edge is a filter, and counts the lookups that the filter lets through.
+ * The map: the servers of each workload, the destinations of their queries, and the upstreams. Each
+ * edge is a filter, and counts the lookups that the filter selects.
  */
 import { filterOf } from '../capture/filter.ts';
 import type { LookupRing } from './lookup-ring.ts';

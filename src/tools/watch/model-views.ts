@@ -1,4 +1,4 @@
-/** Views of the live model: from what it holds to plain data. */
+/** Views of the live model, as plain data. */
 import { filterOf } from '../capture/filter.ts';
 import type { ChangeLog } from './change-log.ts';
 import type { ClientResolvers } from './client-resolvers.ts';

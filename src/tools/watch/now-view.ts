@@ -1,4 +1,4 @@
-/** Everything at a glance: sums, rates, and how they went. */
+/** The overview: sums, rates, and results. */
 import { typeName } from '../../server/wire/iana.ts';
 import { QueryTally } from './query-tally.ts';
 import type { NowView, Series } from './view.ts';
@@ -28,7 +28,7 @@ export type NowSums = Pick<
   | 'series'
 >;
 
-/** @param spanMs how long the window is; longer ones than seconds are counted for go by minutes */
+/** @param spanMs length of the window; windows longer than seconds are counted by minutes */
 export function nowSums(
   { seconds, minutes, kinds }: WindowCounts,
   { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },

@@ -11,7 +11,7 @@ const TIMES = 3;
 const SHARE_MORE = 0.02;
 const LATENCY_MORE_MS = 5;
 
-/** The oddity of each, by key, as text; those that are alike are left out. */
+/** The oddity of each, by key, as text, without those that are alike. */
 export function oddOnes(
   fellows: readonly { readonly key: string; readonly tally: QueryTally }[],
 ): ReadonlyMap<string, string> {

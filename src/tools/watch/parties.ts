@@ -5,7 +5,7 @@
 import type { AddressOwner, AddressOwners } from '../../server/kube/pods/address-owners.ts';
 import type { Party } from './view.ts';
 
-/** Owners that are gone and remembered; the one that went first is forgotten first. */
+/** Stored owners that have disappeared; the oldest one is evicted first. */
 const GONE_MAX = 20_000;
 
 /** An owner over the time in which it had its address. */

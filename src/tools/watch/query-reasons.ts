@@ -1,4 +1,4 @@
-/** Why a client sent each query of a lookup, as far as the queries before it show. */
+/** Explains each query of a lookup from the queries before it. */
 import { RCODE, TYPE } from '../../server/wire/iana.ts';
 import { isLostQuery, type StoredLookup, type StoredQuery } from './packed-lookup.ts';
 import type { QueryReason } from './view.ts';
@@ -32,7 +32,7 @@ function reasonOf(query: StoredQuery, before: readonly StoredQuery[], stem: stri
   return { reason: 'as-written', why: `the name as written (${endOf(before.at(-1)!)} before)` };
 }
 
-/** The same question was asked before. */
+/** The same query was sent before. */
 function againReason(query: StoredQuery, same: StoredQuery): WordedReason {
   if (query.protocol === 'tcp' && same.protocol === 'udp')
     return same.truncated

@@ -42,7 +42,7 @@ export class QueryTally {
     this.#reply(exchange);
   }
 
-  /** A lookup that is over. @param isFound whether records came */
+  /** An ended lookup. @param isFound whether it found records */
   lookup(startMs: number, tookMs: number, isFound: boolean): void {
     this.lookups++;
     this.#span(startMs);

@@ -6,7 +6,7 @@ interface Slot<S> {
   readonly state: S;
 }
 
-/** The last steps; those before them are forgotten as time goes on. */
+/** The last steps; earlier ones are dropped as time passes. */
 export class TimeSlots<S> {
   readonly stepMs: number;
   readonly #slots: (Slot<S> | undefined)[];
@@ -34,7 +34,7 @@ export class TimeSlots<S> {
     return state;
   }
 
-  /** Forgets what is too old at this time, though nothing new has happened. */
+  /** Drops steps that are too old at this time, even without new events. */
   advance(ms: number): void {
     const step = Math.floor(ms / this.stepMs);
     if (step > this.#newest) this.#newest = step;

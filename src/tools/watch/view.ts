@@ -128,15 +128,15 @@ export interface InputRow {
   readonly name: string;
   /** `away`: its server cannot be reached, and is tried again. */
   readonly state: 'reading' | 'away' | 'ended' | 'failed';
-  /** Why it failed or is away, for people; empty otherwise. */
+  /** The reason for its failure, as text; empty otherwise. */
   readonly why: string;
-  /** Since when it is away, milliseconds since 1970; null: it is not. */
+  /** The time since which it is unavailable, milliseconds since 1970; null: it is available. */
   readonly awayMs: number | null;
   readonly queries: number;
   readonly lookups: number;
   /** Packets that the kernel dropped since the input began. */
   readonly lostByKernel: number;
-  /** The time of its newest message; null: none came. */
+  /** The time of its newest message; null: there is none. */
   readonly lastMs: number | null;
   /** The lead of its clock over the model's, where that is known; 0 otherwise. Milliseconds. */
   readonly aheadMs: number;
@@ -162,7 +162,7 @@ export interface Party {
   /** `deploy/cart`. */
   readonly workload: string;
   readonly node: string;
-  /** True if it had the address and is gone. */
+  /** True if it had the address and has disappeared. */
   readonly isGone: boolean;
 }
 
@@ -191,7 +191,7 @@ export interface LiveCounts {
 /** Everything at a glance. */
 export interface NowView extends ViewHead<'now'>, LiveCounts {
   readonly lookups: number;
-  /** Of these, those that ended without an address or the record that was asked for. */
+  /** Of these, those that ended without an address or the requested record. */
   readonly failedLookups: number;
   /** Of these, those that took a second or more. */
   readonly slowLookups: number;
@@ -265,7 +265,7 @@ export interface WastePlan {
   /** Queries that the lookups of the window took, and would take with it. */
   readonly queriesNow: number;
   readonly queriesThen: number;
-  /** Names that would resolve otherwise with the lowest `ndots`, and why none is recommended. */
+  /** Names that would resolve otherwise with the lowest `ndots`, and the reason why none is recommended. */
   readonly broken: readonly string[];
   readonly unknown: readonly string[];
   /** Names that are cheaper with a final dot. */
@@ -301,7 +301,7 @@ export interface LookupsView extends ViewHead<'lookups'>, Listed<LookupRow> {}
 
 /** The ending of a lookup, as its program felt it. */
 export type LookupEnding =
-  /** Records came. */
+  /** It found records. */
   | 'answered'
   /** NXDOMAIN for the last name that was tried. */
   | 'no-such-name'
@@ -324,7 +324,7 @@ export interface LookupRow {
   readonly startMs: number;
   readonly tookMs: number;
   readonly outcome: LookupEnding;
-  /** Of the reply that ended it; empty: none came. */
+  /** Of the reply that ended it; empty: there was none. */
   readonly rcode: string;
   /** Queries for names that do not exist before the one that ended it. */
   readonly wasted: number;
@@ -344,9 +344,9 @@ export interface QueryRow {
   readonly behind: readonly Party[];
   /** Milliseconds after the lookup began. */
   readonly afterMs: number;
-  /** Null: no reply came. */
+  /** Null: no reply. */
   readonly tookMs: number | null;
-  /** Empty: no reply came. */
+  /** Empty: no reply. */
   readonly rcode: string;
   /** Records in the answer section; null: a log does not say. */
   readonly answers: number | null;
@@ -368,7 +368,7 @@ export type QueryReason =
   | 'search'
   /** The name as it was written, after search domains. */
   | 'as-written'
-  /** The same again: no reply came in time. */
+  /** The same again: there was no reply in time. */
   | 'no-reply'
   /** The same again: the reply was an error. */
   | 'error'
@@ -425,10 +425,7 @@ export interface ServerRow extends LiveCounts, Party {
   /** The address with the port. */
   readonly id: string;
   readonly port: number;
-  /**
-   * `upstream`: a server of these asks it. `behind`: queries to a service's address are taken to
-   * it.
-   */
+  /** `upstream`: one of these servers queries it. `behind`: queries to a service's address reach it. */
   readonly role: 'server' | 'upstream' | 'behind';
   /** Clients that ask it; null: more than were counted one by one. */
   readonly clients: number | null;

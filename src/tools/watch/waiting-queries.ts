@@ -1,12 +1,12 @@
 /**
- * Queries that wait for their replies. A capture can wait for fifteen seconds until it calls one
- * lost; who watches an outage cannot.
+ * Queries that wait for their replies. A capture can wait for fifteen seconds until it counts one
+ * as lost; during an outage that is too long.
  */
 import type { SeenExchange } from '../capture/pair/seen-exchange.ts';
 
 /** Milliseconds; no client waits longer before it fails or retries (glibc and Go: 5 s). */
 const PATIENCE_MS = 5000;
-/** Queries that wait at a time; with more, the newest are left to the pairing. */
+/** Queries that wait at a time; with more, the pairing handles the newest. */
 const WAITING_MAX = 100_000;
 
 /** Presumes queries lost that no client waits for any more. */

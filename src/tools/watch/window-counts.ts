@@ -86,7 +86,7 @@ export class WindowCounts {
   readonly clients: KeyCounts<ClientExtra>;
   readonly names: KeyCounts<NameExtra>;
   readonly servers: KeyCounts<ServerExtra>;
-  /** Times of exchanges that came when their part of the window was over. */
+  /** Times of exchanges that arrived after their part of the window. */
   tooLate = 0;
   readonly #parties: Parties;
 
@@ -143,7 +143,7 @@ export class WindowCounts {
     if (isTaken) this.#server(exchange, behind, '', true);
   }
 
-  /** A reply came to a query that was counted as lost. */
+  /** A query that was counted as lost got a reply. */
   found(exchange: WindowQuery): void {
     const { client, server, hops, sentMs } = exchange;
     this.seconds.at(sentMs)?.found(exchange);
@@ -201,7 +201,7 @@ export class WindowCounts {
     for (const each of [this.clients, this.names, this.servers]) each.advance(nowMs);
   }
 
-  /** Bytes that all of it takes where every place is taken, estimated. */
+  /** Estimated bytes with all places in use. */
   static limitBytes({ windowMs, clients, names, servers }: LiveLimits): number {
     const steps = MINUTES + windowMs / SECOND_MS;
     const keys =

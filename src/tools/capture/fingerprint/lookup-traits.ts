@@ -86,8 +86,8 @@ const WITHOUT_OPTIONS = 12 + 1 + 4 + 11;
 /** Bytes of an option's code and length (RFC 6891, section 6.1.2). */
 const OPTION_HEAD = 4;
 /**
- * Milliseconds after which clients repeat a query from a new port. At other times another program asks for
- * the same name.
+ * Milliseconds after which clients repeat a query from a new port. At other times another program
+ * queries the same name.
  */
 const TIMERS_MS = [2000, 2500, 5000];
 
@@ -99,7 +99,7 @@ export function traitsOf(lookup: SeenLookup): Traits {
   };
   const { exchanges } = lookup;
   const [first] = exchanges as [SeenExchange];
-  // Only the options tell dig from Go here, and a log does not have them.
+  // Only the options distinguish dig from Go here, and a log has none.
   if (exchanges.length === 1 && first.logged !== undefined && first.udpSize > 0) return new Map();
   const groups = stepsOf(exchanges);
   // Starting over TCP is a matter of configuration, so its absence proves nothing.
@@ -231,7 +231,7 @@ function ofPair(group: readonly SeenExchange[], isShort: boolean, vote: Vote): v
   const waited = gapMs > NO_WAIT_MS && first.repliedMs !== null && first.repliedMs <= second.sentMs;
   const together = gapMs < AT_ONCE_MS && !waited;
   vote('pair in one go', together);
-  // Two servers need two sockets, whatever the resolver.
+  // Two servers need two sockets, for any resolver.
   const toOne = a.server.address === aaaa.server.address;
   vote('pair to one server', toOne);
   if (toOne) vote('pair from one port', a.client.port === aaaa.client.port);

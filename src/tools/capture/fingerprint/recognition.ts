@@ -77,7 +77,7 @@ export class Recognition {
   /** Undefined: lookups were added since it was computed; many rules ask. */
   #best: Recognised | null | undefined;
 
-  /** True if lookups were left out because they have no times. */
+  /** True if lookups were skipped because they have no times. */
   untimed: boolean = false;
 
   add(lookup: SeenLookup): void {

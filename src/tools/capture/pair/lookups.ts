@@ -161,7 +161,7 @@ export class LookupGrouping {
     return found;
   }
 
-  /** True if the exchange asks for the next name of the search path. */
+  /** True if the exchange queries the next name of the search path. */
   #walksOn(each: Growing, last: SeenExchange, exchange: SeenExchange): boolean {
     if (each.found || each.exchanges.some((one) => haveSameName(one, exchange))) return false;
     const { sentMs } = exchange;
@@ -279,7 +279,7 @@ class OtherFamily {
     named.set(name, asked);
   }
 
-  /** The lookup that the exchange continues; null: none of the other family. */
+  /** The lookup that the exchange continues; null: none. */
   homeOf(exchange: SeenExchange): Growing | null {
     if (this.#size === 0) return null;
     const { type, name } = exchange;
@@ -335,7 +335,7 @@ function firstLabelHash(name: string): number {
   return hash;
 }
 
-/** True if the exchange asks for the same name in the same call: the other family, or a retry. */
+/** True if the exchange queries the same name in the same call: the other family, or a retry. */
 function goesOn(each: Growing, exchange: SeenExchange): boolean {
   const { name, type, id, sentMs, protocol } = exchange;
   // The type of a cut question is unknown: its id distinguishes the families.

@@ -31,7 +31,7 @@ interface Answerer {
   /** The time of its first reply. */
   readonly fromMs: number;
   replies: number;
-  /** The number whose question came again. */
+  /** The number of repeated queries. */
   again: number;
   /** Its NXDOMAIN replies, and those followed at once by the next search domain. */
   absent: number;

@@ -81,7 +81,7 @@ export interface ExchangeEvents {
   begun?(exchange: SeenExchange): void;
   /** It was answered, repeated, or timed out. */
   ended(exchange: SeenExchange): void;
-  /** Another reply came to a query that was sent once and is answered. Its bytes are reused. */
+  /** Another reply to a query that was sent once and is answered. Its bytes are reused. */
   again?(exchange: SeenExchange, reply: Uint8Array, timeMs: number): void;
 }
 
@@ -404,7 +404,7 @@ export class Pairing {
     return true;
   }
 
-  /** No other reply came: the remaining queries were lost. */
+  /** There was no other reply: the remaining queries were lost. */
   #giveUp(
     { exchanges }: Pick<HalfAnswered, 'exchanges'>,
     ending: SeenExchange['ending'] = 'retried',
@@ -423,7 +423,7 @@ export class Pairing {
     return deliveries;
   }
 
-  /** A reply to a query of the capture, from another address than the query went to. */
+  /** A reply to a query of the capture, from another address than the query's server. */
   #stray(message: PassingMessage, head: MessageHead): boolean {
     const { protocol, targetPort } = message;
     const question = questionHash(protocol, targetPort, head);

@@ -20,7 +20,7 @@ export interface AnsweredQuery {
 export interface HalfAnswered {
   /** In order of sending. */
   readonly exchanges: PairedExchange[];
-  /** True if the reply came late enough after the last repeat to belong to an earlier query. */
+  /** True if the reply is late enough after the last repeat to belong to an earlier query. */
   readonly isLate: boolean;
   readonly isError: boolean;
   /** Milliseconds; another reply would have come by then. */

@@ -1,6 +1,6 @@
 /**
- * Decides which names a search path can derive from one another, to tell the exchanges of one call from those
- * of the next.
+ * Decides which names a search path can derive from one another, to separate the exchanges of one
+ * call from those of the next.
  */
 import { isBelow } from '../../../server/wire/within-zone.ts';
 import { isCut } from './message-head.ts';
@@ -128,8 +128,8 @@ function startsWithWhole(one: string, other: string): boolean {
 }
 
 /**
- * True if the one, without some labels, begins as the other does, as far as both are known: `shop.svc.clu…`
- * and `svc.cluster.l…`.
+ * True if the first name, without some labels, begins like the second, in their known parts:
+ * `shop.svc.clu…` and `svc.cluster.l…`.
  */
 function isBelowBeginning(one: string, other: string): boolean {
   const [there, above] = [one, other].map((name) => (isCut(name) ? name.slice(0, -1) : name)) as [

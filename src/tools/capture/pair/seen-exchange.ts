@@ -65,7 +65,7 @@ export interface SeenExchange extends Exchange {
   readonly attempt: number;
   /** The same query after each address translation, in order. */
   hops: readonly Hop[];
-  /** Bytes of a reply that was seen on its way, but not where the query came from; 0: none. */
+  /** Bytes of a reply that was seen on its path, but not at the client; 0: none. */
   strandedBytes: number;
   /** The server that answered instead of the target. */
   stray: Peer | null;

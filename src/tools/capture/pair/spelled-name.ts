@@ -2,7 +2,7 @@
 import type { SeenLookup } from './seen-exchange.ts';
 
 export interface NameWalk {
-  /** The first name that was asked for, absolute. */
+  /** The first queried name, absolute. */
   readonly first: string;
   /** The name before the search path was appended; null: there was no walk. */
   readonly stem: string | null;

@@ -35,7 +35,7 @@ interface KnownSocket {
   asker: Asker;
 }
 
-/** A process, as far as it is known before the reply. */
+/** The known facts of a process before the reply. */
 interface Finding {
   readonly asker: Asker;
   /** A reply before this time leaves it unproved; -Infinity: it is proved. */
@@ -83,7 +83,7 @@ export class Attribution {
     return this.#counts;
   }
 
-  /** Call it before packets are read that came together. */
+  /** Call it before a batch of packets is read. */
   ready(): void {
     this.#parts.sent?.drain();
   }

@@ -24,8 +24,8 @@ export interface SpaceSockets {
 /** Opens kernel interfaces; `src/server/runtime/` has the native calls. */
 export interface SpaceOpener {
   /**
-   * @param path of the namespace: `/proc/PID/ns/net`
-   * @throws an error if access is denied, or the namespace is gone
+   * @param path of the namespace: `/proc/PID/ns/net` @throws an error if access is denied, or the
+   * namespace does not exist
    */
   sockets(path: string): SpaceSockets;
   /** Current addresses of the namespace. */
@@ -128,7 +128,7 @@ export class NetworkSpaces {
     if (nowMs < this.#searchAfterMs) return false;
     const paths = namespacePaths();
     for (const [name, space] of this.#spaces)
-      // Its open sockets would hold a namespace that is gone.
+      // Its open sockets would keep an ended namespace alive.
       if (space !== this.#own && !paths.has(name)) {
         space.sockets.close();
         this.#spaces.delete(name);

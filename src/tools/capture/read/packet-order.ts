@@ -13,7 +13,10 @@ const HELD_BYTES = 32 * 1024 * 1024;
  * of a second.
  */
 export const TURN_MS = 1000;
-/** Milliseconds; packets of one interface that several CPUs read go back by less than this, and are not reordered. */
+/**
+ * Milliseconds; packets of one interface that several CPUs read differ by less than this, and are
+ * not reordered.
+ */
 const NEAR_MS = 10;
 /** Milliseconds; a packet whose time is earlier by more begins another capture. */
 export const BACK_MS = 5000;

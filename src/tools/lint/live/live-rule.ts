@@ -8,9 +8,7 @@ import type { ProbeServer } from '../../probe/network.ts';
 /** The network and files, for live rules. */
 export interface LiveWorld {
   readonly asking: AskingContext & Pick<ProbeContext, 'random'>;
-  /**
-   * The servers of this machine, which are asked about search domains that come without servers.
-   */
+  /** The servers of this machine, which answer for search domains without servers. */
   readonly resolvers: readonly ProbeServer[];
   /** True if the word of a configuration is a local file. */
   isFile(path: string): boolean;

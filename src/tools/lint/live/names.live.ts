@@ -48,7 +48,7 @@ const certificates: LiveRule = liveRule({
   },
 });
 
-/** Words that name hosts, with what they are for. */
+/** Words that name hosts, with their purpose. */
 function hostsIn(
   block: LintedBlock,
   isFile: LiveWorld['isFile'],

@@ -1,7 +1,4 @@
-/**
- * Rules about upstreams that only they themselves can tell: whether they answer, how, and whether
- * they are the server itself.
- */
+/** Rules that query upstreams: whether they answer, how, and whether they are the server itself. */
 import type { Token } from '../../../server/corefile/corefile-tree.ts';
 import { type Subject } from '../subject.ts';
 import { addressOf, fromOf, isResolvConf, targetsOf } from '../upstreams.ts';
@@ -29,10 +26,7 @@ interface NamedServer {
 /** More upstreams are not asked. */
 const UPSTREAMS_MAX = 64;
 
-/**
- * Upstreams that are asked by plain DNS, those of files in the form of resolv.conf included where
- * they were given.
- */
+/** Upstreams over plain DNS, including those of given files in resolv.conf format. */
 function namedIn({ corefiles, resolvConfs }: Subject): readonly NamedServer[] {
   const found: NamedServer[] = [];
   for (const { blocks, role, isAssumed } of corefiles)
@@ -136,7 +130,7 @@ type AskedUpstream = {
   readonly replies: Awaited<ReturnType<typeof askUpstream>>;
 };
 
-/** Each subject's upstreams are asked once, for all rules. */
+/** Each subject's upstreams are queried once, for all rules. */
 const remembered = new WeakMap<Subject, Promise<readonly AskedUpstream[]>>();
 
 function asked(

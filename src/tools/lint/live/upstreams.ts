@@ -23,7 +23,7 @@ export interface UpstreamReplies {
   readonly tcp: ProbeResult;
 }
 
-/** The largest datagram that is asked for. */
+/** The largest requested datagram. */
 const EDNS_SIZE = 1232;
 
 /** Queries the SOA of the forwarded zone: every server replies to that, at least with REFUSED. */

@@ -83,7 +83,7 @@ function isClusterAddress(to: Token, blocks: readonly LintedBlock[]): boolean {
 
 const CIRCLE = 'Each query loops; with the plugin loop the server ends at start instead.';
 
-/** Says what of this server an address is; null: it leads elsewhere. */
+/** Names the part of this server that an address belongs to; null: it leads elsewhere. */
 function waysBack(
   block: LintedBlock,
   subject: Subject,

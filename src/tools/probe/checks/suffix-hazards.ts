@@ -20,7 +20,7 @@ import { domainName, several } from '../parameters.ts';
 
 /** Replies for nonexistent names below a suffix. */
 export interface SuffixReplies {
-  /** The random name that was asked for. */
+  /** The random name of the query. */
   readonly random: string;
   readonly results: readonly ProbeResult[];
   /** The data of a wildcard; empty: there is none. */
@@ -53,7 +53,7 @@ export async function askBelow(
 /** The effect on the resolvers of clients. */
 function whoSuffers({ reply, failure }: ProbeResult): string {
   if (reply !== null) return 'musl ends its walk here, others wait';
-  // Musl's socket is not connected, so that it is not told that a port is closed.
+  // musl's socket is not connected, so it gets no report that a port is closed.
   return failure?.startsWith('nobody listens') === true
     ? 'glibc and Go fail at once here, and musl waits for its timeout'
     : 'each client waits here for its timeout';

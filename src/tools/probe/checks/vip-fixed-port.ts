@@ -1,6 +1,6 @@
 /**
- * The service's address, asked from the same source port in every round: the kernel sends such
- * queries where it sent the earlier ones. Only this reveals entries for a server that is gone, or
+ * Queries the service's address from the same source port in every round: the kernel sends such
+ * queries where it sent the earlier ones. Only this reveals entries for a deleted server, or
  * entries made while the service had no endpoints.
  */
 import { TYPE } from '../../../server/wire/iana.ts';

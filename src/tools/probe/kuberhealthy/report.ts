@@ -79,10 +79,7 @@ const TOLD_MAX = 1000;
 /** Retry limit, the same as in Kuberhealthy's own clients. */
 const TRY_MS = 30_000;
 
-/**
- * Sends a report to the first address that accepts it; retries what may succeed later, with growing
- * pauses.
- */
+/** Sends a report to the first address that accepts it; retries temporary failures, with growing pauses. */
 export async function sendReport(
   run: KuberhealthyRun,
   addresses: readonly ReportingAddress[],

@@ -41,7 +41,7 @@ export async function findReportingAddresses(
     return { addresses: [{ host: name, port, from: 'the URL' }], failures: [] };
   const failures: string[] = [];
   const addresses: ReportingAddress[] = [];
-  // Names below localhost mean this machine; no server is asked for them (RFC 6761 section 6.3).
+  // Names below localhost mean this machine; no server is queried for them (RFC 6761 section 6.3).
   if (isLocalhostName(name))
     return {
       addresses: ['127.0.0.1', '::1'].map((host) => ({

@@ -19,9 +19,7 @@ export interface KuberhealthyRun {
 export interface ResolutionCheck {
   /** As an application spells it. */
   readonly name: string;
-  /**
-   * Selects the service whose servers are asked one by one: labels in the API's syntax; null: none.
-   */
+  /** Selects the service whose servers are queried separately: labels in the API's syntax; null: none. */
   readonly labels: string | null;
   /** `''`: all namespaces. */
   readonly namespace: string;

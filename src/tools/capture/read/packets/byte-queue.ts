@@ -9,7 +9,7 @@ export class ByteQueue {
   view: DataView = new DataView(nothing.buffer);
   at = 0;
   #room = nothing;
-  /** Bytes that were taken before `bytes[0]`. */
+  /** Consumed bytes before `bytes[0]`. */
   #before = 0;
 
   /** Adds a copy of the chunk. The former content of `bytes` is overwritten. */

@@ -38,12 +38,12 @@ export interface PassingMessage {
   addressesAt: number;
   sourcePort: number;
   targetPort: number;
-  /** Of the IP packet, to tell copies of a packet from other packets. */
+  /** Of the IP packet, to distinguish copies of a packet from other packets. */
   ttl: number;
   ipId: number;
   /**
-   * Interface, as far as the capture shows it: packets with one number may have passed several; two numbers
-   * are two interfaces.
+   * Interface, if the capture shows it: packets with one number may have passed several; two
+   * numbers are two interfaces.
    */
   port: number;
   /** True if the capture has only its beginning. */
@@ -271,7 +271,7 @@ export class Dissector {
     }
   }
 
-  /** Multicast DNS (RFC 6762) has a port of its own, which some clusters also use for name servers. */
+  /** Multicast DNS (RFC 6762) has its own port, which some clusters also use for name servers. */
   #isDns({ family, head, addressesAt }: IpPacket, source: number, target: number): boolean {
     const ports = this.#ports;
     if (!ports.has(source) && !ports.has(target)) return false;

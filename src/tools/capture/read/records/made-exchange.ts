@@ -76,7 +76,7 @@ export function madeExchange(logged: LoggedExchange): SeenExchange {
   };
 }
 
-/** The query of a reply, as far as the reply shows it: header and question. */
+/** The query of a reply, from the parts in the reply: header and question. */
 export function queryOf(reply: Uint8Array): Uint8Array | null {
   if (reply.length < HEADER.SIZE || reply[4] !== 0 || reply[5] !== 1) return null;
   let at: number = HEADER.SIZE;

@@ -173,7 +173,7 @@ export class QueryLogReader {
     const middle = line.indexOf(' - ');
     if (middle < 0) return false;
     const before = line.lastIndexOf(' ', middle - 1);
-    // The query has a line of its own, or `log` is off.
+    // The query has a separate line, or `log` is off.
     if (line.slice(0, Math.max(0, before)).endsWith(SLOW)) return false;
     const who = CLIENT.exec(line.slice(before + 1, middle));
     const parts = QUERY.exec(line.slice(middle + 3));
