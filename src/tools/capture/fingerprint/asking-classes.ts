@@ -116,13 +116,6 @@ const byTurns = {
   'the port of the lookup before': 2,
 };
 
-/** A kind of resolver, and its prior probability in percent. */
-export interface AskingClass {
-  readonly kind: Kind;
-  readonly prior: number;
-  readonly shares: TraitShares;
-}
-
 /**
  * The classes without special circumstances.
  *
