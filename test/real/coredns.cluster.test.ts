@@ -20,7 +20,7 @@ import { noApiServer } from '../kit/cluster/programs.ts';
 import { freePorts } from '../kit/free-ports.ts';
 
 /**
- * CoreDNS and ndots side by side on one API server: random objects, every name that they may produce, many
+ * CoreDNS and ndots in parallel on one API server: random objects, every name that they may produce, many
  * types. Differences must be those in docs/coredns.md under "Existence".
  *
  * `COREDNS=PROGRAM` names CoreDNS 1.14; `SEED` and `ROUNDS` make other clusters.

@@ -171,7 +171,7 @@ class Simulation {
     if (this.#clock.pending > ALARMS_MAX) this.#failWith(`${this.#clock.pending} alarms are set`);
   }
 
-  /** @returns the first name whose answer is not the present truth; null: all are right */
+  /** @returns the first name whose answer is not the current truth; null: all are right */
   async #firstWrong(): Promise<string | null> {
     // Answers that may be stale are queried twice: the first query refreshes them.
     const rounds = this.#settings.staleSeconds > 0 ? 2 : 1;

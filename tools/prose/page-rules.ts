@@ -76,7 +76,7 @@ const isOneWord = (text: string): boolean =>
     .replace(/^[-*>] /, '')
     .includes(' ');
 
-/** A paragraph that goes on below the code: it ends in a word and not in a mark. */
+/** A paragraph that continues below the code: it ends in a word and not in a mark. */
 const isUnfinished = (line: string): boolean =>
   /[a-z,]$/.test(line) && !/^(?:#|\||\s*[-*] |```|<!--|\s*\d+\. )/.test(line);
 

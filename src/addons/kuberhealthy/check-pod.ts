@@ -134,7 +134,7 @@ export interface CheckerPod {
   readonly madeAt: number;
   /** True if it is being deleted, but the kubelet or a finalizer still holds it. */
   readonly isGoing: boolean;
-  /** Why it does not run, for a person: `Pending: ImagePullBackOff (…)`. */
+  /** Why it does not run, as text: `Pending: ImagePullBackOff (…)`. */
   readonly condition: string;
 }
 

@@ -31,7 +31,7 @@ export interface OwnRunsParts {
   ) => Promise<KuberhealthyReport>;
 }
 
-/** The runs under way. */
+/** The runs in progress. */
 export class OwnRuns {
   readonly #parts: OwnRunsParts;
   readonly #failures: FailureReport;
@@ -67,7 +67,7 @@ export class OwnRuns {
     }
   }
 
-  /** Ends a run, if it is under way, without a result. */
+  /** Ends a run, if it is in progress, without a result. */
   abort(run: string): void {
     this.#runs.get(run)?.abort();
   }

@@ -70,7 +70,7 @@ function groups({ options }: Usage): ReadonlyMap<string, readonly Option[]> {
   return found;
 }
 
-/** All spellings, short ones first; the value behind the last. */
+/** All spellings, short ones first; the value after the last. */
 function spelled({ names, value, kind }: Option): readonly string[] {
   if (value === null) return names;
   const last = names.length - 1;

@@ -134,7 +134,7 @@ export function clip(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
 }
 
-/** Parts side by side, as many on a line as fit. */
+/** Parts in parallel, as many on a line as fit. */
 export function packed(parts: readonly string[], room: number): string[] {
   const lines: string[] = [];
   for (const part of parts) {

@@ -20,7 +20,7 @@ export class ProgressLine {
   #nextMs: number;
   #shown = false;
 
-  /** @param terminal `nowMs`: any clock that only goes on */
+  /** @param terminal `nowMs`: any monotonic clock */
   constructor(terminal: {
     readonly write: (text: string) => void;
     readonly columns: () => number;

@@ -1,4 +1,4 @@
-/** The panel Lookup: what clients send for a name, side by side, and what would be cheaper. */
+/** The panel Lookup: what clients send for a name, in parallel, and what would be cheaper. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { AddressFamily } from '../../tools/resolver/client.ts';
 import type { QueryDocument, TraceDocument } from '../../tools/resolver/trace-document.ts';

@@ -70,7 +70,7 @@ function readAddress(): void {
   }
 }
 
-/** The part of the address behind `#` for what the page shows. */
+/** The part of the address after `#` for what the page shows. */
 function hashOf(name: PageName): string {
   const given = Object.entries<Signal<string>>(inputs[name]).flatMap(([key, input]) =>
     input.value === initial.get(input) ? [] : [[key, input.value] as const],

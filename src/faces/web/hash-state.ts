@@ -1,5 +1,5 @@
 /**
- * The state of a page in the part of its address behind `#`, which browsers do not send to the
+ * The state of a page in the part of its address after `#`, which browsers do not send to the
  * server: `#diff?before=…&after=…`.
  */
 
@@ -13,7 +13,7 @@ export interface HashState {
 /** Longer addresses are cut by some programs that pass them on, in characters. */
 export const HASH_MAX = 32_000;
 
-/** Reads the part of an address behind `#`. */
+/** Reads the part of an address after `#`. */
 export function parseHash(hash: string): HashState {
   const text = hash.replace(/^#/, '');
   const mark = text.indexOf('?');
@@ -22,7 +22,7 @@ export function parseHash(hash: string): HashState {
   return { page, parameters: new Map(parameters) };
 }
 
-/** The part of an address behind `#`, with it. */
+/** The part of an address after `#`, with it. */
 export function printHash({ page, parameters }: HashState): string {
   const query = new URLSearchParams([...parameters]).toString();
   return `#${page}${query === '' ? '' : `?${query}`}`;

@@ -1,13 +1,13 @@
 /**
  * Shares one thread's HTTP between clients: probes are answered at once, all other requests in
- * turn, and one client cannot have more than a few under way.
+ * turn, and one client cannot have more than a few in progress.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { answerText } from './http-answer.ts';
 import { unmapped } from './ip.ts';
 
-/** The most requests under way, from their arrival to the end of their answers; probes are exempt. */
+/** The most requests in progress, from their arrival to the end of their answers; probes are exempt. */
 export interface AdmissionLimits {
   /** Of one client address. */
   readonly each: number;
@@ -15,7 +15,7 @@ export interface AdmissionLimits {
   readonly all: number;
 }
 
-/** A scraper has one request under way; several of them can share a node's address. */
+/** A scraper has one request in progress; several of them can share a node's address. */
 const DEFAULTS: AdmissionLimits = { each: 8, all: 64 };
 /** Requests answered in one turn of the event loop; a probe waits for this many at most. */
 const PER_TURN = 4;
@@ -126,7 +126,7 @@ export class HttpAdmission {
 }
 
 interface ClientTurns {
-  /** Requests under way, waiting ones included. */
+  /** Requests in progress, waiting ones included. */
   under: number;
   readonly waiting: (() => void)[];
 }

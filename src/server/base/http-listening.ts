@@ -17,7 +17,7 @@ export function listenHttp(server: Server, host: string, port: number): Promise<
 }
 
 /**
- * Accepts no more connections, and ends when the requests under way have been answered, or after
+ * Accepts no more connections, and ends when the requests in progress have been answered, or after
  * `graceMs`.
  * @param cut called before the remaining connections are closed
  */

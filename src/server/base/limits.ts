@@ -15,7 +15,7 @@ export function clamp(value: number, { min, max }: Limit): number {
   return Math.min(max, Math.max(min, value));
 }
 
-/** A number of bytes for a person: `64 MiB`, `48 KiB`, `100 bytes`. */
+/** A number of bytes as text: `64 MiB`, `48 KiB`, `100 bytes`. */
 export function printBytes(bytes: number): string {
   const mebi = bytes / (1024 * 1024);
   if (mebi >= 1) return `${Number(mebi.toFixed(1))} MiB`;

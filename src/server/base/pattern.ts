@@ -175,7 +175,7 @@ class LinearPattern implements Pattern {
   /**
    * For yes or no the engine keeps a table of the states it has been in, which makes usual patterns
    * several times faster. Some patterns have a new state for nearly every text: clients could fill
-   * 8 MiB with them, and each state takes longer to make than it saves. Such a pattern goes on
+   * 8 MiB with them, and each state takes longer to make than it saves. Such a pattern continues
    * without a table.
    */
   #boundTable(): void {

@@ -9,7 +9,7 @@ import { alertName, tlsAlert } from './tls-alert.ts';
  * The reason in words that fit behind a colon: `nothing listens there`, `no such file or directory`.
  */
 export function whyFailed(error: unknown): string {
-  // The runtime tries all addresses of a name side by side; the first failure is enough.
+  // The runtime tries all addresses of a name in parallel; the first failure is enough.
   if (error instanceof AggregateError && error.errors.length > 0) return whyFailed(error.errors[0]);
   const code = errorCode(error);
   if (code === 'ENOENT' && isUrl(error)) return 'it is a URL, not a file: download it first';

@@ -1,6 +1,6 @@
 /** Recognises texts that are mistaken for a Corefile: a manifest for kubectl, a Helm template. */
 
-/** The explanation for a person, and the fix. */
+/** The explanation as text, and the fix. */
 export interface OtherText {
   readonly hint: string;
   readonly remedy: string;

@@ -144,7 +144,7 @@ class Parser {
   }
 
   /**
-   * Reports a surplus } behind the last block, which CoreDNS reads as another zone; nothing of the
+   * Reports a surplus } after the last block, which CoreDNS reads as another zone; nothing of the
    * file is lost by it.
    */
   #braceAtEnd(addresses: readonly Token[], brace: RawToken): boolean {

@@ -172,7 +172,7 @@ export function keyword(
 }
 
 /**
- * A word and the value behind it, anywhere on the line: `[domain FQDN]`.
+ * A word and the value after it, anywhere on the line: `[domain FQDN]`.
  * @public
  */
 export function keyed<T>(word: string, value: Value<T>, options?: Help): Position<T | null>;

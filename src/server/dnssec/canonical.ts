@@ -84,7 +84,7 @@ export function labelCount(name: WireName): number {
 }
 
 /**
- * A name right behind `name` (lower case): only names below it are between them. Mostly that is
+ * A name right after `name` (lower case): only names below it are between them. Mostly that is
  * `\000` below it; where that would exceed the length of a name, the next one beside it.
  */
 export function nameBehind(name: WireName): WireName {

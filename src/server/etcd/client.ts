@@ -279,7 +279,7 @@ export class EtcdClient {
     return connection;
   }
 
-  /** Connects to the present endpoint, or the first of the others that takes it. */
+  /** Connects to the current endpoint, or the first of the others that takes it. */
   async #connect(): Promise<GrpcConnection> {
     const { endpoints } = this.#parts;
     const failures: EtcdFailure[] = [];

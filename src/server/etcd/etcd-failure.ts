@@ -95,7 +95,7 @@ export function connectionFailure(error: unknown, where: string): EtcdFailure {
 }
 
 /**
- * Node tries the addresses of a name side by side and puts their errors together; the first one
+ * Node tries the addresses of a name in parallel and puts their errors together; the first one
  * says enough.
  */
 function codeOf(error: unknown): string {

@@ -58,7 +58,7 @@ function wordsOf(line: string): readonly string[] {
   return [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, inner, plain]) => inner ?? plain!);
 }
 
-/** Options that say nothing, with the word behind them. */
+/** Options that say nothing, with the word after them. */
 const silent: ReadonlySet<string> = new Set(['-m', '--mask']);
 
 /** The words in a canonical order and spelling, so that equal rules have equal texts. */

@@ -149,7 +149,7 @@ export class NodeNetwork {
   }
 
   /**
-   * First half of the end: new queries go to the cluster's service, while those under way are still
+   * First half of the end: new queries go to the cluster's service, while those in progress are still
    * answered.
    */
   async withdraw(): Promise<void> {
@@ -201,7 +201,7 @@ function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The reason why the network cannot be set up, for a person. */
+/** The reason why the network cannot be set up, as text. */
 function problemOf(error: unknown): unknown {
   if (error instanceof Problem) return error;
   if (error instanceof SystemError && (error.code === 'EPERM' || error.code === 'EACCES'))

@@ -40,7 +40,7 @@ export interface UpstreamCounters {
    * upstream's receive buffer.
    */
   readonly paced: Counter;
-  /** Queries not sent because the connection had as many under way as allowed. */
+  /** Queries not sent because the connection had as many in progress as allowed. */
   readonly rejects: Counter;
   /** UDP sockets and connections open now. */
   readonly sockets: Pick<Gauge, 'add'>;
@@ -61,7 +61,7 @@ export interface UpstreamParts {
   readonly sourcePorts: number;
   /** The most open connections. */
   readonly maxConnections: number;
-  /** Queries that may be under way at a time (HTTPS, gRPC); further ones fail and are counted. */
+  /** Queries that may be in progress at a time (HTTPS, gRPC); further ones fail and are counted. */
   readonly inFlightMax: number;
   /** The most unread queries at the upstream (UDP). */
   readonly burst: number;

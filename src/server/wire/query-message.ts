@@ -333,7 +333,7 @@ export class QueryMessage {
 
   /**
    * Becomes a message in the slab of kept queries: another question, with the id, flags and EDNS of
-   * `from`. `room` bytes behind it are for the caller.
+   * `from`. `room` bytes after it are for the caller.
    * @returns the position of that room
    */
   protected writeQuestion(

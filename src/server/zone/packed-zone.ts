@@ -16,7 +16,7 @@
  *
  * where numbers are varints (seven bits a byte, lowest first), and a record or signature is its
  * length (a varint) and its data in wire form without compression. `slots` is an open hash table of
- * nodes by parent and label (lower case): `hashBytes` of the label behind the parent's number. The
+ * nodes by parent and label (lower case): `hashBytes` of the label after the parent's number. The
  * hash key is that of the process.
  */
 export interface PackedZone {

@@ -35,7 +35,7 @@ export class TargetAddresses {
     this.#write(zone, withGlue);
   }
 
-  /** Collects the nodes that the records of the present RRset name. */
+  /** Collects the nodes that the records of the current RRset name. */
   #collect(zone: ZoneData, before: number): void {
     this.#nodes.clear();
     const { data } = zone;

@@ -1,4 +1,4 @@
-/** Serves two Corefiles side by side, with queries that show their differences. */
+/** Serves two Corefiles in parallel, with queries that show their differences. */
 import { Problems, type Problem } from '../../server/base/problem.ts';
 import type { ParseInput, ParseOutput } from '../../server/corefile/parse.ts';
 import type { Corefile } from '../../server/corefile/corefile-tree.ts';

@@ -1,4 +1,4 @@
-/** Two configurations side by side: which answers differ, gathered into classes of the same change. */
+/** Two configurations in parallel: which answers differ, gathered into classes of the same change. */
 import { TYPE } from '../../server/wire/iana.ts';
 import type { PrintedRecord, QueryOutcome, DiffQuestion } from './question.ts';
 

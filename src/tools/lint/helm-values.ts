@@ -8,7 +8,7 @@ import { SourceText, type LineOrigin } from './source-text.ts';
 import type { LintObject } from './subject.ts';
 
 /**
- * The Corefile, with the place of the value behind each of its lines; null if the values have no
+ * The Corefile, with the place of the value after each of its lines; null if the values have no
  * `servers`.
  */
 export function helmCorefile(values: LintObject, lines: readonly string[]): SourceText | null {

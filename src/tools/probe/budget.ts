@@ -1,6 +1,6 @@
 /** Sliding windows of good and bad events, the error budget, and its burn rate. */
 
-/** The number of parts of a window; the oldest is dropped as time goes on. */
+/** The number of parts of a window; the oldest is dropped as time continues. */
 const PARTS = 60;
 
 /**

@@ -26,7 +26,7 @@ export interface Observation {
   /** The target, the same in every round: `10.244.1.5:53`, a name, a client. */
   readonly target: string;
   readonly state: CheckState;
-  /** One line for a person. */
+  /** One line as text. */
   readonly text: string;
   /** Latency for a client; null if there was no reply. */
   readonly tookMs: number | null;

@@ -42,7 +42,7 @@ export interface ProbeResult {
   readonly sent: number;
   /** The number of those that got no reply. */
   readonly lost: number;
-  /** Why there is no reply, for a person; null if there is one. */
+  /** Why there is no reply, as text; null if there is one. */
   readonly failure: string | null;
 }
 

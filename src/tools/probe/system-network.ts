@@ -155,7 +155,7 @@ function silence(tries: number, timeoutMs: number): string {
     : `no reply to ${tries} tries of ${timeoutMs} ms`;
 }
 
-/** System errors worded for a person. */
+/** System errors worded as text. */
 function told(error: Error, { host, port }: ProbeServer, sourcePort: number): string {
   const code = errorCode(error.cause);
   if (code === 'ECONNREFUSED') return `no server listens at ${printHostPort(host, port)}`;

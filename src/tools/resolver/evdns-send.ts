@@ -23,7 +23,7 @@ export type EvdnsError =
 /** At least one address, or the reason why there is none. */
 export type EvdnsResult = readonly string[] | EvdnsError;
 
-/** `why` is one sentence for a person. */
+/** `why` is one sentence. */
 export type EvdnsQuestion = Pick<QueryToSend, 'name' | 'type' | 'why'>;
 
 const mostAddresses = 32;

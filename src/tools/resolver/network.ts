@@ -21,7 +21,7 @@ export interface QueryToSend {
   readonly edns: ClientEdns | null;
   /** Sets the AD bit, which requests validation (`trust-ad`). */
   readonly ad: boolean;
-  /** The reason: one sentence for a person. */
+  /** The reason: one sentence. */
   readonly why: string;
   /** True if a relay between client and server sends it for the client. */
   readonly relayed?: boolean;

@@ -153,7 +153,7 @@ export class MapCounts {
         servers.push(addressGroup(address, lookups));
         continue;
       }
-      // As the filter reads them: the present owner counts.
+      // As the filter reads them: the current owner counts.
       const owner = this.#parties.owners.get(address);
       const hasWorkload = owner !== undefined && owner.workload !== '';
       const label = hasWorkload ? `${owner.namespace}/${owner.workload}` : address;

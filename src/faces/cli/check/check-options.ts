@@ -164,7 +164,7 @@ const ofRun = ['noReport', 'output', 'nagios', 'failOn'] as const;
 const ofServe = ['listen', 'targetsMax'] as const;
 const ofServers = ['only', 'vip', 'replicas', 'service', 'targetsMax'] as const;
 
-/** Reads the words behind `ndots check`. */
+/** Reads the words after `ndots check`. */
 export function parseCheckOptions(
   words: readonly string[],
   env: Readonly<Record<string, string | undefined>>,

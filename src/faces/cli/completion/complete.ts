@@ -15,7 +15,7 @@ export interface Candidates {
   readonly directive: number;
 }
 
-/** @param words all words behind `ndots`; the last is the one to complete, perhaps empty */
+/** @param words all words after `ndots`; the last is the one to complete, perhaps empty */
 export async function complete(
   words: readonly string[],
   env: OfferContext['env'],

@@ -64,7 +64,7 @@ export const execUsage: Usage = {
   ],
 };
 
-/** Reads the words behind `ndots exec`. @throws Problem */
+/** Reads the words after `ndots exec`. @throws Problem */
 export function parseExecOptions(words: readonly string[]): ExecOptions {
   const { before, command } = splitWords(words);
   const { values, words: rest } = parseOptions(table, before);

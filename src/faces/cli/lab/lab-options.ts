@@ -181,7 +181,7 @@ async function labWords({ before }: OfferContext): Promise<readonly string[]> {
   return [...stories.map(({ name }) => name), 'all'];
 }
 
-/** Reads the words behind `ndots lab`. */
+/** Reads the words after `ndots lab`. */
 export function parseLabOptions(words: readonly string[]): LabOptions {
   // Words after -- belong to the program.
   const end = words.indexOf('--');

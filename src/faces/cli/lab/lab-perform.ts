@@ -14,7 +14,7 @@ import type { RunOptions } from './lab-options.ts';
 import { printOutcomes } from './lab-report.ts';
 import { untilSignal } from '../until-signal.ts';
 
-/** A story, and the words behind `ndots` by which another process of this program plays it. */
+/** A story, and the words after `ndots` by which another process of this program plays it. */
 export interface Performance {
   readonly story: Story;
   readonly words: readonly string[];

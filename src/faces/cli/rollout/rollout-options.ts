@@ -97,7 +97,7 @@ export const rolloutUsage: Usage = {
   words: { words: ['rehearse'] },
 };
 
-/** Reads the words behind `ndots rollout`. */
+/** Reads the words after `ndots rollout`. */
 export function parseRolloutOptions(words: readonly string[]): RolloutOptions {
   const { values, words: rest } = parseOptions(table, words);
   const [action, ...others] = rest;

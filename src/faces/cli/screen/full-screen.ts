@@ -53,7 +53,7 @@ export class FullScreen {
   readonly #draw: (grid: CellGrid) => void;
 
   /**
-   * @param parts `draw` fills a blank grid with the present frame; `key` takes the keys
+   * @param parts `draw` fills a blank grid with the current frame; `key` takes the keys
    */
   constructor(
     terminal: Terminal,

@@ -74,7 +74,7 @@ export const clientNamespaces: PluginPort<ClientNamespaces> =
 
 /**
  * Recognises the server's own loop detection queries. Every plugin must see each of them, so none
- * may be joined with another query that is under way. Offered by `loop`, used by plugins that join
+ * may be joined with another query that is in progress. Offered by `loop`, used by plugins that join
  * queries.
  */
 export const roundTrips: PluginPort<(query: Query) => boolean> =

@@ -4,12 +4,12 @@ export class OneAtATime {
   /** A job that was requested during the current one and follows it. */
   #next: Promise<unknown> | null = null;
 
-  /** The job under way; null: none. */
+  /** The job in progress; null: none. */
   get running(): Promise<unknown> | null {
     return this.#running;
   }
 
-  /** Runs a job at once; none may be under way. */
+  /** Runs a job at once; none may be in progress. */
   run<T>(work: () => Promise<T>): Promise<T> {
     const running = work().finally(() => {
       this.#running = null;

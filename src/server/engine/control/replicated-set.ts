@@ -42,13 +42,13 @@ interface Batch<C, R> {
   result: R | undefined;
 }
 
-/** The progress of one worker. At most one batch is under way to it. */
+/** The progress of one worker. At most one batch is in flight to it. */
 interface Follower<C> {
   /** Number of the batch that is to be sent next. */
   next: number;
   /** All batches before this number have been acknowledged. */
   acknowledged: number;
-  /** Id of the batch under way; -1: none. */
+  /** Id of the batch in progress; -1: none. */
   underWay: number;
   /** The rest of the snapshot being sent; null: there is none. */
   snapshot: Iterator<C> | null;

@@ -75,7 +75,7 @@ const END_MS = 4300;
 const MARGIN_MS = 400;
 /** The part of `END_MS` for queries in flight. */
 const GRACE_MS = 3500;
-/** The part of `END_MS` for a start or reload under way. */
+/** The part of `END_MS` for a start or reload in progress. */
 const TAKING_MS = 500;
 
 interface ServingGeneration {

@@ -137,7 +137,7 @@ describe('a worker that dies', { skip: available ? false : 'needs batched UDP' }
         fail('a worker throws');
         let id = 1000 * death;
         const served = (): number => child.output().split('serves again').length - 1;
-        // Each client has one query under way: whichever socket it falls to, it is answered.
+        // Each client has one query in progress: whichever socket it falls to, it is answered.
         while (served() < death) {
           const wave = clients.map(() => answers(clients, port, id++));
           assert.deepEqual([...new Set(await Promise.all(wave))], [true]);

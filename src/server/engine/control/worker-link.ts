@@ -89,7 +89,7 @@ export class WorkerLink {
     return this.#port.pulse;
   }
 
-  /** Gives the worker up: orders under way fail with `error`, and its messages are ignored. */
+  /** Gives the worker up: orders in progress fail with `error`, and its messages are ignored. */
   giveUp(error: Error): void {
     if (this.#gone !== null) return;
     this.#gone = error;

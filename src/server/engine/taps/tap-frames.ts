@@ -11,7 +11,7 @@ const CHUNK = 262_144;
 const FRAME_MAX = 73_728;
 
 /**
- * Complete frames on their way to all connected collectors. Their memory is freed when the last one
+ * Complete frames in transit to all connected collectors. Their memory is freed when the last one
  * has received them: tens of megabytes per second would keep the garbage collector busy.
  */
 export class FrameChunk {

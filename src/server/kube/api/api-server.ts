@@ -287,7 +287,7 @@ class ApiServerSource implements Source {
       return;
     }
     for (const store of this.#stores.values()) {
-      // A list that is under way has not included these yet.
+      // A list that is in progress has not included these yet.
       store.beginList();
       this.#listed(store.kind);
     }

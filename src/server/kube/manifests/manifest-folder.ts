@@ -43,7 +43,7 @@ class ManifestSource implements Source {
   readonly #stores = new Map<ObjectKind, ObjectStore>();
   #events: SourceEvents | null = null;
   #timer: Timer | null = null;
-  /** The look under way, if it takes longer than a turn. */
+  /** The look in progress, if it takes longer than a turn. */
   #reading: Promise<unknown> | null = null;
   #stopped = false;
   #synced = false;
@@ -89,7 +89,7 @@ class ManifestSource implements Source {
     for (const store of this.#stores.values()) yield* store.objects();
   }
 
-  /** Looks at the directory, unless a look is still under way. */
+  /** Looks at the directory, unless a look is still in progress. */
   #look(): void {
     if (this.#reading !== null) return;
     try {

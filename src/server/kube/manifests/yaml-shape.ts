@@ -22,7 +22,7 @@ export class YamlReading {
     this.mistakes.push({ path, text, hint });
   }
 
-  /** The mistakes for a person, each with its place in the file. */
+  /** The mistakes as text, each with its place in the file. */
   problems(
     document: YamlDocument,
     common: { readonly code: string; readonly remedy: string },

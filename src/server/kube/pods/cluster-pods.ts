@@ -114,7 +114,7 @@ function kubeletClusterDns(yaml: string): readonly string[] {
   return texts(asObject(document?.value), 'clusterDNS');
 }
 
-/** The error for a person at a command line. */
+/** The error as text at a command line. */
 function told(error: unknown, command: string, namespace: string, instead?: string): unknown {
   if (!(error instanceof ApiFailure)) return error;
   const hint =

@@ -199,7 +199,7 @@ function asked(path: string, task: string, signal: AbortSignal): ObjectRequest {
   return { path, task, waitMs: WAIT_MS, signal };
 }
 
-/** The report for a person; null: it is a bug. */
+/** The report as text; null: it is a bug. */
 function asFailure(error: unknown): { kind: string; message: string; advice: string } | null {
   if (error instanceof ApiFailure) return error;
   if (error instanceof Problem)

@@ -34,7 +34,7 @@ export class JsonStore implements ReflectedStore<JsonObject, JsonChange> {
   readonly #tell: OnLeftOut;
   readonly #objects = new Map<string, HeldObject>();
   readonly #leftOut = new Set<string>();
-  /** Objects that the list under way has not included yet; null: no list is under way. */
+  /** Objects that the list in progress has not included yet; null: no list is in progress. */
   #unlisted: Set<string> | null = null;
 
   constructor(room: ObjectRoom, tell: OnLeftOut) {

@@ -226,7 +226,7 @@ export class ObjectStore {
     const address = this.#slots[slot]!;
     for (const object of this.#objectsAt(address)) out.push(deletion(object));
     this.#size--;
-    // Linear probing without tombstones: entries behind that hashed to this slot move up.
+    // Linear probing without tombstones: later entries that hashed to this slot move up.
     const mask = this.#slots.length - 1;
     let hole = slot;
     for (let next = (slot + 1) & mask; this.#slots[next] !== 0; next = (next + 1) & mask) {

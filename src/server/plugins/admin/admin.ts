@@ -209,7 +209,7 @@ function hostOf(text: string): string {
     .toLowerCase();
 }
 
-/** The words behind the question mark, the last of each name. */
+/** The words after the question mark, the last of each name. */
 function wordsOf(target: string): ReadonlyMap<string, string> {
   const at = target.indexOf('?');
   return new Map(new URLSearchParams(at < 0 ? '' : target.slice(at + 1)));

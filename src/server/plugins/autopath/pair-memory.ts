@@ -66,7 +66,7 @@ export class PairMemory {
   }
 }
 
-/** The types that resolvers ask for side by side; 0 for others. */
+/** The types that resolvers ask for in parallel; 0 for others. */
 function typeBit(type: number): number {
   if (type === TYPE.A) return 1;
   if (type === TYPE.AAAA) return 2;

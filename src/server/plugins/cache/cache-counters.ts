@@ -10,7 +10,7 @@ export interface CacheCounters {
   readonly misses: Counter;
   readonly hits: readonly [Counter, Counter];
   readonly prefetches: Counter;
-  /** Refreshes that were put off because too many were under way. */
+  /** Refreshes that were delayed because too many were in progress. */
   readonly refreshRejects: Counter;
   readonly drops: Counter;
   readonly stale: Counter;

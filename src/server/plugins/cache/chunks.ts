@@ -91,7 +91,7 @@ export class ChunkLog {
     return at;
   }
 
-  /** `size` bytes of the chunk are no longer wanted. */
+  /** `size` bytes of the chunk are no longer needed. */
   drop(id: number, size: number): void {
     const chunk = this.#chunks.get(id)!;
     chunk.live -= size;

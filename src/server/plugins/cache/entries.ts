@@ -205,7 +205,7 @@ export abstract class Entries {
   }
 
   /**
-   * Marks a refresh of this entry as under way (Infinity), or not to be tried again before that
+   * Marks a refresh of this entry as in progress (Infinity), or not to be tried again before that
    * time.
    */
   retryAt(slot: number, at: number): void {

@@ -15,7 +15,7 @@ export class OffsetTable {
   readonly #lists = new Map<number, Uint16Array[]>();
   readonly #records = new Records();
   /**
-   * The offsets of the present reply: kept, since an array that is emptied gives its memory back.
+   * The offsets of the current reply: kept, since an array that is emptied gives its memory back.
    */
   #found = new Uint16Array(64);
   #foundBytes = new Uint8Array(this.#found.buffer);

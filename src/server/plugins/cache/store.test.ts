@@ -162,7 +162,7 @@ test('names with the same hash are distinguished, and at most 48 of them are sto
 });
 
 describe('eviction when there is no room', () => {
-  /** Good names, asked for by turns while `flood` goes on. @returns which share of them was found */
+  /** Good names, asked for by turns while `flood` continues. @returns which share of them was found */
   function hitRate(
     { store, clock }: ReturnType<typeof makeStore>,
     flood: (index: number) => void,

@@ -88,7 +88,7 @@ export function synthesise(
   });
 }
 
-/** True if the present record is a signature over records of `type`. */
+/** True if the current record is a signature over records of `type`. */
 function signs(type: number): boolean {
   const { bytes, dataAt, dataLength } = records;
   if (records.type !== TYPE.RRSIG || dataLength < 2) return false;
@@ -97,7 +97,7 @@ function signs(type: number): boolean {
 
 /**
  * A copy of `reply` under the question of `query` (of the same name). `each` says what becomes of
- * the present record.
+ * the current record.
  */
 function rewritten(
   reply: Reply,

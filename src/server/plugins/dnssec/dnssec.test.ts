@@ -44,7 +44,7 @@ interface Made {
   readonly text?: string;
 }
 
-/** A signed zone. Its clock goes on while other threads sign. */
+/** A signed zone. Its clock continues while other threads sign. */
 async function signed(t: TestContext, made: Made = {}): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-dnssec-'));
   t.after(() => rmSync(folder, { recursive: true }));

@@ -95,7 +95,7 @@ function unsignedSize({ nameLength, questionEnd }: Query, { start, end }: Reply)
   return nameLength + HEADER.SIZE + (end - start - questionEnd);
 }
 
-/** `signed` with its bytes behind those that stand for `reply`. */
+/** `signed` with its bytes after those that stand for `reply`. */
 function behindUnsigned(query: Query, reply: Reply, signed: Reply): Reply {
   const { folded, nameLength, questionEnd, type } = query;
   const { bytes, start, end } = reply;

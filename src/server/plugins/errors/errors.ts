@@ -68,7 +68,7 @@ const syntax = directive({
 });
 
 /**
- * Logs replies with a cause on their way to the client. A failure without one (a plugin chose
+ * Logs replies that have a cause. A failure without one (a plugin chose
  * SERVFAIL) is not logged.
  */
 export const errors: Plugin = definePlugin({

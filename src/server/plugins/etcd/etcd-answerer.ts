@@ -34,7 +34,7 @@ export interface AnswerSource {
 }
 
 export interface RecordsOfQuery extends RecordSource {
-  /** The read from etcd that is still under way; null: none. Rejects if etcd does not answer. */
+  /** The read from etcd that is still in progress; null: none. Rejects if etcd does not answer. */
   wait(): Promise<void> | null;
 }
 

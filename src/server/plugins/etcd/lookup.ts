@@ -119,7 +119,7 @@ export class SkydnsLookup {
   }
 }
 
-/** The read is still under way, and a result without it would be useless. */
+/** The read is still in progress, and a result without it would be useless. */
 const pending: KeyStretch = { keys: [], values: [], from: 0, to: 0 };
 
 function isEmpty({ from, to }: KeyStretch): boolean {

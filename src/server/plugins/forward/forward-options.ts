@@ -39,7 +39,7 @@ import {
 export const upstreamsLimit: Limit = limit({ default: 15, min: 1, max: 15 });
 
 /**
- * The most queries under way per worker, unless `max_concurrent` says otherwise. Measured with
+ * The most queries in progress per worker, unless `max_concurrent` says otherwise. Measured with
  * `log`, `errors` and `cache`, each takes 3 to 4 KB.
  */
 export const waitingLimit: Limit = limit({ default: 16_384, min: 1, max: 1_000_000 });

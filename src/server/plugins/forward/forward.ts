@@ -275,7 +275,7 @@ function isForcedTcp({ forceTcp, protocol }: ForwardSaid): boolean {
   return forceTcp || (protocol?.includes('force_tcp') ?? false);
 }
 
-/** Queries under way: an upstream that carries all of them over one connection takes as many. */
+/** Queries in progress: an upstream that carries all of them over one connection takes as many. */
 function waitingMax({ maxConcurrent }: ForwardSaid): number {
   return maxConcurrent === 0 ? waitingLimit.default : maxConcurrent;
 }

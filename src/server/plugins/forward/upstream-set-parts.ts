@@ -33,7 +33,7 @@ export interface UpstreamSetParts {
   readonly next: Next;
   /** Gets each finished exchange. */
   readonly taps: readonly ExchangeTap[];
-  /** True for loop-detection probes, which must be sent even if the same query is under way. */
+  /** True for loop-detection probes, which must be sent even if the same query is in progress. */
   readonly isRoundTrip: (query: Query) => boolean;
   /** True if `next` is a forward. */
   readonly chained: boolean;

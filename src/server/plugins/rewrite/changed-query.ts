@@ -22,7 +22,7 @@ export class ChangedQuery implements RewriteTurn {
   /** Codes of the options that go upstream: not those that only the client has sent. */
   readonly #sent = new Set<number>();
 
-  /** @param text of the present name; forgotten whenever that changes */
+  /** @param text of the current name; forgotten whenever that changes */
   constructor(query: Query, text: NameText) {
     this.#query = query;
     this.#text = text;

@@ -36,7 +36,7 @@ export class SpanQueue {
     if (this.#waiting.length >= this.#batch) this.flush();
   }
 
-  /** Sends what waits, unless a batch is under way. */
+  /** Sends what waits, unless a batch is in progress. */
   flush(): void {
     if (this.#underWay || (this.#waiting.length === 0 && this.#dropped === 0)) return;
     this.#underWay = true;

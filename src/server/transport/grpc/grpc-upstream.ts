@@ -46,7 +46,7 @@ export class GrpcUpstream implements Upstream, Carrier {
   readonly #calls = new Set<DnsCall>();
   #connection: GrpcConnection | null = null;
   #bornAt = 0;
-  /** True if the present connection has brought a reply. */
+  /** True if the current connection has brought a reply. */
   #answered = false;
   /** The header block of every call on the connection. */
   #block: Buffer = Buffer.alloc(0);
@@ -67,7 +67,7 @@ export class GrpcUpstream implements Upstream, Carrier {
 
   start(exchange: UpstreamExchange, timeoutMs: number, now: number): void {
     exchange.timeoutMs = timeoutMs;
-    // Those that wait until the server takes more are under way, too.
+    // Those that wait until the server takes more are in progress, too.
     const crowded = this.#waiting.length + this.#calls.size >= this.parts.inFlightMax;
     if (this.#closed || crowded) {
       if (crowded) this.parts.counters.rejects.add(1);
@@ -276,7 +276,7 @@ export class GrpcUpstream implements Upstream, Carrier {
   }
 }
 
-/** One query under way. */
+/** One query in progress. */
 class DnsCall implements GrpcCall, Carrier {
   readonly exchange: UpstreamExchange;
   readonly began: number;

@@ -118,7 +118,7 @@ export class HeaderDecoder {
   #bytes: Uint8Array = scratch;
   #at = 0;
   #end = 0;
-  /** Bytes of `scratch` that the present field uses. */
+  /** Bytes of `scratch` that the current field uses. */
   #decoded = 0;
   /** The start of the last string. */
   #from: Uint8Array = scratch;

@@ -48,7 +48,7 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
   #present = 0;
   #presentStream: Http2Stream | null = null;
   #now = 0;
-  /** Requests in the present chunk. */
+  /** Requests in the current chunk. */
   #requests = 0;
 
   constructor(socket: Socket, host: StreamHost, service: Http2Service) {

@@ -39,7 +39,7 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
   readonly #dialTime = new DialTime();
   #link: Http2Link | null = null;
   #linkBornAt = 0;
-  /** The connection attempt under way, and the exchanges that wait for it. */
+  /** The connection attempt in progress, and the exchanges that wait for it. */
   #dialling: Dialling | null = null;
   #waiting: UpstreamExchange[] = [];
   /** Set once the server has chosen HTTP/1.1. */

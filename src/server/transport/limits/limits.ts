@@ -15,7 +15,7 @@ export interface ListenerLimits {
   /** The number of connections that stay, however short memory is. */
   readonly spared: number;
   /**
-   * The most TLS handshakes under way, counted separately; at the limit the oldest one is closed.
+   * The most TLS handshakes in progress, counted separately; at the limit the oldest one is closed.
    */
   readonly handshakes: number;
   /** The most concurrent requests of one HTTP/2 connection. */

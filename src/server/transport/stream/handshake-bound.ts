@@ -28,7 +28,7 @@ export class HandshakeBound {
   }
 
   /**
-   * Closes all connections whose handshake is under way: a server that is being closed would wait
+   * Closes all connections whose handshake is in progress: a server that is being closed would wait
    * for them.
    */
   cut(): void {

@@ -93,7 +93,7 @@ export class Handshakes {
     this.#server.emit('connection', socket);
   }
 
-  /** Closes all connections whose handshake is under way. */
+  /** Closes all connections whose handshake is in progress. */
   destroy(): void {
     for (const handshake of this.#table) handshake.destroy();
   }

@@ -23,7 +23,7 @@ export interface ResolutionCheck {
   readonly labels: string | null;
   /** `''`: all namespaces. */
   readonly namespace: string;
-  /** Remarks for a person. */
+  /** Remarks as text. */
   readonly remarks: readonly string[];
 }
 

@@ -26,7 +26,7 @@ export class AddressTable {
   }
 
   /**
-   * The number behind the last one that `first` or `next` has found, as long as nothing changes;
+   * The number after the last one that `first` or `next` has found, as long as nothing changes;
    * -1: there is none.
    */
   next(): number {
