@@ -103,7 +103,7 @@ export function goSamples(runtime: Runtime): readonly MetricSample[] {
       'End of the last garbage collection, main thread, since 1970.',
       gc.last,
     ),
-    standIn('go_sched_gomaxprocs_threads', 'Processors at hand.', runtime.processors),
+    standIn('go_sched_gomaxprocs_threads', 'CPUs that the process may use.', runtime.processors),
     standIn('go_goroutines', 'Queries in flight plus timers set.', runtime.running()),
     standIn('go_threads', 'Threads of the process.', runtime.systemThreads()),
     standIn('go_memstats_alloc_bytes', 'Heap in use, main thread.', memory.heapUsed),

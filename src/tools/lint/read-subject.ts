@@ -129,7 +129,7 @@ class SubjectReader {
     else if (isFile) {
       const text = readFileText(path, FILE_MAX.corefile);
       source = new SourceText({ label: path, file: path, within: null, text, origins: null });
-    } else throw Object.assign(new Error(`${path} is not available`), { code: 'NOT-HERE' });
+    } else throw Object.assign(new Error(`${path} is not in the input`), { code: 'NOT-HERE' });
     this.sources.set(path, source);
     return source.text;
   }

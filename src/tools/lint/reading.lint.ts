@@ -124,7 +124,7 @@ export const readingRules: readonly LintRule[] = [
       if (problem.code === 'brace-behind-words' && isOfCore(target)) return {};
       if (problem.code === 'import-nothing' && hooks.test(problem.message)) return null;
       // A Corefile in a ConfigMap may import files that exist only in the pod.
-      if (problem.message.includes('is not available')) return null;
+      if (problem.message.includes('is not in the input')) return null;
       return isWarning ? { severity: 'warning' } : {};
     },
   ),

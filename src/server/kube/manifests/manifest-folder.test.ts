@@ -453,7 +453,7 @@ describe('a bad file', () => {
       'a.yaml': `${service('good')}---\nkind: Service\nmetadata: {}\n`,
     });
     assert.deepEqual(heard.names('Service'), ['good']);
-    assert.match(lines[0]!, /until then this object is left out/);
+    assert.match(lines[0]!, /until then this object is ignored/);
   });
 
   test('that was good stays as it was then, until it is good again', async (t) => {
@@ -498,7 +498,7 @@ describe('a bad file', () => {
       'b.yaml': service('web', ', clusterIP: 10.96.0.78'),
     });
     assert.deepEqual(get(made.heard, 'Service', 'default/web').clusterIPs, ['10.96.0.77']);
-    assert.match(made.lines[0]!, /b\.yaml:1:1: Service default\/web is there already; .*a\.yaml:1/);
+    assert.match(made.lines[0]!, /b\.yaml:1:1: Service default\/web already exists; .*a\.yaml:1/);
     made.write('c.yaml', service('other'));
     await made.poll();
     assert.equal(made.lines.filter((line) => line.includes('already')).length, 1);

@@ -51,7 +51,7 @@ describe('manifests that are read once', () => {
     ])
       await assert.rejects(told(file(name!, text!)), (problem: Problem) => {
         assert.match(problem.print(), /not YAML/);
-        assert.doesNotMatch(problem.print(), /left out/);
+        assert.doesNotMatch(problem.print(), /is ignored/);
         return true;
       });
   });
@@ -66,7 +66,7 @@ describe('manifests that are read once', () => {
       assert.match(problem.print(), /^a Kubernetes object was expected, this is /);
       assert.match(problem.print(), /wrong\.txt:1:1/);
       assert.match(problem.print(), /Kubernetes objects are expected here, in YAML or JSON/);
-      assert.doesNotMatch(problem.print(), /left out/);
+      assert.doesNotMatch(problem.print(), /is ignored/);
       return true;
     });
   });

@@ -6,7 +6,7 @@ import { suffixHazards } from './suffix-hazards.ts';
 for (const [what, failure, told] of [
   [
     'a closed port',
-    'nobody listens at 127.0.0.1:9',
+    'no server listens at 127.0.0.1:9',
     /glibc and Go fail at once here, and musl waits/,
   ],
   ['a server that is silent', 'no reply in 2 s', /each client waits here for its timeout/],

@@ -54,7 +54,7 @@ export async function askBelow(
 function whoSuffers({ reply, failure }: ProbeResult): string {
   if (reply !== null) return 'musl ends its walk here, others wait';
   // musl's socket is not connected, so it gets no report that a port is closed.
-  return failure?.startsWith('nobody listens') === true
+  return failure?.startsWith('no server listens') === true
     ? 'glibc and Go fail at once here, and musl waits for its timeout'
     : 'each client waits here for its timeout';
 }
