@@ -235,7 +235,7 @@ describe('view', () => {
         /more than 20 names have values/,
       ],
       ['name().length > 1', /type string has no field length/],
-      ['now().Hour() < 8', /now of expr-lang is not supported: no view depends on the time/],
+      ['now().Hour() < 8', /now of expr-lang is not supported: views cannot depend on the time/],
       ['reduce([1], # + 1) == 1', /reduce of expr-lang is not supported: write sum\(\)/],
       ["constructor('x')", /unknown name constructor/],
       [`${'('.repeat(200)}true${')'.repeat(200)}`, /nested too deeply/],
