@@ -30,7 +30,7 @@ const machine: Readonly<Record<string, string>> = {
 /** Paths are text: this package has Node's functions for them, and needs no machine. */
 const pure: Readonly<Record<string, string>> = { 'node:path': 'pathe' };
 
-/** Which of Node's modules a bundle may name. */
+/** The modules of Node that a bundle may name. */
 export type Allowed = 'pure' | 'machine';
 
 /** Records each import of a Node module that is not available in a browser. */

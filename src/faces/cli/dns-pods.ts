@@ -10,7 +10,7 @@ import { getObject } from '../../server/kube/api/one-object.ts';
 import { dnsServiceIn, selectorOf, usualDnsSelector } from '../../server/kube/pods/dns-service.ts';
 import type { ClusterOptions } from './cluster-options.ts';
 
-/** Which pods, and which of their ports. */
+/** The selected pods, and their port. */
 export interface DnsPodChoice {
   readonly namespace: string;
   /** null: that of the cluster's DNS service. */

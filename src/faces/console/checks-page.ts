@@ -38,7 +38,7 @@ interface TargetRow extends TargetStatus {
 }
 
 type Trouble = 'down' | TargetStatus['state'];
-/** The worst first. A failure that no second round has confirmed is no outage yet. */
+/** The worst first. A failure that no second round has confirmed is not an outage yet. */
 const troubles: readonly Trouble[] = ['down', 'failed', 'unknown', 'warning', 'ok'];
 const words: Readonly<Record<Trouble, string>> = {
   down: 'down',

@@ -106,7 +106,7 @@ export function lineChart(parts: ChartParts): TemplateResult {
   </section>`;
 }
 
-/** Lines at the marks that lie within the chart. */
+/** Lines at the marks that are within the chart. */
 function markPath({ fromMs, stepMs, marks = [] }: ChartParts, steps: number): SVGTemplateResult {
   const spanMs = (steps - 1) * stepMs;
   const path = marks

@@ -177,7 +177,7 @@ function makeBlocking(fcntl: FileControl, fd: number): void {
   if (flags > 0 && (flags & O_NONBLOCK) !== 0) fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
 }
 
-/** glibc keeps freed memory until it is told to return it; musl has no such function and keeps none. */
+/** glibc keeps freed memory until `malloc_trim` returns it; musl has no such function and keeps none. */
 function trimmer(lib: Koffi.LibraryHandle): () => void {
   try {
     const trim = lib.func('malloc_trim', 'int', ['size_t']) as (keep: number) => number;

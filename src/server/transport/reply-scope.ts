@@ -1,4 +1,4 @@
-/** Which clients a reply is for. */
+/** Records the clients that a reply is for. */
 import type { Query } from './query.ts';
 
 /**

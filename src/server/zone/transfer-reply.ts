@@ -20,7 +20,7 @@ const ADDED_BYTES = 1024;
 
 /**
  * A zone, or its changes since an older version, as a chain of messages (RFC 5936 section 2.2, RFC
- * 1995 section 4). Each is made when the previous one has been sent. A record that does not fit
+ * 1995 section 4). Each is made when the previous message has been sent. A record that does not fit
  * beside others gets a separate message. @throws MessageFull if a record does not fit into any
  * message
  */

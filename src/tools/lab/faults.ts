@@ -33,8 +33,8 @@ export function losePackets(
 }
 
 /**
- * Drops the second of two packets from one port within `windowMs`, as kernels before 5.8 did with
- * the A and AAAA of one lookup when they translated the addresses of both at once.
+ * Drops the second of two packets from one port within `windowMs`. Kernels before 5.8 did so with
+ * the A and AAAA of one lookup when they translated both addresses at once.
  */
 export function loseSecondOfPair(
   lab: LabCluster,
@@ -79,7 +79,10 @@ export function blockTcp(
   return forwardRule(lab, node, name, -10, `ip saddr ${from} tcp dport 53 counter ${verdict}`);
 }
 
-/** Limits the number of tracked connections; packets of further ones are dropped, as when the table is full. */
+/**
+ * Limits the number of tracked connections; packets of further ones are dropped, as when the table
+ * is full.
+ */
 export function limitConnections(lab: LabCluster, node: string, most: number, name = 'full'): Undo {
   return forwardRule(lab, node, name, -10, `ct state new ct count over ${most} counter drop`);
 }

@@ -33,7 +33,10 @@ export interface Looked {
   readonly packets: readonly PacketRow[];
 }
 
-/** glibc as programs use it that give no hints (AI_ADDRCONFIG): without an IPv6 address it does not ask for AAAA. */
+/**
+ * glibc as programs use it that give no hints (AI_ADDRCONFIG): without an IPv6 address it does not
+ * ask for AAAA.
+ */
 export const GETENT = 'getent';
 
 /** The DNS service's address unless a cluster says otherwise. */
@@ -50,9 +53,9 @@ interface PlannedPod {
 const LIMIT_MS = 120_000;
 
 /**
- * Looks a name up in a pod with the real client of that name, or with its model over real sockets if the
- * program is not available. Lookups of one pod must not overlap, because each is recognised by the packets of
- * the pod's link.
+ * Looks a name up in a pod with the real client. If the program is not available, its model sends
+ * queries over real sockets. Lookups of one pod must not overlap, because each is recognised by the
+ * packets of the pod's link.
  */
 export async function look(
   stage: Pick<Stage, 'ndots' | 'env' | 'capture'>,

@@ -13,7 +13,7 @@ import type { Io } from '../command.ts';
 import { dnsPods, podProxyPath, type DnsPodChoice } from '../dns-pods.ts';
 import { readText } from '../named-file.ts';
 
-/** Which servers are asked, and how. */
+/** The servers to query, and the way to reach them. */
 export interface AdminChoice {
   readonly servers: readonly { readonly host: string; readonly port: number }[];
   readonly tokenFile: string | null;

@@ -253,7 +253,7 @@ export class ConsoleServer {
       const client = parameters.get('client') ?? '';
       const { views } = this.#cluster(parameters);
       const found = views.traceInput(client, parameters.get('name') ?? '');
-      if (found === null) throw usage(`${client} has made no lookup that is kept`);
+      if (found === null) throw usage(`${client} has no stored lookup`);
       json(found, response);
     },
     '/api/corefile': (_, response) => json(this.#parts.corefile(), response),

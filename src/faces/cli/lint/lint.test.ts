@@ -118,7 +118,7 @@ Why: ndots lint --explain CF03
     const path = join(files({ Corefile: text }), 'Corefile');
     const { out } = await run(path, '--only', 'CF43');
     assert.match(out, /not an IP address or file: ""/);
-    assert.match(out, /\n +Here, environment variable NDOTS_TEST_NONE is not set: nothing takes/);
+    assert.match(out, /\n +Here, environment variable NDOTS_TEST_NONE is not set: it is replaced/);
   });
 
   test('SARIF that fits its schema, with fingerprints that a moved line keeps', async () => {
@@ -252,7 +252,7 @@ describe('Corefiles within other files are found, with the places of those files
     const path = join(files({ Corefile: looping }), 'Corefile');
     assert.match(
       (await run(path, '--target', 'coredns@1.99')).err,
-      /the newest release that is known is 1\.14\.7/,
+      /the newest known release is 1\.14\.7/,
     );
     assert.equal((await run(path, '--target', 'coredns@1.14.7')).err, '');
   });

@@ -1,4 +1,4 @@
-/** What live views show: one model of all sources, or one for each context of `--replicas`. */
+/** The models of live views: one of all sources, or one for each context of `--replicas`. */
 import { systemClock } from '../../../server/base/clock.ts';
 import { problemsIn } from '../../../server/base/problem.ts';
 import type { LiveLimits } from '../../../tools/watch/live-limits.ts';

@@ -148,7 +148,7 @@ for (const [title, change, token, why] of [
     assert.match(model.inputs[0]!.row().why, why);
   });
 
-test('a cluster without DNS pods is a problem with a remedy', async (t) => {
+test('a cluster without DNS pods is a problem with a fix', async (t) => {
   const api = await DnsPodsApi.start(t, 'test');
   await assert.rejects(follow(t, api), (error: unknown) => {
     assert.ok(error instanceof Problem);

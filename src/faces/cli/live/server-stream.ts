@@ -15,7 +15,7 @@ export interface FollowedServer {
   readonly port: number;
 }
 
-/** What happens on a connection, until it has ended or is closed. */
+/** The events of a connection, until it has ended or is closed. */
 export interface StreamEvents {
   bytes(bytes: Uint8Array): void;
   /** @param why for people */

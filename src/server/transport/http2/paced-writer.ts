@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 
 /**
  * Writes to a TLS socket, each piece in a separate record while `grouped` is false. A piece waits
- * until the previous one has left, because the runtime joins waiting pieces.
+ * until the previous piece has left, because the runtime joins waiting pieces.
  */
 export class PacedWriter {
   /** The client takes several pieces in one record. */

@@ -1,5 +1,5 @@
 /**
- * Which pods NetworkPolicies keep from asking DNS, as far as that needs no knowledge of addresses.
+ * Finds pods that NetworkPolicies keep from querying DNS, where that needs no knowledge of addresses.
  */
 import {
   child,

@@ -1,5 +1,5 @@
 /**
- * Which servers of a living cluster are asked which questions: replicas, search domains, upstreams.
+ * The queries to the servers of a running cluster: replicas, search domains, upstreams.
  */
 import { parseHostPort } from '../../../server/base/ip.ts';
 import type { ProbeContext } from '../../probe/check.ts';

@@ -59,7 +59,7 @@ export const absentNames: FindingKind = {
       confidence: 0.9,
       seen: [
         `${share(absent.queries, total.asked)} queries got NXDOMAIN for a name as it was written${seconds === 0 ? '' : `, ${(absent.queries / Math.max(1, seconds)).toFixed(0)} a second`}${searched ? `, after the search path had been tried: ${share(absent.walked, total.asked)} queries in all` : '; no search path made these names'}.`,
-        `Who asks most: ${listed(
+        `Busiest clients: ${listed(
           clients.map(
             ({ address, queries }) => `${address} (${percent(queries, absent.queries)} of them)`,
           ),
@@ -126,8 +126,7 @@ const OF_NAMESPACE = /^(.+)\.[^.]+\.svc\.(.+)\.$/;
 const OF_SERVICES = /^(.+)\.svc\.(.+)\.$/;
 
 /**
- * True if a cluster search domain follows a cluster name, or follows the name that is asked for
- * with the next domain of the path.
+ * True if a cluster search domain follows a cluster name, or a name that is queried with the next domain of the path.
  */
 function isStep(name: string, asked: ReadonlySet<string>, domains: SearchDomains): boolean {
   for (let at = name.indexOf('.'); at >= 0 && at < name.length - 1; at = name.indexOf('.', at + 1))

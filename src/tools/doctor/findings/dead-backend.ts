@@ -196,8 +196,8 @@ function backendsOf(observed: Observations): readonly ServerView[] {
 }
 
 /**
- * Lost queries to an address that answers others at the time, and of which a router reported that
- * no host on its link has the translated address.
+ * Lost queries to an address that answers others at the time. A router reported that no host on its
+ * link has the translated address.
  */
 function astrayOf(observed: Observations, claims: Claims): readonly SeenExchange[] {
   const lost = claims.open.filter(

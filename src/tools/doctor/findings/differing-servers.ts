@@ -250,9 +250,9 @@ function differences(observed: Observations, claims: Claims): readonly ServerDif
 }
 
 /**
- * The same of names that are asked too seldom for each to tell: whatever server has one of a zone
- * has all, who lacks one lacks all, and some are found first and denied then, others the other way
- * round. No time at which a zone came or went makes both.
+ * The same for names that are too rare to decide alone. A server that has one name of the zone has
+ * all, and one that lacks one lacks all. Some names are found first and then denied, others the
+ * reverse. A change of the zone cannot cause both.
  */
 function seldomAsked(
   observed: Observations,
@@ -339,8 +339,7 @@ function hiddenServers(observed: Observations, names: readonly string[]): Findin
 }
 
 /**
- * Replies of servers that are not of the kind that most give, where some have the name and others
- * say that it is not there.
+ * Replies of the minority of servers, if some have the name and others deny it.
  */
 function differing(replies: readonly ServerReply[]): readonly ServerReply[] {
   const byName = Map.groupBy(replies, ({ name }) => name);

@@ -59,7 +59,7 @@ export const droppedAaaa: FindingKind = {
       return excluded('lost AAAA queries are answered when they are repeated');
     if (besides.length > AAAA_OTHERS_LOST * losses.length)
       return excluded(
-        `${besides.length} A queries are lost in the same time, besides ${losses.length} for AAAA`,
+        `${besides.length} A queries are lost in the same time, with ${losses.length} for AAAA`,
       );
     const rates = [lossRate(observed.types.get(TYPE.A)!), lossRate(aaaa)] as const;
     if (rates[0] >= SPARED_SHARE && rates[0] >= AAAA_OTHERS_LOST * rates[1])

@@ -30,7 +30,7 @@ export const forgedReplies: FindingKind = {
       ],
       why: 'Both replies have the address of the server, the port and the id of the query, and only one can be its own. A device on the path that sees queries (a firewall, a provider, an attacker) sends a false reply ahead of the true one. The resolver takes the first one and caches it. The false reply often comes sooner than the server can be reached, and with an odd TTL or AA bit.',
       fix: [
-        `Reach ${listed(servers)} over TLS (forward . tls://…), where nobody on the path can answer, or use an upstream inside of the own network.`,
+        `Reach ${listed(servers)} over TLS (forward . tls://…), so that no device on the path can answer, or use an upstream inside your own network.`,
         'Ask the owner of the network which device changes DNS, and flush the caches afterwards.',
       ],
       prove: `tcpdump -n -i any host ${servers[0]!} and port 53, and ndots query ${names[0]!} @${servers[0]!}: two replies to one id`,

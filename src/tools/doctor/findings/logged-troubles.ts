@@ -398,7 +398,7 @@ function ofConnections(text: CauseText, observed: Observations): readonly Findin
         fix: text.fix,
         prove: text.prove(upstream),
         disproved: text.disproved,
-        // What fails because of it.
+        // The resulting failures.
         exchanges: observed.affected.flatMap(({ exchanges }) =>
           exchanges.filter(
             ({ name, rcode }) => rcode === RCODE.SERVFAIL && !observed.domains.isOfCluster(name),

@@ -183,7 +183,7 @@ function lostSegments({ gapped }: Observations, { open }: Claims): readonly Seen
   return sockets.size >= MIN_CASES && lost.length >= MOST * open.length ? lost : [];
 }
 
-const tooLongByUdp = `Something on the way takes replies over UDP of more than ${UDP_BYTES} bytes for an attack and drops them, as firewalls do that do not know EDNS (RFC 6891); or a link takes smaller packets than the hosts think. Who does not use EDNS gets a truncated answer, and the whole by TCP.`;
+const tooLongByUdp = `Something on the way takes replies over UDP of more than ${UDP_BYTES} bytes for an attack and drops them, as firewalls do that do not know EDNS (RFC 6891); or a link takes smaller packets than the hosts think. Clients without EDNS get a truncated answer, and the whole over TCP.`;
 
 /**
  * Lost queries whose replies are larger than a packet, as seen on their way or by other clients.

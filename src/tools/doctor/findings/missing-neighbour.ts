@@ -72,7 +72,7 @@ export const missingNeighbour: FindingKind = {
           .slice(0, 3)
           .map(
             ({ address, longest }) =>
-              `${address}: asked for on the local network (ARP, neighbour discovery), ${times(longest)}, and nobody answered.`,
+              `${address}: asked for on the local network (ARP, neighbour discovery), ${times(longest)}, and no host answered.`,
           ),
         ...(addresses.length > 0
           ? servers
@@ -173,7 +173,7 @@ function notFound(observed: Observations): Omit<Finding, 'code' | 'title'> | nul
       severity: 'warning',
       confidence: 0.6,
       seen: [
-        `${address}: asked for on the local network (ARP, neighbour discovery), ${times(asked)}, and nobody answered.`,
+        `${address}: asked for on the local network (ARP, neighbour discovery), ${times(asked)}, and no host answered.`,
         `${late} of ${lookups} lookups of the ${askers.size === 1 ? 'client that asks' : `${askers.size} clients that ask`} for it begin a second after such a request has failed. No query goes there, so none is lost.`,
       ],
       why: `By these times ${address} is the first name server of the clients. Before a query leaves, its sender has to know the hardware address of the next host; for up to three seconds no host answers, the query is dropped on its own host, and the program tries its next name server.`,

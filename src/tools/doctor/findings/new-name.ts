@@ -100,9 +100,8 @@ function timesOf({ serverTimes, negativeTtls }: NameView): string {
 }
 
 /**
- * Names that were missing, and asked for again and again, until they were found for good, in a
- * capture that has not the end of negative answers, and so no TTL. Empty: there are none, or too
- * many to be new.
+ * Names that were missing and repeatedly queried, until they were found for good. The capture lacks
+ * the end of negative answers, and so their TTL. Empty: there are none, or too many to be new.
  */
 function withoutTtl(observed: Observations, claims: Claims): readonly NameView[] {
   const found = observed.names.list.filter((view) => {

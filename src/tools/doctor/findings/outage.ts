@@ -222,7 +222,7 @@ function stoodStill({ view, windows, proof, lost, exchanges }: StoodStill): Find
         : `${address} ${what} ${windows.length} times, and each time then at once those to all that had waited: ${listed(times, 6)}.`,
       ...(own > 0
         ? [
-            `${own} of these were for names of the cluster, which the DNS has in memory and asks nobody for.`,
+            `${own} of these were for cluster names, which the DNS has in memory.`,
           ]
         : []),
       ...(proof === 'one of several'

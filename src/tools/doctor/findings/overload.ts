@@ -265,8 +265,7 @@ function paceText({ servers }: Observations): string {
   if (worst === undefined)
     return 'the servers that lose queries answer none at all, so this is not overload';
   const { within, otherwise } = worst.pace;
-  // Where all that was sent in a second is lost, or there is no second without a loss, there are
-  // not two paces to compare.
+  // If all queries of a second are lost, or no second is without a loss, there are not two rates to compare.
   if (within === 0 || otherwise === 0)
     return `${worst.address} loses queries, and those that it answers mostly take ${took(within + otherwise)}`;
   return `the server that loses most mostly answers within ${took(within)} in those seconds, and within ${took(otherwise)} in others`;

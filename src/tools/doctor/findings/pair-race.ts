@@ -98,7 +98,7 @@ export const pairRace: FindingKind = {
       confidence: failed > 0 ? 0.95 : 0.7,
       seen: [
         ...lost.map(({ target, text }) => `${target}: ${text}.`),
-        ...(failed > 0 ? [`insert_failed of this machine grew by ${failed} meanwhile.`] : []),
+        ...(failed > 0 ? [`insert_failed of this machine grew by ${failed} in this time.`] : []),
         ...(proxyMode === null ? [] : [`kube-proxy’s mode is ${proxyMode}.`]),
       ],
       affected: ['pods with glibc or musl that ask through the service’s address'],

@@ -1,4 +1,4 @@
-/** Reverse lookups of private addresses that nobody answers. */
+/** Reverse lookups of private addresses that no server answers. */
 import { latencyOf } from '../../capture/pair/seen-exchange.ts';
 import { isFailure, noOutcomes, addOutcomes, wrong } from '../observe/outcomes.ts';
 import { isPrivateReverse } from '../observe/reverse-names.ts';

@@ -123,7 +123,7 @@ export const refused: FindingKind = {
           : []),
         ...(slow.length > 0
           ? [
-              `Meanwhile replies for ${listed(slow)} take a second or more: such queries fill the limit, and all others are refused.`,
+              `In this time replies for ${listed(slow)} take a second or more: such queries fill the limit, and all others are refused.`,
             ]
           : []),
       ],

@@ -91,7 +91,7 @@ export const sameAddress: FindingKind = {
 
 /**
  * True if the name cannot exist: a single word, a name below a nonexistent domain, a search-path
- * variant of a name that exists as written, or a name that was denied at another time.
+ * variant of an existing name, or one that was denied at another time.
  */
 function isImpossible({ name, type, outcomes }: NameView, observed: Observations): boolean {
   if (!name.slice(0, -1).includes('.') || IMPOSSIBLE.has(topOf(name))) return true;

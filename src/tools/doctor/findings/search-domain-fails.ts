@@ -132,7 +132,7 @@ function fromSomeMomentOn(observed: Observations, claims: Claims): Finding | nul
         sentence(
           `From ${clock(sentSpan(losses).fromMs)} on ${losses.length} queries below the search domain ${domain} got no reply, and none got one: ${listed(names)}`,
         ),
-        `${server} answers ${answered.length} names that are not below it meanwhile.`,
+        `${server} answers ${answered.length} names that are not below it in this time.`,
       ],
       exchanges: losses,
     };
@@ -166,7 +166,7 @@ function atTimes(observed: Observations, claims: Claims): Finding | null {
         sentence(
           `${failures.length} queries of ${lookups} lookups below the search domain ${domain} got ${what}, in ${seconds.size} of the seconds from ${clock(fromMs)} to ${clock(toMs)}: ${listed([...names])}`,
         ),
-        `${goOn} of these lookups went on to the name without that domain, and it was answered. (Nearly) nothing fails that is not below it.`,
+        `${goOn} of these lookups continued with the name without that domain, and it was answered. (Nearly) nothing fails that is not below it.`,
       ],
       why: `The server of ${domain} fails at times, and those of other names do not. ${inside.why}`,
       exchanges: failures,

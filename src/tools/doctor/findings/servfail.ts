@@ -129,7 +129,7 @@ export const clusterServfail: FindingKind = {
   },
 };
 
-/** Which servers fail for all cluster names, where others fail for none; empty: the capture shows no such difference. */
+/** Names servers that fail for all cluster names, while others fail for none; empty: there is no such difference. */
 function onlyServersText({ names, domains }: Observations): readonly string[] {
   const sums = new Map<string, { answered: number; servfail: number }>();
   for (const { name, servers } of names.list)
@@ -336,7 +336,7 @@ export const serverFails: FindingKind = {
             ]),
         ...(late.length >= MIN_CASES
           ? [
-              `${late.length} of them came after a second or more: the server waited for somebody in vain, and its clients for it.`,
+              `${late.length} of them came after a second or more: the server waited for another one without success, and its clients waited for it.`,
             ]
           : []),
         ...(slow

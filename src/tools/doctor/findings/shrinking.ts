@@ -29,7 +29,7 @@ export const shrinking: FindingKind = {
         ),
         ...(failing < OUTAGE_SHARE
           ? []
-          : [`${percent(traffic!.servfail, 1)} of the replies are SERVFAIL meanwhile.`]),
+          : [`${percent(traffic!.servfail, 1)} of the replies are SERVFAIL in this time.`]),
         ...silent.map(
           ({ server, outcome }) => `${server} does not answer as it should: ${outcome}.`,
         ),

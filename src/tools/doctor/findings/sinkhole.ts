@@ -1,4 +1,4 @@
-/** Names whose address is one that nobody can connect to. */
+/** Names with an address that no client can connect to. */
 import { TYPE } from '../../../server/wire/iana.ts';
 import { listed, sentence } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';

@@ -44,7 +44,7 @@ export const slowSearchDomain: FindingKind = {
         ),
         sentence(`The names that were meant are answered sooner: ${listed(examples)}`),
       ],
-      why: `The search path and ndots:5 append ${listed(domains)} to each external name before it is asked as written. What answers these domains is slow or far away, so each lookup waits for NXDOMAIN first, once for each domain.`,
+      why: `The search path and ndots:5 append ${listed(domains)} to each external name before it is asked as written. The servers of these domains are slow or far away, so each lookup first waits for NXDOMAIN, once for each domain.`,
       fix: [
         `Remove ${listed(domains)} from the search path: dnsConfig of the pod, or the nodes’ resolv.conf (kubelet --resolv-conf).`,
         'Lower ndots (options ndots:2), or write external names with a trailing dot.',

@@ -264,7 +264,7 @@ function atTimes(
       sentence(
         `${address || LOGGED}: ${share(slow.late, outcomes.asked - outcomes.lost)} replies took ${took(FELT_MS)} or longer, up to ${took(longest)}; half of all came within ${took(slow.quantile(0.5))}. These were for queries${exchanges[0]!.logged === 'without times' ? '' : ` between ${clock(fromMs)} and ${clock(toMs)}`}: ${listed([...names])}`,
       ),
-      `${share(observed.slowLookups, observed.lookups)} lookups took a second or more. Who asks again after 5 s (glibc, Go) or 2.5 s (musl) has often given up by the time the reply comes.`,
+      `${share(observed.slowLookups, observed.lookups)} lookups took a second or more. Clients that retry after 5 s (glibc, Go) or 2.5 s (musl) have often failed when the reply comes.`,
     ],
     exchanges,
   };

@@ -35,7 +35,7 @@ export const staleFlow: FindingKind = {
         `${flow.client} port ${flow.port} → ${flow.server}: answered until ${clock(flow.lastAnsweredMs)}, then ${flow.unanswered} queries without a reply.`,
         found.elsewhere === 0
           ? `Other ports get replies from ${flow.server} in the same time.`
-          : `${flow.server} answers nobody any more, and is asked by (nearly) no socket that was opened later: ${found.elsewhere} new ones went to others that serve the same clients, and were answered.`,
+          : `${flow.server} answers no client any more, and (nearly) no later socket queries it: ${found.elsewhere} new ones went to others that serve the same clients, and were answered.`,
         ...(found.others > 0
           ? [
               `${found.others} more ${found.others === 1 ? 'socket is' : 'sockets are'} in the same state${found.elsewhere > 0 ? ': kept ones, and such as have the port of an earlier one' : ''}.`,
@@ -47,7 +47,7 @@ export const staleFlow: FindingKind = {
         `Now, on the node of the client: conntrack -D -p udp --orig-src ${flow.client} --orig-port-dst 53`,
         'For good: a kube-proxy that removes such entries (1.32 and later), a node-local cache (no translation of addresses), or a client that takes a new socket after a time-out.',
       ],
-      prove: `on the node: conntrack -L -p udp --orig-src ${flow.client} | grep 'sport=${flow.port} ': its reply src is no endpoint of the service`,
+      prove: `on the node: conntrack -L -p udp --orig-src ${flow.client} | grep 'sport=${flow.port} ': its reply src is not an endpoint of the Service`,
       disproved: 'the reply src of that entry is a running DNS pod',
       exchanges: losses,
     };

@@ -68,8 +68,7 @@ export const strayReplies: FindingKind = {
 };
 
 /**
- * Questions that were asked again although their reply passed here at once, where the kernels of
- * such clients say that no socket takes these replies.
+ * Repeated queries whose reply passed here at once, if the kernels of their clients report that no socket accepts it.
  */
 function refusedReplies({
   askedAgain,

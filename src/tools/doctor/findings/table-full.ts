@@ -100,7 +100,7 @@ export const tableFull: FindingKind = {
       confidence: dropped > 0 ? 0.95 : 0.75,
       seen: [
         `${after.count} of ${after.max} entries of this machine’s connection tracking are taken.`,
-        ...(dropped > 0 ? [`${dropped} packets were dropped meanwhile.`] : []),
+        ...(dropped > 0 ? [`${dropped} packets were dropped in this time.`] : []),
       ],
       affected: ['this machine, and all pods on it'],
       why: 'A query from a new port needs a new entry; without a free one, it is dropped. Established connections continue, which is why it looks like DNS.',

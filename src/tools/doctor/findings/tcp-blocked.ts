@@ -26,8 +26,7 @@ const code = 'ND3011';
 const title = 'Large answers cannot be fetched: DNS over TCP does not get through';
 
 /**
- * A reply that does not fit is announced by TC; TCP, by which the whole would come, does not get
- * through, or is not asked.
+ * A truncated reply has TC. TCP, over which the client would get the whole, is blocked or not used.
  */
 export const tcpBlocked: FindingKind = {
   code,
@@ -206,7 +205,7 @@ function blockedBy(
       `${share(refused + silent, opened)} of the TCP connections that ${listed([...clients])} opened to ${listed(servers)}${when} were ${silent === 0 ? 'refused' : refused === 0 ? 'not answered' : 'refused or not answered'}${late === 0 ? '' : `; ${late} of them got in when it was over`}.`,
       ...(waiting.length === 0
         ? []
-        : [`Meanwhile ${waiting.length} queries of clients got an error or no reply.`]),
+        : [`In this time ${waiting.length} queries of clients got an error or no reply.`]),
     ],
     why:
       truncated.length === 0
@@ -277,7 +276,7 @@ function neverAsked({ truncated }: Observations, deaf: readonly Deaf[], hasTcp: 
       'A newer base image (musl 1.2.4, Alpine 3.18); PgBouncer built with c-ares.',
       'Fewer records in one answer: a service instead of a headless one, fewer endpoints.',
     ],
-    prove: `ndots query ${exchanges[0]!.name} @${exchanges[0]!.server.address} +tcp is answered, and the program fails all the same`,
+    prove: `ndots query ${exchanges[0]!.name} @${exchanges[0]!.server.address} +tcp is answered, and the program still fails`,
     disproved: hasTcp
       ? 'the program has its own connection to the server that began before the capture'
       : 'the capture was taken with a filter for UDP only',

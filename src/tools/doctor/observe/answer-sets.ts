@@ -1,5 +1,5 @@
 /**
- * Which addresses one name has, as each server answers it: who says what, from when to when, and
+ * The addresses of one name by server: the answers of each, from when to when, and
  * how often the answers of one server alternate. The order of addresses does not count.
  */
 import { FIXED_HASH_START, nextFixedHash } from '../../../server/base/fixed-hash.ts';

@@ -1,6 +1,6 @@
 /**
- * Replays the queries of one server through a token bucket, which is how firewalls, clouds and
- * network plugins limit a rate, and compares its drops with the losses.
+ * Replays the queries of one server through a token bucket and compares its drops with the losses.
+ * Firewalls, clouds and network plugins limit a rate so.
  */
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { BUCKET_SLOT_MS, LOSS_SETTLED_MS } from '../thresholds/lateness.ts';

@@ -1,4 +1,4 @@
-/** What programs did after the lookup: TCP connections that are not DNS, by the server's address. */
+/** TCP connections of programs after the lookup, by the server's address. */
 import { ALERT, CLIENT_HELLO, REQUEST } from '../../capture/read/packets/payload-code.ts';
 import { LONG_WAIT_MS } from '../thresholds/evidence.ts';
 import { CONNECT_OPEN_MS, COPY_MS } from '../thresholds/transport.ts';
@@ -14,9 +14,9 @@ const TURNS_MAX = 3;
 const SERVER_ERROR = 500;
 
 /**
- * How a connection failed: its SYN was not answered, refused by RST, or by ICMP; it was reset after
- * a request; a TLS alert, or a handshake that the client left after the server's first message; a
- * status of HTTP from 500 on; the reply to a request was late, or did not come.
+ * The failure of a connection: its SYN got no reply, RST or ICMP. It was reset after a request. It
+ * had a TLS alert, or a handshake that the client left after the server's first message. It had an
+ * HTTP status from 500 on. The reply to a request was late, or there was none.
  */
 export type ContactFailure =
   | 'silent'

@@ -31,8 +31,7 @@ export function longReplies(observed: Observations, claims: Claims): LongReplies
 }
 
 /**
- * Losses of names whose replies, at other clients or later, are longer than all that arrive at the
- * time, and than DNS without EDNS allows.
+ * Losses of names whose replies are longer than all that arrive at the time, and than DNS without EDNS allows.
  */
 function longOnes(observed: Observations, claims: Claims): LongReplies | null {
   const { names, servers } = observed;
@@ -106,7 +105,7 @@ function unseenOnes(observed: Observations, { open }: Claims): LongReplies | nul
   return {
     limit: UDP_BYTES,
     losses,
-    seen: `${losses.length} queries with EDNS for records of ${namesOf(losses)} never got a reply, however often they were repeated; those of another type for the same names, of which there is none, always did, and so did ${answered} others with EDNS: what is short comes.`,
+    seen: `${losses.length} queries with EDNS for records of ${namesOf(losses)} never got a reply, however often they were repeated; those of another type for the same names, of which there is none, always did, and so did ${answered} others with EDNS: short replies arrive.`,
   };
 }
 
@@ -144,7 +143,7 @@ function allowsLong({ cut }: Observations, { protocol, udpSize }: SeenExchange):
   return protocol === 'udp' && (udpSize > UDP_BYTES || (udpSize === UDP_BYTES && cut.messages > 0));
 }
 
-/** Which share of all queries is for names whose answers have more bytes. */
+/** The share of queries for names whose answers have more bytes. */
 function longShare(names: readonly NameView[], limit: number): number {
   return askedOf(names.filter(({ longest }) => longest > limit)) / askedOf(names);
 }

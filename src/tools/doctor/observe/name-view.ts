@@ -152,7 +152,7 @@ export class NameView {
   readonly type: number;
   /** Of the first answers. */
   addresses: readonly string[] = none;
-  /** Which addresses each server gave; null: none did. */
+  /** The addresses of each server; null: there are none. */
   sets: AnswerSets | null = null;
   readonly #rows: NameRows;
   readonly #row: number;
@@ -181,8 +181,8 @@ export class NameView {
   }
 
   /**
-   * Bytes of the longest reply that anybody got, or that was seen on its way; of a truncated one as
-   * many as fit into no packet.
+   * Bytes of the longest reply that a client got or that was seen in transit. A truncated one
+   * counts as too long for any packet.
    */
   get longest(): number {
     return this.#rows.names.count(this.#row, LONGEST);

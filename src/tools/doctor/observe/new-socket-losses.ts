@@ -132,7 +132,7 @@ function howAmidOthers(observed: Observations): string | null {
   const amid = enteredAmid(observed);
   return amid < WHOLE_PAIRS.amid
     ? null
-    : `${share(others.repeated, others.opened)} other TCP connections had to repeat their first packet, too. ${amid} new sockets got in amid others that did not, and with all that they asked: of pairs that left together both were lost ${bothLost} times, one of the two ${oneLost} times. A link drops single packets, or all.`;
+    : `${share(others.repeated, others.opened)} other TCP connections had to repeat their first packet, too. ${amid} new sockets got through between others that did not, and with all their queries: of pairs that left together both were lost ${bothLost} times, one of the two ${oneLost} times. A link drops single packets, or all.`;
 }
 
 /**
@@ -143,7 +143,7 @@ function howWithOthers({ newSockets, others }: Observations): string | null {
   const { fresh, known } = newSockets.amid;
   if (fresh.lost < ALL_NEW_LOST.lost || known.asked === 0 || known.lost > 0) return null;
   if (others.repeated < ALL_NEW_LOST.others) return null;
-  return `At times nothing new gets through at all: ${fresh.lost} queries of new sockets are lost without one that is answered among them, and ${share(others.repeated, others.opened)} other TCP connections had to repeat their first packet, too. Sockets that had been answered before are answered amid that (${known.asked} ${known.asked === 1 ? 'query' : 'queries'}).`;
+  return `At times nothing new gets through at all: ${fresh.lost} queries of new sockets are lost without one that is answered among them, and ${share(others.repeated, others.opened)} other TCP connections had to repeat their first packet, too. Sockets that had been answered before are answered in this time (${known.asked} ${known.asked === 1 ? 'query' : 'queries'}).`;
 }
 
 /**

@@ -363,7 +363,7 @@ export class Observations {
   }
 
   /**
-   * Which question it was is not known, nor what came of it; when it was asked, and answered, is.
+   * The question and its result are unknown; the times of the query and of the reply are known.
    */
   #cut(lookup: SeenLookup): void {
     const { exchanges, startMs, endMs } = lookup;

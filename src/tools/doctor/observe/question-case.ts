@@ -21,7 +21,7 @@ export interface IgnoredReply {
   readonly againMs: number;
 }
 
-/** Which replies changed the capitals of their question, and which of them were asked for again. */
+/** Replies that changed the capitals of their question, and the repeated queries among them. */
 export class QuestionCase {
   /** Replies to questions with capitals. */
   asked: number = 0;

@@ -50,8 +50,8 @@ export function isDeniedAnew({ serverTimes, longestTtl }: NameView): boolean {
 }
 
 /**
- * True if a server had it as soon as its cache entry expired, or if all clients were denied longer
- * at first, or had it longer at last, than chance allows.
+ * True if a server had it as soon as its cache entry expired. Also true if chance cannot explain
+ * how long all clients were denied first, or had it last.
  */
 function came({ outcomes, serverTimes, missingFirst, existingLast }: NameView): boolean {
   const { found, nodata, nxdomain } = outcomes;

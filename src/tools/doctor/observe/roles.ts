@@ -1,4 +1,4 @@
-/** Which addresses of a capture are clients, DNS servers and upstreams. */
+/** Finds the clients, DNS servers and upstreams of a capture. */
 import { netHolds, parseAddress, parseNet } from '../../../server/base/ip.ts';
 import type { ClientView } from './client-view.ts';
 import type { Observations } from './observations.ts';

@@ -23,7 +23,7 @@ export function answeredElsewhere(
 /**
  * True if the client spreads its queries over several servers, as forwarders and caches do, and
  * Services if the capture shows only pods. A client that tries the next server of its resolv.conf
- * when one is silent asks that one as often, and no third, or retries there.
+ * queries that one as often, and no third, or retries there.
  */
 export function asksInTurn(observed: Observations, client: string, server: string): boolean {
   if (goesOn(observed, client, server)) return false;
@@ -103,8 +103,8 @@ function askedBothWhenWell(
 
 /**
  * True if the client has a list of servers, and this one, which leaves queries without replies, is
- * the first: it began with it, and used one other as often at most, for unanswered queries; or it
- * used no other until several names had failed, and avoids it since, as c-ares does. A client whose
+ * the first: it began with it, and used one other at most as often, for unanswered queries. Or it
+ * used no other until several names had failed, and then avoids it, as c-ares does. A client whose
  * queries reach one of several pods meets the others from the beginning, and all of them.
  */
 export function hasItFirst(observed: Observations, client: string, server: string): boolean {

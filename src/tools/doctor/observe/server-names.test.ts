@@ -29,8 +29,7 @@ const on = (fromPort: number, toPort: number, host = '127.0.0.1'): Parameters<ty
 });
 
 /**
- * A server that programs on its own host ask forwards to another one at the same address, which is
- * silent; it looks whether that lives.
+ * A server for programs on its own host forwards to a silent one at the same address, and probes it.
  */
 const beside = (port: number, silent: number, host?: string): Captured[] =>
   [

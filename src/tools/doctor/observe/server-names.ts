@@ -1,6 +1,6 @@
 /**
- * Names of servers: the address alone if one server is at it, and address and port if several are,
- * as on the loopback of a pod with two containers (dnsmasq beside CoreDNS) that query each other.
+ * Names of servers: the address alone if it has one server, and address and port if it has several.
+ * An example is the loopback of a pod with dnsmasq beside CoreDNS, which query each other.
  */
 import { netHolds, parseAddress, parseNet, printHostPort } from '../../../server/base/ip.ts';
 import type { Peer } from '../../../server/wire/exchange.ts';

@@ -144,8 +144,7 @@ export class ServerView {
   }
 
   /**
-   * Bytes of the longest reply over UDP that came in the whole seconds of this time; where it has
-   * none, in the seconds that it touches.
+   * Bytes of the longest UDP reply in the whole seconds of this time. If it has none, in the seconds that it touches.
    */
   longestBetween(fromMs: number, toMs: number): number {
     const touched = this.history.filter(

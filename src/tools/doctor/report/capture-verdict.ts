@@ -95,7 +95,7 @@ function slowNames({ affected, domains }: Observations): string {
   return ` All of them waited for external names${times} (${listed(keysOf(late, ({ name }) => name))}), so the upstream or the way to it is slow or loses queries at times. Capture at the DNS pod.`;
 }
 
-/** Which connections failed, if the capture has any. */
+/** Names the failed connections, if the capture has any. */
 function afterLookup(observed: Observations): string {
   const failing = failedContacts(observed);
   if (onlyIpv6Fails(observed, failing))

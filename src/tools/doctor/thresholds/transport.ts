@@ -3,7 +3,10 @@
 /** Evidence about the client that is cut off: queries, ports, milliseconds. Chosen. */
 export const CUT_CLIENT = { queries: 4, ports: 2, ms: 2000 };
 
-/** Evidence that others are served: clients, replies to each, and the largest share that they may lose. Chosen. */
+/**
+ * Evidence that others are served: clients, replies to each, and the largest share that they may
+ * lose. Chosen.
+ */
 export const CUT_CLIENT_OTHERS = { clients: 2, answers: 4, lost: 0.2 };
 
 /** AAAA is dropped if this many times more names lack a reply than chance explains. Factor; chosen. */
@@ -15,34 +18,55 @@ export const AAAA_OTHERS_LOST = 0.34;
 /** At least this share of the AAAA queries lost at the time is never answered. Share; chosen. */
 export const AAAA_NEVER_ANSWERED = 0.6;
 
-/** No resolver retries sooner; queries of several clients within a shorter time are of one moment. Milliseconds; the shortest timeout of resolv.conf is 1 s. */
+/**
+ * No resolver retries sooner; queries of several clients within a shorter time are of one moment.
+ * Milliseconds; the shortest timeout of resolv.conf is 1 s.
+ */
 export const SOONEST_RETRY_MS = 900;
 
-/** This many FORMERR replies, and no other error, are about EDNS: no other part of a program's query varies. Replies; chosen. */
+/**
+ * This many FORMERR replies, and no other error, are about EDNS: no other part of a program's query
+ * varies. Replies; chosen.
+ */
 export const MIN_FORMERR = 8;
 
 /** A loss that only one client has must hit this many names. Names; chosen. */
 export const MIN_NAMES_OF_ONE = 3;
 
-/** This many external names, and as many cluster names, show that losses depend on which of the two a name is. Names; chosen. */
+/**
+ * This many external names, and as many cluster names, show that losses depend on which of the two
+ * a name is. Names; chosen.
+ */
 export const MIN_SIDE_NAMES = 4;
 
 /** The least number of sockets: silent ones, and answered ones outside the range. Chosen. */
 export const PORT_RANGE_SOCKETS = { silent: 6, fine: 12 };
 
-/** Share of the silent sockets within the range at least, and share of the sockets within the range that is answered at most. Chosen. */
+/**
+ * Share of the silent sockets within the range at least, and share of the sockets within the range
+ * that is answered at most. Chosen.
+ */
 export const PORT_RANGE_SHARES = { silent: 0.9, fine: 0.1 };
 
-/** Below this, silent sockets come in stretches of time: clients that take ports in order then have silent ports in a row. Standard deviations; chosen. */
+/**
+ * Below this, silent sockets come in stretches of time: clients that take ports in order then have
+ * silent ports in a row. Standard deviations; chosen.
+ */
 export const SILENT_BY_TIME = -3;
 
 /** At least this share of the losses has to be of large replies. Share; chosen. */
 export const MIN_LARGE_LOSSES = 0.3;
 
-/** A router reports an unreachable neighbour within this time. Milliseconds; Linux probes for 3 s (mcast_solicit × retrans_time), and 1 s is a margin. */
+/**
+ * A router reports an unreachable neighbour within this time. Milliseconds; Linux probes for 3 s
+ * (mcast_solicit × retrans_time), and 1 s is a margin.
+ */
 export const NEIGHBOUR_REPORT_MS = 4000;
 
-/** A smaller part of the losses that other findings explain is their rest, not a cause of its own. Share; chosen. */
+/**
+ * A smaller part of the losses that other findings explain is their rest, not a cause of its own.
+ * Share; chosen.
+ */
 export const REST_OF_OTHERS = 0.1;
 
 /** At least this share of the halves that a race loses left second. Share; chosen. */
@@ -84,16 +108,25 @@ export const STRAYS_RARE = 0.005;
 /** An address whose replies are not translated loses at least this share. Share; chosen. */
 export const STRAYS_LOST = 0.95;
 
-/** Questions asked again whose replies the client’s kernel refused: of those of such clients, at least this share. Share; kernels limit their ICMP errors to one a second. */
+/**
+ * Questions asked again whose replies the client’s kernel refused: of those of such clients, at
+ * least this share. Share; kernels limit their ICMP errors to one a second.
+ */
 export const REPLIES_REFUSED = 0.2;
 
 /** A pair of client and server fails from this share of its connections on. Share; chosen. */
 export const TCP_PAIR_FAILS = 0.5;
 
-/** A client that opens fewer connections for each truncated reply does not retry over TCP; one connection serves both families. Ratio; chosen. */
+/**
+ * A client that opens fewer connections for each truncated reply does not retry over TCP; one
+ * connection serves both families. Ratio; chosen.
+ */
 export const TCP_PER_TRUNCATED = 0.1;
 
-/** A forwarder that waits for TCP only fails (nearly) all queries from this long before it gives up to this long after. Milliseconds; chosen. */
+/**
+ * A forwarder that waits for TCP only fails (nearly) all queries from this long before it gives up
+ * to this long after. Milliseconds; chosen.
+ */
 export const TCP_WAIT_MS = { before: 6000, after: 20_000 };
 
 /** No resolver waits for less before it retries. Milliseconds; chosen. */
@@ -102,7 +135,10 @@ export const SHORTEST_PATIENCE_MS = 250;
 /** Both queries of a pair leave within this time. Milliseconds; chosen. */
 export const PAIR_MS = 50;
 
-/** A client does not draw ids at random if it uses one for this many names (queries, share) or this many times in a row. Chosen. */
+/**
+ * Ids are not random if a client uses one for this many names (queries, share) or this many times
+ * in a row. Chosen.
+ */
 export const FIXED_IDS = { least: 4, share: 0.2, run: 6 };
 
 /** Fewer queries with EDNS, or without, show nothing. Queries; chosen. */
@@ -111,19 +147,31 @@ export const MIN_EDNS_QUERIES = 4;
 /** A server that drops EDNS loses at least this share of queries with it. Share; chosen. */
 export const EDNS_LOST = 0.9;
 
-/** The same where long replies come at other times: lookups that lose theirs, and probability of chance. Chosen. */
+/**
+ * The same where long replies come at other times: lookups that lose theirs, and probability of
+ * chance. Chosen.
+ */
 export const LONG_AT_TIMES = { lookups: 4, chance: 0.002 };
 
 /** A client retries a name within this time. Milliseconds; the 5 s of resolv.conf(5), and a margin. */
 export const RETRY_MS = 5500;
 
-/** Losses of unknown size: queries, names, share of all losses, and similar queries that are answered. Chosen. */
+/**
+ * Losses of unknown size: queries, names, share of all losses, and similar queries that are
+ * answered. Chosen.
+ */
 export const LONG_UNSEEN = { queries: 6, names: 2, share: 0.9, answered: 6 };
 
-/** Other connections that repeat their first packet: connections opened, and the share that repeats. Chosen. */
+/**
+ * Other connections that repeat their first packet: connections opened, and the share that repeats.
+ * Chosen.
+ */
 export const OTHER_CONNECTIONS = { opened: 5, repeated: 0.5 };
 
-/** This many lost queries are hardly of one type by chance, since programs ask for A as often. Queries; 2⁻⁵ is 3 %. */
+/**
+ * This many lost queries are hardly of one type by chance, since programs ask for A as often.
+ * Queries; 2⁻⁵ is 3 %.
+ */
 export const MIN_OF_ONE_TYPE = 5;
 
 /** New sockets lose everything: of at least this many queries. Queries; chosen. */
@@ -135,25 +183,43 @@ export const MIN_KNOWN_QUERIES = 20;
 /** Known sockets lose at most this share. Share; chosen. */
 export const MAX_KNOWN_LOST = 0.02;
 
-/** At least this share of the sockets opened at the time gets no reply: a dead server would take only its part. Share; chosen. */
+/**
+ * At least this share of the sockets opened at the time gets no reply: a dead server would take
+ * only its part. Share; chosen.
+ */
 export const NEW_SILENT = 0.9;
 
-/** Known sockets would lose at least this many queries if they lost as new ones do; chance can spare fewer. Queries; e⁻⁵ is below 1 %. */
+/**
+ * Known sockets would lose at least this many queries if they lost as new ones do; chance can spare
+ * fewer. Queries; e⁻⁵ is below 1 %.
+ */
 export const MIN_EXPECTED = 5;
 
 /** The same, for a sure verdict. Queries; e⁻⁸ is below 0.1 %. */
 export const SURE_EXPECTED = 8;
 
-/** The same for known sockets between the first and the last moment, as waiting clients leave few moments. Queries; chosen. */
+/**
+ * The same for known sockets between the first and the last moment, as waiting clients leave few
+ * moments. Queries; chosen.
+ */
 export const EXPECTED_THROUGHOUT = 20;
 
-/** Connection tracking loses sockets whole: pairs lost whole, halves for each of these at most, other connections that repeat their first packet, and sockets served in between. Chosen. */
+/**
+ * Connection tracking loses sockets whole: pairs lost whole, halves for each of these at most,
+ * other connections that repeat their first packet, and sockets served in between. Chosen.
+ */
 export const WHOLE_PAIRS = { pairs: 8, halves: 0.15, others: 6, amid: 6 };
 
-/** Queries of new sockets lost without one answered among them, and other connections that repeat their first packet. Chosen. */
+/**
+ * Queries of new sockets lost without one answered among them, and other connections that repeat
+ * their first packet. Chosen.
+ */
 export const ALL_NEW_LOST = { lost: 20, others: 10 };
 
-/** From this share of losses during a silence on, this many queries of known sockets show that those are spared. Chosen. */
+/**
+ * From this share of losses during a silence on, this many queries of known sockets show that those
+ * are spared. Chosen.
+ */
 export const LOST_IN_SILENCE = { share: 0.3, known: 3 };
 
 /** Sockets opened this shortly after each other are of one moment. Milliseconds; chosen. */
@@ -165,25 +231,43 @@ export const MIN_OTHER_SOCKETS = 10;
 /** At most this share of those sockets is lost. Share; chosen. */
 export const OTHER_SOCKETS_LOST = 0.08;
 
-/** A packet repeated sooner is a copy, not a retransmission. Milliseconds; Linux retransmits a SYN after 1 s. */
+/**
+ * A packet repeated sooner is a copy, not a retransmission. Milliseconds; Linux retransmits a SYN
+ * after 1 s.
+ */
 export const COPY_MS = 200;
 
-/** A connection accepted later lost more than one packet. Milliseconds; Linux retransmits a SYN after 1 s and after 3 s. */
+/**
+ * A connection accepted later lost more than one packet. Milliseconds; Linux retransmits a SYN
+ * after 1 s and after 3 s.
+ */
 export const CONNECT_LATE_MS = 2500;
 
-/** A client tries for at least this long, so a younger connection at the end of a capture may still be accepted. Milliseconds; chosen. */
+/**
+ * A client tries for at least this long, so a younger connection at the end of a capture may still
+ * be accepted. Milliseconds; chosen.
+ */
 export const CONNECT_OPEN_MS = 3000;
 
-/** A kernel gives up this long after its last request. Milliseconds; Linux waits 1 s (retrans_time_ms), timers and busy machines add the rest. */
+/**
+ * A kernel gives up this long after its last request. Milliseconds; Linux waits 1 s
+ * (retrans_time_ms), timers and busy machines add the rest.
+ */
 export const NEIGHBOUR_GIVEN_UP_MS = { from: 900, to: 1300 };
 
-/** At most this share of new sockets has the port of an earlier one and finds its conntrack entry. Share; chosen. */
+/**
+ * At most this share of new sockets has the port of an earlier one and finds its conntrack entry.
+ * Share; chosen.
+ */
 export const REUSED_PORTS = 0.02;
 
 /** The least number of silent sockets and of alternations that show a pattern. Chosen. */
 export const SILENT_BY_TURNS = { silent: 3, turns: 4 };
 
-/** Share of the conntrack table in use: full, nearly full, and nearly full where packets were dropped. Chosen. */
+/**
+ * Share of the conntrack table in use: full, nearly full, and nearly full where packets were
+ * dropped. Chosen.
+ */
 export const TABLE_FULL = { entries: 0.98, nearly: 0.95, dropped: 0.8 };
 
 /** This many queries of known sockets make a full table sure. Queries; chosen. */
@@ -195,7 +279,10 @@ export const MIN_OTHER_CONNECTIONS = 10;
 /** Other connections fail like DNS: their rate compared with that of DNS, and at least. Chosen. */
 export const OTHERS_ALIKE = { ofRate: 0.3, share: 0.01 };
 
-/** Single queries lost beside a race: at most this share of its losses; from this many single queries on, at most this share of the expected losses. Chosen. */
+/**
+ * Single queries lost beside a race: at most this share of its losses; from this many single
+ * queries on, at most this share of the expected losses. Chosen.
+ */
 export const PAIR_REST = { ofLosses: 0.25, singles: 10, ofExpected: 0.3 };
 
 /** Pairs from two sockets that are immune: pairs, and the largest share lost. Chosen. */
@@ -210,22 +297,38 @@ export const POLICY_CUT = { queries: 4, others: 0.2 };
 /** With fewer queries, a loss rate says nothing. Queries; chosen. */
 export const MIN_LOSS_QUERIES = 5;
 
-/** Sockets that ask several questions and get one reply: at least, and the share of others (two replies, or none) at most. Chosen. */
+/**
+ * Sockets that ask several questions and get one reply: at least, and the share of others (two
+ * replies, or none) at most. Chosen.
+ */
 export const ONE_REPLY = { sockets: 8, others: 0.05 };
 
-/** Losses go by the pod: the share that one loses, at least and at most; the losses that others would have at that share, and how much of them they have at most. Chosen. */
+/**
+ * Losses go by the pod: the minimum and maximum share that one loses. Then the losses of others at
+ * that share, and the maximum part of them. Chosen.
+ */
 export const LOSSY_PODS = { least: 0.02, most: 0.8, expected: 8, spared: 0.1 };
 
-/** UDP is filtered: lost queries at least, or fewer where this many sockets of the same clients are silent, and replies for each accepted TCP connection at most (A and AAAA); with more, some are of UDP. Chosen. */
+/**
+ * UDP is filtered: minimum of lost queries, or fewer if this many sockets of the same clients are
+ * silent. Maximum of replies for each accepted TCP connection (A and AAAA); with more, some are
+ * over UDP. Chosen.
+ */
 export const UDP_BLOCKED = { queries: 4, amidSilent: 2, sockets: 8, perConnection: 2 };
 
-/** A translation has few source ports: at most this many, each used this often on average, and this share of the range. Chosen; a kernel has 28 000 and more. */
+/**
+ * A translation has few source ports: at most this many, each used this often on average, and this
+ * share of the range. Chosen; a kernel has 28 000 and more.
+ */
 export const FEW_PORTS = { most: 256, timesEach: 5, dense: 0.8 };
 
 /** Queries that do not leave a node with too few source ports, at least. Queries; chosen. */
 export const PORTS_GONE_LOST = 10;
 
-/** One source opens this many sockets a second: it may fill the connection tracking table. Sockets a second; chosen, an entry of UDP stays for 30 s. */
+/**
+ * One source opens this many sockets a second: it may fill the connection tracking table. Sockets a
+ * second; chosen, an entry of UDP stays for 30 s.
+ */
 export const FLOW_SURGE = 25;
 
 /** Addresses whose connections fail that a finding lists. Addresses; chosen. */

@@ -1,6 +1,7 @@
 /**
- * The behaviour of IPVS for clients of UDP services in virtual time. A connection stays for `udpSeconds`
- * after its last packet, even if its server is gone, and a client that reuses the source port matches it.
+ * The behaviour of IPVS for clients of UDP services in virtual time. A connection stays for
+ * `udpSeconds` after its last packet, even if its server is gone. A client that reuses the source
+ * port matches it.
  */
 
 export interface IpvsSettings {

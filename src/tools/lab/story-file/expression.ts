@@ -78,5 +78,5 @@ export function parseExpression(source: string): Expression {
 
 function numeric(value: Result): number {
   if (typeof value === 'number') return value;
-  throw new RangeError(`"${String(value)}" is no number`);
+  throw new RangeError(`"${String(value)}" is not a number`);
 }

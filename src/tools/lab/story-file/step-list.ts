@@ -94,6 +94,6 @@ function nameOf(given: unknown, key: string, path: DocumentPath, reading: StoryR
   if (given === undefined || given === null) return key;
   if (typeof given === 'string' && /^[A-Za-z_]\w{0,62}$/.test(given)) return given;
   const hint = 'Letters, digits and _, a letter first.';
-  reading.tell([...path, 'as'], `${JSON.stringify(given)} is no name for a step`, hint);
+  reading.tell([...path, 'as'], `${JSON.stringify(given)} is not a name for a step`, hint);
   return key;
 }

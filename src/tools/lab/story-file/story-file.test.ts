@@ -185,7 +185,7 @@ describe('a story file', () => {
     [
       'a name that is no name',
       around('      - as: a-b\n        wait: 1s\n'),
-      /"a-b" is no name for a step/,
+      /"a-b" is not a name for a step/,
     ],
   ];
   for (const [what, text, expected] of mistakes)
@@ -259,7 +259,7 @@ describe('a value of an expectation', () => {
 
   test('a division by zero has no value, and a text is not a number', () => {
     assert.throws(() => value('s.a / (s.b - s.b)'), /6 is divided by 0/);
-    assert.throws(() => value('s.word + 1'), /is no number/);
+    assert.throws(() => value('s.word + 1'), /is not a number/);
   });
 
   for (const wrong of ['', 's', 's.', '.a', 's.a s.b', '(s.a', 's.a)', '+', 's.a ** 2', 's.a.b'])

@@ -13,7 +13,7 @@ import { text, optional, required, time } from '../../../server/kube/manifests/y
 
 /** Documentation addresses (RFC 5737) lead nowhere. */
 const ADDRESS = '192.0.2.1';
-/** Each query has a unique name, because the NXDOMAIN to an early one may be cached and must not count. */
+/** Each query has a unique name, because the NXDOMAIN to an early query may be cached and must not count. */
 const NAMES = Array.from({ length: 100 }, (_, index) => `n${index}`);
 const FIRST_MS = 50;
 /** Older objects are from a check that was killed. */

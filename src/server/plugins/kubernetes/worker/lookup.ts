@@ -83,7 +83,7 @@ export class ClusterLookup {
 
   /**
    * `folded[0, length)` is a name in `zone`, lower case, wire form.
-   * @param client for whom the endpoints are
+   * @param client the client that gets the endpoints
    */
   find(
     folded: Uint8Array,

@@ -55,7 +55,7 @@ export class Topology {
   }
 
   /**
-   * Which of the endpoints to answer with; null: all, for every client.
+   * The endpoints of the answer; null: all, for every client.
    *
    * @param slices read twice
    */

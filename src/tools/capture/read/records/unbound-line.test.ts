@@ -53,7 +53,7 @@ test('log-servfail says why', () => {
   assert.match(failures[0].text, /all servers for this domain failed/);
 });
 
-test('queries without replies are no exchanges, and a remark names the option', () => {
+test('queries without replies are not exchanges, and a remark names the option', () => {
   const { exchanges, remarks } = read(
     '[1732875543] unbound[12:0] info: 10.244.1.5 a.example. A IN\n',
   );
