@@ -143,8 +143,7 @@ describe('which process asked, on a real node', { skip: noNode() ?? false }, () 
     while (!ended) labels.push(await lookUp());
     const { code, out, err } = await capturing;
     assert.equal(code, 0, err);
-    let named = 0;
-    for (const label of labels) named += await assertTrue(exchangesOf(label, out));
+    const named = await assertTrue(labels.flatMap((label) => exchangesOf(label, out)));
     assert.ok(named > 0, out.slice(0, 2000) + err);
     say(`ndots node named the process of ${named} queries in ${labels.length} lookups`);
     assert.equal(await podsOfVerb(), '');
