@@ -171,6 +171,13 @@ for (const minor of testedMinors)
         const get = (what: string): Promise<string> =>
           cluster.kubectl('get', what, '-A', '-o', 'name', '-l', 'app.kubernetes.io/instance=dns');
         assert.match(await get('deployments'), /dns-ndots-webhook/);
+        run(
+          ...['upgrade', 'dns', 'deploy/helm/ndots', '-n', 'kube-system', '--reuse-values'],
+          ...['--set', 'autoscaler.enabled=true'],
+        );
+        // An autoscaler may not begin with fewer replicas than there were.
+        const replicas = ['deployment', 'dns-ndots', '-o', 'jsonpath={.spec.replicas}'];
+        assert.equal(await cluster.kubectl('get', '-n', 'kube-system', ...replicas), '3');
         run('uninstall', 'dns', '-n', 'kube-system', '--wait=false');
         const kinds =
           'deployments,daemonsets,services,configmaps,serviceaccounts,roles,rolebindings';
