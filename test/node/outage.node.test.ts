@@ -20,6 +20,8 @@ const BACK_MS = 240_000;
 const AWAY_MS = 60_000;
 /** Seconds after the API server is back within which a DNS pod must know a new Service. */
 const KNOWN_SECONDS = 30;
+/** Milliseconds; CoreDNS took 84 s on a busy machine. */
+const KNOWN_MAX_MS = 300_000;
 /** The address of the API server's Service. */
 const API_SERVICE = 'https://10.96.0.1';
 const MANIFEST = '/etc/kubernetes/manifests/kube-apiserver.yaml';
@@ -74,7 +76,7 @@ describe('the API server and etcd go away', { skip: noNode() ?? false }, () => {
             ]);
             return /^10\.96\./m.test(out) ? null : out.trim();
           },
-          150_000,
+          KNOWN_MAX_MS,
         );
         known.set(metadata.name, (performance.now() - from) / 1000);
       }),

@@ -83,7 +83,7 @@ function spanOf(queries: readonly LostQuery[]): number {
 const TOO_BUSY = 4;
 
 /**
- * Asserts that no query was lost.
+ * Asserts that no query was lost, and none was answered with SERVFAIL or REFUSED.
  * @param forgiven expected losses, by protocol
  */
 export function assertNoneLost(
@@ -91,9 +91,9 @@ export function assertNoneLost(
   report: StreamReport,
   forgiven: { readonly TCP?: number } = {},
 ): void {
-  const { lost } = report;
+  const { lost, refused } = report;
   const udp = lost.filter(({ protocol }) => protocol === 'UDP').length;
-  if (udp > 0 || lost.length > (forgiven.TCP ?? 0)) failUnlessBusy(t, report);
+  if (udp > 0 || lost.length > (forgiven.TCP ?? 0) || refused > 0) failUnlessBusy(t, report);
 }
 
 /** Asserts that all losses are within this time. */
@@ -102,9 +102,9 @@ export function assertLostWithin(t: TestContext, report: StreamReport, seconds: 
 }
 
 /** Losses on a machine that is too busy prove nothing: the test is then skipped, with the figures. */
-function failUnlessBusy(t: TestContext, { lost, sent, p99 }: StreamReport): void {
+function failUnlessBusy(t: TestContext, { lost, sent, refused, p99 }: StreamReport): void {
   const busy = loadavg()[0]! / availableParallelism();
-  const figures = `${lost.length} of ${sent} queries lost within ${spanOf(lost).toFixed(1)} s, p99 ${p99.toFixed(0)} ms`;
+  const figures = `${lost.length} of ${sent} queries lost within ${spanOf(lost).toFixed(1)} s, ${refused} refused, p99 ${p99.toFixed(0)} ms`;
   if (busy > TOO_BUSY)
     t.skip(`${busy.toFixed(0)} processes per CPU want to run: ${figures} prove nothing`);
   else assert.fail(`${figures}: ${JSON.stringify(lost.slice(0, 5))}`);
