@@ -57,6 +57,8 @@ export interface Fate {
   readonly unreceived?: boolean;
   /** ICMP port unreachable. */
   readonly unreachable?: boolean;
+  /** Gets the reply to these bytes from a server; null: none. The fields above about replies do not count. */
+  ask?(query: Uint8Array): Promise<Uint8Array | null>;
 }
 
 export interface Passing {
@@ -110,9 +112,13 @@ export function healthy(passing: Passing): Fate {
 export async function play(
   clients: readonly StoryClient[],
   fate: (passing: Passing) => Fate,
-  options: { readonly seed?: number; readonly limitMs?: number } = {},
+  options: {
+    readonly seed?: number;
+    readonly limitMs?: number;
+    readonly clock?: VirtualClock;
+  } = {},
 ): Promise<Captured[]> {
-  const clock = new VirtualClock();
+  const clock = options.clock ?? new VirtualClock();
   const random = seededRandom(options.seed ?? 1);
   const packets: Captured[] = [];
   const all = clients.map(async (client, index) => {
@@ -341,28 +347,38 @@ class StorySocket extends ReceivingSocket {
     }
     if (fate.lost === true) return exchange;
     const tookMs = fate.tookMs ?? 0.5;
-    const reply = replyOf(query, fate);
-    network.clock.after(tookMs, () => {
-      const home = { ...back(ends), ...(fate.from === undefined ? {} : { from: fate.from }) };
-      if (this.protocol === 'tcp') {
-        const segment = framed(reply);
-        network.put(0, tcpPacket(home, this.#replySequence, TCP.PSH | TCP.ACK, segment));
-        this.#replySequence += segment.length;
-      } else {
-        const replyId = network.packetId();
-        if (fate.behind !== undefined)
-          network.put(
-            -0.02,
-            ip({ from: fate.behind, to: home.to }, 17, udp(home, reply), { id: replyId }),
-          );
-        network.put(0, ip(home, 17, udp(home, reply), { id: replyId }));
-      }
-      // A reply from another address is not accepted.
-      if (fate.from !== undefined || fate.unreceived === true) return;
-      exchange.answer = 'answered';
-      this.#arrive({ kind: 'reply', reply: readReply(reply), server, exchange });
-    });
+    const deliver = (reply: Uint8Array): void => {
+      network.clock.after(tookMs, () => this.#deliver(reply, ends, fate, exchange));
+    };
+    if (fate.ask === undefined) deliver(replyOf(query, fate));
+    else
+      void fate.ask(bytes).then((reply) => {
+        if (reply !== null) deliver(reply);
+      });
     return exchange;
+  }
+
+  #deliver(reply: Uint8Array, ends: Ends, fate: Fate, exchange: SentQuery): void {
+    const network = this.#network;
+    const { server } = exchange;
+    const home = { ...back(ends), ...(fate.from === undefined ? {} : { from: fate.from }) };
+    if (this.protocol === 'tcp') {
+      const segment = framed(reply);
+      network.put(0, tcpPacket(home, this.#replySequence, TCP.PSH | TCP.ACK, segment));
+      this.#replySequence += segment.length;
+    } else {
+      const replyId = network.packetId();
+      if (fate.behind !== undefined)
+        network.put(
+          -0.02,
+          ip({ from: fate.behind, to: home.to }, 17, udp(home, reply), { id: replyId }),
+        );
+      network.put(0, ip(home, 17, udp(home, reply), { id: replyId }));
+    }
+    // A reply from another address is not accepted.
+    if (fate.from !== undefined || fate.unreceived === true) return;
+    exchange.answer = 'answered';
+    this.#arrive({ kind: 'reply', reply: readReply(reply), server, exchange });
   }
 
   close(): void {

@@ -114,8 +114,11 @@ export function upstreamParts(
   };
 }
 
-/** Upstreams that answer from a function, in the clock's time. */
-export function scriptedNetwork(clock: Clock, script: (asked: Asked) => Answer): ScriptedNetwork {
+/** Upstreams that answer from a function, in the clock's time; a promise may take time, too. */
+export function scriptedNetwork(
+  clock: Clock,
+  script: (asked: Asked) => Answer | Promise<Answer>,
+): ScriptedNetwork {
   const asked: Asked[] = [];
   const made: UpstreamParts[] = [];
   const closed: UpstreamParts[] = [];
@@ -137,6 +140,12 @@ export function scriptedNetwork(clock: Clock, script: (asked: Asked) => Answer):
     };
     asked.push(sent);
     const answer = script(sent);
+    return answer instanceof Promise
+      ? answer.then((found) => carry(sent, found, timeoutMs))
+      : carry(sent, answer, timeoutMs);
+  };
+  const carry = (sent: Asked, answer: Answer, timeoutMs: number): Promise<ExchangeReply> => {
+    const { parts, query } = sent;
     const late = answer.fail === 'timeout' || (answer.afterMs ?? 1) >= timeoutMs;
     return new Promise((resolve, reject) => {
       clock.after(late ? timeoutMs : (answer.afterMs ?? 1), () => {

@@ -56,10 +56,14 @@ export class Internet {
   }
 
   /** Gives a name another address, or removes it. */
-  change(nowMs: number, name: string = this.names[this.#random.integer(NAMES)]!): void {
+  change(nowMs: number, name: string = this.#pick(), mayVanish = true): void {
     this.#version++;
     const address = `198.51.${this.#version >> 8}.${this.#version & 255}`;
-    this.truth.set(nowMs, name, this.#random.integer(5) === 0 ? null : address);
+    this.truth.set(nowMs, name, mayVanish && this.#random.integer(5) === 0 ? null : address);
+  }
+
+  #pick(): string {
+    return this.names[this.#random.integer(NAMES)]!;
   }
 
   /** Gives an upstream a fault, or ends it (`none`). */

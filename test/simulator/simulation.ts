@@ -13,15 +13,14 @@ import assert from 'node:assert/strict';
 import { parseArgs } from 'node:util';
 import { seededRandom, type Random } from '../../src/server/base/random.ts';
 import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
-import { FLAG, rcodeName, TYPE } from '../../src/server/wire/iana.ts';
 import type { Message } from '../../src/server/wire/message.ts';
-import { printData, printMessage } from '../../src/server/wire/print.ts';
 import { quiet } from '../kit/apiserver/rig.ts';
 import { scriptedNetwork } from '../kit/upstream.ts';
 import { makeWorld, type World } from '../kit/world.ts';
 import { FaultyCluster, PINNED } from './cluster.ts';
 import { badCorefiles, corefileOf, drawSettings, type Settings } from './corefiles.ts';
 import { Internet, TTL, upstreamFaults, UPSTREAMS } from './internet.ts';
+import { answerOf, faultOf } from './oracle.ts';
 
 /** The counts of a simulation. */
 export interface SimulationReport {
@@ -264,33 +263,24 @@ class Simulation {
   #judge(name: string, type: string, askedMs: number, reply: Message | null): void {
     this.report.judged++;
     if (reply === null) return this.#note(`${name} ${type}: silence`);
-    const got = answerOf(reply);
     const staleMs = 1000 * this.#settings.staleSeconds;
     const isInside = name.endsWith('cluster.local.');
     const oldestMs = isInside
       ? this.#knownMs - staleMs - 1000 * this.#settings.ttlSeconds
       : askedMs - staleMs - 1000 * TTL - AFTERMATH_MS;
     const { truth } = isInside ? this.#cluster : this.#internet;
-    const values =
-      name === PINNED.name
-        ? new Set([PINNED.address])
-        : truth.between(oldestMs, this.#clock.now(), name);
-    const longest = Math.max(TTL, this.#settings.ttlSeconds);
-    const tooLong = reply.answer.find(({ ttl }) => ttl > longest);
-    if (tooLong !== undefined)
-      this.#note(`${name} ${type}: a TTL of ${tooLong.ttl}\n${printMessage(reply)}`);
-    const right = new Set(
-      [...values].map((value) => (value === null ? 'NXDOMAIN' : type === 'A' ? value : 'NODATA')),
-    );
-    // A name that is removed keeps existing without data until its entries in the cache have ended.
-    if (values.has(null) && values.size > 1) right.add('NODATA');
-    if (right.has(got)) return;
-    const shaken = this.#internet.faultyUntil > askedMs - AFTERMATH_MS;
-    const isTruncated = (reply.flags & FLAG.TC) !== 0;
-    if (!isInside && shaken && (isTruncated || got === 'SERVFAIL' || got === 'REFUSED')) return;
-    this.#note(
-      `${name} ${type}: ${got}, should be one of ${[...right].join(' ')}\n${printMessage(reply)}`,
-    );
+    const fault = faultOf({
+      name,
+      type,
+      reply,
+      values:
+        name === PINNED.name
+          ? new Set([PINNED.address])
+          : truth.between(oldestMs, this.#clock.now(), name),
+      longestTtl: Math.max(TTL, this.#settings.ttlSeconds),
+      mayFail: !isInside && this.#internet.faultyUntil > askedMs - AFTERMATH_MS,
+    });
+    if (fault !== null) this.#note(fault);
   }
 
   #note(text: string): void {
@@ -313,16 +303,6 @@ class Simulation {
   #pick<T>(list: readonly T[]): T {
     return list[this.#random.integer(list.length)]!;
   }
-}
-
-/** The addresses of a reply, sorted, with commas; else NODATA or the result code. */
-function answerOf({ rcode, answer }: Message): string {
-  if (rcode !== 0) return rcodeName(rcode);
-  const addresses = answer
-    .filter(({ type }) => type === TYPE.A)
-    .map(({ type, data }) => printData(type, data))
-    .toSorted();
-  return addresses.length === 0 ? 'NODATA' : addresses.join(',');
 }
 
 if (import.meta.main) {
