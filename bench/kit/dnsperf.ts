@@ -27,7 +27,10 @@ export interface LoadOptions {
   readonly outstanding?: number;
   readonly clients?: number;
   readonly mode?: 'udp' | 'tcp' | 'dot' | 'doh';
-  readonly cpu?: number;
+  /** One CPU, or a list as `taskset -c` takes it. */
+  readonly cpu?: number | string;
+  /** Threads of dnsperf; default 1. */
+  readonly threads?: number;
   /** Queries have EDNS with DO, which requests signatures. */
   readonly dnssecOk?: boolean;
   readonly edns?: boolean;
@@ -44,6 +47,7 @@ export function load(server: Child, options: LoadOptions): Load {
     clients = 4,
     mode = 'udp',
     cpu = 1,
+    threads = 1,
     dnssecOk = false,
     edns = false,
   } = options;
@@ -64,7 +68,7 @@ export function load(server: Child, options: LoadOptions): Load {
     '-c',
     String(clients),
     '-T',
-    '1',
+    String(threads),
     '-m',
     mode,
   ];
