@@ -186,7 +186,8 @@ export class LargeCluster {
     const slice = sliceObject(
       { namespace: 'team-0', name: `mark-${this.#tick}-h`, form: 'headless' },
       0,
-      [{ node: this.#nodes[0]!, address: '10.127.0.1' }],
+      // Of a node that never fails.
+      [{ node: { ...this.#nodes[0]!, down: 0 }, address: '10.127.0.1' }],
     );
     server.put('endpointslices', slice);
     server.delete('endpointslices', 'team-0', `mark-${this.#tick - 1}-h-0`);

@@ -1,5 +1,4 @@
 /** Records the clients that a reply is for. */
-import type { Query } from './query.ts';
 
 /**
  * Opened by a plugin that shares replies among clients, for one query and the queries that follow
@@ -12,12 +11,16 @@ export interface ReplyScope {
   readonly outer: ReplyScope | null;
 }
 
+interface ScopedQuery {
+  scope: ReplyScope | null;
+}
+
 /** Puts the query into a scope of its own. */
-export function openScope(query: Query): ReplyScope {
+export function openScope(query: ScopedQuery): ReplyScope {
   return (query.scope = { personal: false, outer: query.scope });
 }
 
 /** Marks the reply to this query as one that no other client may get. */
-export function tailor(query: Query): void {
+export function tailor(query: Readonly<ScopedQuery>): void {
   for (let scope = query.scope; scope !== null; scope = scope.outer) scope.personal = true;
 }
