@@ -22,7 +22,7 @@ import type { Remarks } from '../packets/remarks.ts';
 import { queryOf } from './made-exchange.ts';
 
 const FRAME_MAX = 1024 * 1024;
-/** Queries with a separate message. */
+/** Queries that had a message of their own. */
 const KNOWN_MAX = 100_000;
 const UNKNOWN = new Uint8Array(16);
 
@@ -34,7 +34,7 @@ export interface DnstapSender {
   readonly port: number;
 }
 
-/** The remarks of an ndots server about its own stream. */
+/** What an ndots server says of itself. */
 export interface DnstapNotes {
   /** The number of messages that it could not send. */
   leftOut?(messages: number): void;
@@ -60,7 +60,7 @@ export class DnstapReader {
    * @param give receives each query and reply.
    * @param answer receives the control frames for the other end of a socket.
    * @param sender the server that writes the messages, which does not name itself.
-   * @param notes receives the remarks of an ndots server
+   * @param notes receives what an ndots server says of itself
    */
   constructor(
     give: (message: PassingMessage) => void,
@@ -184,7 +184,7 @@ export class DnstapReader {
       sourcePort: isReply ? server : client,
       targetPort: isReply ? client : server,
       ttl: 0,
-      // Each message has a unique id: it is never a copy or a hop.
+      // Each message has an id of its own: it is never a copy or a hop.
       ipId: (this.#count % 0xffff) + 1,
       port: 0,
       cut: false,
@@ -192,7 +192,13 @@ export class DnstapReader {
   }
 }
 
-/** The server has clients, and queries upstreams itself. */
+/** The whole number behind a word; null: there is none. */
+function numberAfter(word: string, text: string | null): number | null {
+  const number = Number(text?.startsWith(word) ? text.slice(word.length) : NaN);
+  return Number.isSafeInteger(number) && number >= 0 ? number : null;
+}
+
+/** The server is asked by clients, and asks upstreams itself. */
 function withSender(tap: Dnstap, { address, port }: DnstapSender): Dnstap {
   const own = tap.family === 6 && address.length === 4 ? mapped(address) : address;
   if (own.length !== (tap.family === 6 ? 16 : 4)) return tap;
