@@ -176,6 +176,11 @@ export class Cluster implements AsyncDisposable {
     }
   }
 
+  /** CPU time of the running API server. */
+  apiServerCpuSeconds(): number {
+    return this.#api?.cpuSeconds() ?? 0;
+  }
+
   /** Kills the API server, as a failing node does; etcd continues. */
   async killApiServer(): Promise<void> {
     this.#api?.signal('SIGKILL');
