@@ -11,7 +11,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { answered, type Child } from '../test/kit/child.ts';
 import { load, median, spread, type Load } from './kit/dnsperf.ts';
-import { figure, figureOf } from './kit/figures.ts';
+import { figure, figureOf, smoke } from './kit/figures.ts';
 import {
   kubeadmCorefile,
   ndots,
@@ -19,7 +19,6 @@ import {
   rounds,
   runSeconds,
   services,
-  smoke,
   workFolder,
 } from './kit/peers.ts';
 
