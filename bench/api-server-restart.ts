@@ -19,7 +19,9 @@ import { figure } from './kit/figures.ts';
 import { FIRST, loadTestObjects, type CreatedObject } from './kit/load-test-objects.ts';
 import { corednsProgram, ndots, smoke, workFolder } from './kit/peers.ts';
 
-const reason = noApiServer();
+// Building the programs of a cluster takes ten minutes, which is not brief.
+const isBrief = smoke && process.env['NODES'] === undefined;
+const reason = isBrief ? 'a smoke run needs NODES' : noApiServer();
 if (reason !== null) {
   console.log(`skipped: ${reason}`);
   process.exit(0);

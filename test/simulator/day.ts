@@ -67,7 +67,7 @@ const SPREAD_MS = 10_000;
 const BATCH = 100;
 const SERVICE = '10.96.0.10';
 const LINK_LOCAL = '169.254.20.10';
-/** Nodes with a node cache that is simulated; one lookup in so many is theirs. */
+/** Nodes with a node cache that is simulated; one lookup in CACHED_SHARE is theirs. */
 const CACHED_NODES = 3;
 const CACHED_SHARE = 4;
 /** Cluster names live so long, in each cache between client and server. Seconds. */
@@ -321,7 +321,7 @@ class Day {
     const { truth } = isInside ? this.#cluster : this.#internet;
     const key = isInside ? truthName(name, zone) : name;
     const cachedMs = askedMs - 1000 * CACHES * (1 + (isInside ? CLUSTER_TTL : TTL));
-    // What was cached before the server knew of the changes is from before them.
+    // Entries that were cached before the server knew of the changes are from before them.
     const isBefore = isInside && cachedMs < this.#knownMs;
     const oldestMs = isBefore ? Math.min(cachedMs, this.#changedMs - 1) : cachedMs;
     const known = truth.between(oldestMs, nowMs, key);

@@ -11,7 +11,7 @@ export interface LargeClusterSize {
   readonly services: number;
 }
 
-/** How Services are answered: by a cluster IP, by all endpoints, by the endpoints in the client's zone. */
+/** The answer of a Service: its cluster IP, all endpoints, or the endpoints in the client's zone. */
 type Form = 'cluster' | 'headless' | 'near';
 
 interface Node {
@@ -32,7 +32,7 @@ interface Workload {
   name: string;
   readonly form: Form;
   readonly address: string;
-  /** How often it was deleted. */
+  /** The number of times that it was deleted. */
   deleted: number;
   /** Replicas at the highest rate of the day. */
   readonly most: number;
@@ -49,7 +49,7 @@ const ZONES = ['zone-a', 'zone-b', 'zone-c'] as const;
 const SLICE_MAX = 100;
 /** Addresses of pods per node. */
 const PODS_MAX = 110;
-/** A failed node is away for so many ticks; its pods start elsewhere after the first. */
+/** The ticks for which a failed node is away; its pods start elsewhere after the first. */
 const DOWN_TICKS = 4;
 
 /** The zone of a node by its number. */
@@ -193,7 +193,7 @@ export class LargeCluster {
     server.delete('endpointslices', 'team-0', `mark-${this.#tick - 1}-h-0`);
   }
 
-  /** Scales, and replaces a quarter of what a rollout has to replace. @returns whether anything changed */
+  /** Scales, and replaces a quarter of the endpoints that a rollout has to replace. @returns whether anything changed */
   #advance(workload: Workload, load: number): boolean {
     if (!workload.exists) return false;
     const wanted = Math.max(1, Math.round(workload.most * (0.3 + 0.7 * load)));
