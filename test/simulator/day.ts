@@ -54,7 +54,7 @@ export interface DayReport {
 }
 
 /** Queries per second at the highest rate of the day. */
-export const PEAK_RATE = 60_000;
+const PEAK_RATE = 60_000;
 /** Share of the peak at the lowest rate, and the hour of the peak. */
 const LOWEST = 0.3;
 const PEAK_HOUR = 14;
