@@ -58,10 +58,7 @@ export const kubernetes: Plugin = definePlugin({
       topology:
         options.topology === null
           ? null
-          : new Topology({
-              placeOf: placesOf(cluster, options.topologyZones),
-              metrics: context.metrics,
-            }),
+          : new Topology(placesOf(cluster, options.topologyZones), context.metrics),
       fallthrough: options.fallthrough,
       writer: context.writer,
       own,

@@ -7,11 +7,6 @@ import { FAMILY, familyOf, indexOf } from '../contract/endpoint-index.ts';
 import type { ClientPlace } from './client-places.ts';
 import type { SliceRecord } from './cluster.ts';
 
-export interface TopologyParts {
-  readonly placeOf: (query: Query) => ClientPlace;
-  readonly metrics: Registry;
-}
-
 /** Families are bits of `FAMILY`. */
 export interface NearEndpoints {
   readonly place: ClientPlace;
@@ -38,20 +33,17 @@ const ADDRESSES = FAMILY.V4 | FAMILY.V6;
  */
 export class Topology {
   readonly #placeOf: (query: Query) => ClientPlace;
-  readonly #counters: { readonly node: Counter; readonly zone: Counter; readonly all: Counter };
+  readonly #counters: Readonly<Record<'node' | 'zone' | 'all', Counter>>;
 
-  constructor({ placeOf, metrics }: TopologyParts) {
+  constructor(placeOf: (query: Query) => ClientPlace, metrics: Registry) {
     this.#placeOf = placeOf;
     const family = metrics.counter(
       'ndots_kubernetes_topology_answers_total',
       'Answers of headless services whose endpoints have hints, by the endpoints that were chosen: node, zone, or all.',
       ['by'],
     );
-    this.#counters = {
-      node: family.with('node'),
-      zone: family.with('zone'),
-      all: family.with('all'),
-    };
+    const [node, zone, all] = [family.with('node'), family.with('zone'), family.with('all')];
+    this.#counters = { node, zone, all };
   }
 
   /**
