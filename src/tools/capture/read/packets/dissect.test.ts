@@ -21,6 +21,7 @@ import {
 import { parseAddress, printAddress } from '../../../../server/base/ip.ts';
 import { Dissector, type DissectCounts } from './dissect.ts';
 import { emptyFrame, LINK } from './frame.ts';
+import { ALERT, CLIENT_HELLO, REQUEST } from './payload-code.ts';
 import { Remarks } from './remarks.ts';
 
 const ends: Ends = { from: '10.244.1.5', fromPort: 40_000, to: '10.96.0.10', toPort: 53 };
@@ -340,12 +341,40 @@ describe('packets', () => {
       icmpError('10.0.0.1', udpPacket(ends, query), 3, 4, '10.244.1.5'),
     ]);
     assert.deepEqual(path, [
-      'syn 10.244.1.5#40000 0',
-      'syn-ack 10.96.0.10#53 0',
+      'syn 10.244.1.5#40000 1',
+      'syn-ack 10.96.0.10#53 1',
       'reset 10.96.0.10#53 0',
       `unreachable 10.244.1.5#40000 ${3 * 256 + 3}`,
       `unreachable fd00::5#40000 ${256 + 4}`,
       `too-big 10.244.1.5#40000 ${3 * 256 + 4}`,
+    ]);
+  });
+
+  test('of other TCP, requests, statuses, alerts and ICMP errors are reported', () => {
+    const other = { ...ends, toPort: 443 };
+    const says = (way: Ends, bytes: string): Uint8Array =>
+      tcpPacket(way, 1, TCP.PSH, Buffer.from(bytes, 'latin1'));
+    const { path } = dissect([
+      says(other, 'GET / HTTP/1.1\r\n'),
+      says(other, '\x16\x03\x01\x00\x05\x01\x00\x00'),
+      says(back(other), 'HTTP/1.1 503 Service Unavailable\r\n'),
+      says(back(other), '\x15\x03\x03\x00\x02\x02\x28'),
+      // A warning (close_notify), an encrypted alert, and data.
+      says(back(other), '\x15\x03\x03\x00\x02\x01\x00'),
+      says(back(other), '\x15\x03\x03\x00\x1a\x02\x28'),
+      says(back(other), 'GETTING'),
+      tcpPacket(other, 1, TCP.ACK),
+      icmpError('10.0.0.1', tcpPacket(other, 1, TCP.SYN), 3, 13, '10.244.1.5'),
+    ]);
+    assert.deepEqual(path, [
+      `payload 10.244.1.5#40000 ${REQUEST}`,
+      `payload 10.244.1.5#40000 ${CLIENT_HELLO}`,
+      'payload 10.96.0.10#443 503',
+      `payload 10.96.0.10#443 ${ALERT + 40}`,
+      'payload 10.96.0.10#443 0',
+      'payload 10.96.0.10#443 0',
+      'payload 10.96.0.10#443 0',
+      `rejected 10.244.1.5#40000 ${3 * 256 + 13}`,
     ]);
   });
 
