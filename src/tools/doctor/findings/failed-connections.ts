@@ -34,7 +34,7 @@ export const failedConnections: FindingKind = {
       ],
       why: isIpv6
         ? 'The pod has an IPv6 address but no working IPv6 path. Programs try the AAAA address first, and wait until that attempt fails.'
-        : 'The lookup gave an address, and what is at this address does not accept the connection, rejects it, or replies late. The fault is in the service, its endpoints, a policy or the path to it.',
+        : 'The lookup gave an address, and the server at this address does not accept the connection, rejects it, or replies late. The fault is in the service, its endpoints, a policy or the path to it.',
       fix: isIpv6
         ? [
             'Give the pods a working IPv6 path, or remove their global IPv6 address and default route.',

@@ -39,7 +39,7 @@ export const goneName: FindingKind = {
         return `${view.name} had an address until ${clock(foundMs)}, and none in ${count} replies from ${clock(fromMs)} ${isBack ? `to ${clock(toMs)}; it is back since` : 'to the end'}.`;
       }),
       why: isOwn
-        ? 'The Service was deleted or renamed, or it is headless and none of its pods was ready. DNS gives what the cluster has.'
+        ? 'The Service was deleted or renamed, or it is headless and none of its pods was ready. DNS reflects the state of the cluster.'
         : 'The record was removed where the name is served, or its zone has changed.',
       fix: isOwn
         ? [

@@ -43,7 +43,7 @@ export const largeUpstreamReplies: FindingKind = {
       seen: [
         `${failed.length} queries for ${listed(names)} with an EDNS size of up to ${size} bytes got SERVFAIL from ${server} after a second or more; with ${UNFRAGMENTED_BYTES} bytes or fewer the answer is truncated, and comes whole over TCP.`,
       ],
-      why: `${server} passes the client’s EDNS size on to its upstream. The upstream’s large UDP replies are fragmented, and the fragments get lost between the two, so ${server} waits for nothing.`,
+      why: `${server} passes the client’s EDNS size on to its upstream. The upstream’s large UDP replies are fragmented, and the fragments get lost between the two, so ${server} times out and answers SERVFAIL.`,
       fix: [
         'bufsize 1232 in the Corefile: the upstream truncates, and the server fetches the rest over TCP.',
         'Let fragments pass between the DNS pods and the upstream, or set max-udp-size 1232 there.',

@@ -42,7 +42,7 @@ export const slowSearchDomain: FindingKind = {
         sentence(
           `${share(slow.length, waiting.length)} slow lookups waited for names that the search ${domains.length === 1 ? 'domain' : 'domains'} ${listed(domains)} made and that do not exist; each NXDOMAIN took ${middle}, up to ${took(times.at(-1)!)}. Names: ${listed(keysOf(steps, ({ name }) => name))}`,
         ),
-        sentence(`The names that were meant are answered sooner: ${listed(examples)}`),
+        sentence(`The intended names are answered sooner: ${listed(examples)}`),
       ],
       why: `The search path and ndots:5 append ${listed(domains)} to each external name before it is asked as written. The servers of these domains are slow or far away, so each lookup first waits for NXDOMAIN, once for each domain.`,
       fix: [
