@@ -345,7 +345,8 @@ export class Observations {
     const client = this.clients.get(lookup.client);
     if (client !== undefined) {
       client.lookups++;
-      recognise(client.recognition, lookup);
+      // Unbound's log has no ports.
+      if (lookup.exchanges[0]!.client.port > 0) recognise(client.recognition, lookup);
       if (client.threads === null && isLong(lookup) && this.#timed < MOST.timed) {
         this.#timed++;
         client.threads = new LookupThreads();

@@ -83,6 +83,8 @@ export class QueryLogReader {
   #timed = false;
   #noise = 0;
   #isLog = false;
+  #unboundQueries = 0;
+  #unboundReplies = 0;
   /** Lines before the kind of text is known; null: it is known. */
   #undecided: { readonly line: string; readonly number: number }[] | null = [];
 
@@ -115,6 +117,8 @@ export class QueryLogReader {
     if (this.#rest !== '') this.#take(this.#rest);
     this.#rest = '';
     this.#decide();
+    if (this.#unboundQueries > 0 && this.#unboundReplies === 0)
+      this.#remarks.add('Unbound logs queries without replies (log-replies: yes)');
   }
 
   #take(raw: string): void {
@@ -209,10 +213,10 @@ export class QueryLogReader {
       return true;
     }
     const number = typeNumber(line.type);
-    if (line.kind === 'query')
-      this.#remarks.add('Unbound logs queries without replies (log-replies: yes)');
+    if (line.kind === 'query') this.#unboundQueries++;
     else if (number === null) this.#remarks.add('a logged type is unknown', `line ${this.#line}`);
-    else
+    else {
+      this.#unboundReplies++;
       this.#give(timeMs ?? line.timeMs, line.tookMs, {
         // The line has neither the port nor the id.
         client: { address: line.address, port: 0 },
@@ -224,6 +228,7 @@ export class QueryLogReader {
         rcode: rcodeNumber(line.rcode) ?? RCODE.SERVFAIL,
         flags: FLAG.RD | FLAG.RA,
       });
+    }
     return true;
   }
 

@@ -29,7 +29,7 @@ test('a reply in Unbound’s log is an exchange, with and without its tag and de
   const { exchanges } = read(
     [
       '[1732875543] unbound[12:0] info: 10.244.1.5 www.Example.com. A IN NOERROR 0.250000 0 67',
-      '[1732875544] unbound[12:1] info: reply: 10.244.1.6 gone.example.com. AAAA IN NXDOMAIN 0.000000 1 101 udp 10.96.0.10 53',
+      '[1732875544] unbound[12:1] reply: 10.244.1.6 gone.example.com. AAAA IN NXDOMAIN 0.000000 1 101 udp 10.96.0.10 53',
       'Nov 29 10:00:00 node7 unbound[812]: [812:0] info: fd00::5 big.example.com. TXT IN SERVFAIL 2.000000 0 40',
     ].join('\n'),
   );

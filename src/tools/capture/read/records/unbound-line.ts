@@ -1,4 +1,7 @@
-/** Parses Unbound's log lines (unbound.conf(5): log-replies, log-queries, log-servfail). */
+/**
+ * Parses Unbound's log lines (unbound.conf(5): log-replies, log-queries, log-servfail, with and without
+ * log-tag-queryreply).
+ */
 
 /** A reply, or a query without one. */
 export interface UnboundLine {
@@ -21,7 +24,7 @@ export interface UnboundFailure {
 }
 
 const HEAD =
-  /(?:^|\s)(?:\[(\d{10})(?:\.(\d{1,6}))?\] )?unbound\[\d{1,8}(?::[\da-f]{1,4})?\]:? (?:\[\d{1,8}:[\da-f]{1,4}\] )?(?:info|error): (?:query: |reply: )?/;
+  /(?:^|\s)(?:\[(\d{10})(?:\.(\d{1,6}))?\] )?unbound\[\d{1,8}(?::[\da-f]{1,4})?\]:? (?:\[\d{1,8}:[\da-f]{1,4}\] )?(?:info|error|query|reply): /;
 const BODY =
   /^([\da-f.:]{2,45}) (\S{1,1100}) (\S{1,20}) (?:IN|CH|HS|ANY|CLASS\d+)(?: ([A-Z]{1,12}\d{0,5}) (\d{1,6}\.\d{1,9}) [01] \d{1,6}(?: (udp|tcp|dot|doh|doq)\b.{0,80})?)?$/i;
 const FAILED = /^SERVFAIL <(\S{1,1100}) (\S{1,20}) \S{1,20}>: (.{1,1000})$/;
