@@ -41,3 +41,15 @@ test('names refused to each client at times show a limit, however few', async ()
   assert.equal(found?.severity, 'warning');
   assert.match(found.why, /limit/);
 });
+test('refusals all the time, of any name, are those of one of several servers; in a part of the time, of a limit', async () => {
+  const refused = (name: number, client: number, round: number): boolean =>
+    (round * 7 + name * 3 + client) % 5 < 2;
+  const always = await refusedFor((client, name, round) => refused(name, client, round), 60);
+  assert.match(always?.why ?? '', /several servers in turn/);
+  const atTimes = await refusedFor(
+    (client, name, round) => round > 20 && round < 40 && refused(name, client, round),
+    60,
+  );
+  assert.doesNotMatch(atTimes?.why ?? '', /several servers in turn/);
+  assert.match(atTimes?.why ?? '', /limit/);
+});

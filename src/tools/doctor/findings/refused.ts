@@ -296,7 +296,8 @@ function isSteady({ failed, ways, firstMs, lastMs }: Observations): boolean {
       const second = Math.floor(ms / 1000);
       return second >= seconds[0]! && second <= seconds[1]!;
     }).length;
-    if (asked < REFUSED_IN_TURN.asked) return false;
+    // A limit refuses nothing at quiet times.
+    if (asked < REFUSED_IN_TURN.asked || count === 0) return false;
     refusals.push(count / REFUSED_IN_TURN.perLookup);
     tries.push(asked / REFUSED_IN_TURN.perLookup);
   }
