@@ -4,6 +4,7 @@
  */
 import { clamp, printBytes } from '../../server/base/limits.ts';
 import type { AddressOwners } from '../../server/kube/pods/address-owners.ts';
+import { CopiedBytes } from '../capture/pair/copied-bytes.ts';
 import { SearchDomains } from '../capture/pair/search-walk.ts';
 import type { SeenExchange, SeenLookup } from '../capture/pair/seen-exchange.ts';
 import { usualPorts, type ReadingEvents } from '../capture/read/reading.ts';
@@ -73,6 +74,7 @@ export class LiveModel {
   waiting: WaitingQueries = new WaitingQueries();
   readonly plans: WastePlans = new WastePlans();
   readonly sample: ClientSample = new ClientSample();
+  readonly #examined = new CopiedBytes();
   #plannedMs = -Infinity;
   #short: RecentExamination;
   #long: RecentExamination;
@@ -276,6 +278,8 @@ export class LiveModel {
 
   #examine(exchange: SeenExchange): void {
     if (!this.sample.take(exchange.client.address)) return;
+    // Rules remember exchanges, and each would hold the block of memory of hundreds of others.
+    this.#examined.keep(exchange);
     this.#short.ended(exchange);
     this.#long.ended(exchange);
   }

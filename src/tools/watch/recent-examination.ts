@@ -13,7 +13,8 @@ export interface ReadSoFar {
 /** An examination of the exchanges that began at a time or later. */
 interface Generation {
   readonly sinceMs: number;
-  readonly examination: Examination;
+  /** null: it was given up, with more exchanges than it takes. */
+  examination: Examination | null;
   /** The progress of the reading at its start. */
   readonly unread: ReadSoFar;
   exchanges: number;
@@ -46,9 +47,10 @@ export class RecentExamination {
     const { sentMs } = exchange;
     const { most = Infinity } = this.#parts;
     for (const each of [this.#older, this.#younger]) {
-      if (each === null || sentMs < each.sinceMs || each.exchanges > most) continue;
-      each.exchanges++;
-      each.examination.events.ended(exchange);
+      if (each === null || each.examination === null || sentMs < each.sinceMs) continue;
+      // What it has observed takes as much memory as the short window, for minutes.
+      if (++each.exchanges > most) each.examination = null;
+      else each.examination.events.ended(exchange);
     }
   };
 
@@ -87,14 +89,13 @@ export class RecentExamination {
 
   /** The observations that the diagnosis is made of; null: there are none, or too many. */
   get observed(): Observations | null {
-    return this.#diagnosed?.examination.observed[0] ?? null;
+    return this.#older?.examination?.observed[0] ?? null;
   }
 
   /** Null: nothing was observed yet, or so much that a shorter window is enough. */
   diagnosis(): Diagnosis | null {
-    const generation = this.#diagnosed;
-    if (generation === null) return null;
-    const { examination, unread } = generation;
+    const { examination, unread } = this.#older ?? { examination: null };
+    if (examination === null || unread === undefined) return null;
     const { counts, messages } = this.#parts.unread();
     examination.noteUnread({
       remarks: { count: (text) => (counts.get(text) ?? 0) - (unread.counts.get(text) ?? 0) },
@@ -103,15 +104,9 @@ export class RecentExamination {
     return examination.diagnosis();
   }
 
-  get #diagnosed(): Generation | null {
-    const { most = Infinity } = this.#parts;
-    return this.#older === null || this.#older.exchanges > most ? null : this.#older;
-  }
-
   #each(timeMs: number | null, run: (events: ExaminedEvents) => void): void {
-    const { most = Infinity } = this.#parts;
     for (const each of [this.#older, this.#younger])
-      if (each !== null && each.exchanges <= most && (timeMs ?? Infinity) >= each.sinceMs)
+      if (each !== null && each.examination !== null && (timeMs ?? Infinity) >= each.sinceMs)
         run(each.examination.events);
   }
 
