@@ -34,7 +34,7 @@ export interface DnstapSender {
   readonly port: number;
 }
 
-/** What an ndots server says of itself. */
+/** Reports of an ndots server about its own state. */
 export interface DnstapNotes {
   /** The number of messages that it could not send. */
   leftOut?(messages: number): void;
@@ -60,7 +60,7 @@ export class DnstapReader {
    * @param give receives each query and reply.
    * @param answer receives the control frames for the other end of a socket.
    * @param sender the server that writes the messages, which does not name itself.
-   * @param notes receives what an ndots server says of itself
+   * @param notes receives the reports of an ndots server about its own state
    */
   constructor(
     give: (message: PassingMessage) => void,
