@@ -45,7 +45,7 @@ export function clusterChoice(): TemplateResult | typeof nothing {
 /** Draws the clusters side by side. */
 export function clusterTable(): TemplateResult | typeof nothing {
   if (clusters.length < 2) return nothing;
-  return html`<h2>Clusters</h2>
+  return html`<div class="clusters">
     ${table<ClusterRow>(
       'Clusters',
       [
@@ -70,7 +70,8 @@ export function clusterTable(): TemplateResult | typeof nothing {
       ],
       rows.value,
       ({ findings, lost }) => (findings > 0 ? 'error' : lost > 0 ? 'warning' : ''),
-    )}`;
+    )}
+  </div>`;
 }
 
 function share(count: number, queries: number): string {

@@ -31,6 +31,7 @@ import {
   pageKeys,
   pageNames,
   show,
+  shownSource,
   tool,
   type ConsolePage,
   type LiveName,
@@ -65,7 +66,6 @@ const states: Readonly<Record<StreamState, string>> = {
 };
 
 const root = document.getElementById('page')!;
-const source = root.dataset['source'] ?? '';
 
 /** A file of pages without frames, which is loaded when one of them is opened. */
 interface ToolPages {
@@ -125,7 +125,7 @@ function filterBar(): TemplateResult {
     <p id="filter-note" class=${refusal.value === '' ? 'quiet' : 'error'}>
       ${
         refusal.value === ''
-          ? `${source}${missed.value === 0 ? '' : ` · ${missed.value} updates skipped: this browser is slow`}`
+          ? `${shownSource.value}${missed.value === 0 ? '' : ` · ${missed.value} updates skipped: this browser is slow`}`
           : refusal.value
       }
     </p>
@@ -230,7 +230,7 @@ function onKey(event: KeyboardEvent): void {
 /** The document is called like the page. The chosen tab is in sight where the row of tabs scrolls. */
 function followTab(): void {
   effect(() => {
-    document.title = `${labels[page.value]} · ndots: ${source}`;
+    document.title = `${labels[page.value]} · ndots: ${shownSource.value}`;
     const id = tabId(page.value);
     queueMicrotask(() =>
       document.getElementById(id)?.scrollIntoView({ block: 'nearest', inline: 'center' }),

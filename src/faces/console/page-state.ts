@@ -31,9 +31,14 @@ export function isShown(name: ConsolePage): boolean {
   return name === 'now' || (name !== 'cache' && toolNames.some((each) => each === name));
 }
 
-export const page: Signal<ConsolePage> = signal('now');
 /** The cluster that is shown. */
 export const cluster: Signal<string> = signal(clusters[0] ?? '');
+/** For people: the shown cluster, or where the traffic comes from. */
+export const shownSource: ReadonlySignal<string> = computed(() =>
+  clusters.length > 1 ? cluster.value : (facts['source'] ?? ''),
+);
+
+export const page: Signal<ConsolePage> = signal('now');
 /** A line of filters, in the words of `ndots capture`. */
 export const filter: Signal<string> = signal('');
 /** The column; empty: the default of the view. */

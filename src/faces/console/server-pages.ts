@@ -1,11 +1,11 @@
 /** The pages that ask servers, loaded when one is opened: Cache and Checks. */
-import type { TemplateResult } from 'lit-html';
+import { html, type TemplateResult } from 'lit-html';
 import { cachePage, followCache } from './cache-page.ts';
 import { checksPage, followChecks } from './checks-page.ts';
 import type { ToolName } from './page-state.ts';
 
 export function toolPage(name: ToolName): TemplateResult {
-  return name === 'cache' ? cachePage() : checksPage();
+  return html`<div class="asked">${name === 'cache' ? cachePage() : checksPage()}</div>`;
 }
 
 export function followTools(): void {

@@ -18,11 +18,11 @@ export type ClustersOptions = FeedOptions &
   };
 
 /** One model with its sources. Addresses of two clusters may be equal, so they share no model. */
-export interface LiveCluster {
+export interface LiveCluster<Options extends ClustersOptions = ClustersOptions> {
   /** The context; empty: there is one cluster at most. */
   readonly name: string;
   /** Those of this context. */
-  readonly options: ClustersOptions;
+  readonly options: Options;
   readonly model: LiveModel;
   readonly feed: PacketFeed;
   stop(): void;
@@ -42,14 +42,14 @@ export function firstContext(
  * Starts all of them. A cluster that cannot be read is reported, and the others are shown.
  * @throws Problem where none can be read
  */
-export async function startClusters(
-  options: ClustersOptions,
+export async function startClusters<Options extends ClustersOptions>(
+  options: Options,
   io: Io,
   note: (text: string) => void,
-): Promise<readonly LiveCluster[]> {
+): Promise<readonly LiveCluster<Options>[]> {
   const { contexts } = options;
   if (contexts.length < 2) return [await startCluster('', options, io, note)];
-  const started: LiveCluster[] = [];
+  const started: LiveCluster<Options>[] = [];
   let first: unknown = null;
   for (const context of new Set(contexts)) {
     const replicas = options.replicas!;
@@ -68,12 +68,12 @@ export async function startClusters(
   return started;
 }
 
-async function startCluster(
+async function startCluster<Options extends ClustersOptions>(
   name: string,
-  options: ClustersOptions,
+  options: Options,
   io: Io,
   note: (text: string) => void,
-): Promise<LiveCluster> {
+): Promise<LiveCluster<Options>> {
   const { limits } = options;
   const model = new LiveModel({ limits, owners: await addressOwners(options, io, note) });
   const feed = await startFeed(options, model, systemClock, io);

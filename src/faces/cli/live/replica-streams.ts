@@ -41,6 +41,7 @@ export class ReplicaStreams {
   readonly #replicas = new Map<string, Replica>();
   readonly #timer: Timer;
   #leftOut = 0;
+  #isStopped = false;
 
   private constructor(parts: ReplicaStreamsParts, access: ClusterAccess, client: ApiClient) {
     this.#parts = parts;
@@ -79,6 +80,7 @@ export class ReplicaStreams {
   }
 
   stop(): void {
+    this.#isStopped = true;
     this.#timer.cancel();
     this.tick();
     for (const { stream, input } of this.#replicas.values()) {
@@ -94,11 +96,11 @@ export class ReplicaStreams {
     const bounds = { waitMs: WAIT_MS, signal: io.signal };
     const pods = await dnsPods(this.#client, choice, this.#access, bounds).catch(
       (error: unknown) => {
-        if (problemsIn(error) === null && !io.signal.aborted) throw error;
+        if (problemsIn(error) === null && !io.signal.aborted && !this.#isStopped) throw error;
         return null;
       },
     );
-    if (pods !== null) this.#follow(pods);
+    if (pods !== null && !this.#isStopped) this.#follow(pods);
   }
 
   #follow(all: readonly DnsPod[]): void {

@@ -395,16 +395,32 @@ class ChangingModel extends SampleModel {
   }
 }
 
+test('x goes to the next cluster, and says so where there is none', async () => {
+  const { terminal } = started({ clusters: ['prod-eu', 'prod-us'] });
+  assert.match((await terminal.screen())[1]!, /prod-eu/);
+  terminal.press('x');
+  const lines = await terminal.screen();
+  assert.match(lines[1]!, /prod-us/);
+  assert.match(lines.at(-1)!, /cluster prod-us/);
+  terminal.press('x');
+  assert.match((await terminal.screen())[1]!, /prod-eu/);
+  const alone = started().terminal;
+  alone.press('x');
+  assert.match((await alone.screen()).at(-1)!, /there is one cluster/);
+});
+
 function started({
   columns = 80,
   rows = 24,
   pace = null,
   depth = 256,
+  clusters = [],
 }: {
   columns?: number;
   rows?: number;
   pace?: ReplayPace | null;
   depth?: ColourDepth;
+  clusters?: readonly string[];
 } = {}): {
   terminal: EmulatedTerminal;
   model: ChangingModel;
@@ -417,6 +433,7 @@ function started({
   const clock = new VirtualClock();
   const traced: (readonly string[])[] = [];
   const quits = { count: 0 };
+  let shown = 0;
   const feed: PacketFeed = {
     name: 'all interfaces, ports 53 and 5353',
     pace,
@@ -427,8 +444,8 @@ function started({
   };
   new TopScreen({
     ask: (query) => model.view(query),
-    feed: () => feed,
-    next: null,
+    feed: () => ({ ...feed, name: clusters[shown] ?? feed.name }),
+    next: clusters.length < 2 ? null : () => clusters[(shown = (shown + 1) % clusters.length)]!,
     terminal,
     depth,
     clock,

@@ -53,7 +53,7 @@ interface Run {
   readonly options: TopOptions;
   readonly io: Io;
   /** One at least. */
-  readonly clusters: readonly LiveCluster[];
+  readonly clusters: readonly LiveCluster<TopOptions>[];
 }
 
 async function onScreen(
@@ -62,7 +62,7 @@ async function onScreen(
 ): Promise<void> {
   let quit: () => void = () => undefined;
   const quitted = new Promise<void>((resolve) => (quit = resolve));
-  let [shown] = clusters as [LiveCluster];
+  let [shown] = clusters as [LiveCluster<TopOptions>];
   const screen = new TopScreen({
     ask: (query) => shown.model.view(query),
     feed: () => shown.feed,
@@ -73,7 +73,9 @@ async function onScreen(
     terminal,
     depth: wantsColour(options, io) ? colourDepth(io.env) : 'none',
     clock: systemClock,
-    options,
+    get options() {
+      return shown.options;
+    },
     program: io.program,
     trace: (words, columns, signal) => runTraceWords(words, io, columns, signal),
     quit,
