@@ -104,7 +104,7 @@ function failed({ name, failure }: CheckSource): TemplateResult {
   return html`<li class="finding error">
     <p class="head"><code>${name}</code></p>
     <p class="text">${failure}</p>
-    <p class="remedy">Is this the --listen address of ndots check serve?</p>
+    <p class="hint">Is this the --listen address of ndots check serve?</p>
   </li>`;
 }
 
