@@ -20,7 +20,7 @@ export interface DnsPodChoice {
 }
 
 /** A running pod. */
-export interface DnsPod {
+export interface RunningDnsPod {
   readonly name: string;
   /** Its IP address; empty: it has none yet. */
   readonly address: string;
@@ -38,7 +38,7 @@ export async function dnsPods(
   { namespace, selector: given }: Pick<DnsPodChoice, 'namespace' | 'selector'>,
   access: ClusterAccess,
   bounds: RequestBounds,
-): Promise<readonly DnsPod[]> {
+): Promise<readonly RunningDnsPod[]> {
   let selector = given ?? usualDnsSelector;
   try {
     selector = given ?? (await dnsSelectorIn(client, namespace, bounds));
@@ -88,10 +88,10 @@ async function runningPods(
   namespace: string,
   labelSelector: string,
   bounds: RequestBounds,
-): Promise<readonly DnsPod[]> {
+): Promise<readonly RunningDnsPod[]> {
   const path = `/api/v1/namespaces/${namespace}/pods`;
   const fieldSelector = 'status.phase=Running';
-  const pods: DnsPod[] = [];
+  const pods: RunningDnsPod[] = [];
   await listWhole(client, { path, labelSelector, fieldSelector, ...bounds }, (pod) =>
     pods.push({
       name: text(child(pod, 'metadata'), 'name'),

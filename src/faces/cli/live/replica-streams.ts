@@ -7,7 +7,7 @@ import type { LiveInput } from '../../../tools/watch/live-input.ts';
 import type { LiveModel } from '../../../tools/watch/live-model.ts';
 import { accessOf, clusterClient } from '../cluster-options.ts';
 import type { Io } from '../command.ts';
-import { dnsPods, type DnsPod, type DnsPodChoice } from '../dns-pods.ts';
+import { dnsPods, type RunningDnsPod, type DnsPodChoice } from '../dns-pods.ts';
 import { podStream } from './pod-stream.ts';
 import { ServerStream } from './server-stream.ts';
 
@@ -103,7 +103,7 @@ export class ReplicaStreams {
     if (pods !== null && !this.#isStopped) this.#follow(pods);
   }
 
-  #follow(all: readonly DnsPod[]): void {
+  #follow(all: readonly RunningDnsPod[]): void {
     const { choice, token, model, clock } = this.#parts;
     const pods = all.filter(({ address }) => address !== '');
     const keys = new Set(pods.map(keyOf));
@@ -138,6 +138,6 @@ export class ReplicaStreams {
   }
 }
 
-function keyOf({ name, address }: DnsPod): string {
+function keyOf({ name, address }: RunningDnsPod): string {
   return `${name} ${address}`;
 }
