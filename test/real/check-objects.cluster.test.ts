@@ -191,7 +191,7 @@ describe('ndots check, with a real API server', { skip: noApiServer() ?? false }
       await cluster.put(role('probe', makingRules));
       const fine = await check(ports.slice(0, 2));
       assert.equal(fine.code, 0, fine.text);
-      assert.equal(fine.text.match(/known after \d+ ms/g)?.length, 2, fine.text);
+      assert.equal(fine.text.match(/served after \d+ ms/g)?.length, 2, fine.text);
       const bad = await check(ports);
       assert.equal(bad.code, 1, bad.text);
       assert.match(

@@ -117,7 +117,7 @@ describe('ndots check serve', () => {
     assert.match(text, up(first, 1));
     assert.match(text, /^ndots_check_burn_rate\{alert="fast",/m);
     await shows(/"state": "failed"/, '/json');
-    assert.match(child.output(), /\[ERROR\] replica-answers .* is down: .*nobody listens/);
+    assert.match(child.output(), /\[ERROR\] replica-answers .* is down: .*no server listens/);
     child.signal('SIGTERM');
     assert.equal(await child.exitCode, 0, child.output());
   });

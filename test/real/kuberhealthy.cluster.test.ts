@@ -430,7 +430,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     const status = await statusUntil('own', ({ failureCount }) => failureCount === 1);
     assert.match(
       status.errors![0]!,
-      /^DNS failed: vip-fresh-port 127\.0\.0\.1:9: .*nobody listens/,
+      /^DNS failed: vip-fresh-port 127\.0\.0\.1:9: .*no server listens/,
     );
     const mistaken = await statusUntil('mistaken', ({ failureCount }) => failureCount === 1);
     assert.match(mistaken.errors![0]!, /^DNS unknown: .*chekcs/);

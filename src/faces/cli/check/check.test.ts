@@ -92,7 +92,7 @@ describe('ndots check run', () => {
     );
     assert.equal(ran.code, 1);
     assert.match(ran.out, /^✓ ok {6}vip-fresh-port/m);
-    assert.match(ran.out, new RegExp(`✕ 127\\.0\\.0\\.1:${dead} .*nobody listens`));
+    assert.match(ran.out, new RegExp(`✕ 127\\.0\\.0\\.1:${dead} .*no server listens`));
   });
 
   test('a lost query that is answered the second time is a warning, and counted', async () => {
@@ -258,7 +258,7 @@ describe('a file of checks', () => {
   test('a target is one line for programs, and wraps on a narrow terminal', async () => {
     const words = ['run', '--vip', '127.0.0.1:1', '--only', 'vip-fixed-port'];
     const { out } = await runCommand(check, words);
-    assert.match(out, /✕ 127\.0\.0\.1:1 .* nobody listens at .* \(conntrack .*\)$/m);
+    assert.match(out, /✕ 127\.0\.0\.1:1 .* no server listens at .* \(conntrack .*\)$/m);
     for (const columns of [40, 60, 80])
       for (const line of (await runCommand(check, words, {}, { columns })).out.split('\n'))
         assert.ok(line.length <= columns, line);

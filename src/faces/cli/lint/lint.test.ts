@@ -591,7 +591,7 @@ describe('--fix', () => {
     assert.equal(code, 1);
     assert.match(out, /^No finding has an automatic fix/);
     assert.equal(readFileSync(path, 'utf8'), text);
-    assert.doesNotMatch((await run(path)).out, /can be mended by/);
+    assert.doesNotMatch((await run(path)).out, /can be fixed by/);
   });
 
   test('the change that is shown can be applied by patch', async () => {

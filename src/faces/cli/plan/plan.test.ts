@@ -246,7 +246,7 @@ describe('ndots plan', () => {
     }
     const alone = file('alone.txt', 'redis.cache\n');
     const { out, code } = await run(alone);
-    assert.match(out, /is not known: 1 name \(redis\.cache\)/);
+    assert.match(out, /breaks a name: 1 name \(redis\.cache\)/);
     assert.doesNotMatch(out, /breaks nothing|final dot:/);
     assert.equal(code, 0);
     assert.match((await run(alone, '-o', 'patch')).out, /^# .* nothing is proposed\.$/m);
