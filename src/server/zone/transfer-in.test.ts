@@ -204,7 +204,10 @@ test('the SOA record may be spelled in any case', async () => {
 test('differences with a gap between them make no version', async () => {
   const begun = soa(9) + soa(1) + soa(2) + 'a A 192.0.2.2\n';
   await assert.rejects(from(begun + soa(7) + soa(9) + soa(9)), /continue at serial 7 instead of 2/);
-  await assert.rejects(from(soa(9) + soa(7) + soa(9) + soa(9)), /continue at serial 7 instead of 1/);
+  await assert.rejects(
+    from(soa(9) + soa(7) + soa(9) + soa(9)),
+    /continue at serial 7 instead of 1/,
+  );
 });
 
 test('a transfer that ends before its second SOA record, or is too large, makes no version', async () => {

@@ -142,7 +142,8 @@ function tlsAdvice(code: string, detail: string): string | null {
     case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
       return "give the cluster's CA certificate (third argument of tls, or certificate-authority in the kubeconfig)";
   }
-  if (detail.includes('does not use TLS')) return 'the port speaks plain HTTP: use http:// in the URL';
+  if (detail.includes('does not use TLS'))
+    return 'the port speaks plain HTTP: use http:// in the URL';
   if (code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS') || code === 'EPROTO') {
     return 'check the certificate, key and CA of the connection';
   }

@@ -429,7 +429,10 @@ describe('a server that', () => {
     }
     await until(() => left.length > 0);
     const [line] = rig.lines;
-    assert.match(line!, /ERROR.* take more than apiserver_memory 2 MiB: further objects are omitted/);
+    assert.match(
+      line!,
+      /ERROR.* take more than apiserver_memory 2 MiB: further objects are omitted/,
+    );
     assert.equal(rig.lines.length, 1);
     const changed = service(1);
     rig.server.put('services', {

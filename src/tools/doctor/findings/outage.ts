@@ -220,11 +220,7 @@ function stoodStill({ view, windows, proof, lost, exchanges }: StoodStill): Find
       windows.length === 1
         ? `${address} ${what} from ${clock(first!.fromMs)} on for ${took(first!.toMs - first!.fromMs)}, and then at once those to all ${queries} queries that had waited, from ${sockets.size} sockets, for ${names} names.`
         : `${address} ${what} ${windows.length} times, and each time then at once those to all that had waited: ${listed(times, 6)}.`,
-      ...(own > 0
-        ? [
-            `${own} of these were for cluster names, which the DNS has in memory.`,
-          ]
-        : []),
+      ...(own > 0 ? [`${own} of these were for cluster names, which the DNS has in memory.`] : []),
       ...(proof === 'one of several'
         ? [
             'Others are answered at the same time: this is one of several servers behind this address.',
