@@ -117,7 +117,7 @@ export class CheckCluster {
     const { annotations, spec } = khStateOf(check, next);
     const owner = { ...KINDS[check.kind], name, uid };
     if (stateVersion !== '') {
-      // What a job finds there may be another one's.
+      // The state that a job finds there may be another job's.
       const owned = check.kind === 'khjob' && { ownerReferences: [owner] };
       const patch = { metadata: { ...metadata, annotations, ...owned }, spec };
       const request = asked(`${folder}/${name}`, `patch khstates ${name}`, signal);

@@ -43,7 +43,7 @@ export function podOf(check: CheckObject, terms: PodTerms): JsonObject {
       name: `${shortened(name, LABEL_MAX - 6)}-${terms.suffix}`,
       labels: { ...check.podLabels, ...labelsOf(check, terms) },
       annotations: { ...check.podAnnotations, ...annotationsOf(check, terms) },
-      // What the check leaves behind goes with it.
+      // Objects that the check leaves behind are deleted with it.
       ownerReferences: [{ ...KINDS[kind], name, uid, controller: true, blockOwnerDeletion: true }],
     },
     spec: specOf(check, terms),

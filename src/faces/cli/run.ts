@@ -207,7 +207,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 process.stderr.on('error', () => endProcess(EXIT.failed));
 
 // Timers of the clock and idle connections do not keep the process alive. Without this timer a verb
-// that waits for nothing else would end in its middle.
+// that waits for nothing else would end too early.
 setInterval(() => undefined, 60_000);
 const code = await main(process.argv.slice(2), io);
 progress?.clear();

@@ -61,7 +61,7 @@ export class HttpAdmission {
     const { socket } = request;
     const pipelined = this.#busy.get(socket);
     if (pipelined !== undefined) {
-      // What the client sends from now on is not read.
+      // Further input of the client is not read.
       this.#busy.set(socket, true);
       socket.pause();
       if (!pipelined) this.#onRefused();

@@ -63,7 +63,7 @@ export class Problem extends Error {
 
   /** The whole message for a terminal: what, where, why and what next, a line each. */
   print(): string {
-    // What it quotes may have line ends.
+    // Its quotes may have line ends.
     const lines = [oneLine(this.message)];
     if (this.place !== null && !this.message.includes(`${this.place.file}:${this.place.line}`)) {
       lines.push(`  at ${printPlace(this.place)}`);

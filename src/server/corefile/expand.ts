@@ -74,7 +74,7 @@ export class TokenStream {
     return null;
   }
 
-  /** The next word if it is on the same line as the one before. */
+  /** The next word if it is on the same line as the previous one. */
   peekOnLine(): RawToken | null {
     const token = this.peek();
     return token === null || this.#begins(token) ? null : token;

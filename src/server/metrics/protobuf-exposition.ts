@@ -92,7 +92,7 @@ function writeHistogram({ bounds, native }: Exposed, series: ExposedSeries): Buf
  */
 const GAP = 2;
 
-/** Writes spans of neighbouring buckets, each bucket as the difference to the one before. */
+/** Writes spans of neighbouring buckets, each bucket as the difference to the previous one. */
 function writeNative(range: NativeRange, values: ArrayLike<number>, from: number): Buffer {
   const message = new MessageBuilder();
   message.signed(5, NATIVE_SCHEMA).double(6, range.zeroThreshold).number(7, values[from]!);

@@ -17,7 +17,7 @@ const SILENT_EPOCHS = 40;
 export class Pacing {
   readonly #limit: number;
   #epoch = 0;
-  /** Queries sent in this epoch and the one before, and not answered. */
+  /** Unanswered queries of this epoch and of the previous one. */
   #young = 0;
   #older = 0;
   /** Queries sent earlier during the current silence, and not answered. */

@@ -41,7 +41,7 @@ export class MessageNames {
   /** By hash: the last label of the chain, and the message it is of. */
   readonly #chains = new Uint16Array(CHAINS);
   readonly #chainRounds = new Uint32Array(CHAINS);
-  /** By number of a name: its first label, the name after that, the one before in its chain. */
+  /** By number of a name: its first label, the name after that, the previous one in its chain. */
   #labelAt = new Int32Array(256);
   #rest = new Uint16Array(256);
   #before = new Uint16Array(256);
@@ -49,7 +49,7 @@ export class MessageNames {
   /** The positions of the current name's labels and pointers. */
   readonly #steps = new Int32Array(STEPS_MAX);
 
-  /** Begins a message; numbers of the one before mean nothing in it. */
+  /** Begins a message; numbers of the previous one mean nothing in it. */
   begin(bytes: Uint8Array, start: number): void {
     this.#bytes = bytes;
     this.#start = start;

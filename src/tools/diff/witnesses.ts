@@ -207,7 +207,7 @@ class GatheredNames {
         this.#failing.add(name);
         this.#name(`${marks.nxdomain}${name}`);
       }
-    // What an upstream may answer with.
+    // The possible answers of an upstream.
     if (given.includes('cname')) for (const name of names) this.#name(`${marks.to}${name}`);
   }
 

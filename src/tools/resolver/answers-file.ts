@@ -104,7 +104,7 @@ function parseRule(rule: unknown, where: string): AnswerRule {
   };
 }
 
-/** The number of answers of each rule: a list gives the next one each time. */
+/** The number of the next answer of each rule: a list gives its answers one after the other. */
 export type RuleCounts = Map<AnswerRule, number>;
 
 /** Returns the script's next answer to this question, and counts it. */

@@ -184,7 +184,7 @@ function holding(
   const found = new Map<string, readonly [Finding, Observations]>();
   for (const finding of short?.diagnosis.findings ?? [])
     found.set(idOf(finding), [finding, short!.observed]);
-  // What the last seconds had enough to show, and did not, is over.
+  // Ends findings that the last seconds had enough data to show, and did not.
   const over = new Set(short?.diagnosis.excluded.map(({ code }) => code));
   for (const finding of long?.diagnosis.findings ?? []) {
     if (found.has(idOf(finding)) || over.has(finding.code)) continue;

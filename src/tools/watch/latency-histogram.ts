@@ -2,7 +2,7 @@
 
 /** Milliseconds; the shortest latency with its own bucket. */
 const LEAST_MS = 0.01;
-/** Each bucket reaches this much further than the one before: its middle is 5 % off at most. */
+/** Each bucket reaches this much further than the previous one: its middle is at most 5 % off. */
 const RATIO = 1.1;
 /** Buckets: up to 100 s. */
 const BUCKETS = 170;

@@ -4,7 +4,7 @@ import { parseAddress } from '../../../server/base/ip.ts';
 import { DnstapReader } from '../../../tools/capture/read/records/dnstap-messages.ts';
 import type { LiveInput } from '../../../tools/watch/live-input.ts';
 
-/** The first wait before a new connection and the longest, milliseconds; each is twice the one before. */
+/** The first wait before a new connection and the longest, milliseconds; each is twice the previous one. */
 const AGAIN_MS = { first: 500, most: 30_000 } as const;
 /** A server sends something every 5 s; one that is silent for longer is away, milliseconds. */
 export const SILENT_MS = 15_000;

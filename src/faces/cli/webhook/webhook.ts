@@ -113,7 +113,7 @@ async function keepFiles(
           remedy: 'Give a PEM certificate and its key.',
           cause: error,
         });
-      log.warning(`${text}; the one before is used on`);
+      log.warning(`${text}; the previous one stays in use`);
     }
   };
   look(true);

@@ -136,7 +136,7 @@ export interface HttpTls {
   welcome(socket: TLSSocket): boolean;
 }
 
-/** Answers one HTTP request. What it throws is logged, and answered with status 500. */
+/** Answers one HTTP request. Its errors are logged, and answered with status 500. */
 export interface HttpHandler {
   (request: IncomingMessage, response: ServerResponse): void;
   /**

@@ -109,7 +109,7 @@ export class ReplyCache {
   }
 }
 
-/** A table that is being filled and the one before, which goes when the first is full. */
+/** The table that is being filled, and the previous one, which is dropped when the first is full. */
 class Generations {
   readonly #bytesMax: number;
   #young = new ReplyTable();

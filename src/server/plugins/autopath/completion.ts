@@ -169,8 +169,7 @@ export class Completion {
 
 /**
  * True if a plugin denied the name without passing it on, as `hosts` and `template` do without
- * `fallthrough`. No error is behind it (in CoreDNS: a returned result code without message and
- * error).
+ * `fallthrough`. In CoreDNS this is a returned result code without message and error.
  */
 function isUnserved({ bare, rcode, cause, plugin }: Reply): boolean {
   return bare && rcode === RCODE.SERVFAIL && cause === null && plugin !== '';

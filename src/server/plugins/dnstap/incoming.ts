@@ -18,7 +18,7 @@ const TELL_MS = 10_000;
 /** The wait before the next try if the address is in use. */
 const AGAIN_MS = 1000;
 
-/** Certificate and key of the listener, and whose certificates sinks must have. */
+/** Certificate and key of the listener, and the CA for the certificates of sinks. */
 export interface IncomingTls {
   readonly cert: Buffer;
   readonly key: Buffer;
@@ -127,8 +127,8 @@ export class Incoming extends Delivery {
   }
 
   /**
-   * At the limit closes a collector: the one that has been waiting longest without greeting, so
-   * that silent connections push out no others. If all have greeted, the one that greeted first.
+   * At the limit, closes the collector that has been waiting longest without a handshake, so that
+   * silent connections do not push out others. If there is none, closes the oldest one.
    */
   #evict(): void {
     const sinks = [...this.#sinks];

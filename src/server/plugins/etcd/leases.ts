@@ -26,7 +26,7 @@ const AT_ONCE = 4;
 const ROUND_MS = 100;
 /** A lease is requested again when half of its time has passed, but not sooner than this. */
 const AGAIN_MIN_MS = 1000;
-/** A clock that is corrected by less says the same in seconds. */
+/** A smaller correction of a clock does not change the seconds. */
 const JUMP_MS = 1000;
 
 /**

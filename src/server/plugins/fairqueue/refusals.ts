@@ -21,7 +21,7 @@ interface Period {
 
 const period = (): Period => ({ counts: new Map(), total: 0 });
 
-/** Refusals by network, in this period and the one before, in memory that is bounded. */
+/** Refusals by network, in this period and the previous one, in bounded memory. */
 export class Refusals {
   readonly #clock: Clock;
   #end = 0;

@@ -1,7 +1,7 @@
 /** The metadata about a client's place and network. */
 import type { City, NetworkRecord } from './database.ts';
 
-/** Notes a place. What the database does not know is noted as Go's zero value, as CoreDNS does. */
+/** Notes a place. Missing values are noted as Go's zero value, as in CoreDNS. */
 export function noteCity(found: City, notes: Map<string, string>): void {
   const { city, country, continent, location, postal, subdivisions } = found;
   const regions = Array.isArray(subdivisions) ? subdivisions : [];

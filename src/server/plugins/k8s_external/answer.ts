@@ -82,7 +82,8 @@ export class ExternalAnswerer {
     const most = query.limit === MESSAGE_MAX ? Infinity : Math.max(ENTRIES_MIN, query.limit >> 3);
     let entries = services.find(folded, end, headless, most);
     let cut = entries !== null && entries.length >= most;
-    // What the client cannot receive is read only to be remembered, or to know what the name lacks.
+    // Records that the client cannot receive are read only for the cache, or to see what the name
+    // lacks.
     if (cut && (!hasSome(entries!, type) || this.#replies.wants(query))) {
       entries = services.find(folded, end, headless, Infinity);
       cut = false;

@@ -71,7 +71,7 @@ interface Weighted {
   readonly weight: number;
 }
 
-/** Draws addresses by weight. What the file does not name has weight 1. */
+/** Draws addresses by weight. Addresses that the file does not name have weight 1. */
 export class Weights {
   readonly #random: Random;
   #byName = new Map<string, readonly Weighted[]>();

@@ -188,7 +188,7 @@ export const secondary: Plugin = definePlugin({
     });
     context.onStart(() => {
       for (const zone of followed.values()) zone.start();
-      // What a catalog named before a reload that took the catalog away.
+      // The zones of a catalog that a reload has removed.
       for (const zone of publisher.names)
         if (!followed.has(zone) && members.get(zone) === undefined) publisher.remove(zone);
     });

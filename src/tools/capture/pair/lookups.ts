@@ -165,7 +165,7 @@ export class LookupGrouping {
   #walksOn(each: Growing, last: SeenExchange, exchange: SeenExchange): boolean {
     if (each.found || each.exchanges.some((one) => haveSameName(one, exchange))) return false;
     const { sentMs } = exchange;
-    // The next name follows once the one before is settled.
+    // The next name follows once the previous one is settled.
     let settled = true;
     for (const one of each.exchanges) {
       if (!haveSameName(one, last) || one.ending === 'answered') continue;

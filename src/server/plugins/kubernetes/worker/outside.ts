@@ -97,7 +97,7 @@ export function outsideOf({ cluster, namespaces, own }: OutsideParts): OutsideSe
         const outside = cluster.outside.of(service);
         const byEndpoint = headless && outside.length === 0 && service.form === 'headless';
         if (!shows(service.namespace) || (outside.length === 0 && !byEndpoint)) continue;
-        // What the service is made of is replaced when it changes, not changed.
+        // The parts of the service are replaced on changes, and not modified.
         const { ports, slices } = service;
         yield {
           headless: byEndpoint,
