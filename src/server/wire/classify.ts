@@ -8,15 +8,15 @@ import { SECTION } from './writer.ts';
 /**
  * The kind of a reply, for a cache:
  *
- * - `answer`: NOERROR; following the CNAMEs from the question leads to a record of the asked type
- * - `nodata`: NOERROR with SOA; the asked type is not there (perhaps after a CNAME)
+ * - `answer`: NOERROR; the CNAMEs from the question lead to a record of the queried type
+ * - `nodata`: NOERROR with SOA; there is no record of the queried type (perhaps after a CNAME)
  * - `unfinished`: NOERROR; a CNAME chain, or unrelated records, without the asked type and without
  *   SOA; also, whatever else there is, CNAMEs that contradict each other: two targets for one owner
  *   (RFC 2181 section 10.1), or a loop
  * - `referral`: NOERROR, no answer, NS but no SOA
  * - `empty`: NOERROR, no answer, neither SOA nor NS
  * - `nxdomain`: NXDOMAIN with SOA and no answers
- * - `failure`: SERVFAIL or NOTIMP, written by someone
+ * - `failure`: a message with SERVFAIL or NOTIMP
  * - `other`: everything else, which must not be stored: truncated, NXDOMAIN without SOA or behind
  *   a CNAME, other result codes, NOTIFY, UPDATE and zone transfers, result codes without a message
  */

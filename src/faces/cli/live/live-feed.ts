@@ -203,7 +203,7 @@ class FileFeed implements PacketFeed {
         failed ??= error;
       }
     }
-    // One of several that cannot be read is a remark, and no end.
+    // If only some of several cannot be read, there is a remark.
     if (read === 0 && failed !== null) throw failed;
   }
 

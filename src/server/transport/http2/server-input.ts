@@ -9,11 +9,11 @@ import { readSettings } from './server-settings.ts';
 /** Receives events. Bytes are valid only during the call. */
 export interface ServerInputHost {
   /**
-   * A request's header is whole: `header`, of use unless it is `tooLarge`.
+   * The header of a request is complete. `header` is valid unless it is `tooLarge`.
    * @param ends whether no body follows
    */
   onRequest(stream: number, tooLarge: boolean, ends: boolean): void;
-  /** A request's header is against the rules of HTTP: that is the end of its stream. */
+  /** The header of a request violates HTTP, so its stream ends. */
   onMalformed(stream: number): void;
   /**
    * A header block behind a request.

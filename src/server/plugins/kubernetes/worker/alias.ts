@@ -63,13 +63,13 @@ export function endpointAlias(lookup: ClusterLookup): WireName | null {
 
 /**
  * A or AAAA of a name that is an alias of `target`: an ExternalName service, or a headless one
- * whose endpoints are domain names. The answer is the CNAME and what its target has. A target
- * inside the zone is looked up here, any other one by asking the whole server. A chain of aliases
+ * whose endpoints are domain names. The answer is the CNAME and the records of its target. A target
+ * inside the zone is looked up here, and any other one in the whole server. A chain of aliases
  * within the zone is followed a few steps.
  *
- * A target that does not exist (or whose lookup fails) leaves the CNAME alone. One inside the zone
- * that has no such address leaves nothing. So does a target below the alias's own name, and a
- * circle.
+ * If the target does not exist, or its lookup fails, the answer is only the CNAME. It is empty if a
+ * target inside the zone has no such address, for a target below the alias's own name, and for a
+ * loop.
  */
 export function answerAlias(query: Query, target: WireName, parts: AliasParts): Maybe<Reply> {
   const { zone, lookup } = parts;
