@@ -68,8 +68,7 @@ export function endpointAlias(lookup: ClusterLookup): WireName | null {
  * within the zone is followed a few steps.
  *
  * If the target does not exist, or its lookup fails, the answer is only the CNAME. It is empty if a
- * target inside the zone has no such address, for a target below the alias's own name, and for a
- * loop.
+ * target inside the zone has no such address, is below the alias's own name, or leads to a loop.
  */
 export function answerAlias(query: Query, target: WireName, parts: AliasParts): Maybe<Reply> {
   const { zone, lookup } = parts;
