@@ -1,8 +1,9 @@
 /**
- * The 5 000-node restart (kubernetes #139117): a real API server with the objects of Kubernetes's scalability test is
- * killed and started again while replicas of ndots, and CoreDNS beside them, watch it. Measured for each: memory
- * before, peak memory during the restart, and the time from the API server's readiness to the first answer that knows
- * of a change made after it; of the API server: CPU time of the restart, and lists.
+ * The 5 000-node restart (kubernetes #139117): a real API server with the objects of Kubernetes's
+ * scalability test is killed and started again. Replicas of ndots, and CoreDNS beside them, watch
+ * it. Measured for each: memory before, and peak memory during the restart. Also the time from the
+ * API server's readiness to the first answer with a later change. Of the API server: CPU time of
+ * the restart, and lists.
  *
  * `NODES=5000 REPLICAS=10 npm run bench -- api-server-restart`. Without them: 500 nodes, two replicas, and one of
  * CoreDNS (`COREDNS=FILE`). docs/decisions/api-server-restart.md has the plan for the whole test.

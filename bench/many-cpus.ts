@@ -2,9 +2,9 @@
  * The same load on 1, 2, 4, … workers, up to the CPUs of the machine: replies per second, CPU per query, the share of
  * the busiest worker (the kernel's distribution over SO_REUSEPORT sockets), and memory per worker. It runs unchanged
  * on a machine of any size. The CPU time of the control thread until all workers answer is what giving each its copy
- * of the cluster costs. With N workers the server has N CPUs and dnsperf the others, as many as there are; where
- * they have to share, the figures say so. `WORKERS=1,2,8` names the steps,
- * and `SERVICES` the size of the cluster.
+ * of the cluster costs. With N workers the server has N CPUs, and dnsperf the remaining ones. If
+ * they have to share CPUs, the figures report that. `WORKERS=1,2,8` names the steps, and `SERVICES`
+ * the size of the cluster.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';

@@ -1,4 +1,7 @@
-/** A cluster of thousands of nodes through a day: rollouts, scaling, failing and drained nodes, short-lived Services. */
+/**
+ * A cluster of thousands of nodes through a day: rollouts, scaling, failing and drained nodes,
+ * short-lived Services.
+ */
 import type { Random } from '../../src/server/base/random.ts';
 import type { VirtualClock } from '../../src/server/base/virtual-clock.ts';
 import { ApiServer, namespace } from '../kit/apiserver/server.ts';
@@ -119,7 +122,10 @@ export class LargeCluster {
     return new LargeCluster(clock, random, await ApiServer.start({ clock }), size);
   }
 
-  /** Names of Services relative to the cluster domain, existing or not: `NAME.NAMESPACE`. A few are popular. */
+  /**
+   * Names of Services relative to the cluster domain, existing or not: `NAME.NAMESPACE`. A few are
+   * popular.
+   */
   drawName(): string {
     const share = (this.#random.integer(1000) / 1000) ** 3;
     const { name, namespace } = this.#workloads[Math.floor(share * this.#workloads.length)]!;
