@@ -14,7 +14,7 @@ import { assertNoneLost, pause, streamWhile } from './stream.ts';
 
 const deploy = (name: string): string => resolve(import.meta.dirname, '../../deploy', name);
 
-/** The shell commands below a heading of deploy/README.md: there and back. */
+/** The shell commands below a heading of deploy/README.md. */
 function commandsBelow(heading: string): readonly string[] {
   const page = readFileSync(deploy('README.md'), 'utf8');
   const [, section = ''] = page.split(`\n### ${heading}\n`);
@@ -47,7 +47,7 @@ const STAYS_MS = 12_000;
 const forgiven = { TCP: 2 };
 
 describe('the chart in the place of CoreDNS', { skip: noNode() ?? false }, () => {
-  const [there = '', back = ''] = commandsBelow("Beside kubeadm's CoreDNS");
+  const [there = '', back = '', withoutCache = ''] = commandsBelow("Beside kubeadm's CoreDNS");
   let node: NodeCluster;
   let untouched: ReadonlySet<string>;
   before(async () => {
@@ -97,21 +97,14 @@ describe('the chart in the place of CoreDNS', { skip: noNode() ?? false }, () =>
     assert.match(there, /helm install[^]*patch service kube-dns[^]*scale deployment coredns/);
     const report = await streamWhile(node, 'chart installed', () => node.script(there));
     assert.equal(report.refused, 0);
-    const own = (await podsOf('deployment/dns-ndots')).map(({ status }) => status.podIP);
-    const [endpoints] = await Promise.all([
-      node.kubectl(
-        ...[
-          '-n',
-          'kube-system',
-          'get',
-          'endpointslices',
-          '-l',
-          'kubernetes.io/service-name=kube-dns',
-        ],
-        ...['-o', 'jsonpath={.items[*].endpoints[*].addresses[*]}'],
-      ),
-    ]);
-    assert.deepEqual(endpoints.split(' ').toSorted(), own.toSorted());
+    const pods = await podsOf('deployment/dns-ndots');
+    const own = pods.map(({ status }) => status.podIP ?? '');
+    const endpoints = await node.kubectl(
+      ...['-n', 'kube-system', 'get', 'endpointslices'],
+      ...['-l', 'kubernetes.io/service-name=kube-dns'],
+      ...['-o', 'jsonpath={.items[*].endpoints[*].addresses[*]}'],
+    );
+    assert.deepEqual(new Set(endpoints.split(' ')), new Set(own));
     assertNoneLost(t, report);
   });
 
@@ -153,7 +146,10 @@ describe('the chart in the place of CoreDNS', { skip: noNode() ?? false }, () =>
 
   test('the commands of the page lead back to CoreDNS without a gap, and only the lease of the checks is left', async (t) => {
     assert.match(back, /scale deployment coredns[^]*patch service kube-dns[^]*helm uninstall/);
-    const report = await streamWhile(node, 'chart removed', () => node.script(back));
+    assert.match(withoutCache, /nodeCache\.enabled=false/);
+    const report = await streamWhile(node, 'chart removed', () =>
+      node.script(`${withoutCache}\n${back}`),
+    );
     await until(
       'the objects of the chart to be gone',
       async () => {
