@@ -113,7 +113,7 @@ describe('which process asked, on a real node', { skip: noNode() ?? false }, () 
       await until(
         'the whole way of curl to the API server',
         async () => {
-          await inClient('curl', '-sk', '-m', '5', 'https://kubernetes.default/version');
+          await inClient('curl', '-sk', '-m', '5', 'https://kubernetes.default.svc/version');
           return story.test(capture.output()) ? null : capture.output().slice(-1000);
         },
         110_000,
