@@ -16,9 +16,9 @@ import { Cluster } from '../test/kit/cluster/cluster.ts';
 import { noApiServer } from '../test/kit/cluster/programs.ts';
 import { answered, question, start, type Child } from '../test/kit/child.ts';
 import { freePorts } from '../test/kit/free-ports.ts';
-import { figure } from './kit/figures.ts';
+import { figure, smoke } from './kit/figures.ts';
 import { FIRST, loadTestObjects, type CreatedObject } from './kit/load-test-objects.ts';
-import { corednsProgram, ndots, smoke, workFolder } from './kit/peers.ts';
+import { corednsProgram, ndots, workFolder } from './kit/peers.ts';
 
 // Building the programs of a cluster takes ten minutes, which is not brief.
 const isBrief = smoke && process.env['NODES'] === undefined;
