@@ -232,7 +232,7 @@ export const proseRules: readonly ProseRule[] = [
 ];
 
 /** The most words of a sentence, as in STYLE.md. */
-export const SENTENCE_WORDS = 24;
+const SENTENCE_WORDS = 24;
 
 /** A list of code words or of numbers is read at a glance, so it counts as one word. Markup counts as none. */
 const wordCount = (sentence: string): number =>
