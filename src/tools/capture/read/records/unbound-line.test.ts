@@ -60,3 +60,14 @@ test('queries without replies are not exchanges, and a remark names the option',
   assert.equal(exchanges.length, 0);
   assert.equal(remarks.count('Unbound logs queries without replies (log-replies: yes)'), 1);
 });
+
+test('log-queries beside log-replies counts each query once, without a remark', () => {
+  const { exchanges, remarks } = read(
+    [
+      '[1795963374] unbound[915:0] query: 127.0.0.1 www.example.test. A IN',
+      '[1795963374] unbound[915:0] reply: 127.0.0.1 www.example.test. A IN NOERROR 0.000000 1 61',
+    ].join('\n'),
+  );
+  assert.equal(exchanges.length, 1);
+  assert.equal(remarks.count('Unbound logs queries without replies (log-replies: yes)'), 0);
+});
