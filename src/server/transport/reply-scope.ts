@@ -1,4 +1,4 @@
-/** Records the clients that a reply is for. */
+/** Marks replies that only their client may get. */
 
 /**
  * Opened by a plugin that shares replies among clients, for one query and the queries that follow
