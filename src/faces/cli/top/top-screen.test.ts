@@ -353,7 +353,7 @@ describe('keys', () => {
   test('keys that mean nothing change nothing', () => {
     const { terminal, model } = started();
     terminal.takeWritten();
-    for (const key of ['x', 'Z', '\u001b[15~', '\u0001', 'é']) terminal.press(key);
+    for (const key of ['X', 'Z', '\u001b[15~', '\u0001', 'é']) terminal.press(key);
     assert.equal(terminal.takeWritten(), '');
     assert.equal(model.asked.length, 1);
   });
