@@ -50,7 +50,11 @@ export const sameWayStories: readonly Story[] = [
     ...played(
       'the cache stores failures of all external names, including those of a search domain, and serves the cluster',
       'ND4007',
-      () => [...services, ...outsiders],
+      () => [
+        ...services,
+        ...outsiders,
+        ...pods('glibc', 3, { lookups: 40, everyMs: 500, names: names.slice(0, 2), from: 30 }),
+      ],
       (passing) =>
         isOutside(passing) && passing.atMs >= ONSET ? { rcode: 2, tookMs: 0.5 } : healthy(passing),
     ),

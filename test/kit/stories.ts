@@ -20,6 +20,7 @@ import { againStories } from './again-stories.ts';
 import { causeStories } from './cause-stories.ts';
 import { contentStories } from './content-stories.ts';
 import { bothSidesStories } from './both-sides-stories.ts';
+import { failingZoneStories } from './failing-zone-stories.ts';
 import { fewQueriesStories } from './few-queries-stories.ts';
 import { handfulStories } from './handful-stories.ts';
 import { lateStories } from './late-stories.ts';
@@ -139,6 +140,7 @@ export const stories: readonly Story[] = [
   ...contentStories,
   ...newNameStories,
   ...bothSidesStories,
+  ...failingZoneStories,
   ...fewQueriesStories,
   ...handfulStories,
   ...lateStories,

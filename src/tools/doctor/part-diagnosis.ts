@@ -42,8 +42,8 @@ interface Symptom {
   isTold(finding: Finding): boolean;
 }
 
-/** Findings about a server at all times, which a part does not show. */
-const never: ReadonlySet<string> = new Set(['ND3005', 'ND3006', 'ND3018']);
+/** Findings about a server at all times, which a part does not show: outside of it a server may ask anew. */
+const never: ReadonlySet<string> = new Set(['ND3005', 'ND3006', 'ND3018', 'ND4007']);
 /** Findings about a server, which some of its clients cannot show. */
 const ofServers: ReadonlySet<string> = new Set([
   ...['ND3007', 'ND7001', 'ND4003', 'ND5001', 'ND2002', 'ND2012'],

@@ -16,6 +16,7 @@ import { RCODE, rcodeName, TYPE } from '../../../server/wire/iana.ts';
 import { readMessage } from '../../../server/wire/message.ts';
 import { printData } from '../../../server/wire/print.ts';
 import { ReadError } from '../../../server/wire/reader.ts';
+import { isWithin } from '../../../server/wire/within-zone.ts';
 import { failedInSilence, waitedForLost } from '../observe/consequences.ts';
 import {
   excluded,
@@ -26,9 +27,10 @@ import {
   quiet,
   notAsked,
 } from './finding.ts';
-import { keysOf, listed, sentence, share } from '../texts.ts';
+import { clock, keysOf, listed, sentence, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { programs, upstreams } from '../observe/roles.ts';
+import { expiredZones, failsAnew } from '../observe/fails-anew.ts';
 import { failingDomain } from '../observe/search-domains.ts';
 import { latencyOf } from '../../capture/pair/seen-exchange.ts';
 import {
@@ -160,7 +162,8 @@ export const stuckServfail: FindingKind = {
   inCapture(observed, claims) {
     const behind = upstreams(observed);
     const isOfSilence = failedInSilence(observed, claims);
-    const stuck = observed.names.list.filter(
+    const isAnew = failsAnew(observed, behind);
+    const kept = observed.names.list.filter(
       ({ name, type, quickFailures, outcomes, denial, servers }) =>
         !claims.names.has(name) &&
         !isOfSilence(name, type) &&
@@ -171,6 +174,9 @@ export const stuckServfail: FindingKind = {
         (outcomes.found === 0 || (denial?.count ?? 0) >= QUICK_FAILURES.denied * outcomes.servfail),
     );
     if (observed.total.servfail === 0) return excluded('no SERVFAIL was seen');
+    const stuck = kept.filter((view) => !isAnew(view));
+    if (stuck.length < kept.length && stuck.length === 0)
+      return excluded('names fail again whenever a server asks for them: a cache only repeats it');
     // A server that fails for everything at once has no cache to blame.
     if (stuck.length === 0 || stuck.length > QUICK_FAILURES.names * observed.names.size)
       return excluded('failures are not answered from a cache');
@@ -261,7 +267,11 @@ export const serverFails: FindingKind = {
   title: 'A name server answers with SERVFAIL',
   name: 'SERVFAIL of servers',
   inCapture(observed, claims) {
-    const isOfSilence = failedInSilence(observed, claims);
+    const isWithinSilence = failedInSilence(observed, claims);
+    const expired = expiredZones(observed);
+    // A silent primary server does not delay replies: the zone expires.
+    const isOfSilence = (name: string, type: number): boolean =>
+      isWithinSilence(name, type) && !expired.some(({ zone }) => isWithin(name, zone));
     const names = observed.names.list
       .filter(
         ({ name, type, outcomes }) =>
@@ -311,15 +321,16 @@ export const serverFails: FindingKind = {
     const [mostly] = errors;
     const byName = goesByName(observed, names);
     const target = byName === null ? '' : aliasOf(observed, names[0]!.name);
+    const beyond = byName === null ? null : causeBeyond(observed, names);
     const isFelt = servfail >= OUTAGE_SHARE * asked || byName !== null;
     return {
       code: this.code,
       title:
         byName === null
           ? `A name server answers with ${mostly}`
-          : `Some names always fail with ${mostly}, others never do`,
+          : `Some names always fail with ${mostly}, others never do${beyond === null ? '' : `: ${beyond.title}`}`,
       severity: isFelt ? 'critical' : 'warning',
-      confidence: byName === null ? 0.75 : 0.83,
+      confidence: byName === null ? 0.75 : beyond === null ? 0.83 : 0.9,
       seen: [
         sentence(
           `${share(servfail, asked)} queries were ${errors.join(' or ')}; most by ${worst.address || 'this server'}${ofThese}: ${listed([...new Set(names.map(({ name }) => name))])}`,
@@ -327,8 +338,9 @@ export const serverFails: FindingKind = {
         ...(byName === null
           ? []
           : [
-              `The failures depend on the name: ${byName.failing} ${byName.failing === 1 ? 'name' : 'names'} never got an answer, ${byName.fine} other names never failed.`,
+              `${byName.sinceMs === null ? '' : `From ${clock(byName.sinceMs)} on it is so. `}The failures depend on the name: ${byName.failing} ${byName.failing === 1 ? 'name' : 'names'} never got an answer, ${byName.fine} other names never failed.`,
             ]),
+        ...(beyond === null ? [] : [beyond.seen]),
         ...(target === ''
           ? []
           : [
@@ -350,6 +362,7 @@ export const serverFails: FindingKind = {
           ? 'The server got no answer itself: its upstream did not reply, replied with an error, or the signatures do not verify. Programs retry, try the next search domain, or fail; musl (Alpine) fails after 5 s.'
           : `${mostly} comes from a server that does not understand or support the query: its options (EDNS, cookies), its type, or its operation. The DNS server passes it on from its upstream.`,
       fix: [
+        ...(beyond === null ? [] : [beyond.fix]),
         ...(byName === null
           ? []
           : [
@@ -401,14 +414,28 @@ export const serverFails: FindingKind = {
   },
 };
 
-/** True if all failing names always fail and others never do; null if it is not so. */
+/**
+ * If all failing names fail always, or from some moment on, and others never do: how many, and that
+ * moment; null: it is not so.
+ */
 function goesByName(
   { names: { list } }: Observations,
   names: readonly NameView[],
-): { readonly failing: number; readonly fine: number } | null {
+): {
+  readonly failing: number;
+  readonly fine: number;
+  /** Milliseconds since 1970; null: it was always so. */
+  readonly sinceMs: number | null;
+} | null {
   const failing = new Map<string, number>();
-  for (const { name, outcomes } of names) {
-    if (outcomes.found + outcomes.nodata + outcomes.nxdomain > 0) return null;
+  let sinceMs = Infinity;
+  for (const { name, outcomes, denial, answeredMs } of names) {
+    if (outcomes.found + outcomes.nodata + outcomes.nxdomain > 0) {
+      // Of two caches one may keep an answer for longer than the other.
+      if (denial === null || denial.count < MOST * failures(outcomes)) return null;
+      if ([...answeredMs.values()].some((ms) => ms >= denial.fromMs)) return null;
+      sinceMs = Math.min(sinceMs, denial.fromMs);
+    }
     failing.set(name, (failing.get(name) ?? 0) + failures(outcomes));
   }
   const fine = new Set(
@@ -416,8 +443,42 @@ function goesByName(
   ).size;
   const isAlways = [...failing.values()].every((count) => count >= ALWAYS_FAILS.asked);
   return isAlways && fine >= ALWAYS_FAILS.fine && failing.size <= fine
-    ? { failing: failing.size, fine }
+    ? { failing: failing.size, fine, sinceMs: sinceMs === Infinity ? null : sinceMs }
     : null;
+}
+
+/**
+ * Why a server behind the failing one does not answer for these names: it refuses them, or it is
+ * the primary server of an expired zone; null: neither is seen.
+ */
+function causeBeyond(
+  observed: Observations,
+  names: readonly NameView[],
+): { readonly title: string; readonly seen: string; readonly fix: string } | null {
+  const zone = expiredZones(observed).find(
+    (each) =>
+      observed.names.list.some(({ servers }) => servers.has(each.server)) &&
+      names.every(({ name }) => isWithin(name, each.zone)),
+  );
+  if (zone !== undefined)
+    return {
+      title: `${zone.server} cannot refresh the zone ${zone.zone}`,
+      seen: `${zone.server} asked ${zone.primary} ${zone.queries} times for the zone (SOA or a transfer), and got no reply: its copy has most likely expired.`,
+      fix: `Make the primary server ${zone.primary} reply to ${zone.server} again (see whether it runs, its address, a firewall). Then have ${zone.server} refresh the zone (BIND: rndc refresh ${zone.zone}).`,
+    };
+  const refusals = new Map<string, number>();
+  for (const { servers } of names)
+    for (const [address, { refused, found, servfail }] of servers)
+      if (refused > 0 && found === 0 && servfail === 0)
+        refusals.set(address, (refusals.get(address) ?? 0) + refused);
+  const lame = [...refusals].filter(([, count]) => count >= MIN_CASES);
+  if (lame.length === 0) return null;
+  const list = listed(lame.map(([address]) => address));
+  return {
+    title: `${list} refuses them (lame delegation)`,
+    seen: `${listed(lame.map(([address, count]) => `${address} answered REFUSED ${count} times`))} for these names: it does not serve their zone.`,
+    fix: `Correct the delegation, or the forward for this zone, which leads to ${list}; or make ${list} serve the zone.`,
+  };
 }
 
 /** The target of the name's alias, from its failures; empty: none shows it. */

@@ -21,8 +21,12 @@ const TTLS_MAX = 16;
  * first moment.
  */
 const SAME_TTL_MS = 1000;
-/** A failure that comes so soon was not asked of anybody else. */
 const CACHED_MS = 1.5;
+
+/** True if the reply came so soon that the server did not ask another one for it. */
+export function isAtOnce(exchange: Pick<SeenExchange, 'sentMs' | 'repliedMs'>): boolean {
+  return (latencyOf(exchange) ?? Infinity) < CACHED_MS;
+}
 
 /** A negative answer's TTL, seconds, with its time and server. */
 export interface NegativeTtl {
@@ -348,8 +352,7 @@ export class NameView {
       names.setTime(row, FIRST_NEGATIVE, Math.min(this.firstNegativeMs, at));
       names.setTime(row, LAST_NEGATIVE, Math.max(this.lastNegativeMs, at));
       if (rcode === RCODE.NXDOMAIN) this.#ttl(at, ttl, server);
-    } else if (rcode === RCODE.SERVFAIL && (latencyOf(exchange) ?? Infinity) < CACHED_MS)
-      names.increment(row, QUICK_FAILURES);
+    } else if (rcode === RCODE.SERVFAIL && isAtOnce(exchange)) names.increment(row, QUICK_FAILURES);
   }
 
   #countServer(address: string, outcome: number, exchange: SeenExchange, ttl: number): void {

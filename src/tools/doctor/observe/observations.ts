@@ -87,7 +87,10 @@ const TOGETHER_MS = 30;
 export type Moment = Pick<SeenExchange, 'sentMs' | 'client'>;
 
 /** A query that failed. */
-export type Failure = Pick<SeenExchange, 'sentMs' | 'client' | 'name' | 'type' | 'rcode'>;
+export type Failure = Pick<
+  SeenExchange,
+  'sentMs' | 'repliedMs' | 'client' | 'server' | 'name' | 'type' | 'rcode'
+>;
 
 /** A table that is full. */
 export interface LeftOut {
@@ -327,8 +330,10 @@ export class Observations {
     if (isLost(exchange)) this.#keep(exchange, this.losses, MOST.losses);
     if ((latencyOf(exchange) ?? 0) >= LATE_MS && this.slow.length < MOST.events)
       this.slow.push({ sentMs, client: exchange.client });
-    if (isFailure(exchange) && this.failed.length < MOST.events)
-      this.failed.push({ sentMs, client: exchange.client, name, type, rcode: exchange.rcode });
+    if (isFailure(exchange) && this.failed.length < MOST.events) {
+      const { repliedMs, client, rcode } = exchange;
+      this.failed.push({ sentMs, repliedMs, client, server, name, type, rcode });
+    }
     if (exchange.stray !== null) this.#keep(exchange, this.strays, MOST.events);
     this.questionCase.add(exchange);
     this.replyFaults.add(exchange);

@@ -24,6 +24,12 @@ export const REFUSED_AT_TIMES = 0.3;
 /** If no external name resolves, this share of the failures comes at once when failures are cached. Share; chosen. */
 export const CACHED_FAILURE_SHARE = 0.7;
 
+/** A name that fails anew at this many moments, so far apart, is not a failure that a cache keeps. Moments, milliseconds; chosen. */
+export const FAILS_ANEW = { moments: 3, apartMs: 1000 };
+
+/** So long a cache may keep a failure: 5 s in CoreDNS, and a second for chance. Milliseconds; CoreDNS. */
+export const FAILURE_KEPT_MS = 6000;
+
 /** Queries that show that a name always fails, and other names that resolve. Chosen. */
 export const ALWAYS_FAILS = { asked: 4, fine: 2 };
 

@@ -1,0 +1,101 @@
+/** Zones that always fail at the upstream: a cache in front of it repeats the failures at once. */
+import type { Captured } from './packets.ts';
+import { healthy, play } from './story.ts';
+import { asked, ends, everybody, inOrder, type Story } from './story-parts.ts';
+
+const POD = '10.244.2.4';
+const UPSTREAM = '192.0.2.53';
+const BROKEN = 'api.broken.example.';
+/** CoreDNS keeps a failure for so long. Milliseconds. */
+const KEPT_MS = 5000;
+
+/** Queries of a client for the broken name: every fifth second the server asks its upstream anew. */
+function broken(toMs: number, isKept: (atMs: number) => boolean): Captured[][] {
+  return Array.from({ length: toMs / 250 }, (_, i) => {
+    const tookMs = isKept(i * 250) ? 0.4 : 6;
+    return asked(i * 250, ends('10.244.1.200', 30_000 + i), BROKEN, 500 + i, { rcode: 2, tookMs });
+  });
+}
+
+/** Queries of one server to another for a name, one each second. */
+const between = (
+  [from, to]: readonly [string, string],
+  name: string,
+  more: Parameters<typeof asked>[4],
+  count = 12,
+): Captured[][] =>
+  Array.from({ length: count }, (_, i) =>
+    asked(i * 1000 + 3, ends(from, 40_000 + i, to), name, 900 + i, more),
+  );
+
+/** Other names, which the upstream answers, at any time. */
+const others = (from: string): Captured[][] =>
+  Array.from({ length: 60 }, (_, i) =>
+    asked(i * 200 + 9, ends(from, 50_000 + i, UPSTREAM), `www${i % 4}.example.com.`, 2000 + i),
+  );
+
+export const failingZoneStories: readonly Story[] = [
+  {
+    name: 'a name always fails at the upstream: the cache asks anew every five seconds',
+    code: 'ND4002',
+    without: ['ND4007'],
+    packets: async (seed) =>
+      inOrder([
+        await play(everybody(8), healthy, { seed }),
+        ...broken(20_000, (atMs) => atMs % KEPT_MS !== 0),
+      ]),
+  },
+  {
+    name: 'the upstream itself fails for a name, and the DNS pod keeps each failure',
+    code: 'ND4002',
+    without: ['ND4007'],
+    packets: async (seed) =>
+      inOrder([
+        await play(everybody(8), healthy, { seed }),
+        ...broken(20_000, () => true),
+        ...others(POD),
+        ...between([POD, UPSTREAM], BROKEN, { rcode: 2, tookMs: 0.5 }, 4),
+      ]),
+  },
+  {
+    name: 'for five seconds a cache keeps a failure, and then finds the name again',
+    code: 'ND4002',
+    without: ['ND4007'],
+    packets: async (seed) =>
+      inOrder([
+        await play(everybody(8), healthy, { seed }),
+        ...broken(KEPT_MS, () => true),
+        ...broken(KEPT_MS, () => true).map((_, i) =>
+          asked(6000 + i * 250, ends('10.244.1.200', 31_000 + i), BROKEN, 800 + i),
+        ),
+      ]),
+  },
+  {
+    name: 'a secondary server gets no reply of its primary server, and the zone has expired',
+    code: 'ND4002',
+    without: ['ND4007'],
+    seen: /^192\.0\.2\.53 asked 192\.0\.2\.88 5 times for the zone .* has most likely expired/,
+    packets: () =>
+      Promise.resolve(
+        inOrder([
+          ...others('172.18.0.3'),
+          ...between(['172.18.0.3', UPSTREAM], BROKEN, { rcode: 2, tookMs: 0.2 }),
+          ...between([UPSTREAM, '192.0.2.88'], 'broken.example.', { type: 'SOA', tookMs: null }, 5),
+        ]),
+      ),
+  },
+  {
+    name: 'the server that a zone is delegated to refuses its names, and the resolver fails',
+    code: 'ND4002',
+    without: ['ND4007'],
+    seen: /^192\.0\.2\.9 answered REFUSED 12 times for these names/,
+    packets: () =>
+      Promise.resolve(
+        inOrder([
+          ...others('172.18.0.3'),
+          ...between(['172.18.0.3', UPSTREAM], BROKEN, { rcode: 2, tookMs: 9 }),
+          ...between([UPSTREAM, '192.0.2.9'], BROKEN, { rcode: 5, tookMs: 0.4 }),
+        ]),
+      ),
+  },
+];
