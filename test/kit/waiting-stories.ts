@@ -208,6 +208,24 @@ export const waitingStories: readonly Story[] = [
       ),
   },
   {
+    name: 'clean: a DNS pod gets a part of the queries of each lookup',
+    code: null,
+    without: ['ND2017'],
+    packets: async (seed) => {
+      const whole = await play(
+        pods('glibc', 3, { lookups: 40, everyMs: 300, names: ['www.test', 'api.test', 'db.test'] }),
+        (passing) => (passing.name.endsWith('.test.') ? { rcode: 3 } : healthy(passing)),
+        { seed },
+      );
+      // Each socket is taken to one of two pods. The reply has the port as its destination.
+      const isOurs = ({ bytes }: Captured): boolean => {
+        const at = (bytes[30]! & 0x80) === 0 ? 20 : 22;
+        return (((bytes[at]! << 8) | bytes[at + 1]!) * 2_654_435_761) % 65_536 < 32_768;
+      };
+      return whole.filter(isOurs);
+    },
+  },
+  {
     ...played(
       'the servers of one zone refuse, other external names are answered',
       'ND4010',

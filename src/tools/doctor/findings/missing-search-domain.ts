@@ -29,7 +29,9 @@ export const missingSearchDomain: FindingKind = {
     );
     const walks = failed.flatMap((lookup): readonly ShortWalk[] => {
       const missing = missingFrom(lookup);
-      return missing === null ? [] : [{ lookup, missing }];
+      // Where the domain denies the name, the list does not lack it: another DNS pod got that query.
+      if (missing === null || isDenied(observed, absolute(lookup.name) + missing)) return [];
+      return [{ lookup, missing }];
     });
     const names = keysOf(walks, ({ lookup }) => absolute(lookup.name));
     if (walks.length < MIN_FAILED_LOOKUPS || names.length < 2)
@@ -84,6 +86,11 @@ function missingFrom({ name: typed, candidates }: SeenLookup): string | null {
 /** Names of lookups are as they were typed. */
 function absolute(name: string): string {
   return name.endsWith('.') ? name : `${name}.`;
+}
+
+function isDenied({ names }: Observations, name: string): boolean {
+  const outcomes = addressTypes.flatMap((type) => names.get(name, type)?.outcomes ?? []);
+  return outcomes.some(({ nxdomain }) => nxdomain > 0) && !outcomes.some(({ found }) => found > 0);
 }
 
 function isFound({ names }: Observations, name: string): boolean {
