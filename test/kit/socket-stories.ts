@@ -119,7 +119,35 @@ const alongTheList: readonly Captured[][] = Array.from({ length: 60 }, (_, i): C
     : ask(i % 3, i * 400, 30_000 + i);
 });
 
+/**
+ * One client with pairs of A and AAAA from one port, and with queries that leave alone, for the
+ * same names: some of both are lost, and of the pairs mostly the second. A repeat is answered.
+ */
+function lossyClient(): Captured[] {
+  const packets: Captured[] = [];
+  const ask = (atMs: number, port: number, type: string, isLost: boolean): void => {
+    const name = `${['www', 'api'][port % 2]}.example.com.`;
+    const id = (port - 30_000) * 2 + (type === 'A' ? 0 : 1);
+    const way = ends('10.244.1.21', port);
+    packets.push(...asked(atMs, way, name, id, { type, tookMs: isLost ? null : 0.6 }));
+    if (isLost) packets.push(...asked(atMs + 5000, way, name, id, { type }));
+  };
+  for (let i = 0; i < 180; i++) {
+    const [atMs, port] = [i * 300, 30_000 + i];
+    const isPair = i % 3 === 0;
+    ask(atMs, port, 'A', isPair ? i === 99 : i % 16 === 1);
+    if (isPair) ask(atMs + 0.1, port, 'AAAA', i % 30 === 0);
+  }
+  return inOrder([packets]);
+}
+
 export const socketStories: readonly Story[] = [
+  {
+    name: 'queries are lost by chance, alone as often as in pairs, and of pairs mostly the second',
+    code: 'ND3013',
+    without: ['ND3001'],
+    packets: () => Promise.resolve(lossyClient()),
+  },
   {
     name: 'one of two DNS pods is silent from some moment on, seen from one pod, and the last sockets are all translated to it',
     code: 'ND3008',

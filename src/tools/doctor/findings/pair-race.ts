@@ -39,9 +39,14 @@ export const pairRace: FindingKind = {
           ? `none of ${one.asked} pairs of A and AAAA from one port lost only one`
           : `${one.oneLost} of ${one.asked} pairs of A and AAAA from one port lost one, or it is known why`,
       );
-    // Losses outside of pairs are another kind of loss.
+    // Losses outside of pairs are another kind of loss: a query alone has nothing to race with.
     const keys = new Set(halves.map(({ client, name }) => `${client.address} ${name}`));
-    const theirs = claims.open.filter(({ client, name }) => keys.has(`${client.address} ${name}`));
+    const lostHalves = new Set(halves);
+    const theirs = claims.open.filter(
+      (loss) =>
+        lostHalves.has(loss) ||
+        (loss.attempt > 1 && keys.has(`${loss.client.address} ${loss.name}`)),
+    );
     const rest = claims.open.length - theirs.length;
     const singles = observed.total.asked - 2 * one.asked;
     const second = one.oneLost === 0 ? 0 : one.secondLost / one.oneLost;
