@@ -34,6 +34,18 @@ const others = (from: string): Captured[][] =>
     asked(i * 200 + 9, ends(from, 50_000 + i, UPSTREAM), `www${i % 4}.example.com.`, 2000 + i),
   );
 
+/** The same question, each time from the node to the upstream, and half a millisecond later on to the DNS pod. */
+function rounds(count: number): Captured[][] {
+  return Array.from({ length: count }, (_, i) => {
+    const [atMs, port] = [1000 + Math.floor(i / 6) * 2000 + (i % 6), 45_000 + i];
+    const end = { rcode: i % 6 === 5 ? 5 : 2, tookMs: 2100 - (i % 6) };
+    return [
+      ...asked(atMs, ends('172.18.0.3', port, UPSTREAM), BROKEN, 3000 + i, end),
+      ...asked(atMs + 0.3, ends(UPSTREAM, port, POD), BROKEN, 4000 + i, { rcode: 2, tookMs: 2000 }),
+    ];
+  });
+}
+
 export const failingZoneStories: readonly Story[] = [
   {
     name: 'a name always fails at the upstream: the cache asks anew every five seconds',
@@ -95,6 +107,26 @@ export const failingZoneStories: readonly Story[] = [
           ...others('172.18.0.3'),
           ...between(['172.18.0.3', UPSTREAM], BROKEN, { rcode: 2, tookMs: 9 }),
           ...between([UPSTREAM, '192.0.2.9'], BROKEN, { rcode: 5, tookMs: 0.4 }),
+        ]),
+      ),
+  },
+  {
+    name: 'a query goes round between the cluster and its upstream, which sees the node and not the DNS pod',
+    code: 'ND4004',
+    without: ['ND3013', 'ND4010'],
+    seen: /^192\.0\.2\.53 asks 10\.244\.2\.4, and the same queries, while they wait, come back/,
+    packets: () => Promise.resolve(inOrder([...others('172.18.0.3'), ...rounds(12)])),
+  },
+  {
+    name: 'clean: a resolver asks the server of a zone, and its client asks again for another pod',
+    code: null,
+    without: ['ND4004'],
+    packets: () =>
+      Promise.resolve(
+        inOrder([
+          ...others('172.18.0.3'),
+          ...between(['172.18.0.3', UPSTREAM], BROKEN, { tookMs: 9 }, 30),
+          ...between([UPSTREAM, '192.0.2.9'], BROKEN, { tookMs: 4 }, 30),
         ]),
       ),
   },

@@ -7,6 +7,9 @@ import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { isServer } from '../observe/roles.ts';
 import {
   LOOPING_SERVER,
+  LOOP_AT_ONCE_MS,
+  LOOP_COMES_BACK,
+  LOOP_NEIGHBOURS,
   LOOP_RETURN_MS,
   LOOP_SECONDS,
   MAX_LOOP_SERVERS,
@@ -39,7 +42,9 @@ export const forwardingLoop: FindingKind = {
   inCapture(observed, claims) {
     const said = observed.counters.get('loopDetected') ?? 0;
     const returning = returningOf(observed);
-    if (returning !== null) return returned(claims, returning);
+    if (returning !== null) return returned(claims, returning, 'with the same ids');
+    const renewed = renewedOf(observed);
+    if (renewed !== null) return returned(claims, renewed, 'while they wait');
     const both = observed.clients.list.filter(
       ({ address }) => isServer(observed, address) && !observed.serverNames.isShared(address),
     );
@@ -271,7 +276,56 @@ function isAskedOf({ server, hops }: SeenExchange, address: string): boolean {
   return server.address === address || hops.some((hop) => hop.server.address === address);
 }
 
-function returned(claims: Claims, { server, asked, from, exchanges }: Returning): Finding {
+/**
+ * A circle seen at one of its servers, where the others give each query a new id and port: the
+ * query that it passes on is at once asked of it again. Null: there is none.
+ */
+function renewedOf({ losses, affected }: Observations): Returning | null {
+  const all = new Set([...losses, ...affected.flatMap(({ exchanges }) => exchanges)]);
+  const found = new Map<string, { onward: number; again: SeenExchange[] }>();
+  for (const same of Map.groupBy(all, ({ type, name }) => `${type} ${name}`).values()) {
+    if (same.length < MIN_LOOP_QUERIES) continue;
+    const list = same.toSorted((one, other) => one.sentMs - other.sentMs);
+    for (const [at, onward] of list.entries()) {
+      const server = onward.client.address;
+      const waiting = list
+        .slice(Math.max(0, at - LOOP_NEIGHBOURS), at)
+        .findLast((each) => isAskedOf(each, server) && isOpenAt(each, onward.sentMs));
+      if (waiting === undefined || waiting.client.address === server) continue;
+      const from = waiting.client.address;
+      const key = [server, onward.server.address, from].join(' ');
+      const counted = found.get(key) ?? { onward: 0, again: [] };
+      found.set(key, counted);
+      counted.onward++;
+      for (const next of list.slice(at + 1, at + LOOP_NEIGHBOURS)) {
+        if (next.sentMs - onward.sentMs > LOOP_AT_ONCE_MS) break;
+        if (next.client.address !== from || !isAskedOf(next, server) || next.attempt > 1) continue;
+        if (isOpenAt(onward, next.sentMs) && isOpenAt(waiting, next.sentMs))
+          counted.again.push(next);
+        break;
+      }
+    }
+  }
+  const [most] = [...found].toSorted(([, one], [, other]) => other.again.length - one.again.length);
+  if (most === undefined) return null;
+  const [key, { onward, again }] = most;
+  const exchanges = [...new Set(again)];
+  if (exchanges.length < MIN_LOOP_QUERIES || exchanges.length < LOOP_COMES_BACK * onward)
+    return null;
+  const [server = '', asked = '', from = ''] = key.split(' ');
+  return { server, asked, from, exchanges };
+}
+
+/** True if no reply had been sent by then. */
+function isOpenAt({ repliedMs }: SeenExchange, ms: number): boolean {
+  return repliedMs === null || repliedMs > ms;
+}
+
+function returned(
+  claims: Claims,
+  { server, asked, from, exchanges }: Returning,
+  how: string,
+): Finding {
   const names = new Set(exchanges.map(({ name }) => name));
   for (const name of names) claims.names.add(name);
   claims.late.add(server);
@@ -282,7 +336,7 @@ function returned(claims: Claims, { server, asked, from, exchanges }: Returning)
     ...loop,
     confidence: 0.88,
     seen: [
-      `${server} asks ${asked}, and the same queries, with the same ids, come back to it from ${from}: ${exchanges.length} times.`,
+      `${server} asks ${asked}, and the same queries, ${how}, come back to it from ${from}: ${exchanges.length} times.`,
       `They are for ${listed([...names])}`,
     ],
     exchanges: [...exchanges, ...lost],

@@ -9,6 +9,15 @@ export const MIN_FOUND_NAMES = 1;
 /** A query that comes back does so within this time. Milliseconds; chosen. */
 export const LOOP_RETURN_MS = 2000;
 
+/** A query that goes round is asked again within this time after it was passed on. Milliseconds; chosen. */
+export const LOOP_AT_ONCE_MS = 5;
+
+/** From this share of queries on that come back, they go round. Share; chosen. */
+export const LOOP_COMES_BACK = 0.5;
+
+/** Queries for the same name that are compared with one of them. Queries; a limit of work. */
+export const LOOP_NEIGHBOURS = 50;
+
 /** Fewer queries come from a program on the server's own host. Queries; chosen. */
 export const MIN_LOOP_QUERIES = 5;
 
