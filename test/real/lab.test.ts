@@ -44,7 +44,7 @@ describe('a lab', { skip: noLab ?? false }, () => {
         saved,
       );
       assert.equal(code, 0, stdout);
-      assert.match(stdout, /as told/);
+      assert.match(stdout, /as documented/);
       assert.equal(traces(), before);
       const packets = spawnSync('tcpdump', ['-nr', pcap], { encoding: 'utf8' }).stdout;
       assert.match(packets, /A\? www\.google\.com\.default\.svc\.cluster\.local/);
@@ -173,7 +173,7 @@ describe('mistakes', () => {
       return t.skip('nobody may not read this folder');
     const nobody = ask(process.execPath, 'src/faces/cli/main.ts', 'lab', 'run', 'twelve-queries');
     assert.match(nobody.stderr, /it needs root[^]*so here is its model/);
-    assert.match(nobody.stdout, /a model, in virtual time[^]*as told/);
+    assert.match(nobody.stdout, /a model, in virtual time[^]*as documented/);
     assert.equal(nobody.status, 0);
   });
 });

@@ -42,7 +42,7 @@ function section(outcome: StoryOutcome): string {
   return `<section id="${escape(story.name)}">
 <h2>${escape(story.name)} <small>${escape(story.title)}</small></h2>
 <p class="dim">${escape(story.source)}. ${escape(played)}; ${escape(printElapsed(tookMs))}.</p>
-<p class="${told ? 'good' : 'bad'}"><strong>${told ? '✓ as told' : '✗ not as told'}</strong></p>
+<p class="${told ? 'good' : 'bad'}"><strong>${told ? '✓ as documented' : '✗ not as documented'}</strong></p>
 <p><b>Given</b></p><ul>${story.preconditions.map((text) => `<li>${escape(text)}</li>`).join('')}</ul>
 <p><b>When</b> ${escape(story.trigger)}</p>
 ${acts.map(actSection).join('\n')}
@@ -57,7 +57,7 @@ function actSection(act: Act): string {
   return `<h3>${act.kind === 'flaw' ? 'With the flaw' : 'With the cure'}: ${escape(act.title)}</h3>
 <p><code>${escape(act.command)}</code></p>
 ${ladder(act.packets)}
-<div class="scroll"><table class="facts"><tr><th></th><th>what</th><th>seen</th><th>as told</th></tr>${facts.join('')}</table></div>`;
+<div class="scroll"><table class="facts"><tr><th></th><th>what</th><th>seen</th><th>as documented</th></tr>${facts.join('')}</table></div>`;
 }
 
 function ladder(packets: readonly PacketRow[]): string {
