@@ -103,7 +103,7 @@ const lookup = kind({
     client: optional(
       client,
       'glibc',
-      'whose resolver: glibc, musl, go and evdns are real where they can be compiled, others are modelled; getent is glibc as this machine has it, and asks for AAAA only if the pod has IPv6',
+      "the resolver: glibc, musl, go and evdns are real if they can be compiled, others are modelled. getent is this machine's glibc, and queries AAAA only if the pod has IPv6",
     ),
     real: optional(flag, true, 'false: always the model'),
   },

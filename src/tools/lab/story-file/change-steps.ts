@@ -179,7 +179,7 @@ function keyOf(raw: JsonObject): string {
 }
 
 const api = bareKind({
-  help: 'the API server goes away, comes back, or tells those who watch nothing more until it starts again',
+  help: 'the API server stops, starts, or sends no more events until it is restarted',
   bare: word(['stop', 'start', 'freeze']),
   async act(what, { lab }) {
     if (what === 'stop') lab.stopApi();

@@ -60,7 +60,7 @@ export const actFields: FieldsOf<ActValues> = {
   steps: optional(steps, [], 'what is done, in order'),
   expect: required(
     listOf(expectation as YamlShape<Expectation>),
-    'what is to be seen then; the story is as documented if all of it is',
+    'the expected facts; the story passes if all are true',
   ),
 };
 
