@@ -32,3 +32,20 @@ test('a server that denies them in the name of the cluster is not reported', asy
   const own = [...denied('cluster.local.', '10.96.0.10'), ...others(10)];
   assert.equal(await findingOf('ND2007', own), undefined);
 });
+
+test('an upstream that DNS pods ask for external names only is not a cluster with another domain', async () => {
+  const path = ['shop.svc.cluster.local.', 'svc.cluster.local.', 'cluster.local.', ''];
+  const typed = ['web', 'cart', 'web.shop', 'orders'];
+  const walks = Array.from({ length: 48 }, (_, i): Given => ({
+    ...{ atMs: (i >> 2) * 400 + (i % 4) * 2, client: '172.18.0.2', server: '192.0.2.53' },
+    name: `${typed[(i >> 2) % 4]!}.${path[i % 4]!}`,
+    reply: { rcode: RCODE.NXDOMAIN, authority: [root] },
+  }));
+  const forwarded = Array.from({ length: 30 }, (_, i): Given => ({
+    ...{ atMs: i * 150 + 1, client: '172.18.0.3', server: '192.0.2.53' },
+    ...{ name: `www${i % 4}.example.com.`, address: '192.0.2.80' },
+  }));
+  const finding = await findingOf('ND2007', [...walks, ...forwarded]);
+  assert.deepEqual(finding?.affected, ['172.18.0.2']);
+  assert.equal(await findingOf('ND2010', [...walks, ...forwarded]), undefined);
+});

@@ -20,9 +20,17 @@ export const foreignResolver: FindingKind = {
     const strangers = [...Map.groupBy(denials, ({ server }) => server)].flatMap(([server, all]) =>
       all.reduce((sum, { count }) => sum + count, 0) >= MIN_CASES ? server : [],
     );
+    const asking = new Set(
+      observed.affected.flatMap(({ client, exchanges }) =>
+        exchanges.some(
+          ({ name, server }) => domains.isOfCluster(name) && strangers.includes(server.address),
+        )
+          ? client
+          : [],
+      ),
+    );
     const askers = clients.list.filter(
-      ({ address, servers }) =>
-        !isServer(observed, address) && strangers.some((server) => servers.has(server)),
+      ({ address }) => !isServer(observed, address) && asking.has(address),
     );
     if (askers.length === 0)
       return names.list.some(({ name }) => domains.isOfCluster(name))

@@ -5,7 +5,8 @@ import { addOutcomes, noOutcomes, type Outcomes } from '../observe/outcomes.ts';
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence, share } from '../texts.ts';
-import { isServer } from '../observe/roles.ts';
+import { isForwarder, isServer } from '../observe/roles.ts';
+import { MIN_CASES } from '../thresholds/evidence.ts';
 import {
   MAX_SHORT_LABELS,
   MIN_DENIALS,
@@ -43,7 +44,9 @@ export const wrongClusterDomain: FindingKind = {
       const names = [...new Set(failed.map(({ name }) => name))];
       if (working.length === 0 && !isAlone(domain, failed, names, observed)) continue;
       if (failed.length === 0) continue;
-      const clients = [...new Set(failed.map(({ client }) => client))];
+      const askers = [...new Set(failed.map(({ client }) => client))];
+      const pods = askers.filter((address) => !isForwarder(observed, address));
+      const clients = pods.length > 0 ? pods : askers;
       for (const { name } of observed.names.list) if (isBelow(name, domain)) claims.names.add(name);
       for (const name of names) claims.names.add(name.endsWith('.') ? name : `${name}.`);
       const [right = 'the domain that the DNS server has'] = working;
@@ -59,14 +62,16 @@ export const wrongClusterDomain: FindingKind = {
           sentence(
             `${failed.length} lookups of ${listed(names.map(shortened))} went through ${listed(searchPathOf(domain, observed))} to their end without a result`,
           ),
-          `Pods with this search path: ${listed(clients, 6)}.`,
+          pods.length > 0
+            ? `Pods with this search path: ${listed(pods, 6)}.`
+            : `Pods with this search path are behind ${listed(askers, 6)}, which forwards their queries.`,
         ],
         why: `kubelet writes the search path into each pod: NAMESPACE.svc.DOMAIN, svc.DOMAIN, DOMAIN. On the node of these pods DOMAIN is ${domain} and the DNS of the cluster has no such zone, so no service is found by a short name. External names work, each after ${domains.length > 1 ? 'several' : '3'} queries that cannot succeed.`,
         fix: [
           `Set clusterDomain of kubelet on that node (KubeletConfiguration, --cluster-domain) to ${right}, restart kubelet, and create the pods again.`,
           `Or serve the domain, too: kubernetes ${right === DEFAULT_DOMAIN ? 'cluster.local' : 'CLUSTER_DOMAIN'} ${domain.slice(0, -1)} in the Corefile.`,
         ],
-        prove: `kubectl get --raw /api/v1/nodes/NODE/proxy/configz | grep clusterDomain, for the node of ${clients[0]!} and another one`,
+        prove: `kubectl get --raw /api/v1/nodes/NODE/proxy/configz | grep clusterDomain, for ${pods.length > 0 ? `the node of ${pods[0]!} and another one` : 'each node'}`,
         disproved: 'a service is found below this domain',
         exchanges: failed.flatMap(({ exchanges }) => exchanges),
         affected: clients,
@@ -107,9 +112,14 @@ function isAlone(
   domain: string,
   failed: readonly SeenLookup[],
   names: readonly string[],
-  { replyFaults }: Observations,
+  { replyFaults, clients }: Observations,
 ): boolean {
   if (failed.length < MIN_FAILED_LOOKUPS || names.length < MIN_FAILED_NAMES) return false;
+  // An upstream denies the domain of the cluster: its other clients ask it only for external names.
+  const isUpstream = clients.list.some(
+    ({ wasted, outcomes: { found } }) => wasted === 0 && found >= MIN_CASES,
+  );
+  if (domain === DEFAULT_DOMAIN && isUpstream) return false;
   const zones = replyFaults.zones.list.filter(({ name }) => isBelow(name, domain));
   // CoreDNS and ndots name themselves so in the zone of a cluster.
   if (zones.some(({ primary }) => primary === `ns.dns.${domain}`)) return false;

@@ -1,5 +1,6 @@
 /** Finds the clients, DNS servers and upstreams of a capture. */
 import { netHolds, parseAddress, parseNet } from '../../../server/base/ip.ts';
+import { resolverOf } from '../../capture/fingerprint/named-resolver.ts';
 import type { ClientView } from './client-view.ts';
 import type { Observations } from './observations.ts';
 
@@ -61,6 +62,15 @@ export function isServer(
     servers.get(address) !== undefined ||
     backends.get(address) !== undefined ||
     serverNames.has(address)
+  );
+}
+
+/** True if the client is a name server, or asks like one: it queries for other clients. */
+export function isForwarder(observed: Observations, address: string): boolean {
+  const view = observed.clients.get(address);
+  return (
+    isServer(observed, address) ||
+    (view !== undefined && resolverOf(view.recognition, view.lookups).kinds[0] === 'forwarder')
   );
 }
 
