@@ -75,6 +75,13 @@ test('a share of the queries is rejected, at several times: processes restart', 
   assert.match(found.fix.join(' '), /OOMKilled/);
 });
 
+test('a share of the queries is rejected from the beginning to the end: an endpoint has no process', async () => {
+  const found = await first(traffic(SERVICE, (_, i) => i % 6 < 2));
+  assert.equal(found?.code, 'ND3008');
+  assert.match(found.title, /no process/);
+  assert.doesNotMatch(found.fix.join(' '), /OOMKilled/);
+});
+
 test('pods are rejected in turn and get nothing more: a rollout that does not wait', async () => {
   const translated = inOrder(
     Array.from({ length: 400 }, (_, i) => {

@@ -7,6 +7,7 @@ import { rejectingHosts, type RejectedTime, type RejectingHost } from '../observ
 import { askersText, isLinkLocal, upstreams } from '../observe/roles.ts';
 import { removedFrom } from '../observe/server-silence.ts';
 import { answered, type Outcomes } from '../observe/outcomes.ts';
+import { MOST } from '../thresholds/evidence.ts';
 import { ENDS_AGAIN } from '../thresholds/silence.ts';
 
 const none = excluded('hardly any lost query came back as port unreachable (ICMP)');
@@ -84,6 +85,45 @@ export const nodeCacheEnded: FindingKind = {
       ],
       prove: `kubectl -n kube-system get events,pods -l k8s-app=node-local-dns around ${clock(times[0]!.fromMs)} UTC; on the node: ss -lnup sport = :53`,
       disproved: `a process on the node listened on ${address}:53 at that time`,
+      exchanges: losses,
+    };
+  },
+};
+
+/** One of several servers at an address rejects its share of the queries all the time. */
+export const closedEndpoint: FindingKind = {
+  code: 'ND3008',
+  title: 'One of the DNS pods behind the service does not answer',
+  name: 'a DNS endpoint without a process',
+  inCapture(observed, claims) {
+    const host = rejectingHosts(observed, claims).find(
+      ({ address, isBehind, partly, senders, times }) =>
+        partly &&
+        !isBehind &&
+        senders.has(address) &&
+        times.length === 1 &&
+        times[0]!.toMs - times[0]!.fromMs >= MOST * (observed.lastMs - observed.firstMs),
+    );
+    if (host === undefined) return none;
+    const { address, losses } = host;
+    const { asked } = outcomesOf(address, observed);
+    claims.take(losses);
+    return {
+      code: this.code,
+      title: 'One of the endpoints of the DNS service has no process on its port',
+      severity: 'critical',
+      confidence: 0.9,
+      seen: [
+        returnedText(host, observed),
+        `That is ${share(losses.length, asked)} queries to ${address}, from the beginning to the end of the capture; the others were answered at the same times. ${address} stands for several servers, and one of them rejects its share.`,
+      ],
+      why: 'The host of that endpoint lives, and nothing listens on its port 53: the process does not run or listens on another port or address, or the endpoint names a pod that is not a DNS server.',
+      fix: [
+        'Compare the endpoints with the DNS pods: kubectl -n kube-system get endpointslices,pods -o wide -l k8s-app=kube-dns. Query each endpoint (below), and remove or restart the one that rejects.',
+        'See the port and the address that it listens on (the Corefile, targetPort of the Service), and its readinessProbe, which should take it out of the Service.',
+      ],
+      prove: 'ndots query kubernetes.default.svc.cluster.local @ENDPOINT, for each endpoint',
+      disproved: 'each endpoint answers when it is asked directly',
       exchanges: losses,
     };
   },

@@ -66,7 +66,7 @@ import { policyCut, prohibited } from './policy-cut.ts';
 import { raisedTtl } from './raised-ttl.ts';
 import { randomLoss } from './random-loss.ts';
 import { refused } from './refused.ts';
-import { endedProcesses, nodeCacheEnded, noEndpoints } from './rejected-queries.ts';
+import { closedEndpoint, endedProcesses, nodeCacheEnded, noEndpoints } from './rejected-queries.ts';
 import { hiddenServersDiffer, replicasDiffer, viewsDiffer } from './differing-servers.ts';
 import { reverseLookups } from './reverse-lookups.ts';
 import { sameAddress } from './same-address.ts';
@@ -114,6 +114,7 @@ export const findingKinds: readonly FindingKind[] = [
   nodeCacheDark,
   nodeCacheEnded,
   noEndpoints,
+  closedEndpoint,
   endedProcesses,
   udpBlocked,
   newFlowsDropped,
