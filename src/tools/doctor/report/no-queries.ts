@@ -1,21 +1,30 @@
 /** A capture without queries: whether it still deserves a report, and what else it shows. */
 import type { Reading } from '../../capture/read/reading.ts';
+import type { Contact } from '../observe/contacts.ts';
+import { DNS_OVER_TLS, failedContacts } from '../observe/failed-contacts.ts';
 import type { Observations } from '../observe/observations.ts';
 import { MIN_FAILED_CONNECTIONS, MIN_UNANSWERED_REQUESTS } from '../thresholds/verdict.ts';
 
-/** True if there is neither a query, nor a counter, nor a log line, nor a failed connection. */
+/**
+ * True if there is neither a query, nor a counter, nor a log line, nor a failed connection to a
+ * name server, over TLS or not.
+ */
 export function isWithoutDns({ totals }: Reading, observed: Observations): boolean {
   if (totals.exchanges > 0 || observed.counters.lines > 0 || observed.logged.lines > 0)
     return false;
+  if (failedContacts(observed, isOverTls).length > 0) return false;
   const connections = observed.connections.at(totals.lastMs);
   return !connections.some(({ silent, refused }) => silent + refused >= MIN_FAILED_CONNECTIONS);
 }
 
+const isOverTls = ({ port }: Contact): boolean => port === DNS_OVER_TLS;
+
 /** Lines for a person who expected queries. */
 export function withoutDnsHints(
   { totals, families }: Reading,
-  { neighbours }: Observations,
+  { neighbours, contacts }: Observations,
 ): readonly string[] {
+  const overTls = contacts.at(totals.lastMs).filter(isOverTls);
   const [only, other] = families[4] === 0 ? ['IPv6', 'IPv4'] : ['IPv4', 'IPv6'];
   const isOneFamily = families[4] + families[6] > 0 && families[4] * families[6] === 0;
   return [
@@ -26,7 +35,13 @@ export function withoutDnsHints(
         ({ address, asked }) =>
           `No host answered ${asked} ARP requests for ${address}: if that is your name server, or the way to it, this is the cause`,
       ),
-    ...(isOneFamily
+    ...overTls
+      .slice(0, 5)
+      .map(
+        ({ server, opened }) =>
+          `${opened} connections went to ${server} port ${DNS_OVER_TLS} (DNS over TLS): their queries are encrypted. Capture at the DNS pods, whose clients query them without TLS.`,
+      ),
+    ...(isOneFamily && overTls.length === 0
       ? [
           `All ${families[4] + families[6]} packets are ${only}: a pod that has only ${only} addresses cannot query a name server at an ${other} address, and its kernel sends nothing. Compare the nameserver lines of /etc/resolv.conf with the pod’s addresses.`,
         ]
