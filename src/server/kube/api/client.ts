@@ -122,6 +122,7 @@ export function apiClient(parts: ClientParts): ApiClient {
       },
       request.change,
     );
+    let unreachable: ApiFailure | null = null;
     for (let [fresh, untried] = [false, sockets.addresses]; ; fresh = true) {
       const pooled = sockets.take(access.tls, fresh);
       const reply = new StreamedReply({ request, pooled, clock, host, share: parts.share ?? null });
@@ -135,8 +136,12 @@ export function apiClient(parts: ClientParts): ApiClient {
         // The server may close an idle connection at any time, also just now: the request is sent
         // again, unless it changes something.
         const broke = error instanceof ApiFailure && error.kind === 'network';
-        // Without a connection nothing was sent: the next address is tried at once.
-        if (broke && !pooled.established && --untried > 0) continue;
+        if (broke && !pooled.established) {
+          // Nothing was sent: the next address is tried at once. The first one is reported.
+          unreachable ??= error;
+          if (--untried > 0) continue;
+          throw unreachable;
+        }
         const again = request.change === undefined || request.change.method === 'PUT';
         if (again && broke && reply.unanswered && pooled.used && !fresh) continue;
         throw error;

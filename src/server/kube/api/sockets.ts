@@ -22,6 +22,8 @@ const READ_BYTES = 64 * 1024;
 /** The most idle connections; more than lists run in parallel are of no use. */
 const IDLE_MAX = 4;
 
+/** The time limit for a connection to one of several addresses, in milliseconds: a dead server drops packets. */
+const CONNECT_MS = 1500;
 /** After this long at another address the first one is tried again, in milliseconds. */
 const RETURN_MS = 10 * 60_000;
 
@@ -110,12 +112,18 @@ export class Sockets {
       if (turn === 0) this.#leftAt = clock.now();
       this.#turn++;
     };
-    socket.once('connect', () => (pooled.established = true));
+    const late = (): void => void socket.destroy(new Error('no connection in time'));
+    const limit = addresses.length > 1 ? clock.after(CONNECT_MS, late) : null;
+    socket.once('connect', () => {
+      pooled.established = true;
+      limit?.cancel();
+    });
     // Before the listener of the request, which takes the next address at once. An idle connection
     // may end without harm, but an error without any listener would end the process.
     socket.on('error', leave);
     socket.on('close', () => {
       leave();
+      limit?.cancel();
       const at = this.#idle.indexOf(pooled);
       if (at >= 0) this.#idle.splice(at, 1);
     });
