@@ -71,6 +71,24 @@ const behindTranslation = (seed: number, isCut: boolean): Promise<Captured[]> =>
 
 export const bothSidesStories: readonly Story[] = [
   {
+    name: 'a node has no rule for the address of the DNS service: queries leave it untranslated',
+    code: 'ND3005',
+    seen: /^10 of them left the node, from 172\.18\.0\.2, and were still for 10\.96\.0\.10/,
+    packets: () =>
+      Promise.resolve(
+        inOrder(
+          Array.from({ length: 12 }, (_, i) => {
+            const name = `db${i % 3}.shop.svc.cluster.local.`;
+            return ['10.244.1.26', '172.18.0.2'].flatMap((from, hop) =>
+              asked(i * 2500 + hop * 0.1, ends(from, 30_000 + i), name, 60 + i, {
+                tookMs: null,
+              }).map((packet) => ({ ...packet, port: hop })),
+            );
+          }),
+        ),
+      ),
+  },
+  {
     name: 'a DNS pod is silent for seconds while it queries its upstream, whose replies are late',
     code: 'ND4003',
     without: ['ND3007'],

@@ -1,4 +1,5 @@
 import { dnsSelectorOf, podAt, ofPods } from '../cluster/facts.ts';
+import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import type { Observations } from '../observe/observations.ts';
 import { answered } from '../observe/outcomes.ts';
 import type { ServerView } from '../observe/server-view.ts';
@@ -6,8 +7,8 @@ import { takeSilence } from '../observe/consequences.ts';
 import { excluded, unknown, type FindingKind, clusterFinding, notAsked } from './finding.ts';
 import { listed } from '../texts.ts';
 import { answeredElsewhere, hasItFirst } from '../observe/server-lists.ts';
-import { askersText, isServer, serveTheSame } from '../observe/roles.ts';
-import { MIN_CASES } from '../thresholds/evidence.ts';
+import { askedForCluster, askersText, isServer, serveTheSame } from '../observe/roles.ts';
+import { MIN_CASES, MOST } from '../thresholds/evidence.ts';
 
 /** A server that is asked and never answers anybody. */
 export const silentServer: FindingKind = {
@@ -28,6 +29,7 @@ export const silentServer: FindingKind = {
       if (losses.length < MIN_CASES || reached) continue;
       takeSilence(observed, claims, losses);
       const icmp = observed.unreachable.get(address);
+      const untranslated = untranslatedOf(observed, address, losses);
       // (A log does not show the server.)
       const others = observed.servers.list.filter(
         (server) => server.address !== '' && answered(server.outcomes) > 0,
@@ -47,11 +49,15 @@ export const silentServer: FindingKind = {
       );
       return {
         code: this.code,
-        title: this.title,
+        title:
+          untranslated === null
+            ? this.title
+            : 'The address of the DNS service is not translated to a pod on this node',
         severity: 'critical',
         confidence: icmp === undefined ? 0.85 : 0.95,
         seen: [
           `${outcomes.asked} queries of ${askersText(observed, clients)} went to ${address}, and none was answered.`,
+          ...(untranslated === null ? [] : [untranslated.seen]),
           ...(icmp === undefined
             ? []
             : [
@@ -78,7 +84,9 @@ export const silentServer: FindingKind = {
         ],
         why: isUpstream
           ? 'Nothing answers at that address: the server is not running, has moved, or a firewall drops all packets to it. The DNS pods that query it wait without success, and so do their clients: replies are late, are SERVFAIL, or never come.'
-          : `Nothing answers at that address: the server is not running, the Service has no ready endpoints, or a firewall ${icmp === undefined ? 'drops' : 'refuses'} all packets to it. ${icmp === undefined ? 'Clients' : 'Clients that read the ICMP error (glibc, Go) try the next server at once; others'} wait for their time-out (5 s for most) before they try the next server, for every name.`,
+          : untranslated !== null
+            ? 'A Service has an address that no machine has: rules on each node (of kube-proxy or its replacement) translate it to a pod. Here they are missing for UDP, so the packets leave the node and get lost. Other nodes may be well.'
+            : `Nothing answers at that address: the server is not running, the Service has no ready endpoints, or a firewall ${icmp === undefined ? 'drops' : 'refuses'} all packets to it. ${icmp === undefined ? 'Clients' : 'Clients that read the ICMP error (glibc, Go) try the next server at once; others'} wait for their time-out (5 s for most) before they try the next server, for every name.`,
         fix: isUpstream
           ? [
               elsewhere.length > 0
@@ -87,6 +95,7 @@ export const silentServer: FindingKind = {
               'forward to more than one upstream, with health checks, so that another one is used.',
             ]
           : [
+              ...(untranslated === null ? [] : [untranslated.fix]),
               'See whether the service has endpoints, and start the server: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns',
               ...(otherFamily
                 ? [
@@ -135,6 +144,30 @@ export const silentServer: FindingKind = {
     });
   },
 };
+
+/**
+ * Queries for cluster names that leave the node for the same address, from another one: nothing has
+ * translated it; null: it is not so.
+ */
+function untranslatedOf(
+  observed: Observations,
+  address: string,
+  losses: readonly SeenExchange[],
+): { readonly seen: string; readonly fix: string } | null {
+  if (!askedForCluster(observed).other.has(address)) return null;
+  const out = losses.filter(
+    ({ client, hops }) =>
+      hops.length > 0 &&
+      hops.every((hop) => hop.server.address === address) &&
+      hops.some((hop) => hop.client.address !== client.address),
+  );
+  if (out.length < MOST * losses.length) return null;
+  const nodes = new Set(out.flatMap(({ hops }) => hops.map((hop) => hop.client.address)));
+  return {
+    seen: `${out.length} of them left the node, from ${listed([...nodes])}, and were still for ${address}: no rule for UDP took them to a DNS pod.`,
+    fix: `See the rules of this node for ${address} and UDP port 53, and its kube-proxy (or its replacement): iptables-save | grep ${address} (nft list ruleset, ipvsadm -Ln); kubectl -n kube-system get pods -o wide -l k8s-app=kube-proxy, and its log. A restart of kube-proxy writes the rules again.`,
+  };
+}
 
 /** DNS pods that serve the same clients as the one that asks this server, and ask others. */
 function replicasElsewhere(
