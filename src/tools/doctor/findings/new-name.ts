@@ -76,9 +76,11 @@ function timesOf({ serverTimes, negativeTtls }: NameView): string {
   const ttls = shown(one!);
   const denied = `${server} says NXDOMAIN up to ${clock(missingMs)}${ttls.length > 1 ? ` with a TTL that counts down (${ttls.slice(0, 5).join(', ')})` : ''}`;
   const then =
-    existsMs >= missingMs
-      ? `, then found at ${clock(existsMs)}.`
-      : `, and from ${clock(existsMs)} on that it is there: behind this address several caches forget it at times of their own.`;
+    existsMs === Infinity
+      ? ' and does not find it up to the end of the capture; another server has it.'
+      : existsMs >= missingMs
+        ? `, then found at ${clock(existsMs)}.`
+        : `, and from ${clock(existsMs)} on that it is there: behind this address several caches forget it at times of their own.`;
   const others = denying.filter((each) => each !== one);
   const alike = others.filter(isThrough);
   const keeping = others.filter(({ existsMs: at }) => at === Infinity);

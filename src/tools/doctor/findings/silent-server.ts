@@ -74,7 +74,7 @@ export const silentServer: FindingKind = {
           ...(next.size === 0
             ? []
             : [
-                `${listing.length} ${listing.length === 1 ? 'client asks' : 'clients ask'} it first, with them at once, or in turn, and ${listed([...next])} for its lost queries: all of them are in the resolv.conf.`,
+                `${listing.length} ${listing.length === 1 ? 'client asks' : 'clients ask'} it first, with them at once, or in turn, and ${listed([...next])} for its lost queries: a resolv.conf names all of them, or a Service leads to them in turn.`,
               ]),
           ...(elsewhere.length === 0
             ? []

@@ -4,7 +4,7 @@
  */
 import type { FlowView } from '../observe/flow-view.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
-import { listed, percent, share } from '../texts.ts';
+import { clock, listed, percent, share } from '../texts.ts';
 import { deadNames } from '../observe/dead-names.ts';
 import { onlyAaaa } from '../observe/losses.ts';
 import { searchDomainOf } from '../observe/search-domains.ts';
@@ -92,7 +92,7 @@ export const silentSockets: FindingKind = {
         confidence: 0.75,
         seen: [
           `${share(silent.length, silent.length + fine.length)} sockets that asked ${listed(servers)} got no reply at all, to none of their queries and repeats; the others lost ${mixed === 0 ? 'nothing' : `something in ${mixed} cases`}.`,
-          'It depends on the socket, and neither on the name nor on the type nor on the moment.',
+          `It depends on the socket, and neither on the name nor on the type. The silent ones asked first between ${clock(Math.min(...firsts))} and ${clock(Math.max(...firsts))}, and others that asked in between are answered.`,
         ],
         why: drawn,
         disproved:
