@@ -1,7 +1,7 @@
 /** Zones that always fail at the upstream: a cache in front of it repeats the failures at once. */
 import type { Captured } from './packets.ts';
 import { healthy, play } from './story.ts';
-import { asked, ends, everybody, inOrder, type Story } from './story-parts.ts';
+import { asked, ends, everybody, inOrder, played, pods, type Story } from './story-parts.ts';
 
 const POD = '10.244.2.4';
 const UPSTREAM = '192.0.2.53';
@@ -129,5 +129,15 @@ export const failingZoneStories: readonly Story[] = [
           ...between([UPSTREAM, '192.0.2.9'], BROKEN, { tookMs: 4 }, 30),
         ]),
       ),
+  },
+  {
+    ...played(
+      'no external name is answered, and names of the cluster are: the forwarding fails',
+      'ND4002',
+      () => pods('glibc', 4, { lookups: 20 }),
+      (passing) =>
+        passing.name.endsWith('.cluster.local.') ? healthy(passing) : { rcode: 2, tookMs: 3 },
+    ),
+    seen: /^No external name is answered, and names of the cluster are/,
   },
 ];

@@ -30,7 +30,8 @@ import {
 import { clock, keysOf, listed, sentence, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { programs, upstreams } from '../observe/roles.ts';
-import { expiredZones, failsAnew } from '../observe/fails-anew.ts';
+import { failsAnew } from '../observe/fails-anew.ts';
+import { causeBeyond, expiredZones } from '../observe/failing-zones.ts';
 import { failingDomain } from '../observe/search-domains.ts';
 import { latencyOf } from '../../capture/pair/seen-exchange.ts';
 import {
@@ -328,7 +329,9 @@ export const serverFails: FindingKind = {
       title:
         byName === null
           ? `A name server answers with ${mostly}`
-          : `Some names always fail with ${mostly}, others never do${beyond === null ? '' : `: ${beyond.title}`}`,
+          : byName.isAllOutside
+            ? `External names fail with ${mostly}, names of the cluster do not`
+            : `Some names always fail with ${mostly}, others never do${beyond === null ? '' : `: ${beyond.title}`}`,
       severity: isFelt ? 'critical' : 'warning',
       confidence: byName === null ? 0.75 : beyond === null ? 0.83 : 0.9,
       seen: [
@@ -338,6 +341,13 @@ export const serverFails: FindingKind = {
         ...(byName === null
           ? []
           : [
+              ...(byName.isAllOutside
+                ? [
+                    byName.failing === 1
+                      ? 'No other external name was asked for: if another one fails as well, it is the forwarding to the upstream.'
+                      : 'No external name is answered, and names of the cluster are: it is the forwarding to the upstream that fails, and not these names.',
+                  ]
+                : []),
               `${byName.sinceMs === null ? '' : `From ${clock(byName.sinceMs)} on it is so. `}The failures depend on the name: ${byName.failing} ${byName.failing === 1 ? 'name' : 'names'} never got an answer, ${byName.fine} other names never failed.`,
             ]),
         ...(beyond === null ? [] : [beyond.seen]),
@@ -363,6 +373,11 @@ export const serverFails: FindingKind = {
           : `${mostly} comes from a server that does not understand or support the query: its options (EDNS, cookies), its type, or its operation. The DNS server passes it on from its upstream.`,
       fix: [
         ...(beyond === null ? [] : [beyond.fix]),
+        ...(byName?.isAllOutside === true
+          ? [
+              'Query the upstream of the DNS pods for any external name (the forward line of the Corefile; the resolv.conf of the node): it does not answer, or not over the protocol that forward uses.',
+            ]
+          : []),
         ...(byName === null
           ? []
           : [
@@ -419,11 +434,13 @@ export const serverFails: FindingKind = {
  * moment; null: it is not so.
  */
 function goesByName(
-  { names: { list } }: Observations,
+  { names: { list }, domains }: Observations,
   names: readonly NameView[],
 ): {
   readonly failing: number;
   readonly fine: number;
+  /** Only external names fail, and none of those that were asked for is answered. */
+  readonly isAllOutside: boolean;
   /** Milliseconds since 1970; null: it was always so. */
   readonly sinceMs: number | null;
 } | null {
@@ -438,47 +455,17 @@ function goesByName(
     }
     failing.set(name, (failing.get(name) ?? 0) + failures(outcomes));
   }
-  const fine = new Set(
+  const others = new Set(
     list.flatMap(({ name, outcomes }) => (outcomes.found > 0 && !failing.has(name) ? name : [])),
-  ).size;
-  const isAlways = [...failing.values()].every((count) => count >= ALWAYS_FAILS.asked);
-  return isAlways && fine >= ALWAYS_FAILS.fine && failing.size <= fine
-    ? { failing: failing.size, fine, sinceMs: sinceMs === Infinity ? null : sinceMs }
-    : null;
-}
-
-/**
- * Why a server behind the failing one does not answer for these names: it refuses them, or it is
- * the primary server of an expired zone; null: neither is seen.
- */
-function causeBeyond(
-  observed: Observations,
-  names: readonly NameView[],
-): { readonly title: string; readonly seen: string; readonly fix: string } | null {
-  const zone = expiredZones(observed).find(
-    (each) =>
-      observed.names.list.some(({ servers }) => servers.has(each.server)) &&
-      names.every(({ name }) => isWithin(name, each.zone)),
   );
-  if (zone !== undefined)
-    return {
-      title: `${zone.server} cannot refresh the zone ${zone.zone}`,
-      seen: `${zone.server} asked ${zone.primary} ${zone.queries} times for the zone (SOA or a transfer), and got no reply: its copy has most likely expired.`,
-      fix: `Make the primary server ${zone.primary} reply to ${zone.server} again (see whether it runs, its address, a firewall). Then have ${zone.server} refresh the zone (BIND: rndc refresh ${zone.zone}).`,
-    };
-  const refusals = new Map<string, number>();
-  for (const { servers } of names)
-    for (const [address, { refused, found, servfail }] of servers)
-      if (refused > 0 && found === 0 && servfail === 0)
-        refusals.set(address, (refusals.get(address) ?? 0) + refused);
-  const lame = [...refusals].filter(([, count]) => count >= MIN_CASES);
-  if (lame.length === 0) return null;
-  const list = listed(lame.map(([address]) => address));
-  return {
-    title: `${list} refuses them (lame delegation)`,
-    seen: `${listed(lame.map(([address, count]) => `${address} answered REFUSED ${count} times`))} for these names: it does not serve their zone.`,
-    fix: `Correct the delegation, or the forward for this zone, which leads to ${list}; or make ${list} serve the zone.`,
-  };
+  const fine = others.size;
+  const isAllOutside =
+    [...others].every((name) => domains.isOfCluster(name)) &&
+    ![...failing.keys()].some((name) => domains.isOfCluster(name));
+  const isAlways = [...failing.values()].every((count) => count >= ALWAYS_FAILS.asked);
+  return isAlways && fine >= ALWAYS_FAILS.fine && (isAllOutside || failing.size <= fine)
+    ? { failing: failing.size, fine, isAllOutside, sinceMs: sinceMs === Infinity ? null : sinceMs }
+    : null;
 }
 
 /** The target of the name's alias, from its failures; empty: none shows it. */

@@ -1,13 +1,10 @@
 /** Names that fail whenever a server asks for them, so that a cache only repeats the failure. */
-import { RCODE, TYPE } from '../../../server/wire/iana.ts';
+import { RCODE } from '../../../server/wire/iana.ts';
 import { isWithin } from '../../../server/wire/within-zone.ts';
 import { FAILS_ANEW, FAILURE_KEPT_MS } from '../thresholds/errors.ts';
-import { MIN_CASES } from '../thresholds/evidence.ts';
+import { expiredZones } from './failing-zones.ts';
 import { isAtOnce, type NameView } from './name-view.ts';
 import type { Observations } from './observations.ts';
-
-/** Types that a secondary server queries at its primary server. */
-const transferTypes: ReadonlySet<number> = new Set([TYPE.SOA, TYPE.AXFR, TYPE.IXFR]);
 
 /**
  * True if a name's failures are not only old ones of a cache: a server asked again and it failed
@@ -40,29 +37,4 @@ export function failsAnew(
 /** True if it did not fail for longer than any cache keeps a failure. */
 function isSoonOver({ denial }: NameView): boolean {
   return denial !== null && denial.toMs - denial.fromMs < FAILURE_KEPT_MS;
-}
-
-/** A zone that a server cannot refresh. */
-export interface ExpiredZone {
-  readonly zone: string;
-  readonly server: string;
-  /** The primary server, which does not reply. */
-  readonly primary: string;
-  readonly queries: number;
-}
-
-/** Zones that servers ask their primary servers for (SOA, transfers), without any reply. */
-export function expiredZones(observed: Observations): readonly ExpiredZone[] {
-  const lost = observed.losses.filter(({ type }) => transferTypes.has(type));
-  const groups = Map.groupBy(
-    lost,
-    ({ name, client, server }) => `${name} ${client.address} ${server.address}`,
-  );
-  return [...groups.values()].flatMap((all) => {
-    const { name: zone, client, server } = all[0]!;
-    const outcomes = observed.servers.get(server.address)?.outcomes;
-    return all.length >= MIN_CASES && outcomes !== undefined && outcomes.lost === outcomes.asked
-      ? { zone, server: client.address, primary: server.address, queries: all.length }
-      : [];
-  });
 }

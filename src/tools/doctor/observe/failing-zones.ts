@@ -1,0 +1,69 @@
+/** Zones that a server has no answers for: it cannot refresh them, or is refused by their servers. */
+import { TYPE } from '../../../server/wire/iana.ts';
+import { isWithin } from '../../../server/wire/within-zone.ts';
+import { listed } from '../texts.ts';
+import { MIN_CASES } from '../thresholds/evidence.ts';
+import type { NameView } from './name-view.ts';
+import type { Observations } from './observations.ts';
+
+/** Types that a secondary server queries at its primary server. */
+const transferTypes: ReadonlySet<number> = new Set([TYPE.SOA, TYPE.AXFR, TYPE.IXFR]);
+
+/** A zone that a server cannot refresh. */
+export interface ExpiredZone {
+  readonly zone: string;
+  readonly server: string;
+  /** The primary server, which does not reply. */
+  readonly primary: string;
+  readonly queries: number;
+}
+
+/** Zones that servers ask their primary servers for (SOA, transfers), without any reply. */
+export function expiredZones(observed: Observations): readonly ExpiredZone[] {
+  const lost = observed.losses.filter(({ type }) => transferTypes.has(type));
+  const groups = Map.groupBy(
+    lost,
+    ({ name, client, server }) => `${name} ${client.address} ${server.address}`,
+  );
+  return [...groups.values()].flatMap((all) => {
+    const { name: zone, client, server } = all[0]!;
+    const outcomes = observed.servers.get(server.address)?.outcomes;
+    return all.length >= MIN_CASES && outcomes !== undefined && outcomes.lost === outcomes.asked
+      ? { zone, server: client.address, primary: server.address, queries: all.length }
+      : [];
+  });
+}
+
+/**
+ * Why a server behind the failing one does not answer for these names: it refuses them, or it is
+ * the primary server of an expired zone; null: neither is seen.
+ */
+export function causeBeyond(
+  observed: Observations,
+  names: readonly NameView[],
+): { readonly title: string; readonly seen: string; readonly fix: string } | null {
+  const zone = expiredZones(observed).find(
+    (each) =>
+      observed.names.list.some(({ servers }) => servers.has(each.server)) &&
+      names.every(({ name }) => isWithin(name, each.zone)),
+  );
+  if (zone !== undefined)
+    return {
+      title: `${zone.server} cannot refresh the zone ${zone.zone}`,
+      seen: `${zone.server} asked ${zone.primary} ${zone.queries} times for the zone (SOA or a transfer), and got no reply: its copy has most likely expired.`,
+      fix: `Make the primary server ${zone.primary} reply to ${zone.server} again (see whether it runs, its address, a firewall). Then have ${zone.server} refresh the zone (BIND: rndc refresh ${zone.zone}).`,
+    };
+  const refusals = new Map<string, number>();
+  for (const { servers } of names)
+    for (const [address, { refused, found, servfail }] of servers)
+      if (refused > 0 && found === 0 && servfail === 0)
+        refusals.set(address, (refusals.get(address) ?? 0) + refused);
+  const lame = [...refusals].filter(([, count]) => count >= MIN_CASES);
+  if (lame.length === 0) return null;
+  const list = listed(lame.map(([address]) => address));
+  return {
+    title: `${list} refuses them (lame delegation)`,
+    seen: `${listed(lame.map(([address, count]) => `${address} answered REFUSED ${count} times`))} for these names: it does not serve their zone.`,
+    fix: `Correct the delegation, or the forward for this zone, which leads to ${list}; or make ${list} serve the zone.`,
+  };
+}
