@@ -5,8 +5,10 @@ import { takeSilence } from '../observe/consequences.ts';
 import type { Observations } from '../observe/observations.ts';
 import { rejectingHosts, type RejectedTime, type RejectingHost } from '../observe/rejected.ts';
 import { askersText, isLinkLocal, upstreams } from '../observe/roles.ts';
+import { unevenness } from '../observe/evenness.ts';
 import { removedFrom } from '../observe/server-silence.ts';
 import { answered, type Outcomes } from '../observe/outcomes.ts';
+import { REFUSED_IN_TURN } from '../thresholds/errors.ts';
 import { MOST } from '../thresholds/evidence.ts';
 import { ENDS_AGAIN } from '../thresholds/silence.ts';
 
@@ -104,6 +106,8 @@ export const closedEndpoint: FindingKind = {
         times.length === 1 &&
         times[0]!.toMs - times[0]!.fromMs >= MOST * (observed.lastMs - observed.firstMs),
     );
+    if (host !== undefined && !isSteady(host, observed))
+      return excluded('the share that is rejected changes: processes end and start again');
     if (host === undefined) return none;
     const { address, losses } = host;
     const { asked } = outcomesOf(address, observed);
@@ -128,6 +132,27 @@ export const closedEndpoint: FindingKind = {
     };
   },
 };
+
+/** True if the rejected share is the same at all times, as far as chance shows. */
+function isSteady({ address, losses }: RejectingHost, observed: Observations): boolean {
+  const { firstMs, lastMs, backends, servers } = observed;
+  const { slots, asked: least, perLookup, uneven } = REFUSED_IN_TURN;
+  const slotMs = (lastMs - firstMs) / slots;
+  const slotOf = (ms: number): number => Math.floor((ms - firstMs) / slotMs);
+  const [rejected, asked] = [new Array<number>(slots).fill(0), new Array<number>(slots).fill(0)];
+  for (const { sentMs } of losses) {
+    const slot = slotOf(sentMs);
+    if (slot >= 0 && slot < slots) rejected[slot]! += 1 / perLookup;
+  }
+  for (const [second, { asked: count }] of (backends.get(address) ?? servers.get(address))!
+    .history) {
+    const slot = slotOf(Math.max(firstMs, second * 1000));
+    if (slot >= 0 && slot < slots) asked[slot]! += count / perLookup;
+  }
+  return (
+    asked.every((count) => count * perLookup >= least) && unevenness(rejected, asked) <= uneven
+  );
+}
 
 /** Processes end and are asked on: they start again, or others take their place. */
 export const endedProcesses: FindingKind = {

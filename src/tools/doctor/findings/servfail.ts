@@ -348,7 +348,7 @@ export const serverFails: FindingKind = {
                       : 'No external name is answered, and names of the cluster are: it is the forwarding to the upstream that fails, and not these names.',
                   ]
                 : []),
-              `${byName.sinceMs === null ? '' : `From ${clock(byName.sinceMs)} on it is so. `}The failures depend on the name: ${byName.failing} ${byName.failing === 1 ? 'name' : 'names'} never got an answer, ${byName.fine} other names never failed.`,
+              `${byName.sinceMs === null ? '' : `From ${clock(byName.sinceMs)} on it is so. `}${byName.isAllOutside ? '' : 'The failures depend on the name: '}${byName.failing} ${byName.failing === 1 ? 'name' : 'names'} never got an answer, ${byName.fine} other names never failed.`,
             ]),
         ...(beyond === null ? [] : [beyond.seen]),
         ...(target === ''
