@@ -139,7 +139,10 @@ function isSteady({ address, losses }: RejectingHost, observed: Observations): b
   const { slots, asked: least, perLookup, uneven } = REFUSED_IN_TURN;
   const slotMs = (lastMs - firstMs) / slots;
   const slotOf = (ms: number): number => Math.floor((ms - firstMs) / slotMs);
-  const [rejected, asked] = [new Array<number>(slots).fill(0), new Array<number>(slots).fill(0)];
+  const [rejected, asked] = [0, 0].map((zero) => Array.from({ length: slots }, () => zero)) as [
+    number[],
+    number[],
+  ];
   for (const { sentMs } of losses) {
     const slot = slotOf(sentMs);
     if (slot >= 0 && slot < slots) rejected[slot]! += 1 / perLookup;
