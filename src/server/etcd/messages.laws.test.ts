@@ -28,7 +28,7 @@ describe("etcd's messages", () => {
     const keys = Buffer.alloc(2 * 4000, Buffer.of(0x12, 0));
     assert.equal(readRange(keys).kvs.length, 4000);
     assert.equal(readRange(keys, 4000).kvs.length, 4000);
-    assert.throws(() => readRange(keys, 3999), /more than the 3999 keys/);
+    assert.throws(() => readRange(keys, 3999), /more than the 3999 requested keys/);
     const events = Buffer.alloc(2 * 100_001, Buffer.of(0x5a, 0));
     assert.equal(readWatch(events.subarray(2)).events.length, 100_000);
     assert.throws(() => readWatch(events), TooManyEvents);

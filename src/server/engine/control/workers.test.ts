@@ -178,7 +178,7 @@ describe('workers', () => {
     await clock.advance(5000);
     assert.match(
       log.join('\n'),
-      /Restart failed: worker \d hangs while it builds the configuration[^]*still in use/,
+      /Restart failed: worker \d hangs while it builds the configuration[^]*stays in use/,
     );
     assert.equal(log.filter((line) => line.includes('serves again')).length, 2);
     await clock.run(server.stop());
