@@ -336,7 +336,7 @@ describe('reload', () => {
     assert.equal(await world.clock.run(world.server.reload()), true);
     assert.match(address(await world.ask('x. A')), /10\.0\.0\.2/);
     assert.match(world.log.join('\n'), /\[ERROR\] .*a bug at the start/);
-    assert.doesNotMatch(world.log.join('\n'), /still in use/);
+    assert.doesNotMatch(world.log.join('\n'), /stays in use/);
     await world.close();
   });
 
