@@ -9,7 +9,7 @@ const BROKEN = 'api.broken.example.';
 /** CoreDNS keeps a failure for so long. Milliseconds. */
 const KEPT_MS = 5000;
 
-/** Queries of a client for the broken name: every fifth second the server asks its upstream anew. */
+/** Queries of a client for the broken name: every fifth second the server asks its upstream again. */
 function broken(toMs: number, isKept: (atMs: number) => boolean): Captured[][] {
   return Array.from({ length: toMs / 250 }, (_, i) => {
     const tookMs = isKept(i * 250) ? 0.4 : 6;
@@ -48,7 +48,7 @@ function rounds(count: number): Captured[][] {
 
 export const failingZoneStories: readonly Story[] = [
   {
-    name: 'a name always fails at the upstream: the cache asks anew every five seconds',
+    name: 'a name always fails at the upstream: the cache asks again every five seconds',
     code: 'ND4002',
     without: ['ND4007'],
     packets: async (seed) =>

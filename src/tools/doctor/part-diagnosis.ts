@@ -42,7 +42,7 @@ interface Symptom {
   isTold(finding: Finding): boolean;
 }
 
-/** Findings about a server at all times, which a part does not show: outside of it a server may ask anew. */
+/** Findings about a server at all times, which a part does not show: outside of it a server may ask again. */
 const never: ReadonlySet<string> = new Set(['ND3005', 'ND3006', 'ND3018', 'ND4007']);
 /** Findings about a server, which some of its clients cannot show. */
 const ofServers: ReadonlySet<string> = new Set([

@@ -96,7 +96,7 @@ export const nodeCacheEnded: FindingKind = {
 export const closedEndpoint: FindingKind = {
   code: 'ND3008',
   title: 'One of the DNS pods behind the service does not answer',
-  name: 'a DNS endpoint without a process',
+  name: 'a dead DNS pod behind the service',
   inCapture(observed, claims) {
     const host = rejectingHosts(observed, claims).find(
       ({ address, isBehind, partly, senders, times }) =>

@@ -448,7 +448,7 @@ function goesByName(
   let sinceMs = Infinity;
   for (const { name, outcomes, denial, answeredMs } of names) {
     if (outcomes.found + outcomes.nodata + outcomes.nxdomain > 0) {
-      // Of two caches one may keep an answer for longer than the other.
+      // Two caches may keep an answer for different times.
       if (denial === null || denial.count < MOST * failures(outcomes)) return null;
       if ([...answeredMs.values()].some((ms) => ms >= denial.fromMs)) return null;
       sinceMs = Math.min(sinceMs, denial.fromMs);

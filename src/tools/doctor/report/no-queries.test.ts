@@ -6,7 +6,7 @@ import { usualPorts, Reading } from '../../capture/read/reading.ts';
 import { Examination } from '../examination.ts';
 import { isWithoutDns, withoutDnsHints } from './no-queries.ts';
 
-/** Connections to port 853, and the flags of what follows the SYN. */
+/** Connections to port 853, with the flags of the segments after the SYN. */
 function overTls(ending: number): readonly Captured[] {
   return inOrder(
     Array.from({ length: 20 }, (_, i) => {

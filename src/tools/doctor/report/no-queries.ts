@@ -6,8 +6,8 @@ import type { Observations } from '../observe/observations.ts';
 import { MIN_FAILED_CONNECTIONS, MIN_UNANSWERED_REQUESTS } from '../thresholds/verdict.ts';
 
 /**
- * True if there is neither a query, nor a counter, nor a log line, nor a failed connection to a
- * name server, over TLS or not.
+ * True if there is no query, no counter, no log line and no failed connection to a name server. A
+ * connection over TLS counts.
  */
 export function isWithoutDns({ totals }: Reading, observed: Observations): boolean {
   if (totals.exchanges > 0 || observed.counters.lines > 0 || observed.logged.lines > 0)

@@ -9,7 +9,7 @@ export const MIN_FOUND_NAMES = 1;
 /** A query that comes back does so within this time. Milliseconds; chosen. */
 export const LOOP_RETURN_MS = 2000;
 
-/** A query that goes round is asked again within this time after it was passed on. Milliseconds; chosen. */
+/** A query in a loop returns within this time after it was forwarded. Milliseconds; chosen. */
 export const LOOP_AT_ONCE_MS = 5;
 
 /** From this share of queries on that come back, they go round. Share; chosen. */
@@ -33,7 +33,7 @@ export const REFUSED_AT_TIMES = 0.3;
 /** If no external name resolves, this share of the failures comes at once when failures are cached. Share; chosen. */
 export const CACHED_FAILURE_SHARE = 0.7;
 
-/** A name that fails anew at this many moments, so far apart, is not a failure that a cache keeps. Moments, milliseconds; chosen. */
+/** A name that fails again at this many moments, so far apart, is not a failure that a cache keeps. Moments, milliseconds; chosen. */
 export const FAILS_ANEW = { moments: 3, apartMs: 1000 };
 
 /** So long a cache may keep a failure: 5 s in CoreDNS, and a second for chance. Milliseconds; CoreDNS. */
