@@ -32,6 +32,7 @@ process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
 let failed = 0;
 if (busy) {
   const neighbour = spawn(process.execPath, [`bench/peers/${BUSY}.ts`], { stdio: 'ignore' });
+  neighbour.unref();
   process.on('exit', () => neighbour.kill());
 }
 for (const file of chosen) {

@@ -11,6 +11,7 @@ import { recordedFigure } from '../tools/figures/recorded-figure.ts';
 const rows: Readonly<
   Record<string, readonly [benchmark: string, figure: string, isInverse: boolean]>
 > = {
+  'answer a service name from memory': ['serve', 'CPU per query, ndots : unbound', false],
   'forward a query, with cache': ['forward', 'CPU per query, coredns : ndots, with cache', true],
   'forward a query over TLS': [
     'forward-encrypted',
