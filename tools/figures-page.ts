@@ -4,7 +4,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { misses, type Goal } from '../bench/kit/figures.ts';
+import { misses, printGoal, rounded, type Goal } from '../bench/kit/figures.ts';
 import { BUSY } from '../bench/kit/history.ts';
 import { figureGroups, type FigureGroup, type FigureRow } from './figures/figure-rows.ts';
 import { recordedFigure, type RecordedFigure } from './figures/recorded-figure.ts';
@@ -13,9 +13,6 @@ import { wrapPage } from './prose/wrap.ts';
 const home = fileURLToPath(new URL('../', import.meta.url));
 const page = `${home}docs/figures.md`;
 const MARK = '<!-- Written by tools/figures-page.ts from here on. -->';
-
-/** Three significant digits. */
-const rounded = (value: number): string => String(Number(value.toPrecision(3)));
 
 /** `0.37 × (0.35–0.4)`: the middle, and the range if there are several runs. */
 function valueOf({ middle, least, most, runs, unit }: RecordedFigure, isRatio: boolean): string {
@@ -26,8 +23,8 @@ function valueOf({ middle, least, most, runs, unit }: RecordedFigure, isRatio: b
 
 function goalText(goal: Goal | undefined, value: number): string {
   if (goal === undefined) return '';
-  const text = 'atMost' in goal ? `≤ ${goal.atMost}` : `≥ ${goal.atLeast}`;
-  return misses({ name: '', value, unit: '', goal }) ? `${text}: **missed**` : text;
+  const mark = misses({ name: '', value, unit: '', goal }) ? ': **missed**' : '';
+  return `${printGoal(goal)}${mark}`;
 }
 
 /** Null: never recorded. */

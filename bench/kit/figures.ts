@@ -80,12 +80,16 @@ export function printFigure(figure: Figure): string {
   const apart = quartiles === undefined ? '' : ` [${quartiles.join('–')}]`;
   const text = `${name.padEnd(56)} ${String(value).padStart(8)}${apart} ${unit}`.trimEnd();
   if (goal === null) return text;
-  const wanted = 'atMost' in goal ? `≤ ${goal.atMost}` : `≥ ${goal.atLeast}`;
-  return `${text}   (goal ${wanted}${misses(figure) ? ': MISSED' : ''})`;
+  return `${text}   (goal ${printGoal(goal)}${misses(figure) ? ': MISSED' : ''})`;
+}
+
+/** `≤ 1.1`. */
+export function printGoal(goal: Goal): string {
+  return 'atMost' in goal ? `≤ ${goal.atMost}` : `≥ ${goal.atLeast}`;
 }
 
 /** Three significant digits: the accuracy of a shared machine. */
-function rounded(value: number): number {
+export function rounded(value: number): number {
   return Number.isFinite(value) ? Number(value.toPrecision(value >= 1000 ? 4 : 3)) : value;
 }
 
