@@ -9,7 +9,7 @@ import { clusterPods } from '../../../server/kube/pods/cluster-pods.ts';
 import { runInPod } from '../../../server/kube/pods/ephemeral-container.ts';
 import { podBehind } from '../../../server/kube/pods/pod-behind.ts';
 import type { ClusterAccess } from '../../../server/kube/api/cluster-access.ts';
-import { accessOf, clusterClient } from '../cluster-options.ts';
+import { accessOf, withCluster } from '../cluster-options.ts';
 import { containerOf } from '../container-options.ts';
 import { EXIT, type Command, type Io } from '../command.ts';
 import { parseExecOptions, type ExecOptions } from './exec-options.ts';
@@ -28,21 +28,22 @@ export const exec: Command = {
 async function run(options: ExecOptions, io: Io): Promise<number> {
   const access = accessOf(options, io);
   const { namespace, pod } = await podOf(options, io, access);
-  const client = clusterClient(access);
   const ended = untilSignal();
   const container = containerOf(options, io);
   io.err(`ndots exec: container ${container.name} of pod ${namespace}/${pod}, ${access.name}\n`);
   try {
-    return await runInPod({
-      client,
-      clock: systemClock,
-      namespace,
-      pod,
-      container: { ...container, target: options.target, capabilities: options.capabilities },
-      startMs: options.startMs,
-      out: (bytes) => void process.stdout.write(Buffer.from(bytes)),
-      signal: ended,
-    });
+    return await withCluster(access, (client) =>
+      runInPod({
+        client,
+        clock: systemClock,
+        namespace,
+        pod,
+        container: { ...container, target: options.target, capabilities: options.capabilities },
+        startMs: options.startMs,
+        out: (bytes) => void process.stdout.write(Buffer.from(bytes)),
+        signal: ended,
+      }),
+    );
   } catch (error) {
     if (ended.aborted) {
       io.err(
@@ -51,8 +52,6 @@ async function run(options: ExecOptions, io: Io): Promise<number> {
       return EXIT.interrupted;
     }
     throw error instanceof ApiFailure ? notAllowed(error) : error;
-  } finally {
-    client.close();
   }
 }
 

@@ -70,7 +70,7 @@ async function started(run: FollowedContainer): Promise<JsonObject> {
             : `${container.image} does not start in pod ${pod}: ${reason}`,
         hint: message === '' ? undefined : message,
         remedy: /Image/.test(reason)
-          ? 'Is the image where the node finds it? Name another: --image.'
+          ? 'Check that the node can pull the image, or use another one: --image.'
           : `kubectl -n ${namespace} events --for pod/${pod} shows why.`,
       });
     }
