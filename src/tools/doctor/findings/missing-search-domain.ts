@@ -1,4 +1,5 @@
 /** Search lists that lack one of the cluster’s three domains. */
+import { absoluteName } from '../observe/absolute-name.ts';
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
 import { addressTypes } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -25,15 +26,15 @@ export const missingSearchDomain: FindingKind = {
     if (observed.domains.all.size === 0) return unknown('no search path was seen');
     const failed = observed.affected.filter(
       ({ name, exchanges }) =>
-        !claims.names.has(absolute(name)) && !exchanges.some(({ answers }) => answers > 0),
+        !claims.names.has(absoluteName(name)) && !exchanges.some(({ answers }) => answers > 0),
     );
     const walks = failed.flatMap((lookup): readonly ShortWalk[] => {
       const missing = missingFrom(lookup);
       // Where the domain denies the name, the list does not lack it: another DNS pod got that query.
-      if (missing === null || isDenied(observed, absolute(lookup.name) + missing)) return [];
+      if (missing === null || isDenied(observed, absoluteName(lookup.name) + missing)) return [];
       return [{ lookup, missing }];
     });
-    const names = keysOf(walks, ({ lookup }) => absolute(lookup.name));
+    const names = keysOf(walks, ({ lookup }) => absoluteName(lookup.name));
     if (walks.length < MIN_FAILED_LOOKUPS || names.length < 2)
       return excluded('failed lookups tried all three domains of the cluster, or none');
     const [missing] = keysOf(walks, (each) => each.missing) as [string];
@@ -71,7 +72,7 @@ export const missingSearchDomain: FindingKind = {
 
 /** The domain that the walk of a Service name skipped; null: none. */
 function missingFrom({ name: typed, candidates }: SeenLookup): string | null {
-  const name = absolute(typed);
+  const name = absoluteName(typed);
   const rests = candidates.flatMap((each) =>
     each.length > name.length && each.startsWith(name) ? each.slice(name.length) : [],
   );
@@ -81,11 +82,6 @@ function missingFrom({ name: typed, candidates }: SeenLookup): string | null {
   // `db.shop.` needs the domain of Services.
   if (labels !== 2 || cluster === undefined) return null;
   return rests.includes(cluster) && !rests.includes(`svc.${cluster}`) ? `svc.${cluster}` : null;
-}
-
-/** Names of lookups are as they were typed. */
-function absolute(name: string): string {
-  return name.endsWith('.') ? name : `${name}.`;
 }
 
 function isDenied({ names }: Observations, name: string): boolean {

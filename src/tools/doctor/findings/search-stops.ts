@@ -1,4 +1,5 @@
 /** musl gives the search path up where other resolvers go on. */
+import { absoluteName } from '../observe/absolute-name.ts';
 import { FLAG, RCODE, rcodeName } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { SearchDomains } from '../../capture/pair/search-walk.ts';
@@ -98,7 +99,7 @@ function lastStep(
   // queries form a lookup.
   if (exchanges[0]!.logged === 'without times') return null;
   const last = candidates.at(-1)!;
-  if (candidates.length > 1 && last === (name.endsWith('.') ? name : `${name}.`)) return null;
+  if (candidates.length > 1 && last === absoluteName(name)) return null;
   const domain = domains.domainOf(last);
   if (domain === null) return null;
   const own = exchanges.filter((each) => each.name === last && each.ending === 'answered');

@@ -1,4 +1,5 @@
 /** Names that one server knows, and that the servers which the cluster’s DNS asks deny. */
+import { absoluteName } from '../observe/absolute-name.ts';
 import type { NameView } from '../observe/name-view.ts';
 import { isPrivate } from '../observe/private-address.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -104,7 +105,7 @@ function oneSided(observed: Observations, claims: Claims): Finding | null {
     );
     const internal = own.filter(({ addresses }) => addresses.every(isPrivate));
     const missing = [...new Set(theirs.flatMap(({ name }) => (isBelow(name, zone) ? name : [])))];
-    const failing = affected.filter(({ name }) => missing.includes(dotted(name)));
+    const failing = affected.filter(({ name }) => missing.includes(absoluteName(name)));
     if (
       internal.length === 0 ||
       internal.length < own.length ||
@@ -144,10 +145,6 @@ function oneSided(observed: Observations, claims: Claims): Finding | null {
     };
   }
   return null;
-}
-
-function dotted(name: string): string {
-  return name.endsWith('.') ? name : `${name}.`;
 }
 
 function difference(view: NameView, observed: Observations): Difference | null {

@@ -1,4 +1,5 @@
 /** Search paths of a cluster domain that does not exist, as of one node’s kubelet. */
+import { absoluteName } from '../observe/absolute-name.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
 import type { Observations } from '../observe/observations.ts';
 import { addOutcomes, noOutcomes, type Outcomes } from '../observe/outcomes.ts';
@@ -48,7 +49,7 @@ export const wrongClusterDomain: FindingKind = {
       const pods = askers.filter((address) => !isForwarder(observed, address));
       const clients = pods.length > 0 ? pods : askers;
       for (const { name } of observed.names.list) if (isBelow(name, domain)) claims.names.add(name);
-      for (const name of names) claims.names.add(name.endsWith('.') ? name : `${name}.`);
+      for (const name of names) claims.names.add(absoluteName(name));
       const [right = 'the domain that the DNS server has'] = working;
       return {
         code: this.code,

@@ -1,4 +1,5 @@
 /** Lookups that ended without an address, and names that never had one. */
+import { absoluteName } from './absolute-name.ts';
 import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
 import type { SearchDomains } from '../../capture/pair/search-walk.ts';
@@ -62,8 +63,7 @@ export class FailedLookups {
     // The rest of the walk may have gone to another server.
     if (isFailed && this.#domains.domainOf(last.name) !== null) return;
     if (isFailed) this.count++;
-    const written = name.endsWith('.') ? name : `${name}.`;
-    const counts = this.names.at(written, () => ({ failed: 0, found: 0 }));
+    const counts = this.names.at(absoluteName(name), () => ({ failed: 0, found: 0 }));
     if (counts !== null) counts[isFailed ? 'failed' : 'found']++;
   }
 
