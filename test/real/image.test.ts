@@ -193,7 +193,7 @@ function ofTools(built: Built): void {
     const of = built(t);
     if (of === null) return;
     const containers = [
-      ...['check/workload', 'capture/daemonset'].flatMap((name) =>
+      ...['check/workload', 'capture/daemonset', 'watch/daemonset'].flatMap((name) =>
         containersOf(readFileSync(`deploy/${name}.yaml`, 'utf8')),
       ),
       ...(reason === null ? chart('').filter(isOfTools) : []),

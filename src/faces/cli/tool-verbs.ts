@@ -33,6 +33,10 @@ export const toolVerbs: Readonly<Record<ToolVerbName, Verb>> = {
     usage: async () => (await import('./console/console-options.ts')).consoleUsage,
     command: async () => (await import('./console/console.ts')).console,
   },
+  watch: {
+    usage: async () => (await import('./watch/watch-options.ts')).watchUsage,
+    command: async () => (await import('./watch/watch.ts')).watch,
+  },
   diff: {
     usage: async () => (await import('./diff/diff-options.ts')).diffUsage,
     command: async () => (await import('./diff/diff.ts')).diff,

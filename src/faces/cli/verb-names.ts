@@ -13,6 +13,7 @@ const summaries = {
   capture: 'show queries and replies: live, or from captures, dnstap and logs',
   top: 'watch lookups, clients, servers and findings live in a terminal',
   console: 'watch the same in a browser, with charts and details',
+  watch: 'offer the DNS packets of a node to top and console (watch serve)',
   diff: 'show which answers change between two Corefiles',
   plan: 'show what a lower ndots or trailing dots save, and what breaks',
   doctor: 'find out why DNS is slow or broken, from captures, logs, metrics',

@@ -51,6 +51,8 @@ export type TakePacket = (
   timeMs: number,
   /** Number of the interface. */
   port: number,
+  /** The packet leaves through this interface. */
+  isOutgoing: boolean,
 ) => void;
 
 /** A socket that sees the DNS packets of one interface, or of all. Its owner closes it. */
@@ -146,10 +148,12 @@ export class PacketSocket {
     const { names, controls, slab, slot } = this.#batch;
     const name = i * NAME_SLOT;
     const hardware = names[name + LINK.HARDWARE]! | (names[name + LINK.HARDWARE + 1]! << 8);
-    if (hardware === LOOPBACK && names[name + LINK.KIND] === OUTGOING) return;
+    const isOutgoing = names[name + LINK.KIND] === OUTGOING;
+    if (hardware === LOOPBACK && isOutgoing) return;
     const port = names[name + LINK.INDEX]! | (names[name + LINK.INDEX + 1]! << 8);
     const start = i * slot;
-    take(slab, start, start + this.#batch.length(i), timeOf(controls, i * CONTROL_SLOT), port);
+    const end = start + this.#batch.length(i);
+    take(slab, start, end, timeOf(controls, i * CONTROL_SLOT), port, isOutgoing);
   }
 
   #attach(program: Uint8Array): void {

@@ -167,7 +167,9 @@ async function live(
 ): Promise<void> {
   const forMs = options.forMs ?? LIVE_MS;
   const parts = { device, netns: options.netns, ports: options.ports ?? usualPorts };
-  const capture = capturePackets(parts, (...packet) => reading.takeNetwork(...packet));
+  const capture = capturePackets(parts, (bytes, start, end, timeMs, port) =>
+    reading.takeNetwork(bytes, start, end, timeMs, port),
+  );
   if (!options.quiet)
     io.err(`ndots doctor: ${capture.name}, for ${printSpan(forMs)}; Ctrl-C ends sooner\n`);
   const timer = setTimeout(() => stop.abort(), forMs);

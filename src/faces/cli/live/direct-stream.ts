@@ -1,4 +1,4 @@
-/** A connection to the directive `console` of a server at its address. */
+/** A connection to the directive `console` of a server, or to `ndots watch serve`, at its address. */
 import { request, type IncomingMessage } from 'node:http';
 import { createGunzip } from 'node:zlib';
 import { isLoopbackHost } from '../../../server/base/ip.ts';
@@ -45,7 +45,7 @@ export function directStream({ host, port }: FollowedServer, token: string): Str
 function refusalOf({ statusCode = 0, headers }: IncomingMessage): string | null {
   const stream = headers['ndots-stream'];
   if (stream === undefined)
-    return `it answers HTTP ${statusCode}, but it is not the directive console`;
+    return `it answers HTTP ${statusCode}, but it is neither the directive console nor ndots watch serve`;
   if (stream !== TAP_STREAM)
     return `it is another version of ndots (stream ${oneLine(String(stream).slice(0, WHY_MAX))}, expected ${TAP_STREAM}): use the same version on both sides`;
   if (statusCode === 401) return WRONG_TOKEN;
@@ -54,5 +54,5 @@ function refusalOf({ statusCode = 0, headers }: IncomingMessage): string | null 
 }
 
 export const WRONG_TOKEN =
-  'the token is wrong or missing: --server-token FILE has the token of its token_file, or of its log';
+  'the token is wrong or missing: --server-token FILE has the token of its token file, or of its log';
 export const FULL = 'it has the maximum number of readers, or cannot read its token';

@@ -116,14 +116,16 @@ class LiveFeed implements PacketFeed {
     }
     for (const server of servers) {
       const name = printHostPort(server.host, server.port);
-      const input = model.open(`server ${name}`);
+      const input = model.open(`server ${name}`, { ports: own });
       const open = directStream(server, token);
       const reloaded = (): void => model.reloaded(input);
       sources.push([new ServerStream({ server, open, input, clock, reloaded }), input]);
       names.push(name);
     }
     const replicas =
-      choice === null ? null : await ReplicaStreams.start({ choice, token, model, clock, io });
+      choice === null
+        ? null
+        : await ReplicaStreams.start({ choice, token, ports: own, model, clock, io });
     return new LiveFeed(sources, names, replicas, model, clock);
   }
 

@@ -44,6 +44,7 @@ async function follow(
   const streams = await ReplicaStreams.start({
     choice: { namespace: 'kube-system', selector: null, port: 9155, access },
     token,
+    ports: [53],
     model,
     clock,
     io: { env: {}, signal: new AbortController().signal },

@@ -21,6 +21,8 @@ const PODS_MAX = 64;
 export interface ReplicaStreamsParts {
   readonly choice: DnsPodChoice;
   readonly token: string;
+  /** Of name servers, for agents, which send packets. */
+  readonly ports: readonly number[];
   readonly model: LiveModel;
   readonly clock: Clock;
   readonly io: Pick<Io, 'env' | 'signal'>;
@@ -104,7 +106,7 @@ export class ReplicaStreams {
   }
 
   #follow(all: readonly RunningDnsPod[]): void {
-    const { choice, token, model, clock } = this.#parts;
+    const { choice, token, ports, model, clock } = this.#parts;
     const pods = all.filter(({ address }) => address !== '');
     const keys = new Set(pods.map(keyOf));
     for (const [key, { stream, input }] of this.#replicas) {
@@ -121,7 +123,7 @@ export class ReplicaStreams {
         this.#leftOut++;
         continue;
       }
-      const input = model.open(`pod ${choice.namespace}/${pod.name}`);
+      const input = model.open(`pod ${choice.namespace}/${pod.name}`, { ports });
       const server = { host: pod.address, port: 53 };
       const open = podStream(this.#client, choice, pod.name, token);
       this.#replicas.set(key, {

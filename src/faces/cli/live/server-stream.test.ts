@@ -148,7 +148,12 @@ for (const [title, headers, status, why] of [
     200,
     /another version of ndots \(stream 2/,
   ],
-  ['a server of another kind', {}, 404, /HTTP 404, but it is not the directive console/],
+  [
+    'a server of another kind',
+    {},
+    404,
+    /HTTP 404, but it is neither the directive console nor ndots watch serve/,
+  ],
 ] as const)
   test(`${title} is named`, async (t) => {
     const port = await other(t, (_request, response) => {
@@ -167,5 +172,5 @@ test('a stream of other bytes is named, and is tried again', async (t) => {
   });
   const model = follow(t, [port]);
   await until(model, [], () => times > 3);
-  assert.match(whyOf(model), /does not send a dnstap stream/);
+  assert.match(whyOf(model), /sends neither dnstap nor packets/);
 });

@@ -1,6 +1,11 @@
-/** Follows the queries of an ndots server with the directive `console`, and connects again when it is away. */
+/**
+ * Follows the queries of an ndots server with the directive `console`, or the packets of `ndots watch serve`, and
+ * connects again when it is away.
+ */
 import type { Clock, Timer } from '../../../server/base/clock.ts';
 import { parseAddress } from '../../../server/base/ip.ts';
+import type { CaptureReader } from '../../../tools/capture/read/packets/frame.ts';
+import { PcapngReader } from '../../../tools/capture/read/packets/pcapng.ts';
 import { DnstapReader } from '../../../tools/capture/read/records/dnstap-messages.ts';
 import type { LiveInput } from '../../../tools/watch/live-input.ts';
 
@@ -8,6 +13,9 @@ import type { LiveInput } from '../../../tools/watch/live-input.ts';
 const AGAIN_MS = { first: 500, most: 30_000 } as const;
 /** A server sends something every 5 s; one that is silent for longer is away, milliseconds. */
 export const SILENT_MS = 15_000;
+
+/** The first byte of a pcapng stream; Frame Streams begin with zero. */
+const PCAPNG_START = 0x0a;
 
 /** A server that is followed. */
 export interface FollowedServer {
@@ -67,10 +75,40 @@ export class ServerStream {
   }
 
   #connect(): void {
-    const { server, open, input } = this.#parts;
-    const { reading } = input;
+    const { open, input } = this.#parts;
     const own = ++this.#connection;
-    const reader = new DnstapReader(
+    let reader: CaptureReader | null = null;
+    this.#listen();
+    this.#close = open({
+      bytes: (bytes) => {
+        if (this.#connection !== own) return;
+        this.#listen();
+        this.#waitMs = AGAIN_MS.first;
+        input.back();
+        reader ??= bytes.length === 0 ? null : this.#readerOf(bytes);
+        reader?.push(bytes);
+        if (reader?.broken) this.#lost('it sends neither dnstap nor packets');
+      },
+      ended: (why) => {
+        if (this.#connection === own) this.#lost(why);
+      },
+    });
+  }
+
+  /** Servers send dnstap, agents pcapng. */
+  #readerOf(first: Uint8Array): CaptureReader {
+    const { server, input } = this.#parts;
+    const { reading } = input;
+    if (first[0] === PCAPNG_START) {
+      const reader = new PcapngReader(
+        ({ bytes, start, end, timeMs, port }) =>
+          reading.takeNetwork(bytes, start, end, timeMs, port),
+        reading.remarks,
+      );
+      reader.dropped = (packets) => (this.#leftOut = packets);
+      return reader;
+    }
+    return new DnstapReader(
       (message) => reading.takeMessage(message),
       reading.remarks,
       undefined,
@@ -80,20 +118,6 @@ export class ServerStream {
         reloaded: () => this.#parts.reloaded(),
       },
     );
-    this.#listen();
-    this.#close = open({
-      bytes: (bytes) => {
-        if (this.#connection !== own) return;
-        this.#listen();
-        this.#waitMs = AGAIN_MS.first;
-        input.back();
-        reader.push(bytes);
-        if (reader.broken) this.#lost('it does not send a dnstap stream');
-      },
-      ended: (why) => {
-        if (this.#connection === own) this.#lost(why);
-      },
-    });
   }
 
   /** Waits for the next bytes. */

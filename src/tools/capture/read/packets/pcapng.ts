@@ -29,6 +29,8 @@ export function isPcapng(first: Uint8Array): boolean {
 }
 
 export class PcapngReader extends PacketFileReader {
+  /** Takes the loss that a live stream reports; null: it becomes a remark, as of a file. */
+  dropped: ((packets: number) => void) | null = null;
   protected readonly unit = 'block';
   protected readonly least = 12;
   protected readonly alignment = 4;
@@ -145,7 +147,8 @@ export class PcapngReader extends PacketFileReader {
     this.#options(at, end, (code, from, length) => {
       if (code !== OPTION.DROPPED || length < 8) return;
       const dropped = Number(this.queue.view.getBigUint64(from, this.little));
-      if (dropped > 0)
+      if (this.dropped !== null) this.dropped(dropped);
+      else if (dropped > 0)
         this.remarks.add('packets were dropped while this was captured', '', dropped);
     });
   }
@@ -200,6 +203,8 @@ export class PcapngWriter {
   readonly #program: string;
   /** Of the current section, by link type and interface of the packets. */
   readonly #ports = new Map<number, Map<number, number>>();
+  /** The blocks that begin the current section: its header, and its interfaces in order. */
+  #head: Uint8Array[] = [];
   #described = 0;
 
   /** @param program name of the writing program in the file */
@@ -209,8 +214,18 @@ export class PcapngWriter {
     this.#section();
   }
 
+  /** Blocks of the current section that are not packets. */
+  get heads(): number {
+    return this.#head.length;
+  }
+
+  /** The first of these: a reader that gets them can read the packets of the described interfaces. */
+  head(blocks: number): Uint8Array {
+    return Buffer.concat(this.#head.slice(0, blocks));
+  }
+
   packet(frame: Frame): void {
-    const port = this.#ports.get(frame.link)?.get(frame.port) ?? this.#describe(frame);
+    const port = this.#ports.get(frame.link)?.get(frame.port) ?? this.describe(frame);
     const length = frame.end - frame.start;
     const padded = (length + 3) & ~3;
     const options =
@@ -233,24 +248,39 @@ export class PcapngWriter {
     this.#write(out);
   }
 
-  #section(): void {
-    const parts = [u32(ORDER), u16(1), u16(0), ff(8), text(4, this.#program), u32(0)];
-    this.#write(block(BLOCK.SECTION, parts));
-    this.#ports.clear();
-    this.#described = 0;
-  }
-
   /**
    * Describes the interface of the packet.
    * @returns its number
    */
-  #describe({ link, port }: Frame): number {
+  describe({ link, port }: Frame): number {
     if (this.#described === INTERFACES_MAX) this.#section();
-    this.#write(block(BLOCK.INTERFACE, [u16(link), u16(0), u32(PACKET_MAX)]));
+    this.#begin(block(BLOCK.INTERFACE, [u16(link), u16(0), u32(PACKET_MAX)]));
     const ofLink = this.#ports.get(link) ?? new Map<number, number>();
     this.#ports.set(link, ofLink.set(port, this.#described));
     return this.#described++;
   }
+
+  #section(): void {
+    const parts = [u32(ORDER), u16(1), u16(0), ff(8), text(4, this.#program), u32(0)];
+    this.#head = [];
+    this.#begin(block(BLOCK.SECTION, parts));
+    this.#ports.clear();
+    this.#described = 0;
+  }
+
+  #begin(head: Uint8Array): void {
+    this.#head.push(head);
+    this.#write(head);
+  }
+}
+
+/** A block that says how many packets a reader did not get. It follows the block of an interface. */
+export function lossBlock(packets: number, timeMs: number): Uint8Array {
+  const micros = Math.round(timeMs * 1000);
+  const time = [u32(Math.floor(micros / 0x1_0000_0000)), u32(micros % 0x1_0000_0000)];
+  const lost = Buffer.alloc(8);
+  lost.writeBigUInt64LE(BigInt(packets));
+  return block(BLOCK.STATISTICS, [u32(0), ...time, u16(OPTION.DROPPED), u16(8), lost, u32(0)]);
 }
 
 const NOTHING = new Uint8Array(0);

@@ -1,0 +1,80 @@
+/** The command line of `ndots watch`. */
+import { nearest } from '../../../server/base/problem.ts';
+import { usualPorts } from '../../../tools/capture/read/reading.ts';
+import { liveSourceOptions, namespaceOf } from '../live-source-options.ts';
+import { flag, group, one, type Usage } from '../option.ts';
+import { parseOptions } from '../option-parse.ts';
+import { file, listenAddress, text, usage } from '../option-values.ts';
+
+export interface WatchOptions {
+  readonly device: string;
+  /** The path of a network namespace; null: the own one. */
+  readonly netns: string | null;
+  readonly ports: readonly number[];
+  readonly allClients: boolean;
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly tokenFile: string | null;
+  /** Null: the name of the node or of the machine. */
+  readonly identity: string | null;
+}
+
+/** The port of the directive `console`, so that readers need not know which of the two they read. */
+const PORT = 9155;
+const LOOPBACK = '127.0.0.1';
+
+const table = {
+  ...group('Packets', {
+    ...liveSourceOptions,
+    allClients: flag(
+      '--all-clients',
+      'send the packets of clients on other nodes, too, whose agents send them as well',
+    ),
+  }),
+  ...group('Readers', {
+    listen: one('--listen', listenAddress(PORT), `where readers connect (${LOOPBACK}:${PORT})`),
+    tokenFile: one(
+      '--token-file',
+      file(),
+      'the token of readers, read again for each (a new one in the log)',
+    ),
+    identity: one('--identity', text('NAME'), 'name of this agent (NODE_NAME, else the host name)'),
+  }),
+};
+
+/** The help of `ndots watch`. */
+export const watchUsage: Usage = {
+  synopsis: 'serve [options]',
+  examples: [
+    ['serve', 'offer the DNS packets of this machine on 127.0.0.1:9155'],
+    ['serve --listen :9155 --token-file token', 'offer them to readers elsewhere'],
+  ],
+  style: 'gnu',
+  options: table,
+  words: { words: ['serve'] },
+  notes: [
+    'The agent of a node. Read it with ndots top or console: --server IP:9155, or --replicas --replica-selector app=ndots-watch for all nodes. More: docs/watch.md',
+    'Packets are captured only while a reader is connected. It needs CAP_NET_RAW.',
+    'Exit codes: 0 ended by a signal, 2 cannot capture or listen, 3 wrong usage.',
+  ],
+};
+
+/** Reads the words after `ndots watch`. @throws Problem (`usage`) */
+export function parseWatchOptions(words: readonly string[]): WatchOptions {
+  const { values, words: rest } = parseOptions(table, words);
+  const [action = '', extra] = rest;
+  if (action !== 'serve')
+    throw usage(
+      action === '' ? 'watch needs the word serve' : `there is no "watch ${action}"`,
+      nearest(action, ['serve']) === null
+        ? 'As in: ndots watch serve. To watch in a terminal: ndots top'
+        : 'Did you mean serve?',
+    );
+  if (extra !== undefined) throw usage(`unexpected word "${extra}"`, 'As in: ndots watch serve');
+  return {
+    ...values,
+    device: values.device ?? 'any',
+    netns: namespaceOf(values),
+    ports: values.ports ?? usualPorts,
+    listen: values.listen ?? { host: LOOPBACK, port: PORT },
+  };
+}

@@ -1,0 +1,103 @@
+/** `ndots watch serve`: offers the DNS packets of a node to `ndots top` and `ndots console`. */
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import { every, systemClock } from '../../../server/base/clock.ts';
+import { isLoopbackHost, printHostPort } from '../../../server/base/ip.ts';
+import { makeLog, type Log } from '../../../server/base/log.ts';
+import { Problem } from '../../../server/base/problem.ts';
+import { readSecret } from '../../../server/base/secret-file.ts';
+import { ownVersion } from '../../../server/engine/contract/own-version.ts';
+import { interfaceSides, type InterfaceSide } from '../../../server/runtime/interface-sides.ts';
+import { MemoryPolicy } from '../../../server/runtime/memory-policy.ts';
+import { inNetworkNamespace } from '../../../server/runtime/network-namespace.ts';
+import type { TakePacket } from '../../../server/runtime/packet-socket.ts';
+import { AgentServer } from '../../../tools/watch/agent-server.ts';
+import { NodeClients } from '../../../tools/watch/node-clients.ts';
+import { PacketStream, type OpenCapture } from '../../../tools/watch/packet-stream.ts';
+import { capturePackets } from '../capture/capture-live.ts';
+import { EXIT, type Command, type Io } from '../command.ts';
+import { listening } from '../serve/listening.ts';
+import { untilSignal } from '../until-signal.ts';
+import { parseWatchOptions, type WatchOptions } from './watch-options.ts';
+
+/** Bytes of a token that is made at the start. */
+const TOKEN_BYTES = 24;
+/** Interval of the search for new interfaces: each new pod has one. */
+const SIDES_MS = 10_000;
+
+/** The verb `watch`. */
+export const watch: Command = {
+  name: 'watch',
+  async run(words, io) {
+    return serveAgent(parseWatchOptions(words), io);
+  },
+};
+
+async function serveAgent(options: WatchOptions, io: Io): Promise<number> {
+  const ended = untilSignal('log');
+  const log = makeLog((line) => io.out(`${line}\n`));
+  const { host, port } = options.listen;
+  const file = options.tokenFile;
+  const made = file === null ? randomBytes(TOKEN_BYTES).toString('base64url') : readSecret(file);
+  const identity = options.identity ?? (io.env['NODE_NAME'] || hostname());
+  // A capture that is not possible is known at once, and not when the first reader comes.
+  const tried = capturePackets(options, () => undefined);
+  tried.stop();
+  const stream = new PacketStream({
+    clock: systemClock,
+    version: ownVersion(),
+    open: (take) => openCapture(options, take),
+  });
+  const server = new AgentServer(stream, () => ({
+    token: file === null ? made : tokenOf(file, log),
+    identity,
+  }));
+  const place = { host, port, option: '--listen' };
+  const bound = await listening(place, () => server.listen(host, port));
+  const at = printHostPort(host, bound);
+  log.info(`${tried.name}: packets for readers on ${at}`);
+  if (file === null) log.info(`ndots top --server ${at}, with the token ${made}`);
+  if (!isLoopbackHost(host))
+    log.warning('the network carries the packets and the token without encryption');
+  new MemoryPolicy({ clock: systemClock, thrifty: true }).begin();
+  await new Promise<void>((resolve) => {
+    if (ended.aborted) resolve();
+    else ended.addEventListener('abort', () => resolve(), { once: true });
+  });
+  await server.close();
+  return EXIT.ok;
+}
+
+function openCapture(options: WatchOptions, take: TakePacket): OpenCapture {
+  if (options.allClients) return capturePackets(options, take);
+  const clients = new NodeClients(options.ports, sidesIn(options.netns));
+  const renewed = every(systemClock, SIDES_MS, () => {
+    clients.sides = sidesIn(options.netns);
+  });
+  const capture = capturePackets(options, (bytes, start, end, timeMs, port, isOutgoing) => {
+    if (clients.isOwn(bytes, start, end, timeMs, port, isOutgoing))
+      take(bytes, start, end, timeMs, port, isOutgoing);
+  });
+  return {
+    dropped: () => capture.dropped(),
+    stop() {
+      renewed.cancel();
+      capture.stop();
+    },
+  };
+}
+
+function sidesIn(netns: string | null): ReadonlyMap<number, InterfaceSide> {
+  return netns === null ? interfaceSides() : inNetworkNamespace(netns, interfaceSides);
+}
+
+/** null: the file has gone, or is being written. */
+function tokenOf(file: string, log: Log): string | null {
+  try {
+    return readSecret(file);
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    log.error(error.message);
+    return null;
+  }
+}

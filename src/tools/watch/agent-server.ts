@@ -1,0 +1,98 @@
+/** The HTTP server of a node agent: the stream of packets, metrics and liveness. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { systemClock } from '../../server/base/clock.ts';
+import { HttpAdmission } from '../../server/base/http-admission.ts';
+import { answerText } from '../../server/base/http-answer.ts';
+import { endHttp, listenHttp } from '../../server/base/http-listening.ts';
+import { boundConnections } from '../../server/base/idle-connections.ts';
+import { PageSender } from '../../server/base/page-sender.ts';
+import { Problem } from '../../server/base/problem.ts';
+import type { StreamAccess } from '../../server/base/stream-readers.ts';
+import { printExposition } from '../../server/metrics/exposition.ts';
+import { contentTypes } from '../../server/metrics/formats.ts';
+import { groupSamples, type MetricSample } from '../../server/metrics/sample.ts';
+import { TAP_PATH } from '../../server/wire/dnstap.ts';
+import type { PacketStream } from './packet-stream.ts';
+
+/** The most connections: readers, scrapers and probes. */
+const CONNECTIONS_MAX = 64;
+
+/** Serves one stream. */
+export class AgentServer {
+  readonly #stream: PacketStream;
+  readonly #server: Server;
+  readonly #access: () => StreamAccess;
+
+  /** @param access read for each request, because the file of the token may change */
+  constructor(stream: PacketStream, access: () => StreamAccess) {
+    this.#stream = stream;
+    this.#access = access;
+    this.#server = createServer({ requestTimeout: 5000, headersTimeout: 5000 });
+    boundConnections(this.#server, CONNECTIONS_MAX);
+    const pages = new PageSender(systemClock);
+    const admission = new HttpAdmission();
+    this.#server.on('request', (request, response) => {
+      const path = request.url?.split('?')[0] ?? '/';
+      // A stream stays open: it must not hold the place of others.
+      if (path === TAP_PATH) return this.#give(request, response);
+      admission.take({
+        request,
+        response,
+        probe: path === '/healthz',
+        answer: () => {
+          if (path === '/healthz') return answerText(response, 200, 'OK');
+          if (path !== '/metrics')
+            return answerText(response, 404, `${TAP_PATH}, /metrics, /healthz`);
+          return pages.send(request, response, path, contentTypes.text, () =>
+            printExposition(groupSamples(samplesOf(stream)).values(), 'text'),
+          );
+        },
+      });
+    });
+  }
+
+  /** @returns the port @throws the system's error if it cannot listen */
+  listen(host: string, port: number): Promise<number> {
+    return listenHttp(this.#server, host, port);
+  }
+
+  close(): Promise<void> {
+    this.#stream.close();
+    return endHttp(this.#server, 0);
+  }
+
+  #give(request: IncomingMessage, response: ServerResponse): void {
+    try {
+      this.#stream.serve(request, response, this.#access());
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      answerText(response, 503, `${error.message}\n`);
+    }
+  }
+}
+
+function samplesOf(stream: PacketStream): readonly MetricSample[] {
+  const sample = (
+    name: string,
+    kind: 'counter' | 'gauge',
+    value: number,
+    help: string,
+  ): MetricSample => ({ name: `ndots_watch_${name}`, help, kind, labels: {}, value });
+  return [
+    sample('readers', 'gauge', stream.readers, 'Readers of the packets of this node.'),
+    sample(
+      'packets_total',
+      'counter',
+      stream.packets,
+      'Packets captured while there was a reader.',
+    ),
+    sample('sent_total', 'counter', stream.sent, 'Packets sent to readers.'),
+    sample('left_out_total', 'counter', stream.missed, 'Packets that a slow reader missed.'),
+    sample(
+      'dropped_total',
+      'counter',
+      stream.dropped,
+      'Packets that came faster than they were read.',
+    ),
+  ];
+}
