@@ -107,6 +107,7 @@ describe('everything in deploy/ starts on a real node', { skip: noNode() ?? fals
     autoscaler: { autoscaler: { enabled: true } },
     kuberhealthy: { kuberhealthy: { enabled: true } },
     'node cache': { nodeCache: { enabled: true, clusterDns: '10.96.0.10' } },
+    'the agent of each node': { watch: { enabled: true } },
     'all parts under the profiles of deploy/seccomp': {
       seccompFolder: 'ndots',
       webhook: { enabled: true },
