@@ -114,6 +114,7 @@ export class StreamReaders {
     this.#beat ??= every(this.#clock, BEAT_MS, () => this.#count());
     write(reader, opening);
     write(reader, this.#leftOut(reader));
+    gzip?.flush();
   }
 
   /**

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { every, systemClock } from '../../../server/base/clock.ts';
+import { count } from '../../../server/base/counted.ts';
 import { isLoopbackHost, printHostPort } from '../../../server/base/ip.ts';
 import { makeLog, type Log } from '../../../server/base/log.ts';
 import { Problem } from '../../../server/base/problem.ts';
@@ -65,6 +66,9 @@ async function serveAgent(options: WatchOptions, io: Io): Promise<number> {
     else ended.addEventListener('abort', () => resolve(), { once: true });
   });
   await server.close();
+  log.info(
+    `${count(stream.packets, 'packet', 'packets')} for readers, ${stream.dropped + stream.missed} lost`,
+  );
   return EXIT.ok;
 }
 
