@@ -14,7 +14,7 @@ import { pause } from './stream.ts';
 const manifests = resolve(import.meta.dirname, '../../deploy/watch');
 const NAMESPACE = 'ndots-watch';
 const TOKEN = 'a-token-that-is-long-enough';
-/** One lookup of this name asks for A and AAAA with each of four search domains, and as it is. */
+/** A name with fewer dots than ndots, so that every search domain is tried. */
 const EXTERNAL = 'www.example.com';
 const LOOKUPS = 5;
 
