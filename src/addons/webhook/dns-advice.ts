@@ -96,9 +96,11 @@ function askedFor(
 ): Pick<DnsAdvice, 'options' | 'because'> {
   const ofPod = optionsOf(own, mistakes);
   if (ofPod.length > 0) return { options: ofPod, because: 'annotation' };
-  const ofNamespace = optionsOf(namespace, mistakes);
+  const ofNamespace = mistakes.length > 0 ? [] : optionsOf(namespace, mistakes);
   if (ofNamespace.length > 0)
     return { options: ofNamespace, because: `namespace ${namespaceName}` };
+  // The author of an annotation with an error wanted something, and not the default.
+  if (mistakes.length > 0) return { options: [], because: '' };
   const workload = `${namespaceName}/${workloadOf(pod)}`;
   const advised = measured.get(workload);
   if (advised !== undefined)
