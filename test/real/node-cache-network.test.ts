@@ -12,6 +12,7 @@ import {
   unanswered,
   until,
   wait,
+  WHO,
   type NodeWorld,
 } from '../kit/node-world.ts';
 
@@ -38,6 +39,23 @@ describe('the network of a node cache', { skip: reason ?? false }, () => {
     await refused(['-interfacename', 'mine'], /the interface mine is there already.*of type veth/);
     assert.equal(world.node('ip', 'link', 'show', 'mine'), before);
     world.node('ip', 'link', 'delete', 'mine');
+  });
+
+  test('pods keep querying the cluster until the cache can reach it', async () => {
+    const rule = ['KUBE-SERVICES', '-d', '10.96.0.11', '-j', 'DROP'];
+    world.node('iptables', '-t', 'mangle', '-N', 'KUBE-SERVICES');
+    world.node('iptables', '-t', 'mangle', '-A', 'OUTPUT', '-j', 'KUBE-SERVICES');
+    world.node('iptables', '-t', 'mangle', '-A', ...rule);
+    const stop = await world.ask(SERVICE);
+    const cache = await world.cache([], false);
+    await until(() => /waiting for an answer for cluster\.local\./.test(cache.output()));
+    assert.equal(world.who(SERVICE), WHO.cluster);
+    world.node('iptables', '-t', 'mangle', '-D', ...rule);
+    await until(() => world.who(SERVICE) === WHO.node);
+    assert.deepEqual(unanswered(await stop()), []);
+    cache.signal('SIGTERM');
+    assert.equal(await cache.exitCode, 0);
+    world.node('iptables', '-t', 'mangle', '-F');
   });
 
   test('SIGTERM removes exactly what was set up, and no query is lost', async () => {

@@ -23,15 +23,23 @@ export function tuneClusterBlocks(corefile: Corefile, dns: ClusterDns): Corefile
   return { ...corefile, blocks: corefile.blocks.map((block) => tuned(block, dns)) };
 }
 
+/** The first zone whose queries go to the cluster's DNS; null: there is none. */
+export function clusterZone({ blocks }: Corefile, { address }: ClusterDns): string | null {
+  const block = blocks.find(({ directives }) => directives.some((each) => asks(each, address)));
+  return block?.keys[0]?.zone ?? null;
+}
+
+function asks({ name, args }: Directive, address: string): boolean {
+  return name === 'forward' && args.slice(1).some(({ text }) => text === address);
+}
+
 function tuned(block: ServerBlock, { address, file }: ClusterDns): ServerBlock {
-  const asks = (directive: Directive): boolean =>
-    directive.name === 'forward' && directive.args.slice(1).some(({ text }) => text === address);
-  if (!block.directives.some(asks)) return block;
+  if (!block.directives.some((directive) => asks(directive, address))) return block;
   return {
     ...block,
     directives: block.directives.map((directive) => {
       if (directive.name === 'cache') return following(directive);
-      if (file === null || !asks(directive)) return directive;
+      if (file === null || !asks(directive, address)) return directive;
       const args = directive.args.map((word, at) =>
         at > 0 && word.text === address ? { ...word, text: file } : word,
       );

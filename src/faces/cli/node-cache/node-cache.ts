@@ -7,7 +7,12 @@ import { Problem, Problems } from '../../../server/base/problem.ts';
 import { secureRandom } from '../../../server/base/random.ts';
 import type { ParseOutput } from '../../../server/corefile/parse.ts';
 import { chooseRules } from '../../../server/nodelocal/choose-rules.ts';
-import { tuneClusterBlocks, type ClusterDns } from '../../../server/nodelocal/cluster-blocks.ts';
+import {
+  clusterZone,
+  tuneClusterBlocks,
+  type ClusterDns,
+} from '../../../server/nodelocal/cluster-blocks.ts';
+import { firstAnswer } from '../../../server/nodelocal/first-answer.ts';
 import { ClusterEndpoints } from '../../../server/nodelocal/cluster-endpoints.ts';
 import { deriveTemplate } from '../../../server/nodelocal/cluster-corefile.ts';
 import { CorefileWriter } from '../../../server/nodelocal/corefile-writer.ts';
@@ -111,11 +116,18 @@ async function around(
   }
   let handover: Handover | null = null;
   let handedOver = false;
+  let zone: string | null = null;
   return {
     takesOver: before !== null,
-    change: (parsed) => withHeartbeat(withCluster(notEmpty(parsed, corefile), cluster), port),
+    change(parsed) {
+      zone = cluster === null ? null : clusterZone(parsed.corefile, cluster);
+      return withHeartbeat(withCluster(notEmpty(parsed, corefile), cluster), port);
+    },
     async serving(server) {
       forget?.();
+      const [address] = options.localIp;
+      if (before === null && zone !== null && address !== undefined)
+        await firstAnswer({ address, port, zone, clock: systemClock, log });
       await network.setUpRules();
       heartbeat.start();
       network.look();
