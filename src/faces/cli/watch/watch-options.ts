@@ -43,7 +43,7 @@ const table = {
 
 /** The help of `ndots watch`. */
 export const watchUsage: Usage = {
-  synopsis: 'serve [options]',
+  synopsis: 'serve',
   examples: [
     ['serve', 'offer the DNS packets of this machine on 127.0.0.1:9155'],
     ['serve --listen :9155 --token-file token', 'offer them to readers elsewhere'],
