@@ -26,21 +26,21 @@ export interface Row {
 
 const head = `# Plugins and properties
 
-Lists every directive and property of CoreDNS 1.14.7, and how ndots handles it.
+Lists every CoreDNS 1.14.7 directive and property, and how ndots handles it.
 
 \`\`\`sh
-ndots lint Corefile      # the same for your Corefile
+ndots lint Corefile      # check your own Corefile
 \`\`\`
 
 | word | meaning |
 |---|---|
 | **same** | works as in CoreDNS |
 | **better** | works as in CoreDNS, with additions |
-| **different** | differs for a Corefile or a client, as the note describes |
-| **ignored** | is accepted without effect, with a warning |
-| **not built** | is rejected at start, with the reason |
+| **different** | behaves differently for a Corefile or a client; see the note |
+| **ignored** | accepted with a warning, but has no effect |
+| **not built** | rejected at startup, with the reason |
 
-[Moving from CoreDNS](coredns.md) lists the differences by subject, including those outside plugins.
+[Moving from CoreDNS](coredns.md) lists the differences by subject, including those that are not about plugins.
 
 <!-- Written by tools/coredns-table.ts from here on, from the declarations of the directives and the pages of the plugins. -->
 

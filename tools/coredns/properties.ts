@@ -63,7 +63,7 @@ export const directives: readonly Directive[] = [
     [
       'net',
       'acl {\n block net 10.0.0.0/8 2001:db8::/32\n}',
-      { better: 'found in the same short time among ten prefixes and ten thousand' },
+      { better: 'a lookup is equally fast with ten prefixes and with ten thousand' },
     ],
   ),
   directive('any', 'any'),
@@ -82,7 +82,7 @@ export const directives: readonly Directive[] = [
       '@kubernetes',
       'autopath @kubernetes\nkubernetes cluster.local {\n endpoint http://127.0.0.1:1\n pods verified\n startup_timeout 1ms\n}',
       {
-        better: 'finished, leaving and host-network pods and reused addresses are distinguished',
+        better: 'finished, terminating and host-network pods and reused addresses are distinguished',
       },
     ],
   ),
@@ -168,7 +168,7 @@ export const directives: readonly Directive[] = [
     [
       'listen',
       'dnstap listen @/sinks.sock full',
-      { better: 'a sink that does not read holds up no answer' },
+      { better: 'a sink that does not read does not delay answers' },
     ],
     ['identity', '{\n identity here\n}'],
     ['version', '{\n version 1\n}'],
@@ -217,7 +217,7 @@ export const directives: readonly Directive[] = [
     'forward . 192.0.2.53',
     ['TO tls://', 'forward . tls://192.0.2.53'],
     ['TO https://', 'forward . https://192.0.2.53'],
-    ['TO file', 'forward . @/resolv.conf', { better: 'followed when the file changes' }],
+    ['TO file', 'forward . @/resolv.conf', { better: 're-read when the file changes' }],
     ['except', '{\n except example.net\n}'],
     ['force_tcp', '{\n force_tcp\n}'],
     ['prefer_udp', '{\n prefer_udp\n}'],
