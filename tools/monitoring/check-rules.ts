@@ -25,7 +25,7 @@ const checkAlerts: readonly Rule[] = [
     ].join(' or '),
     '10m',
     'The state of DNS is unknown',
-    'The checks do not run, or cannot complete. Until then, silence of the other check alerts does not mean that DNS works.',
+    'The checks are not running, or cannot complete. Until they do, the absence of other check alerts does not mean that DNS works.',
   ),
   alert(
     'DNSCheckTargetDown',
@@ -33,7 +33,7 @@ const checkAlerts: readonly Rule[] = [
     'max by (cluster, check, title, target) (ndots_check_up) == 0',
     '1m',
     '{{ $labels.check }} fails at {{ $labels.target }}',
-    'All that look at it see it. Clients that are sent there wait for their time-out.',
+    'Every checker sees the failure. Clients that reach this target wait for their timeout.',
   ),
 ];
 

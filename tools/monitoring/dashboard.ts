@@ -18,7 +18,7 @@ const quantile = (q: number, metric: string, by = ''): string =>
 
 const rows: readonly { readonly title: string; readonly panels: readonly Panel[] }[] = [
   {
-    title: 'Is DNS fine?',
+    title: 'DNS health',
     panels: [
       {
         title: 'Queries per second',
@@ -29,7 +29,7 @@ const rows: readonly { readonly title: string; readonly panels: readonly Panel[]
       },
       {
         title: 'SERVFAIL',
-        help: 'The share of replies that tell the client to ask elsewhere. Most clients then wait or fail.',
+        help: 'Share of replies with SERVFAIL. Most clients then try another server or fail.',
         unit: 'percentunit',
         kind: 'stat',
         series: [
@@ -41,7 +41,7 @@ const rows: readonly { readonly title: string; readonly panels: readonly Panel[]
       },
       {
         title: 'Slower than 256 ms',
-        help: 'The share of replies.',
+        help: 'Share of replies.',
         unit: 'percentunit',
         kind: 'stat',
         series: [
@@ -53,7 +53,7 @@ const rows: readonly { readonly title: string; readonly panels: readonly Panel[]
       },
       {
         title: 'Answered from cache',
-        help: 'Hits of all that looked into the cache.',
+        help: 'Share of cache lookups that were hits.',
         unit: 'percentunit',
         kind: 'stat',
         series: [
@@ -70,7 +70,7 @@ const rows: readonly { readonly title: string; readonly panels: readonly Panel[]
     panels: [
       {
         title: 'Replies by code',
-        help: 'Many NXDOMAIN are the search path of the clients at work: ndots trace shows for which names.',
+        help: 'Many NXDOMAIN replies come from clients that walk their search path. ndots trace shows the names.',
         unit: 'reqps',
         stacked: true,
         series: [[`sum by (rcode) (${rate('coredns_dns_responses_total')})`, '{{rcode}}']],
@@ -83,8 +83,8 @@ const rows: readonly { readonly title: string; readonly panels: readonly Panel[]
         series: [[`sum by (type) (${rate('coredns_dns_requests_total')})`, '{{type}}']],
       },
       {
-        title: 'Time to a reply',
-        help: 'As the server sees it: from the query read to the reply written.',
+        title: 'Response time',
+        help: 'Measured by the server, from reading the query to writing the reply.',
         unit: 's',
         series: [0.5, 0.95, 0.99].map(
           (q) => [quantile(q, 'coredns_dns_request_duration_seconds'), `p${q * 100}`] as const,
@@ -92,7 +92,7 @@ const rows: readonly { readonly title: string; readonly panels: readonly Panel[]
       },
       {
         title: 'Queries by replica',
-        help: 'Uneven where clients keep their source port, or connections.',
+        help: 'Uneven if clients reuse source ports or connections.',
         unit: 'reqps',
         series: [
           [
@@ -107,8 +107,8 @@ const rows: readonly { readonly title: string; readonly panels: readonly Panel[]
     title: 'Upstreams',
     panels: [
       {
-        title: 'Time to a reply of an upstream',
-        help: '99 of 100.',
+        title: 'Upstream response time',
+        help: '99th percentile, by upstream.',
         unit: 's',
         series: [[quantile(0.99, 'coredns_proxy_request_duration_seconds', ', to'), '{{to}}']],
       },
@@ -120,23 +120,23 @@ const rows: readonly { readonly title: string; readonly panels: readonly Panel[]
       },
       {
         title: 'Waiting for upstreams',
-        help: 'Queries that have no reply yet, by upstream.',
+        help: 'Queries without a reply so far, by upstream.',
         unit: 'short',
         series: [[`sum by (to) (ndots_forward_waiting_queries{${where}})`, '{{to}}']],
       },
       {
-        title: 'Lost on the way',
-        help: 'Time-outs, and what fitted no query: late, or forged.',
+        title: 'Upstream losses',
+        help: 'Timeouts, and stray replies that match no query because they are late or forged.',
         unit: 'cps',
         series: [
-          [`sum by (to) (${rate('ndots_forward_timeouts_total')})`, 'time-outs {{to}}'],
+          [`sum by (to) (${rate('ndots_forward_timeouts_total')})`, 'timeouts {{to}}'],
           [`sum by (to) (${rate('ndots_forward_strays_total')})`, 'strays {{to}}'],
         ],
       },
     ],
   },
   {
-    title: 'The server',
+    title: 'Server',
     panels: [
       {
         title: 'Memory',
@@ -145,14 +145,14 @@ const rows: readonly { readonly title: string; readonly panels: readonly Panel[]
         series: [[`process_resident_memory_bytes{${where}}`, '{{cluster}} {{instance}}']],
       },
       {
-        title: 'Processor',
+        title: 'CPU',
         help: 'CPUs in use, by replica.',
         unit: 'short',
         series: [[rate('process_cpu_seconds_total'), '{{cluster}} {{instance}}']],
       },
       {
-        title: 'Not taken',
-        help: 'Queries that found no place: in the socket (lost), or beyond a limit (shed).',
+        title: 'Dropped queries',
+        help: 'Queries dropped because the socket buffer was full (lost) or a limit was reached (shed).',
         unit: 'cps',
         series: [
           [`sum(${rate('ndots_listener_lost_total')})`, 'lost'],
@@ -160,8 +160,8 @@ const rows: readonly { readonly title: string; readonly panels: readonly Panel[]
         ],
       },
       {
-        title: 'From a change to its answer',
-        help: 'Changes of Services and endpoints, 99 of 100.',
+        title: 'Time from a change to its answer',
+        help: 'Changes of Services and endpoints, 99th percentile.',
         unit: 's',
         series: [[quantile(0.99, 'coredns_kubernetes_dns_programming_duration_seconds'), 'p99']],
       },

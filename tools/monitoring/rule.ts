@@ -25,22 +25,25 @@ const burns = [
     long: '1h',
     short: '5m',
     severity: 'critical',
-    spends: '2 % of a month in an hour',
+        share: '2%',
+    time: 'an hour',
   },
   {
     rate: 6,
     long: '6h',
     short: '30m',
     severity: 'critical',
-    spends: '5 % of a month in six hours',
+        share: '5%',
+    time: 'six hours',
   },
-  { rate: 3, long: '1d', short: '2h', severity: 'warning', spends: '10 % of a month in a day' },
+    { rate: 3, long: '1d', short: '2h', severity: 'warning', share: '10%', time: 'a day' },
   {
     rate: 1,
     long: '3d',
     short: '6h',
     severity: 'warning',
-    spends: '10 % of a month in three days',
+        share: '10%',
+    time: 'three days',
   },
 ] as const;
 
@@ -89,14 +92,14 @@ export function promiseRules({ name, budget, bad, all, what }: ServicePromise): 
       record: ratio(window),
       expr: `(${bad(window)}) / ${all(window)}`,
     })),
-    ...burns.map(({ rate, long, short, severity, spends }) =>
+    ...burns.map(({ rate, long, short, severity, share, time }) =>
       alert(
         titles[name],
         severity,
         `${ratio(long)} > ${rate} * ${budget} and ${ratio(short)} > ${rate} * ${budget}`,
         '2m',
         `{{ $value | humanizePercentage }} of ${what}`,
-        `That spends ${spends} of the error budget (${budget * 100} %).`,
+        `At this rate, ${share} of the monthly error budget (${budget * 100}%) is used up in ${time}.`,
         { window: long },
       ),
     ),
