@@ -25,7 +25,7 @@ const burns = [
     long: '1h',
     short: '5m',
     severity: 'critical',
-        share: '2%',
+    share: '2%',
     time: 'an hour',
   },
   {
@@ -33,16 +33,16 @@ const burns = [
     long: '6h',
     short: '30m',
     severity: 'critical',
-        share: '5%',
+    share: '5%',
     time: 'six hours',
   },
-    { rate: 3, long: '1d', short: '2h', severity: 'warning', share: '10%', time: 'a day' },
+  { rate: 3, long: '1d', short: '2h', severity: 'warning', share: '10%', time: 'a day' },
   {
     rate: 1,
     long: '3d',
     short: '6h',
     severity: 'warning',
-        share: '10%',
+    share: '10%',
     time: 'three days',
   },
 ] as const;
