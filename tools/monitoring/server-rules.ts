@@ -51,7 +51,7 @@ const otherAlerts: readonly Rule[] = [
     'increase(coredns_reload_failed_total[10m]) > 0',
     '0m',
     'A changed Corefile was rejected at {{ $labels.instance }}',
-    'The old configuration is still being served, but a restarted pod will not serve. The log shows where the error is.',
+    'The previous one is still in use, but a pod that restarts will fail. The log shows where the error is.',
   ),
   alert(
     'DNSCertificateEnds',
