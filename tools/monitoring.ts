@@ -16,7 +16,7 @@ const directories = ['../deploy/monitoring', '../deploy/helm/ndots/files'].map((
 );
 
 const head =
-  "# Recording rules and alerts for cluster DNS, written by tools/monitoring.ts. They read metrics with CoreDNS's names: they watch it, too.\n";
+  "# Recording rules and alerts for cluster DNS, written by tools/monitoring.ts. They use CoreDNS's metric names, so they also work with CoreDNS.\n";
 
 const files = {
   'rules.yaml': head + stringify({ groups: [...serverGroups, ...checkGroups] }, { lineWidth: 0 }),

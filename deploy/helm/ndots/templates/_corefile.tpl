@@ -1,4 +1,4 @@
-{{- /* The Corefile that `servers` and `extraConfig` describe, and what can be read off it: ports, and the rights it needs. */ -}}
+{{- /* The Corefile that `servers` and `extraConfig` describe, and what follows from it: ports, and the permissions it needs. */ -}}
 
 {{- define "ndots.corefile" -}}
 {{- range $name, $directive := .Values.extraConfig }}
@@ -88,7 +88,7 @@ A zone without scheme is served over UDP, and over TCP with use_tcp; tls://, htt
 {{- join "," $ports -}}
 {{- end -}}
 
-{{- /* "true" if a `kubernetes` block, or what extraConfig imports, may read pods. */ -}}
+{{- /* "true" if a `kubernetes` block, or a file that extraConfig imports, may read pods. */ -}}
 {{- define "ndots.readsPods" -}}
 {{- $reads := false -}}
 {{- range .Values.servers -}}{{- range .plugins -}}
@@ -98,7 +98,7 @@ A zone without scheme is served over UDP, and over TCP with use_tcp; tls://, htt
 {{- $reads -}}
 {{- end -}}
 
-{{- /* "true" if a `kubernetes` block, reads nodes. */ -}}
+{{- /* "true" if a `kubernetes` block reads nodes. */ -}}
 {{- define "ndots.readsNodes" -}}
 {{- $reads := false -}}
 {{- range .Values.servers -}}{{- range .plugins -}}

@@ -1,4 +1,4 @@
-{{- /* Names, labels and selectors: those of the coredns chart, so that an adopted release keeps its objects. */ -}}
+{{- /* Names, labels and selectors, as in the coredns chart, so that an adopted release keeps its objects. */ -}}
 
 {{- define "ndots.name" -}}
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
@@ -29,7 +29,7 @@
 {{- default (include "ndots.name" .) .Values.k8sAppLabelOverride | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
 
-{{- /* What selects the pods; never changed in a release, since a Deployment's selector cannot be. */ -}}
+{{- /* The pod selector. It never changes in a release, because a Deployment's selector is immutable. */ -}}
 {{- define "ndots.selector" -}}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/name: {{ include "ndots.name" . }}
@@ -66,7 +66,7 @@ annotations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
 
-{{- /* What tells the objects of a part of the release from those of the DNS server: (dict "root" $ "part" "webhook"), as YAML. */ -}}
+{{- /* The labels that distinguish a part's objects from the DNS server's: (dict "root" $ "part" "webhook"), as YAML. */ -}}
 {{- define "ndots.partLabels" -}}
 app.kubernetes.io/name: {{ include "ndots.name" .root }}-{{ .part }}
 {{- if .root.Values.isClusterService }}
@@ -74,13 +74,13 @@ k8s-app: {{ include "ndots.k8sApp" .root }}-{{ .part }}
 {{- end }}
 {{- end -}}
 
-{{- /* The image of this chart: (dict "root" $ "image" VALUES); what is not said of one is the DNS server's. */ -}}
+{{- /* An image of this chart: (dict "root" $ "image" VALUES); missing values are the DNS server's. */ -}}
 {{- define "ndots.image" -}}
 {{- $usual := .root.Values.image -}}
 {{- default $usual.repository .image.repository }}:{{ .image.tag | default $usual.tag | default .root.Chart.AppVersion }}
 {{- end -}}
 
-{{- /* The image with every verb, for what runs beside DNS: (dict "root" $ "image" VALUES); what both leave out is that of toolsImage. */ -}}
+{{- /* The image with all commands, for the other parts: (dict "root" $ "image" VALUES); missing values are those of toolsImage. */ -}}
 {{- define "ndots.toolsImage" -}}
 {{- $tools := default dict .root.Values.toolsImage -}}
 {{- $repository := default (printf "%s-tools" .root.Values.image.repository) $tools.repository -}}
@@ -88,7 +88,7 @@ k8s-app: {{ include "ndots.k8sApp" .root }}-{{ .part }}
 {{- default $repository .image.repository }}:{{ .image.tag | default $tag }}
 {{- end -}}
 
-{{- /* The security context of a container of ndots: (dict "root" $ "profile" "serve" "context" VALUES), as YAML; nothing where there is none. */ -}}
+{{- /* The security context of an ndots container: (dict "root" $ "profile" "serve" "context" VALUES), as YAML; empty if there is none. */ -}}
 {{- define "ndots.security" -}}
 {{- $context := deepCopy (default dict .context) -}}
 {{- with .root.Values.seccompFolder -}}
@@ -97,12 +97,12 @@ k8s-app: {{ include "ndots.k8sApp" .root }}-{{ .part }}
 {{- with $context }}{{ toYaml . }}{{ end -}}
 {{- end -}}
 
-{{- /* The name of the Service that pods ask. */ -}}
+{{- /* The name of the Service that pods query. */ -}}
 {{- define "ndots.serviceName" -}}
 {{- default (include "ndots.fullname" .) .Values.service.name -}}
 {{- end -}}
 
-{{- /* NAMESPACE/NAME of the Service that pods ask: this release's, or the cluster's where the release makes none. */ -}}
+{{- /* NAMESPACE/NAME of the Service that pods query: this release's, or the cluster's if the release creates none. */ -}}
 {{- define "ndots.askedService" -}}
 {{- if and .Values.deployment.enabled .Values.service.create -}}
 {{- .Release.Namespace }}/{{ include "ndots.serviceName" . -}}
@@ -111,12 +111,12 @@ kube-system/{{ default "kube-dns" .Values.service.name -}}
 {{- end -}}
 {{- end -}}
 
-{{- /* The selector of the pods as JSON, for kubectl patch. */ -}}
+{{- /* The pod selector as JSON, for kubectl patch. */ -}}
 {{- define "ndots.selectorPatch" -}}
 {{- dict "spec" (dict "selector" (fromYaml (include "ndots.selector" .))) | toJson -}}
 {{- end -}}
 
-{{- /* Fails where another Service has the address, with the way to replace it without a gap. */ -}}
+{{- /* Fails if another Service has the address, and explains how to replace it without a gap. */ -}}
 {{- define "ndots.addressIsFree" -}}
 {{- $own := include "ndots.serviceName" . -}}
 {{- with .Values.service.clusterIP -}}

@@ -1,4 +1,4 @@
-{{- /* Keys among the values that the chart does not know, each with what was probably meant. */ -}}
+{{- /* Unknown keys among the values, each with the key that was probably meant. */ -}}
 
 {{- /* (dict "values" VALUES "known" KEYS "path" "" "all" ALL-PATHS): a line for each unknown key. */ -}}
 {{- define "ndots.unknownKeys" -}}
@@ -23,7 +23,7 @@ values: there is no key {{ $path }}{{ with $meant }}; did you mean {{ . }}?{{ en
 {{- end }}
 {{- end -}}
 
-{{- /* All paths below KEYS but those in lists, a line each: (dict "known" KEYS "path" ""). */ -}}
+{{- /* All paths under KEYS except those in lists, one per line: (dict "known" KEYS "path" ""). */ -}}
 {{- define "ndots.keyPaths" -}}
 {{- $in := . -}}
 {{- range $key, $below := .known }}
@@ -66,7 +66,7 @@ then one that begins with it or is half the same from the beginning. Empty: none
 {{- $best.path -}}
 {{- end -}}
 
-{{- /* How many letters of the longer word are neither in the beginning nor in the end that both share. */ -}}
+{{- /* The number of letters in the longer word that are in neither the common prefix nor the common suffix. */ -}}
 {{- define "ndots.keysDiffer" -}}
 {{- $one := .one -}}
 {{- $other := .other -}}
