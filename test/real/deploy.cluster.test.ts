@@ -266,12 +266,12 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
     [
       'a node cache that pods do not ask',
       { nodeCache: { enabled: true } },
-      /answers at the address that pods ask: give it as service\.clusterIP/,
+      /answers at the address that pods query: set service\.clusterIP/,
     ],
     [
       'a policy on a Kubernetes that has none',
       { webhook: { enabled: true, kind: 'MutatingAdmissionPolicy' } },
-      /needs Kubernetes 1\.36, and this is v1\.32: take MutatingWebhookConfiguration/,
+      /needs Kubernetes 1\.36, but this is v1\.32: use MutatingWebhookConfiguration/,
     ],
     ['a word for a number', { replicaCount: 'three' }, /\/replicaCount.*want number/],
     ['dnsPolicy None alone', { deployment: { dnsPolicy: 'None' } }, /needs deployment\.dnsConfig/],

@@ -122,7 +122,7 @@ kube-system/{{ default "kube-dns" .Values.service.name -}}
 {{- with .Values.service.clusterIP -}}
 {{- range (lookup "v1" "Service" $.Release.Namespace "").items -}}
 {{- if and (has $.Values.service.clusterIP (concat (list .spec.clusterIP) (default list .spec.clusterIPs))) (ne .metadata.name $own) -}}
-{{- fail (printf "\n\nservice.clusterIP: %s is the address of Service %s/%s. To take its place without a gap:\n\n1. Install without a Service: --set service.create=false --set k8sAppLabelOverride=kube-dns --wait\n2. Let that Service select the new pods; the notes of the installation print the command.\n\nMore: deploy/README.md, \"Beside kubeadm's CoreDNS\".\n" $.Values.service.clusterIP .metadata.namespace .metadata.name) -}}
+{{- fail (printf "\n\nservice.clusterIP: %s is the address of Service %s/%s. To replace it without a gap:\n\n1. Install without a Service: --set service.create=false --set k8sAppLabelOverride=kube-dns --wait\n2. Make that Service select the new pods; the installation notes print the command.\n\nMore: deploy/README.md, \"Beside kubeadm's CoreDNS\".\n" $.Values.service.clusterIP .metadata.namespace .metadata.name) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
