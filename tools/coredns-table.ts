@@ -14,7 +14,7 @@ const home = fileURLToPath(new URL('../', import.meta.url));
 const page = `${home}docs/coredns-plugins.md`;
 
 /** The treatment of a directive or property by ndots. */
-export type Verdict = 'same' | 'better' | 'different' | 'ignored' | 'not built';
+export type Verdict = 'same' | 'better' | 'different' | 'ignored' | 'not supported';
 
 export interface Row {
   readonly directive: string;
@@ -38,13 +38,13 @@ ndots lint Corefile      # check your own Corefile
 | **better** | works as in CoreDNS, with additions |
 | **different** | behaves differently for a Corefile or a client; see the note |
 | **ignored** | accepted with a warning, but has no effect |
-| **not built** | rejected at startup, with the reason |
+| **not supported** | rejected at startup, with the reason |
 
 [Moving from CoreDNS](coredns.md) lists the differences by subject, including those that are not about plugins.
 
 <!-- Written by tools/coredns-table.ts from here on, from the declarations of the directives and the pages of the plugins. -->
 
-| directive | property | here | note |
+| directive | property | ndots | note |
 |---|---|---|---|
 `;
 
@@ -60,7 +60,7 @@ function absentRows({ name, properties }: Directive): readonly Row[] {
   return properties.map(({ name: property }) => ({
     directive: name,
     property,
-    verdict: 'not built',
+    verdict: 'not supported',
     note: property === '' ? '[replacements](coredns.md#not-supported)' : '',
   }));
 }
@@ -114,7 +114,7 @@ function verdictOf(
 ): Pick<Row, 'verdict' | 'note'> {
   const retired = syntax.retired[word];
   if (retired !== undefined) return { verdict: 'ignored', note: retired };
-  if (missing === true) return { verdict: 'not built', note: own.join(' ') };
+  if (missing === true) return { verdict: 'not supported', note: own.join(' ') };
   if (different !== undefined) return { verdict: 'different', note: different };
   if (own.length > 0) return { verdict: 'different', note: own.join(' ') };
   return better === undefined ? { verdict: 'same', note: '' } : { verdict: 'better', note: better };
@@ -137,8 +137,8 @@ function differencesOf(name: string): readonly string[] {
 }
 
 function printRow({ directive, property, verdict, note }: Row): string {
-  const here = order.some(({ name }) => name === directive);
-  const link = here
+  const isKnown = order.some(({ name }) => name === directive);
+  const link = isKnown
     ? `[${directive}](../src/server/plugins/${directive}/${directive}.md)`
     : directive;
   const word = property === '' ? '' : `\`${property.replaceAll('|', '\\|')}\``;
