@@ -149,7 +149,7 @@ describe('the rights of the chart', { skip: noApiServer() ?? false }, () => {
       await cluster.put(without(roles, right));
       const { code, complaints } = run();
       if (right.resource === 'endpointslices') {
-        assert.match(complaints, /endpointslices \(discovery\.k8s\.io\), or endpoints, is what/);
+        assert.match(complaints, /endpointslices \(discovery\.k8s\.io\), or endpoints is required/);
         assert.equal(code, 2);
       } else assert.match(complaints, /address of the service.*must allow get of services/s);
     }
