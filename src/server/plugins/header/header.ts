@@ -61,7 +61,7 @@ const syntax = directive({
   unread: ['words'],
   properties: {
     rules: lines('*', 'query|response set|clear aa|ra|rd…', readRule, {
-      help: 'rules apply in this order',
+      help: 'rules are applied in the order listed',
     }),
   },
   check: ({ rules }, at) =>

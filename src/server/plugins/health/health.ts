@@ -1,4 +1,4 @@
-/** `health`: liveness over HTTP, and lameduck at the end. */
+/** `health`: liveness check over HTTP, and lameduck at the end. */
 import { every, sleep, type Clock } from '../../base/clock.ts';
 import { printDuration } from '../../base/duration.ts';
 import type { Log } from '../../base/log.ts';
@@ -28,7 +28,7 @@ const SLOW_MS = 1000;
 
 const syntax = directive({
   name: 'health',
-  summary: 'liveness over HTTP',
+  summary: 'liveness check over HTTP',
   repeat: 'merge',
   args: {
     address: optional(address, {
@@ -43,7 +43,7 @@ const syntax = directive({
         duration('DURATION'),
         (word, reason) => `unable to parse lameduck duration value: '${word}' : ${reason}`,
       ),
-      { default: 0, help: 'on shutdown, continue to serve for this time' },
+      { default: 0, help: 'how long to continue serving on shutdown' },
     ),
   },
 });

@@ -26,10 +26,10 @@ const syntax = directive({
   args: {
     file: optional(word('FILE'), {
       default: DEFAULT_FILE,
-      help: 'a file in the format of /etc/hosts; read again when it changes',
+      help: 'a file in /etc/hosts format; read again when it changes',
     }),
     zones: zones({
-      help: 'names outside these zones go to the next plugin, and are ignored in the file',
+      help: 'queries outside these zones go to the next plugin, and names outside them are ignored in the file',
     }),
   },
   properties: {
@@ -40,7 +40,7 @@ const syntax = directive({
       {
         above: 'fallthrough',
         controlOnly: true,
-        help: 'lines that are added to those of the file; only above `fallthrough`. In `*.example.org` the asterisk matches exactly one label',
+        help: 'lines added to those in the file; they must come before `fallthrough`. In `*.example.org` the asterisk matches exactly one label',
       },
     ),
     ttlSeconds: lax(
@@ -64,11 +64,11 @@ const syntax = directive({
     ),
     maxNames: setting('max_names', integer('COUNT', namesLimit), {
       default: namesLimit.default,
-      help: 'names in the file, and the same number in the lines here, including names of addresses; further ones are ignored',
+      help: 'maximum number of names in the file, including the names of addresses, and the same number again in the lines here; names above it are ignored',
     }),
     fallthrough: fallthrough(),
     fallthroughUnsupported: flag('fallthrough_unsupported', {
-      help: 'with `fallthrough`: pass queries for types other than A, AAAA and PTR to the next plugin, even for known names',
+      help: 'if `fallthrough` is set, also pass queries for types other than A, AAAA and PTR to the next plugin, even for known names',
     }),
   },
   check: (options, at) =>

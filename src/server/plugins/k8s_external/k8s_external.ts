@@ -17,9 +17,9 @@ const TTL_SECONDS = 5;
 
 const syntax = directive({
   name: PLUGIN,
-  summary: 'answers with the external addresses of services',
+  summary: 'answers queries for the external addresses of services',
   repeat: 'merge',
-  args: { zones: zones({ help: 'the zones of these names' }) },
+  args: { zones: zones({ help: 'zones in which to serve these names' }) },
   properties: {
     apex: lax(
       setting(
@@ -43,7 +43,7 @@ const syntax = directive({
     ),
     headless: chained(
       flag('headless', {
-        help: 'also serve headless services without external addresses, by their endpoints',
+        help: 'resolve headless services without external addresses to their endpoints',
       }),
     ),
     fallthrough: fallthrough(),

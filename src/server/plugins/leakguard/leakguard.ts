@@ -30,11 +30,12 @@ import { labelsOf, reverseNameIn, splitAtDots, teredoClient } from './other-spel
 
 const syntax = directive({
   name: 'leakguard',
-  summary: 'blocks cluster names, single labels and private reverse names from upstreams',
+  summary:
+    'keeps queries for cluster names, single labels and private reverse names from reaching upstreams',
   repeat: 'once',
   args: {
     zones: rest(domainName('ZONE'), {
-      help: 'zones that only the cluster knows (default cluster.local)',
+      help: 'zones that exist only in the cluster (default cluster.local)',
     }),
   },
   properties: {
@@ -42,22 +43,24 @@ const syntax = directive({
       'allow',
       choice('single_labels', 'private_reverse', 'special_names', 'impossible_names'),
       {
-        help: 'kinds of names that are still forwarded',
+        help: 'kinds of names to forward anyway',
       },
     ),
     search: zoneList('search', {
       isStrict: true,
-      help: 'search domains of the nodes: cluster names with one of them appended are blocked too',
+      help: 'search domains of the nodes; cluster names followed by one of these domains are blocked too',
     }),
     except: zoneList('except', {
       isStrict: true,
-      help: 'zones that are still forwarded',
+      help: 'zones to forward anyway',
     }),
     ttlSeconds: setting('ttl', integer('SECONDS', { min: 0, max: 604_800 }), {
       default: 300,
       help: 'negative TTL',
     }),
-    reportOnly: flag('report_only', { help: 'block nothing: only count what would be blocked' }),
+    reportOnly: flag('report_only', {
+      help: 'forward everything, and only count the queries that would be blocked',
+    }),
   },
 });
 
@@ -111,7 +114,7 @@ class LeakGuard {
       metrics,
       clock,
       name: 'ndots_leakguard_top_clients',
-      help: 'Names recently blocked from upstreams, for the ten clients with the most.',
+      help: 'Recently blocked queries, for the ten clients with the most of them.',
       label: 'client',
       width: 16,
       print: this.#client.print,
@@ -267,7 +270,7 @@ function holds(name: Uint8Array, at: number, part: Uint8Array): boolean {
 function counter({ metrics }: WorkerContext): (route: Route, reason: Reason) => void {
   const stopped = metrics.counter(
     'ndots_leakguard_stopped_total',
-    'Queries that were blocked from upstreams, by reason.',
+    'Number of queries that were not sent to upstreams, by reason.',
     ['server', 'view', 'reason'],
   );
   const countersOf = perRoute(({ server, view }) => ({

@@ -8,29 +8,29 @@ import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 
 const syntax = directive({
   name: 'limits',
-  summary: 'limits the use of listeners by clients',
+  summary: 'limits the connections, in-flight queries and memory of each listener',
   repeat: 'gather',
   properties: {
     waiting: setting('waiting', integer('COUNT', range.waiting), {
-      help: `in-flight queries (default ${range.waiting.default}, or what fits into memory: 8738 of 170 MiB, shared by the workers, 5010 with four)`,
+      help: `in-flight queries (default ${range.waiting.default}, or fewer if memory is limited: 8738 in 170 MiB, shared by the workers, or 5010 with four workers)`,
     }),
     connections: setting('connections', integer('COUNT', range.connections), {
       help: `open connections (default ${range.connections.default}, with TLS ${range.secureConnections.default})`,
     }),
     handshakes: setting('handshakes', integer('COUNT', range.handshakes), {
-      help: `further connections in their TLS handshake (default ${range.handshakes.default})`,
+      help: `additional connections in the TLS handshake (default ${range.handshakes.default})`,
     }),
     pipelined: setting('pipelined', integer('COUNT', range.pipelined), {
-      help: `in-flight queries of one connection (default ${range.pipelined.default})`,
+      help: `in-flight queries on one connection (default ${range.pipelined.default})`,
     }),
     streams: setting('streams', integer('COUNT', range.streams), {
-      help: `in-flight requests of one HTTP/2 connection (default ${range.streams.default})`,
+      help: `in-flight requests on one HTTP/2 connection (default ${range.streams.default})`,
     }),
     unreadBytes: setting('unread', byteSize('SIZE', range.unreadBytes), {
-      help: 'unread replies of one client (default 128KiB)',
+      help: 'replies that one client has not read yet (default 128KiB)',
     }),
     heldBytes: setting('held', byteSize('SIZE', range.heldBytes), {
-      help: 'memory for all clients of a listener (default 16MiB; with a memory limit a 32nd of it for all workers together, but at least 1MiB in each)',
+      help: 'memory for all clients of a listener (default 16MiB; if the container has a memory limit, 1/32 of it for all workers together, but at least 1MiB in each)',
     }),
   },
   check: (options, at) =>

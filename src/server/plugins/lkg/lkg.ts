@@ -47,7 +47,7 @@ const syntax = directive({
     }),
     asked: setting('asked', integer('COUNT', askedLimit), {
       default: askedLimit.default,
-      help: 'number of answers from upstreams that make a name popular',
+      help: 'number of upstream answers after which a name is popular',
     }),
     names: setting('names', integer('COUNT', namesLimit), {
       default: namesLimit.default,
@@ -64,7 +64,7 @@ const syntax = directive({
   },
   retired: {
     admin:
-      'write `admin` in the server block, which takes the commands lkg/list and lkg/release; delete the line',
+      'write `admin` in the server block, which accepts the commands lkg/list and lkg/release; delete the line',
   },
 });
 
@@ -115,25 +115,25 @@ class Guard {
     this.#replies = metrics
       .counter(
         'ndots_lkg_held_replies_total',
-        'Denials of upstreams that the last good answer replaced.',
+        'Number of upstream denials that were replaced by the last good answer.',
         [],
       )
       .with();
     this.#held = metrics
       .gauge(
         'ndots_lkg_held_answers',
-        'Stored answers that are served although upstreams deny them.',
+        'Number of stored answers that are served although upstreams deny them.',
         [],
       )
       .with();
     this.#names = metrics
-      .gauge('ndots_lkg_names', 'Names whose upstream answers are counted.', [])
+      .gauge('ndots_lkg_names', 'Number of names whose upstream answers are counted.', [])
       .with();
     this.#top = new TopKeys({
       metrics,
       clock,
       name: 'ndots_lkg_top_names',
-      help: 'Recently held replies, for the ten names with the most.',
+      help: 'Recently held replies, for the ten names with the most of them.',
       label: 'name',
       width: NAME_MAX,
       print: printName,

@@ -49,7 +49,7 @@ const properties: {
     ),
     { help: 'how often to check the weight file, default 30s; 0: never' },
   ),
-  prefer: list('prefer', net('CIDR'), { min: 0, help: 'put addresses of these networks first' }),
+  prefer: list('prefer', net('CIDR'), { min: 0, help: 'put addresses in these networks first' }),
 };
 
 export type LoadbalanceOptions = Occurrence<typeof args, typeof properties>;

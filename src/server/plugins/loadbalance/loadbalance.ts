@@ -85,7 +85,7 @@ function missing(file: string, path: string): Problem {
   return new Problem({
     code: 'file-missing',
     text: `plugin/loadbalance: weight file ${file} does not exist`,
-    hint: 'With `reload 0` it would never be looked at again.',
+    hint: 'With `reload 0` the file would never be checked again.',
     remedy: `Create ${path}, or take \`reload 0\` away.`,
   });
 }

@@ -12,7 +12,7 @@ import { SECTION, type MessageWriter, type Section } from '../../wire/writer.ts'
 
 const syntax = directive({
   name: 'local',
-  summary: 'answers for localhost and its reverse zones',
+  summary: 'answers queries for localhost and its reverse zones',
   repeat: 'merge',
   properties: {
     prefix: setting(
@@ -23,7 +23,7 @@ const syntax = directive({
       ),
       {
         default: true,
-        help: 'also answer names that begin with `localhost.` with the loopback addresses',
+        help: 'whether names that begin with `localhost.` also resolve to the loopback addresses',
       },
     ),
   },

@@ -25,7 +25,7 @@ const PROBE_TIMEOUT_MS = 2000;
 
 const syntax = directive({
   name: 'loop',
-  summary: 'detects forwarding loops at start and stops the server',
+  summary: 'detects forwarding loops at startup and stops the server',
   repeat: 'once',
 });
 
