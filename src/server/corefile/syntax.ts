@@ -7,7 +7,7 @@
  *
  *     export const syntax = directive({
  *       name: 'ready',
- *       summary: 'readiness over HTTP',
+ *       summary: 'readiness check over HTTP',
  *       repeat: 'once',
  *       args: { address: optional(hostPort('ADDRESS'), { default: { host: '', port: 8181 } }) },
  *       properties: {

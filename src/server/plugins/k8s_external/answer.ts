@@ -46,7 +46,7 @@ const RECORD_MAX = 2 * NAME_MAX + 64;
 
 const refused = failure(RCODE.REFUSED, PLUGIN);
 const notReadyErrors = [
-  { code: EDE.NOT_READY, text: 'the Kubernetes API has not been listed completely yet' },
+  { code: EDE.NOT_READY, text: 'the first listing of the Kubernetes API is not complete yet' },
 ] as const;
 
 /** Answers queries for the zones; replies are remembered as long as the cluster is the same. */

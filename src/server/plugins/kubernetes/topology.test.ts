@@ -334,7 +334,10 @@ describe('with other plugins', () => {
 describe('the options', () => {
   for (const [lines, wrong] of [
     ['topology zones', /unknown value 'zones', expected prefixes, nodes, pods/],
-    ['topology prefixes', /topology prefixes knows the zone of no client/],
+    [
+      'topology prefixes',
+      /topology prefixes has no prefixes, so it cannot determine any client's zone/,
+    ],
     ['topology_zone a 10.0.0.0/8', /topology_zone has no effect without topology/],
     ['topology nodes\ntopology_zone a 10.0.0.0/99', /invalid CIDR address: 10.0.0.0\/99/],
     ['topology nodes\nnoendpoints', /topology requires endpoints/],

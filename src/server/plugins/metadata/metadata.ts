@@ -12,7 +12,8 @@ import type { Query } from '../../transport/query.ts';
 
 const syntax = directive({
   name: 'metadata',
-  summary: 'collects what plugins know about a query, for log, view, rewrite and dnstap',
+  summary:
+    'collects metadata about each query from other plugins, for use in log, view, rewrite and dnstap',
   repeat: 'once',
   unread: ['braces'],
   args: { zones: zones({ help: 'collect labels only for names in these zones' }) },

@@ -13,11 +13,11 @@ import { silence, type Reply } from '../../wire/reply.ts';
 
 const syntax = directive({
   name: 'nsid',
-  summary: 'adds the name of this server to replies for clients that ask (RFC 5001)',
+  summary: 'adds a server identifier to replies for clients that request it (RFC 5001)',
   repeat: 'once',
   args: {
     data: rest(word('DATA'), {
-      help: "the identifier; words are joined by blanks (default the machine's host name)",
+      help: "identifier; words are joined by blanks (default the machine's host name)",
     }),
   },
 });

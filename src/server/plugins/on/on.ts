@@ -29,7 +29,7 @@ interface CommandLine {
 
 const command = position(
   'COMMAND [ARGUMENTS…] [&]',
-  'a program and its arguments, run without a shell; quote words that contain blanks. With `&` at the end the server does not wait for it',
+  'a program and its arguments, run without a shell; quote words that contain blanks. If the line ends with `&`, the server does not wait for the program',
   (line): CommandLine => {
     const text = line
       .takeAll()
@@ -47,9 +47,14 @@ const command = position(
 
 const syntax = directive({
   name: 'on',
-  summary: 'runs commands when the server starts and ends',
+  summary: 'runs commands when the server starts and stops',
   repeat: 'each',
-  args: { event: required(event, { help: 'the event; `certrenew` never occurs' }), command },
+  args: {
+    event: required(event, {
+      help: 'the event that triggers the command; `certrenew` never occurs',
+    }),
+    command,
+  },
 });
 
 /** Runs the command as the process itself: same user, same environment, same standard output. */

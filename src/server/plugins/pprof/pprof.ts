@@ -1,4 +1,4 @@
-/** `pprof`: profiles of the running server over HTTP. */
+/** `pprof`: serves profiles of the running server over HTTP. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { builtins } from '../../base/builtins.ts';
 import { sleep } from '../../base/clock.ts';
@@ -16,7 +16,7 @@ const address = hostPort('ADDRESS');
 
 const syntax = directive({
   name: 'pprof',
-  summary: 'profiles of the running server over HTTP',
+  summary: 'serves profiles of the running server over HTTP',
   repeat: 'once',
   args: {
     address: optional(address, {
@@ -36,7 +36,7 @@ const syntax = directive({
         }
         return true;
       },
-      { help: 'accepted for compatibility, without effect' },
+      { help: 'accepted for compatibility, but has no effect' },
     ),
   },
 });

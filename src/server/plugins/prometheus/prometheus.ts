@@ -14,7 +14,7 @@ import { readWebConfig } from './web-config.ts';
 const address = hostPort('ADDRESS');
 
 const config = setting('tls', word('CONFIGFILE'), {
-  help: 'serve HTTPS, with a web configuration file as for Prometheus exporters',
+  help: 'serve HTTPS, configured by a file in the format that Prometheus exporters use',
 });
 
 const tls: PropertySchema<string | null> = {
@@ -37,7 +37,7 @@ const syntax = directive({
   },
   properties: {
     runtimeMetrics: flag('runtime_metrics', {
-      help: 'accepted for compatibility: metrics of the runtime are always reported',
+      help: 'accepted for compatibility; runtime metrics are always reported',
     }),
     tls,
   },

@@ -110,7 +110,7 @@ export async function readWebConfig(path: string): Promise<HttpTls> {
     throw new Problem({
       code: 'tls-unusable',
       text: `plugin/prometheus: could not load TLS cert: ${whyFailed(error)}`,
-      remedy: `Check the files that ${path} names: they must exist, be PEM, and the key must belong to the certificate.`,
+      remedy: `Check the files named in ${path}: they must exist and be PEM, and the key must match the certificate.`,
       cause: error,
     });
   }
@@ -156,7 +156,7 @@ async function readYaml(
   if (typeof config['tls_server_config'] !== 'object' || config['tls_server_config'] === null)
     throw wrong(
       'TLS config is not present',
-      'Begin with tls_server_config:, and below it cert_file and key_file.',
+      'Begin with tls_server_config:, and put cert_file and key_file under it.',
     );
   return config;
 }

@@ -76,7 +76,7 @@ const tracking: PropertySchema<{ readonly ms: number; readonly sessions: number 
 
 const syntax = directive({
   name: 'proxyproto',
-  summary: 'takes the client from the PROXY protocol of a load balancer',
+  summary: "reads the client's address from a load balancer's PROXY protocol header",
   repeat: 'merge',
   properties: {
     allow: each('allow', { nets: rest(cidr) }, { help: 'sources whose headers are accepted' }),
@@ -90,7 +90,7 @@ const syntax = directive({
           pluginRemark(
             'proxyproto',
             at,
-            'every client can pretend to be another: headers from all sources are used',
+            "headers from all sources are accepted, so any client can claim another's address",
             { remedy: 'Add `allow CIDR…` with the addresses of the load balancers.' },
           ),
         ],

@@ -1,4 +1,4 @@
-/** `ready`: readiness over HTTP. */
+/** `ready`: readiness check over HTTP. */
 import { optional } from '../../corefile/positions.ts';
 import { setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
@@ -13,7 +13,7 @@ const address = hostPort('ADDRESS');
 
 const syntax = directive({
   name: 'ready',
-  summary: 'readiness over HTTP',
+  summary: 'readiness check over HTTP',
   repeat: 'once',
   args: {
     address: optional(address, {
@@ -30,7 +30,7 @@ const syntax = directive({
       ),
       {
         default: 'until-ready',
-        help: 'whether a plugin that was ready once stays ready, or is checked on each request',
+        help: 'whether a plugin that has been ready once stays ready or is checked on each request',
       },
     ),
   },

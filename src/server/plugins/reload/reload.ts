@@ -21,7 +21,7 @@ function limited(show: string, accepts: (ms: number) => boolean, text: string): 
 
 const syntax = directive({
   name: 'reload',
-  summary: 'takes a changed Corefile without restart',
+  summary: 'reloads the Corefile when it changes, without a restart',
   repeat: 'first',
   unread: ['lines'],
   args: {
@@ -40,7 +40,7 @@ const syntax = directive({
       ),
       {
         default: 15_000,
-        help: 'the interval is drawn once from INTERVAL ± JITTER/2, so that replicas do not check at the same time; at most half of INTERVAL',
+        help: 'the actual interval is chosen once from INTERVAL ± JITTER/2, so that replicas do not check at the same time; JITTER is at most half of INTERVAL',
       },
     ),
   },

@@ -134,20 +134,21 @@ export const syntax: Syntax<
   'once'
 > = directive({
   name: 'kubernetes',
-  summary: 'cluster DNS from Kubernetes objects: an API server, or a directory of manifests',
+  summary:
+    'answers queries for cluster names from Kubernetes objects, in an API server or a directory of manifests',
   repeat: 'once',
   args: {
     zones: zones({
-      help: 'the zones to serve; PTR answers point into the first one that is not a reverse zone',
+      help: 'zones to serve; PTR answers point into the first one that is not a reverse zone',
     }),
   },
   properties: {
     manifests: setting('manifests', word('DIR'), {
-      help: 'read the objects from the YAML and JSON files of a directory, which is watched, instead of an API server',
+      help: 'read the objects from YAML and JSON files in a directory, which is watched, instead of from an API server',
     }),
     manifestMemoryBytes: setting('manifest_memory', byteSize('SIZE', manifestMemoryLimit), {
       default: manifestMemoryLimit.default,
-      help: 'memory limit for reading one object of the directory, and for all of its objects; objects above it are ignored, and a file that grows above it counts with its old content',
+      help: 'memory limit for reading one object in the directory, and for all of them together; objects that exceed it are ignored, and a file that grows beyond it keeps its old content',
     }),
     endpoints: list('endpoint', word('URL'), {
       lastLineCounts: true,
@@ -161,28 +162,28 @@ export const syntax: Syntax<
     kubeconfig: fields(
       'kubeconfig',
       { file: required(word('FILE')), context: optional(word('CONTEXT')) },
-      { help: 'connect with a context of this file, by default the current one' },
+      { help: 'connect with a context from this file, by default the current one' },
     ),
     snapshot: setting('snapshot', word('FILE'), {
       help: 'store the last known state in a file, and answer from it after a restart while the API server is unavailable',
     }),
     apiserverMemoryBytes: setting('apiserver_memory', byteSize('SIZE', apiserverMemoryLimit), {
-      help: "memory for the objects of the API server on the control thread; objects that do not fit are ignored; by default an eighth of the container's memory above 95 MiB (9 MiB, some 110 000 objects, of 170 MiB), or 64 MiB without a memory limit",
+      help: "memory for the API server's objects on the control thread; objects that do not fit are ignored; by default an eighth of the container's memory above 95 MiB (with 170 MiB, that is 9 MiB or some 110 000 objects), or 64 MiB without a memory limit",
     }),
     apiserverQps: setting('apiserver_qps', atLeastZero('apiserver_qps', 'QPS', false), {
       default: 0,
-      help: 'requests per second to the API server; 0: no limit',
+      help: 'maximum number of requests per second to the API server; 0: no limit',
     }),
     apiserverBurst: setting('apiserver_burst', atLeastZero('apiserver_burst', 'BURST', true), {
       default: 0,
-      help: 'requests that may be sent at once after a pause',
+      help: 'number of requests that may be sent at once after a pause',
     }),
     apiserverMaxInflight: setting(
       'apiserver_max_inflight',
       atLeastZero('apiserver_max_inflight', 'MAX', true),
       {
         default: 0,
-        help: 'simultaneous lists; 0: no limit',
+        help: 'maximum number of simultaneous lists; 0: no limit',
       },
     ),
     namespaces: list('namespaces', word('NAMESPACE'), { help: 'serve only these namespaces' }),
@@ -198,10 +199,10 @@ export const syntax: Syntax<
     ),
     pods: setting('pods', podMode, {
       default: 'disabled',
-      help: 'names such as `10-0-0-1.NS.pod.ZONE`: never, for any address, or for addresses of pods in that namespace',
+      help: 'which names such as `10-0-0-1.NS.pod.ZONE` exist: none, those for any address, or those for addresses of pods in that namespace',
     }),
     endpointPodNames: flag('endpoint_pod_names', {
-      help: 'name endpoints without a host name after their pod instead of their address',
+      help: 'name endpoints without a host name after their pod, not their address',
     }),
     ttl: lax(
       setting(
@@ -213,7 +214,7 @@ export const syntax: Syntax<
       ),
     ),
     noEndpoints: flag('noendpoints', {
-      help: 'do not watch endpoints: headless services and endpoint names are NXDOMAIN',
+      help: 'do not watch endpoints; queries for headless services and endpoint names get NXDOMAIN',
     }),
     fallthrough: fallthrough(),
     ignoreEmpty: custom<boolean>(
@@ -228,7 +229,7 @@ export const syntax: Syntax<
       },
       {
         default: false,
-        help: 'services with a cluster IP but without ready endpoints are NXDOMAIN',
+        help: 'answer NXDOMAIN for services with a cluster IP but without ready endpoints',
       },
     ),
     multicluster: zoneList('multicluster', {
@@ -237,15 +238,15 @@ export const syntax: Syntax<
       help: 'zones for imported services (multicluster.x-k8s.io); each must be among ZONES',
     }),
     zonal: flag('zonal', {
-      help: 'names such as `TOPOZONE.pin._zone.SVC.NS.svc.ZONE` for headless services',
+      help: 'serve names such as `TOPOZONE.pin._zone.SVC.NS.svc.ZONE` for headless services',
     }),
     topology: setting('topology', choice('prefixes', 'nodes', 'pods'), {
-      help: "answer headless services with the endpoints that their hints (`trafficDistribution`) choose for the client's node and zone, which are found by `topology_zone`, by the addresses and pod CIDRs of nodes, or by the addresses of pods, each including the ones before; default: with all endpoints",
+      help: "resolve headless services to the endpoints whose hints (`trafficDistribution`) match the client's node and zone. These are determined by `topology_zone`, by the nodes' addresses and pod CIDRs, or by the pods' addresses; each source includes the ones before it. Default: all endpoints",
     }),
     topologyZones: each(
       'topology_zone',
       { zone: required(word('ZONE')), prefixes: rest(net('PREFIX'), { min: 1 }) },
-      { help: 'for `topology`: clients in these prefixes are in this topology zone' },
+      { help: 'for `topology`, treat clients in these prefixes as being in this topology zone' },
     ),
     startupTimeoutMs: lax(
       setting(
@@ -262,13 +263,12 @@ export const syntax: Syntax<
     ),
   },
   retired: {
-    upstream:
-      'targets of ExternalName services are always resolved through this server; delete the line',
+    upstream: 'ExternalName targets are always resolved by this server; delete the line',
     resyncperiod: 'objects are watched and listed again only if necessary; delete the line',
     transfer: 'use the transfer plugin for zone transfers; delete the line',
     federation: 'Kubernetes no longer has federations; delete the line',
     cidrs:
-      'write reverse zones among the zones of the server block, e.g. 10.0.0.0/16; delete the line',
+      'list reverse zones with the zones of the server block, e.g. 10.0.0.0/16; delete the line',
   },
   exclusive: [
     ['namespaces', 'namespace_labels'],
@@ -302,7 +302,7 @@ function checkZones(options: ZoneOptions, at: Place): Problem[] {
   if (primaryZone(options.zones) === null) {
     problems.push(
       pluginRemark('kubernetes', at, 'non-reverse zone name must be used', {
-        hint: 'PTR answers have to point somewhere: name the cluster domain too, e.g. kubernetes cluster.local in-addr.arpa.',
+        hint: 'PTR answers have to point somewhere, so list the cluster domain too: kubernetes cluster.local in-addr.arpa.',
       }),
     );
   }
@@ -330,7 +330,7 @@ function checkTopology(options: ZoneOptions, at: Place): Problem[] {
     return problem('topology_zone has no effect without topology', 'Add topology prefixes.');
   if (topology === 'prefixes' && topologyZones.length === 0) {
     return problem(
-      'topology prefixes knows the zone of no client',
+      "topology prefixes has no prefixes, so it cannot determine any client's zone",
       'Add topology_zone ZONE PREFIX for each zone, or use topology nodes.',
     );
   }

@@ -61,12 +61,12 @@ function connect(
 function memoryMetrics(metrics: Registry): Pick<ApiServerParts, 'leftOut' | 'taken'> {
   const bytes = metrics.gauge(
     'ndots_kubernetes_apiserver_bytes',
-    'Memory that the objects of the API server take on the control thread.',
+    "Memory used by the API server's objects on the control thread.",
     [],
   );
   const left = metrics.counter(
     'ndots_kubernetes_apiserver_left_out_total',
-    'Objects of the API server, and changes of them, that were omitted because of apiserver_memory, by kind.',
+    'API server objects, and changes to them, that were omitted because of apiserver_memory, by kind.',
     ['kind'],
   );
   return {
@@ -78,7 +78,7 @@ function memoryMetrics(metrics: Registry): Pick<ApiServerParts, 'leftOut' | 'tak
 function failureMetric(metrics: Registry): NonNullable<ApiServerParts['failed']> {
   const failures = metrics.counter(
     'ndots_kubernetes_apiserver_failures_total',
-    'Lists and watches of the API server that failed or were ended, by the kind of failure; large: a list without end.',
+    'API server lists and watches that failed or were aborted, by kind of failure; large: a list that did not end.',
     ['kind'],
   );
   return (kind) => failures.with(kind).add(1);

@@ -18,12 +18,12 @@ export async function loadSource(plan: SourcePlan): Promise<(parts: SourceParts)
   return ({ clock, log, metrics }) => {
     const problems = metrics.counter(
       'ndots_kubernetes_manifest_problems_total',
-      'Errors in files of the manifest directory, and files above its limits.',
+      "Errors in the manifest directory's files, and files that exceed its limits.",
       ['code'],
     );
     const bytes = metrics.gauge(
       'ndots_kubernetes_manifest_bytes',
-      'Computed memory of the objects in the manifest directory.',
+      'Computed memory use of the objects in the manifest directory.',
       [],
     );
     return manifestSource({

@@ -189,7 +189,7 @@ function saysLittle(reply: Reply): boolean {
 const unresolved = [
   {
     code: EDE.NO_REACHABLE_AUTHORITY,
-    text: 'the name that the service stands for could not be resolved',
+    text: 'the target of the ExternalName service could not be resolved',
   },
 ] as const;
 const noMessage = new Reply(new Uint8Array(HEADER.SIZE), 0, HEADER.SIZE, RCODE.NOERROR, PLUGIN);

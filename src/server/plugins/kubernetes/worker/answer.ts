@@ -250,7 +250,7 @@ export class KubernetesAnswerer {
 }
 
 const notReadyErrors = [
-  { code: EDE.NOT_READY, text: 'the Kubernetes API has not been listed completely yet' },
+  { code: EDE.NOT_READY, text: 'the first listing of the Kubernetes API is not complete yet' },
 ] as const;
 
 function isAt(
