@@ -184,9 +184,9 @@ test('an expression of view whose double quotes the Corefile took away is shown 
   const { out } = await run(join(files({ Corefile: text }), 'Corefile'));
   assert.match(
     out,
-    /The Corefile takes double quotes away, and the expression reads: type\(\) == A/,
+    /The Corefile parser removes double quotes, so the expression reads: type\(\) == A/,
   );
-  assert.match(out, /Give its strings single quotes: type\(\) == 'A' && name\(\) == 'b c\.'/);
+  assert.match(out, /Use single quotes for its strings: type\(\) == 'A' && name\(\) == 'b c\.'/);
   const whole = text.replace(/expr .*/, `expr "nome() == 'A'"`);
   const other = await run(join(files({ Corefile: whole }), 'Corefile'));
   assert.match(other.out, /The expression reads: nome\(\) == 'A'\n/);

@@ -25,18 +25,18 @@ interface RewriteUse {
 
 const syntax = directive({
   name: 'rewrite',
-  summary: 'changes queries on their way in, and replies on their way out',
+  summary: 'rewrites queries and replies',
   repeat: 'gather',
   args: {
     words: position(
       '[continue|stop] FIELD …',
-      'one rule; after `continue` the next rules are tried too; default stop',
+      'one rule; with `continue`, later rules are tried too; default stop',
       (line) => line.takeAll(),
     ),
   },
   properties: {
     block: lines('*', 'FIELD …|answer …', (name, words) => [name, ...words], {
-      help: 'the same rule on several lines, if the directive line has only `continue` or `stop`',
+      help: 'one rule on several lines, if the directive line has only `continue` or `stop`',
     }),
   },
   check: (uses) =>
@@ -84,7 +84,7 @@ function suspicion(
   if (kind.toLowerCase() === 'prefix' && !from.endsWith('.')) {
     return {
       what: `prefix ${from} is read as ${absoluteText(from)}`,
-      why: 'Only names whose first labels are exactly that match. For the beginning of a label write a regex.',
+      why: 'It matches only names whose first labels are exactly that. To match the beginning of a label, write a regex.',
     };
   }
   const exact = kind.toLowerCase() === 'exact' ? from : rule.length === 3 ? kind : null;

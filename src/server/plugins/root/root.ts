@@ -10,9 +10,13 @@ import { whyFailed } from '../../base/why-failed.ts';
 
 const syntax = directive({
   name: 'root',
-  summary: 'sets the directory of relative files',
+  summary: 'sets the base directory for relative file names',
   repeat: 'last',
-  args: { path: required(word('PATH'), { help: 'a directory, relative to that of the Corefile' }) },
+  args: {
+    path: required(word('PATH'), {
+      help: 'a directory, relative to the one that contains the Corefile',
+    }),
+  },
 });
 
 /** Only configures the directory of files that the block's other plugins name. */
@@ -30,7 +34,7 @@ export const root: Plugin = definePlugin({
         throw new Problem({
           code: 'root-unreadable',
           text: `unable to access root path '${folder}': ${whyFailed(error)}`,
-          remedy: `Check the path and who may enter it: ls -ld ${folder}`,
+          remedy: `Check the path and its permissions: ls -ld ${folder}`,
           cause: error,
         });
       }

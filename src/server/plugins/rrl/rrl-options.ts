@@ -47,24 +47,24 @@ const properties: {
     help: 'answers with records, per name and type; 0: no limit',
   }),
   nodata: setting('nodata-per-second', rate, {
-    help: 'replies without data, per name; default as `responses-per-second`',
+    help: 'replies without data, per name; default: the value of `responses-per-second`',
   }),
   nxdomains: setting('nxdomains-per-second', rate, {
-    help: 'NXDOMAIN, per zone; default as `responses-per-second`',
+    help: 'NXDOMAIN, per zone; default: the value of `responses-per-second`',
   }),
   referrals: setting('referrals-per-second', rate, {
-    help: 'referrals, per zone; default as `responses-per-second`',
+    help: 'referrals, per zone; default: the value of `responses-per-second`',
   }),
   errors: setting('errors-per-second', rate, {
-    help: 'SERVFAIL, REFUSED and other failures, for all names; default as `responses-per-second`',
+    help: 'SERVFAIL, REFUSED and other failures, for all names; default: the value of `responses-per-second`',
   }),
   all: setting('all-per-second', rate, {
     default: 0,
-    help: 'all replies together; those above it are dropped without slip; 0: no limit',
+    help: 'all replies together; replies above the limit are dropped without slip; 0: no limit',
   }),
   requests: setting('requests-per-second', rate, {
     default: 0,
-    help: 'queries; those above it are dropped before they are processed; 0: no limit',
+    help: 'queries; queries above the limit are dropped before they are processed; 0: no limit',
   }),
   slip: setting('slip-ratio', integer('N', { min: 0, max: 10 }), {
     default: 2,
@@ -76,14 +76,14 @@ const properties: {
     help: 'number of accounts; the least recently used one is evicted',
   }),
   reportOnly: flag('report-only', {
-    help: 'limit nothing: only count and log what would be limited',
+    help: 'do not limit anything; only count and log what would be limited',
   }),
 };
 
 /** The directive `rrl`. */
 export const syntax: Syntax<typeof args, typeof properties, 'once'> = directive({
   name: 'rrl',
-  summary: 'limits how often one network is sent the same reply over UDP',
+  summary: 'limits the rate of identical replies sent to one network over UDP',
   repeat: 'once',
   args,
   properties,

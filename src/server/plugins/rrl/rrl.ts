@@ -91,7 +91,7 @@ class Rrl {
       metrics,
       clock,
       name: 'ndots_rrl_top_clients',
-      help: 'Recent replies and queries beyond the allowances, for the ten clients with the most.',
+      help: 'Recent replies and queries above the allowances, for the ten clients with the most of them.',
       label: 'client',
       width: 16,
       print: this.#client.print,
@@ -99,7 +99,7 @@ class Rrl {
     const evictions = metrics
       .counter(
         'ndots_rrl_evictions_total',
-        'Accounts that were evicted before their window ended (max-table-size).',
+        'Number of accounts evicted before their window had passed (max-table-size).',
         [],
       )
       .with();
@@ -112,7 +112,7 @@ class Rrl {
       if (this.#limited === 0) return;
       const what = options.reportOnly ? 'would have been limited' : 'were limited';
       log.warning(
-        `${this.#limited} replies or queries ${what} in the last minute; most of them are of ${this.#offenders.first}`,
+        `${this.#limited} replies or queries ${what} in the last minute, most of them for ${this.#offenders.first}`,
       );
       this.#limited = 0;
     });
@@ -220,7 +220,7 @@ function counters({ metrics }: WorkerContext): (route: Route) => Count {
   const families = {
     dropped: metrics.counter(
       'ndots_rrl_dropped_total',
-      'Replies and queries beyond the allowances that were not sent, or not answered.',
+      'Replies above the allowances that were not sent, and queries above them that were not answered.',
       labels,
     ),
     slipped: metrics.counter(

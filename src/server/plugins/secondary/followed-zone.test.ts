@@ -405,7 +405,7 @@ describe('a zone that another server has', () => {
     await all.clock.advance(106_000);
     assert.deepEqual(all.published, ['1']);
     assert.ok(all.counted.failures > 0);
-    const told = "the version with serial 2 has no NS record of the zone's name any more";
+    const told = "the version with serial 2 no longer has an NS record at the zone's apex";
     assert.ok(
       all.log.some((line) => line.startsWith('[ERROR]') && line.includes(told)),
       all.log.join('\n'),

@@ -292,7 +292,7 @@ export class FollowedZone {
     if (old === null) log.warning(`${zone} has no NS record of its own name`);
     else if (hasNs(old))
       throw new Error(
-        `the version with serial ${found.serial} has no NS record of the zone's name any more`,
+        `the version with serial ${found.serial} no longer has an NS record at the zone's apex`,
       );
     return found;
   }

@@ -1,4 +1,4 @@
-/** `secondary`: serves zones of other servers. */
+/** `secondary`: serves zones transferred from other servers. */
 import { printAddress } from '../../base/ip.ts';
 import { limit } from '../../base/limits.ts';
 import { Problem } from '../../base/problem.ts';
@@ -37,31 +37,31 @@ const concurrentLimit = limit({ default: 32, min: 1, max: 1000 });
 
 const syntax = directive({
   name: 'secondary',
-  summary: 'serves zones of other servers',
+  summary: 'serves zones transferred from other servers',
   repeat: 'gather',
-  args: { zones: zones({ help: 'the zones to transfer' }) },
+  args: { zones: zones({ help: 'zones to transfer' }) },
   properties: {
     primaries: custom('transfer', 'from ADDRESS…', readPrimaries, {
-      help: 'the primaries, queried in order until a newer version is found',
+      help: 'primaries, queried in order until a newer version is found',
     }),
     catalog: addingUp(
       custom('catalog', '[MEMBER-ZONES…]', readMemberZones, {
-        help: 'the zones are catalogs (RFC 9432): the zones that they list are transferred from the same primaries; with MEMBER-ZONES only these and zones below them',
+        help: 'treat the zones as catalogs (RFC 9432), and transfer the zones they list from the same primaries; with MEMBER-ZONES, only these zones and zones under them',
       }),
     ),
     key: custom('key', 'FILE|NAME SECRET [ALGORITHM]', readKey, {
-      help: 'sign queries to primaries with this key (TSIG), and accept only replies that are signed with it: a file with one key as `tsig-keygen` prints it, or a name, a secret in base64, and an algorithm (default hmac-sha256)',
+      help: 'sign queries to primaries with this key (TSIG), and accept only replies signed with it. The key is a file with one key, as printed by `tsig-keygen`, or a name, a base64 secret and an algorithm (default hmac-sha256)',
     }),
     maxSize: setting('max_size', byteSize('SIZE', sizeLimit), {
-      help: "maximum size of a zone; a larger version is rejected, and the previous one stays; by default a quarter of the container's memory above 95 MiB (18 MiB, some 600 000 records, of 170 MiB), or 1 GiB without a memory limit",
+      help: "maximum size of a zone; a larger version is rejected, and the previous one stays in use; by default a quarter of the container's memory above 95 MiB (with 170 MiB, that is 18 MiB or some 600 000 records), or 1 GiB without a memory limit",
     }),
     maxMembers: setting('max_members', integer('COUNT', membersLimit), {
       default: membersLimit.default,
-      help: 'zones that one catalog may list; a catalog with more is rejected',
+      help: 'number of zones that one catalog may list; a catalog with more is rejected',
     }),
     maxConcurrent: setting('max_concurrent', integer('COUNT', concurrentLimit), {
       default: concurrentLimit.default,
-      help: 'simultaneous checks and transfers per primary; other zones wait',
+      help: 'number of simultaneous checks and transfers per primary; other zones wait',
     }),
     fallthrough: fallthrough({
       help: 'pass names without records to the next plugin; with ZONES only names in these zones',
@@ -106,13 +106,13 @@ export const secondary: Plugin = definePlugin({
       ...zoneMetrics(context.metrics),
       fallbacks: context.metrics.counter(
         'ndots_secondary_ixfr_fallbacks_total',
-        'Failed IXFRs, after which the whole zone was requested.',
+        'Number of failed IXFRs, after which the whole zone was requested.',
         ['zone'],
       ),
     };
     const queued = context.metrics.gauge(
       'ndots_secondary_waiting_zones',
-      'Zones that wait for one of their primaries (max_concurrent).',
+      'Number of zones waiting for one of their primaries (max_concurrent).',
       [],
     );
     const most = Math.min(...options.map((one) => one.maxConcurrent));
@@ -125,7 +125,7 @@ export const secondary: Plugin = definePlugin({
     const memory = context.keep('secondary/memory', () => {
       const bytes = context.metrics.gauge(
         'ndots_secondary_memory_bytes',
-        'Memory of zones that are served or transferred: at most four times the largest max_size.',
+        'Memory used by served zones and incoming transfers, at most four times the largest max_size.',
         [],
       );
       return new ZoneMemory(bytes.with());
@@ -257,7 +257,7 @@ function readPrimaries(words: readonly Token[], refuse: Refuse): readonly Remote
     ({ text, place }) =>
       parseServer(text) ??
       refuse(`not an IP address: "${text}"`, place, {
-        hint: 'Write an address, perhaps with its port: 192.0.2.10, [2001:db8::1]:5300.',
+        hint: 'Write an address, optionally with a port: 192.0.2.10, [2001:db8::1]:5300.',
       }),
   );
 }
@@ -308,7 +308,7 @@ function signingKey(option: KeyOption | null, files: NamedFiles): TsigSigningKey
     throw new Problem({
       code: 'tsig-key',
       text: `plugin/secondary: ${files.path(option.file)} has ${more.length === 0 ? 'no key' : `${more.length + 1} keys`}`,
-      remedy: 'Put the key for queries to primaries into a separate file.',
+      remedy: 'Put the key for queries to primaries in a separate file.',
     });
   const algorithm =
     key.algorithm ?? (algorithmOrWhy(DEFAULT_ALGORITHM) as TsigSigningKey['algorithm']);

@@ -8,7 +8,7 @@ import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 const syntax = directive({
   name: 'shed',
   summary:
-    'counts datagrams that are lost because the server cannot keep up; they are shed with and without it',
+    'counts datagrams lost because the server is overloaded; load is shed even without this directive',
   repeat: 'once',
   unread: ['braces'],
 });

@@ -12,7 +12,7 @@ export function signMetrics(metrics: Registry): SignMetrics {
     signed: metrics.counter('ndots_sign_zones_total', 'Counter of signings of a zone.', ['zone']),
     failures: metrics.counter(
       'ndots_sign_failures_total',
-      'Counter of failed signings of a zone: the previous signed file stays.',
+      'Number of failed attempts to sign a zone; the previous signed file stays in use.',
       ['zone'],
     ),
     expiration: metrics.gauge(

@@ -30,8 +30,8 @@ const syntax = directive({
   summary: 'signs zone files',
   repeat: 'gather',
   args: {
-    file: required(word('DBFILE'), { help: 'the zone file to sign' }),
-    zones: zones({ help: 'the zones in the file, each signed separately' }),
+    file: required(word('DBFILE'), { help: 'zone file to sign' }),
+    zones: zones({ help: 'zones in the file; each is signed separately' }),
   },
   properties: {
     keys: lines(
@@ -51,12 +51,12 @@ const syntax = directive({
         return { kind: kind.text, names };
       },
       {
-        help: 'pairs of key signing keys; from a directory, those named `K<zone>+<algorithm>+<id>`',
+        help: 'key-signing key pairs; in a directory, those named `K<zone>+<algorithm>+<id>`',
       },
     ),
     directory: setting('directory', word('DIR'), {
       default: '/var/lib/coredns',
-      help: 'directory for `db.<zone>.signed`',
+      help: 'directory where `db.<zone>.signed` is written',
     }),
   },
   warn(all, at) {

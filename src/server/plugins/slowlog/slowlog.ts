@@ -25,18 +25,18 @@ const rateLimit = limit({ default: 10, min: 1, max: 10_000 });
 
 const syntax = directive({
   name: 'slowlog',
-  summary: 'logs slow queries, and where they spent their time',
+  summary: 'logs slow queries and shows where their time went',
   repeat: 'once',
   args: {
     thresholdMs: optional(duration('DURATION', { minMs: 1, maxMs: 60_000 }), {
       default: 1000,
-      help: 'threshold for slow replies',
+      help: 'a reply that takes longer is slow',
     }),
   },
   properties: {
     rate: setting('rate', integer('LINES', rateLimit), {
       default: rateLimit.default,
-      help: 'lines per second and worker; further slow queries are only counted',
+      help: 'maximum number of lines per second and worker; further slow queries are only counted',
     }),
   },
 });
@@ -81,7 +81,7 @@ class SlowLog {
     this.#countedAt = clock.now();
     const slow = metrics.counter(
       'ndots_slowlog_queries_total',
-      'Queries whose replies took longer than the threshold.',
+      'Number of queries whose reply took longer than the threshold.',
       ['server', 'view'],
     );
     const slowOf = perRoute(({ server, view }) => slow.with(server, view));
@@ -89,7 +89,7 @@ class SlowLog {
     this.#suppressed = metrics
       .counter(
         'ndots_slowlog_suppressed_total',
-        'Slow queries without a line, because there were more than the rate allows.',
+        'Number of slow queries that were not logged because of the rate limit.',
         [],
       )
       .with();

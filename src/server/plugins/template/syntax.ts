@@ -112,12 +112,12 @@ export const syntax: Syntax<
   'gather'
 > = directive({
   name: 'template',
-  summary: 'generates answers from the query',
+  summary: 'generates answers from the query, using templates',
   repeat: 'gather',
   args: {
-    class: required(qclass, { help: 'class of queries: IN, CH … or ANY for all' }),
+    class: required(qclass, { help: 'query class: IN, CH … or ANY for all' }),
     type: required(qtype, {
-      help: 'type of queries: A, AAAA … or ANY for all; a query for ANY matches every template',
+      help: 'query type: A, AAAA … or ANY for all; a query for ANY matches every template',
     }),
     zones: zones({ help: 'zones that the template applies to' }),
   },
@@ -126,7 +126,7 @@ export const syntax: Syntax<
       help: 'the name (in lower case, with its final dot) must match one of these RE2 expressions; default all names',
     }),
     answers: lines(['answer'], 'RR…', readTemplates, {
-      help: 'records of the answer section, as Go templates of zone file lines',
+      help: 'records for the answer section, as Go templates that produce zone file lines',
     }),
     additionals: lines(['additional'], 'RR…', readTemplates, {
       help: 'the same for the additional section',
@@ -137,14 +137,14 @@ export const syntax: Syntax<
     rcode: chained(
       setting('rcode', rcode, {
         default: RCODE.NOERROR,
-        help: 'the result code; with SERVFAIL there are no records',
+        help: 'result code; SERVFAIL replies have no records',
       }),
     ),
     error: custom('ederror', 'CODE [TEXT]', readError, {
       help: 'an Extended DNS Error (RFC 8914) for clients that use EDNS',
     }),
     fallthrough: fallthrough({
-      help: 'pass a name in ZONES that no expression matches to the next template, then to the next plugin; without this it is SERVFAIL',
+      help: 'pass a name in ZONES that no expression matches to the next template, then to the next plugin; without this the reply is SERVFAIL',
     }),
   },
   retired: { upstream: 'CNAMEs are always followed' },

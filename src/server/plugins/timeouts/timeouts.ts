@@ -41,20 +41,20 @@ const queries = value('COUNT', (word) => {
 
 const syntax = directive({
   name: 'timeouts',
-  summary: 'limits how long connections may wait',
+  summary: 'sets timeouts for client connections',
   repeat: 'gather',
   properties: {
     readMs: setting('read', timeout, {
-      help: 'time to read the first query of a connection (default 3s)',
+      help: 'time allowed for the first query on a connection (default 3s)',
     }),
     writeMs: setting('write', timeout, {
-      help: 'time for a client to read its reply (default 5s)',
+      help: 'time allowed for a client to read its reply (default 5s)',
     }),
     idleMs: setting('idle', timeout, {
-      help: 'time between two queries of a connection (default 10s)',
+      help: 'time allowed between two queries on a connection (default 10s)',
     }),
     maxTcpQueries: setting('maxtcpqueries', queries, {
-      help: 'queries on one connection before it is closed (default -1, no limit)',
+      help: 'number of queries on a connection before it is closed (default -1, no limit)',
     }),
   },
   check: (options, at) =>

@@ -22,7 +22,7 @@ const files = position(
   (line) => {
     if (line.left === 0) {
       return line.refuse('certificates by ACME are not available', undefined, {
-        hint: 'Only certificates in files are: tls CERT KEY [CA].',
+        hint: 'Only certificates in files are supported: tls CERT KEY [CA].',
         remedy: 'Let cert-manager or another ACME client write the files, and mount them.',
       });
     }
@@ -34,7 +34,7 @@ const files = position(
 
 const syntax = directive({
   name: 'tls',
-  summary: 'certificate and key of tls and https listeners',
+  summary: 'sets the certificate and key for encrypted listeners',
   repeat: 'last',
   args: { files },
   properties: {
@@ -50,7 +50,7 @@ const syntax = directive({
       },
     ),
     keyLog: setting('keylog', word('FILE'), {
-      help: 'file for the secrets of connections, to decrypt captures of them; only for debugging',
+      help: 'file to which connection secrets are written, for decrypting captures; only for debugging',
     }),
   },
 });
@@ -88,7 +88,7 @@ export const tls: Plugin = definePlugin({
     context.log.warning(`Writing TLS Key Log to ${JSON.stringify(path)}`);
     if (existsSync(path) && (statSync(path).mode & OTHERS_READ) !== 0)
       context.log.warning(
-        `${JSON.stringify(path)} may be read by others: chmod 600 ${path}, because it has the secrets of all connections`,
+        `${JSON.stringify(path)} can be read by others: run chmod 600 ${path}, because it contains the secrets of all connections`,
       );
   },
 });

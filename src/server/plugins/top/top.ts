@@ -30,7 +30,7 @@ const countedLimit = limit({ default: 512, min: 32, max: 4096 });
 
 const syntax = directive({
   name: 'top',
-  summary: 'metrics for the busiest clients, their most-queried names, and failed lookups',
+  summary: 'provides metrics for the busiest clients, their most-queried names, and failed lookups',
   repeat: 'once',
   args: {
     shown: optional(integer('COUNT', shownLimit), {
@@ -41,11 +41,11 @@ const syntax = directive({
   properties: {
     counted: setting('track', integer('COUNT', countedLimit), {
       default: countedLimit.default,
-      help: 'number of clients and names to count; one with a smaller share of the queries than 1/COUNT may be missed',
+      help: 'number of clients and names to count; those with a share of the queries below 1/COUNT may be missed',
     }),
     search: zoneList('search', {
       isStrict: true,
-      help: 'search domains of clients: missing names below them count as failed steps of a search path (default cluster.local)',
+      help: "the clients' search domains; queries for nonexistent names under them count as failed search path steps (default cluster.local)",
     }),
     ...clientPrefixSettings(['ipv4_prefix', 'ipv6_prefix'], [32, 128]),
   },
@@ -89,20 +89,20 @@ class Top {
       clients: clients('ndots_top_clients', 'Recent queries, for the busiest clients.'),
       deniedClients: clients(
         'ndots_top_nxdomain_clients',
-        'Recent queries for names that do not exist, for the clients with the most.',
+        'Recent queries for nonexistent names, for the clients with the most of them.',
       ),
       searchClients: clients(
         'ndots_top_search_clients',
-        'Recent queries for names that do not exist below a search domain, for the clients with the most.',
+        'Recent queries for nonexistent names under a search domain, for the clients with the most of them.',
       ),
       names: names('ndots_top_names', 'Recent queries, for the most-queried names.'),
       deniedNames: names(
         'ndots_top_nxdomain_names',
-        'Recent queries for names that do not exist, for the most-queried ones.',
+        'Recent queries for nonexistent names, for the most-queried ones.',
       ),
       failedNames: names(
         'ndots_top_failed_names',
-        'Recent queries that got SERVFAIL or another failure, for the names with the most.',
+        'Recent queries that got SERVFAIL or another failure, for the names with the most of them.',
       ),
     };
     context.onStart(() => {

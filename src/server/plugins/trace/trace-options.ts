@@ -20,7 +20,7 @@ const usual: Readonly<Record<CollectorKind, { readonly at: string; readonly path
 
 const collector: Position<SpanCollector> = position(
   '[ENDPOINT-TYPE] [ENDPOINT]',
-  'the collector: `zipkin` (default) at HOST:PORT or a URL (default localhost:9411), or `otlp`, OTLP over HTTP (default localhost:4318)',
+  'collector: `zipkin` (default) at HOST:PORT or a URL (default localhost:9411), or `otlp`, OTLP over HTTP (default localhost:4318)',
   (line) => {
     const words = line.takeAll();
     if (words.length > 2) line.refuseCount();
@@ -82,7 +82,7 @@ const clientServer: PropertySchema<boolean | null> = custom(
     );
   },
   {
-    help: 'accepted without effect, because a DNS query carries no span id',
+    help: 'accepted but has no effect, because a DNS query carries no span ID',
   },
 );
 
@@ -101,7 +101,7 @@ export const syntax: Syntax<
   'merge'
 > = directive({
   name: 'trace',
-  summary: 'sends traces of queries through the plugins to a collector',
+  summary: 'sends query traces to a tracing collector',
   repeat: 'merge',
   args: { collector },
   properties: {
@@ -111,21 +111,21 @@ export const syntax: Syntax<
     }),
     service: setting('service', word('NAME'), {
       default: 'coredns',
-      help: 'service name of the server',
+      help: 'service name reported for the server',
     }),
     clientServer,
     analyticsRate: fields(
       'datadog_analytics_rate',
       { rate: optional(decimal('RATE', { min: 0, max: 1 })) },
-      { help: 'accepted without effect; for Datadog only' },
+      { help: 'accepted but has no effect; for Datadog only' },
     ),
     backlog: setting('zipkin_max_backlog_size', integer('SIZE', { min: 0 }), {
       default: 1000,
-      help: 'queued spans, here and in each worker; above this the oldest are dropped. 0: the default; at most 1000000',
+      help: 'maximum number of queued spans, on the control thread and in each worker; when it is exceeded, the oldest are dropped. 0: the default; at most 1000000',
     }),
     batch: setting('zipkin_max_batch_size', integer('SIZE', { min: 0 }), {
       default: 100,
-      help: 'spans per batch. 0: the default; at most 10000',
+      help: 'number of spans per batch. 0: the default; at most 10000',
     }),
     intervalMs: setting('zipkin_max_batch_interval', duration('DURATION', { minMs: 0 }), {
       default: 1000,

@@ -1,4 +1,4 @@
-/** `transfer`: transfers zones to other servers. */
+/** `transfer`: transfers zones to other servers and notifies them of changes. */
 import { printAddress } from '../../base/ip.ts';
 import type { Maybe } from '../../base/maybe.ts';
 import { zones } from '../../corefile/positions.ts';
@@ -34,12 +34,12 @@ function once<T>(property: PropertySchema<T | null>): PropertySchema<T | null> {
 
 const syntax = directive({
   name: 'transfer',
-  summary: 'transfers zones to other servers',
+  summary: 'transfers zones to other servers and notifies them of changes',
   repeat: 'gather',
-  args: { zones: zones({ help: 'zones that may be transferred, with those below them' }) },
+  args: { zones: zones({ help: 'zones that may be transferred, including zones under them' }) },
   properties: {
     to: list('to', receiver, {
-      help: 'servers that may transfer and are notified of changes; `*` allows every client and notifies none',
+      help: 'servers that may transfer the zones and are notified of changes; `*` allows all clients but notifies none',
     }),
     source: once(
       setting('source', ip('ADDRESS'), {
@@ -72,7 +72,7 @@ export const transfer: Plugin = definePlugin({
     const { clock, random, log, metrics } = context;
     const sent = metrics.counter(
       'ndots_transfer_notifies_total',
-      'Notifications of changed zones that were sent to other servers.',
+      'Number of notifications of changed zones sent to other servers.',
       ['result'],
     );
     const notifier = new Notifier({ clock, random, log, sent });
@@ -89,7 +89,7 @@ export const transfer: Plugin = definePlugin({
     const { writer, log } = context;
     const transfers = context.metrics.counter(
       'ndots_transfers_total',
-      'Transfers to other servers that were started, by kind: full, incremental, or current (nothing has changed).',
+      'Number of transfers to other servers that were started, by kind: full, incremental, or current (nothing has changed).',
       ['kind'],
     );
     const refusals = context.metrics

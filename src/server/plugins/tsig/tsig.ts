@@ -25,21 +25,21 @@ const nothing: Required = new Set();
 
 const syntax = directive({
   name: 'tsig',
-  summary: 'verifies the signatures of queries, and signs the replies (RFC 8945)',
+  summary: 'verifies TSIG signatures on queries and signs replies (RFC 8945)',
   repeat: 'once',
   args: { zones: zones({ help: 'queries for names outside these zones are not checked' }) },
   properties: {
     secrets: each(
       'secret',
       { name: required(domainName('NAME')), secret: required(token('KEY')) },
-      { help: 'a key: its name and its secret in base64' },
+      { help: 'a key, given as its name and its secret in base64' },
     ),
     files: list('secrets', word('FILE'), {
       max: 1,
-      help: 'all keys of a file in the format of `named.conf`, as `tsig-keygen` prints them',
+      help: 'all keys in a file in `named.conf` format, as printed by `tsig-keygen`',
     }),
     types: requirement('require', 'QTYPE', typeNumber, 'unknown query type', {
-      help: 'types of queries that must be signed, or `all`, or `none`',
+      help: 'query types that must be signed, or `all`, or `none`',
     }),
     opcodes: requirement('require_opcode', 'OPCODE', opcodeNumber, 'unknown opcode', {
       help: 'opcodes that must be signed (`QUERY`, `NOTIFY` …), or `all`, or `none`',
@@ -53,7 +53,9 @@ const syntax = directive({
       const made = makeKey(name, text, passed);
       if (typeof made !== 'string') return [];
       return [
-        pluginProblem('tsig', place, made, { hint: 'tsig-keygen NAME makes a key and prints it.' }),
+        pluginProblem('tsig', place, made, {
+          hint: 'tsig-keygen NAME creates a key and prints it.',
+        }),
       ];
     });
   },
@@ -62,7 +64,7 @@ const syntax = directive({
       ? secrets.flatMap(({ name, secret: { text, place } }) => {
           const remarks: Problem[] = [];
           makeKey(name, text, (why) => {
-            const hint = 'tsig-keygen NAME makes a key and prints it.';
+            const hint = 'tsig-keygen NAME creates a key and prints it.';
             remarks.push(
               pluginRemark('tsig', place, `${why}: no signature with it can be valid`, {
                 code: 'directive-warning',
@@ -167,7 +169,7 @@ function requirement(
         ({ text, place }) =>
           numberOf(text) ??
           refuse(`${unknown} '${text}'`, place, {
-            hint: 'Write the names that the RFCs use, or all, or none.',
+            hint: 'Write the names used in the RFCs, or all, or none.',
           }),
       ),
     );
@@ -200,8 +202,8 @@ function keysOf(
         throw new Problem({
           code: 'directive-value',
           text: `plugin/tsig: key "${name}" redefined`,
-          hint: `${named.path(file)} has a key with a name that is already used.`,
-          remedy: 'Keep one of them, or give the other a name of its own.',
+          hint: `${named.path(file)} has a key whose name is already in use.`,
+          remedy: 'Keep one of them, or give the other a different name.',
         });
       names.add(name);
       keys.push(key);

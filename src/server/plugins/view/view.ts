@@ -34,23 +34,23 @@ function readAs(text: string, words: readonly Token[]): { hint: string; remedy?:
     return { hint: `The expression reads: ${text}` };
   const single = words.map(({ text: word, quoted }) => (quoted ? `'${word}'` : word)).join(' ');
   return {
-    hint: `The Corefile takes double quotes away, and the expression reads: ${text}`,
-    remedy: `Give its strings single quotes: ${single}`,
+    hint: `The Corefile parser removes double quotes, so the expression reads: ${text}`,
+    remedy: `Use single quotes for its strings: ${single}`,
   };
 }
 
 const syntax = directive({
   name: 'view',
-  summary: 'lets a server block take only some queries',
+  summary: 'restricts a server block to queries that match an expression',
   repeat: 'once',
   args: {
     name: required(word('NAME'), {
-      help: 'the `view` label of metrics, and the metadata `view/name`',
+      help: 'name of the view, used as the `view` label in metrics and as the metadata `view/name`',
     }),
   },
   properties: {
     conditions: lines(['expr'], 'EXPRESSION', readCondition, {
-      help: 'the block serves a query if this is true; of several lines, all must be true',
+      help: 'the block serves a query only if this is true; if there are several lines, all must be true',
     }),
   },
   warn: ({ conditions }) =>
@@ -58,7 +58,7 @@ const syntax = directive({
       .filter(({ part }) => part.type !== 'bool' && part.type !== 'any')
       .map(({ part, text, token }) =>
         pluginRemark('view', token.place, `'${text}' is never true: it gives a ${part.type}`, {
-          hint: 'Only true lets a query in.',
+          hint: 'The block serves a query only if the result is true.',
         }),
       ),
 });

@@ -25,22 +25,24 @@ import { ClientRules, readRule, UNKNOWN } from './visibility-rules.ts';
 
 const syntax = directive({
   name: 'visibility',
-  summary: "controls which namespaces may resolve each other's names",
+  summary: 'restricts which cluster names a namespace can resolve',
   repeat: 'once',
   args: { zones: zones({ help: 'zones of the cluster' }) },
   properties: {
     rules: lines(['allow', 'deny'], 'from NAMESPACE… to NAMESPACE…', readRule, {
-      help: `the first rule that matches the namespaces of the client and of the name applies; \`team-*\` means all that begin with \`team-\`, \`*\` all, \`${UNKNOWN}\` clients that are not pods`,
+      help: `the first rule that matches the client's and the name's namespaces applies; \`team-*\` means all namespaces that begin with \`team-\`, \`*\` all, \`${UNKNOWN}\` clients that are not pods`,
     }),
     answer: setting('answer', choice('nxdomain', 'refused'), {
       default: 'nxdomain',
-      help: 'reply for denied names',
+      help: 'reply to queries for denied names',
     }),
     ttlSeconds: setting('ttl', integer('SECONDS', { min: 0, max: 3600 }), {
       default: 5,
       help: 'TTL of the NXDOMAIN',
     }),
-    reportOnly: flag('report_only', { help: 'deny nothing: only count what would be denied' }),
+    reportOnly: flag('report_only', {
+      help: 'do not deny anything; only count the queries that would be denied',
+    }),
   },
   check: ({ rules }, at) =>
     rules.length > 0
@@ -58,7 +60,7 @@ const syntax = directive({
             at,
             'the zone is ".", so names like x.default.svc. would match',
             {
-              remedy: 'Name the zones of the cluster: visibility cluster.local {',
+              remedy: "List the cluster's zones: visibility cluster.local {",
             },
           ),
         ]
@@ -131,7 +133,7 @@ class Visibility {
     const { metrics, clock } = context;
     const denied = metrics.counter(
       'ndots_visibility_denied_total',
-      'Queries for names of namespaces that the client may not see.',
+      'Number of queries for names in namespaces that the client may not see.',
       ['server', 'view'],
     );
     this.#denied = perRoute(({ server, view }) => denied.with(server, view));
@@ -139,7 +141,7 @@ class Visibility {
       metrics,
       clock,
       name: 'ndots_visibility_top_namespaces',
-      help: 'Recently denied queries, for the ten client namespaces with the most.',
+      help: 'Recently denied queries, for the ten client namespaces with the most of them.',
       label: 'namespace',
       width: 63,
       print: (key) => (key.length === 0 ? UNKNOWN : Buffer.from(key).toString('latin1')),

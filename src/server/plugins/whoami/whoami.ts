@@ -7,7 +7,7 @@ import { SECTION } from '../../wire/writer.ts';
 
 const syntax = directive({
   name: 'whoami',
-  summary: "answers with the client's own address, port and transport",
+  summary: "answers with the client's address, port and transport",
   repeat: 'first',
 });
 
