@@ -83,7 +83,7 @@ export function outOfTime(pem: Buffer, wallMs: number): string | null {
     const { validFrom, validFromDate, validTo, validToDate } =
       new (builtins.crypto().X509Certificate)(pem);
     if (validToDate.getTime() < wallMs) return `expired on ${validTo}`;
-    return validFromDate.getTime() > wallMs ? `is good from ${validFrom} on` : null;
+    return validFromDate.getTime() > wallMs ? `is not valid before ${validFrom}` : null;
   } catch {
     return null;
   }

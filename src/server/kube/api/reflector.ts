@@ -184,7 +184,7 @@ export class Reflector<T, C> {
 
   #wentBack(present: string, version: string): ApiFailure {
     const { client, log } = this.#parts;
-    const text = `the API server at ${client.host} is at version ${present}, behind ${version} of before, as after a restore from a backup; listing again`;
+    const text = `the API server at ${client.host} is at version ${present} but was at ${version} before, as after a restore from a backup; listing again`;
     log.warning(`${this.#currentForm().name}: ${text}`);
     return new ApiFailure({ kind: 'gone', text });
   }

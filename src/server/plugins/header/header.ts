@@ -45,7 +45,7 @@ function readRule({ text, place }: Token, words: readonly Token[], refuse: Refus
         `setting up rule: unknown/unsupported flag=${flag.text.toLowerCase()}`,
         flag.place,
         {
-          hint: 'Known are aa, ra and rd.',
+          hint: 'The flags are aa, ra and rd.',
         },
       );
     }

@@ -30,7 +30,7 @@ const REPLIES_MAX = 4096;
 const WHOLE = MESSAGE_MAX - NAME_MAX - 12;
 
 const unknown = failure(RCODE.SERVFAIL, 'hosts', null, [
-  { code: EDE.OTHER, text: 'the hosts file does not have this name' },
+  { code: EDE.OTHER, text: 'the hosts file does not contain this name' },
 ]);
 
 /**

@@ -46,7 +46,7 @@ export class HostsFile {
       throw new Problem({
         code: 'hosts-unreadable',
         text: `unable to access hosts file '${this.path}': ${whyFailed(error)}`,
-        remedy: `Check the path and who may read it: ls -l ${this.path}`,
+        remedy: `Check the path and its permissions: ls -l ${this.path}`,
         cause: error,
       });
     }
@@ -100,13 +100,13 @@ export class HostsFile {
   }
 
   /**
-   * Lines with control characters are most likely what a crash left of a file, or those of no hosts
+   * Lines with control characters most likely come from a crash, or from a file that is not a hosts
    * file.
    */
   #tellOdd(first: number, count: number): void {
-    const others = count === 1 ? '' : `, and of ${count - 1} more`;
+    const lines = count === 1 ? 'this line contains' : `this line and ${count - 1} more contain`;
     this.#log.warning(
-      `${this.path}:${first}: a part of this line is not text${others}: lines without an address and names are ignored; is the file complete?`,
+      `${this.path}:${first}: ${lines} binary data: lines without an address and names are ignored; is the file complete?`,
     );
   }
 

@@ -316,7 +316,7 @@ describe('hosts', () => {
     ]);
     const rest = 'lines without an address and names are ignored; is the file complete?';
     assert.deepEqual(world.log, [
-      `[WARNING] plugin/hosts: ${file}:2: a part of this line is not text, and of 1 more: ${rest}`,
+      `[WARNING] plugin/hosts: ${file}:2: this line and 1 more contain binary data: ${rest}`,
     ]);
     await world.clock.advance(20_000);
     assert.equal(world.log.length, 1);
@@ -324,7 +324,7 @@ describe('hosts', () => {
     await world.clock.advance(5000);
     assert.deepEqual(await answers(world, 'a.example.org. A'), ['10.0.0.3']);
     assert.deepEqual(world.log.slice(1), [
-      `[WARNING] plugin/hosts: ${file}:2: a part of this line is not text: ${rest}`,
+      `[WARNING] plugin/hosts: ${file}:2: this line contains binary data: ${rest}`,
     ]);
     await world.close();
   });

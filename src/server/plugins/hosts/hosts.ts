@@ -132,7 +132,7 @@ export const hosts: Plugin = definePlugin({
         context.log.warning(`${name} has too many addresses; some are omitted`);
       if (builder.full)
         context.log.error(
-          `${file.path} has more than ${options.maxNames} names: further ones are ignored (max_names)`,
+          `${file.path} has more than ${options.maxNames} names: the rest are ignored (max_names)`,
         );
       context.log.debug(`Parsed hosts file into ${builder.count} entries`);
       const built = builder.build();

@@ -150,7 +150,7 @@ class Guard {
     );
     this.#expired = new Digest((count, example) =>
       log.warning(
-        `${count} held answers are dropped, because upstreams denied them for all of "hold", such as ${example}`,
+        `${count} held answers are dropped, because upstreams denied them for the whole "hold" time, such as ${example}`,
       ),
     );
     const digests = [this.#turned, this.#returned, this.#expired];

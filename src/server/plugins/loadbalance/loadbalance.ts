@@ -86,7 +86,7 @@ function missing(file: string, path: string): Problem {
     code: 'file-missing',
     text: `plugin/loadbalance: weight file ${file} does not exist`,
     hint: 'With `reload 0` the file would never be checked again.',
-    remedy: `Create ${path}, or take \`reload 0\` away.`,
+    remedy: `Create ${path}, or remove \`reload 0\`.`,
   });
 }
 

@@ -37,7 +37,7 @@ const others: PropertySchema<ProxyAction | null> = custom<ProxyAction>(
           `Wrong argument count or unexpected line ending after '${words.at(-1)?.text ?? 'default'}'`,
           undefined,
           {
-            hint: 'The line is written: default use|ignore|reject|skip',
+            hint: 'Write: default use|ignore|reject|skip',
           },
         );
   },

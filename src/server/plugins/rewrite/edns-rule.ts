@@ -91,7 +91,7 @@ function variableContent(name: string, text: string): Content {
   if (parts.length < 2 || parts.includes('')) {
     throw new RuleError(
       `unsupported variable name ${JSON.stringify(text)}`,
-      `There are ${Object.keys(variables).join(', ')}, and labels of the metadata plugin such as kubernetes/client-namespace.`,
+      `The variables are ${Object.keys(variables).join(', ')}, and labels of the metadata plugin such as kubernetes/client-namespace.`,
     );
   }
   return (query) => {

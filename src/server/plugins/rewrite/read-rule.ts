@@ -35,7 +35,7 @@ export function readRule(words: readonly string[]): RewriteRule {
     default:
       throw new RuleError(
         `invalid rule type ${JSON.stringify(words[explicit ? 1 : 0])}`,
-        'A rule is about name, type, class, ttl, rcode, cname or edns0.',
+        'The fields are name, type, class, ttl, rcode, cname and edns0.',
       );
   }
 }

@@ -16,7 +16,7 @@ test('when thousands of zones fail two hundred lines a minute say so, and one ho
     for (let i = 0; i < 10_000; i++) failures.error(`zone ${i}`);
     await clock.advance(60_000);
     assert.equal(lines.length, 201);
-    assert.match(lines.splice(0).at(-1)!, /^\[WARNING\] .* 9800 more lines about transfers/);
+    assert.match(lines.splice(0).at(-1)!, /^\[WARNING\] .* 9800 more lines about failed transfers/);
   }
   failures.warning('one');
   assert.equal(lines.length, 1);

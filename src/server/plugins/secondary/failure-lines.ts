@@ -43,7 +43,7 @@ export class FailureLines implements FailureLog {
       this.#timer = null;
       if (this.#lines > LINES)
         this.#log.warning(
-          `${this.#lines - LINES} more lines about transfers that failed; ndots_zone_reload_failures_total counts them by zone`,
+          `${this.#lines - LINES} more lines about failed transfers; ndots_zone_reload_failures_total counts them by zone`,
         );
       this.#lines = 0;
     });

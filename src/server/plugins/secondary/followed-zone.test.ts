@@ -219,7 +219,7 @@ describe('a zone that another server has', () => {
     await all.clock.advance(3 * 106_000);
     const told = all.log.filter((line) => line.startsWith('[WARNING]'));
     assert.deepEqual(told, [
-      '[WARNING] plugin/secondary: example.org. has serial 9 at 192.0.2.2:53, older than 10, which is served and stays',
+      '[WARNING] plugin/secondary: example.org. has serial 9 at 192.0.2.2:53, older than 10, which stays in use',
     ]);
     assert.equal(all.counted.failures, 3);
     all.primary = 10;
@@ -423,7 +423,7 @@ describe('a zone that another server has', () => {
     assert.deepEqual(all.published, ['1', '2']);
     assert.deepEqual(
       all.log.filter((line) => line.startsWith('[WARNING]')),
-      ['[WARNING] plugin/secondary: example.org. has no NS record of its own name'],
+      ['[WARNING] plugin/secondary: example.org. has no NS record at its apex'],
     );
     all.zone.stop();
   });

@@ -249,7 +249,7 @@ export class FollowedZone {
     if (this.#olderTold.get(where) === serial) return;
     this.#olderTold.set(where, serial);
     log.warning(
-      `${zone} has serial ${serial} at ${where}, older than ${old.serial}, which is served and stays`,
+      `${zone} has serial ${serial} at ${where}, older than ${old.serial}, which stays in use`,
     );
   }
 
@@ -266,7 +266,7 @@ export class FollowedZone {
         if (this.#abort.signal.aborted || arrival.signal.aborted || error instanceof NoRoom)
           throw error;
         metrics.fallbacks.with(zone).add(1);
-        log.info(`IXFR of ${zone}: ${(error as Error).message}; asking for all of it`);
+        log.info(`IXFR of ${zone}: ${(error as Error).message}; requesting the whole zone`);
         memory.restart(arrival);
       }
     }
@@ -289,7 +289,7 @@ export class FollowedZone {
   #checked(found: Transferred, old: PackedZone | null): Transferred {
     if (found.packed === null || hasNs(found.packed)) return found;
     const { log, zone } = this.#parts;
-    if (old === null) log.warning(`${zone} has no NS record of its own name`);
+    if (old === null) log.warning(`${zone} has no NS record at its apex`);
     else if (hasNs(old))
       throw new Error(
         `the version with serial ${found.serial} no longer has an NS record at the zone's apex`,

@@ -67,7 +67,7 @@ const syntax = directive({
       help: 'pass names without records to the next plugin; with ZONES only names in these zones',
     }),
   },
-  retired: { upstream: 'targets of aliases are always resolved through the whole server' },
+  retired: { upstream: 'alias targets are always resolved by the full server' },
   check: ([first], at) =>
     first!.primaries === null
       ? [pluginProblem('secondary', at, 'secondary zones require a transfer from property')]

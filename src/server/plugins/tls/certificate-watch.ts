@@ -49,7 +49,7 @@ export class CertificateWatch implements KeptAcrossReloads {
       if (why === null) return;
       looking.cancel();
       log.error(
-        `the certificate ${this.#path} ${why}: clients that verify it will fail; replace it by the renewed one and reload`,
+        `the certificate ${this.#path} ${why}: clients that verify it will fail; replace it with the renewed one and reload`,
       );
     });
     this.#looking = looking;

@@ -65,7 +65,7 @@ describe('tls', () => {
       chmodSync(file, mode);
       const world = await worldWith('tls a.crt a.key {\n keylog open-secrets\n }');
       await world.close();
-      return /open-secrets" may be read by others: chmod 600 /.test(world.log.join('\n'));
+      return /open-secrets" can be read by others: run chmod 600 /.test(world.log.join('\n'));
     };
     assert.equal(await warned(0o644), true);
     assert.equal(await warned(0o640), true);
@@ -121,7 +121,7 @@ describe('tls', () => {
 
   for (const [what, year, told] of [
     ['is over', 2200, /the certificate a\.crt expired on \w{3} /],
-    ['has not come yet', 2000, /the certificate a\.crt is good from \w{3} .* on: clients/],
+    ['has not come yet', 2000, /the certificate a\.crt is not valid before \w{3} .*: clients/],
   ] as const)
     test(`a certificate whose time ${what} is warned of`, async () => {
       const clock = new VirtualClock(Date.UTC(year, 0, 1));

@@ -23,7 +23,7 @@ const files = position(
     if (line.left === 0) {
       return line.refuse('certificates by ACME are not available', undefined, {
         hint: 'Only certificates in files are supported: tls CERT KEY [CA].',
-        remedy: 'Let cert-manager or another ACME client write the files, and mount them.',
+        remedy: 'Have cert-manager or another ACME client write the files, and mount them.',
       });
     }
     if (line.left === 1 || line.left > 3) line.refuseCount();

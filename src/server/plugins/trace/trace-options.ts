@@ -31,7 +31,7 @@ const collector: Position<SpanCollector> = position(
     if (kind === 'datadog') throw datadog((type ?? where)!.place);
     if (!isKind(kind))
       return line.refuse(`tracing endpoint type '${kind}' is not supported`, type?.place, {
-        hint: 'Known are zipkin and otlp.',
+        hint: 'The types are zipkin and otlp.',
       });
     const { at, path } = usual[kind];
     const text = alone || where === undefined ? at : where.text;

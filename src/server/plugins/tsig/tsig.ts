@@ -89,7 +89,7 @@ export const tsig: Plugin = definePlugin({
   control(options, context) {
     // Files that cannot be read must be reported before the server starts.
     keysOf(options, context, (why) =>
-      context.log.warning(`${why}; no such signature can be valid`),
+      context.log.warning(`${why}; signatures with it are never valid`),
     );
   },
 

@@ -101,7 +101,9 @@ export const TEXT_MAX = 65_536;
 export function bounded<T extends string | readonly ExpressionValue[]>(made: T): T {
   if (made.length <= (typeof made === 'string' ? TEXT_MAX : ITEMS_MAX)) return made;
   const what = typeof made === 'string' ? `${TEXT_MAX} characters` : `${ITEMS_MAX} items`;
-  throw new ExpressionValueError(`${made.length} are made, and ${what} are the most`);
+  throw new ExpressionValueError(
+    `the result would have ${made.length}, and at most ${what} are allowed`,
+  );
 }
 
 /**
@@ -134,7 +136,7 @@ export function stepThrough(values: readonly ExpressionValue[]): void {
 export function checkLength(characters: number): void {
   if (characters > TEXT_MAX)
     throw new ExpressionValueError(
-      `${characters} characters would be made, and ${TEXT_MAX} are the most`,
+      `the result would have ${characters} characters, and at most ${TEXT_MAX} are allowed`,
     );
 }
 

@@ -132,7 +132,7 @@ export const builtins: Readonly<Record<string, Builtin>> = {
     const [piece, count] = [asString(text!), asNumber(times!)];
     if (!Number.isInteger(count) || count < 0 || piece.length * count > TEXT_MAX)
       throw new ExpressionValueError(
-        `a text of ${piece.length} characters cannot be repeated ${count} times`,
+        `a string of ${piece.length} characters cannot be repeated ${count} times`,
       );
     return piece.repeat(count);
   }),

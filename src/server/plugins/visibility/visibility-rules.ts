@@ -24,7 +24,7 @@ export function readRule({ text }: Token, words: readonly Token[], refuse: Refus
   const to = words.findIndex((word) => word.text === 'to');
   if (words[0]?.text !== 'from' || to < 2 || to === words.length - 1) {
     return refuse(`a line reads '${text} from NAMESPACE… to NAMESPACE…'`, undefined, {
-      hint: `Namespaces are names, beginnings like team-*, * for all, and after 'from' ${UNKNOWN} for clients that are not pods.`,
+      hint: `Write namespaces as names, as prefixes like team-*, or as * for all; after 'from', ${UNKNOWN} means clients that are not pods.`,
     });
   }
   const patterns = (tokens: readonly Token[], client: boolean): NamespacePattern[] =>

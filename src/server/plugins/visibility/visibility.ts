@@ -89,16 +89,14 @@ export const visibility: Plugin = definePlugin({
   control(_, context) {
     if (!context.has('kubernetes')) {
       context.log.error(
-        `without kubernetes in this server block all clients are unknown: all are ${UNKNOWN}`,
+        `this server block does not have kubernetes, so all clients are ${UNKNOWN}`,
       );
     }
     let told = false;
     context.onMessage((message) => {
       if (message !== UNWATCHED || told) return;
       told = true;
-      context.log.error(
-        `clients are unknown without "pods verified" in kubernetes: all are ${UNKNOWN}`,
-      );
+      context.log.error(`kubernetes does not have "pods verified", so all clients are ${UNKNOWN}`);
     });
   },
 
