@@ -29,7 +29,7 @@ const syntax = directive({
       help: 'a file in /etc/hosts format; read again when it changes',
     }),
     zones: zones({
-      help: 'queries outside these zones go to the next plugin, and names outside them are ignored in the file',
+      help: 'queries for names outside these zones go to the next plugin, and such names are ignored in the file',
     }),
   },
   properties: {
@@ -64,7 +64,7 @@ const syntax = directive({
     ),
     maxNames: setting('max_names', integer('COUNT', namesLimit), {
       default: namesLimit.default,
-      help: 'maximum number of names in the file, including the names of addresses, and the same number again in the lines here; names above it are ignored',
+      help: 'maximum number of names in the file, and also in the lines here; names of addresses are counted too, and names above the limit are ignored',
     }),
     fallthrough: fallthrough(),
     fallthroughUnsupported: flag('fallthrough_unsupported', {
