@@ -48,11 +48,11 @@ export interface RegistryOptions {
 export const overflowName = 'ndots_metrics_overflow_total';
 /** The help text of that counter. */
 export const overflowHelp =
-  'Uses of label sets that were counted under "other", because their family had reached its limit of label sets.';
+  'Number of times a label set was counted as "other", because the metric had reached its limit of label sets.';
 
 const classicOnlyName = 'ndots_metrics_classic_only_total';
 const classicOnlyHelp =
-  'Label sets of histograms that have no native buckets, because their family had reached its limit of those.';
+  'Number of histogram label sets without native buckets, because the metric had reached its limit.';
 
 /**
  * A registry that keeps its counts in memory shared with the main thread. Each thread has its own.

@@ -45,71 +45,87 @@ export interface ListenerCounters extends Readonly<Record<keyof typeof families,
 export type CountersOf = (proto: Proto) => ListenerCounters;
 
 const families = {
-  received: ['counter', 'ndots_listener_received_total', 'Datagrams, messages and requests.'],
-  sent: ['counter', 'ndots_listener_sent_total', 'Replies that were handed to the kernel.'],
+  received: [
+    'counter',
+    'ndots_listener_received_total',
+    'Number of datagrams, messages and requests received.',
+  ],
+  sent: [
+    'counter',
+    'ndots_listener_sent_total',
+    'Number of replies that were handed to the kernel.',
+  ],
   ignored: [
     'counter',
     'ndots_listener_ignored_total',
-    'Messages that get no reply: too short, or replies themselves.',
+    'Number of messages that were not answered because they were too short or were replies.',
   ],
   rejected: [
     'counter',
     'ndots_listener_rejected_total',
-    'Messages answered FORMERR or NOTIMP (HTTPS: status 400) before any plugin.',
+    'Number of messages answered with FORMERR or NOTIMP (HTTPS: status 400) before any plugin ran.',
   ],
   cut: [
     'counter',
     'ndots_listener_cut_total',
-    'Datagrams longer than the receive buffer, answered FORMERR.',
+    'Number of datagrams longer than the receive buffer, which are answered with FORMERR.',
   ],
   dropped: [
     'counter',
     'ndots_listener_dropped_total',
-    'Replies that could not be sent: buffer full, client unreachable, connection closed.',
+    'Number of replies that could not be sent: buffer full, client unreachable, or connection closed.',
   ],
   lost: [
     'counter',
     'ndots_listener_lost_total',
-    'Datagrams that the kernel dropped because the socket buffer was full (batched UDP only).',
+    'Number of datagrams that the kernel dropped because the socket buffer was full (batched UDP only).',
   ],
   stale: [
     'counter',
     'ndots_listener_stale_total',
-    'Datagrams that were dropped because they had waited in the socket for longer than clients wait (batched UDP only).',
+    'Number of datagrams dropped because they had been in the socket for longer than clients wait (batched UDP only).',
   ],
-  shed: ['counter', 'ndots_listener_shed_total', 'Queries refused because too many were waiting.'],
-  waiting: ['gauge', 'ndots_listener_waiting', 'Queries that wait for their replies.'],
-  connections: ['gauge', 'ndots_listener_connections', 'Connections that are open.'],
-  handshakes: ['gauge', 'ndots_listener_handshakes', 'Connections in their TLS handshake.'],
+  shed: [
+    'counter',
+    'ndots_listener_shed_total',
+    'Number of queries refused because too many were in flight.',
+  ],
+  waiting: [
+    'gauge',
+    'ndots_listener_waiting',
+    'Number of queries that are waiting for their replies.',
+  ],
+  connections: ['gauge', 'ndots_listener_connections', 'Number of open connections.'],
+  handshakes: ['gauge', 'ndots_listener_handshakes', 'Number of connections in the TLS handshake.'],
   accepted: [
     'counter',
     'ndots_listener_accepted_total',
-    'Connections that were ready for queries.',
+    'Number of connections that became ready for queries.',
   ],
   evicted: [
     'counter',
     'ndots_listener_evicted_total',
-    'Connections closed, and clients of a proxy dropped, because there were too many or they used too much memory.',
+    'Number of connections closed, and proxy sessions dropped, because there were too many or they used too much memory.',
   ],
   timedOut: [
     'counter',
     'ndots_listener_timed_out_total',
-    'Connections closed because a time limit passed.',
+    'Number of connections and requests that timed out.',
   ],
   proxied: [
     'counter',
     'ndots_listener_proxied_total',
-    'Connections and datagrams whose client a proxy has named (proxyproto).',
+    'Number of connections and datagrams whose PROXY protocol header contained a client address.',
   ],
   proxyRefused: [
     'counter',
     'ndots_listener_proxy_refused_total',
-    'Connections and datagrams refused for their header of the PROXY protocol: not allowed, broken, too long.',
+    'Number of connections and datagrams refused because of their PROXY protocol header: not allowed, malformed, or too long.',
   ],
   failedHandshakes: [
     'counter',
     'ndots_listener_failed_handshakes_total',
-    'Connections that ended during their TLS handshake.',
+    'Number of connections that ended during their TLS handshake.',
   ],
 } as const;
 

@@ -221,26 +221,21 @@ export interface ZoneMetrics {
 /** Metrics of zones, for all plugins that serve them. */
 export function zoneMetrics(metrics: Registry): ZoneMetrics {
   return {
-    records: metrics.gauge('ndots_zone_records', 'Records of a zone.', ['zone'], 'last'),
-    serial: metrics.gauge(
-      'ndots_zone_serial',
-      'Serial of the zone that is served.',
-      ['zone'],
-      'last',
-    ),
+    records: metrics.gauge('ndots_zone_records', 'Number of records in a zone.', ['zone'], 'last'),
+    serial: metrics.gauge('ndots_zone_serial', 'Serial of the served zone.', ['zone'], 'last'),
     reloads: metrics.counter(
       'ndots_zone_reloads_total',
-      'Versions of a zone that replaced another one.',
+      'Number of versions of a zone that replaced a previous one.',
       ['zone'],
     ),
     failures: metrics.counter(
       'ndots_zone_reload_failures_total',
-      'Versions of a zone that could not be read: the previous one stays.',
+      'Number of versions of a zone that could not be read; the previous version stays in use.',
       ['zone'],
     ),
     loading: metrics.gauge(
       'ndots_zone_loading_records',
-      'Records so far of the version that is being read or fetched; 0 if none.',
+      'Number of records read or fetched so far for a new version of the zone; 0 if there is none.',
       ['zone'],
       'last',
     ),

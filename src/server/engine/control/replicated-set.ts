@@ -93,21 +93,21 @@ export class ReplicatedSet<C, R> implements DataSet<C> {
     this.#backlog = metrics
       .gauge(
         'ndots_replication_backlog_bytes',
-        'Changes of a data set that the slowest worker has not applied yet, in bytes.',
+        'Changes to a data set that the slowest worker has not applied yet, in bytes.',
         ['set'],
       )
       .with(name);
     this.#snapshots = metrics
       .counter(
         'ndots_replication_snapshots_total',
-        'Snapshots of a data set sent to workers: at their start, or after they fell too far behind.',
+        'Number of snapshots of a data set sent to workers that started or had fallen too far behind.',
         ['set'],
       )
       .with(name);
     this.#overflows = metrics
       .counter(
         'ndots_replication_overflows_total',
-        'Times that a worker fell too far behind a data set.',
+        'Number of times that a worker fell too far behind a data set.',
         ['set'],
       )
       .with(name);

@@ -5,7 +5,7 @@ import { maximum, unlessZero } from '../../corefile/maximum.ts';
 
 const syntax = directive({
   name: 'https',
-  summary: 'limits the connections of HTTPS listeners',
+  summary: 'limits the number of connections to HTTPS listeners',
   repeat: 'first',
   properties: {
     maxConnections: maximum('max_connections', 'connections at a time', '1024'),

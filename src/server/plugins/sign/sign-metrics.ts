@@ -9,7 +9,9 @@ export interface SignMetrics {
 
 export function signMetrics(metrics: Registry): SignMetrics {
   return {
-    signed: metrics.counter('ndots_sign_zones_total', 'Counter of signings of a zone.', ['zone']),
+    signed: metrics.counter('ndots_sign_zones_total', 'Number of times a zone was signed.', [
+      'zone',
+    ]),
     failures: metrics.counter(
       'ndots_sign_failures_total',
       'Number of failed attempts to sign a zone; the previous signed file stays in use.',
@@ -17,7 +19,7 @@ export function signMetrics(metrics: Registry): SignMetrics {
     ),
     expiration: metrics.gauge(
       'ndots_sign_expiration_timestamp_seconds',
-      "Expiration of a zone's signatures, seconds since 1970.",
+      "Expiry of a zone's signatures, in seconds since 1970.",
       ['zone'],
       'last',
     ),

@@ -30,7 +30,7 @@ const syntax = directive({
   args: {
     thresholdMs: optional(duration('DURATION', { minMs: 1, maxMs: 60_000 }), {
       default: 1000,
-      help: 'a reply that takes longer is slow',
+      help: 'threshold above which a reply counts as slow',
     }),
   },
   properties: {

@@ -26,7 +26,7 @@ export class CertificateWatch implements KeptAcrossReloads {
     this.#parts = parts;
     this.#ends = parts.metrics.gauge(
       'ndots_tls_certificate_expiration_timestamp_seconds',
-      'Expiration of a served certificate, seconds since 1970.',
+      'Expiry of a served certificate, in seconds since 1970.',
       ['certificate'],
       'last',
     );

@@ -91,10 +91,10 @@ function control(options: TraceOptions, context: ControlContext): void {
     clock,
     log,
     sent: metrics
-      .counter('ndots_trace_spans_total', 'Counter of spans that a collector accepted.', labels)
+      .counter('ndots_trace_spans_total', 'Number of spans that the collector accepted.', labels)
       .with(url),
     dropped: metrics
-      .counter('ndots_trace_dropped_total', 'Counter of spans that were not delivered.', labels)
+      .counter('ndots_trace_dropped_total', 'Number of spans that were not delivered.', labels)
       .with(url),
   });
   context.onMessage((message) => {

@@ -93,7 +93,7 @@ export const transfer: Plugin = definePlugin({
       ['kind'],
     );
     const refusals = context.metrics
-      .counter('ndots_transfer_refusals_total', 'Transfers that were refused.', [])
+      .counter('ndots_transfer_refusals_total', 'Number of transfers that were refused.', [])
       .with();
     const choices = options.map((one) => ({ one, match: new ZoneMatch(one.zones) }));
 

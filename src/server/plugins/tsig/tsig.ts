@@ -100,7 +100,7 @@ export const tsig: Plugin = definePlugin({
     const { clock, log } = context;
     const counted = context.metrics.counter(
       'ndots_tsig_queries_total',
-      'Queries that have or need a signature, by result: signed, missing, BADKEY, BADSIG, BADTIME, BADTRUNC, FORMERR.',
+      'Number of queries that have or need a signature, by result: signed, missing, BADKEY, BADSIG, BADTIME, BADTRUNC, or FORMERR.',
       ['result'],
     );
     const missing = counted.with('missing');
