@@ -58,7 +58,7 @@ const objects = [
   },
 ] as unknown as readonly KubeJson[];
 
-/** Creating one asks a question, and stores nothing. */
+/** A review is a question to the API server, which stores nothing. */
 const REVIEWS = 'subjectaccessreviews';
 
 describe('ndots doctor cluster on a real API server', { skip: noApiServer() ?? false }, () => {

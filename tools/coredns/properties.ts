@@ -82,7 +82,8 @@ export const directives: readonly Directive[] = [
       '@kubernetes',
       'autopath @kubernetes\nkubernetes cluster.local {\n endpoint http://127.0.0.1:1\n pods verified\n startup_timeout 1ms\n}',
       {
-        better: 'finished, terminating and host-network pods and reused addresses are distinguished',
+        better:
+          'finished, terminating and host-network pods and reused addresses are distinguished',
       },
     ],
   ),
