@@ -16,10 +16,10 @@ const syntax = directive({
   name: 'acl',
   summary: 'allows or denies queries by client address and type',
   repeat: 'gather',
-  args: { zones: zones({ help: 'zones that the rules apply to' }) },
+  args: { zones: zones({ help: 'zones the rules apply to' }) },
   properties: {
     policies: lines('*', 'allow|block|filter|drop [type TYPE…|*] [net NET…|*]', readPolicy, {
-      help: '`allow` passes the query on, `block` answers REFUSED, `filter` answers without records, `drop` sends no reply; the first matching rule applies, and without a match the next `acl` is checked',
+      help: '`allow` passes the query on, `block` replies with REFUSED, `filter` replies without records, and `drop` sends no reply; the first matching rule applies, and if none matches, the next `acl` is checked',
     }),
   },
 });

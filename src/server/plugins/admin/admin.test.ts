@@ -155,7 +155,7 @@ describe('admin', () => {
     const bare = await makeWorld(`.:53 {\n admin ${at}\n whoami\n}`);
     assert.deepEqual(await send(bare, 'command=cache/explain&name=a.'), {
       status: 404,
-      text: 'no plugin of this configuration does "cache/explain"\n',
+      text: 'no plugin in this configuration provides "cache/explain"\n',
     });
     await bare.close();
     const world = await serve();

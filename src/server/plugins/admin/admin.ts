@@ -22,7 +22,7 @@ const address = hostPort('ADDRESS');
 
 const syntax = directive({
   name: 'admin',
-  summary: 'administration commands over HTTP',
+  summary: 'accepts administration commands over HTTP',
   repeat: 'once',
   args: {
     address: optional(address, {
@@ -32,7 +32,7 @@ const syntax = directive({
   },
   properties: {
     tokenFile: setting('token_file', word('FILE'), {
-      help: 'file with a secret that every command must carry; read for each command, so that you can change it at any time',
+      help: 'file with the token that every command must include; it is read for each command, so you can change it at any time',
     }),
     tls: fields(
       'tls',
@@ -41,7 +41,9 @@ const syntax = directive({
         key: required(word('KEY')),
         authority: optional(word('CA')),
       },
-      { help: 'serve HTTPS; with CA, accept only clients whose certificate that CA has signed' },
+      {
+        help: 'serve HTTPS; if CA is given, accept only clients with a certificate signed by that CA',
+      },
     ),
   },
   check: ({ address: where, tokenFile, tls }, at) =>
@@ -76,7 +78,7 @@ export const admin: Plugin = definePlugin({
     const proven = isProven(token, options.tls);
     const requests = context.metrics.counter(
       'ndots_admin_requests_total',
-      'Requests to the address for administration, by HTTP status.',
+      'Requests to the admin address, by HTTP status.',
       ['status'],
     );
     const commands = new CommandRunner(context, token, proven);
@@ -115,7 +117,7 @@ class CommandRunner {
       return answerText(
         response,
         404,
-        `no plugin of this configuration does ${JSON.stringify(name)}\n`,
+        `no plugin in this configuration provides ${JSON.stringify(name)}\n`,
       );
     if (this.#busy) {
       response.setHeader('retry-after', '1');

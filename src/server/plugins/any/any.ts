@@ -6,7 +6,7 @@ import { SECTION } from '../../wire/writer.ts';
 
 const syntax = directive({
   name: 'any',
-  summary: 'answers ANY questions with as little as possible (RFC 8482)',
+  summary: 'answers ANY queries with a minimal reply (RFC 8482)',
   repeat: 'first',
 });
 

@@ -131,7 +131,7 @@ describe('auto', () => {
       await later(world);
       assert.equal(await www(world, 'example.org'), '192.0.2.1', what);
       const told = world.log.filter((line) => line.startsWith('[WARNING]'));
-      assert.match(told.at(-1)!, /error reading .*: .*; its zones stay/);
+      assert.match(told.at(-1)!, /error reading .*: .*; keeping its zones/);
       unlinkSync(what);
       renameSync(aside, what);
       await later(world);

@@ -25,17 +25,17 @@ const syntax = directive({
   repeat: 'merge',
   args: {
     zones: zones({
-      help: 'only names in these zones are answered, whatever the directory contains',
+      help: 'answer only names in these zones, even if the directory contains others',
     }),
   },
   properties: {
     naming: custom('directory', 'DIR [REGEXP ORIGIN_TEMPLATE]', readNaming, {
-      help: 'the directory; a file whose name matches REGEXP is a zone, named by ORIGIN_TEMPLATE, where `{1}` is the first group; default `db\\.(.*)` and `{1}`',
+      help: 'directory to scan; each file whose name matches REGEXP is served as the zone that ORIGIN_TEMPLATE names, where `{1}` is the first group; default `db\\.(.*)` and `{1}`',
     }),
     reloadMs: lax(
       setting('reload', duration('DURATION', { minMs: 0 }), {
         default: 60_000,
-        help: 'how often to scan for new, removed and changed files; 0 = never',
+        help: 'how often to scan for new, removed and changed files; 0: never',
       }),
     ),
   },

@@ -34,7 +34,7 @@ export function zoneFiles(path: string, naming: ZoneNaming, log: Log): FoundFile
     } catch (error) {
       if (isGone(error)) return null;
       unread.add(what, error);
-      log.warning(`error reading ${what}: ${whyFailed(error)}; its zones stay`);
+      log.warning(`error reading ${what}: ${whyFailed(error)}; keeping its zones`);
       return null;
     }
   };
@@ -64,7 +64,7 @@ export function zoneFiles(path: string, naming: ZoneNaming, log: Log): FoundFile
   const real = tried(path, () => realpathSync(path));
   if (real !== null) walk(real, 0);
   if (files > FILES_MAX)
-    log.warning(`error reading ${path}: more than ${FILES_MAX} files: the others are ignored`);
+    log.warning(`error reading ${path}: more than ${FILES_MAX} files; ignoring the rest`);
   // Files are known by the real path of the directory: otherwise all of them would be hidden.
   const isHidden = (file: string): boolean => unread.hides(path) || unread.hides(file);
   return { sources: [...found.values()], isHidden };

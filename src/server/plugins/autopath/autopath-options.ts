@@ -21,15 +21,15 @@ export const syntax: Syntax<
   'last'
 > = directive({
   name: 'autopath',
-  summary: "completes names along the client's search path, in one exchange instead of four",
+  summary: "completes names with the client's search path in one query instead of several",
   repeat: 'last',
   args: {
-    zones: zones({ help: 'only names in these zones are completed' }),
+    zones: zones({ help: 'complete only names in these zones' }),
     from: last(word('@name|@kubernetes|RESOLV_CONF'), {
       missing: 'no resolv-conf specified',
       help:
         'source of the search path: `@name`, the queried name; `@kubernetes`, the namespace of the querying pod; ' +
-        'or a file in the format of resolv.conf, for all clients',
+        'or a file in resolv.conf format, for all clients',
     }),
   },
   properties: {
@@ -37,7 +37,7 @@ export const syntax: Syntax<
       'search',
       worded(domainName('DOMAIN'), (text) => `not a search domain: ${text}`),
       {
-        help: "search domains after the cluster's own three; without this line, those of this server's /etc/resolv.conf",
+        help: "search domains that follow the cluster's own three; by default those in this server's /etc/resolv.conf",
       },
     ),
   },

@@ -13,7 +13,7 @@ const syntax = directive({
   args: {
     addresses: position(
       'ADDRESS|INTERFACE…',
-      'addresses, or interfaces for all their addresses',
+      'addresses to listen on; an interface name stands for all its addresses',
       (line) => {
         if (line.left === 0) line.refuse('at least one address or interface name is expected');
         const words = line.takeAll();

@@ -12,7 +12,7 @@ const syntax = directive({
   args: {
     size: optional(integer('SIZE', { min: 512, max: 4096 }), {
       default: 1232,
-      help: 'bytes, 512 to 4096; the default passes any path unfragmented',
+      help: 'maximum size in bytes, 512 to 4096; the default avoids fragmentation on any path',
     }),
   },
 });
