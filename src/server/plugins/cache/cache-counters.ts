@@ -68,7 +68,7 @@ export class CacheMetrics {
     );
     const shed = metrics.counter(
       'ndots_cache_coalesce_rejects_total',
-      'Queries answered with SERVFAIL because too many waited for identical in-flight queries.',
+      'Queries answered with SERVFAIL because too many were waiting for identical in-flight queries.',
       plain,
     );
     const refreshRejects = metrics.counter(
@@ -76,7 +76,11 @@ export class CacheMetrics {
       'Background refreshes that were delayed because 1000 were in progress.',
       plain,
     );
-    const bytes = metrics.gauge('ndots_cache_bytes', 'Memory for stored messages, bytes.', plain);
+    const bytes = metrics.gauge(
+      'ndots_cache_bytes',
+      'Bytes of memory used by stored messages.',
+      plain,
+    );
     this.#make = (server) => ({
       requests: requests.with(server, zones, view),
       misses: misses.with(server, zones, view),

@@ -148,9 +148,9 @@ const serveStale = custom<StaleOptions>(
   },
   {
     help:
-      'answer from entries up to DURATION after they expire, and refresh them; `immediate`: at once, `verify`: only if the ' +
+      'serve and refresh entries for up to DURATION after they expire; `immediate`: without waiting, `verify`: only if the ' +
       'refresh fails (within TIMEOUT); RESP_TTL is the TTL sent, RECHECK the pause after a failed refresh',
-    defaultText: 'off; 1h immediate 0s 0s',
+    defaultText: 'off; without values, 1h immediate 0s 0s',
   },
 );
 
@@ -203,13 +203,13 @@ export const syntax: Syntax<
   'once'
 > = directive({
   name: 'cache',
-  summary: 'caches replies',
+  summary: 'caches replies and answers repeated queries from memory',
   repeat: 'once',
   args: {
     maxTtlSeconds: leading(positiveTtl, {
-      help: 'maximum time to store replies, in seconds; by default 3600, and 1800 for denials',
+      help: 'maximum time to cache replies, in seconds; by default 3600, or 1800 for denials',
     }),
-    zones: zones({ help: 'names that are cached' }),
+    zones: zones({ help: 'zones to cache' }),
   },
   properties: {
     success: lax(
@@ -221,7 +221,7 @@ export const syntax: Syntax<
           minTtlSeconds: optional(minTtl),
         },
         {
-          help: 'entries (10000), maximum (3600) and minimum time (5) for positive replies, in seconds',
+          help: 'for positive replies, the number of entries (10000) and the maximum (3600) and minimum (5) time in seconds',
         },
       ),
     ),
@@ -233,7 +233,7 @@ export const syntax: Syntax<
           ttlSeconds: optional(positiveTtl),
           minTtlSeconds: optional(minTtl),
         },
-        { help: 'the same for "no such name" and "no such data" (10000 1800 5)' },
+        { help: 'the same for "no such name" and "no data" replies (10000 1800 5)' },
       ),
     ),
     prefetch: fields(
@@ -244,7 +244,7 @@ export const syntax: Syntax<
         percentage: optional(percentage, { default: 10 }),
       },
       {
-        help: 'refresh entries that were hit AMOUNT times, with no gap longer than DURATION, when PERCENTAGE of their time remains',
+        help: 'refresh entries that have been hit AMOUNT times, with no gap longer than DURATION, once only PERCENTAGE of their time remains',
       },
     ),
     serveStale,
@@ -252,35 +252,35 @@ export const syntax: Syntax<
       'serve_stale_policy',
       { policy: required(policy) },
       {
-        help: 'with serve_stale: prefer stale data to fresh denials',
+        help: 'prefer stale data to fresh denials; requires serve_stale',
       },
     ),
     servfailMs: setting('servfail', servfail, {
       default: 5000,
-      help: 'how long SERVFAIL and NOTIMP are cached; 0: not at all',
+      help: 'how long to cache SERVFAIL and NOTIMP; 0: not at all',
     }),
     disable: each(
       'disable',
       { half: required(choice('success', 'denial')), zones: zones() },
-      { help: 'do not cache replies of this kind for ZONES' },
+      { help: 'do not cache this kind of reply for ZONES' },
     ),
     keepttl: flag('keepttl', { help: 'send the original TTL in replies from memory' }),
     maxBytes: setting('max_bytes', byteSize('SIZE', bytesLimit), {
-      help: "memory for stored messages; by default 32MiB, or a quarter of the container's memory above 95 MiB if that is less (18 MiB of 170)",
+      help: "memory for stored messages; by default 32MiB, or a quarter of the container's memory beyond 95 MiB if that is less (18 MiB for a limit of 170 MiB)",
     }),
     coalesce: setting(
       'coalesce',
       integer('QUERIES', { min: waitingLimit.min, max: waitingLimit.max }),
       {
         default: waitingLimit.default,
-        help: 'how many queries may wait for an identical in-flight query; 0: each query is sent',
+        help: 'how many queries may wait for identical in-flight queries; 0: send every query',
       },
     ),
     followSerial: fields(
       'follow_serial',
       { everyMs: optional(duration('DURATION', { minMs: 100, maxMs: 60_000 }), { default: 1000 }) },
       {
-        help: 'keep denials until the SOA serial of the zone changes; while denials are queried, the serial is checked at least once per DURATION (1s)',
+        help: "keep denials until the zone's SOA serial changes; while denials are being queried, the serial is checked at least once per DURATION (1s)",
       },
     ),
   },

@@ -23,7 +23,7 @@ const timeout = value(
 
 const syntax = directive({
   name: 'cancel',
-  summary: 'gives up on queries that take too long',
+  summary: 'limits how long a query may take',
   repeat: 'last',
   unread: ['lines'],
   args: { timeoutMs: optional(timeout, { default: 5001, help: 'how long a query may take' }) },
@@ -38,7 +38,7 @@ export const cancel: Plugin = definePlugin({
     const expired = context.metrics
       .counter(
         'ndots_cancel_expired_total',
-        'Queries answered SERVFAIL because they took too long.',
+        'Queries answered with SERVFAIL because they took too long.',
         [],
       )
       .with();

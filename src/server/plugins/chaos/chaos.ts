@@ -11,14 +11,14 @@ import { SECTION } from '../../wire/writer.ts';
 
 const syntax = directive({
   name: 'chaos',
-  summary: 'answers with the name and version of this server (class CH)',
+  summary: "answers queries about the server's version and identity (class CH)",
   repeat: 'first',
   unread: ['braces'],
   args: {
     version: optional(word('VERSION'), {
-      help: 'for `version.bind` and `version.server` (default `ndots-` and its version)',
+      help: 'answer to `version.bind` and `version.server`; by default `ndots-` and its version number',
     }),
-    authors: rest(word('AUTHORS'), { help: 'for `authors.bind`' }),
+    authors: rest(word('AUTHORS'), { help: 'answer to `authors.bind`' }),
   },
 });
 

@@ -31,20 +31,20 @@ const address = hostPort('ADDRESS');
 
 const syntax = directive({
   name: 'console',
-  summary: 'shows its own queries live in `ndots top` and `ndots console`',
+  summary: "streams the server's queries live to `ndots top` and `ndots console`",
   repeat: 'once',
   args: {
     address: optional(address, {
       default: { host: '127.0.0.1', port: 9155 },
-      help: 'where `ndots top --server` and `ndots console --server` connect',
+      help: 'listen address for `ndots top --server` and `ndots console --server`',
     }),
   },
   properties: {
     tokenFile: setting('token_file', word('FILE'), {
-      help: 'a file with the token that readers send, read again for each; without it a new token is in the log at each start',
+      help: 'file with the token that readers must send, read for each connection; without it, a new token is logged at each start',
     }),
     identity: setting('identity', word('IDENTITY'), {
-      help: "the server's name in the views (default the machine's host name)",
+      help: "the server's name in the views; by default the machine's host name",
     }),
   },
   warn: ({ address: where }, at) =>
@@ -53,7 +53,7 @@ const syntax = directive({
       : [
           pluginRemark('console', at, `${address.print(where)} is reachable from other machines`, {
             code: 'directive-warning',
-            hint: 'The network carries queries and the token without encryption.',
+            hint: 'Queries and the token are sent without encryption.',
             remedy:
               'Write console without an address (127.0.0.1:9155), and forward the port: kubectl port-forward POD 9155.',
           }),
@@ -163,7 +163,9 @@ function tokenOf(file: string, { log }: ControlContext): string | null {
 
 function count(readers: TapReaders, context: ControlContext): void {
   const { metrics } = context;
-  const open = metrics.gauge('ndots_console_readers', 'Readers of live queries.', []).with();
+  const open = metrics
+    .gauge('ndots_console_readers', 'Connected readers of live queries.', [])
+    .with();
   const sent = metrics
     .counter('ndots_console_sent_total', 'Messages sent to readers of live queries.', [])
     .with();

@@ -4,7 +4,7 @@ import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 
 const syntax = directive({
   name: 'debug',
-  summary: 'ends a worker on a bug instead of continuing',
+  summary: 'lets a bug end the worker thread instead of recovering from it',
   repeat: 'last',
 });
 

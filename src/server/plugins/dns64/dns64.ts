@@ -47,13 +47,13 @@ const mapped: Net = parseNet('::ffff:0:0/96')!;
 
 const syntax = directive({
   name: 'dns64',
-  summary: 'gives IPv6-only clients addresses for IPv4-only names (RFC 6147)',
+  summary: 'synthesizes IPv6 addresses for names that have only IPv4 addresses (RFC 6147)',
   repeat: 'merge',
-  args: { prefix: optional(prefixValue, { help: 'the same as the property' }) },
+  args: { prefix: optional(prefixValue, { help: 'same as the `prefix` property' }) },
   properties: {
     prefixProperty: chained(
       setting('prefix', prefixValue, {
-        help: 'the prefix of the NAT64 translator; default 64:ff9b::/96, the well-known one',
+        help: "the NAT64 translator's prefix; default 64:ff9b::/96, the well-known prefix",
       }),
     ),
     translateAll: chained(
@@ -67,7 +67,7 @@ const syntax = directive({
       }),
     ),
     exclude: list('exclude', net('CIDR'), {
-      help: 'IPv6: ignore AAAA records in these networks (default ::ffff:0:0/96); IPv4: do not translate these addresses',
+      help: 'IPv6 networks whose AAAA records are ignored (default ::ffff:0:0/96), or IPv4 networks whose addresses are not translated',
     }),
   },
   warn(options, at) {
