@@ -38,7 +38,7 @@ export class DnssecMetrics {
     );
     const bytes = metrics.gauge(
       'ndots_dnssec_reply_bytes',
-      'Memory for complete signed replies, bytes.',
+      'Bytes of memory used by complete signed replies.',
       plain,
     );
     const refused = metrics.counter(
@@ -47,7 +47,7 @@ export class DnssecMetrics {
       plain,
     );
     this.signing = metrics
-      .gauge('ndots_dnssec_signing', 'RRsets that are being signed at the moment.', [])
+      .gauge('ndots_dnssec_signing', 'RRsets that are currently being signed.', [])
       .with();
     this.#make = (server) => ({
       hits: hits.with(server),

@@ -24,9 +24,9 @@ import { SignedZones } from './zones.ts';
 
 const syntax = directive({
   name: 'dnssec',
-  summary: 'signs replies on the fly',
+  summary: 'signs replies on the fly with DNSSEC',
   repeat: 'once',
-  args: { zones: zones({ help: 'the zones to sign' }) },
+  args: { zones: zones({ help: 'zones to sign' }) },
   properties: {
     keys: lines(
       ['key'],
@@ -51,22 +51,22 @@ const syntax = directive({
         return files;
       },
       {
-        help: 'key pairs as `dnssec-keygen` writes them, with or without `.key` or `.private`',
+        help: 'key pairs created with `dnssec-keygen`, with or without the extension `.key` or `.private`',
       },
     ),
     capacity: chained(
       setting('cache_capacity', integer('CAPACITY', { min: 0 }), {
         default: 10_000,
-        help: 'RRsets whose signatures each worker caches, and the same number of complete replies',
+        help: 'number of RRsets whose signatures each worker caches, and also of complete replies',
       }),
     ),
     replyBytes: setting('max_bytes', byteSize('SIZE', { min: 0, max: 2 ** 40 }), {
       default: 16 * 2 ** 20,
-      help: 'memory for complete replies, per worker',
+      help: 'memory for complete replies in each worker',
     }),
     signing: setting('max_signing', integer('COUNT', { min: 1, max: 1_000_000 }), {
       default: 1000,
-      help: 'RRsets that each worker signs at a time; queries above this are refused',
+      help: 'number of RRsets each worker signs at a time; queries beyond that are refused',
     }),
   },
   warn({ keys }, at) {

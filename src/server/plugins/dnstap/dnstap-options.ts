@@ -21,7 +21,7 @@ export interface DnstapEndpoint {
 
 export const endpoint: Position<DnstapEndpoint> = position(
   '[listen] SOCKET [full] [WRITEBUFFER] [QUEUE]',
-  '`SOCKET` is a path, `unix://PATH`, `tcp://HOST:PORT` or `tls://HOST:PORT`, to connect to, or with `listen` to accept connections on; `full` adds the DNS messages; `WRITEBUFFER`: MiB that may wait per connection, 1 to 1024; `QUEUE`: messages that may wait per worker, in tens of thousands (2 MiB each), 1 to 4096, but not more than 256 MiB',
+  '`SOCKET` is the path, `unix://PATH`, `tcp://HOST:PORT` or `tls://HOST:PORT` to connect to or, with `listen`, to accept connections on; `full` adds the DNS messages; `WRITEBUFFER` is the maximum backlog per connection in MiB, 1 to 1024; `QUEUE` is the maximum number of waiting messages per worker, in units of ten thousand (2 MiB each), 1 to 4096, but at most 256 MiB',
   (line) => {
     const listen = line.peek()?.text === 'listen';
     if (listen) line.take();

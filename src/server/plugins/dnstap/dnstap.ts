@@ -29,24 +29,24 @@ const QUEUE_BYTES = 2 * 1024 * 1024;
 
 const syntax = directive({
   name: 'dnstap',
-  summary: 'sends queries and replies as dnstap messages',
+  summary: 'sends queries and replies to a collector as dnstap messages',
   repeat: 'each',
   unread: ['words'],
   args: { endpoint },
   properties: {
     identity: chained(
       setting('identity', word('IDENTITY'), {
-        help: "the server's name in the messages (default the machine's host name)",
+        help: "the server's name in messages; by default the machine's host name",
       }),
     ),
     version: chained(
       setting('version', word('VERSION'), {
-        help: "the server's version in the messages (default `ndots-` and its version)",
+        help: "the server's version in messages; by default `ndots-` and its version number",
       }),
     ),
     extra: chained(
       setting('extra', word('EXTRA'), {
-        help: 'text for the field `extra`, with the placeholders of `log`, such as {/forward/upstream}',
+        help: 'text for the `extra` field, with the same placeholders as in `log`, such as {/forward/upstream}',
       }),
     ),
     tls: custom(
@@ -59,12 +59,12 @@ const syntax = directive({
         return { certificate, key, authority };
       },
       {
-        help: 'PEM files for `listen tls://…`; with `CA`, sinks need a certificate that it has signed',
+        help: 'PEM files for `listen tls://…`; if `CA` is given, sinks need a certificate signed by it',
       },
     ),
     skipVerify: chained(
       flag('skipverify', {
-        help: 'do not verify the certificate of the other side',
+        help: "do not verify the peer's certificate",
       }),
     ),
   },

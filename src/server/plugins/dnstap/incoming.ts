@@ -138,9 +138,7 @@ export class Incoming extends Delivery {
     const now = this.clock.now();
     if (now - this.#toldAt < TELL_MS) return;
     this.#toldAt = now;
-    this.log.warning(
-      `more than ${SINKS_MAX} dnstap clients: the one silent longest is disconnected`,
-    );
+    this.log.warning(`more than ${SINKS_MAX} dnstap clients: disconnecting the longest-idle one`);
   }
 
   /** Sends what waits to all connected collectors; without any it is dropped. */
@@ -150,7 +148,7 @@ export class Incoming extends Delivery {
       for (const sink of this.#sinks) {
         if (!sink.open) continue;
         if (sink.backlog >= most) {
-          this.log.warning('a dnstap client does not keep up: its connection is closed');
+          this.log.warning('a dnstap client cannot keep up: closing its connection');
           sink.destroy(new Error('it does not keep up'));
           continue;
         }

@@ -22,20 +22,20 @@ const amount = value('AMOUNT', (word) => {
 
 const syntax = directive({
   name: 'erratic',
-  summary: 'answers badly on purpose, to test clients',
+  summary: 'misbehaves deliberately so that you can test clients',
   repeat: 'merge',
   unread: ['words'],
   properties: {
     drop: fields(
       'drop',
       { every: optional(amount) },
-      { help: 'drop every AMOUNTth query (default 2; 0 = none)' },
+      { help: 'drop every AMOUNTth query (default 2; 0: none)' },
     ),
     truncate: fields(
       'truncate',
       { every: optional(amount) },
       {
-        help: 'set TC if the number of the query does not have the bits of AMOUNT (default 2: two with TC, then two without)',
+        help: 'set TC if none of the bits of AMOUNT are set in the query count (default 2: two replies with TC, then two without)',
       },
     ),
     delay: fields(

@@ -52,16 +52,16 @@ const how = position('[warning|error|info|debug] [show_first]', '', (line) => {
 
 const syntax = directive({
   name: 'errors',
-  summary: 'logs why a query failed',
+  summary: 'logs why queries failed',
   repeat: 'once',
-  args: { output: optional(stdout, { help: 'output; there is no other' }) },
+  args: { output: optional(stdout, { help: 'standard output, the only destination' }) },
   properties: {
-    stacktrace: chained(flag('stacktrace', { help: 'log panics with their stack' })),
+    stacktrace: chained(flag('stacktrace', { help: 'include the stack when logging a panic' })),
     consolidate: each(
       'consolidate',
       { periodMs: required(duration('DURATION')), pattern: required(pattern), how },
       {
-        help: 'count errors that match REGEXP and log one line for those within DURATION; the first matching pattern applies',
+        help: 'count errors that match REGEXP and log one summary per DURATION; the first matching pattern applies',
       },
     ),
   },

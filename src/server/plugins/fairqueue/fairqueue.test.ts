@@ -84,7 +84,7 @@ describe('fairqueue', () => {
     assert.equal(await flood(world, '10.0.0.1', 4), 4);
     const reply = await world.ask('other.example.org. A', { client: '10.0.0.1', edns: true });
     assert.equal(reply.rcode, RCODE.REFUSED);
-    assert.match(printMessage(reply), /EDE: 0 .*too many queries of this client/);
+    assert.match(printMessage(reply), /EDE: 0 .*too many in-flight queries from this client/);
     assert.match(world.metrics(), /ndots_fairqueue_waiting 16\n/);
     assert.match(world.metrics(), /ndots_fairqueue_clients 1\n/);
     assert.match(

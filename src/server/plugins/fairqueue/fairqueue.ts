@@ -25,28 +25,28 @@ const concurrentLimit = limit({ default: 8192, min: 8, max: 1_000_000 });
 
 const syntax = directive({
   name: 'fairqueue',
-  summary: 'shares the queries that may wait for upstreams fairly among clients',
+  summary: 'divides the capacity for in-flight queries fairly among clients',
   repeat: 'once',
   properties: {
     concurrent: setting('concurrent', integer('COUNT', concurrentLimit), {
       default: concurrentLimit.default,
-      help: 'in-flight queries of a single client while no other client has any',
+      help: 'maximum number of in-flight queries for a single client while no other client has any',
     }),
     by: setting('by', choice('client', 'namespace'), {
       default: 'client',
-      help: 'unit of sharing: client addresses, or the namespaces of pods (requires `pods verified` in kubernetes; other clients by address)',
+      help: "what counts as one client: an address or a pod's namespace; `namespace` requires `pods verified` in kubernetes, and clients without a namespace are identified by address",
     }),
     ...clientPrefixSettings(['ipv4_prefix', 'ipv6_prefix'], [32, 128]),
     network4: setting('ipv4_network', integer('LENGTH', { min: 1, max: 32 }), {
       default: 24,
-      help: 'prefix length of an IPv4 network, which has its own limit',
+      help: 'prefix length of IPv4 networks, each of which has its own limit',
     }),
     network6: setting('ipv6_network', integer('LENGTH', { min: 1, max: 128 }), {
       default: 64,
-      help: 'prefix length of an IPv6 network, which has its own limit',
+      help: 'prefix length of IPv6 networks, each of which has its own limit',
     }),
     reportOnly: flag('report_only', {
-      help: 'refuse no queries: only count those that would be refused',
+      help: 'only count queries that would be refused, without refusing any',
     }),
   },
 });
@@ -58,7 +58,7 @@ const UNWATCHED = 'pods are not watched';
 const refused: Reply = failure(RCODE.REFUSED, 'fairqueue', null, [
   {
     code: EDE.OTHER,
-    text: 'too many queries of this client, or of its network, wait for their replies',
+    text: 'too many in-flight queries from this client or its network',
   },
 ]);
 
@@ -75,7 +75,7 @@ export const fairqueue: Plugin = definePlugin({
       if (message !== UNWATCHED || told) return;
       told = true;
       context.log.warning(
-        'the namespaces of clients are unknown without "pods verified" in kubernetes of the same server block: each address has its own share',
+        'the namespaces of clients are unknown without "pods verified" in kubernetes in the same server block; using addresses instead',
       );
     });
   },
@@ -106,15 +106,13 @@ class FairQueue {
       Math.min(options.network4, options.bits4),
       Math.min(options.network6, options.bits6),
     );
-    this.#waiting = metrics
-      .gauge('ndots_fairqueue_waiting', 'Queries that wait for their replies.', [])
-      .with();
+    this.#waiting = metrics.gauge('ndots_fairqueue_waiting', 'In-flight queries.', []).with();
     this.#clients = metrics
-      .gauge('ndots_fairqueue_clients', 'Clients with a query that waits for its reply.', [])
+      .gauge('ndots_fairqueue_clients', 'Clients with an in-flight query.', [])
       .with();
     const refusals = metrics.counter(
       'ndots_fairqueue_refused_total',
-      'Refused queries: too many of the same client or network were waiting.',
+      'Queries refused because too many from the same client or network were in flight.',
       ['server', 'view'],
     );
     this.#refused = perRoute(({ server, view }) => refusals.with(server, view));
@@ -122,7 +120,7 @@ class FairQueue {
       metrics,
       clock,
       name: 'ndots_fairqueue_top_clients',
-      help: 'Recent refused queries, for the ten clients with the most.',
+      help: 'Recently refused queries, for the ten clients with the most.',
       label: 'client',
       width: NAMESPACE.length + 63,
       print: (key) => Buffer.from(key).toString('latin1'),

@@ -16,29 +16,29 @@ import { ZoneReplica } from '../../zone/zone-replica.ts';
 
 const syntax = directive({
   name: 'file',
-  summary: 'answers from zone files',
+  summary: 'serves zone files',
   repeat: 'gather',
   args: {
-    file: required(word('DBFILE'), { help: 'a zone file (RFC 1035 section 5)' }),
-    zones: zones({ help: 'the zones in the file, each read with its own name as origin' }),
+    file: required(word('DBFILE'), { help: 'zone file (RFC 1035 section 5)' }),
+    zones: zones({ help: 'zones in the file, each read with its own name as the origin' }),
   },
   properties: {
     reloadMs: lax(
       setting('reload', duration('DURATION', { minMs: 0 }), {
         default: 60_000,
-        help: 'how often to check the file for changes; 0 = never',
+        help: 'how often to check the file for changes; 0: never',
       }),
     ),
     byTime: chained(
       flag('reload_by_mtime', {
-        help: 'load every changed file, not only one whose SOA record has a different serial',
+        help: 'reload the file whenever it changes, even if its SOA serial stays the same',
       }),
     ),
     fallthrough: fallthrough({
-      help: 'pass names without records to the next plugin; with ZONES only names in these zones',
+      help: 'pass names without records to the next plugin; if ZONES are given, only names in these zones',
     }),
   },
-  retired: { upstream: 'targets of aliases are always resolved through the whole server' },
+  retired: { upstream: 'alias targets are always resolved through the whole server' },
 });
 
 function keyOf(sources: readonly ZoneSource[]): string {
