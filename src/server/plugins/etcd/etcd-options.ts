@@ -78,7 +78,7 @@ const endpoints = custom<readonly EtcdEndpoint[]>(
   {
     default: [parseEndpoint(DEFAULT_ENDPOINT)!],
     defaultText: DEFAULT_ENDPOINT,
-    help: 'client addresses of the members; the first one that answers is used until it fails',
+    help: 'client addresses of the etcd members; the first one that answers is used until it fails',
   },
 );
 
@@ -97,7 +97,7 @@ const credentials = custom<{ readonly user: string; readonly password: string }>
       return refuse('credentials requires 2 arguments, username and password');
     return { user: words[0]!.text, password: words[1]!.text };
   },
-  { help: 'log in to etcd; the token is renewed when it expires' },
+  { help: 'user and password for etcd; the login token is renewed when it expires' },
 );
 
 /** The directive `etcd`. */
@@ -122,9 +122,9 @@ export const syntax: Syntax<
   'each'
 > = directive({
   name: 'etcd',
-  summary: 'SkyDNS: answers from service records in etcd',
+  summary: 'serves service records (SkyDNS) from etcd',
   repeat: 'each',
-  args: { zones: zones({ help: 'the zones to serve' }) },
+  args: { zones: zones({ help: 'zones to serve' }) },
   properties: {
     path: chained(
       setting('path', word('PATH'), {
@@ -139,13 +139,13 @@ export const syntax: Syntax<
     minLeaseTtl: chained(
       setting('min-lease-ttl', leaseTtl('min-lease-ttl', MIN_LEASE_TTL), {
         default: MIN_LEASE_TTL,
-        help: 'minimum TTL of a record with a lease',
+        help: 'minimum TTL of records with a lease',
       }),
     ),
     maxLeaseTtl: chained(
       setting('max-lease-ttl', leaseTtl('max-lease-ttl', MAX_LEASE_TTL), {
         default: MAX_LEASE_TTL,
-        help: 'maximum TTL of a record with a lease',
+        help: 'maximum TTL of records with a lease',
       }),
     ),
     perQuery: flag('per_query', {
@@ -153,30 +153,30 @@ export const syntax: Syntax<
     }),
     startupTimeoutMs: setting('startup_timeout', duration('DURATION', { minMs: 0 }), {
       default: 5000,
-      help: 'maximum wait for the first complete listing before the server answers',
+      help: 'how long the server waits for the first complete listing before it starts to answer',
     }),
     maxKeys: setting('max_keys', integer('COUNT', keysLimit), {
       default: keysLimit.default,
-      help: 'number of keys; further ones are ignored',
+      help: 'maximum number of keys; further keys are ignored',
     }),
     maxValueBytes: setting('max_value', byteSize('SIZE', valueLimit), {
       default: valueLimit.default,
-      help: 'maximum size of a value; larger ones are ignored',
+      help: 'maximum size of a value; larger values are ignored',
     }),
     maxBytes: setting('max_bytes', byteSize('SIZE', memoryLimit), {
-      help: "memory for keys and values; keys that do not fit are ignored; by default a quarter of the container's memory above 95 MiB (18 MiB, some 180 000 records, of 170 MiB), or 1 GiB without a memory limit",
+      help: "memory for keys and values; keys that do not fit are ignored; by default a quarter of the container's memory beyond 95 MiB (18 MiB, or about 180 000 records, for a limit of 170 MiB), or 1 GiB without a memory limit",
     }),
     maxSearch: setting('max_search', integer('COUNT', searchLimit), {
       default: searchLimit.default,
-      help: 'keys that one query may read (wildcards and short names include many); above this it gets SERVFAIL',
+      help: 'maximum number of keys one query may read (wildcards and short names include many); queries that need more get SERVFAIL',
     }),
     maxWaiting: setting('max_waiting', integer('COUNT', waitingLimit), {
       default: waitingLimit.default,
-      help: 'with `per_query`: simultaneous reads from etcd, per worker; above this queries get SERVFAIL',
+      help: 'with `per_query`, maximum number of simultaneous reads from etcd per worker; further queries get SERVFAIL',
     }),
   },
   retired: {
-    stubzones: 'zones are forwarded with `forward`; delete the line',
+    stubzones: 'use `forward` to forward zones; delete the line',
     upstream: 'targets outside the zone are always resolved through this server; delete the line',
     debug: 'it has no effect; delete the line',
   },

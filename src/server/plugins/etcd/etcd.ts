@@ -53,7 +53,7 @@ export const etcd: Plugin = definePlugin({
     const failures = metrics
       .counter(
         'ndots_etcd_read_failures_total',
-        'Queries that etcd was not read for (`per_query`).',
+        'Queries for which reading from etcd failed (`per_query`).',
         [],
       )
       .with();
@@ -72,7 +72,7 @@ export const etcd: Plugin = definePlugin({
       const omitted = metrics
         .counter(
           'ndots_etcd_transfer_omitted_total',
-          'Names that were omitted from transfers, because they include more than 1000 keys.',
+          'Names omitted from transfers because they include more than 1000 keys.',
           [],
         )
         .with();
@@ -95,7 +95,7 @@ export const etcd: Plugin = definePlugin({
       refused: metrics
         .counter(
           'ndots_etcd_refused_total',
-          'Queries whose names include more keys than one may search (max_search).',
+          'Queries for names that include more keys than max_search allows.',
           [],
         )
         .with(),

@@ -123,14 +123,12 @@ function hooksOf(
     'kind',
   ]);
   const following = metrics
-    .gauge(
-      'ndots_etcd_following',
-      'Whether etcd is being followed: 1, or 0 while it is unavailable.',
-      ['path'],
-    )
+    .gauge('ndots_etcd_following', '1 while etcd is being watched, 0 while it is unavailable.', [
+      'path',
+    ])
     .with(path);
   const revision = metrics
-    .gauge('ndots_etcd_revision', 'The revision of etcd that answers are from.', ['path'])
+    .gauge('ndots_etcd_revision', 'The etcd revision of the current answers.', ['path'])
     .with(path);
   following.set(0);
   return {

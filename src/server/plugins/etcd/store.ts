@@ -330,26 +330,26 @@ function meters(metrics: Registry, prefix: string): StoreMeters {
   const path = prefix === '' ? '/' : prefix;
   const skipped = metrics.gauge(
     'ndots_etcd_skipped_keys',
-    'Keys that are skipped because their value is not a SkyDNS record.',
+    'Keys that are ignored because they are not valid SkyDNS records.',
     ['path', 'reason'],
   );
   return {
-    keys: metrics.gauge('ndots_etcd_keys', 'Keys below the path.', ['path']).with(path),
+    keys: metrics.gauge('ndots_etcd_keys', 'Keys under the path.', ['path']).with(path),
     bytes: metrics
-      .gauge('ndots_etcd_bytes', 'Memory that each copy of the keys takes (max_bytes).', ['path'])
-      .with(path),
-    leases: metrics.gauge('ndots_etcd_leases', 'Leases of the keys.', ['path']).with(path),
-    serial: metrics
-      .gauge('ndots_etcd_changed_timestamp_seconds', 'Time of the last change: the SOA serial.', [
+      .gauge('ndots_etcd_bytes', 'Bytes of memory used by each copy of the keys (max_bytes).', [
         'path',
       ])
       .with(path),
-    tooMany: metrics
+    leases: metrics.gauge('ndots_etcd_leases', 'Leases attached to the keys.', ['path']).with(path),
+    serial: metrics
       .gauge(
-        'ndots_etcd_omitted_keys',
-        'Keys that are omitted: there are more than max_keys, or they take more than max_bytes.',
+        'ndots_etcd_changed_timestamp_seconds',
+        'Time of the last change, which is the SOA serial.',
         ['path'],
       )
+      .with(path),
+    tooMany: metrics
+      .gauge('ndots_etcd_omitted_keys', 'Keys omitted because of max_keys or max_bytes.', ['path'])
       .with(path),
     skipped: (reason) => skipped.with(path, reason),
   };

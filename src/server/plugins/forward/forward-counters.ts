@@ -51,7 +51,7 @@ export class ForwardMetrics {
     this.waiting = metrics
       .gauge(
         'ndots_forward_waiting_queries',
-        'In-flight queries to upstreams (max_concurrent is their limit).',
+        'In-flight queries to upstreams (limited by max_concurrent).',
         [],
       )
       .with();
@@ -60,7 +60,7 @@ export class ForwardMetrics {
     ]);
     this.#strays = metrics.counter(
       'ndots_forward_strays_total',
-      'Messages from the upstream that matched no waiting query: late, or forged.',
+      'Messages from the upstream that matched no in-flight query because they were late or forged.',
       ['to'],
     );
     this.#paced = metrics.counter(
@@ -70,12 +70,12 @@ export class ForwardMetrics {
     );
     this.#inFlightRejects = metrics.counter(
       'ndots_forward_in_flight_rejects_total',
-      'Queries that were not sent because max_concurrent were in flight to the upstream over HTTPS.',
+      'Queries not sent because max_concurrent queries to the upstream were in flight over HTTPS.',
       ['to'],
     );
     this.#sockets = metrics.gauge(
       'ndots_forward_sockets',
-      'UDP sockets and connections open to the upstream.',
+      'Open UDP sockets and connections to the upstream.',
       ['to'],
     );
     this.#durations = metrics.histogram(
@@ -106,7 +106,7 @@ export class ForwardMetrics {
     );
     this.#headroom = metrics.gauge(
       'ndots_forward_budget_headroom_packets',
-      "Unused packets of the upstream's budget in the last second (max_pps).",
+      "Packets of the upstream's budget left unused in the last second (max_pps).",
       ['to'],
     );
     this.#delayed = metrics.counter(
@@ -116,7 +116,7 @@ export class ForwardMetrics {
     );
     this.#overspent = metrics.counter(
       'ndots_forward_budget_rejects_total',
-      'Queries that were not sent because the packet budget was used up.',
+      'Queries not sent because the packet budget was used up.',
       ['to'],
     );
   }

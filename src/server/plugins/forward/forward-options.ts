@@ -58,10 +58,10 @@ const args: {
   from: Position<string>;
   to: Position<readonly ForwardDestination[]>;
 } = {
-  from: oneZone('FROM', { help: 'the names to forward, with all names below' }),
+  from: oneZone('FROM', { help: 'zone to forward, including all names under it' }),
   to: rest(to, {
     min: 1,
-    help: 'IP[:PORT], tls://IP[%SERVERNAME], https://HOST, a host name, or a file like /etc/resolv.conf, whose changes are followed',
+    help: 'upstreams: IP[:PORT], tls://IP[%SERVERNAME], https://HOST, a host name, or a file like /etc/resolv.conf, which is watched for changes',
   }),
 };
 
@@ -115,80 +115,80 @@ const properties: {
   maxIdle: chained(
     setting('max_idle_conns', count('max_idle_conns'), {
       default: 0,
-      help: 'idle connections per upstream; 0: no limit',
+      help: 'maximum number of idle connections per upstream; 0: no limit',
     }),
   ),
   maxFails: chained(
     setting('max_fails', count('max_fails'), {
       default: 2,
-      help: 'an upstream is down when more probes in a row than this have failed; 0: never',
+      help: 'an upstream is considered down after more than this many probes in a row have failed; 0: never',
     }),
   ),
   maxAttempts: chained(
     setting('max_connect_attempts', count('max_connect_attempts'), {
-      help: 'failed tries per query; 0: as many as fit into 5 s; default twice the number of upstreams',
+      help: 'maximum number of failed tries per query; 0: as many as fit into 5 s; default twice the number of upstreams',
     }),
   ),
   readTimeoutMs: chained(
     setting('read_timeout', patience, {
       default: 2000,
-      help: 'time for one try',
+      help: 'timeout for each try',
     }),
   ),
   tls,
   tlsServerName: chained(
     setting('tls_servername', word('NAME'), {
-      help: 'required name in the certificates of tls:// upstreams',
+      help: "name required in tls:// upstreams' certificates",
     }),
   ),
   policy: chained(
     setting('policy', choice(...policies), {
       default: 'random',
-      help: 'which upstream is tried first; `latency`: the one with the fastest recent replies (least_conn and first are from the old `proxy`)',
+      help: 'which upstream to try first; `latency`: the one with the fastest recent replies (least_conn and first come from the old `proxy`)',
     }),
   ),
   health: healthCheck,
   maxConcurrent: chained(
     setting('max_concurrent', count('max_concurrent', 'MAX'), {
       default: 0,
-      help: `in-flight queries per worker; further ones are REFUSED; 0: ${waitingLimit.default}`,
+      help: `maximum number of in-flight queries per worker; further queries are REFUSED; 0: ${waitingLimit.default}`,
     }),
   ),
   sourcePorts: setting('source_ports', integer('PORTS', sourcePortsLimit), {
     default: sourcePortsLimit.default,
-    help: 'UDP source ports per upstream and worker; each query uses a random one, and they are replaced continuously',
+    help: 'number of UDP source ports per upstream and worker; each query uses a random port, and ports are replaced continuously',
   }),
   maxConnections: setting('max_connections', integer('N', connectionsLimit), {
     default: connectionsLimit.default,
-    help: 'TCP and TLS connections per upstream and worker; each carries up to 16 queries at a time',
+    help: 'maximum number of TCP and TLS connections per upstream and worker; each carries up to 16 queries at a time',
   }),
   burst: setting('max_burst', integer('QUERIES', burstLimit), {
     default: burstLimit.default,
-    help: 'UDP queries sent to an upstream before it replies; further ones follow its replies, so that a burst does not overflow its socket buffer',
+    help: 'number of UDP queries sent to an upstream before it replies; more are sent as replies arrive, so that a burst does not overflow its socket buffer',
   }),
   next: list('next', rcode, {
-    help: 'result codes on which the next forward of the block is tried',
+    help: 'result codes after which the next forward in the block is tried',
   }),
   nextOnNodata: flag('next_on_nodata', {
-    help: 'try the next forward on replies without data too',
+    help: 'also try the next forward after a reply without data',
   }),
   failover: list('failover', rcode, {
-    help: 'result codes on which the next upstream is tried',
+    help: 'result codes after which the next upstream is tried',
   }),
   failfast: flag('failfast_all_unhealthy_upstreams', {
-    help: 'answer SERVFAIL at once if all upstreams are down',
+    help: 'answer SERVFAIL immediately if all upstreams are down',
   }),
   resolver: list('resolver', resolver, {
     lastLineCounts: true,
-    help: "servers that resolve host names among TO; default: the system's resolver",
+    help: "servers that resolve host names in TO; by default the system's resolver",
   }),
   resolveIntervalMs: setting('resolve_interval', time('resolve_interval'), {
     default: 30_000,
-    help: 'minimum time between two lookups of a host name among TO; 0: one lookup when the configuration is loaded',
+    help: 'minimum time between two lookups of a host name in TO; 0: look it up only when the configuration is loaded',
   }),
   resolveHoldMs: setting('resolve_hold', time('resolve_hold'), {
     default: 300_000,
-    help: 'maximum time that the TTL of its records delays the next lookup of a host name',
+    help: "maximum time that the TTL of a host name's records can delay its next lookup",
   }),
   source: chained(setting('source_address', ip('IP'), { help: 'local address to send from' })),
   dohMethod: chained(
@@ -198,7 +198,7 @@ const properties: {
     }),
   ),
   maxPps: setting('max_pps', integer('PACKETS', { min: 10 }), {
-    help: 'packets per second to each upstream, for all workers together; for resolvers that drop packets above a limit',
+    help: 'maximum packets per second to each upstream, for all workers together; for resolvers that drop packets above a limit',
   }),
   protocol,
 };
@@ -208,7 +208,7 @@ export type ForwardSaid = Occurrence<typeof args, typeof properties>;
 /** The syntax of a forward line, with CoreDNS's words, limits and defaults. */
 export const syntax: Syntax<typeof args, typeof properties, 'gather'> = directive({
   name: 'forward',
-  summary: 'sends queries to other DNS servers',
+  summary: 'forwards queries to other DNS servers',
   repeat: 'gather',
   args,
   properties,
@@ -219,7 +219,7 @@ export const syntax: Syntax<typeof args, typeof properties, 'gather'> = directiv
     health_check_port: 'upstreams are probed with a DNS query on their own port.',
   },
   formerly: {
-    proxy: 'the directive is called `forward` today.',
+    proxy: 'the directive is now called `forward`.',
   },
   check: (all) => all.flatMap((options) => findProblems(options)),
   warn: (all) => all.flatMap((options) => findWarnings(options)),
@@ -285,7 +285,7 @@ function findWarnings(said: ForwardSaid): readonly Problem[] {
     old("'policy first' is read as 'policy sequential'", 'Write: policy sequential');
   if (health.old !== null) {
     old(
-      `'health_check ${health.old}' does not probe a web page any more: upstreams get a DNS query`,
+      `'health_check ${health.old}' no longer probes a web page: upstreams are sent a DNS query instead`,
       'Write: health_check 500ms',
     );
   }
@@ -317,7 +317,7 @@ function findWarnings(said: ForwardSaid): readonly Problem[] {
 
 function protocolAdvice([first = '', second = '']: readonly string[]): [string, string] {
   if (first === 'force_tcp' || second === 'force_tcp')
-    return ["'protocol … force_tcp' is a separate property today", 'Write: force_tcp'];
+    return ["'protocol … force_tcp' is now a separate property", 'Write: force_tcp'];
   if (first === 'dns') return ["forward always uses 'protocol dns'", 'Remove the line.'];
   if (first === 'grpc')
     return [

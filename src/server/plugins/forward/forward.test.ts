@@ -505,7 +505,7 @@ describe('where upstreams come from', () => {
     const here = await world('. { forward . resolv.conf }', () => up, { folder: base });
     const odd = (): readonly string[] => here.log.filter((line) => line.includes('is not text'));
     assert.deepEqual(odd(), [
-      `[WARNING] plugin/forward: ${join(base, 'resolv.conf')}:3: a part of this line is not text; the only lines that count are  \`nameserver IP\` count; is the file complete?`,
+      `[WARNING] plugin/forward: ${join(base, 'resolv.conf')}:3: part of this line is not text: only \`nameserver IP\` lines are used; is the file complete?`,
     ]);
     await here.clock.advance(10_000);
     assert.equal(odd().length, 1);
@@ -514,14 +514,15 @@ describe('where upstreams come from', () => {
   test('that are this server are reported at the start, and when a file changes', async () => {
     const base = folder({ 'resolv.conf': 'nameserver 10.0.0.1\nnameserver 127.0.0.53\n' });
     const here = await world('. { forward . resolv.conf }', () => up, { folder: base });
-    const own = (): readonly string[] => here.log.filter((line) => line.includes('of this server'));
+    const own = (): readonly string[] =>
+      here.log.filter((line) => line.includes("this server's own"));
     assert.deepEqual(own(), [
-      `[WARNING] plugin/forward: ${join(base, 'resolv.conf')} names 127.0.0.53:53, which is an address of this server: unless another program uses it, each query loops back; name the resolver to query`,
+      `[WARNING] plugin/forward: ${join(base, 'resolv.conf')} lists 127.0.0.53:53, which is one of this server's own addresses: unless another program uses it, every query loops back; specify a different resolver`,
     ]);
     writeFileSync(join(base, 'resolv.conf'), 'nameserver ::1\n');
     await here.clock.advance(5001);
     assert.equal(own().length, 2);
-    assert.match(own()[1]!, /names \[::1\]:53, which is an address of this server/);
+    assert.match(own()[1]!, /lists \[::1\]:53, which is one of this server's own addresses/);
   });
 
   test('are this server where it listens at their address and port, with their transport', () => {
@@ -584,7 +585,7 @@ describe('where upstreams come from', () => {
     writeFileSync(join(base, 'resolv.conf'), '');
     await here.clock.advance(20_001);
     assert.equal((await here.ask('www.example.org. A')).rcode, RCODE.NOERROR);
-    assert.equal(here.log.filter((line) => line.includes('stay in use')).length, 1);
+    assert.equal(here.log.filter((line) => line.includes('keeping the previous')).length, 1);
   });
 
   const refusal = async (
@@ -714,11 +715,11 @@ describe('upstreams by host name', () => {
       lookUp = failure;
       await here.clock.advance(100_000);
       assert.deepEqual(await ask(here), ['10.0.0.1:53', '[2001:db8::1]:53']);
-      const warnings = here.log.filter((line) => line.includes('stay in use'));
+      const warnings = here.log.filter((line) => line.includes('keeping its addresses'));
       assert.equal(warnings.length, 1, warnings.join('\n'));
       assert.match(
         warnings[0]!,
-        /looking up the upstream dns\.example failed: .*; its addresses stay in use \(10\.0\.0\.1, 2001:db8::1\)/,
+        /lookup of the upstream dns\.example failed: .*; keeping its addresses \(10\.0\.0\.1, 2001:db8::1\)/,
       );
       assert.match(here.metrics(), /lookups_total\{host="dns.example",result="failed"\} 3/);
       lookUp = () => Promise.resolve(found(['10.0.0.3']));

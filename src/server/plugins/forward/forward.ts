@@ -118,7 +118,7 @@ async function control(
         if (problem !== undefined)
           warnOnce(
             context,
-            `${problem.message.replace('plugin/forward: ', '')}; the previous upstreams stay in use`,
+            `${problem.message.replace('plugin/forward: ', '')}; keeping the previous upstreams`,
           );
         continue;
       }
@@ -154,16 +154,16 @@ async function control(
 function warnAbout({ upstreams, files }: FoundUpstreams, context: ControlContext): void {
   for (const own of ownUpstreams(upstreams, context.servers)) {
     const file = [...files].find(([, text]) => readNameservers(text).includes(own.host))?.[0];
-    const said = file === undefined ? '' : `${file} names `;
+    const said = file === undefined ? '' : `${file} lists `;
     context.log.warning(
-      `${said}${printUpstream(own)}${file === undefined ? ' is' : ', which is'} an address of this server: unless another program uses it, each query loops back; name the resolver to query`,
+      `${said}${printUpstream(own)}${file === undefined ? ' is' : ', which is'} one of this server's own addresses: unless another program uses it, every query loops back; specify a different resolver`,
     );
   }
   for (const [path, text] of files) {
     const line = lineThatIsNoText(text);
     if (line > 0)
       context.log.warning(
-        `${path}:${line}: a part of this line is not text; the only lines that count are  \`nameserver IP\` count; is the file complete?`,
+        `${path}:${line}: part of this line is not text: only \`nameserver IP\` lines are used; is the file complete?`,
       );
   }
 }

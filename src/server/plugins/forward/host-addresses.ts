@@ -82,7 +82,7 @@ export class HostAddresses {
     if (!usable) {
       if (!this.#failing.has(name))
         this.#parts.warn(
-          `looking up the upstream ${name} failed: ${why}; its addresses stay in use (${before!.addresses.join(', ')})`,
+          `lookup of the upstream ${name} failed: ${why}; keeping its addresses (${before!.addresses.join(', ')})`,
         );
       this.#failing.add(name);
     } else this.#failing.delete(name);
@@ -97,12 +97,12 @@ export class HostAddresses {
     const { metrics } = this.#parts;
     this.#lookups ??= metrics.counter(
       'ndots_forward_host_lookups_total',
-      'Lookups of upstreams with a host name; after a failed lookup, the addresses stay in use.',
+      'Lookups of upstream host names; after a failed lookup, the previous addresses stay in use.',
       ['host', 'result'],
     );
     this.#addresses ??= metrics.gauge(
       'ndots_forward_host_addresses',
-      'Addresses in use for an upstream with a host name.',
+      'Current addresses of an upstream host name.',
       ['host'],
     );
     this.#lookups.with(name, usable ? 'ok' : 'failed').add(1);

@@ -128,13 +128,13 @@ export const healthCheck: PropertySchema<HealthOptions> = custom<HealthOptions>(
   {
     default: { intervalMs: 500, recursion: true, domain: '.', old: null },
     defaultText: '0.5s',
-    help: 'how often a failed upstream is probed until it answers; `no_rec`: without RD; `domain`: query FQDN instead of the root',
+    help: 'how often to probe a failed upstream until it answers; `no_rec`: without RD; `domain`: query FQDN instead of the root',
   },
 );
 
 /** The property `tls`. */
 export const tls: PropertySchema<TlsFiles | null> = tlsFiles(
-  "client certificate and CA for tls:// and https:// upstreams; default CA: the system's",
+  "client certificate and CA for tls:// and https:// upstreams; by default the system's CAs",
   (words) => `Wrong argument count or unexpected line ending after '${words.at(-1)!}'`,
 );
 
@@ -149,6 +149,6 @@ export const protocol: PropertySchema<readonly string[] | null> = custom<readonl
     return [first, ...more];
   },
   {
-    help: 'from the old `proxy`: `dns force_tcp` means force_tcp; https_google and grpc are no longer supported',
+    help: 'option of the old `proxy`; `dns force_tcp` means force_tcp, and https_google and grpc are no longer supported',
   },
 );
