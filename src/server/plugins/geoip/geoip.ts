@@ -15,13 +15,13 @@ import { noteCity, noteNetwork } from './notes.ts';
 
 const syntax = directive({
   name: 'geoip',
-  summary: 'looks up the location of clients in an address database',
+  summary: "looks up clients' locations in an address database and adds them as metadata",
   repeat: 'once',
-  args: { file: required(word('DBFILE'), { help: "a database in MaxMind's format (mmdb)" }) },
+  args: { file: required(word('DBFILE'), { help: 'address database in MaxMind format (mmdb)' }) },
   properties: {
     subnet: chained(
       flag('edns-subnet', {
-        help: "use the address in the query (EDNS Client Subnet, RFC 7871) instead of the client's",
+        help: "use the address in the query (EDNS Client Subnet, RFC 7871) instead of the client's address",
       }),
     ),
   },
@@ -45,7 +45,7 @@ export const geoip: Plugin = definePlugin({
     const failures = context.metrics
       .counter(
         'ndots_geoip_failures_total',
-        'Queries whose client could not be looked up, because the database is damaged.',
+        'Queries whose client could not be looked up because the database is corrupt.',
         [],
       )
       .with();

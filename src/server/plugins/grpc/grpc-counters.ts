@@ -34,17 +34,17 @@ export class GrpcMetrics {
     this.#timeouts = metrics.counter('ndots_grpc_timeouts_total', 'Tries that timed out.', ['to']);
     this.#failures = metrics.counter(
       'ndots_grpc_failures_total',
-      'Failed tries, timeouts included.',
+      'Failed tries, including timeouts.',
       ['to'],
     );
     this.#rejects = metrics.counter(
       'ndots_grpc_in_flight_rejects_total',
-      'Queries that were not sent because 4096 were in flight to the upstream.',
+      'Queries not sent because max_concurrent queries to the upstream were in flight.',
       ['to'],
     );
     this.#connections = metrics.gauge(
       'ndots_grpc_connections',
-      'Connections open to the upstream.',
+      'Open connections to the upstream.',
       ['to'],
     );
     this.waiting = metrics

@@ -49,38 +49,38 @@ export const syntax: Syntax<
   'once'
 > = directive({
   name: 'grpc',
-  summary: 'sends queries to other DNS servers over gRPC',
+  summary: 'forwards queries to other DNS servers over gRPC',
   repeat: 'once',
   args: {
-    from: oneZone('FROM', { help: 'the names to forward, with all names below' }),
+    from: oneZone('FROM', { help: 'zone to forward, including all names under it' }),
     to: rest(to, {
       min: 1,
-      help: `IP[:PORT] (default port 53), grpc://IP[:PORT] (443), unix:///PATH, or a file like /etc/resolv.conf; at most ${UPSTREAMS_MAX}`,
+      help: `up to ${UPSTREAMS_MAX} upstreams: IP[:PORT] (default port 53), grpc://IP[:PORT] (443), unix:///PATH, or a file like /etc/resolv.conf`,
     }),
   },
   properties: {
     except: zoneList('except', { show: 'NAMES', help: 'names that are not forwarded' }),
     tls: tlsFiles(
-      "use TLS, with a client certificate and the CA of the upstreams' certificates; default CA: the system's",
+      "use TLS, with this client certificate and with this CA for the upstreams' certificates; by default the system's CAs",
       (words) => `Wrong argument count or unexpected line ending after '${words.at(-1)!}'`,
     ),
     tlsServerName: chained(
       setting('tls_servername', word('NAME'), {
-        help: "use TLS; required name in the upstreams' certificates",
+        help: "use TLS, and require this name in the upstreams' certificates",
       }),
     ),
     policy: chained(
       setting('policy', policy, {
         default: 'random',
-        help: 'which upstream is tried first',
+        help: 'which upstream to try first',
       }),
     ),
     maxConcurrent: setting('max_concurrent', integer('MAX', inFlightLimit), {
       default: inFlightLimit.default,
-      help: 'in-flight queries per upstream and worker; further ones go to the next upstream',
+      help: 'maximum number of in-flight queries per upstream and worker; further queries go to the next upstream',
     }),
     fallthrough: fallthrough({
-      help: 'pass names that do not exist, or that no upstream has answered, to the next plugin; with ZONES only names in these zones',
+      help: 'pass names that do not exist or that no upstream has answered to the next plugin; if ZONES are given, only names in these zones',
     }),
   },
   check: (options) =>

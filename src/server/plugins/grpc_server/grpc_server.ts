@@ -14,12 +14,12 @@ const syntax = directive({
   properties: {
     maxStreams: maximum(
       'max_streams',
-      'queries of one connection at a time',
+      'maximum number of simultaneous queries on each connection',
       String(limits.streams.default),
     ),
     maxConnections: maximum(
       'max_connections',
-      'connections at a time',
+      'maximum number of simultaneous connections',
       String(limits.secureConnections.default),
     ),
   },
