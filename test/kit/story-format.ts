@@ -14,9 +14,9 @@ function cell(text: string): string {
 }
 
 function printed(fallback: unknown): string {
-  if (fallback === undefined) return '**needed**';
+  if (fallback === undefined) return '**required**';
   if (fallback === null || fallback === '') return '';
-  if (typeof fallback === 'string' && /[\n{]/.test(fallback)) return 'as most have it';
+  if (typeof fallback === 'string' && /[\n{]/.test(fallback)) return 'the usual one';
   if (Array.isArray(fallback) && fallback.length === 0) return '';
   if (typeof fallback === 'object' && Object.keys(fallback).length === 0) return '';
   if (Array.isArray(fallback)) return `\`[${fallback.join(', ')}]\``;
@@ -32,7 +32,7 @@ function rows(fields: YamlFields): string {
     .join('\n');
 }
 
-const head = '| key | value | without it | |\n|---|---|---|---|\n';
+const head = '| key | value | default | |\n|---|---|---|---|\n';
 
 /** A section of the page for each part of the format, by its heading. */
 export function formatSections(): Readonly<Record<string, string>> {

@@ -44,14 +44,14 @@ const client: YamlShape<string> = {
 
 const types = ['A', 'AAAA', 'SRV', 'PTR', 'TXT', 'MX', 'NS', 'SOA', 'CNAME'] as const;
 
-const pod = required(named('pod', 'POD'), 'a pod of the cluster: NAME, or NAMESPACE/NAME');
+const pod = required(named('pod', 'POD'), 'a pod in the cluster: NAME or NAMESPACE/NAME');
 const machine = required(named('machine', 'POD|NODE|internet'), 'a pod, a node, or the internet');
 const server = optional(
   named('server', 'IP|SERVICE|POD'),
   DNS_SERVICE,
   'the server: an address, a service, or a pod',
 );
-const during = optional(steps, [], 'steps that run in the meantime');
+const during = optional(steps, [], 'steps that run at the same time');
 
 export function machineName(lab: LabCluster, name: string): string {
   if (name === 'internet' || lab.nodes.has(name)) return name;
@@ -66,14 +66,14 @@ export function serverAddress(lab: LabCluster, name: string): string {
 }
 
 const askedResults = {
-  sent: 'queries that were sent',
-  answered: 'those with a NOERROR reply',
-  replied: 'those with a reply of any kind',
-  lost: 'those without a reply',
-  seconds: 'how long the last one took; of a stream, the slowest reply',
-  outage: 'the longest time without a reply, seconds',
-  code: 'what the last reply said: NOERROR, NXDOMAIN …; SILENCE: there was none',
-  addresses: 'of the last reply, with blanks between them',
+  sent: 'queries sent',
+  answered: 'queries with a NOERROR reply',
+  replied: 'queries with any reply',
+  lost: 'queries without a reply',
+  seconds: 'duration of the last query; for a stream, the slowest reply',
+  outage: 'longest time without a reply, in seconds',
+  code: 'the last reply code: NOERROR, NXDOMAIN …; SILENCE if there was no reply',
+  addresses: 'addresses in the last reply, separated by spaces',
 } as const;
 
 function askedFound(all: readonly QueryResult[], seconds: number): Results {
@@ -96,31 +96,31 @@ function codeOf(asked: QueryResult | undefined): string {
 }
 
 const lookup = kind({
-  help: 'a client in a pod looks a name up, as its resolv.conf says',
+  help: "looks up a name from a pod, following the pod's resolv.conf",
   fields: {
     pod,
-    name: required(text, 'as the application spells it'),
+    name: required(text, 'the name as the application spells it'),
     client: optional(
       client,
       'glibc',
-      "the resolver: glibc, musl, go and evdns are real if they can be compiled, others are modelled. getent is this machine's glibc, and queries AAAA only if the pod has IPv6",
+      "the resolver; glibc, musl, go and evdns are real if they can be compiled, and others are models. getent is this machine's glibc, and queries AAAA only if the pod has IPv6",
     ),
-    real: optional(flag, true, 'false: always the model'),
+    real: optional(flag, true, 'false: always use the model'),
   },
   results: {
-    found: 'whether it has addresses',
-    seconds: 'how long it took',
-    addresses: 'all of them, with blanks between',
-    count: 'how many addresses',
-    error: 'the error that the program got; empty: none',
-    queries: 'queries that were sent',
-    tcp: 'those over TCP',
-    connections: 'TCP connections that were begun',
-    types: 'types of the records that were asked for, with blanks between',
-    last: 'what the last reply said: NXDOMAIN, addresses; DROP: there was none',
-    names: 'different names that were asked for',
-    asked: 'these names in order, with blanks between',
-    who: 'who looked it up: the client, or its model',
+    found: 'whether addresses were found',
+    seconds: 'duration',
+    addresses: 'all addresses, separated by spaces',
+    count: 'number of addresses',
+    error: 'the error that the program got, or empty',
+    queries: 'queries sent',
+    tcp: 'queries over TCP',
+    connections: 'TCP connections opened',
+    types: 'record types queried, separated by spaces',
+    last: 'the last reply: NXDOMAIN or addresses; DROP if there was none',
+    names: 'number of different names queried',
+    asked: 'these names in order, separated by spaces',
+    who: 'what looked it up: the client or its model',
   },
   async act({ pod: where, name, client: who, real }, run) {
     const { stage, lab } = run;
@@ -163,19 +163,19 @@ function lookupFound(looked: Looked, run: StoryRun | ModelRun): Results {
 }
 
 const query = kind({
-  help: 'a pod or a node sends a query over UDP, once or several times from one port',
+  help: 'sends a UDP query from a pod or node, once or several times from one port',
   fields: {
     from: machine,
-    name: required(text, 'the whole name'),
-    type: optional(word(types), 'A', 'of the records'),
+    name: required(text, 'the full name'),
+    type: optional(word(types), 'A', 'record type'),
     server,
-    port: optional(whole(0, 65_535), 0, 'the port it is sent from; 0: any'),
-    times: optional(whole(1, 10_000), 1, 'how often, one after the other'),
-    every: optional(time(), 0, 'pause between two'),
-    wait: optional(time(), 1000, 'after which one counts as lost'),
-    mixedCase: optional(flag, false, 'whether each spells the name in another mixture of cases'),
+    port: optional(whole(0, 65_535), 0, 'source port; 0: any'),
+    times: optional(whole(1, 10_000), 1, 'number of queries, one after the other'),
+    every: optional(time(), 0, 'pause between queries'),
+    wait: optional(time(), 1000, 'time after which a query counts as lost'),
+    mixedCase: optional(flag, false, 'whether each query mixes upper and lower case differently'),
   },
-  results: { ...askedResults, spelled: 'replies with the question as it was spelled' },
+  results: { ...askedResults, spelled: 'replies that keep the spelling of the question' },
   async act({ from, name, type, server: whom, port, times, every, wait, mixedCase }, { lab }) {
     const client = await UdpClient.open(
       lab.network.path(machineName(lab, from)),
@@ -201,18 +201,18 @@ function mixed(name: string, nth: number): string {
 }
 
 const waitUntil = kind({
-  help: 'a query is sent again and again until its reply says something',
+  help: 'repeats a query until it gets a certain reply',
   fields: {
     from: machine,
-    name: required(text, 'the whole name'),
-    type: optional(word(types), 'A', 'of the records'),
+    name: required(text, 'the full name'),
+    type: optional(word(types), 'A', 'record type'),
     server,
-    code: optional(text, 'NOERROR', 'what the reply is to say'),
-    address: optional(address, null, 'an address that it is to hold'),
-    every: optional(time(), 100, 'pause between two'),
-    limit: optional(time(), 30_000, 'after which it is given up'),
+    code: optional(text, 'NOERROR', 'the expected reply code'),
+    address: optional(address, null, 'an address that the reply must contain'),
+    every: optional(time(), 100, 'pause between queries'),
+    limit: optional(time(), 30_000, 'time after which the step gives up'),
   },
-  results: { seconds: 'how long it took', reached: 'whether it was said in time', sent: 'queries' },
+  results: { seconds: 'duration', reached: 'whether the reply came in time', sent: 'queries sent' },
   async act({ from, name, type, server: whom, code, address: wanted, every, limit }, run) {
     const { lab } = run;
     const path = lab.network.path(machineName(lab, from));
@@ -231,27 +231,27 @@ const waitUntil = kind({
 });
 
 const stream = kind({
-  help: 'a pod or a node sends queries at a steady rate: for a time, or while other steps are done',
+  help: 'sends queries from a pod or node at a steady rate, for a time or while other steps run',
   fields: {
     from: machine,
-    name: required(text, 'the whole name; {n} in it is a number that counts up'),
+    name: required(text, 'the full name; {n} is replaced with a counter'),
     names: optional(
       whole(1, 1_000_000),
       1_000_000,
-      'how many numbers there are before 0 comes again',
+      'the counter starts again at 0 after this many numbers',
     ),
     server,
-    rate: required(number(1, 20_000), 'queries a second'),
+    rate: required(number(1, 20_000), 'queries per second'),
     for: optional(
       time(0, 120_000),
       null,
-      'how long; without it, as long as the steps of during take',
+      'duration; by default, as long as the steps in during take',
     ),
-    sockets: optional(whole(1, 4096), 16, 'ports that take turns'),
-    wait: optional(time(), 1000, 'after which a query counts as lost'),
+    sockets: optional(whole(1, 4096), 16, 'number of source ports, used in turn'),
+    wait: optional(time(), 1000, 'time after which a query counts as lost'),
     during,
   },
-  results: { ...askedResults, share: 'answered by sent' },
+  results: { ...askedResults, share: 'answered divided by sent' },
   async act(
     { from, name, names, server: whom, rate, for: forMs, sockets, wait, during: inner },
     run,
@@ -283,22 +283,26 @@ function streamFound({ all, answered, sent }: LoadResult): Results {
 }
 
 const exec = kind({
-  help: 'a program of this machine is run in a pod or on a node',
+  help: "runs one of this machine's programs in a pod or on a node",
   fields: {
     in: machine,
     command: required(
       oneOrMore(text),
-      'a line for sh -c, or a list of words; ndots in a line is this program',
+      'a line for sh -c, or a list of words; in a line, ndots means this program',
     ),
-    limit: optional(time(), 60_000, 'after which it is killed'),
-    during: optional(steps, [], 'steps that are done while it runs; behind them it is killed'),
+    limit: optional(time(), 60_000, 'time after which it is killed'),
+    during: optional(
+      steps,
+      [],
+      'steps to run while the program runs; it is killed after the last one',
+    ),
   },
   results: {
-    code: 'its exit code; -1: a signal ended it',
-    output: 'what it printed, without the blanks at its end',
-    errors: 'what it printed to standard error',
-    lines: 'lines that it printed',
-    seconds: 'how long it took',
+    code: 'exit code; -1 if a signal ended it',
+    output: 'standard output without trailing whitespace',
+    errors: 'standard error',
+    lines: 'number of output lines',
+    seconds: 'duration',
   },
   async act({ in: where, command, limit, during: inner }, run) {
     const { lab } = run;
@@ -346,22 +350,26 @@ function placeOf(lab: LabCluster, name: string): { name: string; files: Record<s
 }
 
 const capture = kind({
-  help: 'the packets of a link while steps run; they become the ladder of the act',
+  help: "captures a link's packets while steps run, for the act's ladder diagram",
   fields: {
     on: machine,
     during: required(steps, 'the steps'),
-    ports: optional(listOf(whole(1, 65_535), 16), [53], 'one of the two ports of a packet'),
+    ports: optional(
+      listOf(whole(1, 65_535), 16),
+      [53],
+      'source or destination ports of the packets',
+    ),
     protocol: optional(word(['udp', 'tcp']), null, 'only these packets'),
     to: optional(address, null, 'only packets to this address'),
   },
   results: {
-    packets: 'all of them',
-    queries: 'packets with a query',
-    replies: 'packets with a reply',
-    names: 'different names in the queries',
-    first: 'what the first query asks: A? NAME.',
-    seconds: 'from the first packet to the last',
-    connections: 'TCP connections that were begun',
+    packets: 'all packets',
+    queries: 'query packets',
+    replies: 'reply packets',
+    names: 'number of different names queried',
+    first: 'the first query, as A? NAME.',
+    seconds: 'time from the first packet to the last',
+    connections: 'TCP connections opened',
   },
   async act({ on, during: inner, ports, protocol, to }, run) {
     const filter = {

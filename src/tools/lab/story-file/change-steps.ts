@@ -68,37 +68,41 @@ export const objects: YamlShape<readonly JsonObject[]> = {
 };
 
 const startDns = kind({
-  help: 'a DNS server is started in a pod, perhaps with another Corefile, in the place of the one that runs there',
+  help: 'starts a DNS server in a pod, optionally with a new Corefile, replacing the one that runs there',
   fields: {
     pod: dnsPod,
-    corefile: optional(corefile, null, 'its Corefile'),
-    known: optional(text, null, 'a name that it must answer before it counts as started'),
+    corefile: optional(corefile, null, 'Corefile'),
+    known: optional(text, null, 'a name that the server must answer before it counts as started'),
   },
   act: ({ pod, corefile: given, known }, { lab }) =>
     lab.startDns(pod, given ?? lab.plan.corefile, known ?? undefined),
 });
 
 const stopDns = kind({
-  help: 'the DNS server in a pod ends; the nodes are not notified',
+  help: 'ends the DNS server in a pod without notifying the nodes',
   fields: { pod: dnsPod, signal: optional(ending, 'SIGKILL', 'the signal') },
   act: ({ pod, signal: how }, { lab }) => lab.stopDns(pod, how),
 });
 
 const signalDns = kind({
-  help: 'the DNS server in a pod gets a signal; the story continues at once',
-  fields: { pod: dnsPod, signal: required(signal, 'which') },
+  help: 'sends a signal to the DNS server in a pod; the story continues at once',
+  fields: { pod: dnsPod, signal: required(signal, 'the signal') },
   act: ({ pod, signal: how }, { lab }) => lab.signalDns(pod, how),
 });
 
 const propagation = optional(
   time(),
   0,
-  'from the end (or the readiness) of a pod until all nodes have rules that say so',
+  'time from when a pod ends (or becomes ready) until all nodes have updated rules',
 );
-const grace = optional(time(), 30_000, 'what has not ended this long after SIGTERM is killed');
+const grace = optional(
+  time(),
+  30_000,
+  'time after SIGTERM until a server that is still running is killed',
+);
 
 const deletePod = kind({
-  help: 'a DNS pod is deleted: it gets SIGTERM, and later the nodes are notified',
+  help: 'deletes a DNS pod: it gets SIGTERM, and the nodes are notified later',
   fields: { pod: dnsPod, propagation, grace },
   programs: ['conntrack'],
   act: ({ pod, propagation: propagationMs, grace: graceMs }, { lab }) =>
@@ -106,17 +110,17 @@ const deletePod = kind({
 });
 
 const serveBy = bareKind({
-  help: 'DNS servers that start from now on are ndots, or the server that the command line gives',
+  help: 'selects the server for DNS pods that start from now on: ndots, or the one given on the command line',
   bare: word(['ndots', 'given']),
   act: (program, { lab }) => lab.serveBy(program),
 });
 
 const roll = kind({
-  help: 'the DNS Deployment is rolled: every pod in turn is deleted and replaced',
+  help: 'rolls the DNS Deployment: each pod in turn is deleted and replaced',
   fields: {
-    corefile: optional(corefile, null, 'of the new pods'),
+    corefile: optional(corefile, null, "the new pods' Corefile"),
     propagation,
-    ready: optional(time(), 0, 'from a pod that answers until its readiness probe has seen it'),
+    ready: optional(time(), 0, 'time from when a pod answers until its readiness probe succeeds'),
     grace,
   },
   programs: ['conntrack'],
@@ -126,10 +130,10 @@ const roll = kind({
 });
 
 const endpoints = kind({
-  help: 'a service has these pods from now on: the API server announces them, and all nodes get new rules',
+  help: "replaces a service's pods: the API server announces them, and all nodes get new rules",
   fields: {
     service: optional(named('service', 'NAMESPACE/NAME'), DNS_SERVICE, 'the service'),
-    pods: required(listOf(named('pod', 'POD')), 'the pods; an empty list: none'),
+    pods: required(listOf(named('pod', 'POD')), 'the pods; may be empty'),
   },
   act({ service, pods }, { lab, memory }) {
     memory.slices ??= lab.objects.slices;
@@ -141,7 +145,7 @@ const endpoints = kind({
 });
 
 const apply = bareKind({
-  help: 'objects are added to the cluster, or take the place of those of their names: Services, EndpointSlices, Pods, Namespaces',
+  help: 'adds objects to the cluster, or replaces those with the same name: Services, EndpointSlices, Pods, Namespaces',
   bare: objects,
   act(list, { lab }) {
     const { services, slices } = objectsOf(list);
@@ -157,11 +161,11 @@ const apply = bareKind({
 });
 
 const remove = kind({
-  help: 'an object is taken out of the cluster',
+  help: 'removes an object from the cluster',
   fields: {
-    kind: required(word(['Service', 'EndpointSlice', 'Pod', 'Namespace']), 'its kind'),
-    namespace: optional(text, 'default', 'where it is'),
-    name: required(text, 'its name'),
+    kind: required(word(['Service', 'EndpointSlice', 'Pod', 'Namespace']), 'kind'),
+    namespace: optional(text, 'default', 'namespace'),
+    name: required(text, 'name'),
   },
   act({ kind: what, namespace, name }, { lab }) {
     const key = `${namespace}/${name}`;
@@ -179,7 +183,7 @@ function keyOf(raw: JsonObject): string {
 }
 
 const api = bareKind({
-  help: 'the API server stops, starts, or sends no more events until it is restarted',
+  help: 'stops or starts the API server, or freezes it so that it sends no events until it is restarted',
   bare: word(['stop', 'start', 'freeze']),
   async act(what, { lab }) {
     if (what === 'stop') lab.stopApi();
@@ -189,7 +193,7 @@ const api = bareKind({
 });
 
 const internet = bareKind({
-  help: 'the internet answers otherwise from now on: rules of an answers file',
+  help: 'changes the answers from the internet, using the rules of an answers file',
   bare: answers,
   act: (script, { lab }) => lab.answerOutside(script),
   model: (script, run) => void (run.script = script),
@@ -200,10 +204,10 @@ const cacheFields = {
   corefile: optional(
     corefileOf(usualNodeCorefile),
     usualNodeCorefile,
-    'the template of its Corefile',
+    'the template for its Corefile',
   ),
-  rules: optional(word(['iptables', 'nftables']), null, 'how it writes its rules'),
-  flags: optional(listOf(text), [], 'more flags of ndots node-cache'),
+  rules: optional(word(['iptables', 'nftables']), null, 'the kind of rules it writes'),
+  flags: optional(listOf(text), [], 'additional flags for ndots node-cache'),
 } as const;
 
 function cachePlan(
@@ -225,26 +229,26 @@ function cachePlan(
 }
 
 const startNodeCache = kind({
-  help: 'a node cache is started on a node: it takes the address of the DNS service there',
+  help: "starts a node cache on a node, where it takes over the DNS service's address",
   fields: cacheFields,
   act: (values, run) => run.lab.caches.start(values.node, cachePlan(values, run)),
 });
 
 const upgradeNodeCache = kind({
-  help: 'another node cache is started beside the one that serves, and takes over from it',
+  help: 'starts another node cache, which takes over from the running one',
   fields: cacheFields,
   act: (values, run) => run.lab.caches.upgrade(values.node, cachePlan(values, run)),
 });
 
 const stopNodeCache = kind({
-  help: 'the node cache of a node is ended',
+  help: 'ends the node cache on a node',
   fields: { node, signal: optional(ending, 'SIGTERM', 'the signal') },
   act: ({ node: where, signal: how }, { lab }) => lab.caches.stop(where, how),
 });
 
 const signalNodeCache = kind({
-  help: 'the node cache of a node gets a signal; the story continues at once',
-  fields: { node, signal: required(signal, 'which') },
+  help: 'sends a signal to the node cache on a node; the story continues at once',
+  fields: { node, signal: required(signal, 'the signal') },
   act: ({ node: where, signal: how }, { lab }) => lab.caches.signal(where, how),
 });
 

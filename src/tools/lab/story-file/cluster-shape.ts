@@ -64,19 +64,19 @@ const files: YamlShape<Readonly<Record<string, string>>> = {
 };
 
 export const podFields: FieldsOf<PodValues> = {
-  name: required(text, 'its name'),
-  namespace: optional(text, 'default', 'its namespace'),
-  ip: optional(address, null, 'its address; one of 10.244.0.0/16 without it'),
-  node: optional(text, 'node-1', 'where it runs'),
-  labels: optional(mapOf(text), {}, 'for selectors of services; app: NAME is there in any case'),
+  name: required(text, 'name'),
+  namespace: optional(text, 'default', 'namespace'),
+  ip: optional(address, null, 'address; by default, one from 10.244.0.0/16'),
+  node: optional(text, 'node-1', 'the node it runs on'),
+  labels: optional(mapOf(text), {}, 'labels for service selectors; app: NAME is always added'),
   dnsPolicy: optional(
     word(['ClusterFirst', 'ClusterFirstWithHostNet', 'Default', 'None']),
     null,
-    'as Kubernetes has it',
+    'as in Kubernetes',
   ),
-  dnsConfig: optional(anything, null, 'as Kubernetes has it: nameservers, searches, options'),
-  ports: optional(listOf(whole(1, 65_535)), [], 'TCP ports at which it answers HTTP'),
-  files: optional(files, {}, 'files that it has of its own: /etc/nsswitch.conf, /etc/hosts …'),
+  dnsConfig: optional(anything, null, 'as in Kubernetes: nameservers, searches, options'),
+  ports: optional(listOf(whole(1, 65_535)), [], 'TCP ports where it answers HTTP'),
+  files: optional(files, {}, "the pod's own files: /etc/nsswitch.conf, /etc/hosts …"),
 };
 
 export interface ClusterValues {
@@ -98,33 +98,41 @@ export const clusterFields: FieldsOf<ClusterValues> = {
       readonly unknown[]
     >,
     [],
-    'Kubernetes objects: files or directories beside the story, or the objects themselves',
+    'Kubernetes objects: files or directories next to the story, or the objects themselves',
   ),
   dnsPods: optional(
     whole(1, 8),
     1,
-    'DNS pods: kube-system/dns-1 on node-1, dns-2 on node-2 …, unless the objects have a service kube-system/kube-dns',
+    'number of DNS pods (kube-system/dns-1 on node-1, dns-2 on node-2 …), unless the objects include a service kube-system/kube-dns',
   ),
   pods: optional(listOf(mapping(podFields, 'a pod'), 64), [], 'clients'),
   corefile: optional(
     corefile,
     usualCorefile,
-    'of the DNS pods: text, a file, or texts to replace in the usual one; @API@ in it is the URL of the API server',
+    "the DNS pods' Corefile: text, a file, or replacements in the default one; @API@ stands for the API server's URL",
   ),
-  nodeResolvConf: optional(text, usualNodeResolvConf, 'what kubelet finds on its nodes'),
+  nodeResolvConf: optional(
+    text,
+    usualNodeResolvConf,
+    'the resolv.conf that kubelet finds on the nodes',
+  ),
   rules: optional(
     word(['iptables', 'nftables']),
     null,
-    'how services are set up; without it as the command line says',
+    'the kind of service rules; by default, as on the command line',
   ),
-  ipv6: optional(flag, true, 'whether pods also have an IPv6 address'),
+  ipv6: optional(flag, true, 'whether pods also have IPv6 addresses'),
   nodeCache: optional(
     flag,
     false,
-    'whether there is the service by which node caches ask the DNS pods',
+    'whether to add the service that node caches use to query the DNS pods',
   ),
-  internet: optional(answers, null, 'what the internet answers: rules of an answers file'),
-  internetAddresses: optional(listOf(address, 16), [INTERNET], 'where it does'),
+  internet: optional(answers, null, 'answers from the internet, as rules of an answers file'),
+  internetAddresses: optional(
+    listOf(address, 16),
+    [INTERNET],
+    'the addresses where the internet answers',
+  ),
 };
 
 export interface ReadCluster {

@@ -45,7 +45,7 @@ const compared = (
 
 export const judges: Readonly<Record<string, Judge>> = {
   is: {
-    help: 'this value; true and false are yes and no',
+    help: 'this value (true and false are shown as yes and no)',
     wants: 'a text, a number, true or false',
     make: (given) =>
       isResult(given) ? { wanted: words(given), judge: (value) => same(value, given) } : null,
@@ -75,7 +75,7 @@ export const judges: Readonly<Record<string, Judge>> = {
     ),
   },
   between: {
-    help: 'a number between these two, both included',
+    help: 'a number between these two, inclusive',
     wants: 'two numbers: [2.4, 5]',
     make(given) {
       if (!Array.isArray(given) || given.length !== 2) return null;
@@ -88,7 +88,7 @@ export const judges: Readonly<Record<string, Judge>> = {
     },
   },
   contains: {
-    help: 'a text with this in it',
+    help: 'a text that contains this',
     wants: 'a text',
     make: (given) =>
       typeof given === 'string'
@@ -96,7 +96,7 @@ export const judges: Readonly<Record<string, Judge>> = {
         : null,
   },
   matches: {
-    help: 'a text that this pattern is found in (RE2)',
+    help: 'a text that matches this pattern (RE2)',
     wants: 'a pattern such as "^10[.]"',
     make(given) {
       if (typeof given !== 'string') return null;

@@ -26,9 +26,13 @@ import { named, type StepKind } from './story-reading.ts';
 import { bareKind, kind, type StoryRun } from './step.ts';
 
 const node = required(named('node', 'NODE'), 'the node that has the fault');
-const lost = { lost: 'packets that it has taken by now' } as const;
+const lost = { lost: 'packets dropped so far' } as const;
 const needs = { results: lost, programs: ['nft'] } as const;
-const nobody = optional(named('server', 'IP|SERVICE|POD'), null, 'only packets to there');
+const nobody = optional(
+  named('server', 'IP|SERVICE|POD'),
+  null,
+  'only packets to this destination',
+);
 
 /** Begins a fault. It has the name of its step, which is also that of its nftables table. */
 function begin(run: StoryRun, node: string, name: string, make: (table: string) => Undo): Results {
@@ -46,19 +50,22 @@ function begin(run: StoryRun, node: string, name: string, make: (table: string) 
 }
 
 const loseSecond = kind({
-  help: 'of two packets to port 53 that leave one port shortly after each other, the second is lost: the race of A and AAAA',
-  fields: { node, within: optional(time(0, 10_000), 20, 'how shortly') },
+  help: 'drops the second of two packets sent to port 53 from one port in quick succession, like the A/AAAA race',
+  fields: {
+    node,
+    within: optional(time(0, 10_000), 20, 'the longest time between the two packets'),
+  },
   ...needs,
   act: ({ node: where, within }, run, name) =>
     begin(run, where, name, (table) => loseSecondOfPair(run.lab, where, within, table)),
 });
 
 const limit = kind({
-  help: 'only this number of packets per second reach an address, and the others are lost: a cloud’s limit',
+  help: 'limits the packets per second that reach an address and drops the others, like a cloud provider’s limit',
   fields: {
     node,
-    to: required(named('server', 'IP|SERVICE|POD'), 'where they go'),
-    rate: required(whole(1, 1_000_000), 'packets a second'),
+    to: required(named('server', 'IP|SERVICE|POD'), 'the destination'),
+    rate: required(whole(1, 1_000_000), 'packets per second'),
   },
   ...needs,
   act: ({ node: where, to, rate }, run, name) =>
@@ -68,7 +75,7 @@ const limit = kind({
 });
 
 const connectionLimit = kind({
-  help: 'only this number of connections is tracked, and packets of others are lost: a full table',
+  help: 'limits the number of tracked connections and drops packets of all others, like a full table',
   fields: { node, most: required(whole(1, 1_000_000), 'connections') },
   ...needs,
   act: ({ node: where, most }, run, name) =>
@@ -76,10 +83,10 @@ const connectionLimit = kind({
 });
 
 const block = kind({
-  help: 'TCP from a pod to port 53 is dropped, or refused with a reset',
+  help: 'drops TCP from a pod to port 53, or rejects it with a reset',
   fields: {
-    pod: required(named('pod', 'POD'), 'whose connections'),
-    how: optional(word(['drop', 'reject']), 'drop', 'silently, or with a reset'),
+    pod: required(named('pod', 'POD'), 'the pod'),
+    how: optional(word(['drop', 'reject']), 'drop', 'drop silently, or reject with a reset'),
   },
   ...needs,
   act({ pod, how }, run, name) {
@@ -90,13 +97,13 @@ const block = kind({
 });
 
 const lose = kind({
-  help: 'packets that a node forwards are lost: a share of them, or all',
+  help: 'drops all packets that a node forwards, or a share of them',
   fields: {
     node,
-    share: optional(number(0, 1), 1, '0.1: a tenth'),
-    from: optional(named('server', 'IP|SERVICE|POD'), null, 'only packets from there'),
+    share: optional(number(0, 1), 1, 'the share of packets to drop; 0.1 is one in ten'),
+    from: optional(named('server', 'IP|SERVICE|POD'), null, 'only packets from this source'),
     to: nobody,
-    protocol: optional(word(['udp', 'tcp']), null, 'only these'),
+    protocol: optional(word(['udp', 'tcp']), null, 'only this protocol'),
     port: optional(whole(1, 65_535), null, 'only packets to this port'),
   },
   ...needs,
@@ -110,7 +117,7 @@ const lose = kind({
 });
 
 const undo = bareKind({
-  help: 'takes faults away, by the names of their steps',
+  help: 'removes faults, given the names of their steps',
   bare: oneOrMore(text),
   act(names, run) {
     for (const name of names) {
@@ -127,12 +134,12 @@ const undo = bareKind({
 });
 
 const connections = kind({
-  help: 'looks at the table of connections of a node',
+  help: "reads a node's connection table",
   fields: { node: required(named('node', 'NODE'), 'the node') },
   programs: ['conntrack'],
   results: {
-    count: 'connections over UDP and TCP',
-    insertFailed: 'packets that the kernel has lost since two wanted to begin one connection',
+    count: 'UDP and TCP connections',
+    insertFailed: 'packets that the kernel dropped because two tried to create the same connection',
   },
   act: ({ node: where }, { lab }) => ({
     count: countConnections(lab, where),
@@ -141,14 +148,14 @@ const connections = kind({
 });
 
 const forget = kind({
-  help: 'takes entries of UDP out of the table of connections, as kube-proxy does when an endpoint goes',
+  help: 'deletes UDP entries from the connection table, as kube-proxy does when an endpoint is removed',
   fields: {
     node: required(named('node', 'NODE'), 'the node'),
     to: nobody,
-    endpoint: optional(named('server', 'IP|POD'), null, 'only those that lead there'),
+    endpoint: optional(named('server', 'IP|POD'), null, 'only entries that lead to this endpoint'),
   },
   programs: ['conntrack'],
-  results: { count: 'entries that went' },
+  results: { count: 'deleted entries' },
   act({ node: where, to, endpoint }, { lab }) {
     const address = (one: string | null): string | null =>
       one === null ? null : serverAddress(lab, one);
@@ -157,10 +164,10 @@ const forget = kind({
 });
 
 const set = kind({
-  help: 'a setting of a machine’s kernel, below /proc/sys/net',
+  help: 'changes a machine’s kernel setting under /proc/sys/net',
   fields: {
     on: required(named('machine', 'POD|NODE'), 'the machine'),
-    key: required(text, 'as sysctl has it: net.ipv6.conf.all.disable_ipv6'),
+    key: required(text, 'the key as in sysctl: net.ipv6.conf.all.disable_ipv6'),
     value: required(scalar, 'the value'),
   },
   act({ on, key, value }, { lab }) {
@@ -175,10 +182,10 @@ const set = kind({
 });
 
 const link = kind({
-  help: 'a machine is cut off, or joined again',
+  help: 'disconnects a machine, or connects it again',
   fields: {
     of: required(named('machine', 'POD|NODE'), 'the machine'),
-    state: required(word(['up', 'down']), 'how it is from now on'),
+    state: required(word(['up', 'down']), 'the new state'),
   },
   act({ of, state }, { lab }) {
     lab.network.setLink(machineName(lab, of), state);

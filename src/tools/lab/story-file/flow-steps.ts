@@ -6,13 +6,13 @@ import { bareKind, kind, runSteps } from './step.ts';
 import { pause } from '../pause.ts';
 
 const wait = bareKind({
-  help: 'nothing happens for a while',
+  help: 'waits',
   bare: time(),
   act: (ms) => pause(ms),
 });
 
 const together = bareKind({
-  help: 'steps are done at the same time; lookups in one pod are not to be among them twice',
+  help: 'runs steps at the same time, with at most one lookup per pod',
   bare: steps,
   async act(list, run) {
     await Promise.all(list.map((step) => step.run(run)));
@@ -20,11 +20,11 @@ const together = bareKind({
 });
 
 const repeat = kind({
-  help: 'steps are done again and again; their results are those of the last time',
+  help: 'repeats steps; the results are those of the last round',
   fields: {
-    times: required(whole(1, 1000), 'how often'),
+    times: required(whole(1, 1000), 'number of rounds'),
     steps: required(steps, 'the steps'),
-    every: optional(time(), 0, 'pause between two times'),
+    every: optional(time(), 0, 'pause between rounds'),
   },
   async act({ times, steps: list, every }, run) {
     for (let count = 0; count < times; count++) {

@@ -53,11 +53,11 @@ export interface ActValues {
 }
 
 export const actFields: FieldsOf<ActValues> = {
-  flaw: optional(text, null, 'title of an act that shows the fault'),
-  cure: optional(text, null, 'title of an act that shows what helps'),
-  command: optional(text, null, 'what a person would type, for the report'),
+  flaw: optional(text, null, 'title of an act that shows a fault'),
+  cure: optional(text, null, 'title of an act that shows a fix'),
+  command: optional(text, null, 'the command that a person would type, for the report'),
   only: onlyWith,
-  steps: optional(steps, [], 'what is done, in order'),
+  steps: optional(steps, [], 'the steps, in order'),
   expect: required(
     listOf(expectation as YamlShape<Expectation>),
     'the expected facts; the story passes if all are true',
@@ -84,8 +84,8 @@ interface ModelValues {
 
 const rule = mapping(
   {
-    rule: required(text, 'an iptables rule of the table nat'),
-    part: required(text, 'the part of the kernel that it needs'),
+    rule: required(text, 'an iptables rule in the nat table'),
+    part: required(text, 'the kernel feature that it needs'),
   },
   'a rule',
 );
@@ -101,28 +101,24 @@ const need: YamlShape<Need> = {
 const actList = listOf(mapping(actFields, 'an act'), 50);
 
 export const modelFields: FieldsOf<ModelValues> = {
-  internet: optional(answers, null, 'what the internet answers; without it as in the cluster'),
-  acts: required(actList, 'what is played; results of its steps are those of lookup'),
+  internet: optional(answers, null, 'answers from the internet; by default, as in the cluster'),
+  acts: required(actList, 'the acts; only lookup steps have results'),
 };
 
 export const storyFields: FieldsOf<StoryValues> = {
-  story: required(text, 'its name'),
-  title: optional(text, null, 'one line'),
-  source: optional(text, null, 'the first report of it'),
+  story: required(text, 'name of the story'),
+  title: optional(text, null, 'a one-line summary'),
+  source: optional(text, null, 'where the incident was first reported'),
   given: optional(oneOrMore(text), [], 'the conditions, for the report'),
   when: optional(text, '', 'what happens, for the report'),
-  needs: optional(
-    oneOrMore(need),
-    [],
-    'programs of this machine, and rules of its kernel, without which it cannot be played',
-  ),
-  seconds: optional(whole(0, 3600), 0, 'how long it takes, about'),
-  cluster: optional(mapping(clusterFields, 'the cluster'), null, 'what it is played in'),
-  acts: required(actList, 'what is played'),
+  needs: optional(oneOrMore(need), [], 'programs and kernel rules that the story needs'),
+  seconds: optional(whole(0, 3600), 0, 'approximate duration'),
+  cluster: optional(mapping(clusterFields, 'the cluster'), null, 'the cluster for the story'),
+  acts: required(actList, 'the acts'),
   model: optional(
     mapping(modelFields, 'the model'),
     null,
-    'what is played in virtual time where the story cannot be played',
+    'what to play in virtual time if the story itself cannot be played',
   ),
 };
 
