@@ -113,13 +113,15 @@ describe('a query goes to the block with the longest zone', () => {
 
   test('a plugin whose zones another block serves gets no query', async () => {
     const taken = [
-      "no query for 'cluster.local.' comes to a server block of '.': that of 'cluster.local.' has them",
+      "no query for 'cluster.local.' reaches the server block for '.': the block for 'cluster.local.' gets them",
     ];
     const other = 'cluster.local:53 {\n    forward . 10.0.0.3\n}\n';
     assert.deepEqual(await judged(`.:53 {\n${cluster}}\n`, other), taken);
     assert.deepEqual(
       await judged('.:53 {\n    forward corp.example 10.0.0.2\n}\n', 'example {\n    whoami\n}\n'),
-      ["no query for 'corp.example.' comes to a server block of '.': that of 'example.' has them"],
+      [
+        "no query for 'corp.example.' reaches the server block for '.': the block for 'example.' gets them",
+      ],
     );
   });
 

@@ -232,14 +232,14 @@ describe('braces that do not match are the first finding, where one is missing',
       await first(
         '.:53 {\n    errors\n    forward . 10.0.0.2\n        max_concurrent 1000\n    }\n    cache 30\n}\n',
       ),
-      "CF34 3 the { of 'forward' is missing at the end of this line; The next line is indented more, and the } at Corefile:5 closes '.:53'",
+      "CF34 3 the { of 'forward' is missing at the end of this line; The next line is indented further, and the } at Corefile:5 closes '.:53'",
     );
   });
 
   test('a surplus }', async () => {
     assert.equal(
       await first('.:53 {\n    errors\n    cache 30\n    }\n    forward . 10.0.0.2\n}\n'),
-      "CF34 4 this } closes '.:53' (Corefile:1) too early; It is indented more than '.:53', and the } at Corefile:6 then closes nothing",
+      "CF34 4 this } closes '.:53' (Corefile:1) too early; It is indented further than '.:53', and the } at Corefile:6 then closes nothing",
     );
   });
 

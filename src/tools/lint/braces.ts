@@ -130,11 +130,11 @@ function missing(opener: Line, before: Line, hint: string): BraceFault {
 /** The mistake behind a `}` that closes nothing. */
 function surplus(lines: readonly Line[], end: Line, suspects: readonly Suspect[]): BraceFault {
   const key = unopenedBlock(lines, end);
-  if (key !== null) return unopened(key, 'The next line is indented more.');
+  if (key !== null) return unopened(key, 'The next line is indented further.');
   for (const { brace, opener } of suspects) {
     const line = unopenedBy(lines, brace);
     if (line === null) continue;
-    const why = `The next line is indented more, and the } at ${brace.place} closes '${opener.word}'`;
+    const why = `The next line is indented further, and the } at ${brace.place} closes '${opener.word}'`;
     return unopened(line, why);
   }
   const [suspect] = suspects;
@@ -144,14 +144,14 @@ function surplus(lines: readonly Line[], end: Line, suspects: readonly Suspect[]
     return {
       ...place,
       text: 'this } closes nothing',
-      hint: 'Perhaps a } above is one too many, and a block ends earlier than it seems.',
+      hint: 'There may be an extra } above, so that a block ends earlier than it seems.',
       loses: false,
     };
   const { word, place: from } = suspect.opener;
   return {
     ...place,
     text: `this } closes '${word}' (${from}) too early`,
-    hint: `It is indented more than '${word}', and the } at ${end.place} then closes nothing`,
+    hint: `It is indented further than '${word}', and the } at ${end.place} then closes nothing`,
     loses: true,
   };
 }

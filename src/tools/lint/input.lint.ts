@@ -9,7 +9,7 @@ export const inputRules: readonly LintRule[] = [
   {
     code: 'CF48',
     severity: 'warning',
-    summary: 'a comment ndots:ignore without a reason, for an unknown code, or without a finding',
+    summary: 'an ndots:ignore comment without a reason, with an unknown code, or without a finding',
     find: () => {},
   },
   {

@@ -108,7 +108,7 @@ class Sorting implements Inputs {
   }
 
   #template(place: Place): void {
-    const what = 'this is not rendered by Helm yet';
+    const what = 'this Helm template has not been rendered';
     this.problems.push(new Problem({ code: 'yaml-syntax', text: what, place, ...templateAdvice }));
   }
 

@@ -108,7 +108,7 @@ export const readingRules: readonly LintRule[] = [
     {
       code: 'CF22',
       severity: 'warning',
-      summary: 'forward to tls:// without a name that the certificate must have',
+      summary: 'forward to tls:// without the name that the certificate must contain',
     },
     // The owner of a CA writes the address into the certificate where upstreams need it.
     ({ code }) => (code === 'forward-tls-authority' ? { severity: 'note' } : {}),
@@ -130,7 +130,7 @@ export const readingRules: readonly LintRule[] = [
   ),
   readingRule({ code: 'CF38', severity: 'error', summary: 'zonal together with noendpoints' }, all),
   readingRule(
-    { code: 'CF43', severity: 'error', summary: 'a line that the server refuses' },
+    { code: 'CF43', severity: 'error', summary: 'a line that the server rejects' },
     ({ code }, _isWarning, { target }) => (notServed.has(code) && isOfCore(target) ? null : {}),
   ),
   readingRule(

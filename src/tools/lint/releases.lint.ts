@@ -91,7 +91,7 @@ function judge(
   if (lifetime === undefined) {
     tell({
       at,
-      text: `CoreDNS has no directive '${word}': it is one of ndots`,
+      text: `CoreDNS has no directive '${word}'; only ndots does`,
       remedy: 'Remove it, or serve with ndots.',
     });
     return;
@@ -135,8 +135,8 @@ function judgeUpstreams(
     if (addressOf(to) === null && !isResolvConf(to) && HOST.test(to.text) && /[a-z]/i.test(to.text))
       tell({
         at: to,
-        text: `the forward of ${nameOf(target)} takes addresses and files, and not the name ${to.text}`,
-        hint: `CoreDNS looks names up since ${hostUpstreamsSince} and only once, when it reads the Corefile.`,
+        text: `forward in ${nameOf(target)} accepts addresses and files, but not the name ${to.text}`,
+        hint: `CoreDNS has looked up names since ${hostUpstreamsSince}, but only once, when it reads the Corefile.`,
         remedy: 'Write its address.',
       });
 }
@@ -153,20 +153,20 @@ function judgeProperties(
     if (value !== undefined && valuesOfNdots[name]?.[token.text]?.includes(value.text))
       tell({
         at: value,
-        text: `the ${name} of CoreDNS has no ${token.text} '${value.text}': it is one of ndots`,
+        text: `${name} in CoreDNS has no ${token.text} '${value.text}'; only ndots does`,
         remedy: 'Use another one, or serve with ndots.',
       });
     const lifetime = Object.hasOwn(known, token.text) ? known[token.text] : undefined;
     if (lifetime === undefined) {
       tell({
         at: token,
-        text: `the ${name} of CoreDNS has no property '${token.text}'`,
+        text: `${name} in CoreDNS has no property '${token.text}'`,
         remedy: 'Remove the line, or serve with ndots.',
       });
     } else if (!lives(lifetime, target.version)) {
       tell({
         at: token,
-        text: `the ${name} of ${nameOf(target)} has no property '${token.text}'`,
+        text: `${name} in ${nameOf(target)} has no property '${token.text}'`,
         hint: whenText(token.text, lifetime),
         fix: lifetime[1] === undefined ? null : { kind: 'remove', token },
       });
@@ -192,6 +192,6 @@ function lives([since, until]: Lifetime, version: Version | null): boolean {
 function whenText(word: string, [since, until]: Lifetime): string {
   const newest = newestCore.join('.');
   return until === undefined
-    ? `'${word}' exists since CoreDNS ${since} on (as of ${newest}).`
+    ? `'${word}' has existed since CoreDNS ${since} (as of ${newest}).`
     : `'${word}' existed from CoreDNS ${since} to ${until}.`;
 }

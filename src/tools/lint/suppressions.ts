@@ -82,7 +82,7 @@ export class Suppressions {
       if (each.codes.length === 0 || unknown === 'because')
         return [
           finding(
-            'this comment names no code',
+            'this comment does not name a code',
             `Write: # ndots:ignore${each.wholeFile ? '-file' : ''} CF07 because REASON`,
           ),
         ];
@@ -94,15 +94,15 @@ export class Suppressions {
       if (each.reason === '')
         return [
           finding(
-            'this comment has no reason and does not count',
-            `Write why: # ndots:ignore ${each.codes.join(',')} because REASON`,
+            'this comment gives no reason and has no effect',
+            `Give the reason: # ndots:ignore ${each.codes.join(',')} because REASON`,
           ),
         ];
       // A rule that was not run may have a finding in another run, so its suppression is not called
       // unused.
       return each.used || !each.codes.every((code) => this.#tried.has(code))
         ? []
-        : [finding('there is no finding that this comment could ignore', 'Take it away.')];
+        : [finding('this comment does not apply to any finding', 'Remove it.')];
     });
   }
 }

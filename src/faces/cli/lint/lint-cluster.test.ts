@@ -114,7 +114,7 @@ describe('ndots lint --cluster', () => {
       /^context prod: ConfigMap:\d+:\d+ data\["Corefile"\]: error CF03: 10\.96\.0\.10 is the Service in front of this server$/m,
     );
     assert.match(out, /^ +\d+ │ {5}forward \. 10\.96\.0\.10 \{$/m);
-    assert.match(out, /warning CF40: there is one DNS server/);
+    assert.match(out, /warning CF40: there is only one DNS server/);
     assert.match(out, /\(for coredns@1\.11\.3\)/);
   });
 
@@ -127,7 +127,7 @@ describe('ndots lint --cluster', () => {
     const { out } = await run(url);
     assert.match(
       out,
-      /^context prod: Pod:\d+:\d+: error CF45: dnsPolicy None without nameservers is refused$/m,
+      /^context prod: Pod:\d+:\d+: error CF45: dnsPolicy None without nameservers is rejected$/m,
     );
     assert.doesNotMatch(out, /web-2/);
   });

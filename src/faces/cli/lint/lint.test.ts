@@ -68,7 +68,7 @@ test('a resolv.conf that forward names is read, and found to lead back to the se
     const path = files({ Corefile: corefile(name), [name]: conf });
     const found = await loops(join(path, 'Corefile'));
     assert.deepEqual(found.length, 1, name);
-    assert.match(found[0]!, /resolv\.conf names 10\.0\.0\.5, which is this server itself$/);
+    assert.match(found[0]!, /resolv\.conf lists 10\.0\.0\.5, which is this server itself$/);
     assert.equal((await loops(path)).length, 1, `${name} of a folder is read once`);
   }
   const elsewhere = files({ 'resolv.conf': conf });
@@ -88,8 +88,8 @@ describe('ndots lint prints', () => {
       `Corefile:6:15: error CF03: 127.0.0.1 is this server itself
    6 │     forward . 127.0.0.1 {
      │               ^^^^^^^^^
-      Each query loops; with the plugin loop the server ends at start instead.
-      Name the resolver to query.
+      Each query loops; with the loop plugin, the server exits at startup instead.
+      Use the address of the resolver to query.
 
 1 file: 1 error, 0 warnings, 0 notes (for ndots; --target coredns checks for CoreDNS)
 Why: ndots lint --explain CF03
@@ -211,7 +211,7 @@ describe('Corefiles within other files are found, with the places of those files
     const { out } = await run(files({ 'cm.yaml': text }));
     assert.match(out, /the first match\s+\([^\n]*cm\.yaml:11\)/);
     assert.match(out, /The first one is at [^\n]*cm\.yaml:7\./);
-    assert.match(out, /It is there since [^\n]*cm\.yaml:10;/);
+    assert.match(out, /It is already in [^\n]*cm\.yaml:10,/);
     assert.doesNotMatch(out, /"\]:\d/);
   });
 
@@ -430,12 +430,12 @@ describe('a target', () => {
     const refused = async (target: string): Promise<unknown> =>
       (await findings(own, '--target', target, '--only', 'CF01')).map(({ line, text: what }) => [
         line,
-        what.replace(/ of CoreDNS [\d.]+/, ''),
+        what.replace(/ in CoreDNS [\d.]+/, ''),
       ]);
-    const policy = [7, "the forward of CoreDNS has no policy 'latency': it is one of ndots"];
+    const policy = [7, "forward in CoreDNS has no policy 'latency'; only ndots does"];
     assert.deepEqual(await refused('coredns@1.14.7'), [policy]);
     assert.deepEqual(await refused('coredns@1.11.3'), [
-      [5, 'the forward takes addresses and files, and not the name dns.example'],
+      [5, 'forward accepts addresses and files, but not the name dns.example'],
       policy,
     ]);
     assert.deepEqual(await refused('ndots'), []);
@@ -479,7 +479,7 @@ describe('a comment', () => {
     );
     assert.match(
       out,
-      /CF48: this comment names no code\n.*\n.*\n +Write: # ndots:ignore-file CF07 b/,
+      /CF48: this comment does not name a code\n.*\n.*\n +Write: # ndots:ignore-file CF07 b/,
     );
   });
 

@@ -44,10 +44,10 @@ describe('a server of the cluster that forwards', () => {
     const Corefile = corefile('/etc/resolv.conf');
     const conf = (address: string) => ({ Corefile, 'resolv.conf': `nameserver ${address}\n` });
     assert.deepEqual(await told({ ...conf('10.96.0.10'), 'service.yaml': service }), [
-      'Corefile:3 error: resolv.conf names 10.96.0.10, which is the Service in front of this server',
+      'Corefile:3 error: resolv.conf lists 10.96.0.10, which is the Service in front of this server',
     ]);
     assert.deepEqual(await told(conf('169.254.20.10')), [
-      'Corefile:3 warning: resolv.conf names 169.254.20.10, which is node-cache, which queries this server',
+      'Corefile:3 warning: resolv.conf lists 169.254.20.10, which is node-cache, which queries this server',
     ]);
     assert.deepEqual(await told({ ...conf('10.0.0.2'), 'service.yaml': service }), []);
     // That of another pod is not what the server reads.

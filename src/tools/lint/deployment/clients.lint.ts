@@ -12,7 +12,7 @@ function printed(value: unknown): string {
 const podNames: LintRule = objectRule({
   code: 'CF37',
   severity: 'warning',
-  summary: 'a StatefulSet whose service gives its pods no names',
+  summary: 'a StatefulSet whose Service does not give its pods names',
   kinds: ['StatefulSet'],
   find(object, tell, { objects }) {
     const name = text(child(object.value, 'spec'), 'serviceName');
@@ -25,9 +25,9 @@ const podNames: LintRule = objectRule({
     if (address === 'None') return;
     tell({
       at: { object, path: ['spec', 'serviceName'] },
-      text: `${object.name}-0.${name} has no records: Service ${name} is not headless`,
-      hint: 'Pods have names only below a Service with clusterIP: None. Otherwise SRV and PTR show addresses with dashes.',
-      remedy: 'Give the StatefulSet a headless Service, beside the one with an address.',
+      text: `${object.name}-0.${name} has no records, because Service ${name} is not headless`,
+      hint: 'Pods get names only from a Service with clusterIP: None. Otherwise, SRV and PTR show addresses with dashes.',
+      remedy: 'Give the StatefulSet a headless Service in addition to the one with an address.',
     });
   },
 });
@@ -67,30 +67,30 @@ const bounds: LintRule = objectRule({
     if (policy === 'None' && servers.length === 0)
       tell({
         at: at('dnsPolicy'),
-        text: 'dnsPolicy None without nameservers is refused',
-        remedy: 'Name one: dnsConfig: { nameservers: [10.96.0.10] }',
+        text: 'dnsPolicy None without nameservers is rejected',
+        remedy: 'Add one: dnsConfig: { nameservers: [10.96.0.10] }',
       });
     if (servers.length > SERVERS_MAX)
       tell({
         at: at('dnsConfig', 'nameservers'),
-        text: `${servers.length} nameservers: the API server accepts ${SERVERS_MAX}`,
-        remedy: 'Keep three; resolvers read no more.',
+        text: `${servers.length} nameservers, but the API server accepts only ${SERVERS_MAX}`,
+        remedy: 'Keep three; resolvers do not read more.',
       });
     const searches = texts(config, 'searches');
     if (searches.length > SEARCHES_MAX || searches.join(' ').length > SEARCH_CHARACTERS_MAX)
       tell({
         at: at('dnsConfig', 'searches'),
-        text: `the search list is longer than Kubernetes takes (${SEARCHES_MAX} domains, ${SEARCH_CHARACTERS_MAX} characters)`,
+        text: `the search list is longer than Kubernetes accepts (${SEARCHES_MAX} domains, ${SEARCH_CHARACTERS_MAX} characters)`,
         remedy:
-          'Keep those that programs need: each costs a query for every name that is not found.',
+          'Keep the domains that programs need; each one adds a query for every name that is not found.',
       });
     children(config, 'options').forEach((option, index) => {
       const given = option['value'];
       if (typeof given === 'number' || typeof given === 'boolean') {
         tell({
           at: at('dnsConfig', 'options', index, 'value'),
-          text: `the value of ${text(option, 'name') || 'an option'} is ${typeof given === 'number' ? 'a number' : 'true or false'}, and the API server accepts only text`,
-          hint: 'It refuses the whole object: cannot unmarshal into PodDNSConfigOption.value of type string.',
+          text: `the value of ${text(option, 'name') || 'an option'} is ${typeof given === 'number' ? 'a number' : 'true or false'}, but the API server accepts only text`,
+          hint: 'It rejects the whole object: cannot unmarshal into PodDNSConfigOption.value of type string.',
           remedy: `Write it in quotes: value: "${String(given)}".`,
         });
         return;
@@ -122,8 +122,8 @@ const hostNetwork: LintRule = objectRule({
     if (policy !== '' && policy !== 'ClusterFirst') return;
     tell({
       at: { object, path: [...pods.path, 'hostNetwork'] },
-      text: `${object.name} asks the resolvers of its node: no service of the cluster has a name for it`,
-      hint: 'With hostNetwork, dnsPolicy ClusterFirst falls back to Default.',
+      text: `${object.name} queries its node's resolvers, so it cannot resolve cluster services`,
+      hint: 'With hostNetwork, dnsPolicy ClusterFirst means Default.',
       remedy: 'Write dnsPolicy: ClusterFirstWithHostNet, or Default if you want that.',
     });
   },
@@ -132,7 +132,7 @@ const hostNetwork: LintRule = objectRule({
 const lowNdots: LintRule = objectRule({
   code: 'CF47',
   severity: 'warning',
-  summary: 'ndots 0 or 1 for an image with musl',
+  summary: 'ndots 0 or 1 for a musl image',
   kinds: workloadKinds,
   find(object, tell) {
     const pods = podSpecOf(object);
@@ -147,7 +147,7 @@ const lowNdots: LintRule = objectRule({
         text: `with ndots ${value}, ${musl.image} never finds service.namespace`,
         hint: 'musl tries a name with that many dots only as written; glibc tries the search path afterwards.',
         remedy:
-          'Write ndots 2, or whole names with a dot at the end. ndots trace service.namespace --client all shows it.',
+          'Use ndots 2, or full names with a trailing dot. To see the difference: ndots trace service.namespace --client all',
       });
     });
   },

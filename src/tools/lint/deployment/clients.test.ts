@@ -15,7 +15,7 @@ const pod = (value: string): string =>
 describe('an option of a dnsConfig', () => {
   test('that is a number of YAML is refused by the API server, which takes text', async () => {
     assert.deepEqual(await told(pod('2')), [
-      'CF45 error: the value of ndots is a number, and the API server accepts only text',
+      'CF45 error: the value of ndots is a number, but the API server accepts only text',
     ]);
   });
 

@@ -47,7 +47,7 @@ function dnsAddresses({ objects, corefiles }: Subject): readonly string[] {
 const kubelet: LintRule = objectRule({
   code: 'CF36',
   severity: 'error',
-  summary: 'clusterDomain or clusterDNS of kubelet that no server serves',
+  summary: 'clusterDomain or clusterDNS in kubelet that no server serves',
   kinds: ['KubeletConfiguration'],
   find(object, tell, subject) {
     const domain = text(object.value, 'clusterDomain').toLowerCase().replace(/\.$/, '');
@@ -55,18 +55,18 @@ const kubelet: LintRule = objectRule({
     if (domain !== '' && zones.length > 0 && !zones.includes(domain))
       tell({
         at: { object, path: ['clusterDomain'] },
-        text: `kubelet sets the search path of ${domain}, and the Corefile serves ${[...new Set(zones)].join(', ')}`,
-        hint: 'Every short name fails, in every pod that starts from now on.',
-        remedy: 'Give both the same domain.',
+        text: `kubelet sets the search path for ${domain}, but the Corefile serves ${[...new Set(zones)].join(', ')}`,
+        hint: 'Short names fail in every pod that starts from now on.',
+        remedy: 'Use the same domain in both.',
       });
     const known = dnsAddresses(subject);
     texts(object.value, 'clusterDNS').forEach((address, index) => {
       if (known.length === 0 || known.includes(address)) return;
       tell({
         at: { object, path: ['clusterDNS', index] },
-        text: `kubelet sets ${address}, and cluster DNS answers at ${[...new Set(known)].join(', ')}`,
-        hint: 'Pods that start from now on reach no DNS server.',
-        remedy: 'Write the address of the Service kube-dns, or of node-cache.',
+        text: `kubelet sets ${address}, but cluster DNS answers at ${[...new Set(known)].join(', ')}`,
+        hint: 'Pods that start from now on cannot reach a DNS server.',
+        remedy: 'Use the address of the kube-dns Service or of node-cache.',
       });
     });
   },
@@ -85,9 +85,9 @@ const shortList: LintRule = corefileRule({
         if (to === undefined) continue;
         tell({
           at: to,
-          text: `${file} names ${servers} servers, of which kubelet gives a pod the first three`,
-          hint: 'The others are dropped silently. A change of the file never reaches running pods.',
-          remedy: 'Name the upstreams in the Corefile, or keep three in the file.',
+          text: `${file} lists ${servers} servers, but kubelet gives pods only the first three`,
+          hint: 'The others are dropped silently. Changes to the file never reach running pods.',
+          remedy: 'List the upstreams in the Corefile, or keep three in the file.',
         });
       }
     }
@@ -123,8 +123,8 @@ function leadsBack(object: LintObject, tell: Parameters<LintRule['find']>[1]): v
       object,
       path: spec['dnsPolicy'] === undefined ? [...path, 'containers'] : [...path, 'dnsPolicy'],
     },
-    text: `the resolv.conf of ${object.name} names cluster DNS (dnsPolicy ${policy}), and the Corefile forwards to it`,
-    hint: 'Each query loops; with the plugin loop the server ends at start instead.',
+    text: `the resolv.conf of ${object.name} lists cluster DNS (dnsPolicy ${policy}), and the Corefile forwards to it`,
+    hint: 'Each query loops; with the loop plugin, the server exits at startup instead.',
     remedy: 'Write dnsPolicy: Default',
   });
 }

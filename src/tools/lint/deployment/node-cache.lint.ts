@@ -10,7 +10,7 @@ import { targetsOf } from '../upstreams.ts';
 const bypassed: LintRule = {
   code: 'CF23',
   severity: 'warning',
-  summary: 'zones and hosts of the cluster’s CoreDNS that node-cache bypasses',
+  summary: 'zones and hosts in the cluster’s CoreDNS that node-cache bypasses',
   find(subject, tell) {
     const around = goesAround(subject);
     if (around === null) return;
@@ -24,8 +24,8 @@ const bypassed: LintRule = {
     const past = (what: string, at: Aim, remedy: string): void =>
       tell({
         at,
-        text: `node-cache sends ${what} to ${around}, past this`,
-        hint: 'Pods on nodes with node-cache get other answers than those without.',
+        text: `node-cache sends ${what} to ${around}, bypassing this`,
+        hint: 'Pods on nodes with node-cache get different answers than pods on other nodes.',
         remedy,
       });
     for (const block of servers.flatMap(({ blocks }) => blocks)) {
@@ -45,7 +45,7 @@ const bypassed: LintRule = {
     for (const directive of rootsOf(servers).flatMap((block) => block.directives('hosts'))) {
       const missed = missedHosts(directive, isLocal);
       if (missed !== null)
-        past(missed.what, missed.at, 'Write hosts with the same names into node-cache, too.');
+        past(missed.what, missed.at, 'Add hosts with the same names to node-cache, too.');
     }
   },
 };

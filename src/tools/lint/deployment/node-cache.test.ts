@@ -15,12 +15,13 @@ async function told(hosts: string, cache = nodeCache()): Promise<readonly string
     .map(({ spot, text }) => `${spot.file}:${spot.line}: ${text}`);
 }
 
-const past = (what: string): string => `node-cache sends ${what} to /etc/resolv.conf, past this`;
+const past = (what: string): string =>
+  `node-cache sends ${what} to /etc/resolv.conf, bypassing this`;
 
 test('node-cache that asks a resolver of its own does not find what the cluster’s server has', async () => {
   const hosts = 'hosts {\n  10.1.0.7 db.corp.example\n  fallthrough\n }';
   assert.deepEqual(await told(hosts, nodeCache('', '192.0.2.53')), [
-    "Corefile:3: node-cache sends 'db.corp.example' to 192.0.2.53, past this",
+    "Corefile:3: node-cache sends 'db.corp.example' to 192.0.2.53, bypassing this",
   ]);
   assert.deepEqual(await told(hosts, nodeCache('', '10.96.0.11')), []);
 });

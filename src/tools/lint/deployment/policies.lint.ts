@@ -25,7 +25,7 @@ const blocked: LintRule = objectRule({
         at: { object, path: ['spec', 'egress', overTcp] },
         text: `${object.name} allows DNS only over TCP`,
         severity: 'error',
-        hint: 'A port without protocol is one of TCP, and nearly every query goes over UDP: all of them are dropped.',
+        hint: 'A port without protocol means TCP. Nearly all queries use UDP and are dropped.',
         remedy: 'Add: - { protocol: UDP, port: 53 }',
       });
     const dns = rules.findIndex(
@@ -37,7 +37,7 @@ const blocked: LintRule = objectRule({
       tell({
         at,
         text: `${object.name} allows DNS only over UDP`,
-        hint: 'An answer that does not fit into a packet needs TCP: such names hang.',
+        hint: 'Answers that do not fit into a packet need TCP, so such names hang.',
         remedy: 'Add: - { protocol: TCP, port: 53 }',
       });
     const local = corefiles.some(({ role }) => role === 'node-cache');
@@ -51,9 +51,9 @@ const blocked: LintRule = objectRule({
     if (local && !open && !byAddress)
       tell({
         at,
-        text: `${object.name} allows DNS to pods, and no selector matches node-cache`,
+        text: `${object.name} allows DNS only to pods, and no selector matches node-cache`,
         severity: 'error',
-        hint: 'Pods ask 169.254.20.10 on their node: every query is dropped once node-cache runs.',
+        hint: 'Pods query 169.254.20.10 on their node, so every query is dropped once node-cache runs.',
         remedy: 'Add: to: [{ ipBlock: { cidr: 169.254.20.10/32 } }]',
       });
   },
@@ -77,10 +77,10 @@ const deadlock: LintRule = objectRule({
       if (!pods || !matchesKubeSystem(child(hook, 'namespaceSelector'))) return;
       tell({
         at: { object, path: ['webhooks', index, 'name'] },
-        text: `no pod of kube-system starts while webhook ${text(hook, 'name')} is unavailable, DNS included`,
-        hint: 'After a cold start the webhook waits for DNS, and DNS for the webhook.',
+        text: `no pod in kube-system starts while webhook ${text(hook, 'name')} is unavailable, including DNS`,
+        hint: 'After a cold start, the webhook waits for DNS, and DNS waits for the webhook.',
         remedy:
-          'Leave kube-system out: namespaceSelector with kubernetes.io/metadata.name NotIn [kube-system], or failurePolicy: Ignore.',
+          'Exclude kube-system: namespaceSelector with kubernetes.io/metadata.name NotIn [kube-system], or failurePolicy: Ignore.',
       });
     });
   },

@@ -19,7 +19,8 @@ import { ownCorefiles } from './own-corefiles.ts';
 const probes: LintRule = {
   code: 'CF17',
   severity: 'error',
-  summary: 'a readiness probe that does not use ready, or health in several blocks at one address',
+  summary:
+    'a readiness probe that does not use ready, or health in several blocks at the same address',
   find(subject, tell) {
     for (const object of subject.objects) {
       if (object.kind === 'HelmValues') helmProbes(object, subject, tell);
@@ -39,7 +40,7 @@ const probes: LintRule = {
           at,
           text: `health at ${address} is in a second server block`,
           severity: 'note',
-          hint: `It is there since ${first.file}:${first.line}; health is the same for the whole process.`,
+          hint: `It is already in ${first.file}:${first.line}, and health covers the whole process.`,
           remedy: 'Keep one of them, or give this one another address.',
         });
       }
@@ -64,8 +65,8 @@ function readiness(object: LintObject, tell: Tell): void {
   if (text(get, 'path') === '/health') {
     tell({
       at: { object, path: [...path, 'readinessProbe', 'httpGet', 'path'] },
-      text: 'readiness asks /health, which is OK before the services are known, and during lameduck',
-      remedy: 'Ask the plugin ready: path /ready, port 8181.',
+      text: 'the readiness probe uses /health, which is OK before the services are known and during lameduck',
+      remedy: 'Use the ready plugin: path /ready, port 8181.',
     });
   }
 }
@@ -121,9 +122,9 @@ function needsPlugin(
     );
     tell({
       at: { object, path },
-      text: `${name} asks the plugin ${plugin}, which ${corefile.file} does not have`,
+      text: `${name} uses the ${plugin} plugin, which ${corefile.file} does not have`,
       severity: imports ? 'warning' : 'error',
-      hint: `${name === 'readinessProbe' ? 'The probe fails: no pod becomes ready.' : 'The probe fails: kubelet restarts every pod again and again.'}${imports ? ' What the Corefile imports is not in the input, and may have it.' : ''}`,
+      hint: `${name === 'readinessProbe' ? 'The probe fails, so no pod becomes ready.' : 'The probe fails, so kubelet keeps restarting every pod.'}${imports ? ' The files that the Corefile imports are not in the input and may contain it.' : ''}`,
       remedy: `Add ${plugin} to the server block of the root zone.`,
     });
     return;
@@ -132,7 +133,7 @@ function needsPlugin(
   if (typeof port !== 'number' || ports.includes(port)) return;
   tell({
     at: { object, path: [...path, 'httpGet', 'port'] },
-    text: `${name} asks port ${port}, and ${plugin} answers at ${ports.join(', ')}`,
+    text: `${name} uses port ${port}, but ${plugin} answers at ${ports.join(', ')}`,
     remedy: 'Give both the same port.',
   });
 }
@@ -158,8 +159,8 @@ function bareCorefiles(subject: Subject, tell: Tell): void {
           severity: 'note',
           hint:
             plugin === 'ready'
-              ? 'A readiness probe of /ready fails. Without one, pods get queries before they know the services.'
-              : 'A liveness probe of /health fails, and there is no lameduck: rollouts lose queries.',
+              ? 'A readiness probe for /ready fails. Without one, pods get queries before they know the services.'
+              : 'A liveness probe for /health fails. There is no lameduck, so rollouts lose queries.',
           remedy: plugin === 'ready' ? 'Add: ready' : 'Add: health { lameduck 5s }',
         });
   }
@@ -176,8 +177,8 @@ function helmProbes(object: LintObject, { corefiles }: Subject, tell: Tell): voi
     if (made.blocks.some((block) => block.has(plugin))) continue;
     tell({
       at: { object, path: ['servers'] },
-      text: `the chart's ${name} asks the plugin ${plugin}, which no server here has`,
-      hint: `${name}.enabled is true unless the values say otherwise: no pod becomes ${plugin === 'ready' ? 'ready' : 'healthy'}.`,
+      text: `the chart's ${name} uses the ${plugin} plugin, which no server here has`,
+      hint: `${name}.enabled is true by default, so no pod becomes ${plugin === 'ready' ? 'ready' : 'healthy'}.`,
       remedy: `Add: - name: ${plugin}`,
     });
   }
@@ -205,8 +206,8 @@ const lameduck: LintRule = corefileRule({
           text:
             line === null
               ? 'health without lameduck: the server ends while nodes still send it queries'
-              : `lameduck ${ms / 1000}s is shorter than the time until nodes learn that the pod ends`,
-          hint: 'Each rollout and each scale-in loses queries; clients wait 5 s for each.',
+              : `lameduck ${ms / 1000}s is shorter than the time until nodes learn that the pod is terminating`,
+          hint: 'Each rollout and each scale-in loses queries, and each lost query costs a client 5 s.',
           remedy: 'Write: lameduck 5s',
           fix:
             line?.args[0] === undefined
@@ -248,14 +249,14 @@ const slowReadiness: LintRule = {
         at: { object, path: probe.path },
         text:
           seconds === Infinity
-            ? 'readiness by tcpSocket fails only when the server has ended, and not during lameduck'
-            : `readiness fails up to ${seconds} s after SIGTERM, and lameduck ends after ${lameduckMs / 1000} s`,
-        hint: 'kube-proxy sends clients that reuse a source port to the old pod until it is unready or deleted: each rollout loses their queries.',
+            ? 'a tcpSocket readiness probe fails only after the server has ended, not during lameduck'
+            : `the readiness probe fails up to ${seconds} s after SIGTERM, but lameduck ends after ${lameduckMs / 1000} s`,
+        hint: 'kube-proxy sends clients that reuse a source port to the old pod until it is unready or deleted, so each rollout loses their queries.',
         remedy:
           quick === null
             ? 'Write lameduck 5s, and periodSeconds: 2, failureThreshold: 1'
             : seconds === Infinity
-              ? `Ask /ready at port 8181, with periodSeconds: ${quick.periodSeconds}, failureThreshold: ${quick.failureThreshold}`
+              ? `Use /ready at port 8181, with periodSeconds: ${quick.periodSeconds}, failureThreshold: ${quick.failureThreshold}`
               : (probe.patch(lameduckMs) ??
                 `Write periodSeconds: ${quick.periodSeconds}, failureThreshold: ${quick.failureThreshold}`),
       });

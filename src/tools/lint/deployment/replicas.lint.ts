@@ -49,7 +49,7 @@ const evicted: LintRule = objectRule({
         const meant = chartSynonyms[key] ?? nearest(key, chartKeys);
         tell({
           at: { object, path: [key] },
-          text: `the CoreDNS chart reads no value '${key}'`,
+          text: `the CoreDNS chart has no value '${key}'`,
           hint: meant === null ? null : `Did you mean '${meant}'?`,
           remedy: 'Helm ignores unknown values silently.',
         });
@@ -63,8 +63,8 @@ const evicted: LintRule = objectRule({
       tell({
         at,
         text: `${object.name} has no priorityClassName`,
-        hint: 'On a full node DNS is evicted before its clients.',
-        remedy: 'Write priorityClassName: system-cluster-critical',
+        hint: 'On a full node, DNS is evicted before its clients.',
+        remedy: 'Add: priorityClassName: system-cluster-critical',
       });
     const replicas = child(object.value, 'spec')['replicas'];
     if (typeof replicas !== 'number' || replicas < 2) return;
@@ -74,8 +74,8 @@ const evicted: LintRule = objectRule({
     if (!spread)
       tell({
         at,
-        text: `nothing keeps the ${replicas} replicas of ${object.name} on different nodes`,
-        hint: 'The loss of one node may take all of them.',
+        text: `nothing spreads the ${replicas} replicas of ${object.name} over different nodes`,
+        hint: 'Losing one node may take down all of them.',
         remedy: 'Add topologySpreadConstraints over kubernetes.io/hostname, or podAntiAffinity.',
       });
     const budgets = objects.filter(({ kind }) => kind === 'PodDisruptionBudget');
@@ -118,7 +118,7 @@ const tooFew: LintRule = objectRule({
         tell({
           at: { object, path: ['spec'] },
           ...oneReplica,
-          text: 'replicas is not set: there is one DNS server, unless an autoscaler adds more',
+          text: 'replicas is not set, so there is one DNS server unless an autoscaler adds more',
           severity: 'note',
         });
     }
@@ -129,14 +129,14 @@ const tooFew: LintRule = objectRule({
 });
 
 const oneReplica = {
-  text: 'there is one DNS server: if its node or the server fails, no name resolves',
+  text: 'there is only one DNS server: if it or its node fails, no name resolves',
   remedy: 'Run two or more, on different nodes.',
 } as const;
 
 const throttled = {
   text: 'a CPU limit makes DNS wait for the rest of each 100 ms',
-  hint: 'A burst uses up the quota, and all queries wait until the period ends. Clients see 5 s lookups.',
-  remedy: 'Keep the request, and remove the limit.',
+  hint: 'After a burst uses up the quota, all queries wait until the period ends. Clients see lookups of 5 s.',
+  remedy: 'Keep the request and remove the limit.',
 } as const;
 
 /**
@@ -153,13 +153,13 @@ const reconcilers: readonly (readonly [
     /^addonmanager\.kubernetes\.io\/mode$/,
     /^Reconcile$/,
     'the add-on manager',
-    'On AKS write a ConfigMap coredns-custom with *.server and *.override.',
+    'On AKS, use the ConfigMap coredns-custom with *.server and *.override keys.',
   ],
   [
     /^objectset\.rio\.cattle\.io\//,
     /^/,
     'k3s',
-    'Write a ConfigMap coredns-custom with *.server and *.override.',
+    'Use the ConfigMap coredns-custom with *.server and *.override keys.',
   ],
   [
     /^eks\.amazonaws\.com\/component$/,
@@ -170,7 +170,7 @@ const reconcilers: readonly (readonly [
   [
     /^dns\.operator\.openshift\.io\//,
     /^/,
-    'the DNS operator of OpenShift',
+    'OpenShift’s DNS operator',
     'Change the object dns.operator/default: spec.servers and spec.upstreamResolvers.',
   ],
 ];
@@ -190,7 +190,7 @@ const reconciled: LintRule = corefileRule({
       if (!marks.some(([name, held]) => key.test(name) && value.test(held))) continue;
       tell({
         at: { file: tree.file, line: 1, column: 1 },
-        text: `${who} writes this ConfigMap: an edit is reverted`,
+        text: `${who} manages this ConfigMap and reverts edits`,
         remedy: instead,
       });
       return;

@@ -38,9 +38,9 @@ const certificates: LiveRule = liveRule({
           if (why === null) return;
           tell({
             at: name,
-            text: `${at.text} does not show a certificate for ${name.text} that can be verified: ${why}`,
-            hint: 'Every query to it fails, and only the log of the server reports it.',
-            remedy: 'Write the name that its operator gives, or the authority: tls CA-FILE.',
+            text: `the certificate of ${at.text} cannot be verified for ${name.text}: ${why}`,
+            hint: 'Every query to it fails, and only the server log reports that.',
+            remedy: 'Use the name that its operator publishes, or set the CA: tls CA-FILE.',
           });
         }),
       );
@@ -94,8 +94,8 @@ const hosts: LiveRule = liveRule({
         tell({
           at,
           text: `there is no host ${host}`,
-          hint: 'Queried from here. The server looks it up at start with the resolver of its pod.',
-          remedy: 'Write another name, or an address.',
+          hint: "Queried from this machine. The server looks it up at startup with its pod's resolver.",
+          remedy: 'Use another name or an address.',
         });
       }),
     );

@@ -65,9 +65,9 @@ const silent: LiveRule = liveRule({
       tell({
         at: named.at,
         text: `${named.text} does not answer: ${replies.udp.failure ?? 'no reply'}`,
-        hint: `Queried from here for ${named.zone} SOA, over UDP, with EDNS and without.`,
+        hint: `Queried from this machine for ${named.zone} SOA over UDP, with and without EDNS.`,
         remedy:
-          'Remove it, or check that UDP port 53 to it is open. The network of the server may differ.',
+          'Remove it, or check that its UDP port 53 is open. The server may be on a different network.',
       });
     }
   },
@@ -76,22 +76,22 @@ const silent: LiveRule = liveRule({
 const poor: LiveRule = liveRule({
   code: 'CF54',
   severity: 'warning',
-  summary: 'forward to a server that answers, but not over TCP or not with EDNS',
+  summary: 'forward to a server that answers, but not over TCP or with EDNS',
   async ask(subject, { asking }, tell) {
     for (const { named, replies } of await asked(subject, asking)) {
       const what = shortcomingOf(replies);
       if (what === 'no-tcp')
         tell({
           at: named.at,
-          text: `${named.text} answers over UDP and not over TCP: ${replies.tcp.failure ?? 'no reply'}`,
-          hint: 'An answer that does not fit into a packet needs TCP: such names fail.',
+          text: `${named.text} answers over UDP but not over TCP: ${replies.tcp.failure ?? 'no reply'}`,
+          hint: 'Answers that do not fit into a packet need TCP, so such names fail.',
           remedy: 'Open TCP port 53 to it.',
         });
       if (what === 'no-edns')
         tell({
           at: named.at,
           text: `${named.text} answers only without EDNS`,
-          hint: 'Every answer of more than 512 bytes takes a second query over TCP, and queries with EDNS get no reply.',
+          hint: 'Every answer of more than 512 bytes needs a second query over TCP, and queries with EDNS get no reply.',
           remedy: 'A firewall or proxy in between must support EDNS (RFC 6891).',
         });
     }
@@ -101,7 +101,7 @@ const poor: LiveRule = liveRule({
 const loops: LiveRule = liveRule({
   code: 'CF55',
   severity: 'error',
-  summary: 'forward to a server that answers for the cluster: a forwarding loop',
+  summary: 'forward to a server that answers for the cluster, which is a forwarding loop',
   async ask(subject, { asking }, tell) {
     const domain = domainIn(subject);
     if (domain === null) return;
@@ -116,9 +116,9 @@ const loops: LiveRule = liveRule({
           if (!isThere(reply)) return;
           tell({
             at,
-            text: `${text} answers ${name} TXT, as only the DNS of a cluster does`,
-            hint: 'It forwards to this server, or is this server: unknown names loop until memory is exhausted.',
-            remedy: 'Name a resolver outside of the cluster.',
+            text: `${text} answers ${name} TXT, which only a cluster's DNS server does`,
+            hint: 'It forwards to this server, or is this server, so unknown names loop until memory is exhausted.',
+            remedy: 'Use a resolver outside the cluster.',
           });
         }),
     );

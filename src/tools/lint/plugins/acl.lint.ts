@@ -7,7 +7,7 @@ const bypassed: LintRule = blockRule({
   code: 'CF27',
   ofCore: true,
   severity: 'warning',
-  summary: 'acl that other plugins bypass, in older releases of CoreDNS',
+  summary: 'acl that other plugins bypass in older CoreDNS releases',
   find(block, tell, { target }) {
     const version = coreVersionOf(target);
     const [directive] = block.directives('acl');
@@ -16,14 +16,14 @@ const bypassed: LintRule = blockRule({
     const by = (plugin: string, mended: string, hint: string): void =>
       tell({
         at: directive.at,
-        text: `${plugin} lets queries get past acl in ${label}`,
+        text: `${plugin} lets queries bypass acl in ${label}`,
         hint,
-        remedy: `Upgrade to ${mended}, or do without ${plugin} in this block.`,
+        remedy: `Upgrade to ${mended}, or remove ${plugin} from this block.`,
       });
     if (block.has('rewrite') && isBefore(version, [1, 14, 2]))
       by('rewrite', '1.14.2', 'acl checked the name before it was rewritten (CVE-2026-26017).');
     if (block.has('cache') && isBefore(version, [1, 14, 7]))
-      by('cache', '1.14.7', 'Clients that acl blocks got answers that the cache had for others.');
+      by('cache', '1.14.7', 'Clients that acl blocks got cached answers meant for others.');
     if (block.has('autopath') && isBefore(version, [1, 14, 7]))
       by('autopath', '1.14.7', 'Names that autopath completed were not checked.');
   },

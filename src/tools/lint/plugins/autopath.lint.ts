@@ -6,7 +6,7 @@ import type { syntax } from '../../../server/plugins/autopath/autopath-options.t
 const wrongNamespace: LintRule = blockRule({
   code: 'CF11',
   severity: 'warning',
-  summary: 'autopath @kubernetes, which can confuse clients of different namespaces',
+  summary: 'autopath @kubernetes, which can confuse clients in different namespaces',
   find(block, tell, { corefiles }) {
     for (const { given, directive } of block.uses<typeof syntax>('autopath')) {
       if (given.from !== '@kubernetes') continue;
@@ -18,24 +18,24 @@ const wrongNamespace: LintRule = blockRule({
           ...told,
           text: 'autopath @kubernetes completes nothing without pods verified',
           severity: 'error',
-          hint: "It looks up the client's pod by its address, and only pods verified watches pods.",
-          remedy: 'Write pods verified, or autopath @name (ndots), which needs no pods.',
+          hint: "It looks up the client's pod by address, and only pods verified watches pods.",
+          remedy: 'Use pods verified, or autopath @name (ndots), which does not need pods.',
         });
       } else if (corefiles.some(({ role }) => role === 'node-cache')) {
         tell({
           ...told,
-          text: 'behind node-cache every query has the address of a node, and autopath finds no pod for it',
-          hint: 'No name is completed, or it is completed for the pod that had the address before.',
+          text: 'behind node-cache, every query comes from a node address, so autopath finds no pod for it',
+          hint: 'Names are not completed, or are completed for the pod that had the address before.',
           remedy:
-            'Remove autopath, or write autopath @name (ndots), which takes the namespace from the name.',
+            'Remove autopath, or use autopath @name (ndots), which reads the namespace from the name.',
         });
       } else if (block.has('cache')) {
         tell({
           ...told,
-          text: 'autopath @kubernetes with cache: all clients get one wrong completion until it expires',
-          hint: 'A pod whose address is not known yet, or was another pod’s, gets the answer of another namespace; A and AAAA can differ.',
+          text: 'autopath @kubernetes with cache: all clients get a wrong completion until it expires',
+          hint: 'A pod whose address is new, or belonged to another pod, gets another namespace’s answer. A and AAAA can differ.',
           remedy:
-            'Write autopath @name (ndots), which takes the namespace from the name, or remove it.',
+            'Use autopath @name (ndots), which reads the namespace from the name, or remove it.',
         });
       }
     }

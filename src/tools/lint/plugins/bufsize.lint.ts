@@ -4,7 +4,7 @@ import { blockRule, type LintRule } from '../lint-rule.ts';
 const fragments: LintRule = blockRule({
   code: 'CF32',
   severity: 'warning',
-  summary: 'bufsize above 1232: replies that networks have to fragment',
+  summary: 'bufsize above 1232, which causes fragmented replies',
   find(block, tell) {
     for (const { args } of block.directives('bufsize')) {
       const [size] = args;
@@ -12,8 +12,8 @@ const fragments: LintRule = blockRule({
       tell({
         at: size,
         text: `UDP replies of up to ${size.text} bytes do not fit into one packet everywhere`,
-        hint: 'Overlays have an MTU of 1450 or less, and many networks drop fragments: such answers never arrive.',
-        remedy: 'Write bufsize 1232; larger replies use TCP.',
+        hint: 'Overlay networks have an MTU of 1450 or less, and many networks drop fragments, so such answers never arrive.',
+        remedy: 'Use bufsize 1232; larger replies use TCP.',
         fix: { kind: 'word', token: size, text: '1232' },
       });
     }

@@ -13,7 +13,7 @@ const poisonedStale: LintRule = blockRule({
   code: 'CF14',
   ofCore: true,
   severity: 'warning',
-  summary: 'serve_stale keeps SERVFAIL before CoreDNS 1.14.4',
+  summary: 'serve_stale serves cached SERVFAIL before CoreDNS 1.14.4',
   find(block, tell, { target }) {
     const version = coreVersionOf(target);
     if (version === null || !isBefore(version, [1, 14, 4])) return;
@@ -22,8 +22,8 @@ const poisonedStale: LintRule = blockRule({
       if (stale?.mode !== 'immediate' || servfailMs === 0) continue;
       tell({
         at: lineOf(directive, 'serve_stale') ?? directive,
-        text: `one SERVFAIL is served for as long as stale answers (CoreDNS ${version.join('.')})`,
-        hint: 'A cached failure counts as newer than the good answer, and is served stale instead of it.',
+        text: `a single SERVFAIL is served for as long as stale answers (CoreDNS ${version.join('.')})`,
+        hint: 'A cached failure counts as newer than the good answer and is served stale instead.',
         remedy: 'Add: servfail 0s, or write serve_stale 1h verify, or upgrade to 1.14.4.',
         fix: { kind: 'property', directive, text: 'servfail 0s' },
       });
@@ -45,7 +45,7 @@ function clusterZones(block: LintedBlock): {
 const longDenial: LintRule = blockRule({
   code: 'CF15',
   severity: 'warning',
-  summary: 'missing cluster names are cached for long',
+  summary: 'missing cluster names are cached for a long time',
   find(block, tell) {
     const { zones, ttl } = clusterZones(block);
     for (const { given, directive } of block.uses<CacheSyntax>('cache')) {
@@ -66,7 +66,7 @@ const longDenial: LintRule = blockRule({
         at: lineOf(directive, 'denial') ?? directive,
         text: `a Service that was queried before it existed stays unknown for ${seconds} s`,
         severity: seconds > 30 ? 'warning' : 'note',
-        hint: `cache keeps denials of ${zone} for up to ${options.denial.maxSeconds} s, and kubernetes has ttl ${ttl}.`,
+        hint: `cache stores negative answers for ${zone} for up to ${options.denial.maxSeconds} s, and kubernetes has ttl ${ttl}.`,
         remedy: `Add: disable denial ${zone} (kubernetes answers from memory anyway), or denial 9984 5.`,
         fix: { kind: 'property', directive, text: `disable denial ${zone}` },
       });
@@ -77,7 +77,7 @@ const longDenial: LintRule = blockRule({
 const addedUp: LintRule = corefileRule({
   code: 'CF16',
   severity: 'warning',
-  summary: 'answers of the cluster outlive their TTL, and caches add up',
+  summary: 'cluster answers outlive their TTL, and caches add up',
   find(corefile, tell) {
     for (const block of corefile.blocks) {
       const { zones } = clusterZones(block);
@@ -101,14 +101,14 @@ const addedUp: LintRule = corefileRule({
               : 'serve_stale';
         if (line === null) continue;
         const why: Readonly<Record<string, string>> = {
-          keepttl: 'keepttl sends the full TTL each time, and every cache below restarts it',
-          success: `answers are cached for at least ${options.success.minSeconds} s, whatever their TTL`,
+          keepttl: 'keepttl sends the full TTL each time, and every downstream cache restarts it',
+          success: `answers are cached for at least ${options.success.minSeconds} s, regardless of their TTL`,
           serve_stale: 'addresses of deleted pods are served while cluster DNS is unavailable',
         };
         tell({
           at: lineOf(directive, line) ?? directive,
           text: why[line]!,
-          hint: 'A client may use the address of a pod or service for the sum of all caches on the way: node, cluster, runtime.',
+          hint: 'A client may use an old pod or service address for the sum of all cache times on the path: node, cluster, runtime.',
           remedy: "Remove it for the cluster's zone; for other zones it may stay.",
         });
       }

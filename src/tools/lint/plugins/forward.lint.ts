@@ -81,7 +81,7 @@ function isClusterAddress(to: Token, blocks: readonly LintedBlock[]): boolean {
   );
 }
 
-const CIRCLE = 'Each query loops; with the plugin loop the server ends at start instead.';
+const CIRCLE = 'Each query loops; with the loop plugin, the server exits at startup instead.';
 
 /** Names the part of this server that an address belongs to; null: it leads elsewhere. */
 function waysBack(
@@ -105,7 +105,7 @@ function waysBack(
     const text = 'node-cache, which queries this server';
     if (caches.askForAll) return { text, hint: CIRCLE };
     const hint =
-      'Cluster names that this server forwards come back to it, and all others depend on node-cache.';
+      'Cluster names that this server forwards return to it, and all others depend on node-cache.';
     return { text, hint, severity: 'warning' };
   };
 }
@@ -137,9 +137,9 @@ const loops: LintRule = blockRule({
             tell({
               ...back,
               at: to,
-              text: `${file} names ${server}, which is ${back.text}`,
+              text: `${file} lists ${server}, which is ${back.text}`,
               remedy:
-                'Set the real upstreams in kubelet: resolvConf /run/systemd/resolve/resolv.conf, or name them here.',
+                'Set the real upstreams in kubelet (resolvConf /run/systemd/resolve/resolv.conf), or list them here.',
             });
           }
           continue;
@@ -152,7 +152,7 @@ const loops: LintRule = blockRule({
           ...back,
           at: to,
           text: `${to.text} is ${back.text}`,
-          remedy: 'Name the resolver to query.',
+          remedy: 'Use the address of the resolver to query.',
         });
       }
     }
@@ -177,7 +177,7 @@ const mixed: LintRule = blockRule({
       tell({
         at: outside.token,
         text: `${outside.token.text} is a public resolver, ${inside.token.text} a private one, and queries go to either (policy ${policy})`,
-        hint: 'The public one says that private names do not exist, and the first answer counts: they fail at random.',
+        hint: 'The public one reports that private names do not exist, and the first answer counts, so they fail at random.',
         remedy:
           'Keep resolvers that give the same answers, or forward the private zones in a separate block.',
       });
@@ -189,7 +189,7 @@ const unbounded: LintRule = corefileRule({
   code: 'CF10',
   ofCore: true,
   severity: 'warning',
-  summary: 'forward without max_concurrent, or with a very low one',
+  summary: 'forward without max_concurrent, or with a very low value',
   find({ blocks }, tell) {
     const all = blocks.flatMap((block) => block.directives('forward'));
     const without = all.filter((directive) => lineOf(directive, 'max_concurrent') === null);
@@ -199,7 +199,7 @@ const unbounded: LintRule = corefileRule({
       tell({
         at: first.at,
         text: `this forward has no max_concurrent${more}`,
-        hint: 'CoreDNS holds every query that an upstream has not answered, about 2 KB each, without bound: a slow upstream ends in an OOM kill.',
+        hint: 'CoreDNS holds every unanswered query, about 2 KB each, without a limit. A slow upstream leads to an OOM kill.',
         remedy: 'Add: max_concurrent 1000 (queries per second × seconds of the slowest answers).',
         fix: without.map((directive) => ({
           kind: 'property',
@@ -213,9 +213,9 @@ const unbounded: LintRule = corefileRule({
       if (token === undefined || !/^[1-9]\d?$/.test(token.text)) continue;
       tell({
         at: token,
-        text: `only ${token.text} queries may be in flight; further ones are REFUSED`,
+        text: `only ${token.text} queries may be in flight, and further ones are REFUSED`,
         hint: 'musl ends its search path at REFUSED.',
-        remedy: 'Write queries per second × seconds of the slowest answers: 1000 is usual.',
+        remedy: 'Use queries per second × seconds of the slowest answers; 1000 is typical.',
       });
     }
   },
@@ -237,7 +237,7 @@ const cloudResolvers: ReadonlySet<string> = new Set([
 const forcedTcp: LintRule = blockRule({
   code: 'CF21',
   severity: 'warning',
-  summary: 'force_tcp towards a resolver that may not accept it',
+  summary: 'force_tcp for a resolver that may not accept it',
   find(block, tell) {
     for (const directive of block.directives('forward')) {
       const line = lineOf(directive, 'force_tcp');
@@ -250,7 +250,7 @@ const forcedTcp: LintRule = blockRule({
       tell({
         at: line.name,
         text: `every query to ${to.text} goes over TCP`,
-        hint: 'Resolvers of clouds limit TCP connections, and some listen on UDP only: all names of the zone fail together.',
+        hint: 'Cloud resolvers limit TCP connections, and some listen only on UDP, so all names in the zone fail together.',
         remedy: 'Remove force_tcp here, unless the resolver accepts it.',
       });
     }
@@ -280,9 +280,9 @@ const unreached: LintRule = blockRule({
         at: directive.args[0] ?? directive.at,
         text:
           taker.zone === zone
-            ? `a second forward of '${zone}' in one block is never used`
-            : `the forward of '${taker.zone}' above takes the names of '${zone}' first`,
-        hint: `Forwards of one block are tried in the order of the file; the first match (${file}:${line}) gets the query.`,
+            ? `a second forward for '${zone}' in the same block is never used`
+            : `the forward for '${taker.zone}' above already matches the names in '${zone}'`,
+        hint: `forward lines in a block are tried in file order, and the first match (${file}:${line}) gets the query.`,
         remedy:
           taker.zone === zone
             ? 'Merge the two, or put this one in a separate server block.'
@@ -295,17 +295,17 @@ const unreached: LintRule = blockRule({
 const neverDown: LintRule = blockRule({
   code: 'CF28',
   severity: 'warning',
-  summary: 'max_fails 0: a dead upstream is never skipped',
+  summary: 'max_fails 0, which never skips a dead upstream',
   find(block, tell) {
     for (const directive of block.directives('forward')) {
       const line = lineOf(directive, 'max_fails');
       if (line?.args[0]?.text !== '0') continue;
       tell({
         at: line.name,
-        text: 'max_fails 0 means that an upstream is always up',
-        hint: 'Queries still go to a dead upstream, and wait for it each time.',
+        text: 'max_fails 0 means that an upstream is always considered up',
+        hint: 'Queries still go to a dead upstream and wait for it each time.',
         remedy:
-          'Remove the line, unless the upstream is one address with many servers behind it: with 2, the default, a dead upstream is skipped until it answers probes.',
+          'Remove the line, unless the upstream is one address with many servers behind it. With 2, the default, a dead upstream is skipped until it answers probes.',
       });
     }
   },
@@ -315,7 +315,7 @@ const noFailover: LintRule = blockRule({
   code: 'CF29',
   ofCore: true,
   severity: 'warning',
-  summary: 'several upstreams without failover, which CoreDNS 1.13.0 and later need',
+  summary: 'several upstreams without failover, which CoreDNS 1.13.0 and later require',
   find(block, tell, { target }) {
     const version = coreVersionOf(target);
     if (version === null || isBefore(version, [1, 13, 0])) return;
@@ -324,8 +324,8 @@ const noFailover: LintRule = blockRule({
       if (many.length < 2 || lineOf(directive, 'failover') !== null) continue;
       tell({
         at: directive.at,
-        text: `SERVFAIL or REFUSED of one of these ${many.length} upstreams is the answer`,
-        hint: 'Up to CoreDNS 1.12.4 the next upstream was queried then.',
+        text: `SERVFAIL or REFUSED from any of these ${many.length} upstreams is final`,
+        hint: 'Up to CoreDNS 1.12.4, the next upstream was queried instead.',
         remedy: 'Add: failover SERVFAIL REFUSED',
         fix: { kind: 'property', directive, text: 'failover SERVFAIL REFUSED' },
       });
@@ -342,7 +342,7 @@ const uncached: LintRule = blockRule({
     if (first === undefined || block.has('cache') || block.corefile.fragment) return;
     tell({
       at: first.at,
-      text: 'every query goes to the upstream: this block has no cache',
+      text: 'every query goes to the upstream, because this block has no cache',
       hint: 'Pods query the same few names repeatedly, each with several search suffixes.',
       remedy: 'Add: cache 30',
       fix: { kind: 'above', token: first.at, text: 'cache 30' },
@@ -369,9 +369,9 @@ function forwardsWithoutLoop(block: LintedBlock, tell: Tell): void {
     if (to === undefined) continue;
     tell({
       at: to,
-      text: `a forwarding loop through ${to.text} would not be detected: the block has no loop`,
+      text: `a forwarding loop through ${to.text} would not be detected, because the block has no loop`,
       hint: 'The server starts anyway, and each query in the loop repeats until memory or CPU is exhausted.',
-      remedy: 'Add loop. If the server then ends at start, correct resolv.conf.',
+      remedy: 'Add loop. If the server then exits at startup, fix resolv.conf.',
       fix: { kind: 'above', token: directive.at, text: 'loop' },
     });
     return;

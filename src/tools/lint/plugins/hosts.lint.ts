@@ -32,9 +32,9 @@ const takesAll: LintRule = blockRule({
         if (!all.includes('.')) continue;
         tell({
           at: directive.at,
-          text: `every name that ${name} does not have is ${name === 'hosts' ? 'SERVFAIL' : 'NXDOMAIN'}: ${next} is never queried`,
+          text: `every name that ${name} does not have gets ${name === 'hosts' ? 'SERVFAIL' : 'NXDOMAIN'}, and ${next} is never queried`,
           hint: `${name} answers for the whole root zone here, and has no fallthrough.`,
-          remedy: `Add fallthrough, or name the zones that ${name} serves.`,
+          remedy: `Add fallthrough, or list the zones that ${name} serves.`,
           fix: { kind: 'property', directive, text: 'fallthrough' },
         });
       }
@@ -55,10 +55,10 @@ const leakingTypes: LintRule = blockRule({
       if (line === null || !block.has('forward')) continue;
       tell({
         at: line.name,
-        text: `other types than A and AAAA of names that hosts has go to the upstream (CoreDNS ${version.join('.')})`,
-        hint: 'TXT, HTTPS and others of an overridden name are answered by its real owner, or NXDOMAIN: the name is gone for strict clients.',
+        text: `queries other than A and AAAA for names in hosts go to the upstream (CoreDNS ${version.join('.')})`,
+        hint: 'TXT, HTTPS and other queries for an overridden name get its real owner’s answer, or NXDOMAIN. Strict clients then treat the name as missing.',
         remedy:
-          'Upgrade to 1.14.7, where they are NODATA again unless fallthrough_unsupported says otherwise.',
+          'Upgrade to 1.14.7, which answers NODATA again unless fallthrough_unsupported is set.',
       });
     }
   },

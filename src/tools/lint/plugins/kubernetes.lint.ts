@@ -35,7 +35,7 @@ const podMemory: LintRule = blockRule({
   code: 'CF12',
   ofCore: true,
   severity: 'warning',
-  summary: 'pods verified with the memory limit of a server that watches no pods',
+  summary: 'pods verified with a memory limit that is too low for watching pods',
   find(block, tell, { objects }) {
     const [use] = block.uses<Kubernetes>('kubernetes');
     if (use?.given.pods !== 'verified') return;
@@ -47,10 +47,10 @@ const podMemory: LintRule = blockRule({
       if (bytes === null || bytes >= BYTES_FOR_PODS) continue;
       tell({
         at: lineOf(use.directive, 'pods') ?? use.directive,
-        text: `pods verified watches every pod of the cluster, with a memory limit of ${String(limits['memory'])} (${object.kind} ${object.name})`,
-        hint: 'Some thousand pods more, or a relist, end in an OOM kill of all replicas at once.',
+        text: `pods verified watches every pod in the cluster, with a memory limit of ${String(limits['memory'])} (${object.kind} ${object.name})`,
+        hint: 'A few thousand more pods, or a relist, lead to an OOM kill of all replicas at once.',
         remedy:
-          'Raise the limit (CoreDNS: about 1 KB a pod, twice that during a relist), or write pods insecure or disabled.',
+          'Raise the limit (CoreDNS needs about 1 KB per pod, and twice that during a relist), or use pods insecure or disabled.',
       });
     }
   },
@@ -59,7 +59,7 @@ const podMemory: LintRule = blockRule({
 const wildcardTls: LintRule = blockRule({
   code: 'CF13',
   severity: 'warning',
-  summary: 'pods insecure where certificates cover names of pods',
+  summary: 'pods insecure while certificates cover pod names',
   find(block, tell, { objects }) {
     const [use] = block.uses<Kubernetes>('kubernetes');
     const zone = use === undefined ? null : primaryZone(use.given.zones);
@@ -77,8 +77,8 @@ const wildcardTls: LintRule = blockRule({
       tell({
         at: lineOf(use.directive, 'pods') ?? use.directive,
         text: `pods insecure gives every address a name that certificate ${name} covers (${wild})`,
-        hint: '1-2-3-4.NAMESPACE.pod resolves to 1.2.3.4, whoever has that address: it passes for a pod of the cluster.',
-        remedy: 'Write pods verified, or pods disabled if no client uses such names.',
+        hint: '1-2-3-4.NAMESPACE.pod resolves to 1.2.3.4, so any machine with that address passes for a pod in the cluster.',
+        remedy: 'Use pods verified, or pods disabled if no client uses such names.',
       });
     }
   },
@@ -87,7 +87,7 @@ const wildcardTls: LintRule = blockRule({
 const leakingNames: LintRule = blockRule({
   code: 'CF24',
   severity: 'warning',
-  summary: 'fallthrough without zones on kubernetes',
+  summary: 'kubernetes with fallthrough for all zones',
   find(block, tell) {
     const [use] = block.uses<Kubernetes>('kubernetes');
     const line = use === undefined ? null : lineOf(use.directive, 'fallthrough');
@@ -99,11 +99,11 @@ const leakingNames: LintRule = blockRule({
     tell({
       at: line.name,
       text: 'cluster names that do not exist are forwarded to the upstream',
-      hint: 'Each wrong search suffix leaves the cluster: slow NXDOMAIN, load, and names disclosed to others.',
+      hint: 'Each wrong search suffix leaves the cluster, which is slow, adds load, and discloses names.',
       remedy:
         zones === ''
-          ? 'Remove fallthrough, or name the zones that others serve too.'
-          : `Name the zones that others serve, too: fallthrough ${zones}`,
+          ? 'Remove fallthrough, or list the zones that other plugins serve, too.'
+          : `List the zones that other plugins serve, too: fallthrough ${zones}`,
       fix:
         zones === ''
           ? { kind: 'remove', token: line.name }
@@ -126,10 +126,10 @@ const wholeReverse: LintRule = blockRule({
       if (fallthrough?.some((each) => each === '.' || zone.endsWith(each)) === true) continue;
       tell({
         at: token,
-        text: `${token.text} is served as the cluster's own: addresses outside of it have no names`,
-        hint: 'PTR queries for nodes, databases and the internet are NXDOMAIN.',
+        text: `${token.text} is served as the cluster's own, so addresses outside the cluster have no names`,
+        hint: 'PTR queries for nodes, databases and internet hosts get NXDOMAIN.',
         remedy:
-          'Write the ranges of pods and services (10.244.0.0/16), or fallthrough in-addr.arpa ip6.arpa.',
+          'Use the pod and service ranges (such as 10.244.0.0/16), or fallthrough in-addr.arpa ip6.arpa.',
       });
     }
   },
@@ -138,7 +138,7 @@ const wholeReverse: LintRule = blockRule({
 const neverAsked: LintRule = corefileRule({
   code: 'CF51',
   severity: 'warning',
-  summary: 'a plugin for zones that its server block never gets queries for',
+  summary: 'a plugin with zones that its server block never receives queries for',
   find({ blocks }, tell) {
     for (const block of blocks) {
       // Names may be others behind a rewrite.
@@ -163,15 +163,16 @@ const neverAsked: LintRule = corefileRule({
           const taker = block.block.keys
             .map((own) => takerOf(zone, own, others))
             .find((key) => key !== undefined);
-          const noQuery = `no query for '${zone}' comes to a server block of '${block.zones.join(' ')}'`;
+          const noQuery = `no query for '${zone}' reaches the server block for '${block.zones.join(' ')}'`;
           tell({
             at: directive.at,
-            text: taker === undefined ? noQuery : `${noQuery}: that of '${taker.zone}' has them`,
+            text:
+              taker === undefined ? noQuery : `${noQuery}: the block for '${taker.zone}' gets them`,
             hint: 'A query goes only to the block with the longest zone that matches its name.',
             remedy:
               taker === undefined
                 ? `Serve the zone in a separate block: ${zone.replace(/(.)\.$/, '$1')}:${block.block.keys[0]?.port ?? 53} { … }`
-                : `Move ${name} to the block of '${taker.text}' (${taker.place.file}:${taker.place.line}), or remove that block.`,
+                : `Move ${name} to the block for '${taker.text}' (${taker.place.file}:${taker.place.line}), or remove that block.`,
           });
         }
       }

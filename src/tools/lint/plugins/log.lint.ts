@@ -13,16 +13,16 @@ const tellsTooMuch: LintRule = blockRule({
       tell({
         at: classes?.name ?? directive.at,
         text: 'a line is written for every query',
-        hint: 'At thousands of queries per second the log costs more than the answers. ndots plan and ndots doctor read these lines.',
+        hint: 'At thousands of queries per second, logging costs more than answering. ndots plan and ndots doctor read these lines.',
         remedy:
-          'Keep it while you collect queries or investigate; otherwise write log { class error }.',
+          'Keep it while you collect queries or investigate; otherwise, use log { class error }.',
       });
     }
     const { fragment } = block.corefile;
     const first = block.directives('forward')[0] ?? block.directives('kubernetes')[0];
     if (first === undefined || fragment) return;
     for (const [name, what] of [
-      ['errors', 'failures of upstreams are not logged'],
+      ['errors', 'upstream failures are not logged'],
       ['prometheus', 'load, latency and failures of this block are not visible'],
     ] as const) {
       if (block.has(name)) continue;

@@ -20,8 +20,8 @@ const together: LintRule = corefileRule({
       if (lameduckMs < 5000 || lameduckMs < 2 * jitterMs) continue;
       tell({
         at: jitter ?? interval ?? directive,
-        text: `with a jitter of ${jitterMs / 1000} s and lameduck ${lameduckMs / 1000}s all replicas reload, and are not ready, at the same time`,
-        hint: 'A reload goes through lameduck, during which /ready fails: one edit removes every replica from the Service.',
+        text: `with a jitter of ${jitterMs / 1000} s and lameduck ${lameduckMs / 1000}s, all replicas reload and are not ready at the same time`,
+        hint: 'A reload includes lameduck, during which /ready fails, so one edit removes every replica from the Service.',
         remedy: `Spread them: reload ${Math.ceil(lameduckMs / 250)}s ${Math.ceil(lameduckMs / 500)}s, or shorten lameduck.`,
       });
     }
@@ -59,9 +59,9 @@ const movedPorts: LintRule = corefileRule({
           tell({
             at: args[0] ?? at,
             text: `${name} moves from ${[...known].join(', ')} to ${address} while the server runs`,
-            hint: 'CoreDNS closes the old address before it opens the new one: if that fails, it continues without either.',
+            hint: 'CoreDNS closes the old address before it opens the new one. If that fails, it continues without either.',
             remedy:
-              'Restart the pods instead of relying on reload, and change probes and scrapes with them.',
+              'Restart the pods instead of relying on reload, and update probes and scrapes as well.',
           });
         }
       }

@@ -27,7 +27,7 @@ const guesses: ReadonlySet<string> = new Set(['prefix', 'suffix', 'substring', '
 const unmatchedNames: LintRule = blockRule({
   code: 'CF08',
   severity: 'warning',
-  summary: 'rewrite of names whose answers keep the rewritten name',
+  summary: 'rewrite rules whose answers keep the rewritten name',
   find(block, tell) {
     for (const directive of block.directives('rewrite')) {
       const { words, answers } = wordsOf(directive);
@@ -36,9 +36,9 @@ const unmatchedNames: LintRule = blockRule({
       if (!guesses.has(kind.text.toLowerCase()) || answers) continue;
       tell({
         at: kind,
-        text: `answers of '${from!.text}' have the name that it was rewritten to`,
-        hint: 'The question is restored, the records are not. Strict resolvers drop records of a name that they did not query.',
-        remedy: 'Add: answer auto (an exact name needs none).',
+        text: `answers to '${from!.text}' contain the rewritten name`,
+        hint: 'The question is restored, but the records are not. Strict resolvers drop records for a name that they did not query.',
+        remedy: 'Add: answer auto (not needed for exact names).',
         fix:
           directive.block === null
             ? { kind: 'append', token: words.at(-1)!, text: 'answer auto' }
@@ -51,7 +51,7 @@ const unmatchedNames: LintRule = blockRule({
 const changedTypes: LintRule = blockRule({
   code: 'CF60',
   severity: 'error',
-  summary: 'rewrite of a type, whose answers have records that the client did not query',
+  summary: 'rewrite of a query type, whose answers contain records that the client did not query',
   find(block, tell) {
     for (const directive of block.directives('rewrite')) {
       const [field, from, to] = wordsOf(directive).words;
@@ -66,7 +66,7 @@ const changedTypes: LintRule = blockRule({
       tell({
         at: directive.at,
         text: `queries for ${type} are answered with ${other} records`,
-        hint: `The question is put back to ${type}, the records are not: clients ignore them, report a malformed reply, or retry.`,
+        hint: `The question is restored to ${type}, but the records are not. Clients ignore them, report a malformed reply, or retry.`,
         remedy: address
           ? `Remove the line. To answer ${type} queries with no data: template IN ${type} ZONE with rcode NOERROR and a SOA record (CF07).`
           : 'Remove the line.',

@@ -36,7 +36,7 @@ const anything = /^(\.\*|\^?\(?\.\*\)?\$?|\.|\^)$/;
 const unmatched: LintRule = blockRule({
   code: 'CF06',
   severity: 'error',
-  summary: 'template with match and without fallthrough, in front of other sources',
+  summary: 'template with match but without fallthrough, in front of other sources',
   find(block, tell) {
     const next = others.find((name) => block.has(name));
     if (next === undefined) return;
@@ -50,8 +50,8 @@ const unmatched: LintRule = blockRule({
       if (!shared) continue;
       tell({
         at: match.name,
-        text: `names that do not match are SERVFAIL: ${next} is never asked for ${types === 'ANY' ? 'them' : `their ${types}`}`,
-        hint: 'A template whose pattern does not match answers SERVFAIL, unless it has fallthrough.',
+        text: `names that do not match get SERVFAIL, and ${next} is never queried for ${types === 'ANY' ? 'them' : `their ${types}`}`,
+        hint: 'A template whose pattern does not match answers SERVFAIL unless it has fallthrough.',
         remedy: 'Add fallthrough.',
         fix: { kind: 'property', directive, text: 'fallthrough' },
       });
@@ -77,9 +77,9 @@ const suppressedFamily: LintRule = blockRule({
       if (rcode === 'NXDOMAIN') {
         tell({
           at: code?.args[0] ?? directive,
-          text: `NXDOMAIN for ${types} says that the whole name does not exist`,
+          text: `NXDOMAIN for ${types} means that the whole name does not exist`,
           hint: 'musl and others that query A and AAAA in parallel then fail, and caches deny every type.',
-          remedy: `Write rcode NOERROR, with ${soaLine}`,
+          remedy: `Use rcode NOERROR, with ${soaLine}`,
         });
       } else if (rcode === 'NOERROR') {
         const soa = directive.block?.some(
@@ -89,9 +89,9 @@ const suppressedFamily: LintRule = blockRule({
         if (soa === true) continue;
         tell({
           at: code?.name ?? directive,
-          text: `NOERROR without records and without SOA: no cache can store that there is no ${types}`,
+          text: `NOERROR with neither records nor an SOA: no cache can store that there is no ${types}`,
           severity: 'warning',
-          hint: 'Without an SOA the answer is not cached (CoreDNS since 1.14.7, and resolvers by RFC 2308): every lookup queries again.',
+          hint: 'Without an SOA, the answer is not cached (CoreDNS since 1.14.7, and resolvers by RFC 2308), so every lookup sends the query again.',
           remedy: `Add: ${soaLine}`,
           fix: { kind: 'property', directive, text: soaLine },
         });
