@@ -3,8 +3,8 @@ import { copyBytes } from './copy-bytes.ts';
 import { limit, type Limit } from './limits.ts';
 
 /**
- * The most bytes of lines that may wait for one thread: more than a third of a second of query log
- * at 20 000 queries a second.
+ * Maximum bytes of lines waiting for one thread: more than a third of a second of query log at 20 000 queries
+ * per second.
  */
 export const lineRingLimit: Limit = limit({ default: 1 << 20, min: 1 << 12, max: 1 << 28 });
 

@@ -6,9 +6,9 @@ import { Recent } from './recent.ts';
 
 /** A page is rendered at most once in this time, milliseconds, however many clients want it. */
 const FRESH_MS = 1000;
-/** Different pages that are cached for that long. */
+/** Number of different pages that are cached for that long. */
 const REMEMBERED_MAX = 16;
-/** The most bytes of pages whose clients have not read them to the end. */
+/** Maximum bytes of pages that clients have not finished reading. */
 const UNREAD_MAX = 32 * 1024 * 1024;
 
 /** A rendered page. It is compressed at most once, and only if a client accepts that. */

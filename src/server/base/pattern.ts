@@ -38,11 +38,11 @@ export class PatternError extends Error {
   }
 }
 
-/** The most bytes of a pattern; CoreDNS's limit. */
+/** Maximum length of a pattern in bytes; the same as in CoreDNS. */
 const LENGTH_MAX = 10_000;
 /**
- * The most instructions of a pattern. One without counted repeats has about as many as characters;
- * `x{1000}` has a thousand. Matching a name takes at worst some 30 ns per letter and instruction.
+ * Maximum number of instructions in a pattern. A pattern without counted repeats has about one per character;
+ * `x{1000}` has a thousand. Matching a name takes at most about 30 ns per letter and instruction.
  */
 const SIZE_MAX = 12_000;
 
@@ -94,7 +94,7 @@ function tooLarge(source: string, size: number): PatternError {
 
 const token = /\\x\{[\da-fA-F]{1,8}\}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]?|\{(\d+)(?:,(\d*))?\}|[^]/gs;
 
-/** The most nested repeats, multiplied; Go's own limit. */
+/** Maximum product of nested repeats; the same as in Go. */
 const REPEATS_MAX = 1000;
 
 /**
@@ -132,7 +132,7 @@ function unfoldedSize(source: string): number {
   return size;
 }
 
-/** The engine's table of states is used up to this program size … */
+/** The engine's state table is used up to this program size … */
 const TABLE_PROGRAM_MAX = 250;
 /** … and up to this number of states, which take at most 1 MiB. */
 const TABLE_STATES_MAX = 250;

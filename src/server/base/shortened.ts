@@ -1,10 +1,10 @@
 /** Messages quote what a person gave, and that may be a file of megabytes in one line. */
 
-/** Longer than a path or a name of DNS: such a word says nothing by its middle. */
+/** Longer than any path or DNS name, so the middle of such a word carries no information. */
 const WORD_MAX = 600;
 /** The most characters of such a word that are shown. */
 const WORD_SHOWN = 120;
-/** Longer than any message, with a path or two in it. */
+/** Longer than any message that contains a path or two. */
 const LINE_MAX = 3000;
 /** Half of a surrogate pair at the end. */
 const HALF = /[\ud800-\udbff]$/;

@@ -6,9 +6,9 @@ import { every, type Clock, type Timer } from './clock.ts';
 import { answerText } from './http-answer.ts';
 import { isSameSecret } from './secret-file.ts';
 
-/** Readers at a time; one console serves any number of browsers. */
+/** Maximum number of readers at a time; one console serves any number of browsers. */
 const READERS_MAX = 4;
-/** Bytes that wait for one reader; with more, it misses messages, which are counted. */
+/** Maximum bytes waiting for one reader; beyond that, it misses messages, which are counted. */
 const BACKLOG_MAX = 4 * 1024 * 1024;
 /** The count of dropped messages is sent this often; without it a reader treats the server as dead. */
 const BEAT_MS = 5000;

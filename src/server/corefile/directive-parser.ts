@@ -6,7 +6,7 @@ import { syntaxProblem } from './problems.ts';
 import type { ProblemReport } from './problem-report.ts';
 import type { Directive, Property, Token } from './corefile-tree.ts';
 
-/** The deepest nesting of braces. */
+/** Maximum nesting depth of braces. */
 const DEPTH_MAX = 64;
 
 /**

@@ -16,9 +16,9 @@ export interface Substituted {
   readonly endless: boolean;
 }
 
-/** The most replacements in one word. */
+/** Maximum number of replacements in one word. */
 const ROUNDS_MAX = 1000;
-/** Characters of a word after all replacements. */
+/** Maximum length of a word after all replacements, in characters. */
 const CHARACTERS_MAX = 1 << 20;
 
 /**

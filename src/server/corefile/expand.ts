@@ -17,13 +17,13 @@ export interface Files {
   glob(pattern: string): readonly string[];
 }
 
-/** The most imports of snippets in one Corefile; CoreDNS's limit, which ends circular imports. */
+/** Maximum number of snippet imports in a Corefile; the same as in CoreDNS. It ends circular imports. */
 export const SNIPPET_IMPORTS_MAX = 10_000;
-/** The same for imports of files. */
+/** The same for file imports. */
 const FILE_IMPORTS_MAX = 100_000;
 /**
- * The most words of a Corefile with everything it imports: nested imports can multiply, and twice
- * as many hold the control thread up for seconds. Long lists of hosts belong in a file of `hosts`.
+ * Maximum number of words in a Corefile, including its imports. Nested imports can multiply, and twice as
+ * many words would block the control thread for seconds. Long host lists belong in a hosts file.
  */
 export const TOKENS_MAX = 65_536;
 

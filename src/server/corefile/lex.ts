@@ -157,7 +157,7 @@ class Lexer {
   }
 }
 
-/** The most warnings about one file. */
+/** Maximum number of warnings for one file. */
 const WARNINGS_MAX = 100;
 
 /** A backslash at the end of the file escapes nothing and is dropped. */

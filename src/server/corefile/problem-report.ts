@@ -4,7 +4,7 @@ import type { Place, Problem } from '../base/problem.ts';
 import { parseProblem, warning } from './problems.ts';
 import type { Advice } from './problems.ts';
 
-/** The most problems: a file of garbage must not cause a report of megabytes. */
+/** Maximum number of problems, so that a garbage file does not produce megabytes of reports. */
 const PROBLEMS_MAX = 100;
 
 /** Collects problems in order; a snippet that is imported twice reports its mistakes once. */

@@ -50,7 +50,7 @@ export interface WatchCall {
   onEnd(failure: EtcdFailure | null): void;
 }
 
-/** Bytes of one message of etcd: keys are read in pages that are smaller. */
+/** Maximum bytes of a message from etcd; keys are read in smaller pages. */
 const MESSAGE_MAX = 8 * 1024 * 1024;
 /** Milliseconds after which an endpoint without a connection is skipped. */
 const DIAL_MS = 2000;

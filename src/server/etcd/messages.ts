@@ -185,7 +185,7 @@ export function watchRequest(watch: number, { key, end }: KeyRange, revision: nu
 /** A message of a watch with so many events that they are better listed. */
 export class TooManyEvents extends MessageError {}
 
-/** etcd truncates values above 2 MiB, and an event of a key and a value takes at least 20 bytes. */
+/** etcd truncates values above 2 MiB, and an event with a key and a value takes at least 20 bytes. */
 const EVENTS_MAX = 100_000;
 
 /**

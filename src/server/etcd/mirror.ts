@@ -90,7 +90,7 @@ const RELIST_BACKOFF = { firstMs: 50, mostMs: 30_000 };
 const GOOD_MS = 5000;
 /** Milliseconds between two log lines about the reason of listing everything again. */
 const RELIST_TOLD_MS = 60_000;
-/** The most characters of a reason that etcd gives. */
+/** Maximum number of characters in a reason from etcd. */
 const REASON_MAX = 300;
 /** Watches must be there in this time. */
 const CREATED_MS = 5000;

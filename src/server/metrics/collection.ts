@@ -12,7 +12,7 @@ import type { Counter, Family } from './registry.ts';
 import { overflowHelp, overflowName, SharedRegistry } from './shared-registry.ts';
 import { groupSamples, type MetricSample } from './sample.ts';
 
-/** The most label sets of one family over all threads, those of ended threads included. */
+/** Maximum number of label sets per family over all threads, including those of ended threads. */
 const mergedSeriesLimit = limit({ default: 5000, min: 1, max: 200_000 });
 
 export interface CollectionOptions {

@@ -27,8 +27,8 @@ export type MakeInstrument<M> = (cells: Cells, at: number, native: boolean) => M
 export const overflowValue = 'other';
 
 /**
- * The most characters of a label value; a set with a longer one is counted under "other". A domain
- * name, escaped, fits.
+ * Maximum number of characters in a label value; a set with a longer value is counted under "other". An
+ * escaped domain name fits.
  */
 const VALUE_LENGTH_MAX = 1024;
 

@@ -11,10 +11,7 @@ const PER_OCTAVE = 1 << NATIVE_SCHEMA;
 /** The range below the smallest bound that is not 0, and above the largest, in powers of two. */
 const OCTAVES_BELOW = 8;
 const OCTAVES_ABOVE = 3;
-/**
- * The widest range: 641 cells, which fit into a block of memory. Times from 1 µs to 18 days are no
- * wider.
- */
+/** Maximum range: 641 cells, which fit into a block of memory. Times from 1 µs to 18 days fit into it. */
 const OCTAVES_MAX = 40;
 
 /**

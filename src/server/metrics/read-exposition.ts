@@ -5,9 +5,9 @@
 
 export type SeriesLabels = Readonly<Record<string, string>>;
 
-/** The most series; further ones are ignored. */
+/** Maximum number of series; further ones are ignored. */
 const SERIES_MAX = 50_000;
-/** The longest line; longer ones are ignored. */
+/** Maximum line length; longer lines are ignored. */
 const LINE_MAX = 4096;
 
 /** One scrape, reduced to the wanted metrics. */

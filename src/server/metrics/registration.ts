@@ -73,7 +73,10 @@ export interface FamilyShape {
   readonly bounds: readonly number[];
 }
 
-/** Buckets of one histogram: each costs a cell per label set and thread, and a line per scrape. */
+/**
+ * Maximum number of buckets in a histogram. Each costs a cell per label set and thread, and a line per
+ * scrape.
+ */
 const bucketLimit = limit({ default: 16, min: 1, max: 256 });
 
 /**

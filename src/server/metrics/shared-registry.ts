@@ -23,14 +23,12 @@ import {
 import type { Counter, Family, Gauge, Histogram, Registry } from './registry.ts';
 
 /**
- * The most label sets of one family in one thread; all further ones share a cell. 288 KB for a time
- * histogram.
+ * Maximum number of label sets per family in one thread; all further ones share a cell. A time histogram then
+ * takes 288 KB.
  */
 const seriesLimit = limit({ default: 2000, min: 1, max: 100_000 });
 
-/**
- * The most label sets of one histogram in one thread that also have native buckets, at 3.4 KB each.
- */
+/** Maximum number of label sets per histogram and thread that also have native buckets, at 3.4 KB each. */
 const nativeLimit = limit({ default: 200, min: 0, max: 100_000 });
 
 export interface RegistryOptions {

@@ -1,7 +1,7 @@
 /** Finds the most frequent keys in a stream of any number of different keys, in constant memory. */
 import { hashBytes } from '../base/hash.ts';
 
-/** The most bytes of a key; a longer key is counted by its beginning. */
+/** Maximum bytes of a key; a longer key is counted under its prefix. */
 const KEY_MAX = 255;
 
 /**

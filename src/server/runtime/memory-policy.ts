@@ -15,7 +15,7 @@ const MIB = 1024 * 1024;
 
 /** Bytes of short-lived buffers before a minor collection: 64 of the largest DNS messages. */
 const PASSING_MAX = 4 * MIB;
-/** Bytes of growth that are worth a full collection, which blocks the thread for some 15 ms. */
+/** Bytes of growth that justify a full collection, which blocks the thread for about 15 ms. */
 const GROWTH_MAX = 3 * MIB;
 /** Memory is short above this share of the limit. The rest is for allocations of the moment. */
 const SHORT = 3 / 4;

@@ -3,7 +3,7 @@ import { Memory } from './memory.ts';
 
 /** Datagrams that wait at most. */
 const DATAGRAMS = 64;
-/** The longest message that is sent: what a client sent over a stream. */
+/** Maximum length of a message: the longest that a client can send over a stream. */
 const MESSAGE_MAX = 65_535;
 
 /** A socket from which a datagram is to be sent. */

@@ -44,7 +44,7 @@ const HELPER = {
 } as const;
 /** A reader polls when packets come: no reader has to be woken (BPF_RB_NO_WAKEUP). */
 const NO_WAKEUP = 1;
-/** Sockets whose process is remembered; the least used ones go first. */
+/** Maximum number of sockets whose process is remembered; the least recently used are dropped first. */
 const SOCKETS_MAX = 65_536;
 /** Bytes that may wait for this process. */
 const RING = 4 * 1024 * 1024;

@@ -38,7 +38,7 @@ const GIVE_WAY_MS = 1;
 /** Counts the queries of all listeners of this thread. */
 let taken = 0;
 
-/** The most used `WaitingQuery` objects that stay for reuse. */
+/** Maximum number of used `WaitingQuery` objects kept for reuse. */
 const SPARE_MAX = 256;
 
 /**

@@ -108,7 +108,7 @@ export class OutletPending {
   }
 }
 
-/** The most entries of written replies that accumulate before they are removed together. */
+/** Maximum number of entries for written replies before they are removed together. */
 const WRITTEN_MAX = 256;
 
 function queryBytes({ query }: WaitingQuery): number {

@@ -28,9 +28,9 @@ import {
 const FUDGE_SECONDS = 300;
 /** The shortest truncated MAC that is accepted (RFC 8945 section 5.2.2.1). */
 const MAC_MIN = 10;
-/** The most bytes of "other data" in a query: a time. */
+/** Maximum bytes of "other data" in a query: a time. */
 const OTHER_MAX = 6;
-/** The most successive messages of a stream without a signature (RFC 8945 section 5.3.1). */
+/** Maximum number of consecutive unsigned messages in a stream (RFC 8945 section 5.3.1). */
 const UNSIGNED_MAX = 99;
 
 const none = new Uint8Array(0);

@@ -69,7 +69,7 @@ function authorityHas(reply: Reply, type: number): boolean {
   return false;
 }
 
-/** Longer chains of CNAMEs count as loops: no client follows them. */
+/** Longer CNAME chains count as loops, because no client follows them. */
 const CHAIN_MAX = 64;
 
 /**

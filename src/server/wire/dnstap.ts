@@ -276,7 +276,7 @@ export class DnstapWriter {
 }
 
 const nothing = new Uint8Array(0);
-/** Bytes of `extra` that go with each message: a template of a Corefile, filled in. */
+/** Maximum bytes of `extra` in each message: a template from the Corefile, filled in. */
 const EXTRA_MAX = 4096;
 
 function copy(from: Uint8Array, at: number, to: Uint8Array, into: number, length: number): void {

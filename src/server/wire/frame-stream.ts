@@ -15,7 +15,7 @@ export const CONTROL: {
 } = { ACCEPT: 1, START: 2, STOP: 3, READY: 4, FINISH: 5 } as const;
 
 const CONTENT_TYPE = 1;
-/** The longest control frame that implementations accept. */
+/** Maximum length of a control frame that implementations accept. */
 const CONTROL_MAX = 512;
 
 /** A control frame: its type, and its content types. */

@@ -257,7 +257,7 @@ export const FLAG = {
   RCODE: 0x000f,
 } as const;
 
-/** The longest message of any transport: streams have a 16-bit length (RFC 1035 section 4.2.2). */
+/** Maximum length of a message on any transport: streams have a 16-bit length (RFC 1035 section 4.2.2). */
 export const MESSAGE_MAX = 65_535;
 
 /** Positions in the fixed header. */

@@ -7,11 +7,11 @@ const REACH = 0x4000;
 /** Hash chains of labels; a power of two. */
 const CHAINS = 4096;
 /**
- * Labels of one chain that are compared. A longer chain does not come about by chance: further
+ * Maximum number of labels in a chain that are compared. A longer chain does not occur by chance; further
  * names in it count as different from all others.
  */
 const CHAIN_MAX = 64;
-/** Labels and pointers of one name. */
+/** Maximum number of labels and pointers in a name. */
 const STEPS_MAX = 256;
 const ROOT = 0;
 /** Takes a label while it is hashed. */

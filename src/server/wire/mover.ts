@@ -3,7 +3,7 @@ import { HEADER, MESSAGE_MAX } from './iana.ts';
 import { firstName, layoutOf } from './layout.ts';
 import { endOfName } from './skip.ts';
 
-/** The farthest offset that a pointer can hold. */
+/** Maximum offset that a pointer can hold. */
 const POINTER_MAX = 0x3fff;
 /**
  * Scratch space: a record may pass the 65 535 bytes of a full message, by its data and three

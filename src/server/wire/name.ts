@@ -7,9 +7,9 @@
 /** A name in wire form without compression, root byte included: 1 to 255 bytes. */
 export type WireName = Uint8Array;
 
-/** Bytes of a name in wire form (RFC 1035 section 2.3.4). */
+/** Maximum bytes of a name in wire form (RFC 1035 section 2.3.4). */
 export const NAME_MAX = 255;
-/** Bytes of a label (RFC 1035 section 2.3.4). */
+/** Maximum bytes of a label (RFC 1035 section 2.3.4). */
 const LABEL_MAX = 63;
 /** The root: no labels. */
 export const ROOT: WireName = Uint8Array.of(0);

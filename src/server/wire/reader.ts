@@ -17,10 +17,7 @@ export class ReadError extends Error {
   }
 }
 
-/**
- * The most pointers that one name may follow: every label could have its own (255 bytes hold 127
- * labels).
- */
+/** Maximum number of pointers that a name may follow: one per label (255 bytes hold 127 labels). */
 export const HOPS_MAX = 126;
 
 const scratch = new Uint8Array(NAME_MAX);

@@ -147,7 +147,7 @@ export function tsigRoom(key: WireName, name: WireName, macSize: number): number
   return key.length + 10 + name.length + 16 + macSize + OTHER_MAX;
 }
 
-/** Bytes of the longest "other data": a time. */
+/** Maximum bytes of "other data": a time. */
 const OTHER_MAX = 6;
 
 /** Adds a TSIG record to the message `out[at, at + length)`. @returns its length with the record */

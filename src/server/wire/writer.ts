@@ -6,8 +6,7 @@ import { Reply } from './reply.ts';
 
 const SLAB_SIZE = 65536;
 /**
- * The most names that serve as compression targets; more would make a message only a little
- * smaller.
+ * Maximum number of names that serve as compression targets; more would make messages only slightly smaller.
  */
 const TARGETS_MAX = 128;
 /** Hash chains of targets by their first label; a power of two. */

@@ -26,12 +26,12 @@ export function zoneProblem(text: string, place: Place, hint?: string): Problem 
 }
 
 /**
- * The most characters of a word: a record's data has at most 65 535 bytes, each written as up to
- * four (`\DDD`).
+ * Maximum number of characters in a word. A record's data has at most 65 535 bytes, each written as up to
+ * four characters (`\DDD`).
  */
 const WORD_MAX = 4 * 65_535;
 /**
- * The most words of an entry: one for each byte of data (as in a text of empty strings), plus the
+ * Maximum number of words in an entry: one for each byte of data (as in a text of empty strings), plus the
  * words before the data.
  */
 const WORDS_MAX = 65_540;

@@ -46,13 +46,13 @@ export interface OwnedRecord extends Omit<DnsRecord, 'name'> {
   readonly place: Place;
 }
 
-/** The most nested `$INCLUDE` files; more are most likely a loop. */
+/** Maximum depth of nested `$INCLUDE` files; deeper nesting is probably a loop. */
 const INCLUDE_DEPTH_MAX = 16;
-/** The most files that one zone may include. */
+/** Maximum number of files that a zone may include. */
 const INCLUDE_COUNT_MAX = 1000;
-/** The most records that all `$GENERATE` lines of one zone may make. */
+/** Maximum number of records that all `$GENERATE` lines in a zone may create. */
 const GENERATE_MAX = 4_000_000;
-/** The highest TTL (RFC 2181 section 8). */
+/** Maximum TTL (RFC 2181 section 8). */
 const TTL_MAX = 0x7fff_ffff;
 
 /**

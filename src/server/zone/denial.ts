@@ -4,9 +4,11 @@ import { NODE } from './packed-zone.ts';
 import { hashName, ITERATIONS_MAX, readHashParts, type HashParts } from './nsec3-hash.ts';
 import type { ZoneData } from './zone-data.ts';
 
-/** Proofs of one reply; a chain of wildcards could want more, and then lacks some. */
+/**
+ * Maximum number of proofs in a reply. A chain of wildcards could need more, and its reply then lacks some.
+ */
 const PROOFS_MAX = 32;
-/** Names of the zone whose proof is remembered. */
+/** Maximum number of names in the zone whose proof is remembered. */
 const KNOWN_MAX = 10_000;
 const STAR = Uint8Array.of(1, 0x2a);
 

@@ -22,7 +22,7 @@ export interface Difference {
   readonly added: Uint8Array;
 }
 
-/** Bytes up to which the records of one name are compared as sets. */
+/** Size in bytes up to which a name's records are compared as sets. */
 const NAME_BYTES_MAX = 4 * 1024 * 1024;
 
 /** A mask: after this many names there may be a pause. */

@@ -37,9 +37,9 @@ export interface IncomingRoom {
   readonly reserve: (bytes: number) => void;
 }
 
-/** The most records in differences: these are stored one by one, a whole zone is not. */
+/** Maximum number of records in differences, which are stored individually, unlike those of a whole zone. */
 const DIFFERENCE_RECORDS_MAX = 100_000;
-/** The same, bytes. */
+/** The same in bytes. */
 const DIFFERENCE_BYTES_MAX = 16 * 1024 * 1024;
 
 /** The place of the next record in a transfer. */

@@ -10,8 +10,8 @@ export interface HashParts {
 }
 
 /**
- * The most iterations. A name that is not cached costs 0.05 ms with this many, and 20 ms with 65
- * 535. RFC 9276 wants none. Validators treat a zone with more than 150 as unsigned.
+ * Maximum number of iterations. A name that is not cached costs 0.05 ms with this many, and 20 ms with 65
+ * 535. RFC 9276 recommends none. Validators treat a zone with more than 150 as unsigned.
  */
 export const ITERATIONS_MAX = 150;
 

@@ -8,7 +8,7 @@ import type { ZoneData } from './zone-data.ts';
 
 /** Nothing is added to a reply of so many bytes that it could do without. */
 const ROOMY = 60_000;
-/** Names whose addresses are added. */
+/** Maximum number of names whose addresses are added. */
 const TARGETS_MAX = 64;
 
 /** Adds the zone's addresses of the names in records. */

@@ -13,7 +13,7 @@ const targetAt: ReadonlyMap<number, number> = new Map([
   [TYPE.CNAME, 0],
 ]);
 
-/** The most targets of one zone that are checked; a zone that has more was not written by hand. */
+/** Maximum number of targets in a zone that are checked; a zone with more was not written by hand. */
 const TARGETS_MAX = 10_000;
 const STAR = Uint8Array.of(1, 0x2a);
 

@@ -11,9 +11,9 @@ import { RrsetWriter } from './rrset-writer.ts';
 import { NodeList, TargetAddresses } from './target-addresses.ts';
 import type { ZoneData } from './zone-data.ts';
 
-/** Aliases of one zone that are followed one after the other. */
+/** Maximum number of consecutive aliases in a zone that are followed. */
 const CHAIN_MAX = 10;
-/** A compression pointer reaches no further into a message (RFC 1035 section 4.1.4). */
+/** The highest message offset that a compression pointer can reach (RFC 1035 section 4.1.4). */
 const POINTER_MAX = 0x3fff;
 const STAR = Uint8Array.of(1, 0x2a);
 

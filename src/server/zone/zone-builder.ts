@@ -20,8 +20,8 @@ export type RecordRefusal =
   | 'too-many';
 
 /**
- * The most records of a name: no reply has room for as many, and those of one name are searched one
- * by one.
+ * Maximum number of records for a name. No reply has room for more, and the records of a name are searched
+ * linearly.
  */
 export const NAME_RECORDS_MAX = 65_536;
 

@@ -22,11 +22,11 @@ import { ZoneData } from './zone-data.ts';
 import { NAME_RECORDS_MAX, ZoneBuilder, type RecordRefusal } from './zone-builder.ts';
 
 /**
- * The most bytes that a zone file may have, and each that it includes: no text has room for many
- * more.
+ * Maximum size of a zone file, and of each file that it includes, in bytes. JavaScript strings cannot be much
+ * longer.
  */
 const FILE_MAX = 500 * 1024 * 1024;
-/** The most mistakes that are reported for one file; more are most likely one mistake. */
+/** Maximum number of errors reported for a file; more probably have the same cause. */
 const PROBLEMS_MAX = 20;
 /** Type, class, TTL and length of a record. */
 const RECORD_AROUND = 10;

@@ -17,7 +17,7 @@ const CHANGE_BYTES = 256;
  * this part of the zone.
  */
 const HISTORY_PART = 0.25;
-/** Differences of one zone. */
+/** Maximum number of differences stored for a zone. */
 const HISTORY_MAX = 64;
 
 /**

@@ -8,7 +8,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 
 /** Kubelet waits a second for an answer (`timeoutSeconds`). Requests are answered before that. */
 export const HOLD_MS = 800;
-/** More connections than probes need are dropped. */
+/** Maximum number of connections; more than probes need are dropped. */
 const CONNECTIONS_MAX = 64;
 /** A larger file is not a Corefile. */
 const FILE_MAX = 1 << 20;

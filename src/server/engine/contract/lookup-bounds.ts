@@ -2,13 +2,10 @@
 import { EDE, RCODE } from '../../wire/iana.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
 
-/** Internal lookups (CNAME targets) may lead to each other only so often. */
+/** Maximum depth of internal lookups (CNAME targets) that lead to each other. */
 export const DEPTH_MAX = 20;
 
-/**
- * Internal lookups on behalf of one query: aliases may lead to several others each, and those on
- * and on.
- */
+/** Maximum number of internal lookups for one query: each alias may lead to several others. */
 export const LOOKUPS_MAX = 200;
 
 const endless = `aliases continue more than ${DEPTH_MAX} times, or to more than ${LOOKUPS_MAX} lookups for one query`;

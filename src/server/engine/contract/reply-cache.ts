@@ -16,11 +16,11 @@ export interface Dependency {
 
 /** Slots of a new generation; at most half of the slots are used. */
 const SLOTS_MIN = 512;
-/** Slots of one generation. */
+/** Maximum number of slots in one generation. */
 const SLOTS_MAX = 32_768;
-/** The most slots in which a question is searched; chance needs fewer. */
+/** Maximum number of slots searched for a question; random keys need fewer. */
 const PROBES_MAX = 128;
-/** Bytes of replies of one generation. */
+/** Maximum bytes of replies in one generation. */
 const BYTES_MAX = 2 * 1024 * 1024;
 const CHUNK = 64 * 1024;
 /**
@@ -28,13 +28,13 @@ const CHUNK = 64 * 1024;
  * evict all others.
  */
 const LARGE = 8 * 1024;
-/** Bytes of large replies of one generation: 64 of the longest. */
+/** Maximum bytes of large replies in one generation: 64 of the largest. */
 const LARGE_BYTES_MAX = 4 * 1024 * 1024;
 /** Large replies per second that are built only for the cache. Above it, clients get the part that fits. */
 const LARGE_PER_SECOND = 64;
 /** A name is cached only at its second query: otherwise a flood of random names would evict all others. */
 const SEEN_BITS = 1 << 17;
-/** Names of which only the first query was seen. */
+/** Maximum number of names that were queried only once so far. */
 const SEEN_MAX = 40_000;
 
 /**

@@ -29,8 +29,8 @@ export const httpConnectionLimit: Limit = limit({ default: 256, min: 2, max: 65_
 /** Requests are small and local: slow ones are cut off as CoreDNS does. */
 const TIMEOUT_MS = 5000;
 /**
- * The most bytes of a request body, which no plugin reads; a client that sends more is disconnected
- * after the answer.
+ * Maximum bytes of a request body, which no plugin reads. A client that sends more is disconnected after the
+ * answer.
  */
 const BODY_MAX = 4096;
 /** Milliseconds between checks for slow connections. */

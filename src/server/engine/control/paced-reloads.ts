@@ -4,7 +4,7 @@ import type { Log } from '../../base/log.ts';
 import type { Counter, Registry } from '../../metrics/registry.ts';
 import type { OneAtATime } from './one-at-a-time.ts';
 
-/** Reloads in a row that begin at once: people and controllers ask for no more. */
+/** Number of consecutive reloads that start at once; people and controllers do not need more. */
 const ROW_MAX = 4;
 /**
  * Milliseconds between the starts of further reloads, for each two workers: all of them share the

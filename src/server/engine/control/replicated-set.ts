@@ -23,12 +23,9 @@ export interface ReplicatedSetParts {
   readonly backlogBytes?: number;
 }
 
-/** The default size of a batch in bytes: a worker applies it between two queries. */
+/** Default size of a batch in bytes; a worker applies a batch between two queries. */
 const BATCH_BYTES = 10_000;
-/**
- * The default for the bytes that may wait for the slowest worker; beyond it the worker gets a
- * snapshot.
- */
+/** Default for the bytes that may wait for the slowest worker; beyond that, the worker gets a snapshot. */
 const BACKLOG_BYTES = 16 * 1024 * 1024;
 /** A worker that has not acknowledged for this long is skipped: it is slow, hangs, or has ended. */
 const LATE_MS = 1000;

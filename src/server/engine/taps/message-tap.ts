@@ -12,7 +12,7 @@ import { stamp, STAMP_ROOM } from '../../wire/stamp.ts';
 /** Milliseconds between two readings of the machine's clock, which may be set. */
 const LOOK_MS = 1000;
 
-/** Bytes; a longer query is omitted from the message of its reply. */
+/** Maximum bytes of a query; a longer one is omitted from its reply's message. */
 const QUERY_MAX = 4096;
 
 /** Writes what a worker sees as frames into shared memory. Nothing here waits for readers. */

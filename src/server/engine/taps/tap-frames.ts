@@ -7,7 +7,7 @@ import { LineReader, makeLineRing, type LineRingMemory } from '../../base/line-r
 const GATHER_MS = 10;
 /** Bytes that are collected for one write; the last frame may exceed it. */
 const CHUNK = 262_144;
-/** More than the longest frame. */
+/** Larger than the longest frame. */
 const FRAME_MAX = 73_728;
 
 /**

@@ -19,7 +19,7 @@ const WAIT_MAX_MS = 60_000;
  * milliseconds.
  */
 const LEEWAY_MS = 5000;
-/** The most bytes that a plugin may print. */
+/** Maximum output of a plugin, in bytes. */
 const OUTPUT_BYTES_MAX = 1024 * 1024;
 
 /** Runs an exec plugin and caches its credentials until they expire or the server rejects them. */

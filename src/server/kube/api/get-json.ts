@@ -3,7 +3,7 @@ import { printBytes } from '../../base/limits.ts';
 import type { ApiChange, ApiClient } from './client.ts';
 import { ApiFailure } from './failure.ts';
 
-/** The default limit of a reply; enough for one object or a list of them. */
+/** Default size limit of a reply, enough for one object or a list of objects. */
 const BYTES_MAX = 64 * 1024 * 1024;
 
 export interface JsonRequest {

@@ -14,9 +14,9 @@ export interface ReplyEvents {
   end(): void;
 }
 
-/** The longest head of a reply, in bytes. */
+/** Maximum size of a reply's header section, in bytes. */
 const HEAD_BYTES_MAX = 64 * 1024;
-/** The longest line of the chunked coding, in bytes. */
+/** Maximum length of a chunk size line, in bytes. */
 const SIZE_LINE_BYTES_MAX = 1024;
 
 type Http1State =

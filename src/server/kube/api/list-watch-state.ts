@@ -18,7 +18,7 @@ export interface NextTry {
   readonly waitMs: number;
 }
 
-/** A limit on Retry-After, which a proxy may set wrongly to hours. */
+/** Upper limit for Retry-After, which a misconfigured proxy may set to hours. */
 const RETRY_AFTER_MAX_MS = 60_000;
 /**
  * If a watch lasted this long, the list before it was worthwhile, and the next list is requested at

@@ -9,7 +9,7 @@ import type { OidcSettings } from './kubeconfig.ts';
 const LEEWAY_MS = 10_000;
 /** Time limit for the token issuer's answer, in milliseconds. */
 const WAIT_MAX_MS = 30_000;
-/** Bytes of an issuer's answer. */
+/** Maximum bytes of an issuer's answer. */
 const BYTES_MAX = 1024 * 1024;
 
 /**

@@ -418,9 +418,9 @@ export class Reflector<T, C> {
 /** client-go's page size; a page of pods has about 2 MiB on the wire. */
 const PAGE_ITEMS = 500;
 const BATCH_CHANGES = 500;
-/** The most objects of one list: more than six times the pods that Kubernetes supports. */
+/** Maximum number of objects in a list: more than six times the number of pods that Kubernetes supports. */
 const ITEMS_MAX = 1_000_000;
-/** The maximum number of pages of one list; the server may make them smaller than requested, or empty. */
+/** Maximum number of pages in a list; the server may return smaller pages than requested, or empty ones. */
 const PAGES_MAX = 20_000;
 /** The pause after a list that did not end, which costs both sides more than most failures. */
 const ENDLESS_PAUSE_MS = 60_000;

@@ -19,7 +19,7 @@ export interface PooledSocket {
 /** After this long without traffic, TCP checks whether the peer is alive, in milliseconds. */
 const KEEP_ALIVE_MS = 30_000;
 const READ_BYTES = 64 * 1024;
-/** The most idle connections; more than lists run in parallel are of no use. */
+/** Maximum number of idle connections; more than the number of parallel lists are useless. */
 const IDLE_MAX = 4;
 
 /** The time limit for a connection to one of several addresses, in milliseconds: a dead server drops packets. */

@@ -115,7 +115,7 @@ export function parseSpans(text: string): string[] | null {
   return found;
 }
 
-/** The most addresses of one range; clusters of manifests need few. */
+/** Maximum number of addresses in a range; clusters defined by manifests need few. */
 const SPAN_MAX = 65_536;
 
 function maskHost(bytes: Uint8Array, bits: number): void {

@@ -13,16 +13,16 @@ import type { Manifest } from './manifest.ts';
 import { readInThread } from './read-thread.ts';
 
 /**
- * The most files of a directory, so that a wrong path (`/`) leads to a message instead of filling
+ * Maximum number of files in a directory, so that a wrong path (`/`) results in a message instead of filling
  * the memory.
  */
 const FILES_MAX = 10_000;
-/** The most nested directories, for the same reason. */
+/** Maximum directory depth, for the same reason. */
 const DEPTH_MAX = 16;
-/** The most bytes of all files that changed between two looks. */
+/** Maximum total size of files that changed between two checks, in bytes. */
 const BYTES_MAX = 64 * 1024 * 1024;
 /**
- * Up to this size files are read at once, in a few dozen milliseconds; beyond it in a separate
+ * Files up to this size are read at once, in a few dozen milliseconds; larger ones are read in a separate
  * thread.
  */
 const BYTES_AT_ONCE_MAX = 64 * 1024;

@@ -32,7 +32,8 @@ const OBJECT_BYTES = 1024;
 const TEXT_FACTOR = 4;
 
 /**
- * The most problems of a file: further ones say nothing new, and the rest of the file is not read.
+ * Maximum number of problems for a file. Further ones add no information, and the rest of the file is not
+ * read.
  */
 const PROBLEMS_MAX = 100;
 

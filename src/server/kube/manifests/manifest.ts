@@ -52,7 +52,7 @@ export const podIpsAnnotation = 'ndots.dev/pod-ips';
 /** `"false"`: the pod, or the pods of this workload, are not ready. */
 export const readyAnnotation = 'ndots.dev/ready';
 
-/** The most replicas; more are a typing error. */
+/** Maximum number of replicas; a larger number is a typo. */
 const REPLICAS_MAX = 10_000;
 
 export const shapes: Readonly<Record<ManifestKind, (check: ObjectCheck) => void>> = {

@@ -6,8 +6,8 @@ import { Problem, type ProblemParts } from '../../base/problem.ts';
 import { manifestMemoryRemedy, type ManifestFile } from './manifest-file.ts';
 
 /**
- * Time limit for a file, in milliseconds; 16 MiB of ordinary manifests take a third of it, so a
- * slower one is malicious.
+ * Time limit for a file, in milliseconds. 16 MiB of ordinary manifests take a third of it, so a slower file
+ * is malicious.
  */
 const READ_MAX_MS = 120_000;
 /** The thread's own memory in MiB: the runtime, the parser, the text of a file. */

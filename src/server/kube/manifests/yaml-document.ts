@@ -31,7 +31,8 @@ export interface YamlPart extends YamlDocument {
 }
 
 /**
- * The most problems of a file: further ones say nothing new, and the rest of the file is not read.
+ * Maximum number of problems for a file. Further ones add no information, and the rest of the file is not
+ * read.
  */
 const PROBLEMS_MAX = 100;
 

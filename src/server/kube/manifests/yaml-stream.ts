@@ -32,7 +32,7 @@ export class YamlBoundError extends Error {
  */
 export const PIECE_MEMORY: number = 64 * 1024 * 1024;
 
-/** The deepest nesting. The deepest schemas of custom resources have some forty levels. */
+/** Maximum nesting depth. The deepest custom resource schemas have about forty levels. */
 const DEPTH_MAX = 200;
 /**
  * The most memory that the parser needs for a word, a sign or a line break, in bytes; measured:

@@ -25,7 +25,7 @@ export type OnLeftOut = (
   why: 'object' | 'namespace' | 'all',
 ) => void;
 
-/** Omitted objects are stored by name up to this number; further ones are only counted. */
+/** Maximum number of omitted objects that are stored by name; further ones are only counted. */
 const LEFT_OUT_MAX = 1000;
 
 /** The current state of one kind of API objects, by namespace and name, if there is room. */

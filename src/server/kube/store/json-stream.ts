@@ -17,11 +17,10 @@ export interface ListHead {
 }
 
 /**
- * The largest object. etcd stores none above 1.5 MiB, in an encoding that takes a third of JSON's
- * size.
+ * Maximum size of an object. etcd stores objects of up to 1.5 MiB, in an encoding a third the size of JSON.
  */
 const ITEM_BYTES_MAX = 8 * 1024 * 1024;
-/** The most bytes around the items of a list; usually there are a few hundred. */
+/** Maximum bytes around the items of a list; usually there are a few hundred. */
 const FRAME_BYTES_MAX = 1024 * 1024;
 
 const SPACE = 0x20;

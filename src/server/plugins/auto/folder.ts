@@ -8,9 +8,9 @@ import type { Log } from '../../base/log.ts';
 import type { ZoneSource } from '../../zone/zone-reloader.ts';
 import { zoneOf, type ZoneNaming } from './naming.ts';
 
-/** Nested directories: more is most likely a link that leads back. */
+/** Maximum directory depth; deeper nesting is probably a circular link. */
 const DEPTH_MAX = 16;
-/** Files in total. */
+/** Maximum total number of files. */
 const FILES_MAX = 100_000;
 
 export interface FoundFiles {

@@ -59,7 +59,8 @@ const positiveTtl = worded(integer('TTL', { min: 1 }), (text, reason) =>
   isNumber(text) ? `cache TTL can not be zero or negative: ${text}` : reason,
 );
 /**
- * The longest TTL that resolvers believe, seconds: a set top bit counts as 0 (RFC 2181 section 8).
+ * Maximum TTL that resolvers accept, in seconds: a value with the top bit set counts as 0 (RFC 2181 section
+ * 8).
  */
 const MIN_TTL_MAX = 0x7fff_ffff;
 const minTtl = worded(integer('MINTTL', { min: 0, max: MIN_TTL_MAX }), (text, reason) => {

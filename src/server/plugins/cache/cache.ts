@@ -32,7 +32,7 @@ import { ZoneMatch } from '../../engine/contract/zone-match.ts';
  */
 const PAIR_WAIT_MS = 100;
 /**
- * Background refreshes at a time; further ones wait for a later query and are counted
+ * Maximum number of background refreshes at a time. Further ones wait for a later query and are counted
  * (`ndots_cache_refresh_rejects_total`).
  */
 const REFRESHES_MAX = 1000;

@@ -19,8 +19,8 @@ export interface ReplyChunk {
 
 const CHUNK_SIZE = 65536;
 /**
- * Longer messages get separate chunks and share a part of the memory. They are rare, and a client
- * that queries many of them must not evict all others.
+ * Longer messages get separate chunks and share part of the memory. They are rare, and a client that queries
+ * many of them must not evict all others.
  */
 const SHARED_MAX = 4096;
 /** All messages with their own chunk use at most this part of the memory. */

@@ -10,7 +10,7 @@ import type { CacheMessage, CacheOrder, Inspected } from './cache-messages.ts';
 
 /** Workers that do not answer within this time, in milliseconds, are reported as such. */
 const WAIT_MS = 2000;
-/** The default number of entries that each worker lists, and the most. */
+/** Default and maximum number of entries that each worker lists. */
 const ENTRIES_MAX = 500;
 
 interface RunningOrder {

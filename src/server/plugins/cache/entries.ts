@@ -14,7 +14,7 @@ export type Half = typeof SUCCESS | typeof DENIAL;
 
 /** Type 0 stands for all types: the entry says that the name does not exist. */
 export const EVERY_TYPE = 0;
-/** Queries of classes up to this number have entries: class, type and variant share 32 bits. */
+/** Queries for classes up to this number have entries, because class, type and variant share 32 bits. */
 export const CLASS_MAX = 0x1fff;
 
 export interface StoredEntry {

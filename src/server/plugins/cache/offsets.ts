@@ -4,7 +4,7 @@ import { TYPE } from '../../wire/iana.ts';
 import { Records } from '../../wire/records.ts';
 import type { Reply } from '../../wire/reply.ts';
 
-/** Different shared lists of offsets; when the table is full it is emptied. */
+/** Maximum number of different shared offset lists; when the table is full, it is emptied. */
 const TABLE_MAX = 4096;
 
 /**

@@ -4,9 +4,7 @@ import type { ExchangeTap } from '../../engine/contract/ports.ts';
 import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 
-/**
- * The numbers that fit into a byte. There are few upstreams; further ones have no name in listings.
- */
+/** The numbers that fit into a byte. There are few upstreams, and further ones have no name in listings. */
 const SOURCES_MAX = 255;
 
 /**

@@ -23,7 +23,9 @@ const SHARDS = 256;
 const SHARD_MIN = 4;
 /** Bytes of a small message: where all are smaller, some buckets have two. */
 const MESSAGE_USUAL = 64;
-/** Entries of one bucket; a longer chain, which chance does not make, loses its oldest entry. */
+/**
+ * Maximum number of entries in a bucket. A longer chain does not occur by chance and loses its oldest entry.
+ */
 const CHAIN_MAX = 48;
 
 /** Entries that are examined to find one without recent hits. */

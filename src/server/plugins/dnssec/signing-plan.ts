@@ -31,7 +31,7 @@ export interface Denied {
 
 /** Seconds that a denial without an SOA record holds. */
 const TTL_WITHOUT_SOA = 5;
-/** Longer chains of aliases are not followed. */
+/** Longer alias chains are not followed. */
 const CHAIN_MAX = 64;
 
 /** The parsed reply: its RRsets, and its denials. */

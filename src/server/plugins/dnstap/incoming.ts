@@ -11,7 +11,7 @@ import { Delivery } from './delivery.ts';
 import type { DnstapEndpoint } from './dnstap-options.ts';
 import { FrameStream, HANDSHAKE_MS } from './stream.ts';
 
-/** Sinks at a time, and handshakes. */
+/** Maximum number of sinks at a time, and of handshakes. */
 const SINKS_MAX = 64;
 /** The least time between two reports about closed connections, in milliseconds. */
 const TELL_MS = 10_000;

@@ -9,7 +9,7 @@ import type { FrameChunk } from '../../engine/taps/tap-frames.ts';
 /** Handshakes, and the goodbye, take no longer than this, milliseconds. */
 export const HANDSHAKE_MS = 4000;
 const GOODBYE_MS = 1000;
-/** The other side only sends control frames. */
+/** The other side sends only control frames. */
 const FRAME_MAX = 4096;
 
 export interface FrameStreamHost {

@@ -17,10 +17,7 @@ import { Work, type ForeignReplies, type Worked } from './skydns-records.ts';
 
 /** The plugin's name, as replies carry it. */
 const PLUGIN = 'etcd';
-/**
- * Maximum number of times that the work on one answer restarts because a lookup was needed: limits a chain of
- * names.
- */
+/** Maximum number of restarts for one answer because a lookup was needed; limits a chain of names. */
 const TRIES_MAX = 24;
 
 export interface AnswerSource {

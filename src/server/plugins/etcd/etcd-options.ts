@@ -28,9 +28,9 @@ const searchLimit = limit({ default: 10_000, min: 1, max: 10_000_000 });
 const waitingLimit = limit({ default: 4096, min: 1, max: 1_000_000 });
 /** The defaults are CoreDNS's. */
 const MIN_LEASE_TTL = 30;
-/** Seconds: a lease that lasts longer counts as this. */
+/** Maximum lease duration in seconds; a longer lease counts as this. */
 const MAX_LEASE_TTL = 86_400;
-/** Seconds of a TTL option: 32 bits. */
+/** Maximum seconds of a TTL option: 32 bits. */
 const SECONDS_MAX = 4_294_967_295;
 
 const endpoint = value<EtcdEndpoint>(

@@ -13,7 +13,7 @@ interface KeyPlace {
   readonly at: number;
 }
 
-/** Keys of a chunk. An insertion moves at most this many, however large the table is. */
+/** Maximum number of keys in a chunk. An insertion moves at most this many, however large the table is. */
 const CHUNK_MAX = 1024;
 
 /**

@@ -84,7 +84,7 @@ function record(
   return { owner, type, ttl, target: null, size, write };
 }
 
-/** Bytes of a DNS message (RFC 1035, section 4.2.2). */
+/** Maximum bytes of a DNS message (RFC 1035, section 4.2.2). */
 const MESSAGE_MAX = 65_535;
 const FIXED = 12;
 

@@ -42,9 +42,9 @@ export interface Worked {
   readonly additional: readonly AnswerRecord[];
 }
 
-/** CNAMEs that may lead on after the first one. */
+/** Maximum number of further CNAMEs after the first one. */
 const CHAIN_MAX = 10;
-/** Names outside of the zone that one query may have looked up. */
+/** Maximum number of names outside the zone that are looked up for one query. */
 const ELSEWHERE_MAX = 128;
 const none: readonly AnswerRecord[] = [];
 const absent: Worked = { exists: false, answer: none, additional: none };

@@ -42,9 +42,9 @@ const PRIORITY = 10;
 const FLAG = { mail: 0x10, group: 0x20, text: 0x40, lease: 0x80 } as const;
 const FIXED = 15;
 const LEASE = 8;
-/** The largest weight; higher numbers count as this. */
+/** Maximum weight; higher numbers count as this. */
 const WEIGHT_MAX = 0x7fff_ffff;
-/** The largest TTL (RFC 2181 section 8). */
+/** Maximum TTL (RFC 2181 section 8). */
 const TTL_MAX = 0x7fff_ffff;
 
 interface Fields {

@@ -36,7 +36,7 @@ export interface EtcdStoreParts {
 const SKIPPED = '\u0004';
 /** Size of an entry in addition to the bytes of its key and value. */
 const ENTRY = 64;
-/** Bytes of a key below `path`: a name has 255 at most, and escapes make few of them longer. */
+/** Maximum bytes of a key under `path`. A name has at most 255, and escapes make few keys longer. */
 const KEY_MAX = 4096;
 /** Characters of a key that the log has. */
 const KEY_SHOWN = 300;

@@ -28,8 +28,8 @@ export interface EtcdTransferParts {
 }
 
 /**
- * A name that includes more keys is omitted from transfers: its records would fill a message, and
- * take more than a few milliseconds at a time.
+ * A name with more keys is omitted from transfers. Its records would fill a message and take more than a few
+ * milliseconds at a time.
  */
 const KEYS_OF_NAME_MAX = 1000;
 /** Time to generate records before queries are served again, milliseconds. */

@@ -3,11 +3,11 @@ import type { Clock } from '../../base/clock.ts';
 
 /** Refusals are remembered for so long, and up to twice as long, milliseconds. */
 const PERIOD_MS = 5000;
-/** The most networks that are remembered. */
+/** Maximum number of remembered networks. */
 const NETWORKS_MAX = 4096;
 /**
- * More refusals of one network weigh no more: one that asks a thousand times as often as others
- * must not make these look modest.
+ * Maximum number of refusals counted per network. A network that sends a thousand times as many queries as
+ * others must not make those look modest.
  */
 const COUNT_MAX = 1000;
 

@@ -19,11 +19,11 @@ import { makePolicy } from './forward-policy.ts';
 import { InFlightQuestions } from './in-flight-questions.ts';
 import type { ForwardUpstream } from './forward-upstream.ts';
 
-/** The most idle objects that are reused for later queries. */
+/** Maximum number of idle objects kept for reuse by later queries. */
 const IDLE_MAX = 1024;
 /**
- * The most queries in flight for one question (name, type, class): n of them make a forged reply n
- * times more likely to match (RFC 5452, section 5).
+ * Maximum number of in-flight queries for one question (name, type, class). With n of them, a forged reply is
+ * n times more likely to match (RFC 5452, section 5).
  */
 const SAME_MAX = 4;
 

@@ -53,7 +53,7 @@ export function readDatabase(path: string): Uint8Array<SharedArrayBuffer> {
   return new Uint8Array(bytes.buffer as unknown as SharedArrayBuffer, 0, bytes.length);
 }
 
-/** Cached decoded records; most clients come from few networks. */
+/** Maximum number of cached decoded records; most clients come from few networks. */
 const CACHE_MAX = 4096;
 
 /** A database in MaxMind's format (mmdb). */
@@ -86,7 +86,7 @@ export class Database {
   }
 }
 
-/** Entries of a list or map: those of real databases have some dozens. */
+/** Maximum number of entries in a list or map; those in real databases have a few dozen. */
 const ENTRIES_MAX = 4096;
 const MAP = 7;
 const LIST = 11;

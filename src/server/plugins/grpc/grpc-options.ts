@@ -16,7 +16,7 @@ import { readTo, type GrpcDestination } from './grpc-upstreams.ts';
 
 /** An unanswered query waits for at most two seconds, and takes some 3 KB. */
 const inFlightLimit = limit({ default: 4096, min: 1, max: 1_000_000 });
-/** CoreDNS's number. */
+/** The same as in CoreDNS. */
 const UPSTREAMS_MAX = 15;
 
 const to = value<GrpcDestination>(

@@ -21,7 +21,7 @@ const address = worded(hostPort('ADDRESS'), (text, reason) =>
 );
 const CHECK_MS = 1000;
 const CHECK_TIMEOUT_MS = 3000;
-/** Bytes; our own answer is `OK`. */
+/** Maximum bytes; our own answer is `OK`. */
 const ANSWER_MAX = 1024;
 /** A request to itself that takes longer is worth a warning. */
 const SLOW_MS = 1000;

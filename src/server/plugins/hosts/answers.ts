@@ -23,7 +23,10 @@ export interface HostsAnswerer {
   use(table: HostsLookup): void;
 }
 
-/** Replies remembered; then all are forgotten. Names of one cluster's hosts fit many times over. */
+/**
+ * Maximum number of remembered replies; when it is reached, all are forgotten. The host names of one cluster
+ * fit many times over.
+ */
 const REPLIES_MAX = 4096;
 
 /** Another record fits after this many bytes. */

@@ -6,7 +6,8 @@ import { nameLength, printName, type WireName } from '../../wire/name.ts';
 import { FIELDS, hashOf, type HostsTable } from './hosts-table.ts';
 
 /**
- * Addresses of one name, or names of one address: what fits into one message, with room to spare.
+ * Maximum number of addresses of a name, or names of an address: as many as fit into a message, with room to
+ * spare.
  */
 const PER_NAME_MAX = 1000;
 /**

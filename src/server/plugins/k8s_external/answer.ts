@@ -41,7 +41,7 @@ export interface ExternalParts {
 
 /** Entries that are read for any reply: with more than a hundred the weight of SRV records is 1. */
 const ENTRIES_MIN = 128;
-/** Bytes that one more record may need. */
+/** Maximum bytes for one more record. */
 const RECORD_MAX = 2 * NAME_MAX + 64;
 
 const refused = failure(RCODE.REFUSED, PLUGIN);

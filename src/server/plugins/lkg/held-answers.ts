@@ -32,7 +32,7 @@ export interface HeldReport {
   }[];
 }
 
-/** Answers in the list. */
+/** Maximum number of answers in the list. */
 const LISTED_MAX = 10_000;
 
 /**

@@ -7,11 +7,11 @@ import type { Query } from '../../transport/query.ts';
 import { Records } from '../../wire/records.ts';
 import type { Reply } from '../../wire/reply.ts';
 
-/** Answers of one name: types, with and without signatures. */
+/** Maximum number of answers for a name: types, with and without signatures. */
 const ANSWERS_MAX = 8;
-/** Larger answers are not kept. */
+/** Larger answers are not stored. */
 const REPLY_MAX = 8 * 1024;
-/** Names that are examined to make room for one answer. */
+/** Maximum number of names examined to make room for one answer. */
 const LOOKED_MAX = 64;
 
 export interface GoodAnswer {

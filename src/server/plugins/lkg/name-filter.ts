@@ -3,7 +3,10 @@ import { hashBytes } from '../../base/hash.ts';
 
 /** Bits of one set, as a power of two. */
 const BITS_LOG = 19;
-/** Names of a set. With two of 16 bits for each name, about one in some hundred new names seems known. */
+/**
+ * Maximum number of names in a set. With two of 16 bits per name, about one in several hundred new names
+ * appears to be known.
+ */
 const NAMES_MAX = 16_384;
 
 /**

@@ -21,8 +21,8 @@ const EXCHANGER = 3;
 /** Messages with more records are not changed. */
 const RECORDS_MAX = 4096;
 /**
- * Records of a reply that will be cut which may trade places: more than fit into any reply over
- * UDP, so the work does not grow with the number of omitted records.
+ * Maximum number of records that may be reordered in a reply that will be truncated. More do not fit into any
+ * UDP reply, so the work does not grow with the number of omitted records.
  */
 const CUT_RECORDS_MAX = 512;
 /** Replies up to this size may be written over a scratch that the next query uses again. */

@@ -1,7 +1,7 @@
 /** Decides whether there is a forwarding loop. */
 import { sleep, type Clock } from '../../base/clock.ts';
 
-/** Sightings that prove a loop: the probe itself is one, a retried probe may be another. */
+/** Number of sightings that prove a loop: the probe itself is one, and a retried probe may be another. */
 const SIGHTINGS_MAX = 2;
 const RETRY_MS = 1000;
 const GIVE_UP_MS = 30_000;

@@ -5,7 +5,7 @@ import { directive } from '../../corefile/syntax.ts';
 import { integer, value, Wrong, wrong } from '../../corefile/word-values.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 
-/** CoreDNS's bound of sockets, each of which is a thread here. */
+/** CoreDNS's limit for sockets; each of them is a thread here. */
 const SOCKETS_MAX = 1024;
 const whole = integer('NUM_SOCKETS');
 

@@ -55,7 +55,7 @@ interface Brought {
 
 /** Seconds of a profile, by default. */
 const SECONDS = 30;
-/** Seconds of a profile. */
+/** Maximum duration of a profile, in seconds. */
 const SECONDS_MAX = 120;
 /** Milliseconds after the end of a profile until a worker without a profile is skipped. */
 const LATE_MS = 5000;

@@ -107,7 +107,7 @@ export const prometheus: Plugin = definePlugin({
   },
 });
 
-/** Objects of counted queries that are reused. */
+/** Maximum number of objects for counted queries that are reused. */
 const SPARE_MAX = 1024;
 
 class CountedQuery {

@@ -50,7 +50,7 @@ export function rcodeRule(continues: boolean, words: readonly string[]): Rewrite
   return onReply(continues, 'rcode', words.slice(0, -2), { kind: 'rcode', from, to });
 }
 
-/** The largest code that has a name. */
+/** The largest code with a name. */
 const RCODE_MAX = 23;
 
 function rcodeOf(text: string): number | null {

@@ -22,7 +22,7 @@ import type { PrimaryTurns } from './primary-turns.ts';
 import type { FailureLog } from './failure-lines.ts';
 import { NoRoom, type ArrivingZone, type ZoneMemory } from './zone-memory.ts';
 
-/** The longest pause between tries to get a zone for the first time. */
+/** Maximum pause between attempts to get a zone for the first time. */
 const FIRST_RETRY_MAX_MS = 10_000;
 /**
  * Chance that is added to refresh and retry, so that not all secondaries of a primary come at once.

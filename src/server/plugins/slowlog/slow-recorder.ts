@@ -5,9 +5,9 @@ import { rcodeName } from '../../wire/iana.ts';
 import type { LinkRecorder } from '../../transport/query.ts';
 import { printSeconds } from '../../engine/contract/log-format.ts';
 
-/** The most links that are recorded, because a query can loop. A power of two. */
+/** Maximum number of recorded links, because a query can loop. A power of two. */
 const LINKS_MAX = 64;
-/** The most exchanges with upstreams that are recorded. */
+/** Maximum number of recorded exchanges with upstreams. */
 const EXCHANGES_MAX = 8;
 /** Number of distinguished uses of one recorder; with the number of the link this is a small integer. */
 const USES = 1 << 20;

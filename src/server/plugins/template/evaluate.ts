@@ -21,9 +21,9 @@ import {
   type GoValue,
 } from './go-values.ts';
 
-/** Longer texts are not a record but a mistake. */
+/** A longer text is an error, not a record. */
 const OUTPUT_MAX = 65_536;
-/** Rounds of all loops of one template. */
+/** Maximum number of iterations of all loops in a template. */
 const ROUNDS_MAX = 10_000;
 
 /**

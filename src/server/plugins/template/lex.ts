@@ -36,7 +36,7 @@ export interface Lexeme {
   readonly spaced: boolean;
 }
 
-/** Words of one template; more is a mistake. */
+/** Maximum number of words in a template; more is an error. */
 const LEXEMES_MAX = 10_000;
 
 /**

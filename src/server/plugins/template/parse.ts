@@ -9,7 +9,7 @@ export function parseTemplate(source: string): readonly TemplateNode[] {
   return new TemplateParser(lex(source)).whole();
 }
 
-/** Nesting limit of actions and parentheses: more is a mistake, or an attack. */
+/** Maximum nesting depth of actions and parentheses; deeper nesting is an error or an attack. */
 const DEPTH_MAX = 100;
 
 /** Words of the language that make no sense, or are unknown, because each record is a separate template. */

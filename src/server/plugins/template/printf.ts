@@ -18,7 +18,7 @@ interface Spec {
   readonly verb: string;
 }
 
-/** Wider or longer than this nothing is printed: a record's text is short. */
+/** Maximum width and length of printed values; a record's text is short. */
 const WIDTH_MAX = 1000;
 
 const directive = /%([-+# 0]*)(\*|\d+)?(?:\.(\*|\d*))?([^]?)/gu;

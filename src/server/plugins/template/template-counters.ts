@@ -72,7 +72,7 @@ export class TemplateCounters {
   }
 }
 
-/** Cached handles for each route and zone; further types are counted without one. */
+/** Maximum number of cached handles for each route and zone; further types are counted without one. */
 const KINDS_MAX = 200;
 
 function classLabel(qclass: number): string {

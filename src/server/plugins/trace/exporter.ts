@@ -11,7 +11,7 @@ import type { Span } from './span.ts';
 const ANSWER_MS = 5000;
 /** The time to send the remaining spans when the server ends. */
 const CLOSE_MS = 1000;
-/** Longer replies of a collector are not read. */
+/** Longer replies from a collector are not read. */
 const ANSWER_MAX = 4096;
 /** The least time between two reports about failures, in milliseconds. */
 const TELL_MS = 10_000;

@@ -4,7 +4,7 @@ import type { Random } from '../../base/random.ts';
 import type { LinkRecorder } from '../../transport/query.ts';
 import type { Span } from './span.ts';
 
-/** The most spans of one trace, because a query can loop. */
+/** Maximum number of spans in a trace, because a query can loop. */
 const SPANS_MAX = 128;
 /** Name of the first span, as in CoreDNS. */
 const ROOT = 'servedns';

@@ -92,9 +92,9 @@ export function asMap(value: ExpressionValue): ReadonlyMap<string, ExpressionVal
   return value;
 }
 
-/** The most items of an array that an expression makes, as it runs for every query. */
+/** Maximum number of items in an array that an expression creates, as it runs for every query. */
 export const ITEMS_MAX = 10_000;
-/** The most characters of a text that an expression makes. */
+/** Maximum number of characters in a text that an expression creates. */
 export const TEXT_MAX = 65_536;
 
 /** @throws ExpressionValueError if there are too many */
@@ -107,8 +107,8 @@ export function bounded<T extends string | readonly ExpressionValue[]>(made: T):
 }
 
 /**
- * The steps of one evaluation, which takes some milliseconds: items that are examined one after the other,
- * and groups of eight characters.
+ * Maximum number of steps in one evaluation, which takes a few milliseconds. A step is one item examined in
+ * sequence, or a group of eight characters.
  */
 const STEPS_MAX = 100_000;
 let steps = 0;

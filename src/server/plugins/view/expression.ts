@@ -45,15 +45,15 @@ export function compileExpression(text: string): CompiledPart {
   };
 }
 
-/** The most nested parentheses. */
+/** Maximum nesting depth of parentheses. */
 const DEPTH_MAX = 100;
 /**
- * Operators, functions after `|`, members and indexes in one expression. Each contains the part before it, so
- * a chain is as deep as it is long. expr-lang accepts 10 000 nodes, of which each of these makes at least
- * two.
+ * Maximum number of operators, functions after `|`, members and indexes in an expression. Each contains the
+ * part before it, so a chain is as deep as it is long. expr-lang accepts 10 000 nodes, and each of these
+ * creates at least two.
  */
 const CHAINED_MAX = 5000;
-/** The most constants (`let`) of an expression. */
+/** Maximum number of constants (`let`) in an expression. */
 const NAMES_MAX = 20;
 
 class ExpressionParser {

@@ -72,7 +72,7 @@ const nameServer = parseName('ns.dns.');
 const mailbox = parseName('hostmaster.');
 /** Types for private use (RFC 6895 section 3.1), of which there are no records. */
 const PRIVATE_TYPES = 0xff00;
-/** Namespaces of clients whose rules are remembered. */
+/** Maximum number of client namespaces whose rules are remembered. */
 const CLIENTS_MAX = 10_000;
 
 const prohibited: readonly ExtendedError[] = [

@@ -7,7 +7,7 @@ import { MessageError, MessageReader } from '../../base/protobuf.ts';
 /** The method, as requests name it. */
 export const QUERY_PATH = '/coredns.dns.DnsService/Query';
 
-/** Bytes before a DNS message in a `DnsPacket`, at most: tag and length. */
+/** Maximum bytes before a DNS message in a `DnsPacket`: tag and length. */
 export const PACKET_PREFIX_MAX = 4;
 
 const TAG = 0x0a;

@@ -37,7 +37,7 @@ const PING_ANSWER_MS = 3000;
  * Calls at a time until the server announces its limit (RFC 9113 section 6.5.2 recommends at least this number).
  */
 const STREAMS_USUAL = 100;
-/** Bytes of answers to PING and SETTINGS that a server may leave unread. */
+/** Maximum bytes of PING and SETTINGS answers that a server may leave unread. */
 const UNREAD_MAX = 1024 * 1024;
 /** The last stream: then a connection has had its time. */
 const STREAM_LAST = 0x3fff_ffff;

@@ -22,7 +22,7 @@ import { GrpcConnection } from './grpc-connection.ts';
 import { GrpcFailure, STATUS, statusName } from './grpc-failure.ts';
 import { PREFIX, type GrpcCall, type GrpcStream } from './grpc-stream.ts';
 
-/** Of a reply that is the whole of a `DnsPacket`. */
+/** Maximum size of a reply, which is a complete `DnsPacket`. */
 const PACKET_MAX = MESSAGE_MAX + PACKET_PREFIX_MAX;
 const UNIX = 'unix:';
 

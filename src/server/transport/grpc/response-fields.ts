@@ -1,7 +1,7 @@
 /** Header blocks of gRPC responses. */
 import { HeaderDecoder } from '../http2/header-decoder.ts';
 
-/** Longer messages of a status are not read. */
+/** Longer status messages are not read. */
 const TEXT_MAX = 1024;
 
 /**

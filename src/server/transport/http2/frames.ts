@@ -7,7 +7,7 @@ export const FRAME_HEADER = 9;
 /** The first bytes of a client (section 3.4). */
 export const PREFACE: Buffer = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
-/** The largest payload without permission from the other side; we never permit more. */
+/** Maximum payload without the other side's permission; we never permit more. */
 export const PAYLOAD_MAX = 16_384;
 
 /**

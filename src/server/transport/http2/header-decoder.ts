@@ -86,9 +86,9 @@ const fixed: readonly HeaderField[] = [['', ''], ...staticFields].map(
 const TABLE_SIZE = 4096;
 /** The size of an entry beyond its bytes (RFC 7541, section 4.1). */
 const ENTRY_COST = 32;
-/** The longest header block that is decoded, bytes. A question of 255 bytes in a GET takes 400. */
+/** Maximum size of a header block that is decoded, in bytes. A question of 255 bytes in a GET takes 400. */
 export const BLOCK_MAX = 16_384;
-/** No integer in a block can mean more. */
+/** No valid integer in a block is larger. */
 const INTEGER_MAX = 1 << 24;
 
 /** Holds decoded Huffman strings: a name and a value, valid for one field. */

@@ -24,7 +24,10 @@ const HEADERS_ROOM = FRAME_HEADER + FIELDS_MAX + FRAME_HEADER + BODY_PREFIX_MAX;
 const CONTROL_ROOM = 256;
 /** Memory of a stream beyond the bytes it received or holds, measured. */
 const STREAM_SIZE = 1024;
-/** Streams that were refused before their whole body arrived: the rest of it is ignored. */
+/**
+ * Maximum number of streams that were refused before their whole body arrived; the rest of the body is
+ * ignored.
+ */
 const REFUSED_MAX = 64;
 
 /**

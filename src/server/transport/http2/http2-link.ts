@@ -30,7 +30,7 @@ import { contentLength, pathAndAccept, requestFields } from './request-fields.ts
 /** The words of Go's HTTP client for a time-out. */
 export const LATE = 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)';
 
-/** Bytes that a peer may leave unread. */
+/** Maximum bytes that a peer may leave unread. */
 const UNREAD_MAX = 1024 * 1024;
 /**
  * Bytes of bodies that the upstream may send unasked, per stream and in all; renewed when half is

@@ -65,5 +65,5 @@ export interface Http2Service {
   writeRefusal(out: Uint8Array, at: number, code: number): number;
 }
 
-/** Bytes that a service writes before a DNS message in a body, at most. */
+/** Maximum bytes that a service writes before a DNS message in a body. */
 export const BODY_PREFIX_MAX = 9;

@@ -5,7 +5,7 @@ import { SECTION } from '../../wire/writer.ts';
 
 /** Seconds that a failure, or a reply without records, may be cached. */
 const FAILURE_TTL = 5;
-/** Seconds that any reply may be cached. */
+/** Maximum seconds that any reply may be cached. */
 const TTL_MAX = 3600;
 
 const records = new Records();

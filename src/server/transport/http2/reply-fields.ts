@@ -11,7 +11,7 @@ const CONTENT_TYPE = 31;
 const CONTENT_LENGTH = 28;
 const CACHE_CONTROL = 24;
 
-/** The most that a reply's header block takes. */
+/** Maximum size of a reply's header block. */
 export const FIELDS_MAX = 96;
 
 const beginning = Buffer.concat([

@@ -13,8 +13,8 @@ export type HeaderVerdict =
   | 'excessive';
 
 /**
- * The most that the fields of a request may take (SETTINGS_MAX_HEADER_LIST_SIZE, RFC 9113 section
- * 6.5.2): a few bytes of a block can stand for a long field of the table, again and again.
+ * Maximum size of a request's fields (SETTINGS_MAX_HEADER_LIST_SIZE, RFC 9113 section 6.5.2). A few bytes of
+ * a block can stand for a long field in the table, repeatedly.
  */
 export const LIST_MAX: number = BLOCK_MAX;
 /**

@@ -4,10 +4,10 @@
  */
 import { parseAddress } from '../../base/ip.ts';
 
-/** The longest header that is read: 16 bytes, addresses, and a load balancer's own extensions. */
+/** Maximum header size that is read: 16 bytes, addresses, and a load balancer's own extensions. */
 export const PROXY_HEADER_MAX = 2048;
 
-/** The longest header of version 1, its line end included. */
+/** Maximum length of a version 1 header, including its line ending. */
 const TEXT_MAX = 107;
 /** The first bytes of version 2. */
 const SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');

@@ -25,7 +25,7 @@ export interface HandshakeHost {
   readonly isShort: () => boolean;
 }
 
-/** The most handshakes at a time while memory is short: each takes some 50 KiB. */
+/** Maximum number of simultaneous handshakes while memory is short; each takes about 50 KiB. */
 const SHORT_MAX = 64;
 
 /**

@@ -25,7 +25,7 @@ const PIPELINE = 16;
  */
 const HEARS_MS = 60;
 /**
- * So many replies in a row that match no waiting query cannot all be late: the peer is making them
+ * If this many consecutive replies match no waiting query, they cannot all be late: the peer is making them
  * up.
  */
 const STRAYS_MAX = 64;

@@ -30,7 +30,7 @@ const TURN_MS = 5;
 const STALE_MS = 4000;
 /** Milliseconds after a full batch until the kernel is asked for the number of lost datagrams. */
 const LOST_MS = 1000;
-/** The most used `WayBack` objects that stay for reuse. */
+/** Maximum number of used `WayBack` objects kept for reuse. */
 const SPARE_MAX = 256;
 
 /** The client of a waiting query: its sockaddr, and the packet info with the queried address. */

@@ -13,7 +13,7 @@ import { canReusePort } from '../stream/stream-listener.ts';
 import { arena } from '../write-reply.ts';
 import { whyFailed } from '../../base/why-failed.ts';
 
-/** The most clients whose addresses are cached in byte form. */
+/** Maximum number of clients whose addresses are cached in byte form. */
 const PEERS_MAX = 4096;
 
 /**

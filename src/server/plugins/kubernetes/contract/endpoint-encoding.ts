@@ -279,7 +279,7 @@ export interface EndpointPort {
 }
 
 const noPorts: readonly EndpointPort[] = [{ name: '', protocol: '', port: -1 }];
-/** Texts remembered; services that differ in their ports only by chance are few. */
+/** Maximum number of remembered texts; few services differ in their ports. */
 const KNOWN_MAX = 4096;
 const known = new Map<string, readonly EndpointPort[]>();
 

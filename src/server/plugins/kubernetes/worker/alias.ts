@@ -27,7 +27,7 @@ export interface AliasParts {
   readonly nothing: (query: Query) => Reply;
 }
 
-/** CNAMEs that may lead on after the first one. */
+/** Maximum number of further CNAMEs after the first one. */
 const CHAIN_MAX = 10;
 
 /** The domain name of an ExternalName service; null if it is invalid. */

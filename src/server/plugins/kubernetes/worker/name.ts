@@ -22,7 +22,7 @@ export interface Grammar {
   readonly zonal: boolean;
 }
 
-/** Labels of a name: 255 bytes hold no more (RFC 1035, section 2.3.4). */
+/** Maximum number of labels in a name; 255 bytes do not hold more (RFC 1035, section 2.3.4). */
 const LABELS_MAX = 128;
 const NONE = -1;
 

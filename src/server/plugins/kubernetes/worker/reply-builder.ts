@@ -8,7 +8,7 @@ import { SECTION, type MessageWriter, type Section } from '../../../wire/writer.
 /** The plugin's name, as replies carry it. */
 export const PLUGIN = 'kubernetes';
 
-/** Bytes that one more record may need: three names and its fixed parts. */
+/** Maximum bytes for one more record: three names and the fixed parts. */
 const RECORD_MAX = 3 * NAME_MAX + 64;
 
 /**
@@ -181,7 +181,7 @@ export function writeSoa(
 const scratch = new Uint8Array(NAME_MAX + 1);
 /** Valid labels: a dot or a backslash in one would change the name for programs that read it as text. */
 const LABEL = /^[^.\\]{1,63}$/;
-/** The most seconds of the SOA record's TTL, as in CoreDNS. */
+/** Maximum TTL of the SOA record in seconds, as in CoreDNS. */
 const SOA_TTL_MAX = 300;
 /** Labels without an end: the zone's name follows. */
 const NS_DNS = Uint8Array.from([2, ...Buffer.from('ns'), 3, ...Buffer.from('dns')]);

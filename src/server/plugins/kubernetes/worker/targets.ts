@@ -116,7 +116,7 @@ export function weightOf(entries: number): number {
   return Math.max(1, Math.floor((100 / (100 * entries)) * 100));
 }
 
-/** With more entries than this the weight is 1. */
+/** With more entries, the weight is 1. */
 const WEIGHED_MAX = 100;
 
 /** Reads the entries while they are written, and never holds all of them. */
