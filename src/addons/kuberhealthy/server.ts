@@ -287,7 +287,7 @@ export class KuberhealthyServer {
       const [version = '', status = ''] = key.split(' ');
       return {
         name: 'ndots_check_reports_total',
-        help: 'Reports of checkers, by status of the reply.',
+        help: 'Reports from checkers, by reply status.',
         kind: 'counter',
         labels: { version, status },
         value,

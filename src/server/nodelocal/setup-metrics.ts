@@ -42,22 +42,22 @@ export class SetupMetrics {
   );
   readonly #repairs = this.#registry.counter(
     'ndots_nodecache_repairs_total',
-    'Times that other programs removed the interface or rules, and they were restored.',
+    'Number of times that the interface or rules were restored after another program removed them.',
     ['what'],
   );
   readonly #answers = this.#registry.gauge(
     'ndots_nodecache_answers',
-    'Whether the cache answers its own heartbeat at this address (1) or the address is released (0).',
+    '1 if the cache answers its own heartbeat at this address, 0 if the address is released.',
     ['address'],
   );
   readonly #lapses = this.#registry.counter(
     'ndots_nodecache_lapses_total',
-    'Times that the cache stopped answering its own heartbeat at this address.',
+    'Number of times that the cache stopped answering its own heartbeat at this address.',
     ['address'],
   );
   readonly #handovers = this.#registry.counter(
     'ndots_nodecache_handovers_total',
-    'Times that this process took over from another one (in) or another one from it (out).',
+    'Takeovers by this process from another one (in), or by another one from it (out).',
     ['direction'],
   );
   #server: Server | null = null;

@@ -159,7 +159,7 @@ const responses: Partial<Record<Proto, readonly [name: string, help: string]>> =
   ],
   grpc: [
     'ndots_dns_grpc_responses_total',
-    'Responses over gRPC by status: 0 is OK; 100 and more are HTTP statuses.',
+    'gRPC responses by status: 0 is OK, and 100 or more are HTTP statuses.',
   ],
 };
 

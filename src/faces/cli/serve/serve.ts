@@ -274,7 +274,7 @@ function lostLines({ lost }: LineOutput): MetricSample {
   return {
     name: 'ndots_log_lost_lines_total',
     kind: 'counter',
-    help: 'Log lines that were lost because standard output was not read fast enough.',
+    help: 'Log lines lost because standard output was not read fast enough.',
     labels: {},
     value: lost,
   };

@@ -83,20 +83,18 @@ export class HttpListeners {
     this.#connections = clamp(connections, httpConnectionLimit);
     this.#evicted = metrics.counter(
       'ndots_http_evicted_total',
-      'HTTP connections that were closed, the longest idle one first, to make room for new ones.',
+      'HTTP connections closed to make room for new ones, longest idle first.',
       ['address'],
     );
     const refused = metrics
       .counter(
         'ndots_http_refused_total',
-        'HTTP requests that were refused: too many of one client or of all at once, or pipelined.',
+        'HTTP requests refused because there were too many at once, from one client or in total, or because they were pipelined.',
         [],
       )
       .with();
     this.#admission = new HttpAdmission(() => refused.add(1));
-    this.#open = metrics.gauge('ndots_http_connections', 'HTTP connections that are open.', [
-      'address',
-    ]);
+    this.#open = metrics.gauge('ndots_http_connections', 'Open HTTP connections.', ['address']);
   }
 
   /**

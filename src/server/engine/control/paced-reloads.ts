@@ -45,7 +45,7 @@ export class PacedReloads {
     this.#deferred = parts.metrics
       .counter(
         'ndots_reload_deferred_total',
-        'Reloads of the Corefile that were delayed, because there were too many; all requests during the delay are one reload.',
+        'Corefile reloads delayed because there were too many; all requests during the delay become one reload.',
         [],
       )
       .with();
