@@ -13,7 +13,7 @@ const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as {
 
 describe('docs/upgrading-node.md', () => {
   test('was read for the versions of Node and koffi in package.json', () => {
-    const [, node, koffi] = /^Tried with Node (\S+) and koffi (\S+)\. /m.exec(page) ?? [];
+    const [, node, koffi] = /^Tested with Node (\S+) and koffi (\S+)\. /m.exec(page) ?? [];
     const { devDependencies, optionalDependencies } = manifest;
     assert.deepEqual([node, koffi], [devDependencies.node, optionalDependencies.koffi]);
   });

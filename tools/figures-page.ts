@@ -1,5 +1,5 @@
 /**
- * Writes the tables of docs/figures.md from the runs that `npm run bench -- NAME --record` stored.
+ * Writes the tables in docs/figures.md from the runs that `npm run bench -- NAME --record` stored.
  * `node tools/figures-page.ts`
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ const home = fileURLToPath(new URL('../', import.meta.url));
 const page = `${home}docs/figures.md`;
 const MARK = '<!-- Written by tools/figures-page.ts from here on. -->';
 
-/** `0.37 × (0.35–0.4)`: the middle, and the range if there are several runs. */
+/** `0.37 × (0.35–0.4)`: the median, and the range if there are several runs. */
 function valueOf({ middle, least, most, runs, unit }: RecordedFigure, isRatio: boolean): string {
   const sign = unit === '' && isRatio ? '×' : unit;
   const range = runs === 1 ? '' : ` (${rounded(least)}–${rounded(most)})`;
@@ -27,7 +27,7 @@ function goalText(goal: Goal | undefined, value: number): string {
   return `${printGoal(goal)}${mark}`;
 }
 
-/** Null: never recorded. */
+/** Returns null if the figure was never recorded. */
 function rowText(benchmark: string, row: FigureRow): string | null {
   const { what, figure, peer, goal, isInverse } = row;
   const history = `${home}bench/history/${benchmark}.jsonl`;

@@ -1,14 +1,14 @@
-/** The figures that docs/figures.md shows: what each means, where it is recorded, and its goal. */
+/** The figures shown in docs/figures.md: their meaning, the benchmark that records them, and their goal. */
 import type { Goal } from '../../bench/kit/figures.ts';
 
 export interface FigureRow {
   readonly what: string;
-  /** As the benchmark names it. */
+  /** The name that the benchmark uses. */
   readonly figure: string;
-  /** Program or condition that it is compared with. */
+  /** The program or condition that the figure is compared with. */
   readonly peer?: string;
   readonly goal?: Goal;
-  /** The record is the peer's value divided by that of ndots; the page shows the inverse. */
+  /** The recorded value is the peer's divided by that of ndots; the page shows the inverse. */
   readonly isInverse?: true;
 }
 
@@ -20,7 +20,7 @@ export interface FigureGroup {
   readonly rows: readonly FigureRow[];
 }
 
-const same = 'the same server, not disturbed';
+const same = 'the same server, undisturbed';
 
 export const figureGroups: readonly FigureGroup[] = [
   {
@@ -47,7 +47,7 @@ export const figureGroups: readonly FigureGroup[] = [
         goal: { atLeast: 1 },
       },
       {
-        what: 'CPU time with a third AAAA and a third NXDOMAIN of search paths',
+        what: 'CPU time with one third AAAA and one third NXDOMAIN from search paths',
         figure: 'CPU per query, mix : all hits',
         peer: 'all hits',
         goal: { atMost: 1.15 },
@@ -57,7 +57,7 @@ export const figureGroups: readonly FigureGroup[] = [
   {
     title: 'TCP',
     benchmark: 'tcp',
-    about: 'Many queries on each connection.',
+    about: 'Many queries per connection.',
     rows: [
       {
         what: 'replies per second',
@@ -92,13 +92,13 @@ export const figureGroups: readonly FigureGroup[] = [
         peer: 'Unbound',
       },
       {
-        what: 'HTTPS, GET, one reply in each TLS record',
+        what: 'HTTPS, GET, one reply per TLS record',
         figure: 'CPU per query over https, dnsperf, coredns : ndots',
         peer: 'CoreDNS',
         isInverse: true,
       },
       {
-        what: 'HTTPS, POST, 20 connections of 5 streams',
+        what: 'HTTPS, POST, 20 connections with 5 streams each',
         figure: 'CPU per query over https, h2load, coredns : ndots',
         peer: 'CoreDNS',
         isInverse: true,
@@ -109,7 +109,7 @@ export const figureGroups: readonly FigureGroup[] = [
     title: 'Forwarded queries',
     benchmark: 'forward',
     about:
-      'Misses, medians of nine rounds. dnsdist checks only the id and the question, and sends from one source port unless told otherwise; ndots uses 256 ports at random.',
+      'Cache misses, medians of nine rounds. dnsdist checks only the ID and the question, and uses one source port by default, while ndots uses 256 random ports.',
     rows: [
       {
         what: 'CPU time per query',
@@ -150,7 +150,7 @@ export const figureGroups: readonly FigureGroup[] = [
   {
     title: 'Forwarded over TLS and HTTPS',
     benchmark: 'forward-encrypted',
-    about: 'Misses.',
+    about: 'Cache misses.',
     rows: [
       {
         what: 'TLS, CPU time per query',
@@ -172,12 +172,12 @@ export const figureGroups: readonly FigureGroup[] = [
     ],
   },
   {
-    title: 'Changes of the cluster',
+    title: 'Changes in the cluster',
     benchmark: 'freshness',
-    about: '500 changes a second at the API server.',
+    about: '500 changes per second at the API server.',
     rows: [
       {
-        what: 'change to first changed answer, p50',
+        what: 'from a change to the first changed answer, p50',
         figure: 'change to first changed answer, p50',
       },
       {
@@ -188,13 +188,13 @@ export const figureGroups: readonly FigureGroup[] = [
     ],
   },
   {
-    title: 'Lists of a large cluster',
+    title: 'Listing a large cluster',
     benchmark: 'relist',
     about:
-      'p99.9 while 10 000 Services, 100 000 endpoints and 100 000 pods are listed again, the middle of four rounds.',
+      'p99.9 while 10 000 Services, 100 000 endpoints and 100 000 pods are listed again, median of four rounds.',
     rows: [
       {
-        what: 'two CPUs, 10 000 queries a second',
+        what: 'two CPUs, 10 000 queries per second',
         figure: 'p99.9, listed again : undisturbed, all CPUs',
         peer: same,
         goal: { atMost: 2 },
@@ -212,7 +212,7 @@ export const figureGroups: readonly FigureGroup[] = [
         goal: { atMost: 2 },
       },
       {
-        what: 'two CPUs, another program reads the lists, ndots none',
+        what: 'two CPUs, only another program reads the lists',
         figure: 'p99.9, lists read by another program : undisturbed',
         peer: same,
       },
@@ -221,7 +221,7 @@ export const figureGroups: readonly FigureGroup[] = [
   {
     title: 'Reloads',
     benchmark: 'reload',
-    about: '20 reloads at 20 000 queries a second.',
+    about: '20 reloads at 20 000 queries per second.',
     rows: [
       {
         what: 'wrong answers',
@@ -239,7 +239,7 @@ export const figureGroups: readonly FigureGroup[] = [
       { what: 'time', figure: 'exec to first answer, median', goal: { atMost: 180 } },
       { what: 'CPU time of all threads', figure: 'CPU time to first answer, median' },
       {
-        what: 'time of an empty program of the runtime',
+        what: 'time of an empty Node program',
         figure: 'empty program of the runtime, median',
       },
     ],
@@ -248,11 +248,11 @@ export const figureGroups: readonly FigureGroup[] = [
     title: 'Memory',
     benchmark: 'memory',
     about:
-      'Resident memory; with autopath, 10 000 Services, 100 000 endpoints and 100 000 pods. [As the control group counts it](decisions/memory.md#as-the-control-group-counts-it) it is less.',
+      'Resident memory; the autopath rows have 10 000 Services, 100 000 endpoints and 100 000 pods. The memory [charged to the control group](decisions/memory.md#as-the-control-group-counts-it) is lower.',
     rows: [
       { what: 'idle, example cluster', figure: 'idle, example cluster', goal: { atMost: 75 } },
       {
-        what: 'an empty program of the runtime with one worker thread',
+        what: 'an empty Node program with one worker thread',
         figure: 'empty program with a worker thread',
       },
       { what: '`autopath @name`', figure: 'autopath @name, steady' },
@@ -270,7 +270,7 @@ export const figureGroups: readonly FigureGroup[] = [
   {
     title: 'Node cache',
     benchmark: 'node-cache',
-    about: '10 000 queries a second from a pod; 9 000 names.',
+    about: '10 000 queries per second from a pod; 9 000 names.',
     rows: [
       {
         what: 'CPU time of a cached query',
@@ -278,15 +278,15 @@ export const figureGroups: readonly FigureGroup[] = [
         peer: '`serve` with the same Corefile in the same network',
       },
       {
-        what: 'memory with a full cache, helpers included',
+        what: 'memory with a full cache, including helpers',
         figure: 'memory with a full cache, helpers included',
       },
       {
-        what: 'without an answer after SIGSTOP',
+        what: 'time without answers after SIGSTOP',
         figure: 'longest time without an answer after SIGSTOP',
       },
       {
-        what: 'without an answer after SIGKILL',
+        what: 'time without answers after SIGKILL',
         figure: 'longest time without an answer after SIGKILL',
       },
     ],
@@ -294,7 +294,7 @@ export const figureGroups: readonly FigureGroup[] = [
   {
     title: 'Zones',
     benchmark: 'zone',
-    about: '100 000 names; a million records by AXFR to kdig.',
+    about: '100 000 names; an AXFR of a million records to kdig.',
     rows: [
       {
         what: 'CPU time per query',
@@ -312,9 +312,9 @@ export const figureGroups: readonly FigureGroup[] = [
         peer: 'BIND',
       },
       {
-        what: 'memory of a million names',
+        what: 'memory for a million names',
         figure: 'memory : the text of the zone',
-        peer: 'the text of the zone',
+        peer: 'the zone as text',
         goal: { atMost: 2 },
       },
     ],
@@ -323,7 +323,7 @@ export const figureGroups: readonly FigureGroup[] = [
     title: 'Zone transfers',
     benchmark: 'zone-transfer',
     about:
-      'p99.9 of queries at 10 000 a second while a zone of 200 000 names is transferred all the time. [Why it misses](decisions/scheduling.md).',
+      'p99.9 at 10 000 queries per second during continuous transfers of a zone with 200 000 names. [Why the goals are missed](decisions/scheduling.md).',
     rows: [
       {
         what: 'ndots fetches the zone',
@@ -347,12 +347,12 @@ export const figureGroups: readonly FigureGroup[] = [
   {
     title: 'Signed zones',
     benchmark: 'dnssec',
-    about: 'The plugin `dnssec`.',
+    about: 'The `dnssec` plugin.',
     rows: [
       {
         what: 'CPU time of a signed answer',
         figure: 'CPU per query, signed : unsigned',
-        peer: 'not signed',
+        peer: 'unsigned',
         goal: { atMost: 1.25 },
       },
       {
@@ -370,12 +370,15 @@ export const figureGroups: readonly FigureGroup[] = [
   {
     title: 'etcd',
     benchmark: 'etcd',
-    about: '100 000 keys; etcd is killed under 20 000 queries a second.',
+    about: '100 000 keys; etcd is killed at 20 000 queries per second.',
     rows: [
       { what: 'CPU time per query', figure: 'CPU per query, ndots : CoreDNS', peer: 'CoreDNS' },
-      { what: 'memory of the keys', figure: '100000 keys over idle' },
-      { what: 'lost while etcd was away', figure: 'lost of these' },
-      { what: 'put to answered, median', figure: 'put to answered, median (asked every 5 ms)' },
+      { what: 'memory for the keys', figure: '100000 keys over idle' },
+      { what: 'queries lost while etcd was down', figure: 'lost of these' },
+      {
+        what: 'from a put to its answer, median',
+        figure: 'put to answered, median (asked every 5 ms)',
+      },
     ],
   },
   {
@@ -414,7 +417,7 @@ export const figureGroups: readonly FigureGroup[] = [
         figure: 'doctor: CPU time, of tcpdump’s',
         peer: 'tcpdump, text',
       },
-      { what: '`doctor`, 2 % of the packets lost', figure: 'doctor, losses: 1,000,000 packets' },
+      { what: '`doctor`, 2% of the packets lost', figure: 'doctor, losses: 1,000,000 packets' },
       { what: '`capture -o none`', figure: 'capture: 1,000,000 packets' },
       {
         what: '`capture -o none`, CPU time',
@@ -426,11 +429,11 @@ export const figureGroups: readonly FigureGroup[] = [
   {
     title: 'Live capture',
     benchmark: 'capture-live',
-    about: '20 000 packets a second, one CPU.',
+    about: '20 000 packets per second, one CPU.',
     rows: [
       { what: '`capture`, lost packets', figure: 'capture: packets lost, the most of a run' },
       { what: '`doctor`, lost packets', figure: 'doctor: packets lost, the most of a run' },
-      { what: '`doctor`, of one CPU', figure: 'doctor: of one CPU' },
+      { what: '`doctor`, share of one CPU', figure: 'doctor: of one CPU' },
     ],
   },
   {
@@ -439,7 +442,7 @@ export const figureGroups: readonly FigureGroup[] = [
     about: 'The model behind `top` and `console`, without the capture.',
     rows: [
       {
-        what: 'of one CPU, at 20 000 packets a second',
+        what: 'share of one CPU at 20 000 packets per second',
         figure: 'live model: of one CPU, at 20 000 packets a second',
         goal: { atMost: 50 },
       },
@@ -449,7 +452,7 @@ export const figureGroups: readonly FigureGroup[] = [
   {
     title: 'Hash flooding',
     benchmark: 'hash-flood',
-    about: 'Names that an attacker made to collide.',
+    about: 'Names that an attacker chose so that they collide.',
     rows: [
       {
         what: 'CPU time of a query',
