@@ -120,7 +120,7 @@ const lookup = kind({
     last: 'the last reply: NXDOMAIN or addresses; DROP if there was none',
     names: 'number of different names queried',
     asked: 'these names in order, separated by spaces',
-    who: 'what looked it up: the client or its model',
+    who: 'the real client or its model, whichever did the lookup',
   },
   async act({ pod: where, name, client: who, real }, run) {
     const { stage, lab } = run;

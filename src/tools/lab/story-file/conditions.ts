@@ -88,7 +88,7 @@ export const judges: Readonly<Record<string, Judge>> = {
     },
   },
   contains: {
-    help: 'a text that contains this',
+    help: 'text that contains this',
     wants: 'a text',
     make: (given) =>
       typeof given === 'string'
@@ -96,7 +96,7 @@ export const judges: Readonly<Record<string, Judge>> = {
         : null,
   },
   matches: {
-    help: 'a text that matches this pattern (RE2)',
+    help: 'text that matches this pattern (RE2)',
     wants: 'a pattern such as "^10[.]"',
     make(given) {
       if (typeof given !== 'string') return null;
