@@ -75,7 +75,7 @@ const COMPLAIN_EVERY_MS = 60_000;
  * is used, and the server serves without waiting longer. In milliseconds.
  */
 const PATIENCE_MS = 1000;
-/** A state file older than this is not used, in milliseconds. */
+/** Maximum age of a state file in milliseconds; older ones are not used. */
 const AGE_MAX_MS = 24 * 3600 * 1000;
 
 class ApiServerSource implements Source {

@@ -12,7 +12,7 @@ export interface ExecCredential {
   readonly key: string;
 }
 
-/** An exec plugin that runs longer than this is killed, in milliseconds. */
+/** Time limit for an exec plugin in milliseconds, after which it is killed. */
 const WAIT_MAX_MS = 60_000;
 /**
  * Credentials are renewed this long before they expire, so that none expires in transit, in
