@@ -466,7 +466,7 @@ function head<V extends ViewName>(view: V): ViewHead<V> {
         odd: '',
       },
     ],
-    memory: { usedBytes: 13_000_000, limitBytes: 48 * 1024 * 1024, dropped: '' },
+    memory: { usedBytes: 13_000_000, limitBytes: 32 * 1024 * 1024, dropped: '' },
     remarks: [],
   };
 }

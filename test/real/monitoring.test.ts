@@ -215,7 +215,7 @@ describe('the alerts', { skip }, () => {
       [{ series: 'coredns_build_info{instance="a", job="coredns"}', values: '1x5 stale' }],
       [{ eval_time: '15m', alertname: 'DNSDown', exp_alerts: [] }],
     );
-    assert.match(text, /No DNS server is being scraped/);
+    assert.match(text, /No DNS server is scraped/);
   });
 });
 

@@ -23,7 +23,7 @@ export interface LiveLimits {
 /** The range of each, and its default. */
 export const liveLimits: { readonly [Key in keyof LiveLimits]: Limit } = {
   windowMs: limit({ default: 600_000, min: 10_000, max: 86_400_000 }),
-  detailBytes: limit({ default: 48 * 1024 * 1024, min: 64 * 1024, max: 4 * 1024 ** 3 }),
+  detailBytes: limit({ default: 32 * 1024 * 1024, min: 64 * 1024, max: 4 * 1024 ** 3 }),
   clients: limit({ default: 10_000, min: 16, max: 1_000_000 }),
   names: limit({ default: 5000, min: 16, max: 1_000_000 }),
   servers: limit({ default: 1000, min: 4, max: 100_000 }),
