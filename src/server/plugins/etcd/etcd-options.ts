@@ -83,7 +83,7 @@ const endpoints = custom<readonly EtcdEndpoint[]>(
 );
 
 const tls = tlsFiles(
-  "client certificate, and the CA of etcd's certificate (default: the system's CAs); read again for each connection",
+  "client certificate, and CA for etcd's certificate (by default the system's CAs); the files are read again for each connection",
   (words) => `maximum of three arguments allowed for TLS config, found ${words.length}`,
 );
 
