@@ -156,7 +156,7 @@ describe('a mirror of etcd', () => {
       await pass(5000);
       assert.deepEqual([...known.keys()], other ? ['/a', '/d', '/e', '/f', '/g'] : ['/a']);
       assert.deepEqual(lists, ['start', 'restored']);
-      assert.match(log.join('\n'), other ? /another cluster/ : /restore from a backup/);
+      assert.match(log.join('\n'), other ? /different cluster/ : /restore from a backup/);
       await stop();
     }
   });

@@ -340,7 +340,8 @@ export class Mirror {
     const { target, hooks } = this.#parts;
     const { header, events } = response;
     if (response.canceled) throw canceled(response);
-    if (header.cluster !== this.#cluster) throw new WentBack('etcd is another cluster than before');
+    if (header.cluster !== this.#cluster)
+      throw new WentBack('etcd is a different cluster than before');
     const index = response.watch - 1;
     const known = next[index];
     if (known === undefined) return;
@@ -348,7 +349,7 @@ export class Mirror {
     // reaches this revision again.
     if (response.created && header.revision < known - 1) {
       throw new WentBack(
-        `etcd is at revision ${header.revision}, behind ${known - 1} of before, as after a restore from a backup`,
+        `etcd is at revision ${header.revision}, lower than the last one (${known - 1}), as after a restore from a backup`,
       );
     }
     // Older events bring nothing new.

@@ -69,7 +69,7 @@ export class ZoneReloader {
     this.#compare(source, serial, taken);
     if (taken !== null && taken === serial && !byTime && digest !== publisher.digests.get(zone))
       log.warning(
-        `zone "${zone}": "${path}" has changed, and its serial has not (${serial}): secondaries do not transfer it; raise the serial`,
+        `zone "${zone}": "${path}" has changed but its serial has not (${serial}): secondaries will not transfer it; increase the serial`,
       );
     return { problems, missing };
   }
@@ -133,7 +133,7 @@ export class ZoneReloader {
   #compare({ zone, path }: ZoneSource, before: number | null, taken: number | null): void {
     if (before === null || taken === null || taken === before || isNewer(taken, before)) return;
     this.#parts.log.warning(
-      `zone "${zone}": the serial in "${path}" went back from ${before} to ${taken}: secondaries keep the version that they have until the serial is newer than theirs (RFC 1982)`,
+      `zone "${zone}": the serial in "${path}" decreased from ${before} to ${taken}: secondaries keep their version until the serial is newer than theirs (RFC 1982)`,
     );
   }
 
@@ -174,7 +174,7 @@ export class ZoneReloader {
       if (packed === null) {
         if (problems.length === 0 && digest !== publisher.digests.get(zone))
           log.warning(
-            `zone "${zone}": "${path}" has changed, and its serial has not (${unless}): the new content is not served, and secondaries would not transfer it; raise the serial`,
+            `zone "${zone}": "${path}" has changed but its serial has not (${unless}): the new content is not served, and secondaries would not transfer it; increase the serial`,
           );
         return { problems, missing: null, taken: null };
       }
@@ -221,21 +221,21 @@ export interface ZoneMetrics {
 /** Metrics of zones, for all plugins that serve them. */
 export function zoneMetrics(metrics: Registry): ZoneMetrics {
   return {
-    records: metrics.gauge('ndots_zone_records', 'Number of records in a zone.', ['zone'], 'last'),
-    serial: metrics.gauge('ndots_zone_serial', 'Serial of the served zone.', ['zone'], 'last'),
+    records: metrics.gauge('ndots_zone_records', 'Records in the zone.', ['zone'], 'last'),
+    serial: metrics.gauge('ndots_zone_serial', "The zone's current serial.", ['zone'], 'last'),
     reloads: metrics.counter(
       'ndots_zone_reloads_total',
-      'Number of versions of a zone that replaced a previous one.',
+      'New versions of the zone that replaced an earlier one.',
       ['zone'],
     ),
     failures: metrics.counter(
       'ndots_zone_reload_failures_total',
-      'Number of versions of a zone that could not be read; the previous version stays in use.',
+      'Versions of the zone that could not be read or transferred; the previous one stays in use.',
       ['zone'],
     ),
     loading: metrics.gauge(
       'ndots_zone_loading_records',
-      'Number of records read or fetched so far for a new version of the zone; 0 if there is none.',
+      'Records read so far of the version that is being read or transferred; otherwise 0.',
       ['zone'],
       'last',
     ),

@@ -64,7 +64,7 @@ describe('auto', () => {
     writeFileSync(join(path, 'zones/db.example.org'), zone(1, '192.0.2.7'));
     await world.server.reload();
     await later(world);
-    assert.match(world.log.slice(before).join('\n'), /has changed, and its serial has not \(1\)/);
+    assert.match(world.log.slice(before).join('\n'), /has changed but its serial has not \(1\)/);
   });
 
   test('the files of a directory and its subdirectories are zones by their names', async (t) => {

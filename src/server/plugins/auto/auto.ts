@@ -39,7 +39,7 @@ const syntax = directive({
       }),
     ),
   },
-  retired: { upstream: 'alias targets are always resolved through the whole server' },
+  retired: { upstream: 'alias targets are always resolved by the full server' },
   warn: ({ naming }, at) =>
     naming === null
       ? [

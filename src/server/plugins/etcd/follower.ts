@@ -90,7 +90,7 @@ export class EtcdFollower implements KeptAcrossReloads {
       whenReady: (run) => (this.#synced ? run() : this.#waiting.push(run)),
       everyMs: 1000,
       waiting: 'waiting for etcd before starting server',
-      late: 'starting server although etcd has not been listed; until then answers are SERVFAIL',
+      late: 'starting server before etcd has been listed; answers are SERVFAIL until then',
     });
   }
 

@@ -38,7 +38,7 @@ const syntax = directive({
       help: 'pass names without records to the next plugin; if ZONES are given, only names in these zones',
     }),
   },
-  retired: { upstream: 'alias targets are always resolved through the whole server' },
+  retired: { upstream: 'alias targets are always resolved by the full server' },
 });
 
 function keyOf(sources: readonly ZoneSource[]): string {
