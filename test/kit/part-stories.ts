@@ -494,6 +494,7 @@ export const partStories: readonly Story[] = [
   {
     name: 'AAAA is dropped upstream of the DNS pods, which answer SERVFAIL',
     code: 'ND3009',
+    seen: /^\d+ AAAA queries to 192\.0\.2\.53 for api\.example\.org\. got no reply/,
     packets: async (seed) => {
       const isHit = ({ name, type }: Passing): boolean =>
         type === 'AAAA' && name === 'api.example.org.';

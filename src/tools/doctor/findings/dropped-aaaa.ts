@@ -4,10 +4,10 @@
 import { oddFamilies } from '../cluster/families.ts';
 import { TYPE } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
-import { lossRate } from '../observe/outcomes.ts';
+import { addOutcomes, lossRate, noOutcomes, type Outcomes } from '../observe/outcomes.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { excluded, unknown, type FindingKind, notAsked, clusterFinding } from './finding.ts';
-import { listed } from '../texts.ts';
+import { keysOf, listed } from '../texts.ts';
 import { waitingForThese } from '../observe/consequences.ts';
 import { NEARLY_ALL, SAME_MOMENT_MS, SPARED_SHARE } from '../thresholds/evidence.ts';
 import {
@@ -67,20 +67,20 @@ export const droppedAaaa: FindingKind = {
     claims.take(losses);
     claims.take(waitingForThese(claims, losses).filter(({ type }) => type === TYPE.AAAA));
     for (const name of names) claims.names.add(name);
-    const all = aaaa.lost >= NEARLY_ALL * aaaa.asked;
+    const servers = keysOf(losses, ({ server }) => server.address);
+    const { asked, lost } = askedOf(observed, new Set(servers));
+    const all = lost >= NEARLY_ALL * asked;
     return {
       code: this.code,
       title: this.title,
       severity: 'critical',
       confidence: losses.length >= 4 ? 0.93 : 0.8,
       seen: [
-        `${losses.length} AAAA queries for ${listed([...names])} got no reply, repeats included; A queries for the same names were answered.`,
-        all
-          ? `No AAAA query of the capture was answered (${aaaa.lost} of ${aaaa.asked}).`
-          : `Other AAAA queries of the capture were answered (${aaaa.asked - aaaa.lost} of ${aaaa.asked}): it depends on the name, or it began later.`,
+        `${losses.length} AAAA queries to ${listed(servers)} for ${listed([...names])} got no reply, repeats included. A queries for the same names were answered there.`,
+        `${listed(servers)} answered ${asked - lost} of ${asked} AAAA queries${all ? '' : ': it depends on the name, or it began later'}.`,
       ],
       why: all
-        ? 'A firewall or an appliance on the way, or the server itself, drops queries for IPv6 addresses instead of answering that there are none. Programs ask for both families and wait: glibc 15 s, Go 10 s, and musl fails after 5 s although it has the IPv4 address.'
+        ? `${listed(servers)}, or a firewall before it, drops queries for IPv6 addresses instead of answering that there are none. Programs ask for both families and wait: glibc 15 s, Go 10 s, and musl fails after 5 s although it has the IPv4 address.`
         : 'The server that is responsible for these names ignores queries for IPv6 addresses instead of answering that there are none. Programs ask for both families and wait: glibc 15 s, Go 10 s, and musl fails after 5 s although it has the IPv4 address.',
       fix: [
         'Ask the owner of the firewall or server to answer AAAA (an empty NOERROR is enough).',
@@ -113,6 +113,16 @@ export const droppedAaaa: FindingKind = {
     });
   },
 };
+
+/** AAAA queries to these servers. */
+function askedOf({ names }: Observations, servers: ReadonlySet<string>): Outcomes {
+  const sum = noOutcomes();
+  for (const view of names.list)
+    if (view.type === TYPE.AAAA)
+      for (const [server, outcomes] of view.servers)
+        if (servers.has(server)) addOutcomes(sum, outcomes);
+  return sum;
+}
 
 /** From the first to the last of these, milliseconds. */
 function lastsOf(queries: readonly SeenExchange[]): number {

@@ -1,3 +1,4 @@
+/** Wildcard records in search domains. */
 import { TYPE } from '../../../server/wire/iana.ts';
 import {
   excluded,
@@ -9,6 +10,10 @@ import {
 } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
+import { zoneOf } from '../observe/domain-of-name.ts';
+import type { Observations } from '../observe/observations.ts';
+import { registeredWithin } from '../observe/registered-names.ts';
+import { MIN_SAME_ADDRESS_ZONES } from '../thresholds/answers.ts';
 
 /** Below a search domain every name exists, with the same address. */
 export const wildcardDomain: FindingKind = {
@@ -16,10 +21,9 @@ export const wildcardDomain: FindingKind = {
   title: 'A wildcard in a search domain answers for names of others',
   name: 'a wildcard in a search domain',
   inCapture(observed) {
-    const domains = [...observed.domains.all].filter(
-      (domain) => !observed.domains.isOfCluster(domain),
-    );
-    if (domains.length === 0) return unknown('no search domain except the cluster’s was seen');
+    const domains = new Set([...observed.domains.all, ...appendedDomains(observed)]);
+    for (const domain of domains) if (observed.domains.isOfCluster(domain)) domains.delete(domain);
+    if (domains.size === 0) return unknown('no search domain except the cluster’s was seen');
     for (const domain of domains) {
       const found = observed.names.list.filter(
         ({ name, type, outcomes }) =>
@@ -40,7 +44,7 @@ export const wildcardDomain: FindingKind = {
             sentence(
               `${foreign.length} unrelated names got the same address ${addresses}: ${listed([...keys])}`,
             ),
-            `All of them were made by the search domain ${domain}; the names as they were written were not asked for.`,
+            `All of them are names with the search domain ${domain} appended.`,
           ],
           why: `A wildcard record *.${domain} exists and ${domain} is in the search path of the pods. External names with few dots are tried with that domain first and resolve to it: programs connect to the wrong host, and see wrong certificates.`,
           fix: [
@@ -90,3 +94,19 @@ export const wildcardDomain: FindingKind = {
     });
   },
 };
+
+/** Domains appended to names of other owners, which have other addresses as written, if any. */
+function appendedDomains({ names }: Observations): readonly string[] {
+  const within = names.list.flatMap(({ name, type, outcomes, addresses }) => {
+    const parts = type === TYPE.A && outcomes.found > 0 ? registeredWithin(name) : null;
+    return parts === null ? [] : { ...parts, addresses };
+  });
+  return [...Map.groupBy(within, ({ domain }) => domain)].flatMap(([domain, all]) => {
+    const zones = new Set(all.map(({ stem }) => zoneOf(stem)));
+    // A network that delivers for other sites has their addresses.
+    const isAlias = all.some(({ stem, addresses }) =>
+      names.get(stem, TYPE.A)?.addresses.some((address) => addresses.includes(address)),
+    );
+    return zones.size < MIN_SAME_ADDRESS_ZONES || isAlias ? [] : domain;
+  });
+}

@@ -1,0 +1,22 @@
+/** Names that hold the name of another owner, with a domain appended: `api.stripe.com.corp.example.` */
+
+/** Top-level domains with most registered names. Labels of hosts are hardly ever called like this. */
+const COMMON_TOPS: ReadonlySet<string> = new Set(
+  'com net org io dev edu gov info cloud app co ai'.split(' '),
+);
+
+/**
+ * The registered name with its hosts, and the domain behind it, both with a final dot; null: no
+ * label within the name is a common top-level domain.
+ */
+export function registeredWithin(name: string): { stem: string; domain: string } | null {
+  const labels = name.slice(0, -1).split('.');
+  // Something is registered before the label, and the domain has two labels at least.
+  for (let at = labels.length - 3; at > 0; at--)
+    if (COMMON_TOPS.has(labels[at]!))
+      return {
+        stem: `${labels.slice(0, at + 1).join('.')}.`,
+        domain: `${labels.slice(at + 1).join('.')}.`,
+      };
+  return null;
+}
