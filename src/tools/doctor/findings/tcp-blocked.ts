@@ -6,7 +6,7 @@ import { failuresOf } from '../cluster/failed-checks.ts';
 import { podAt } from '../cluster/facts.ts';
 import type { ClientView } from '../observe/client-view.ts';
 import type { Observations } from '../observe/observations.ts';
-import type { ConnectionPair } from '../observe/server-connections.ts';
+import { failsOften, type ConnectionPair } from '../observe/server-connections.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { answeredBetween } from '../observe/losses.ts';
@@ -20,7 +20,12 @@ import {
 } from './finding.ts';
 import { clock, listed, sentence, share } from '../texts.ts';
 import { MIN_CASES, MOST, RARE_SHARE, SURE_RESOLVER } from '../thresholds/evidence.ts';
-import { TCP_PAIR_FAILS, TCP_PER_TRUNCATED, TCP_WAIT_MS } from '../thresholds/transport.ts';
+import {
+  MIN_UNANSWERED_FIRST_PACKETS,
+  TCP_PAIR_FAILS,
+  TCP_PER_TRUNCATED,
+  TCP_WAIT_MS,
+} from '../thresholds/transport.ts';
 
 const code = 'ND3011';
 const title = 'Large answers cannot be fetched: DNS over TCP does not get through';
@@ -36,7 +41,8 @@ export const tcpBlocked: FindingKind = {
     const { truncated } = observed;
     const blocked = blockedPairs(observed);
     const silent = blocked.reduce((sum, pair) => sum + failed(pair), 0);
-    if (truncated.length === 0 && silent < MIN_CASES && !isTcpAlone(observed))
+    const isSure = silent >= MIN_CASES || blocked.some(failsOften);
+    if (truncated.length === 0 && !isSure && !isTcpAlone(observed))
       return unknown('no answer was too large for UDP');
     if (blocked.length > 0) {
       const keys = new Set(
@@ -142,7 +148,9 @@ function blockedPairs(observed: Observations): readonly ConnectionPair[] {
   const all = pairs.reduce((sum, { opened }) => sum + opened, 0);
   const bad = failing.reduce((sum, pair) => sum + failed(pair), 0);
   if (bad >= RARE_SHARE * all) return failing;
-  return failing.filter(({ client, server }) => of(client) >= MIN_CASES || of(server) >= MIN_CASES);
+  return failing.filter(
+    (pair) => failsOften(pair) || of(pair.client) >= MIN_CASES || of(pair.server) >= MIN_CASES,
+  );
 }
 
 /** Connections that were accepted in the time in which others were not. */
@@ -187,6 +195,7 @@ function blockedBy(
   const silent = blocked.reduce((sum, pair) => sum + pair.silent + pair.late, 0);
   const opened = refused + silent + blocked.reduce((sum, pair) => sum + meanwhile(pair), 0);
   const late = blocked.reduce((sum, pair) => sum + pair.late, 0);
+  const repeats = blocked.reduce((sum, pair) => sum + pair.unanswered, 0);
   const later = blocked.some(({ accepted, late }) => accepted + late > 0);
   const fromMs = blocked.reduce((least, each) => Math.min(least, each.failedFromMs), Infinity);
   const toMs = blocked.reduce((most, each) => Math.max(most, each.failedToMs), 0);
@@ -203,18 +212,21 @@ function blockedBy(
     seen: [
       ...(truncated.length === 0 ? [] : [tooLarge(truncated)]),
       `${share(refused + silent, opened)} of the TCP connections that ${listed([...clients])} opened to ${listed(servers)}${when} were ${silent === 0 ? 'refused' : refused === 0 ? 'not answered' : 'refused or not answered'}${late === 0 ? '' : `; ${late} of them got in when it was over`}.`,
+      ...(repeats < MIN_UNANSWERED_FIRST_PACKETS
+        ? []
+        : [`The clients sent ${repeats} first packets (SYN) without an answer, repeats included.`]),
       ...(waiting.length === 0
         ? []
         : [`In this time ${waiting.length} queries of clients got an error or no reply.`]),
     ],
     why:
       truncated.length === 0
-        ? 'A forwarder that asks by TCP (force_tcp, as NodeLocal DNSCache is set up to) opens connections, and port 53 by TCP is closed: by a network policy that names UDP only, a firewall, or a server that does not listen there. What it has no answer for it answers with SERVFAIL, or not at all.'
+        ? 'A client that asks by TCP only (options use-vc in resolv.conf, or force_tcp of a forwarder, as NodeLocal DNSCache is set up to) opens connections, and port 53 by TCP is closed: by a network policy that names UDP only, a firewall, or a server that does not listen there. Its lookups fail, and a forwarder answers SERVFAIL or nothing.'
         : 'The answer says that it is not whole and has to be asked for again by TCP, and port 53 by TCP is closed: by a network policy that names UDP only, a firewall, or a server that does not listen there. glibc waits more than a minute when the packets vanish; a refusal fails at once.',
     fix: [
       `Open TCP port 53 to ${listed(servers)} wherever UDP port 53 is open (network policies, firewalls, security groups).`,
       truncated.length === 0
-        ? 'Until then: prefer_udp in the forward of the cache, in the place of force_tcp.'
+        ? 'Until then, ask over UDP: remove use-vc from the pod’s dnsConfig, or force_tcp from forward.'
         : 'Fewer records in one answer: a service instead of a headless one, fewer endpoints.',
     ],
     prove: `ndots query ${exchanges[0]?.name ?? 'kubernetes.default.svc.cluster.local.'} @${servers[0]} +tcp`,

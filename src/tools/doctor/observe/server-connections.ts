@@ -3,7 +3,12 @@
  * the client tried.
  */
 import { BoundedMap } from './bounded-map.ts';
-import { CONNECT_LATE_MS, CONNECT_OPEN_MS } from '../thresholds/transport.ts';
+import {
+  CONNECT_LATE_MS,
+  CONNECT_OPEN_MS,
+  MIN_FAILED_CONNECTIONS,
+  MIN_UNANSWERED_FIRST_PACKETS,
+} from '../thresholds/transport.ts';
 
 /** Connections that are followed at a time; the oldest is dropped. */
 const OPENING_MAX = 20_000;
@@ -20,6 +25,8 @@ export interface ConnectionPair {
   refused: number;
   /** Never answered, and not refused. */
   silent: number;
+  /** First packets of silent connections, repeats included. */
+  unanswered: number;
   /**
    * Accepted when the first packet had been repeated more than once: for so long nothing came
    * through.
@@ -43,6 +50,15 @@ function failedAt(pair: ConnectionPair, ms: number): void {
 interface Opening {
   readonly pair: ConnectionPair;
   readonly ms: number;
+  /** First packets. */
+  packets: number;
+}
+
+/** True if so many connections, or first packets of one connection, fail that it is not chance. */
+export function failsOften({ refused, silent, late, unanswered }: ConnectionPair): boolean {
+  return (
+    refused + silent + late >= MIN_FAILED_CONNECTIONS || unanswered >= MIN_UNANSWERED_FIRST_PACKETS
+  );
 }
 
 /** Follows connections from their first packet to what came of it. */
@@ -59,18 +75,25 @@ export class ServerConnections {
   opening(client: string, server: string, ports: string, timeMs: number): void {
     const key = `${client} ${server} ${ports}`;
     this.#lastMs = Math.max(this.#lastMs, timeMs);
-    if (this.#opening.has(key)) return;
+    const repeated = this.#opening.get(key);
+    if (repeated !== undefined) {
+      repeated.packets++;
+      return;
+    }
     const made = {
-      ...{ client, server, opened: 0, accepted: 0, refused: 0, silent: 0, late: 0 },
+      ...{ client, server, opened: 0, accepted: 0, refused: 0, silent: 0, late: 0, unanswered: 0 },
       ...{ failedFromMs: Infinity, failedToMs: -Infinity, acceptedMs: [] },
     };
     const pair = this.#pairs.at(`${client} ${server}`, () => made);
     if (pair === null) return;
     pair.opened++;
-    this.#opening.set(key, { pair, ms: timeMs });
+    this.#opening.set(key, { pair, ms: timeMs, packets: 1 });
     if (this.#opening.size <= OPENING_MAX) return;
-    const [[oldest, { pair: theirs, ms }]] = this.#opening as unknown as [[string, Opening]];
+    const [[oldest, { pair: theirs, ms, packets }]] = this.#opening as unknown as [
+      [string, Opening],
+    ];
     theirs.silent++;
+    theirs.unanswered += packets;
     failedAt(theirs, ms);
     this.#opening.delete(oldest);
   }
@@ -103,17 +126,18 @@ export class ServerConnections {
   /** All pairs, when the last message of the capture came at `messageMs`. */
   at(messageMs: number): readonly ConnectionPair[] {
     const lastMs = Math.max(messageMs, this.#lastMs);
-    const silent = new Map<ConnectionPair, number[]>();
-    for (const { pair, ms } of this.#opening.values())
-      if (lastMs - ms >= CONNECT_OPEN_MS)
-        (silent.get(pair) ?? silent.set(pair, []).get(pair)!).push(ms);
+    const silent = Map.groupBy(
+      [...this.#opening.values()].filter(({ ms }) => lastMs - ms >= CONNECT_OPEN_MS),
+      ({ pair }) => pair,
+    );
     return this.#pairs.list.map((pair) => {
-      const times = silent.get(pair) ?? [];
+      const open = silent.get(pair) ?? [];
       return {
         ...pair,
-        silent: pair.silent + times.length,
-        failedFromMs: times.reduce((least, ms) => Math.min(least, ms), pair.failedFromMs),
-        failedToMs: times.reduce((most, ms) => Math.max(most, ms), pair.failedToMs),
+        silent: pair.silent + open.length,
+        unanswered: open.reduce((sum, { packets }) => sum + packets, pair.unanswered),
+        failedFromMs: open.reduce((least, { ms }) => Math.min(least, ms), pair.failedFromMs),
+        failedToMs: open.reduce((most, { ms }) => Math.max(most, ms), pair.failedToMs),
       };
     });
   }

@@ -3,7 +3,8 @@ import type { Reading } from '../../capture/read/reading.ts';
 import type { Contact } from '../observe/contacts.ts';
 import { DNS_OVER_TLS, failedContacts } from '../observe/failed-contacts.ts';
 import type { Observations } from '../observe/observations.ts';
-import { MIN_FAILED_CONNECTIONS, MIN_UNANSWERED_REQUESTS } from '../thresholds/verdict.ts';
+import { failsOften } from '../observe/server-connections.ts';
+import { MIN_UNANSWERED_REQUESTS } from '../thresholds/verdict.ts';
 
 /**
  * True if there is no query, no counter, no log line and no failed connection to a name server. A
@@ -13,8 +14,7 @@ export function isWithoutDns({ totals }: Reading, observed: Observations): boole
   if (totals.exchanges > 0 || observed.counters.lines > 0 || observed.logged.lines > 0)
     return false;
   if (failedContacts(observed, isOverTls).length > 0) return false;
-  const connections = observed.connections.at(totals.lastMs);
-  return !connections.some(({ silent, refused }) => silent + refused >= MIN_FAILED_CONNECTIONS);
+  return !observed.connections.at(totals.lastMs).some(failsOften);
 }
 
 const isOverTls = ({ port }: Contact): boolean => port === DNS_OVER_TLS;

@@ -336,3 +336,12 @@ export const MAX_LISTED_CONTACTS = 3;
 
 /** From this share of failed connections to an upstream on, it is critical. Share; chosen. */
 export const LOST_CONNECTIONS = 0.3;
+
+/** This many connections that a name server did not accept are not chance. Connections; chosen. */
+export const MIN_FAILED_CONNECTIONS = 3;
+
+/**
+ * The same for the first packet of one connection and its repeats. Packets; Linux sends that many
+ * in the first four seconds (tcp_syn_linear_timeouts).
+ */
+export const MIN_UNANSWERED_FIRST_PACKETS = 5;

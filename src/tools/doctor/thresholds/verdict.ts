@@ -15,9 +15,6 @@ export const FAILED_LOOKUPS_SHARE = 0.05;
 /** A lookup that waits this long for a retry keeps its program waiting. Milliseconds; chosen. */
 export const RETRY_WAIT_MS = 2000;
 
-/** This many connections that a name server did not accept deserve a report without queries. Connections; chosen. */
-export const MIN_FAILED_CONNECTIONS = 3;
-
 /**
  * An address without an answer to this many ARP or neighbour requests is absent. Requests; chosen.
  */
