@@ -13,9 +13,14 @@ import { asked, at, ends, inOrder } from '../../../../test/kit/story-parts.ts';
 const POD = '10.244.2.10';
 
 /** A question of 90 addresses, and its reply of more than 1400 bytes. */
-function large(atMs: number, port: number, id: number): Captured[] {
-  const way = ends('10.244.1.5', port, POD);
-  const name = 'big.example.com.';
+function large(
+  atMs: number,
+  port: number,
+  id: number,
+  name = 'big.example.com.',
+  from = '10.244.1.5',
+): Captured[] {
+  const way = ends(from, port, POD);
   const edns = { udpSize: 4096, version: 0, dnssecOk: false, options: [] };
   const answer = Array.from({ length: 90 }, (_, i) => addressRecord(name, `192.0.2.${i + 1}`));
   return [
@@ -51,4 +56,31 @@ test('small ones are asked again as well: it is not the size', async () => {
 
 test('large replies that are not asked again are well', async () => {
   assert.deepEqual(await first({ large: false, small: false }), []);
+});
+
+/** Two forwarders ask for large names and small ones in turn. @param tries of each large question, with new ids */
+async function ofForwarders(tries: number, names: readonly string[]) {
+  const packets = names.flatMap((name, nth) =>
+    Array.from({ length: 3 }, (_, round) =>
+      Array.from({ length: tries }, (__, i) => {
+        const port = 30_000 + nth * 100 + round * 10 + i;
+        const from = `192.168.49.1${nth}`;
+        const atMs = round * 20_000 + i * 2000 + nth * 300;
+        return [
+          ...large(atMs, port, port * 7, name, from),
+          ...asked(atMs + 50, ends(from, port + 5000, POD), `n${port}.example.com.`, port),
+        ];
+      }).flat(),
+    ),
+  );
+  const { findings } = await examine(inOrder(packets));
+  return findings.map(({ code }) => code);
+}
+
+test('a forwarder asks again with another id for large names alone', async () => {
+  const names = ['big.example.com.', 'large.example.net.'];
+  assert.equal((await ofForwarders(3, names))[0], 'ND3012');
+  assert.deepEqual(await ofForwarders(1, names), []);
+  // A program that asks for one name all the time.
+  assert.deepEqual(await ofForwarders(3, names.slice(0, 1)), []);
 });

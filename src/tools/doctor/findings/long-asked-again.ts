@@ -1,6 +1,9 @@
 /** Large replies that pass here, and whose questions are asked again: they get lost behind it. */
 import { excluded, unknown, type FindingKind } from './finding.ts';
-import { listed, share } from '../texts.ts';
+import { keysOf, listed, share } from '../texts.ts';
+import type { RepeatedQuery } from '../observe/asked-again.ts';
+import type { Observations } from '../observe/observations.ts';
+import { isForwarder } from '../observe/roles.ts';
 import { needsFragments } from '../../capture/pair/seen-exchange.ts';
 import { FELT_SHARE, MIN_CASES, SPARED_SHARE } from '../thresholds/evidence.ts';
 
@@ -10,11 +13,12 @@ export const longAskedAgain: FindingKind = {
   title: 'Large replies get lost on the way (fragments, MTU)',
   name: 'lost fragments or a wrong MTU',
   inCapture(observed) {
-    const repeats = observed.askedAgain.longRepeats;
+    const { askedAgain } = observed;
+    const repeats = [...askedAgain.longRepeats, ...repeatsOfCaches(observed)];
     if (repeats.length < MIN_CASES)
       return excluded('questions with large replies are not asked again, or there are none');
     const clients = new Set(repeats.map(({ first }) => first.client.address));
-    const small = observed.askedAgain
+    const small = askedAgain
       .unexplained(observed.losses)
       .filter(
         ({ first }) => clients.has(first.client.address) && !needsFragments(first.replyBytes),
@@ -33,7 +37,7 @@ export const longAskedAgain: FindingKind = {
       severity: repeats.length >= FELT_SHARE * asked ? 'critical' : 'warning',
       confidence: 0.85,
       seen: [
-        `${repeats.length} questions of ${listed([...clients])} with replies of up to ${most} bytes of DNS were asked again with the same id, although the reply had passed here: ${listed(repeats.map(({ first }) => first.name))}`,
+        `${repeats.length} questions of ${listed([...clients])} with replies of up to ${most} bytes of DNS were asked again, although the reply had passed here: ${listed(keysOf(repeats, ({ first }) => first.name))}`,
         `Of questions with smaller replies ${share(small.length, asked)} were.`,
       ],
       why: 'The server answers, and large packets get lost between this point and the clients, without an ICMP error: a link or a tunnel whose MTU is smaller than the hosts think (an overlay takes 50 bytes or more away). Small packets pass.',
@@ -48,3 +52,10 @@ export const longAskedAgain: FindingKind = {
     };
   },
 };
+
+/** Repeats with another id, unless a program without a cache may ask for one name over and over. */
+function repeatsOfCaches(observed: Observations): readonly RepeatedQuery[] {
+  const anew = observed.askedAgain.longAnew;
+  const isOneName = new Set(anew.map(({ first }) => first.name)).size < 2;
+  return isOneName ? anew.filter(({ first }) => isForwarder(observed, first.client.address)) : anew;
+}

@@ -7,7 +7,7 @@ import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
 import type { SearchDomains } from '../../capture/pair/search-walk.ts';
 import { goRepeatMs } from '../../capture/pair/go-repeat.ts';
 import { isLost, needsFragments, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { SAME_QUERY_MS } from '../thresholds/evidence.ts';
+import { SAME_QUERY_MS, SPARED_SHARE } from '../thresholds/evidence.ts';
 import { FIXED_IDS, PAIR_MS, SHORTEST_PATIENCE_MS } from '../thresholds/transport.ts';
 
 /** Repeats of which the exchanges are stored, and clients and questions that are followed. */
@@ -35,6 +35,8 @@ interface Asker {
   lastId: number;
   /** The last query for another name than the last one. */
   otherMs: number;
+  /** Questions with small replies that came again soon, with another id. */
+  smallAnew: number;
 }
 
 /** An exchange, and how many before it had its id and question. */
@@ -57,6 +59,8 @@ export class AskedAgain {
   #settled: readonly RepeatedQuery[] | null = null;
   /** Those of replies larger than a packet may be: several programs of a client may ask at a time. */
   readonly #longRepeats: RepeatedQuery[] = [];
+  /** The same with another id: a cache that got the reply does not ask again. */
+  readonly #longAnew: RepeatedQuery[] = [];
   readonly #long = new Map<string, SeenExchange>();
   readonly #askers = new Map<string, Asker>();
   readonly #kept = new CopiedBytes();
@@ -90,6 +94,7 @@ export class AskedAgain {
     let run = 0;
     if (last !== undefined) {
       const isSameId = last.exchange.id === id;
+      if (!isSameId) this.#addAnew(asker, last.exchange, exchange);
       if (isSameId && isAfter(last.exchange, exchange, SHORTEST_PATIENCE_MS, SAME_QUERY_MS)) {
         run = last.run + 1;
         asker.longestRun = Math.max(asker.longestRun, run);
@@ -116,6 +121,26 @@ export class AskedAgain {
   /** Questions with large replies that were asked again with the same id. */
   get longRepeats(): readonly RepeatedQuery[] {
     return this.#longRepeats;
+  }
+
+  /** Questions with large replies that clients asked again with another id, and hardly any with small ones. */
+  get longAnew(): readonly RepeatedQuery[] {
+    const byClient = Map.groupBy(this.#longAnew, ({ first }) => first.client.address);
+    return [...byClient].flatMap(([client, repeats]) =>
+      this.#askers.get(client)!.smallAnew <= SPARED_SHARE * repeats.length ? repeats : [],
+    );
+  }
+
+  #addAnew(asker: Asker, first: SeenExchange, again: SeenExchange): void {
+    if (!isAfter(first, again, SHORTEST_PATIENCE_MS, SAME_QUERY_MS)) return;
+    // Forwarders see by this question whether their upstream works.
+    if (first.name === '.') return;
+    if (!needsFragments(first.replyBytes)) asker.smallAnew++;
+    else if (this.#longAnew.length < REPEATS_MAX) {
+      this.#kept.keep(first);
+      this.#kept.keep(again);
+      this.#longAnew.push({ first, again });
+    }
   }
 
   #addLong(exchange: SeenExchange): void {
@@ -238,7 +263,7 @@ function isUsable(exchange: SeenExchange): boolean {
 
 const newAsker = (): Asker => ({
   ...{ asked: 0, reused: 0, longestRun: 0, lastMs: -Infinity, lastName: '', lastId: -1 },
-  otherMs: -Infinity,
+  ...{ otherMs: -Infinity, smallAnew: 0 },
 });
 
 function hasFixedIds({ asked, reused, longestRun }: Asker): boolean {
