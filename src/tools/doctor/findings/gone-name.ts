@@ -1,7 +1,8 @@
 /** Single names that disappear: a deleted Service, a headless one without ready pods, a removed record. */
 import { TYPE } from '../../../server/wire/iana.ts';
+import { comesAndGoes } from '../observe/comes-and-goes.ts';
 import type { Absence, NameView } from '../observe/name-view.ts';
-import { clock } from '../texts.ts';
+import { clock, listed } from '../texts.ts';
 import { GONE_TOGETHER_SHARE, MIN_GONE_DIFFERENT, MIN_GONE_MS } from '../thresholds/errors.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -18,7 +19,8 @@ export const goneName: FindingKind = {
     if (known.length === 0) return unknown('no name was found in the first place');
     const gone = known.flatMap((view) => {
       const { absence, name } = view;
-      return absence !== null && !claims.names.has(name) && isGone(view, absence)
+      const isHere = comesAndGoes(view) || (absence !== null && isGone(view, absence));
+      return absence !== null && !claims.names.has(name) && isHere
         ? [{ view, absence }]
         : [];
     });
@@ -26,20 +28,22 @@ export const goneName: FindingKind = {
       return excluded(`${gone.length} of ${known.length} names that were found are missing later`);
     const keys = new Set(gone.map(({ view }) => view.name));
     for (const name of keys) claims.names.add(name);
+    const returns = gone.some(({ view }) => view.departures >= MIN_CASES);
     const isOwn = observed.domains.isOfCluster(gone[0]!.view.name);
     const [service = '', namespace = ''] = gone[0]!.view.name.split('.');
     return {
       code: this.code,
-      title: this.title,
-      severity: 'warning',
+      title: returns ? 'A name disappears and comes back, again and again' : this.title,
+      severity: returns ? 'critical' : 'warning',
       confidence: 0.85,
-      seen: gone.map(({ view, absence }) => {
-        const { fromMs, toMs, foundMs, count } = absence;
-        const isBack = view.lastFoundMs > toMs;
-        return `${view.name} had an address until ${clock(foundMs)}, and none in ${count} replies from ${clock(fromMs)} ${isBack ? `to ${clock(toMs)}; it is back since` : 'to the end'}.`;
-      }),
+      seen: gone.flatMap(({ view, absence }) => [
+        ...(view.departures > 1 ? [timesText(view)] : []),
+        absenceText(view, absence),
+      ]),
       why: isOwn
-        ? 'The Service was deleted or renamed, or it is headless and none of its pods was ready. DNS reflects the state of the cluster.'
+        ? returns
+          ? 'The Service is deleted and created again, repeatedly: by a controller or a deployment job that competes with another one, or it is headless and its pods become ready and unready. DNS reflects the state of the cluster, and all DNS pods agree.'
+          : 'The Service was deleted or renamed, or it is headless and none of its pods was ready. DNS reflects the state of the cluster.'
         : 'The record was removed where the name is served, or its zone has changed.',
       fix: isOwn
         ? [
@@ -55,6 +59,15 @@ export const goneName: FindingKind = {
     };
   },
 };
+
+function timesText({ name, departures, outcomes: { found, nxdomain, nodata }, servers }: NameView): string {
+  return `${name} disappeared ${departures} times: ${listed([...servers].map(([server]) => server))} answered ${found} times with an address and ${nxdomain + nodata} times without, in turns of time and not at the same time.`;
+}
+
+function absenceText(view: NameView, { fromMs, toMs, foundMs, count }: Absence): string {
+  const isBack = view.lastFoundMs > toMs;
+  return `${view.name} had an address until ${clock(foundMs)}, and none in ${count} replies from ${clock(fromMs)} ${isBack ? `to ${clock(toMs)}; it came back` : 'to the end'}.`;
+}
 
 /** True if (nearly) all denials come in a row, after the name had been found. */
 function isGone(

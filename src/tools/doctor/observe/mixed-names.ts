@@ -1,6 +1,7 @@
 /** Names of which the replies alternate between existence and NXDOMAIN, at one address. */
 import { addressTypes, TYPE } from '../../../server/wire/iana.ts';
 import type { Claims } from './claims.ts';
+import { comesAndGoes } from './comes-and-goes.ts';
 import { serveTheSame } from './roles.ts';
 import type { NameView } from './name-view.ts';
 import type { Observations } from './observations.ts';
@@ -18,7 +19,7 @@ export function mixedNames(observed: Observations, claims: Claims): MixedNames {
   const mixed = observed.names.list.flatMap((a) => {
     if (a.type !== TYPE.A || claims.names.has(a.name)) return [];
     const aaaa = observed.names.get(a.name, TYPE.AAAA);
-    if (aaaa === undefined) return [];
+    if (aaaa === undefined || comesAndGoes(a)) return [];
     const exists = (view: typeof a): number => view.outcomes.found + view.outcomes.nodata;
     // Each type has been both: a name that came or went changes once.
     const fro = [a, aaaa].some(

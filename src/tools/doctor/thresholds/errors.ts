@@ -101,3 +101,6 @@ export const RRSIG = { leastBytes: 18, expirationAt: 8, inceptionAt: 12 };
 
 /** One of several servers refuses: slots of the capture, queries in each, queries of a refused lookup, and the spread compared with chance at most (standard deviations). Chosen. */
 export const REFUSED_IN_TURN = { slots: 8, asked: 8, perLookup: 4, uneven: 3 };
+
+/** A name comes and goes in rows: the times that it vanishes by chance at least, and how much less it does (standard deviations). Chosen. */
+export const FEW_DEPARTURES = { expected: 4, deviations: 3 };

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { RCODE } from '../../../server/wire/iana.ts';
+import { soa } from '../../../../test/kit/content-stories.ts';
+import { given, others, type Given } from '../../../../test/kit/given-answers.ts';
+import { examine } from '../../../../test/kit/story.ts';
+
+const name = 'catalog.shop.svc.cluster.local.';
+
+/** A lookup each 400 ms. @param isThere whether the name exists at the nth one */
+function asked(isThere: (nth: number) => boolean, server = '10.96.0.10'): Given[] {
+  return Array.from({ length: 120 }, (_, nth) => nth).flatMap((nth) => {
+    const missing = { rcode: RCODE.NXDOMAIN, authority: [soa('cluster.local.')] };
+    const way = { name, server, client: `10.244.1.${20 + (nth % 3)}` };
+    const empty = { rcode: 0, authority: [soa('cluster.local.')] };
+    return [
+      isThere(nth)
+        ? { ...way, atMs: nth * 400, address: '10.96.57.101', ttl: 5 }
+        : { ...way, atMs: nth * 400, reply: missing },
+      {
+        ...{ ...way, atMs: nth * 400 + 1, type: 'AAAA' as const },
+        reply: isThere(nth) ? empty : missing,
+      },
+    ];
+  });
+}
+
+const inTurns = (nth: number): boolean => nth % 28 < 14;
+const byChance = (nth: number): boolean => Math.imul((nth + 1) ** 2, 0x9e3779b1) >>> 31 === 0;
+
+test('a name that vanishes and comes back in turns of seconds flaps at every server', async () => {
+  const [pod, other] = ['10.244.2.10', '10.244.1.3'] as const;
+  for (const packets of [
+    asked(inTurns),
+    [...asked(inTurns, pod), ...asked(inTurns, other)],
+  ]) {
+    const { findings } = await examine(given([...others(20), ...packets]));
+    assert.equal(findings[0]?.code, 'ND8010');
+    assert.equal(findings[0].severity, 'critical');
+    assert.match(findings[0].seen.join(' '), /catalog\.shop.* disappeared [45] times/);
+    assert.ok(!findings.some(({ code }) => code === 'ND8001'));
+  }
+});
+
+test('a name that is found and missing by chance is at one of several servers', async () => {
+  const { findings } = await examine(given([...others(20), ...asked(byChance)]));
+  assert.equal(findings[0]?.code, 'ND8001');
+  assert.ok(!findings.some(({ code }) => code === 'ND8010'));
+});
