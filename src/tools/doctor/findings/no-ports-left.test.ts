@@ -25,6 +25,21 @@ test('queries leave the node from eight ports only, and the others are dropped',
   assert.equal((await codesOf(8))[0], 'ND3024');
 });
 
+test('all of a few dozen ports are taken for good after some seconds', async () => {
+  const packets = Array.from({ length: 160 }, (_, i) => {
+    const [atMs, name] = [i * 100, `n${i}.example.com.`];
+    const way = ends(POD, 33_000 + i * 7, UPSTREAM);
+    if (i >= 48) return asked(atMs, way, name, i, { tookMs: null });
+    const out = ends(NODE, 61_000 + i, UPSTREAM);
+    return [
+      ...asked(atMs, way, name, i, { tookMs: 30 }),
+      ...asked(atMs + 0.1, out, name, i, { tookMs: 29.8 }),
+    ];
+  });
+  const [first] = (await examine(inOrder(packets))).findings;
+  assert.equal(first?.code, 'ND3024');
+});
+
 test('queries leave from many ports', async () => {
   assert.ok(!(await codesOf(28_000)).includes('ND3024'));
 });

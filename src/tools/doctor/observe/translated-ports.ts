@@ -15,8 +15,8 @@ export interface PortRange {
 }
 
 /**
- * Addresses that query a server from few ports, again and again, as often as all others are
- * answered by it: these are the queries of the others, translated.
+ * Addresses that query a server from few ports, again and again or side by side, as often as
+ * those that lose queries are answered by it: these are queries of others, translated.
  */
 export function narrowTranslations({ flows, servers }: Observations): readonly PortRange[] {
   return servers.list.flatMap(({ address: server }) => {
@@ -31,9 +31,15 @@ export function narrowTranslations({ flows, servers }: Observations): readonly P
       const isNarrow =
         ports.length > 1 &&
         ports.length <= FEW_PORTS.most &&
-        asked >= FEW_PORTS.timesEach * ports.length &&
+        (asked >= FEW_PORTS.timesEach * ports.length || ports.length >= FEW_PORTS.notChance) &&
         ports.length >= FEW_PORTS.dense * (most - least + 1);
-      const isCopy = others >= NEARLY_ALL * answered && answered >= NEARLY_ALL * others;
+      // Clients that lose nothing may be of other nodes.
+      const ofLosing = replies.reduce(
+        (sum, [client, each]) =>
+          client === address || each.asked === each.answered ? sum : sum + each.answered,
+        0,
+      );
+      const isCopy = others >= NEARLY_ALL * answered && answered >= NEARLY_ALL * ofLosing;
       return isNarrow && isCopy
         ? { server, address, least, most, ports: ports.length, queries: asked }
         : [];
