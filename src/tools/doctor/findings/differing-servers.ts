@@ -16,6 +16,7 @@ import {
   notAsked,
   noUpstreams,
 } from './finding.ts';
+import { ofReplicas, ofUpstreams } from './differing-texts.ts';
 import { listed, sentence } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { MANY_NXDOMAIN, MIN_EACH_WAY } from '../thresholds/answers.ts';
@@ -38,33 +39,6 @@ interface ServerDifference {
   readonly having: readonly string[];
   readonly lacking: readonly string[];
 }
-
-type Text = Pick<Finding, 'code' | 'title' | 'why' | 'fix' | 'disproved'>;
-
-/** Texts for DNS pods that disagree. */
-const ofReplicas: Text = {
-  code: 'ND8001',
-  title: 'DNS pods of the cluster give different answers to the same question',
-  why: 'Replicas have different views of the cluster: autopath of CoreDNS knows the client’s pod on one and not yet on another, one lost its connection to the API server, or a name that is new is cached as missing by some of them. A client gets one or the other by chance, even for A and AAAA of one lookup.',
-  fix: [
-    'If the Corefile has autopath @kubernetes: remove it, or replace it with autopath @name (ndots), which does not depend on pods.',
-    'cache { denial 9984 5 }, or disable denial for the cluster’s zone, so that new names appear soon.',
-    'See whether one replica has errors of its API connection in its log.',
-  ],
-  disproved: 'all replicas answer alike a minute later: then the name was new',
-};
-
-/** Texts for upstreams that disagree. */
-const ofUpstreams: Text = {
-  code: 'ND4005',
-  title: 'Upstream servers that take turns do not have the same names',
-  why: 'Servers that take turns need the same names. A private server and a public one do not have them: the first NXDOMAIN is final, and the other server, which has the name, is not queried. Lookups fail as often as the wrong one is chosen.',
-  fix: [
-    'A server block for the private zones, forwarded to the private servers only; the rest to servers of one kind.',
-    'forward { policy sequential } hides it, as long as the first server is up.',
-  ],
-  disproved: 'both servers give the same answer when queried directly',
-};
 
 /**
  * Replicas of the cluster’s DNS do not know the same (autopath, caches, one without connection to

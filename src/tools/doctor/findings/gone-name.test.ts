@@ -30,10 +30,7 @@ const byChance = (nth: number): boolean => Math.imul((nth + 1) ** 2, 0x9e3779b1)
 
 test('a name that vanishes and comes back in turns of seconds flaps at every server', async () => {
   const [pod, other] = ['10.244.2.10', '10.244.1.3'] as const;
-  for (const packets of [
-    asked(inTurns),
-    [...asked(inTurns, pod), ...asked(inTurns, other)],
-  ]) {
+  for (const packets of [asked(inTurns), [...asked(inTurns, pod), ...asked(inTurns, other)]]) {
     const { findings } = await examine(given([...others(20), ...packets]));
     assert.equal(findings[0]?.code, 'ND8010');
     assert.equal(findings[0].severity, 'critical');

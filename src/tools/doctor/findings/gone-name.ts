@@ -20,9 +20,7 @@ export const goneName: FindingKind = {
     const gone = known.flatMap((view) => {
       const { absence, name } = view;
       const isHere = comesAndGoes(view) || (absence !== null && isGone(view, absence));
-      return absence !== null && !claims.names.has(name) && isHere
-        ? [{ view, absence }]
-        : [];
+      return absence !== null && !claims.names.has(name) && isHere ? [{ view, absence }] : [];
     });
     if (gone.length === 0 || gone.length > MIN_GONE_DIFFERENT)
       return excluded(`${gone.length} of ${known.length} names that were found are missing later`);
@@ -60,7 +58,12 @@ export const goneName: FindingKind = {
   },
 };
 
-function timesText({ name, departures, outcomes: { found, nxdomain, nodata }, servers }: NameView): string {
+function timesText({
+  name,
+  departures,
+  outcomes: { found, nxdomain, nodata },
+  servers,
+}: NameView): string {
   return `${name} disappeared ${departures} times: ${listed([...servers].map(([server]) => server))} answered ${found} times with an address and ${nxdomain + nodata} times without, in turns of time and not at the same time.`;
 }
 

@@ -96,6 +96,7 @@ import { unusableReplies } from './unusable-replies.ts';
 import { wildcardDomain } from './wildcard-domain.ts';
 import { wrongClusterDomain } from './wrong-cluster-domain.ts';
 import { wrongNamespace } from './wrong-namespace.ts';
+import { zoneVersions } from './zone-versions.ts';
 import { wrongAaaa } from './wrong-aaaa.ts';
 
 /** All kinds. Of findings that are equally grave and sure, the first comes first. */
@@ -165,6 +166,7 @@ export const findingKinds: readonly FindingKind[] = [
   sinkhole,
   sameAddress,
   otherDns,
+  zoneVersions,
   replicasDiffer,
   viewsDiffer,
   splitHorizon,

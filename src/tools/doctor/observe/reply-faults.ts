@@ -8,6 +8,7 @@ import { goRepeatMs } from '../../capture/pair/go-repeat.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { replyShape, zoneIn, type ReplyFault, type ReplyShape } from './reply-shape.ts';
+import { ZoneCopies } from './zone-copies.ts';
 import { SAME_QUERY_MS } from '../thresholds/evidence.ts';
 
 const NAMES_MAX = 2000;
@@ -69,6 +70,7 @@ export class ReplyFaults {
   readonly zones: BoundedMap<string, Zone> = new BoundedMap(NAMES_MAX);
   /** By `server name`: denials whose SOA record is that of the root. */
   readonly rootDenials: BoundedMap<string, RootDenial> = new BoundedMap(NAMES_MAX);
+  readonly copies: ZoneCopies = new ZoneCopies();
   /** Replies that were read to their end. */
   read: number = 0;
   readonly #kept = new CopiedBytes();
@@ -81,7 +83,10 @@ export class ReplyFaults {
     if (shape === null) return;
     this.read++;
     const { fault, reason, reasonText, target } = shape;
-    if (shape.soaOwnerAt > 0 && exchange.answers === 0) this.#zone(exchange, shape);
+    if (shape.soaOwnerAt > 0 && exchange.answers === 0) {
+      this.#zone(exchange, shape);
+      this.copies.add(exchange, shape);
+    }
     if (reason >= 0) {
       const made = this.reasons.at(reason, newReason);
       if (made !== null) {
@@ -106,6 +111,7 @@ export class ReplyFaults {
   clear(): void {
     this.#waiting.clear();
     this.zones.clear();
+    this.copies.clear();
     this.rootDenials.clear();
     for (const each of [...this.kinds.values(), ...this.reasons.list]) each.samples.length = 0;
   }

@@ -46,9 +46,10 @@ export interface ReplyShape {
   reasonText: string;
   /** The last target of the aliases of the question's name; empty: there is no alias. */
   target: string;
-  /** The offsets of the owner of the SOA record and of its data; 0: there is none. */
+  /** The offsets of the owner of the SOA record and of its data, and of its end; 0: there is none. */
   soaOwnerAt: number;
   soaDataAt: number;
+  soaEnd: number;
 }
 
 /** Aliases that are followed; more are a loop. */
@@ -63,7 +64,8 @@ const CLIENT_COOKIE = 8;
 
 const records = new Records();
 const shape: ReplyShape = {
-  ...{ fault: null, reason: -1, reasonText: '', target: '', soaOwnerAt: 0, soaDataAt: 0 },
+  ...{ fault: null, reason: -1, reasonText: '', target: '' },
+  ...{ soaOwnerAt: 0, soaDataAt: 0, soaEnd: 0 },
 };
 const utf8 = new TextDecoder();
 
@@ -110,6 +112,7 @@ function faultOf(exchange: SeenExchange, reply: Uint8Array): ReplyFault | null {
       if (records.type === TYPE.SOA && shape.soaOwnerAt === 0) {
         shape.soaOwnerAt = records.ownerAt;
         shape.soaDataAt = records.dataAt;
+        shape.soaEnd = records.dataAt + records.dataLength;
       }
     } else if (records.type === TYPE.OPT) isOtherCookie = readOptions(exchange, reply);
   }

@@ -52,7 +52,10 @@ test('one connection to a name server whose first packet is repeated without an 
     const [first] = (await examine(packets)).findings;
     assert.equal(first?.code, 'ND3011');
     assert.equal(first.severity, 'critical');
-    assert.match(first.seen[0]!, /1 of 1 .*10\.244\.1\.21 opened to 10\.96\.0\.10 were not answered/);
+    assert.match(
+      first.seen[0]!,
+      /1 of 1 .*10\.244\.1\.21 opened to 10\.96\.0\.10 were not answered/,
+    );
     assert.match(first.why, /use-vc/);
   }
 });

@@ -59,3 +59,6 @@ export const RAISED_TTL = { seconds: 300, times: 10 };
 
 /** Names of this many domains change to one address together. Domains; chosen. */
 export const MIN_CHANGED_ZONES = 3;
+
+/** Two servers have different versions of a zone if both give theirs for this long: all of them take over a change sooner. Milliseconds; chosen. */
+export const MIN_VERSIONS_MS = 5000;

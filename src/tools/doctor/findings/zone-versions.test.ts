@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { RCODE, TYPE } from '../../../server/wire/iana.ts';
+import type { DnsRecord } from '../../../server/wire/record.ts';
+import { given, others, type Given } from '../../../../test/kit/given-answers.ts';
+import { examine } from '../../../../test/kit/story.ts';
+
+const [NEW, OLD, SERVICE] = ['10.244.1.3', '10.244.2.10', '10.96.0.10'] as const;
+
+interface Version {
+  readonly primary: string;
+  readonly serial: number;
+}
+const current: Version = { primary: 'ns.dns.cluster.local.', serial: 200 };
+const stale: Version = { primary: 'ns.dns.cluster.local.', serial: 100 };
+
+const soa = (zone: string, { primary, serial }: Version): DnsRecord => ({
+  ...{ name: zone, type: TYPE.SOA, class: 1, ttl: 5 },
+  data: {
+    ...{ mname: primary, rname: `host.${zone}`, serial, refresh: 7200 },
+    ...{ retry: 1800, expire: 86_400, minimum: 5 },
+  },
+});
+
+const isOld = (nth: number): boolean => Math.imul((nth + 1) ** 2, 0x9e3779b1) >>> 31 === 0;
+
+/** A lookup each second of a name that exists, and one of a name that differs. @param serverOf the version */
+function asked(
+  zone: string,
+  versionOf: (nth: number) => Version,
+  serverOf: (nth: number) => string,
+  isThere: (nth: number) => boolean,
+): Given[] {
+  return Array.from({ length: 40 }, (_, nth) => nth).flatMap((nth) => {
+    const way = { server: serverOf(nth), client: '10.244.1.21' };
+    const authority = [soa(zone, versionOf(nth))];
+    return [
+      {
+        ...way,
+        atMs: nth * 1000,
+        name: `typo.${zone}`,
+        reply: { rcode: RCODE.NXDOMAIN, authority },
+      },
+      isThere(nth)
+        ? { ...way, atMs: nth * 1000 + 10, name: `orders.${zone}`, address: '10.96.88.7', ttl: 5 }
+        : {
+            ...way,
+            atMs: nth * 1000 + 10,
+            name: `orders.${zone}`,
+            reply: { rcode: RCODE.NXDOMAIN, authority },
+          },
+    ];
+  });
+}
+
+const first = async (all: readonly Given[]) =>
+  (await examine(given([...others(20), ...all]))).findings[0];
+
+test('a DNS pod with an older serial number has an old copy of the zone', async () => {
+  const zone = 'shop.svc.cluster.local.';
+  const found = await first(
+    asked(
+      zone,
+      (nth) => (isOld(nth) ? stale : current),
+      (nth) => (isOld(nth) ? OLD : NEW),
+      (nth) => !isOld(nth),
+    ),
+  );
+  assert.equal(found?.code, 'ND8001');
+  assert.match(found.seen[0]!, /10\.244\.1\.3 gives serial 200 .*10\.244\.2\.10 gives serial 100/);
+  assert.match(found.why, /^10\.244\.2\.10 has an old copy/);
+});
+
+test('behind one address two primaries of a zone in turns are two upstreams', async () => {
+  const views = [
+    { primary: 'ns1.public.net.', serial: 7 },
+    { primary: 'dc1.acme.com.', serial: 8 },
+  ] as const;
+  const found = await first(
+    asked(
+      'acme.com.',
+      (nth) => views[isOld(nth) ? 0 : 1],
+      () => SERVICE,
+      (nth) => !isOld(nth),
+    ),
+  );
+  assert.equal(found?.code, 'ND4005');
+  assert.match(found.seen[0]!, /ns1\.public\.net.*dc1\.acme\.com|dc1\.acme\.com.*ns1\.public\.net/);
+});
+
+test('a zone that changes once, and versions in which all names are the same, are well', async () => {
+  const zone = 'acme.com.';
+  const changed = asked(
+    zone,
+    (nth) => (nth < 20 ? stale : current),
+    () => SERVICE,
+    (nth) => nth >= 20,
+  );
+  assert.ok(!['ND4005', 'ND8001'].includes((await first(changed))?.code ?? ''));
+  const same = asked(
+    zone,
+    (nth) => (isOld(nth) ? stale : current),
+    (nth) => (isOld(nth) ? OLD : NEW),
+    () => true,
+  );
+  assert.ok(!['ND4005', 'ND8001'].includes((await first(same))?.code ?? ''));
+});
