@@ -53,3 +53,53 @@ test('refusals all the time, of any name, are those of one of several servers; i
   assert.doesNotMatch(atTimes?.why ?? '', /several servers in turn/);
   assert.match(atTimes?.why ?? '', /limit/);
 });
+
+/** An external name each half second through two DNS pods. @param isRefused by the pod or its upstream */
+async function throughPods(withUpstream: boolean): Promise<Finding | undefined> {
+  const packets = Array.from({ length: 60 }, (_, i): Captured[] => {
+    const pod = i % 2 === 0 ? '10.244.1.3' : '10.244.2.10';
+    const rcode = i % 2 === 0 ? 0 : RCODE.REFUSED;
+    const [name, port] = [`host${i >> 2}.example.com.`, 20_000 + i];
+    const way = { ...ends('10.244.1.21', port), to: '10.96.0.10' };
+    const query = { rcode, tookMs: 2 };
+    const behind = asked(i * 500 + 0.1, { ...way, to: pod }, name, i, { ...query, tookMs: 1.8 });
+    const upstream = asked(i * 500 + 0.3, ends(pod, 40_000 + i, '10.0.0.2'), name, 9000 + i, {
+      ...query,
+      tookMs: 1,
+    });
+    // A name of the cluster does not go to the upstream.
+    const own = asked(
+      i * 500 + 100,
+      ends('10.244.1.22', port, pod),
+      'db.shop.svc.cluster.local.',
+      i,
+    );
+    return [
+      ...own,
+      ...asked(i * 500, way, name, i, query),
+      ...behind,
+      ...(withUpstream ? upstream : []),
+    ];
+  });
+  const { findings } = await examine(inOrder(packets));
+  return findings.find(({ code }) => code === 'ND4010');
+}
+
+test('the DNS pod that refuses, or that its upstream refuses, is named', async () => {
+  const pod = await throughPods(false);
+  assert.match(pod?.seen.join(' ') ?? '', /10\.244\.2\.10 refuses every query .*10\.244\.1\.3/);
+  const upstream = await throughPods(true);
+  assert.match(
+    upstream?.seen.join(' ') ?? '',
+    /10\.0\.0\.2 refuses 10\.244\.2\.10 these names, and answers them for 10\.244\.1\.3/,
+  );
+});
+
+test('a limit refuses a client names that it answers at other times: not a rule', async () => {
+  const found = await refusedFor(
+    (client, name, round) =>
+      (client === 1 && name === 4) || (round * 7 + name * 3 + client) % 5 < 2,
+    60,
+  );
+  assert.doesNotMatch(found?.why ?? '', /A rule refuses/);
+});

@@ -3,10 +3,12 @@ import { EDE, errorName, RCODE } from '../../../server/wire/iana.ts';
 import { commonZone, isBelow } from '../../../server/wire/within-zone.ts';
 import type { NameView } from '../observe/name-view.ts';
 import { isBarred, isOfBarred } from '../observe/barred.ts';
+import { zoneOf as registeredZoneOf } from '../observe/domain-of-name.ts';
 import { unevenness } from '../observe/evenness.ts';
 import type { ClientView } from '../observe/client-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { latencyOf } from '../../capture/pair/seen-exchange.ts';
+import { refusedClients, refusingPods } from '../observe/refusers.ts';
 import { programs, upstreams } from '../observe/roles.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { keysOf, listed, sentence, share } from '../texts.ts';
@@ -21,9 +23,11 @@ import {
   FROM_UPSTREAM_SHARE,
   MANY_ERRORS,
   MIN_CASES,
+  MOST,
   NEARLY_ALL,
   OUTAGE_SHARE,
   RARE_SHARE,
+  SPARED_SHARE,
 } from '../thresholds/evidence.ts';
 
 /** Reasons (EDE) of an acl. */
@@ -58,19 +62,24 @@ export const refused: FindingKind = {
       ({ address, outcomes }) =>
         behind.has(address) && outcomes.refused >= FROM_UPSTREAM_SHARE * count,
     );
+    const pods = causes.length > 0 || byClient ? null : refusingPods(observed, names);
     const [worst] = (causes.length > 0 ? causes : observed.servers.list).toSorted(
       (one, other) => other.outcomes.refused - one.outcomes.refused,
     );
-    const server = worst?.address ?? 'the server';
+    const server = pods?.refusing[0] ?? worst?.address ?? 'the server';
+    const ofUpstream = causes.length > 0 ? refusedClients(observed, server, names) : null;
     // A server without the zone never answers for it.
     const atTimes = names.filter(({ outcomes: { found, nodata } }) => found + nodata > 0);
     const ofThese = atTimes.reduce((sum, { outcomes }) => sum + outcomes.refused, 0);
-    const isByChance = !byClient && causes.length === 0 && ofThese >= REFUSED_AT_TIMES * all;
+    const isByChance =
+      !byClient && causes.length === 0 && pods === null && ofThese >= REFUSED_AT_TIMES * all;
     const alone = soleRefuser(observed, clients, server);
-    const rule = byClient || causes.length > 0 ? null : ruleOf(observed, names);
+    const rule = byClient || causes.length > 0 || pods !== null ? null : ruleOf(observed, names);
     const isLimit = isByChance && rule === null && alone === null;
     const zone =
-      byClient || isLimit || alone !== null || rule !== null ? null : zoneOf(observed, names);
+      byClient || isLimit || alone !== null || rule !== null || pods !== null
+        ? null
+        : zoneOf(observed, names);
     // However little these ask: for them it is everything. Names that are answered at other times fail by chance.
     if (count < MANY_ERRORS || (!byClient && !isLimit && count < RARE_SHARE * asked))
       return excluded('REFUSED is rare');
@@ -92,14 +101,29 @@ export const refused: FindingKind = {
         byClient || isMuch || slow.length > 0 || count >= OUTAGE_SHARE * asked
           ? 'critical'
           : 'warning',
-      confidence: byClient || rule !== null || alone !== null ? 0.92 : slow.length > 0 ? 0.88 : 0.8,
+      confidence:
+        byClient || rule !== null || alone !== null || pods !== null || ofUpstream !== null
+          ? 0.92
+          : slow.length > 0
+            ? 0.88
+            : 0.8,
       seen: [
         sentence(
-          `${share(count, asked)} queries were REFUSED, most by ${server} (${Math.min(count, refusedBy(server, names))}): ${listed([...new Set(names.map(({ name }) => name))])}`,
+          `${share(count, asked)} queries were REFUSED, most by ${mostBy(names, server, count)}: ${listed([...new Set(names.map(({ name }) => name))])}`,
         ),
         byClient
           ? `It depends on the client: ${listed(barred.map(({ address }) => address))} ${barred.length === 1 ? 'is' : 'are'} refused for every name${isOnlySome ? '; other clients are answered' : ''}.`
           : `${listed(clients.map(({ address }) => address))} got it; other queries of theirs are answered.`,
+        ...(pods === null
+          ? []
+          : [
+              `${listed(pods.refusing)} ${pods.refusing.length === 1 ? 'refuses' : 'refuse'} every query for these names; ${listed(pods.answering)}, behind the same address, ${pods.answering.length === 1 ? 'answers' : 'answer'} them.`,
+            ]),
+        ...(ofUpstream === null
+          ? []
+          : [
+              `${server} refuses ${listed(ofUpstream.refusing)} these names, and answers them for ${listed(ofUpstream.answering)}: it depends on the client.`,
+            ]),
         ...(rule === null ? [] : [rule.seen]),
         ...(alone === null
           ? []
@@ -135,13 +159,17 @@ export const refused: FindingKind = {
             ? `resolv.conf lists ${server} beside ${listed(alone)}, and it does not resolve for these pods. With options rotate, or when another server is late, a lookup gets REFUSED first.`
             : zone !== null
               ? `Servers of ${zone} refuse: its delegation leads to servers that do not have the zone (lame delegation), a rule upstream blocks it, or the server block for it forwards to a server that does not serve it.`
-              : causes.length > 0
-                ? 'The upstream does not resolve for its clients, the DNS pods: it is only authoritative for its own zones, or a rule (allow-recursion, access-control) lacks the addresses of their packets.'
-                : inTurn
-                  ? 'The refusals are spread evenly over time, and nothing waits. Queries go to several servers in turn, and one of them refuses: an upstream, or the upstream of one DNS pod, whose access list lacks the address of that pod or its node. A limit (max_concurrent) would refuse in bursts.'
-                  : isLimit
-                    ? 'Names that are refused now and answered at another time are refused at a limit: the server’s limit on waiting queries is reached (max_concurrent of forward, which refuses any more), or one of its upstreams, which take turns, refuses.'
-                    : 'The server is not responsible for these names and does not ask anybody else: no server block, forward or zone fits them. Or its limit on queries that wait is reached (max_concurrent of forward).',
+              : ofUpstream !== null
+                ? 'The upstream has a rule for its clients (acl, allow-query, allow-recursion, access-control) that lacks the address of this DNS pod or its node. Pods get REFUSED whenever their query goes to that DNS pod.'
+                : pods !== null
+                  ? `The upstream of ${listed(pods.refusing)} refuses it: an access list that lacks the address of this DNS pod or its node. Or this DNS pod has another configuration than the others (an acl, a missing forward).`
+                  : causes.length > 0
+                    ? 'The upstream does not resolve for its clients, the DNS pods: it is only authoritative for its own zones, or a rule (allow-recursion, access-control) lacks the addresses of their packets.'
+                    : inTurn
+                      ? 'The refusals are spread evenly over time, and nothing waits. Queries go to several servers in turn, and one of them refuses: an upstream, or the upstream of one DNS pod, whose access list lacks the address of that pod or its node. A limit (max_concurrent) would refuse in bursts.'
+                      : isLimit
+                        ? 'Names that are refused now and answered at another time are refused at a limit: the server’s limit on waiting queries is reached (max_concurrent of forward, which refuses any more), or one of its upstreams, which take turns, refuses.'
+                        : 'The server is not responsible for these names and does not ask anybody else: no server block, forward or zone fits them. Or its limit on queries that wait is reached (max_concurrent of forward).',
       fix: byClient
         ? [
             'acl of the Corefile (or its equivalent upstream): allow the prefixes of the pods.',
@@ -165,7 +193,7 @@ export const refused: FindingKind = {
                 ? [
                     `Have ${server} answer recursive queries of the DNS pods (or of their nodes, after masquerading), or forward to another server.`,
                   ]
-                : inTurn
+                : inTurn || pods !== null
                   ? [
                       'Query each DNS pod by its own address, then each upstream from the node of each DNS pod: one of them answers REFUSED.',
                       'Have that upstream accept the address of the DNS pod, or of its node after masquerading (allow-query, allow-recursion, access-control).',
@@ -206,6 +234,14 @@ function ruleOf(
   { refusals, names: { list }, domains }: Observations,
   refusedNames: readonly NameView[],
 ): { readonly seen: string } | null {
+  // A limit refuses a client now what it answers the same client at another time.
+  let [atTimes, refusedInAll] = [0, 0];
+  for (const { list: theirs } of refusals.names.list)
+    for (const { refused: count, answered } of theirs) {
+      refusedInAll += count;
+      if (answered > 0) atTimes += count;
+    }
+  if (atTimes > SPARED_SHARE * refusedInAll) return null;
   const [denied, allowed] = [new Set<string>(), new Set<string>()];
   for (const { name, type } of refusedNames) {
     const all = refusals.names.get(`${type} ${name}`)?.list ?? [];
@@ -304,11 +340,15 @@ function isSteady({ failed, ways, firstMs, lastMs }: Observations): boolean {
   return unevenness(refusals, tries) <= REFUSED_IN_TURN.uneven;
 }
 
-/** RefusedNames of these names by one server. */
-function refusedBy(server: string, names: readonly NameView[]): number {
-  return names
-    .flatMap(({ servers }) => [...servers])
-    .reduce((sum, [address, { refused: of }]) => (address === server ? sum + of : sum), 0);
+/** The server that refuses these names most often, the likely cause if it did, and how often. */
+function mostBy(names: readonly NameView[], cause: string, count: number): string {
+  const byServer = new Map<string, number>();
+  for (const { servers } of names)
+    for (const [server, { refused: of }] of servers)
+      byServer.set(server, (byServer.get(server) ?? 0) + of);
+  const [[most] = [cause]] = [...byServer].toSorted(([, one], [, other]) => other - one);
+  const server = (byServer.get(cause) ?? 0) > 0 ? cause : most;
+  return `${server} (${Math.min(count, byServer.get(server) ?? 0)})`;
 }
 
 /** Lookups of these clients that were refused, and found nothing. */
@@ -328,7 +368,10 @@ function slowNames({ affected }: Observations): readonly string[] {
     .flatMap(({ exchanges }) => exchanges)
     .filter((each) => (latencyOf(each) ?? 0) >= FELT_MS);
   if (slow.length < MIN_CASES) return [];
-  const names = keysOf(slow, ({ name }) => name);
+  const [top] = keysOf(slow, ({ name }) => registeredZoneOf(name));
+  const ofTop = slow.filter(({ name }) => registeredZoneOf(name) === top);
+  // A burst of lookups makes others slow as well.
+  const names = keysOf(ofTop.length >= MOST * slow.length ? ofTop : slow, ({ name }) => name);
   const zone = names.reduce(commonZone);
   return names.length > 1 && zone.split('.').length > 2 ? [`names in ${zone}`] : names;
 }

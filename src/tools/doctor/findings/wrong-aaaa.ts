@@ -114,8 +114,14 @@ export const wrongAaaa: FindingKind = {
  * True if A of other names fails about as often during this time: then it does not depend on the
  * type.
  */
-function failsForA({ failed }: Observations, claims: Claims, names: ReadonlySet<string>): boolean {
+function failsForA(
+  { failed, types }: Observations,
+  claims: Claims,
+  names: ReadonlySet<string>,
+): boolean {
   const own = failed.filter(({ name, type }) => type === TYPE.AAAA && names.has(name));
+  // There are more failures than can be stored, and these are not among them.
+  if (own.length === 0) return wrong(types.get(TYPE.A)!) > 0;
   const { fromMs, toMs } = sentSpan(own);
   // One event, seen at several places: chance picks one type.
   const isMoment = toMs - fromMs < MIN_LASTING_MS;
@@ -129,7 +135,7 @@ function failsForA({ failed }: Observations, claims: Claims, names: ReadonlySet<
         (sentMs >= fromMs && sentMs <= toMs)) &&
       !claims.names.has(name),
   );
-  return own.length > 0 && ofA.length >= A_FAILURES * own.length;
+  return ofA.length >= A_FAILURES * own.length;
 }
 
 /** The errors that AAAA of a name is answered with. */
