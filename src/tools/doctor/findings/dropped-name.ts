@@ -33,21 +33,29 @@ export const droppedName: FindingKind = {
     const { server, losses, names, answered } = found;
     // No server can be asked for a top-level domain.
     const suffix = found.suffix.split('.').length > 2 ? found.suffix : '';
+    const outside = isOutside(found, observed);
     claims.take(losses);
     claims.take(found.cut);
     claims.take(waitingForThese(claims, losses));
     return {
       code: this.code,
-      title: this.title,
+      title: outside ? 'External names get no reply, names of the cluster do' : this.title,
       severity: 'critical',
       confidence: 0.85,
       seen: [
         `${losses.length} queries for ${listed(names)} got no reply, however often they were repeated.`,
-        `${server} answers ${answered.length} other ${answered.length === 1 ? 'name' : 'names'} meanwhile.`,
+        `${server} answers ${answered.length} other ${answered.length === 1 ? 'name' : 'names'} meanwhile${outside ? ', all of the cluster' : ''}.`,
         ...(suffix !== '' && names.length > 1 ? [`All of them end in ${suffix}`] : []),
       ],
-      why: 'Losses that depend on the name arise where names are read: the upstream for this zone does not answer (or a filter drops the query), and the server in between waits longer than its clients do.',
+      why: outside
+        ? `${server} forwards external names, and gets no reply itself in time: its upstream is down, does not answer it, or cannot be reached. It waits longer than its clients do. Names of the cluster are in its memory.`
+        : 'Losses that depend on the name arise where names are read: the upstream for this zone does not answer (or a filter drops the query), and the server in between waits longer than its clients do.',
       fix: [
+        ...(outside
+          ? [
+              `Capture at ${server}, or at the DNS pods behind it: see which upstream does not answer. Query each upstream of the Corefile (forward) from there, by UDP, TCP or TLS as configured.`,
+            ]
+          : []),
         `Look at the servers for ${suffix === '' ? 'these names' : suffix}: a forward of its own in the Corefile, a firewall that filters by name, a server of that zone that is down.`,
         ...(losses.some(({ udpSize }) => udpSize > UNFRAGMENTED_BYTES)
           ? [
@@ -80,9 +88,12 @@ function isOfOne(
 }
 
 /** True if these are all external names. */
-function isOutside({ names, answered }: DeadNames, { domains }: Observations): boolean {
+function isOutside(
+  { names, answered, chanceOfThese }: DeadNames,
+  { domains }: Observations,
+): boolean {
   return (
-    names.length >= MIN_SIDE_NAMES &&
+    (names.length >= MIN_SIDE_NAMES || (names.length > 1 && chanceOfThese < UNLIKELY_DEAD)) &&
     answered.length >= MIN_SIDE_NAMES &&
     !names.some((name) => domains.isOfCluster(name)) &&
     answered.every((name) => domains.isOfCluster(name))
