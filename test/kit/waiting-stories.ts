@@ -57,8 +57,29 @@ export const waitingStories: readonly Story[] = [
       })),
   },
   {
+    name: 'the upstream of a DNS pod does not answer reverse lookups of private addresses',
+    code: 'ND2015',
+    seen: /^192\.0\.2\.53, the upstream, got \d+ of them and answered none/,
+    packets: async (seed) => {
+      const others = await play(pods('glibc', 3, { lookups: 12, from: 40 }), healthy, { seed });
+      const own = Array.from({ length: 8 }, (_, i) => {
+        const failed = { type: 'PTR', rcode: 2, tookMs: 4000 };
+        const lost = { type: 'PTR', tookMs: null };
+        const up = ends('10.244.3.2', 40_000 + i, '192.0.2.53');
+        return [
+          ...asked(i * 4500, ends(CLIENT, 20_000 + i, '10.244.3.2'), reverse(i), i + 1, failed),
+          ...asked(i * 4500 + 1, up, reverse(i), 500 + i, lost),
+          ...asked(i * 4500 + 2001, { ...up, fromPort: 41_000 + i }, reverse(i), 600 + i, lost),
+          ...asked(i * 4500 + 20, { ...up, fromPort: 42_000 + i }, `h${i}.example.org.`, 700 + i),
+        ];
+      });
+      return inOrder([others, ...own]);
+    },
+  },
+  {
     name: 'reverse lookups of private addresses are not answered',
     code: 'ND2015',
+    without: ['ND3010'],
     packets: async (seed) => {
       const others = await play(pods('glibc', 3, { lookups: 12, from: 40 }), healthy, { seed });
       const own = Array.from({ length: 20 }, (_, i) => [

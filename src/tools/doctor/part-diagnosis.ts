@@ -154,11 +154,18 @@ function withPart(
   { losses }: Observations,
 ): Diagnosis | null {
   const known = new Set(whole.findings.map(({ code }) => code));
+  // The whole shows as well as the part that it is so, with more servers and clients. (A part may
+  // explain more losses.)
+  const isSure = ({ code, severity, confidence }: Finding): boolean =>
+    whole.findings.some(
+      (each) => each.code === code && each.severity === severity && each.confidence >= confidence,
+    );
   const findings = ofPart.findings.filter(
     (finding) =>
       isTold(finding) &&
       (finding.confidence >= PART_SURE || vague.has(finding.code)) &&
       !never.has(finding.code) &&
+      (vague.has(RANDOM) || !isSure(finding)) &&
       !(known.has(finding.code) && vague.has(finding.code)) &&
       !(part.clients !== null && ofServers.has(finding.code)),
   );

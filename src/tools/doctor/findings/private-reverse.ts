@@ -2,6 +2,7 @@
 import { latencyOf } from '../../capture/pair/seen-exchange.ts';
 import { isFailure, noOutcomes, addOutcomes, wrong } from '../observe/outcomes.ts';
 import { isPrivateReverse } from '../observe/reverse-names.ts';
+import { upstreams } from '../observe/roles.ts';
 import { keysOf, listed, sentence, share, took } from '../texts.ts';
 import { FELT_MS, MANY_ERRORS, MIN_CASES, MOST, SPARED_SHARE } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -45,7 +46,10 @@ export const privateReverse: FindingKind = {
       .flatMap(({ exchanges }) => exchanges)
       .filter(({ name, type }) => isPrivateReverse(name, type));
     const longest = failed.reduce((most, each) => Math.max(most, latencyOf(each) ?? 0), 0);
-    const server = keysOf(losses.length > 0 ? losses : failed, (each) => each.server.address)[0];
+    const silent = keysOf(losses, (each) => each.server.address);
+    const behind = upstreams(observed);
+    const upstream = silent.filter((server) => behind.has(server));
+    const server = silent[0] ?? keysOf(failed, (each) => each.server.address)[0];
     return {
       code: this.code,
       title: this.title,
@@ -55,9 +59,12 @@ export const privateReverse: FindingKind = {
         sentence(
           `${share(bad, own.asked)} PTR queries for private addresses failed (${own.servfail} SERVFAIL, ${losses.length} without reply, ${late.length} late)${longest >= FELT_MS ? `, after up to ${took(longest)}` : ''}: ${listed([...names])}`,
         ),
+        ...(upstream.length === 0
+          ? []
+          : [`${listed(upstream)}, the upstream, got ${losses.length} of them and answered none.`]),
         `Of all other queries ${share(wrong(others), others.asked)} went wrong.`,
       ],
-      why: 'The DNS server has no reverse zone for these addresses, so it forwards the queries, and the upstream does not answer for private addresses. Programs that look up the name of each peer (sshd, databases, Java, access logs) wait for the time-out.',
+      why: `The DNS server has no reverse zone for these addresses, so it forwards the queries, and ${upstream.length === 0 ? 'the upstream' : listed(upstream)} does not answer for private addresses. Programs that look up the name of each peer (sshd, databases, Java, access logs) wait for the time-out.`,
       fix: [
         'Serve the reverse zones in the cluster: kubernetes cluster.local in-addr.arpa ip6.arpa { … } in the Corefile, with fallthrough only where another server has such a zone.',
         'For other private ranges, answer NXDOMAIN at once: template ANY ANY 10.in-addr.arpa { rcode NXDOMAIN }.',

@@ -202,8 +202,9 @@ function slowZone(
           others.add(name);
           quick += outcomes.found + outcomes.nodata;
         }
-    // One other name shows it as well, if it is answered again and again.
-    const isCompared = others.size >= SLOW_ZONE.others || quick >= SLOW_ZONE.quick;
+    // One other name shows it as well, if it is answered again and again, and the zone has several.
+    const isCompared =
+      others.size >= SLOW_ZONE.others || (names.length > 1 && quick >= SLOW_ZONE.quick);
     if (!isCompared || late.length < SLOW_ZONE.share * asked) continue;
     const times = late.map((each) => latencyOf(each)!).toSorted((one, other) => one - other);
     return {
