@@ -1,4 +1,7 @@
 /** Examples of names whose absence several caches store, each for its own time, and of similar patterns. */
+import { RCODE } from '../../src/server/wire/iana.ts';
+import { soa } from './content-stories.ts';
+import { given, others, type Given } from './given-answers.ts';
 import { play, type Fate, type Passing } from './story.ts';
 import { pods, type Story } from './story-parts.ts';
 
@@ -61,9 +64,35 @@ export const newNameStories: readonly Story[] = [
   {
     name: 'a new name that one of three DNS pods has not forgotten when the capture ends',
     code: 'ND8003',
-    seen: /10\.244\.5\.2 still says NXDOMAIN at 03:07:1[23]\.$/,
+    seen: /: 10\.244\.5\.2 says NXDOMAIN up to 03:07:1[23] with a TTL that counts down .* does not find it up to the end of the capture; another server has it\. 2 more servers deny it, too/,
     without: differ,
     ...asking(byCache(forgetsAt(8000, 8700, 40_000))),
+  },
+  {
+    name: 'a node cache remembers for minutes that a name is missing, and DNS pods have it since the 8th second',
+    code: 'ND8003',
+    seen: /169\.254\.20\.10 says NXDOMAIN up to .* counts down .* another server has it/,
+    without: differ,
+    packets: () => {
+      const missing = (ttl: number) => ({
+        reply: { rcode: RCODE.NXDOMAIN, authority: [{ ...soa('cluster.local.'), ttl }] },
+      });
+      const name = `${NAME}.`;
+      const asked = Array.from({ length: 40 }, (_, i): Given[] => {
+        const pod = {
+          atMs: i * 1000,
+          name,
+          client: '10.244.1.22',
+          server: `10.244.${3 + (i % 2)}.2`,
+        };
+        const node = { atMs: i * 1000 + 500, name, client: '10.244.1.21', server: '169.254.20.10' };
+        return [
+          { ...pod, ...(i < 8 ? missing(300) : { address: '10.96.200.12', ttl: 30 - (i % 20) }) },
+          { ...node, ...missing(300 - i) },
+        ];
+      });
+      return Promise.resolve(given([...others(20), ...asked.flat()]));
+    },
   },
   {
     name: 'a new name that one of three DNS pods never cached as missing',

@@ -53,6 +53,7 @@ export const newName: FindingKind = {
     for (const { name } of cached) claims.names.add(name);
     return {
       ...told(observed, cached),
+      severity: cached.some(lasts) ? 'critical' : 'warning',
       confidence: 0.9,
       seen: [`${namesOf(cached)}: ${timesOf(cached[0]!)}`],
     };
@@ -66,9 +67,11 @@ function timesOf({ serverTimes, negativeTtls }: NameView): string {
     existsMs >= missingMs && existsMs < Infinity;
   const shown = ({ server }: ServerTimes): readonly number[] =>
     countdown(negativeTtls.filter((each) => each.server === server)).map(({ ttl }) => ttl);
-  // One of which the capture has it all, if there is one.
+  // One that keeps denying it, or one of which the capture has it all, if there is one.
   const [one] = denying.toSorted(
     (here, there) =>
+      Number(keeps(there) && shown(there).length > 1) -
+        Number(keeps(here) && shown(here).length > 1) ||
       Number(isThrough(there)) - Number(isThrough(here)) ||
       shown(there).length - shown(here).length,
   );
@@ -83,7 +86,7 @@ function timesOf({ serverTimes, negativeTtls }: NameView): string {
         : `, and from ${clock(existsMs)} on that it is there: behind this address several caches forget it at times of their own.`;
   const others = denying.filter((each) => each !== one);
   const alike = others.filter(isThrough);
-  const keeping = others.filter(({ existsMs: at }) => at === Infinity);
+  const keeping = others.filter(keeps);
   const lastMs = (all: readonly ServerTimes[]): number =>
     Math.max(...all.map((each) => each.missingMs));
   return [
@@ -99,6 +102,18 @@ function timesOf({ serverTimes, negativeTtls }: NameView): string {
         ]
       : []),
   ].join(' ');
+}
+
+/** True if the server does not find the name up to the end of the capture. */
+function keeps({ existsMs }: ServerTimes): boolean {
+  return existsMs === Infinity;
+}
+
+/** True if a server denies the name for long after another one has it. */
+function lasts({ serverTimes, firstFoundMs }: NameView): boolean {
+  return serverTimes.some(
+    (each) => keeps(each) && each.missingMs - firstFoundMs >= NEW_NAME.feltMs,
+  );
 }
 
 /**

@@ -50,13 +50,18 @@ export function isDeniedAnew({ serverTimes, longestTtl }: NameView): boolean {
 }
 
 /**
- * True if a server had it as soon as its cache entry expired. Also true if chance cannot explain
+ * True if each server that has it denied it only before, or one had it as soon as its cache entry expired. Also true if chance cannot explain
  * how long all clients were denied first, or had it last.
  */
 function came({ outcomes, serverTimes, missingFirst, existingLast }: NameView): boolean {
   const { found, nodata, nxdomain } = outcomes;
   const yes = found + nodata;
+  // The name came where it is served, and other servers remember that it was missing.
+  const turned = serverTimes.filter(
+    ({ missingMs, existsMs }) => missingMs > -Infinity && existsMs < Infinity,
+  );
   return (
+    (turned.length > 0 && turned.every(({ missingMs, existsMs }) => existsMs > missingMs)) ||
     serverTimes.some(
       ({ missingMs, untilMs, existsMs }) =>
         missingMs > -Infinity &&

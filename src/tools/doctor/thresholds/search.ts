@@ -95,9 +95,10 @@ export const SAME_ANSWERS_CHANCE = 0.001;
 
 /**
  * A new name was missing this often (queries) and this long (milliseconds), and was then found this
- * often (replies). More such names at once are not new ones. Chosen.
+ * often (replies). More such names at once are not new ones. A server that denies it for this much
+ * longer than others (milliseconds) is felt: the denials of CoreDNS last for 5 s. Chosen.
  */
-export const NEW_NAME = { asked: 8, lastsMs: 2000, found: 3, names: 3 };
+export const NEW_NAME = { asked: 8, lastsMs: 2000, found: 3, names: 3, feltMs: 10_000 };
 
 /** The domain of absent names is the one that this share of them has. Share; chosen. */
 export const DOMAIN_SHARE = 0.8;
