@@ -154,18 +154,11 @@ function withPart(
   { losses }: Observations,
 ): Diagnosis | null {
   const known = new Set(whole.findings.map(({ code }) => code));
-  // The whole shows as well as the part that it is so, with more servers and clients. (A part may
-  // explain more losses.)
-  const isSure = ({ code, severity, confidence }: Finding): boolean =>
-    whole.findings.some(
-      (each) => each.code === code && each.severity === severity && each.confidence >= confidence,
-    );
   const findings = ofPart.findings.filter(
     (finding) =>
       isTold(finding) &&
       (finding.confidence >= PART_SURE || vague.has(finding.code)) &&
       !never.has(finding.code) &&
-      (vague.has(RANDOM) || !isSure(finding)) &&
       !(known.has(finding.code) && vague.has(finding.code)) &&
       !(part.clients !== null && ofServers.has(finding.code)),
   );
@@ -205,15 +198,28 @@ function told(
   return mergedDiagnosis(
     {
       ...ofPart,
-      findings: findings.map((finding) => ({
-        ...finding,
-        seen: [`${when}${whose}, examined separately:`, ...finding.seen],
-      })),
+      findings: findings.map(
+        (finding) =>
+          sameIn(whole, finding) ?? {
+            ...finding,
+            seen: [`${when}${whose}, examined separately:`, ...finding.seen],
+          },
+      ),
     },
     {
       ...whole,
       findings: whole.findings.filter(({ code }) => !vague.has(code) && !found.has(code)),
     },
+  );
+}
+
+/** The whole shows it as surely, and shows more servers and clients; undefined: it does not. */
+function sameIn(
+  { findings }: Diagnosis,
+  { code, severity, confidence }: Finding,
+): Finding | undefined {
+  return findings.find(
+    (each) => each.code === code && each.severity === severity && each.confidence >= confidence,
   );
 }
 
