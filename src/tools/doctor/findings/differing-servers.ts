@@ -1,4 +1,8 @@
 /** Servers of which some say that a name exists, and others that it does not. */
+import { TYPE } from '../../../server/wire/iana.ts';
+import { isBelow } from '../../../server/wire/within-zone.ts';
+import { comesAndGoes } from '../observe/comes-and-goes.ts';
+import { isOther, type ZoneCopy } from '../observe/zone-copies.ts';
 import { podAt } from '../cluster/facts.ts';
 import type { ServerReply } from '../cluster/asking.ts';
 import type { NameView } from '../observe/name-view.ts';
@@ -16,10 +20,15 @@ import {
   notAsked,
   noUpstreams,
 } from './finding.ts';
-import { ofReplicas, ofUpstreams } from './differing-texts.ts';
-import { listed, sentence } from '../texts.ts';
+import { clocks, listed, sentence } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
-import { MANY_NXDOMAIN, MIN_EACH_WAY } from '../thresholds/answers.ts';
+import {
+  MANY_NXDOMAIN,
+  MIN_EACH_WAY,
+  MIN_SAME_ANSWERS,
+  MIN_VERSIONS_MS,
+  TTL_ROUNDED_MS,
+} from '../thresholds/answers.ts';
 
 /** The number of names compared. @param isOwn these are cluster names */
 function agreed(observed: Observations, isOwn: boolean): Verdict {
@@ -38,6 +47,179 @@ interface ServerDifference {
   readonly view: NameView;
   readonly having: readonly string[];
   readonly lacking: readonly string[];
+}
+
+type Text = Pick<Finding, 'code' | 'title' | 'why' | 'fix' | 'disproved'>;
+
+/** Texts for DNS pods that disagree. */
+const ofReplicas: Text = {
+  code: 'ND8001',
+  title: 'DNS pods of the cluster give different answers to the same question',
+  why: 'Replicas have different views of the cluster: autopath of CoreDNS knows the client’s pod on one and not yet on another, one lost its connection to the API server, or a name that is new is cached as missing by some of them. A client gets one or the other by chance, even for A and AAAA of one lookup.',
+  fix: [
+    'If the Corefile has autopath @kubernetes: remove it, or replace it with autopath @name (ndots), which does not depend on pods.',
+    'cache { denial 9984 5 }, or disable denial for the cluster’s zone, so that new names appear soon.',
+    'See whether one replica has errors of its API connection in its log.',
+  ],
+  disproved: 'all replicas answer alike a minute later: then the name was new',
+};
+
+/** Texts for upstreams that disagree. */
+const ofUpstreams: Text = {
+  code: 'ND4005',
+  title: 'Upstream servers that take turns do not have the same names',
+  why: 'Servers that take turns need the same names. A private server and a public one do not have them: the first NXDOMAIN is final, and the other server, which has the name, is not queried. Lookups fail as often as the wrong one is chosen.',
+  fix: [
+    'A server block for the private zones, forwarded to the private servers only; the rest to servers of one kind.',
+    'forward { policy sequential } hides it, as long as the first server is up.',
+  ],
+  disproved: 'both servers give the same answer when queried directly',
+};
+
+/** Two versions of one zone at the same time, the newer one first, if one is. */
+type Versions = readonly [newer: ZoneCopy, older: ZoneCopy];
+
+/** One server has an old copy of a zone, or a copy from elsewhere, and names differ because of it. */
+export const zoneVersions: FindingKind = {
+  code: ofReplicas.code,
+  title: ofReplicas.title,
+  name: 'servers with different versions of a zone',
+  inCapture(observed, claims) {
+    const { differing } = observed.replyFaults.copies;
+    if (differing.length === 0) return unknown('no zone was seen in two versions');
+    const found = differing.flatMap((copies) => {
+      const versions = versionsOf(copies, observed);
+      const names = versions === null ? [] : differingNames(versions[0].zone, observed, claims);
+      return versions === null || names.length === 0 ? [] : [{ versions, names }];
+    });
+    const [first] = found;
+    if (first === undefined)
+      return excluded(
+        'names are the same in all versions of their zones, or the zones changed once',
+      );
+    for (const { versions } of found)
+      for (const { name } of observed.names.list)
+        if (isBelow(name, versions[0].zone)) claims.names.add(name);
+    const { versions, names } = first;
+    const [newer, older] = versions;
+    const { zone } = newer;
+    const isOwn = isOfCluster(zone, observed);
+    const isStale = newer.primary === older.primary;
+    const isHidden = newer.server === older.server;
+    const servers = new Set(versions.map(({ server }) => server));
+    const keys = new Set(names.map(({ name }) => name));
+    const list = [...keys];
+    return {
+      ...(isOwn ? ofReplicas : ofUpstreams),
+      severity: 'critical',
+      confidence: isHidden ? 0.88 : 0.94,
+      seen: [
+        `The zone ${zone.slice(0, -1)} is served in two versions (SOA): ${versionText(newer, isStale)}; ${versionText(older, isStale)}.`,
+        ...names.slice(0, MIN_SAME_ANSWERS + 1).map((view) => nameText(view, servers)),
+        ...(isHidden
+          ? [
+              `The capture does not show which ${isOwn ? 'DNS pod' : 'server'} behind ${newer.server} has which version: capture on the node.`,
+            ]
+          : []),
+      ],
+      why: isStale
+        ? `${isHidden ? 'One of the servers' : older.server} has an old copy of the zone: ${isOwn ? 'it lost its connection to the API server (its watch hangs) or has an old zone file' : 'a secondary server that no longer transfers the zone'}. New names are missing there, and changed names have their old address. A client gets one version or the other by chance.`
+        : ofUpstreams.why,
+      fix: isStale
+        ? [
+            isOwn
+              ? `Restart ${isHidden ? 'the DNS pods one after the other' : `the DNS pod ${older.server}`}, and look in its log for errors of the API connection (reflector, watch).`
+              : `Find out why ${isHidden ? 'one server' : older.server} does not transfer the zone (its log, SOA timers, NOTIFY, rights), and take it out of forward until then.`,
+          ]
+        : ofUpstreams.fix,
+      prove: `ndots query ${zone} SOA @${isHidden ? 'EACH SERVER' : `${older.server}, and @${newer.server}`}: the serial numbers and primaries differ`,
+      disproved: 'all servers give the same SOA record a minute later: then the zone changed',
+      exchanges: observed.affected.flatMap(({ exchanges }) =>
+        exchanges.filter(({ name }) => keys.has(name)),
+      ),
+      affected: list,
+    };
+  },
+};
+
+/** Two versions that two servers give for some time, or one address in turns; null: there are none. */
+function versionsOf(copies: readonly ZoneCopy[], observed: Observations): Versions | null {
+  const often = copies.filter(({ count }) => count >= MIN_SAME_ANSWERS);
+  const pairs = often.flatMap((one, at) =>
+    often.slice(at + 1).flatMap((other): Versions[] => {
+      if (!isOther(one, other)) return [];
+      const isHidden = one.server === other.server;
+      const isHere = isHidden
+        ? Math.min(one.returned, other.returned) >= MIN_SAME_ANSWERS
+        : overlapMs(one, other) >= MIN_VERSIONS_MS &&
+          serveTheSame(observed, one.server, other.server);
+      return isHere ? [one.serial >= other.serial ? [one, other] : [other, one]] : [];
+    }),
+  );
+  // A server that hands on both versions is not the one that has them.
+  const single = pairs.filter((pair) =>
+    pair.every(({ server }) => often.filter((each) => each.server === server).length === 1),
+  );
+  return single[0] ?? pairs.find(([one, other]) => one.server === other.server) ?? pairs[0] ?? null;
+}
+
+function overlapMs(
+  one: { readonly firstMs: number; readonly lastMs: number },
+  other: { readonly firstMs: number; readonly lastMs: number },
+): number {
+  return Math.min(one.lastMs, other.lastMs) - Math.max(one.firstMs, other.firstMs);
+}
+
+/** Names of the zone that are found and missing at a time, or have several addresses. */
+function differingNames(zone: string, observed: Observations, claims: Claims): readonly NameView[] {
+  return observed.names.list.filter((view) => {
+    const { name, type, outcomes, sets, firstFoundMs, lastFoundMs } = view;
+    if (type !== TYPE.A || outcomes.found < MIN_SAME_ANSWERS || !isBelow(name, zone)) return false;
+    if (claims.names.has(name) || comesAndGoes(view) || isRemembered(observed, view)) return false;
+    const isMissing = [view, observed.names.get(name, TYPE.AAAA)].some(
+      (each) =>
+        each !== undefined &&
+        each.outcomes.nxdomain >= MIN_SAME_ANSWERS &&
+        firstFoundMs < each.lastNegativeMs &&
+        each.firstNegativeMs < lastFoundMs,
+    );
+    // Caches keep an old answer for as long as its TTL.
+    const often = (sets?.list ?? []).filter(({ count }) => count >= MIN_SAME_ANSWERS);
+    return (
+      isMissing ||
+      often.some((one) =>
+        often.some(
+          (other) =>
+            one.hash !== other.hash &&
+            overlapMs(one, other) > 1000 * Math.max(one.ttl, other.ttl) + TTL_ROUNDED_MS,
+        ),
+      )
+    );
+  });
+}
+
+function versionText(
+  { server, primary, serial, count, firstMs, lastMs }: ZoneCopy,
+  isStale: boolean,
+): string {
+  const what = isStale ? `serial ${serial}` : `that of ${primary.slice(0, -1)}, serial ${serial}`;
+  return `${server} gives ${what} (${count} replies, ${clocks(firstMs, lastMs).join(' to ')})`;
+}
+
+/** Answers of the servers with these versions for a name. */
+function nameText(
+  { name, outcomes, servers, sets }: NameView,
+  ofVersions: ReadonlySet<string>,
+): string {
+  const parts = (sets?.list ?? []).flatMap(({ server, addresses, count }) =>
+    ofVersions.has(server) ? `${addresses.join(' ')} from ${server} (${count} times)` : [],
+  );
+  for (const [server, { nxdomain }] of servers)
+    if (nxdomain > 0 && ofVersions.has(server))
+      parts.push(`NXDOMAIN from ${server} (${nxdomain} times)`);
+  if (outcomes.nxdomain === 0 && new Set(sets?.list.map(({ hash }) => hash)).size < 2)
+    parts.push('its AAAA query gets NXDOMAIN at times');
+  return sentence(`${name} is ${parts.join('; ')}`);
 }
 
 /**

@@ -67,7 +67,7 @@ function timesOf({ serverTimes, negativeTtls }: NameView): string {
     existsMs >= missingMs && existsMs < Infinity;
   const shown = ({ server }: ServerTimes): readonly number[] =>
     countdown(negativeTtls.filter((each) => each.server === server)).map(({ ttl }) => ttl);
-  // One that keeps denying it, or one of which the capture has it all, if there is one.
+  // A server that keeps denying it, or that the capture shows from denial to answer.
   const [one] = denying.toSorted(
     (here, there) =>
       Number(keeps(there) && shown(there).length > 1) -

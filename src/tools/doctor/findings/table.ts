@@ -67,7 +67,12 @@ import { raisedTtl } from './raised-ttl.ts';
 import { randomLoss } from './random-loss.ts';
 import { refused } from './refused.ts';
 import { closedEndpoint, endedProcesses, nodeCacheEnded, noEndpoints } from './rejected-queries.ts';
-import { hiddenServersDiffer, replicasDiffer, viewsDiffer } from './differing-servers.ts';
+import {
+  hiddenServersDiffer,
+  replicasDiffer,
+  viewsDiffer,
+  zoneVersions,
+} from './differing-servers.ts';
 import { reverseLookups } from './reverse-lookups.ts';
 import { sameAddress } from './same-address.ts';
 import { searchDomainFails } from './search-domain-fails.ts';
@@ -96,7 +101,6 @@ import { unusableReplies } from './unusable-replies.ts';
 import { wildcardDomain } from './wildcard-domain.ts';
 import { wrongClusterDomain } from './wrong-cluster-domain.ts';
 import { wrongNamespace } from './wrong-namespace.ts';
-import { zoneVersions } from './zone-versions.ts';
 import { wrongAaaa } from './wrong-aaaa.ts';
 
 /** All kinds. Of findings that are equally grave and sure, the first comes first. */

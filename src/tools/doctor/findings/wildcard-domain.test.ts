@@ -5,7 +5,7 @@ import { findingOf, others, type Given } from '../../../../test/kit/given-answer
 const foreign = ['api.stripe.com.', 'hooks.slack.com.', 'api.github.com.', 'www.debian.org.'];
 const upstream = { client: '10.244.1.3', server: '10.20.0.53' };
 
-/** What an upstream answers to DNS pods: only the last step of each walk reaches it. */
+/** Answers of an upstream to DNS pods: only the last step of each walk reaches it. */
 const atUpstream = (names: readonly string[], address: (nth: number) => string): Given[] =>
   names.flatMap((name, nth) =>
     Array.from({ length: 3 }, (_, i) => ({

@@ -1,9 +1,7 @@
 /** Names that hold the name of another owner, with a domain appended: `api.stripe.com.corp.example.` */
 
 /** Top-level domains with most registered names. Labels of hosts are hardly ever called like this. */
-const COMMON_TOPS: ReadonlySet<string> = new Set(
-  'com net org io dev edu gov info cloud app co ai'.split(' '),
-);
+const COMMON_TOPS = /^(?:com|net|org|io|dev|edu|gov|info|cloud|app|co|ai)$/;
 
 /**
  * The registered name with its hosts, and the domain behind it, both with a final dot; null: no
@@ -13,7 +11,7 @@ export function registeredWithin(name: string): { stem: string; domain: string }
   const labels = name.slice(0, -1).split('.');
   // Something is registered before the label, and the domain has two labels at least.
   for (let at = labels.length - 3; at > 0; at--)
-    if (COMMON_TOPS.has(labels[at]!))
+    if (COMMON_TOPS.test(labels[at]!))
       return {
         stem: `${labels.slice(0, at + 1).join('.')}.`,
         domain: `${labels.slice(at + 1).join('.')}.`,

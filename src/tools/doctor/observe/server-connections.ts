@@ -54,7 +54,7 @@ interface Opening {
   packets: number;
 }
 
-/** True if so many connections, or first packets of one connection, fail that it is not chance. */
+/** True if more connections, or first packets of one connection, fail than chance explains. */
 export function failsOften({ refused, silent, late, unanswered }: ConnectionPair): boolean {
   return (
     refused + silent + late >= MIN_FAILED_CONNECTIONS || unanswered >= MIN_UNANSWERED_FIRST_PACKETS

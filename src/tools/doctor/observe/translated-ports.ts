@@ -15,8 +15,8 @@ export interface PortRange {
 }
 
 /**
- * Addresses that query a server from few ports, again and again or side by side, as often as
- * those that lose queries are answered by it: these are queries of others, translated.
+ * Addresses that query a server from few ports, again and again or side by side. They do so as often
+ * as clients that lose queries are answered: these are queries of others, translated.
  */
 export function narrowTranslations({ flows, servers }: Observations): readonly PortRange[] {
   return servers.list.flatMap(({ address: server }) => {

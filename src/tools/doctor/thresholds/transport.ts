@@ -317,9 +317,9 @@ export const LOSSY_PODS = { least: 0.02, most: 0.8, expected: 8, spared: 0.1 };
 export const UDP_BLOCKED = { queries: 4, amidSilent: 2, sockets: 8, perConnection: 2 };
 
 /**
- * A translation has few source ports: at most this many, each used this often on average or so many
- * that chance does not put them side by side, and this share of the range. Chosen; a kernel has
- * 28 000 and more.
+ * A translation has few source ports: at most this many, and this share of the range. Each is used
+ * this often on average, or there are more than chance puts side by side. Chosen; a kernel has 28 000
+ * and more.
  */
 export const FEW_PORTS = { most: 256, timesEach: 5, notChance: 16, dense: 0.8 };
 
