@@ -7,6 +7,7 @@ import { podAt } from '../cluster/facts.ts';
 import type { ServerReply } from '../cluster/asking.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
+import type { Outcomes } from '../observe/outcomes.ts';
 import { mixedNames } from '../observe/mixed-names.ts';
 import { serveTheSame } from '../observe/roles.ts';
 import { isRemembered } from '../observe/remembered-denial.ts';
@@ -24,7 +25,6 @@ import { clocks, listed, sentence } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import {
   MANY_NXDOMAIN,
-  MIN_EACH_WAY,
   MIN_SAME_ANSWERS,
   MIN_VERSIONS_MS,
   TTL_ROUNDED_MS,
@@ -360,9 +360,7 @@ function parts(
   return {
     severity: 'critical',
     confidence: found.length >= 2 ? 0.93 : 0.85,
-    seen: [
-      `${listed([...keys])}: ${listed(having)} ${having.length === 1 ? 'has' : 'have'} it; ${listed(lacking)} ${lacking.length === 1 ? 'says' : 'say'} NXDOMAIN, in the same minutes.`,
-    ],
+    seen: [differenceText([...keys], having, lacking)],
     exchanges: observed.affected.flatMap((lookup) =>
       lookup.exchanges.filter(({ name }) => keys.has(name)),
     ),
@@ -402,50 +400,7 @@ function differences(observed: Observations, claims: Claims): readonly ServerDif
     // replicas.
     if (lacking.length > 0) found.push({ view, having, lacking });
   }
-  return found.length > 0 ? found : seldomAsked(observed, views);
-}
-
-/**
- * The same for names that are too rare to decide alone. A server that has one name of the zone has
- * all, and one that lacks one lacks all. Some names are found first and then denied, others the
- * reverse. A change of the zone cannot cause both.
- */
-function seldomAsked(
-  observed: Observations,
-  views: readonly NameView[],
-): readonly ServerDifference[] {
-  const mixed = views.flatMap((view) => {
-    const servers = [...view.servers];
-    const having = servers.flatMap(([server, { found, nodata }]) =>
-      found + nodata > 0 ? server : [],
-    );
-    const lacking = servers.flatMap(([server, { nxdomain }]) => (nxdomain > 0 ? server : []));
-    return having.length > 0 && lacking.length > 0 ? [{ view, having, lacking }] : [];
-  });
-  return [...Map.groupBy(mixed, ({ view }) => parentOf(view.name)).values()].flatMap((zone) => {
-    const having = [...new Set(zone.flatMap((each) => each.having))];
-    const lacking = [...new Set(zone.flatMap((each) => each.lacking))];
-    const standsBeside = having.some((one) =>
-      lacking.some((other) => serveTheSame(observed, one, other)),
-    );
-    if (!standsBeside || having.some((one) => lacking.includes(one))) return [];
-    const { gone, come } = changes(zone.map(({ view }) => view));
-    return Math.min(gone.size, come.size) >= MIN_EACH_WAY
-      ? zone.map(({ view }) => ({ view, having, lacking }))
-      : [];
-  });
-}
-
-/** Names that were found before they were denied, and the other way round. */
-function changes(views: readonly NameView[]): {
-  readonly gone: ReadonlySet<string>;
-  readonly come: ReadonlySet<string>;
-} {
-  const gone = views.filter((view) => view.firstFoundMs < view.lastNegativeMs);
-  const come = views.filter((view) => view.firstNegativeMs < view.lastFoundMs);
-  const namesOf = (list: readonly NameView[]): ReadonlySet<string> =>
-    new Set(list.map(({ name }) => name));
-  return { gone: namesOf(gone), come: namesOf(come) };
+  return found;
 }
 
 function parentOf(name: string): string {
@@ -471,20 +426,30 @@ export const hiddenServersDiffer: FindingKind = {
 function hiddenServers(observed: Observations, names: readonly string[]): Finding {
   const keys = new Set(names);
   const views = observed.names.list.filter(({ name }) => keys.has(name));
-  const servers = [...new Set(views.flatMap(({ servers: each }) => [...each].map(([one]) => one)))];
+  const ofServers = views.flatMap(({ servers: each }) => [...each]);
+  const those = (isHere: (of: Outcomes) => boolean): readonly string[] => [
+    ...new Set(ofServers.flatMap(([server, of]) => (isHere(of) ? server : []))),
+  ];
+  const [having, lacking] = [
+    those(({ found, nodata }) => found + nodata > 0),
+    those(({ nxdomain }) => nxdomain > 0),
+  ];
+  const servers = listed(those(() => true));
   const count = (kind: 'found' | 'nodata' | 'nxdomain'): number =>
     views.reduce((sum, { outcomes }) => sum + outcomes[kind], 0);
-  const isOwn = names.some((name) => observed.domains.isOfCluster(name) || name.includes('.svc.'));
+  const isOwn = names.some((name) => isOfCluster(name, observed));
   return {
     ...(isOwn ? ofReplicas : ofUpstreams),
     severity: 'critical',
     confidence: 0.85,
-    seen: [
-      sentence(
-        `${listed(names)}: ${listed(servers)} answered ${count('found') + count('nodata')} times that the name exists and ${count('nxdomain')} times NXDOMAIN, alternating, also for one type`,
-      ),
-      `The capture does not show which ${isOwn ? 'DNS pod' : 'server'} behind ${listed(servers)} gave which answer: capture on the node.`,
-    ],
+    seen: having.some((server) => lacking.includes(server))
+      ? [
+          sentence(
+            `${listed(names)}: ${servers} answered ${count('found') + count('nodata')} times that the name exists and ${count('nxdomain')} times NXDOMAIN, alternating, also for one type`,
+          ),
+          `The capture does not show which ${isOwn ? 'DNS pod' : 'server'} behind ${servers} gave which answer: capture on the node.`,
+        ]
+      : [differenceText(names, having, lacking)],
     prove: isOwn
       ? `ndots query ${names[0]!} @POD for each DNS pod, several times`
       : `ndots query ${names[0]!} @UPSTREAM for each upstream in the Corefile (forward)`,
@@ -492,6 +457,14 @@ function hiddenServers(observed: Observations, names: readonly string[]): Findin
       exchanges.filter(({ name }) => keys.has(name)),
     ),
   };
+}
+
+function differenceText(
+  names: readonly string[],
+  having: readonly string[],
+  lacking: readonly string[],
+): string {
+  return `${listed(names)}: ${listed(having)} ${having.length === 1 ? 'has' : 'have'} it; ${listed(lacking)} ${lacking.length === 1 ? 'says' : 'say'} NXDOMAIN, in the same minutes.`;
 }
 
 /**

@@ -18,9 +18,6 @@ export const MIN_RENEWALS = 2;
 /** An answer is up to this much older than its TTL says, since TTLs are whole seconds. Milliseconds; RFC 1035. */
 export const TTL_ROUNDED_MS = 1000;
 
-/** Names of a zone that only the one server has, and as many that only the other has. Names; chosen. */
-export const MIN_EACH_WAY = 2;
-
 /** This many NXDOMAIN replies are not chance, however often the server had the name before. Replies; chosen. */
 export const MANY_NXDOMAIN = 5;
 
