@@ -83,7 +83,7 @@ type Versions = readonly [newer: ZoneCopy, older: ZoneCopy];
 export const zoneVersions: FindingKind = {
   code: ofReplicas.code,
   title: ofReplicas.title,
-  name: 'servers with different versions of a zone',
+  name: 'DNS pods that disagree',
   inCapture(observed, claims) {
     const { differing } = observed.replyFaults.copies;
     if (differing.length === 0) return unknown('no zone was seen in two versions');

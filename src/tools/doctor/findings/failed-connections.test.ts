@@ -4,10 +4,13 @@ import { diagnose } from '../diagnosis.ts';
 import { everything } from '../part-diagnosis.ts';
 import { captureVerdict } from '../report/capture-verdict.ts';
 import {
+  addressRecord,
   back,
+  dnsMessage,
   icmpError,
   TCP,
   tcpPacket,
+  udpPacket,
   type Captured,
   type Ends,
 } from '../../../../test/kit/packets.ts';
@@ -165,4 +168,23 @@ test('a SYN that is seen again behind a translation is one connection', () => {
     }),
   ]);
   assert.deepEqual(verdictOf(two).seen, []);
+});
+
+test('an address from a DNS proxy on loopback, which rules redirect queries to, names the proxy', () => {
+  const redirected = Array.from({ length: 25 }, (_, i) => {
+    const port = 40_000 + i;
+    const toProxy = { from: CLIENT, fromPort: port, to: '127.0.0.1', toPort: 15_053 };
+    // The reply has the address that the program asked.
+    const fromService = { from: '10.96.0.10', fromPort: 53, to: CLIENT, toPort: port };
+    const message = { id: i + 1, reply: true, answer: [addressRecord(NAME, SERVER)] };
+    const syn = { from: CLIENT, fromPort: 50_000 + i, to: SERVER, toPort: 80 };
+    return [
+      at(i * 3000, udpPacket(toProxy, dnsMessage(NAME, 'A', { id: i + 1 }))),
+      at(i * 3000 + 1, udpPacket(fromService, dnsMessage(NAME, 'A', message))),
+      ...courses['silent']!(syn).map(([ms, packet]) => at(i * 3000 + 2 + ms, packet)),
+    ];
+  });
+  const { seen, verdict } = verdictOf(inOrder(redirected));
+  assert.match(seen.join(' '), /answered by 127\.0\.0\.1:15053, a DNS proxy/);
+  assert.match(verdict, /DNS proxy in the pod, 127\.0\.0\.1:15053/);
 });

@@ -16,6 +16,7 @@ export const failedConnections: FindingKind = {
         ? unknown('the capture has no connections after lookups (capture more than port 53)')
         : excluded(`${observed.others.opened} other connections were seen, and none fails often`);
     const isIpv6 = onlyIpv6Fails(observed, failing);
+    const proxied = failing.find(({ proxy }) => proxy !== null);
     const counted = new Map<string, number>();
     for (const { contact } of failing)
       for (const [client, count] of contact.clients)
@@ -30,17 +31,29 @@ export const failedConnections: FindingKind = {
         ...(failing.length > MAX_LISTED_CONTACTS
           ? [`${failing.length - MAX_LISTED_CONTACTS} more addresses fail.`]
           : []),
+        ...(proxied === undefined
+          ? []
+          : [
+              `${proxied.name} was answered by ${proxied.proxy}, a DNS proxy in the pod, and not by the DNS of the cluster.`,
+            ]),
         ...(isIpv6 ? ['All of them are IPv6 addresses; IPv4 connections open.'] : []),
       ],
       why: isIpv6
         ? 'The pod has an IPv6 address but no working IPv6 path. Programs try the AAAA address first, and wait until that attempt fails.'
-        : 'The lookup gave an address, and the server at this address does not accept the connection, rejects it, or replies late. The fault is in the service, its endpoints, a policy or the path to it.',
+        : proxied !== undefined
+          ? `${proxied.proxy}, a DNS proxy in the pod (of a service mesh, or a sidecar), answers instead of the DNS of the cluster, from a table of its own. The address that it gives does not accept connections: the table may be old.`
+          : 'The lookup gave an address, and the server at this address does not accept the connection, rejects it, or replies late. The fault is in the service, its endpoints, a policy or the path to it.',
       fix: isIpv6
         ? [
             'Give the pods a working IPv6 path, or remove their global IPv6 address and default route.',
             'Until then, answer without AAAA records: template IN AAAA . { rcode NOERROR } in the Corefile.',
           ]
         : [
+            ...(proxied === undefined
+              ? []
+              : [
+                  `Compare with the cluster: ndots query ${proxied.name} @DNS-SERVICE. If the address differs, restart the proxy, or see why it gets no changes.`,
+                ]),
             'Look at the service: kubectl get endpointslices, its pods and their logs, network policies.',
             ...(failing[0]!.name === null
               ? [

@@ -36,6 +36,8 @@ export interface FailedContact {
   readonly name: string | null;
   /** The client is a DNS server: the connection is part of its work. */
   readonly isOfDns: boolean;
+  /** The server on loopback that answered the name with it: a proxy in the pod; null: none did. */
+  readonly proxy: string | null;
   /** Another address of the same name has connections without failure. */
   readonly otherWorks: string | null;
   /** `34 of 34 (100 %) connections from 10.244.1.7 to 10.96.88.64 port 443 (api.) got no reply to their SYN`. */
@@ -74,6 +76,7 @@ export function failedContacts(
       isOfDns:
         contact.port === DNS_OVER_TLS ||
         [...contact.clients.keys()].some((client) => isServer(observed, client)),
+      proxy: [...(view?.servers ?? [])].map(([server]) => server).find(isProxy) ?? null,
       otherWorks: other?.server ?? null,
       text: textOf(contact, failed, how, name),
     };
@@ -96,6 +99,11 @@ export function onlyIpv6Fails(
     accepted.length > 0 &&
     !accepted.some(({ server }) => server.includes(':'))
   );
+}
+
+/** A loopback address with a port that is not that of DNS. */
+function isProxy(server: string): boolean {
+  return /^(?:127\.|\[::1\]:)/.test(server) && server.includes(':');
 }
 
 /** All addresses that its answers had. */

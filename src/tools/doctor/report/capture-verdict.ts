@@ -123,6 +123,11 @@ function doubtOf(observed: Observations): string | null {
   const failing = failedContacts(observed);
   const ofDns = failing.find(({ isOfDns }) => isOfDns);
   if (ofDns !== undefined) return sentence(`a DNS server’s own connections fail: ${ofDns.text}`);
+  const local = failing.find(({ proxy }) => proxy !== null);
+  if (local !== undefined)
+    return sentence(
+      `a DNS proxy in the pod, ${local.proxy}, gave an address that fails: ${local.text}`,
+    );
   const moved = failing.find(({ otherWorks }) => otherWorks !== null);
   if (moved !== undefined)
     return `${moved.text}, and those to ${moved.otherWorks}, another address of this name, open: the first may be out of date.`;

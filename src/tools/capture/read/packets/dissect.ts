@@ -123,6 +123,8 @@ const GENEVE = 6081;
 const DEPTH_MAX = 2;
 const DNS_OVER_TLS = 853;
 const MDNS = 5353;
+/** From here on ports are drawn for clients (net.ipv4.ip_local_port_range). */
+const EPHEMERAL = 32_768;
 /** Types of ICMPv6 (RFC 4861). */
 const SOLICITATION = 135;
 const ADVERTISEMENT = 136;
@@ -133,7 +135,8 @@ export class Dissector {
   readonly families: { 4: number; 6: number } = { 4: 0, 6: 0 };
   readonly #events: CaptureEvents;
   readonly #remarks: Remarks;
-  readonly #ports: ReadonlySet<number>;
+  /** Those of name servers, and of resolvers on loopback that were met. */
+  readonly #ports: Set<number>;
   readonly #fragments: Fragments;
   readonly #streams: TcpStreams;
   readonly #place: NetworkPlace = { at: 0, type: 0 };
@@ -149,7 +152,7 @@ export class Dissector {
   constructor(events: CaptureEvents, remarks: Remarks, ports: ReadonlySet<number>) {
     this.#events = events;
     this.#remarks = remarks;
-    this.#ports = ports;
+    this.#ports = new Set(ports);
     this.#fragments = new Fragments(remarks);
     this.#streams = new TcpStreams(remarks);
     const bytes = new Uint8Array(0);
@@ -254,6 +257,9 @@ export class Dissector {
     }
     const source = (bytes[at]! << 8) | bytes[at + 1]!;
     const target = (bytes[at + 2]! << 8) | bytes[at + 3]!;
+    // A proxy in the pod, to which rules redirect queries, has any port.
+    if (target < EPHEMERAL && isToLoopback(packet) && isQuery(bytes, at + 8, packet.end))
+      this.#ports.add(target);
     if (this.#isDns(packet, source, target)) {
       this.#datagram(packet, source, target);
       this.#give();
@@ -459,6 +465,28 @@ export class Dissector {
     message.damaged = false;
     return message;
   }
+}
+
+function isToLoopback({ family, head, addressesAt }: IpPacket): boolean {
+  if (family === 4) return head[addressesAt + 4] === 127;
+  for (let at = 16; at < 31; at++) if (head[addressesAt + at] !== 0) return false;
+  return head[addressesAt + 31] === 1;
+}
+
+/** True if it is an ordinary query: one question of class IN and at most an OPT record. */
+function isQuery(bytes: Uint8Array, start: number, end: number): boolean {
+  if (end - start < 17 || (bytes[start + 2]! & 0xf8) !== 0 || (bytes[start + 3]! & 0xf) !== 0)
+    return false;
+  const counts = [1, 0, 0].every((count, at) => readUint16(bytes, start + 4 + 2 * at) === count);
+  if (!counts || readUint16(bytes, start + 10) > 1) return false;
+  let at = start + 12;
+  while (at < end && bytes[at]! > 0 && bytes[at]! < 64) at += bytes[at]! + 1;
+  const stop = at + 5;
+  return bytes[at] === 0 && stop <= end && readUint16(bytes, at + 3) === 1;
+}
+
+function readUint16(bytes: Uint8Array, at: number): number {
+  return (bytes[at]! << 8) | bytes[at + 1]!;
 }
 
 /** True if it may be a reply to an ordinary query: QR, opcode 0, one question, no more sections than fit. */
