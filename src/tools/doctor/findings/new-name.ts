@@ -109,7 +109,7 @@ function keeps({ existsMs }: ServerTimes): boolean {
   return existsMs === Infinity;
 }
 
-/** True if a server denies the name for long after another one has it. */
+/** True if a server denies the name for long after others have it. */
 function lasts({ serverTimes, firstFoundMs }: NameView): boolean {
   return serverTimes.some(
     (each) => keeps(each) && each.missingMs - firstFoundMs >= NEW_NAME.feltMs,

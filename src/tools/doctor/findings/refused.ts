@@ -10,7 +10,7 @@ import type { Observations } from '../observe/observations.ts';
 import { latencyOf } from '../../capture/pair/seen-exchange.ts';
 import { refusedClients, refusingPods } from '../observe/refusers.ts';
 import { programs, upstreams } from '../observe/roles.ts';
-import { excluded, unknown, type FindingKind } from './finding.ts';
+import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
 import { keysOf, listed, sentence, share } from '../texts.ts';
 import {
   ENDED_LOOKUPS,
@@ -32,6 +32,10 @@ import {
 
 /** Reasons (EDE) of an acl. */
 const BY_POLICY: ReadonlySet<number> = new Set([EDE.BLOCKED, EDE.PROHIBITED]);
+
+/** Why a server refuses. */
+type Cause = Pick<Finding, 'seen' | 'why' | 'fix'> &
+  Partial<Pick<Finding, 'title' | 'confidence' | 'disproved'>>;
 
 /** REFUSED: the server is there, and does not want to answer. */
 export const refused: FindingKind = {
@@ -87,26 +91,125 @@ export const refused: FindingKind = {
     const lookups = whose.reduce((sum, each) => sum + each.lookups, 0);
     // The names that a search path makes count little: a lookup of many queries fails by one.
     const isMuch = ended >= MANY_ERRORS && ended >= ENDED_LOOKUPS * lookups;
-    const slow = isLimit ? slowNames(observed) : [];
-    const inTurn = isLimit && slow.length === 0 && isSteady(observed);
+    const late = isLimit ? slowNames(observed) : [];
+    const slow = late.length === 0 ? [] : [listed(late)];
+    const limited = `${share(ofThese, all)} of the refusals are for names that are answered at other times: it does not go by the name.`;
+    const acceptPods =
+      'Have that upstream accept the address of the DNS pod, or of its node after masquerading (allow-query, allow-recursion, access-control).';
+    const causesInOrder: readonly (Cause | false)[] = [
+      byClient && {
+        seen: [],
+        why: 'The server has a rule for its clients: acl in a Corefile, allow-query or access-control of other servers. The address of the arriving packet decides (the pod’s or, after masquerading, the node’s).',
+        fix: [
+          'acl of the Corefile (or its equivalent upstream): allow the prefixes of the pods.',
+          'If only some nodes are hit: compare the addresses that packets have when they arrive (masquerading).',
+        ],
+        disproved: 'the same client is answered for another name',
+        confidence: 0.92,
+      },
+      rule !== null && {
+        seen: [rule.seen],
+        why: 'A rule refuses these names to this client: a DNS proxy on the node or beside the pod that lets only listed names through (an egress policy with DNS rules, such as toFQDNs), or a view or acl of the server. A resolver stops at REFUSED: the names of the search path that come first are refused as well, so that even a listed name is not reached.',
+        fix: [
+          'Look for a policy with DNS rules that selects these pods, and allow there each name with every search domain in front of it (a pattern such as *.svc.cluster.local), or have the policy answer NXDOMAIN instead of REFUSED.',
+          'Until then, a dot at the end of a listed name skips the search path.',
+        ],
+        disproved:
+          'the same client is answered for the same name at another time, and no policy has DNS rules',
+        confidence: 0.92,
+      },
+      alone !== null && {
+        title: 'One of the name servers that clients ask refuses every query',
+        seen: [
+          `${server} refuses (nearly) everything; the same clients also ask ${listed(alone)}, which ${alone.length === 1 ? 'refuses' : 'refuse'} nothing.`,
+        ],
+        why: `resolv.conf lists ${server} beside ${listed(alone)}, and it does not resolve for these pods. With options rotate, or when another server is late, a lookup gets REFUSED first.`,
+        fix: [
+          `Take ${server} out of the resolv.conf of these pods (dnsConfig, or kubelet --resolv-conf), or have it answer them.`,
+        ],
+        confidence: 0.92,
+      },
+      zone !== null && {
+        title: 'A name server refuses the names of one zone',
+        seen: [`All refused names are in ${zone}; other external names are answered.`],
+        why: `Servers of ${zone} refuse: its delegation leads to servers that do not have the zone (lame delegation), a rule upstream blocks it, or the server block for it forwards to a server that does not serve it.`,
+        fix: [
+          `Ask the zone’s own servers: ndots query ${zone} NS, then ${names[0]!.name} at each. Those that say REFUSED do not serve it: its owner has to correct the delegation.`,
+          `If the zone is internal, add a server block for ${zone} that forwards to a server that has it.`,
+        ],
+      },
+      ofUpstream !== null && {
+        seen: [
+          `${server} refuses ${listed(ofUpstream.refusing)} these names, and answers them for ${listed(ofUpstream.answering)}: it depends on the client.`,
+        ],
+        why: 'The upstream has a rule for its clients (acl, allow-query, allow-recursion, access-control) that lacks the address of this DNS pod or its node. Pods get REFUSED whenever their query goes to that DNS pod.',
+        fix: [acceptPods],
+        confidence: 0.92,
+      },
+      pods !== null && {
+        seen: [
+          `${listed(pods.refusing)} ${pods.refusing.length === 1 ? 'refuses' : 'refuse'} every query for these names; ${listed(pods.answering)}, behind the same address, ${pods.answering.length === 1 ? 'answers' : 'answer'} them.`,
+        ],
+        why: `The upstream of ${listed(pods.refusing)} refuses it: an access list that lacks the address of this DNS pod or its node. Or this DNS pod has another configuration than the others (an acl, a missing forward).`,
+        fix: ['Query each upstream from the node of this DNS pod.', acceptPods],
+        confidence: 0.92,
+      },
+      causes.length > 0 && {
+        seen: [],
+        why: 'The upstream does not resolve for its clients, the DNS pods: it is only authoritative for its own zones, or a rule (allow-recursion, access-control) lacks the addresses of their packets.',
+        fix: [
+          `Have ${server} answer recursive queries of the DNS pods (or of their nodes, after masquerading), or forward to another server.`,
+        ],
+      },
+      isLimit &&
+        slow.length === 0 &&
+        isSteady(observed) && {
+          seen: [limited],
+          why: 'The refusals are spread evenly over time, and nothing waits. Queries go to several servers in turn, and one of them refuses: an upstream, or the upstream of one DNS pod, whose access list lacks the address of that pod or its node. A limit (max_concurrent) would refuse in bursts.',
+          fix: [
+            'Query each DNS pod by its own address, then each upstream from the node of each DNS pod: one of them answers REFUSED.',
+            acceptPods,
+          ],
+          disproved: 'every DNS pod and every upstream answers the same query',
+        },
+      isLimit && {
+        seen: [
+          limited,
+          ...slow.map(
+            (each) =>
+              `In this time replies for ${each} take a second or more: such queries fill the limit, and all others are refused.`,
+          ),
+        ],
+        why: 'Names that are refused now and answered at another time are refused at a limit: the server’s limit on waiting queries is reached (max_concurrent of forward, which refuses any more), or one of its upstreams, which take turns, refuses.',
+        fix: [
+          ...slow.map(
+            (each) =>
+              `A server block for ${each} with its own forward and its own limit, so that its slow upstream delays no other names.`,
+          ),
+          'forward { max_concurrent } higher (coredns_forward_max_concurrent_rejects_total counts what it refuses), a quicker upstream, and a cache: the limit counts waiting queries.',
+          'Otherwise, query each upstream of the server separately.',
+        ],
+        disproved: 'the server’s counter of rejects stays at zero, and all of its upstreams answer',
+        confidence: slow.length > 0 ? 0.88 : 0.8,
+      },
+      {
+        seen: [],
+        why: 'The server is not responsible for these names and does not ask anybody else: no server block, forward or zone fits them. Or its limit on queries that wait is reached (max_concurrent of forward).',
+        fix: [
+          'A server block for these names, or forward to one that knows them.',
+          'forward { max_concurrent } higher, if the server’s log says that it was reached.',
+        ],
+      },
+    ];
+    const cause = causesInOrder.find((each) => each !== false)!;
     return {
       code: this.code,
-      title:
-        alone !== null
-          ? 'One of the name servers that clients ask refuses every query'
-          : zone !== null
-            ? 'A name server refuses the names of one zone'
-            : this.title,
+      title: cause.title ?? this.title,
       severity:
         byClient || isMuch || slow.length > 0 || count >= OUTAGE_SHARE * asked
           ? 'critical'
           : 'warning',
-      confidence:
-        byClient || rule !== null || alone !== null || pods !== null || ofUpstream !== null
-          ? 0.92
-          : slow.length > 0
-            ? 0.88
-            : 0.8,
+      confidence: cause.confidence ?? 0.8,
       seen: [
         sentence(
           `${share(count, asked)} queries were REFUSED, most by ${mostBy(names, server, count)}: ${listed([...new Set(names.map(({ name }) => name))])}`,
@@ -114,25 +217,7 @@ export const refused: FindingKind = {
         byClient
           ? `It depends on the client: ${listed(barred.map(({ address }) => address))} ${barred.length === 1 ? 'is' : 'are'} refused for every name${isOnlySome ? '; other clients are answered' : ''}.`
           : `${listed(clients.map(({ address }) => address))} got it; other queries of theirs are answered.`,
-        ...(pods === null
-          ? []
-          : [
-              `${listed(pods.refusing)} ${pods.refusing.length === 1 ? 'refuses' : 'refuse'} every query for these names; ${listed(pods.answering)}, behind the same address, ${pods.answering.length === 1 ? 'answers' : 'answer'} them.`,
-            ]),
-        ...(ofUpstream === null
-          ? []
-          : [
-              `${server} refuses ${listed(ofUpstream.refusing)} these names, and answers them for ${listed(ofUpstream.answering)}: it depends on the client.`,
-            ]),
-        ...(rule === null ? [] : [rule.seen]),
-        ...(alone === null
-          ? []
-          : [
-              `${server} refuses (nearly) everything; the same clients also ask ${listed(alone)}, which ${alone.length === 1 ? 'refuses' : 'refuse'} nothing.`,
-            ]),
-        ...(zone === null
-          ? []
-          : [`All refused names are in ${zone}; other external names are answered.`]),
+        ...cause.seen,
         ...(ended > 0
           ? [`${share(ended, lookups)} lookups ended without an answer because of it.`]
           : []),
@@ -140,88 +225,11 @@ export const refused: FindingKind = {
           ({ code, count: times }) =>
             `${times} of these replies carry Extended DNS Error ${code} (${errorName(code)}): a rule refuses the client.`,
         ),
-        ...(isLimit
-          ? [
-              `${share(ofThese, all)} of the refusals are for names that are answered at other times: it does not go by the name.`,
-            ]
-          : []),
-        ...(slow.length > 0
-          ? [
-              `In this time replies for ${listed(slow)} take a second or more: such queries fill the limit, and all others are refused.`,
-            ]
-          : []),
       ],
-      why: byClient
-        ? 'The server has a rule for its clients: acl in a Corefile, allow-query or access-control of other servers. The address of the arriving packet decides (the pod’s or, after masquerading, the node’s).'
-        : rule !== null
-          ? 'A rule refuses these names to this client: a DNS proxy on the node or beside the pod that lets only listed names through (an egress policy with DNS rules, such as toFQDNs), or a view or acl of the server. A resolver stops at REFUSED: the names of the search path that come first are refused as well, so that even a listed name is not reached.'
-          : alone !== null
-            ? `resolv.conf lists ${server} beside ${listed(alone)}, and it does not resolve for these pods. With options rotate, or when another server is late, a lookup gets REFUSED first.`
-            : zone !== null
-              ? `Servers of ${zone} refuse: its delegation leads to servers that do not have the zone (lame delegation), a rule upstream blocks it, or the server block for it forwards to a server that does not serve it.`
-              : ofUpstream !== null
-                ? 'The upstream has a rule for its clients (acl, allow-query, allow-recursion, access-control) that lacks the address of this DNS pod or its node. Pods get REFUSED whenever their query goes to that DNS pod.'
-                : pods !== null
-                  ? `The upstream of ${listed(pods.refusing)} refuses it: an access list that lacks the address of this DNS pod or its node. Or this DNS pod has another configuration than the others (an acl, a missing forward).`
-                  : causes.length > 0
-                    ? 'The upstream does not resolve for its clients, the DNS pods: it is only authoritative for its own zones, or a rule (allow-recursion, access-control) lacks the addresses of their packets.'
-                    : inTurn
-                      ? 'The refusals are spread evenly over time, and nothing waits. Queries go to several servers in turn, and one of them refuses: an upstream, or the upstream of one DNS pod, whose access list lacks the address of that pod or its node. A limit (max_concurrent) would refuse in bursts.'
-                      : isLimit
-                        ? 'Names that are refused now and answered at another time are refused at a limit: the server’s limit on waiting queries is reached (max_concurrent of forward, which refuses any more), or one of its upstreams, which take turns, refuses.'
-                        : 'The server is not responsible for these names and does not ask anybody else: no server block, forward or zone fits them. Or its limit on queries that wait is reached (max_concurrent of forward).',
-      fix: byClient
-        ? [
-            'acl of the Corefile (or its equivalent upstream): allow the prefixes of the pods.',
-            'If only some nodes are hit: compare the addresses that packets have when they arrive (masquerading).',
-          ]
-        : rule !== null
-          ? [
-              'Look for a policy with DNS rules that selects these pods, and allow there each name with every search domain in front of it (a pattern such as *.svc.cluster.local), or have the policy answer NXDOMAIN instead of REFUSED.',
-              'Until then, a dot at the end of a listed name skips the search path.',
-            ]
-          : alone !== null
-            ? [
-                `Take ${server} out of the resolv.conf of these pods (dnsConfig, or kubelet --resolv-conf), or have it answer them.`,
-              ]
-            : zone !== null
-              ? [
-                  `Ask the zone’s own servers: ndots query ${zone} NS, then ${names[0]!.name} at each. Those that say REFUSED do not serve it: its owner has to correct the delegation.`,
-                  `If the zone is internal, add a server block for ${zone} that forwards to a server that has it.`,
-                ]
-              : causes.length > 0
-                ? [
-                    `Have ${server} answer recursive queries of the DNS pods (or of their nodes, after masquerading), or forward to another server.`,
-                  ]
-                : inTurn || pods !== null
-                  ? [
-                      'Query each DNS pod by its own address, then each upstream from the node of each DNS pod: one of them answers REFUSED.',
-                      'Have that upstream accept the address of the DNS pod, or of its node after masquerading (allow-query, allow-recursion, access-control).',
-                    ]
-                  : isLimit
-                    ? [
-                        ...(slow.length > 0
-                          ? [
-                              `A server block for ${listed(slow)} with its own forward and its own limit, so that its slow upstream delays no other names.`,
-                            ]
-                          : []),
-                        'forward { max_concurrent } higher (coredns_forward_max_concurrent_rejects_total counts what it refuses), a quicker upstream, and a cache: the limit counts waiting queries.',
-                        'Otherwise, query each upstream of the server separately.',
-                      ]
-                    : [
-                        'A server block for these names, or forward to one that knows them.',
-                        'forward { max_concurrent } higher, if the server’s log says that it was reached.',
-                      ],
+      why: cause.why,
+      fix: cause.fix,
       prove: `ndots query ${names[0]!.name} @${server} from such a pod: an Extended DNS Error may say why`,
-      disproved: byClient
-        ? 'the same client is answered for another name'
-        : rule !== null
-          ? 'the same client is answered for the same name at another time, and no policy has DNS rules'
-          : inTurn
-            ? 'every DNS pod and every upstream answers the same query'
-            : isLimit
-              ? 'the server’s counter of rejects stays at zero, and all of its upstreams answer'
-              : 'another client is answered for the same name',
+      disproved: cause.disproved ?? 'another client is answered for the same name',
       exchanges: observed.affected.flatMap((lookup) =>
         lookup.exchanges.filter(({ rcode }) => rcode === RCODE.REFUSED),
       ),
