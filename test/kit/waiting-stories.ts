@@ -213,6 +213,23 @@ export const waitingStories: readonly Story[] = [
       ),
   },
   {
+    ...played(
+      'one of the DNS pods is dead, and a pod also asks for a misspelled namespace',
+      'ND3008',
+      () => [
+        ...pods('glibc', 3, { lookups: 30 }),
+        ...pods('glibc', 1, { from: 50, lookups: 8, everyMs: 3000, names: ['auth.platfrom'] }),
+      ],
+      (passing) =>
+        passing.port % 2 === 0 && passing.atMs > 5000
+          ? { lost: true }
+          : passing.name.startsWith('auth.platfrom.')
+            ? { rcode: 3, tookMs: 0.5 }
+            : healthy(passing),
+    ),
+    also: ['ND2008'],
+  },
+  {
     name: 'the search list has no svc.cluster.local',
     code: 'ND2017',
     without: ['ND2011', 'ND2014'],

@@ -5,8 +5,12 @@
 import type { NameView } from '../observe/name-view.ts';
 import type { SearchDomains } from '../../capture/pair/search-walk.ts';
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
-import { excluded, unknown, type FindingKind } from './finding.ts';
-import { listed, percent, share } from '../texts.ts';
+import { TYPE } from '../../../server/wire/iana.ts';
+import { absoluteName } from '../observe/absolute-name.ts';
+import type { Claims } from '../observe/claims.ts';
+import type { Observations } from '../observe/observations.ts';
+import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
+import { listed, percent, sentence, share } from '../texts.ts';
 import { countdown, countsDown } from '../observe/remembered-denial.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
 import {
@@ -17,14 +21,15 @@ import {
   MIN_ABSENT_QUERIES,
   SEARCHED_SHARE,
 } from '../thresholds/search.ts';
-import { MIN_QUERIES } from '../thresholds/evidence.ts';
+import { MIN_CASES, MIN_QUERIES } from '../thresholds/evidence.ts';
 
 /** A large part of all queries is for names that do not exist, and no search path makes them. */
 export const absentNames: FindingKind = {
   code: 'ND2008',
   title: 'Programs keep asking for names that do not exist',
   name: 'a storm of queries for names that do not exist',
-  inCapture({ absent, total, names, seconds, domains }, claims) {
+  inCapture(observed, claims) {
+    const { absent, total, names, seconds, domains } = observed;
     if (total.asked < MIN_QUERIES) return unknown('too few queries');
     const searched = absent.queries < ABSENT_SHARE * total.asked;
     if (
@@ -32,8 +37,11 @@ export const absentNames: FindingKind = {
       absent.queries < AS_WRITTEN_SHARE * total.asked ||
       absent.walked < (searched ? 2 : 1) * ABSENT_SHARE * total.asked
     )
-      return excluded(
-        `${percent(absent.queries, total.asked)} of the queries are for names that do not exist as they were written`,
+      return (
+        neverFound(observed, claims) ??
+        excluded(
+          `${percent(absent.queries, total.asked)} of the queries are for names that do not exist as they were written`,
+        )
       );
     const made = madeBySearch(absent.samples, names.list, domains);
     if (made >= SEARCHED_SHARE * absent.samples.length)
@@ -99,6 +107,47 @@ export const absentNames: FindingKind = {
     };
   },
 };
+
+/** Names of which every lookup ended with NXDOMAIN, however few they are; null: there are none. */
+function neverFound(
+  { failedLookups, names, domains, affected }: Observations,
+  claims: Claims,
+): Finding | null {
+  const list = [...failedLookups.names.entries].flatMap(([name, { failed, found }]) => {
+    const view = names.get(name, TYPE.A);
+    const { nxdomain = 0, asked = 0, lost = 0 } = view?.outcomes ?? {};
+    const isMissing = nxdomain >= MIN_CASES && nxdomain + lost === asked;
+    // A lookup whose first step is found has the whole name only.
+    const isKnown = ['', ...domains.all].some((domain) => {
+      const whole = name + domain;
+      return claims.names.has(whole) || (names.get(whole, TYPE.A)?.outcomes.found ?? 0) > 0;
+    });
+    const isOpen = isMissing && !isKnown && domains.domainOf(name) === null;
+    return failed >= MIN_CASES && found === 0 && isOpen ? { name, failed } : [];
+  });
+  if (list.length === 0) return null;
+  const keys = new Set(list.map(({ name }) => name));
+  const all = listed([...keys]);
+  return {
+    code: absentNames.code,
+    title: absentNames.title,
+    severity: 'warning',
+    confidence: 0.8,
+    seen: [
+      sentence(
+        `Every lookup of these names ended with NXDOMAIN, with each search domain and as written: ${listed(list.map(({ name, failed }) => `${name} (${failed} lookups)`))}`,
+      ),
+    ],
+    why: 'A name or its namespace is misspelled, or the Service or record was deleted or does not exist yet. Its program fails each time.',
+    fix: [`Correct ${all}, or create what they name (kubectl get services -A).`],
+    prove: `ndots query ${list[0]!.name} with each search domain appended`,
+    disproved: 'the names exist where they are served: then servers give wrong answers',
+    exchanges: affected.flatMap((lookup) =>
+      keys.has(absoluteName(lookup.name)) ? lookup.exchanges : [],
+    ),
+    affected: [...keys],
+  };
+}
 
 /**
  * Lookups whose last name is another name with a search domain appended, where that name is found

@@ -113,7 +113,7 @@ function afterLookup(observed: Observations): string {
 }
 
 function doubtOf(observed: Observations): string | null {
-  const { lookups, slowLookups, failedLookups, askedAgain, losses, domains, givenUp } = observed;
+  const { lookups, slowLookups, failedLookups, askedAgain, losses, givenUp } = observed;
   const isOften = slowLookups >= MIN_TROUBLES && slowLookups >= RARE_SHARE * lookups;
   if (isOften || (slowLookups >= MIN_CASES && slowLookups >= FELT_SHARE * lookups))
     return `${slowLookups} of ${lookups} lookups took a second or more: their programs waited.${slowNames(observed)}`;
@@ -134,11 +134,6 @@ function doubtOf(observed: Observations): string | null {
   const refused = givenUp.rejected.length;
   if (refused >= MIN_CASES)
     return `${refused} replies came to ports that their clients had closed: the programs had stopped waiting.`;
-  const names = [...failedLookups.names.entries].flatMap(([name, { failed, found }]) =>
-    failed >= MIN_CASES && found === 0 && domains.domainOf(name) === null ? [name] : [],
-  );
-  if (names.length > 0)
-    return `${names.length === 1 ? 'one name' : `${names.length} names`} never resolved: ${sentence(listed(names))} If they should exist, that is the fault.`;
   if (failedLookups.count >= MIN_CASES && failedLookups.count >= FAILED_LOOKUPS_SHARE * lookups)
     return `${failedLookups.count} of ${lookups} lookups ended without an address.`;
   const waits = observed.affected
