@@ -62,6 +62,8 @@ const errors: ReadonlySet<string> = new Set(['ND4002', 'ND4010']);
 const RANDOM = 'ND3013';
 /** A server that stopped answers late when it continues. */
 const STOPPED = 'ND3007';
+/** A limit on packets: the rest of a burst is lost, so that the server seems to stop. */
+const LIMITED = 'ND4001';
 
 const symptoms: readonly Symptom[] = [
   {
@@ -159,6 +161,7 @@ function withPart(
       isTold(finding) &&
       (finding.confidence >= PART_SURE || vague.has(finding.code)) &&
       !never.has(finding.code) &&
+      !(finding.code === STOPPED && known.has(LIMITED)) &&
       !(known.has(finding.code) && vague.has(finding.code)) &&
       !(part.clients !== null && ofServers.has(finding.code)),
   );

@@ -2,7 +2,8 @@
 import type { Observations } from '../observe/observations.ts';
 import { deadNames, type DeadNames } from '../observe/dead-names.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
-import { listed } from '../texts.ts';
+import { keysOf, listed } from '../texts.ts';
+import { addressTypes, typeName } from '../../../server/wire/iana.ts';
 import { sentSpan } from '../../capture/pair/seen-exchange.ts';
 import { waitingForThese } from '../observe/consequences.ts';
 import { MIN_CASES, UNFRAGMENTED_BYTES } from '../thresholds/evidence.ts';
@@ -34,6 +35,10 @@ export const droppedName: FindingKind = {
     // No server can be asked for a top-level domain.
     const suffix = found.suffix.split('.').length > 2 ? found.suffix : '';
     const outside = isOutside(found, observed);
+    const types = keysOf(losses, ({ type }) => typeName(type));
+    const isLarge =
+      !losses.some(({ type }) => addressTypes.includes(type)) &&
+      losses.every(({ udpSize }) => udpSize > UNFRAGMENTED_BYTES);
     claims.take(losses);
     claims.take(found.cut);
     claims.take(waitingForThese(claims, losses));
@@ -45,6 +50,11 @@ export const droppedName: FindingKind = {
       seen: [
         `${losses.length} queries for ${listed(names)} got no reply, however often they were repeated.`,
         `${server} answers ${answered.length} other ${answered.length === 1 ? 'name' : 'names'} meanwhile${outside ? ', all of the cluster' : ''}.`,
+        ...(isLarge
+          ? [
+              `All of them are ${listed(types)} queries that allow replies larger than a packet (EDNS): only their answers may be lost, in fragments (ND3012).`,
+            ]
+          : []),
         ...(suffix !== '' && names.length > 1 ? [`All of them end in ${suffix}`] : []),
       ],
       why: outside
@@ -57,7 +67,7 @@ export const droppedName: FindingKind = {
             ]
           : []),
         `Look at the servers for ${suffix === '' ? 'these names' : suffix}: a forward of its own in the Corefile, a firewall that filters by name, a server of that zone that is down.`,
-        ...(losses.some(({ udpSize }) => udpSize > UNFRAGMENTED_BYTES)
+        ...(isLarge
           ? [
               'These queries allow replies that are larger than a packet: if the answer is so large (TXT, DNSKEY), its fragments may be dropped on the way. Compare +bufsize=4096 with +bufsize=1232 (TCP), and set bufsize 1232 in the Corefile.',
             ]

@@ -3,7 +3,8 @@ import { TYPE, typeName } from '../../../server/wire/iana.ts';
 import { TYPE_CUT } from '../../capture/pair/message-head.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import { isLost } from '../../capture/pair/seen-exchange.ts';
-import { listed, sentence, share } from '../texts.ts';
+import { upstreams } from '../observe/roles.ts';
+import { keysOf, listed, sentence, share } from '../texts.ts';
 import { MANY_ERRORS, MIN_CASES, MOST, SPARED_SHARE } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
@@ -36,7 +37,12 @@ export const failingType: FindingKind = {
         .filter((each) => each.type === type && (isFailure(each) || isLost(each)));
       const called = typeName(type);
       const what = lost >= servfail + refused + error ? 'no reply' : 'an error';
-      const [first] = losses.length > 0 ? losses : failed;
+      const hit = losses.length > 0 ? losses : failed;
+      const [first] = hit;
+      const behind = upstreams(observed);
+      const servers = keysOf(hit, ({ server }) => server.address);
+      // The server that is waited for is the cause.
+      const server = servers.find((each) => behind.has(each)) ?? servers[0] ?? 'SERVER';
       return {
         code: this.code,
         title: `${called} queries fail, others are answered`,
@@ -44,7 +50,7 @@ export const failingType: FindingKind = {
         confidence: 0.9,
         seen: [
           sentence(
-            `${share(bad, asked)} ${called} queries got ${what}: ${listed(views.map(({ name }) => name))}`,
+            `${share(bad, asked)} ${called} queries got ${what}, at ${server}: ${listed(views.map(({ name }) => name))}`,
           ),
           `Of A queries ${share(a.lost + a.servfail + a.refused + a.error, a.asked)} failed.`,
         ],
@@ -53,9 +59,9 @@ export const failingType: FindingKind = {
           `Have the firewall or the upstream let ${called} pass; a server that has no such record answers NODATA.`,
           `Until then, answer it in the cluster: template IN ${called} . { rcode NOERROR } in the Corefile.`,
         ],
-        prove: `ndots query ${first?.name ?? 'NAME'} ${called} @${first?.server.address ?? 'SERVER'}, and the same for A`,
+        prove: `ndots query ${first?.name ?? 'NAME'} ${called} @${server}, and the same for A`,
         disproved: `${called} is answered by the same server for another client`,
-        exchanges: losses.length > 0 ? losses : failed,
+        exchanges: hit,
       };
     }
     return excluded('no type fails alone');

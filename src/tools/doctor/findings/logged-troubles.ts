@@ -394,7 +394,10 @@ function ofConnections(text: CauseText, observed: Observations): readonly Findin
         severity: failed >= LOST_CONNECTIONS * opened ? 'critical' : 'warning',
         confidence: 0.93,
         seen: [sentence(`DNS over TLS: ${seen}`)],
-        why: text.why,
+        why:
+          how === 'unanswered'
+            ? `The TCP connection opens, and the TLS handshake does not go on: the first message (ClientHello) gets no answer. The server hangs, or something between drops TLS. ${text.why}`
+            : text.why,
         fix: text.fix,
         prove: text.prove(upstream),
         disproved: text.disproved,
