@@ -1,11 +1,11 @@
-/** Host names beyond ASCII, in the form that goes into DNS. */
+/** Converts host names with non-ASCII characters to the form used in DNS. */
 
-/** A host name that no one has: the host of the URL before a name is set. */
+/** A host name that does not exist; a placeholder until the real name is set on the URL. */
 const UNSET = 'unset.invalid';
 
 /**
- * A host name in ASCII, labels beyond it in their `xn--` form (UTS 46, non-transitional); null if
- * it has none. URLs do the same work in every runtime, browsers included.
+ * Returns a host name in ASCII, with other labels in `xn--` form (UTS 46, non-transitional), or null if it has no such
+ * form. Uses the URL parser because it behaves the same in every runtime, browsers included.
  */
 export function asciiHost(name: string): string | null {
   const url = new URL(`ws://${UNSET}`);

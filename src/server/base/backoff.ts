@@ -1,10 +1,7 @@
 import type { Clock } from './clock.ts';
 import type { Random } from './random.ts';
 
-/**
- * Waits that double with each successive failure, with jitter, and start over after some time
- * without failures.
- */
+/** Exponential backoff with jitter. The delay resets after some time without failures. */
 export class Backoff {
   readonly #clock: Clock;
   readonly #random: Random;
@@ -14,7 +11,10 @@ export class Backoff {
   #failures = 0;
   #lastAt = -Infinity;
 
-  /** @param firstMs nominal first wait @param mostMs the longest wait, both in milliseconds */
+  /**
+   * @param firstMs nominal first delay, milliseconds
+   * @param mostMs maximum delay, milliseconds
+   */
   constructor(
     clock: Clock,
     random: Random,
@@ -30,15 +30,12 @@ export class Backoff {
     this.#nextMs = firstMs;
   }
 
-  /** Failures in a row. */
+  /** Consecutive failures. */
   get failures(): number {
     return this.#failures;
   }
 
-  /**
-   * The wait before the next try, milliseconds: between half and one and a half times the nominal
-   * one.
-   */
+  /** Returns the delay before the next attempt, in milliseconds: the nominal delay ±50%. */
   fail(): number {
     const now = this.#clock.now();
     if (now - this.#lastAt > FORGET_MS) this.succeed();
@@ -56,5 +53,5 @@ export class Backoff {
   }
 }
 
-/** After this long without a failure the waits start over, in milliseconds. */
+/** Milliseconds without a failure after which the delay resets. */
 const FORGET_MS = 2 * 60_000;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hasControls, isBinary, isNoUtf8, lineThatIsNoText } from './binary-text.ts';
 
-test('text is text in every language, with tabs and colours', () => {
+test('text in any language is text, including tabs and colour codes', () => {
   for (const text of [
     '',
     'a: 1\n',
@@ -13,12 +13,12 @@ test('text is text in every language, with tabs and colours', () => {
     assert.equal(isBinary(text), false, text);
 });
 
-test('zeros and control characters make it binary', () => {
+test('NULs and control characters make input binary', () => {
   assert.equal(isBinary(Buffer.from([0xff, 0xfe, 0x61, 0, 0x62, 0]).toString('utf8')), true);
   assert.equal(isBinary('\u007fELF\u0002\u0001\u0001\u0000\u0000'), true);
 });
 
-test('text in KOI8-R, GBK or Latin-1 is text, and no UTF-8', () => {
+test('text in KOI8-R, GBK or Latin-1 is text but not UTF-8', () => {
   for (const bytes of ['cbcfcdcdc5ced4c1d2c9ca', 'd7a2cacd', '4df66c6c6572']) {
     const text = Buffer.from(bytes, 'hex').toString('utf8');
     assert.equal(isBinary(text), false, bytes);
@@ -26,11 +26,11 @@ test('text in KOI8-R, GBK or Latin-1 is text, and no UTF-8', () => {
   }
 });
 
-test('one wrong byte in a long text makes it neither binary nor another encoding', () => {
+test('a single invalid byte in a long text makes it neither binary nor another encoding', () => {
   assert.equal(isNoUtf8(`# by M\ufffdller\n${'a: 1\n'.repeat(100)}`), false);
 });
 
-test('a control character is detected anywhere in a line; tabs and colours do not count', () => {
+test('control characters are detected anywhere in a line, except in tabs and colour codes', () => {
   assert.equal(hasControls(`${'x'.repeat(1000)}\u0000`), true);
   assert.equal(hasControls('\u001b[31mred\u001b[0m\t'), false);
 });

@@ -1,39 +1,36 @@
 /**
- * Detects input that is not text: a program, an archive, text in UTF-16. Text that is not UTF-8
- * (KOI8-R, GBK, Latin-1) is text: its reader decides whether to accept it.
+ * Detects input that is not text: a program, an archive, UTF-16. Text in other encodings (KOI8-R, GBK, Latin-1) counts
+ * as text; the caller decides whether to accept it.
  */
 
-/** The number of characters that are checked. */
+/** Number of leading characters to check. */
 const LOOKED_AT = 512;
-/**
- * The share of characters that no text has, from which the input is not text. A comment or a line
- * of a log may hold some.
- */
+/** Share of control characters above which input counts as binary. A few may appear in a comment or a log line. */
 const BINARY_SHARE = 0.05;
-/** Control characters that no text has. With an escape colours begin. */
+/** Control characters that do not occur in text. Escape is allowed, because it starts colour codes. */
 // eslint-disable-next-line no-control-regex -- the pattern searches for control characters
 const CONTROLS = /[\u0000-\u0008\u000e-\u001a\u001c-\u001f]/g;
-/** The replacement of bytes that are not UTF-8. */
+/** The replacement character, produced by decoding invalid UTF-8. */
 const REPLACED = /\ufffd/g;
 
-/** True if the beginning of a file, read as text in any encoding, is not text. */
+/** Returns true if the start of a file, decoded in any encoding, looks binary. */
 export function isBinary(text: string): boolean {
   return hasMany(text, CONTROLS);
 }
 
-/** True if a file that was read as UTF-8 begins like text in another encoding, or like none. */
+/** Returns true if the start of a file, decoded as UTF-8, looks like text in another encoding or like binary data. */
 export function isNoUtf8(text: string): boolean {
   return isBinary(text) || hasMany(text, REPLACED);
 }
 
-/** True if there is a control character in a line that no text has, at any place. */
+/** Returns true if the line contains a control character that does not occur in text. */
 export function hasControls(line: string): boolean {
   return line.search(CONTROLS) >= 0;
 }
 
 /**
- * The first line, from 1, with a control character that no text has; 0: there is none. A file whose
- * end was lost in a crash is full of zeros there.
+ * Returns the number (from 1) of the first line with such a control character, or 0 if there is none. A file whose tail
+ * was lost in a crash contains NULs there.
  */
 export function lineThatIsNoText(text: string): number {
   const at = text.search(CONTROLS);

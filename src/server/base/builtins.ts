@@ -1,7 +1,6 @@
 /**
- * Modules of the runtime that cost megabytes of memory once they are loaded. They are loaded on
- * first use. They are not imported, because `import` touches every export; with `node:http` that
- * loads all of fetch, about 10 MiB.
+ * Built-in modules that cost megabytes of memory, loaded on first use. They are not imported because `import` touches
+ * every export; for `node:http` that loads all of fetch, about 10 MiB.
  */
 export const builtins = {
   crypto: (): typeof import('node:crypto') => process.getBuiltinModule('node:crypto'),
@@ -11,7 +10,7 @@ export const builtins = {
   tls: (): typeof import('node:tls') => process.getBuiltinModule('node:tls'),
   zlib: (): typeof import('node:zlib') => process.getBuiltinModule('node:zlib'),
   dgram: (): typeof import('node:dgram') => process.getBuiltinModule('node:dgram'),
-  /** For modules imported by rooms that do no I/O themselves, such as `random.ts`. */
+  /** For modules such as `random.ts` that are also imported by code without I/O. */
   files: (): typeof import('node:fs') => process.getBuiltinModule('node:fs'),
   filePromises: (): typeof import('node:fs/promises') =>
     process.getBuiltinModule('node:fs/promises'),

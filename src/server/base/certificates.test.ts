@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import { test } from 'node:test';
 import { Authority } from './certificates.ts';
 
-test('the certificate of a server names its hosts and addresses and is signed by its authority', () => {
+test('a server certificate lists its hosts and addresses and is signed by its CA', () => {
   const authority = Authority.make('root');
   const made = authority.issue('server', ['127.0.0.1', '::1', 'kubernetes.default.svc']);
   const found = new X509Certificate(made.cert);
@@ -17,7 +17,7 @@ test('the certificate of a server names its hosts and addresses and is signed by
   assert.equal(new X509Certificate(authority.cert).ca, true);
 });
 
-test('a stored authority signs as before, and its certificates expire on time', () => {
+test('a restored CA still signs certificates, and they expire on time', () => {
   const now = Date.parse('2030-01-01T00:00:00Z');
   const made = Authority.make('root', 10 * 24 * 3600_000, now);
   const again = Authority.of(made.identity);
@@ -28,7 +28,7 @@ test('a stored authority signs as before, and its certificates expire on time', 
   assert.equal(new X509Certificate(made.cert).validToDate.getTime(), now + 10 * 24 * 3600_000);
 });
 
-test('an authority whose name has a comma is still the issuer of what it signs', () => {
+test('a CA with a comma in its name is recorded as the issuer', () => {
   const { identity } = Authority.make('root, the second');
   const authority = new X509Certificate(identity.cert);
   const server = new X509Certificate(Authority.of(identity).issue('server', ['a.svc']).cert);

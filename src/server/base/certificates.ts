@@ -1,4 +1,4 @@
-/** Makes certificates (P-256, RFC 5280) for servers whose clients can be given their authority. */
+/** Issues certificates (P-256, RFC 5280) for servers whose clients can be given the CA certificate. */
 import {
   createPrivateKey,
   generateKeyPairSync,
@@ -9,17 +9,17 @@ import {
 } from 'node:crypto';
 import { parseAddress } from './ip.ts';
 
-/** Key and certificate as PEM texts. */
+/** Key and certificate in PEM form. */
 export interface PemIdentity {
   readonly cert: string;
   readonly key: string;
 }
 
 const DAY_MS = 24 * 3600_000;
-/** Certificates are valid from a little earlier than now, for clients whose clocks are behind. */
+/** Backdates certificates for clients whose clocks are behind. */
 const EARLIER_MS = 3600_000;
 
-/** The time in which a certificate is valid. */
+/** Validity period of a certificate. */
 interface CertificateValidity {
   readonly notBefore: Date;
   readonly notAfter: Date;
@@ -30,7 +30,7 @@ function validFor(ms: number, now: number): CertificateValidity {
   return { notBefore: new Date(now - EARLIER_MS), notAfter: new Date(now + ms) };
 }
 
-/** A new certificate authority. */
+/** A certificate authority. */
 export class Authority {
   readonly identity: PemIdentity;
   readonly #name: string;
@@ -43,8 +43,8 @@ export class Authority {
   }
 
   /**
-   * Makes a new authority.
-   * @param lastsMs how long it is valid
+   * Creates an authority.
+   * @param lastsMs validity in milliseconds
    * @param now milliseconds since 1970
    */
   static make(name: string, lastsMs: number = DAY_MS, now: number = Date.now()): Authority {
@@ -57,19 +57,22 @@ export class Authority {
     });
   }
 
-  /** Restores an authority that was made before. @throws if the identity is invalid */
+  /**
+   * Restores an authority from its stored identity.
+   * @throws if the identity is invalid
+   */
   static of(identity: PemIdentity): Authority {
     return new Authority(identity);
   }
 
-  /** Its certificate, PEM. */
+  /** The CA certificate, PEM. */
   get cert(): string {
     return this.identity.cert;
   }
 
   /**
    * Issues a certificate for a server (`hosts`: its names and addresses) or a client (no hosts).
-   * @param until its end; default: a day from now
+   * @param until end of validity; default: one day from now
    */
   issue(
     subject: string,
@@ -84,7 +87,7 @@ export class Authority {
     const issuer = this.#name;
     const der = certificate({ subject, issuer, publicKey, signer: this.#key, hosts, validity });
     const cert = pem('CERTIFICATE', der);
-    // Parsed once, so that an encoding mistake shows here and not in a handshake.
+    // Parse it once, so that an encoding bug shows up here and not in a handshake.
     new X509Certificate(cert);
     return { cert, key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() };
   }
@@ -92,7 +95,7 @@ export class Authority {
 
 function commonNameOf(cert: string): string {
   const told = /^CN=(.*)$/m.exec(new X509Certificate(cert).subject)?.[1] ?? '';
-  // Commas and some other characters have a backslash before them.
+  // Unescape: commas and some other characters are preceded by a backslash.
   return told.replaceAll(/\\(.)/g, '$1');
 }
 
@@ -107,7 +110,7 @@ function certificate(parts: {
 }): Buffer {
   const ecdsaWithSha256 = sequence(oid('1.2.840.10045.4.3.2'));
   const { notBefore, notAfter } = parts.validity;
-  // Positive, and never zero (RFC 5280 section 4.1.2.2).
+  // Always positive and nonzero (RFC 5280 section 4.1.2.2).
   const serial = Buffer.concat([Buffer.of(1), randomBytes(15)]);
   const names = (parts.hosts ?? []).map((host) => {
     const address = parseAddress(host);
@@ -155,7 +158,7 @@ function sequence(...parts: readonly Buffer[]): Buffer {
 }
 
 function integer(bytes: Buffer): Buffer {
-  // Positive, and without needless leading zeros (DER).
+  // Positive, without redundant leading zeros (DER).
   let at = 0;
   while (at < bytes.length - 1 && bytes[at] === 0 && bytes[at + 1]! < 0x80) at++;
   return tagged(0x02, bytes.subarray(at));
@@ -180,7 +183,7 @@ function extension(id: string, value: Buffer): Buffer {
   return sequence(oid(id), tagged(0x04, value));
 }
 
-/** A GeneralizedTime, which can express every year. */
+/** Encodes a GeneralizedTime, which can express any year. */
 function time(date: Date): Buffer {
   const digits = date.toISOString().replace(/[-:T]/g, '').slice(0, 14);
   return tagged(0x18, Buffer.from(`${digits}Z`));

@@ -5,7 +5,7 @@ import { systemClock } from './clock.ts';
 
 const DAY_MS = 24 * 3600_000;
 
-test('a timer of the machine waits for months, too: an expire interval of 1000 hours is usual', async () => {
+test('system timers can wait for months: an expire interval of 1000 hours is common', async () => {
   let isOver = false;
   const timer = systemClock.after(42 * DAY_MS, () => (isOver = true));
   await pause(30);
@@ -13,7 +13,7 @@ test('a timer of the machine waits for months, too: an expire interval of 1000 h
   timer.cancel();
 });
 
-test('a timer of months ends when they are over, and not if it was cancelled on the way', (t) => {
+test('a timer of several months fires on time, unless cancelled in between', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const ended: string[] = [];
   systemClock.after(60 * DAY_MS, () => ended.push('one'));

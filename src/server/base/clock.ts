@@ -1,17 +1,14 @@
-/**
- * Time as a parameter: everything that waits takes a `Clock`, so that tests and stories run in
- * virtual time.
- */
+/** Time as a parameter: everything that waits takes a `Clock`, so that tests and scenarios run in virtual time. */
 export interface Clock {
-  /** Monotonic milliseconds, with fractions. */
+  /** Monotonic milliseconds, with a fractional part. */
   now(): number;
   /** Milliseconds since 1970-01-01T00:00:00Z. */
   wall(): number;
-  /** Runs `run` once after `delayMs`. A timer never keeps the process alive. */
+  /** Runs `run` once after `delayMs`. Timers never keep the process alive. */
   after(delayMs: number, run: () => void): Timer;
 }
 
-/** A deadline that has been set. */
+/** A pending timer. */
 export interface Timer {
   cancel(): void;
 }
@@ -19,13 +16,10 @@ export interface Timer {
 /** Read once, because the global is a getter. */
 const { performance } = globalThis;
 
-/**
- * The longest timer of the runtime, milliseconds: 24.8 days. One that is set for longer ends at
- * once.
- */
+/** The longest timer the runtime supports, 24.8 days in milliseconds. Longer ones fire immediately. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** The machine's clock. */
+/** The system clock. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   wall: () => Date.now(),
@@ -37,7 +31,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** One timer after the other. */
+/** Chains timers to cover delays beyond the runtime's limit. */
 function afterMonths(delayMs: number, run: () => void): Timer {
   let timer = systemClock.after(LONGEST_TIMER_MS, () => {
     timer = systemClock.after(delayMs - LONGEST_TIMER_MS, run);
@@ -45,10 +39,7 @@ function afterMonths(delayMs: number, run: () => void): Timer {
   return { cancel: () => timer.cancel() };
 }
 
-/**
- * Repeats `run` every `periodMs`, the first time after one period, until cancelled or until it
- * throws.
- */
+/** Runs `run` every `periodMs`, starting after one period, until cancelled or until it throws. */
 export function every(clock: Clock, periodMs: number, run: () => void): Timer {
   let timer: Timer;
   let cancelled = false;
@@ -67,7 +58,7 @@ export function every(clock: Clock, periodMs: number, run: () => void): Timer {
   };
 }
 
-/** Waits `delayMs`; an aborted signal ends the wait early (the promise still resolves). */
+/** Waits `delayMs`. Aborting the signal ends the wait early; the promise still resolves. */
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();

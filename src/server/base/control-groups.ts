@@ -1,24 +1,24 @@
-/** Finds the control groups of this process (cgroups(7)), of both versions, and so their limits. */
+/** Finds this process's control groups, v1 and v2 (cgroups(7)), and with them its limits. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The paths of control groups, and of those of this process; tests use other paths. */
+/** Paths of the control group files. Tests use other paths. */
 export interface ControlGroupFiles {
-  /** The mount of control groups. */
+  /** Mount point of the control group hierarchy. */
   readonly root: string;
-  /** The file that names this process's groups. */
+  /** File that lists this process's groups. */
   readonly own: string;
 }
 
-/** The places on Linux. */
+/** Standard paths on Linux. */
 export const CONTROL_GROUPS: ControlGroupFiles = {
   root: '/sys/fs/cgroup',
   own: '/proc/self/cgroup',
 };
 
 /**
- * The directories that may contain this process's limits for a controller, of both versions: its
- * own group and all groups around it, each of which may have the tightest limit.
+ * Returns the directories, v1 and v2, that may hold this process's limits for a controller: its own group and all
+ * ancestors. Any of them may have the tightest limit.
  */
 export function groupFolders(
   { root, own }: ControlGroupFiles,
@@ -28,13 +28,12 @@ export function groupFolders(
     const [, controllers = '', path = ''] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
     if (controllers !== '' && !controllers.split(',').includes(controller)) return [];
     const top = controllers === '' ? root : join(root, controller);
-    // Within a container the path of the own group may be the host's, while the mount shows the
-    // container's group at its root.
+    // In a container, the path may be the host's while the mount has the container's group at its root.
     return [...parents(path), ''].map((each) => join(top, each));
   });
 }
 
-/** The lines of such a file; none if it cannot be read. */
+/** Reads the lines of such a file, or none if it is unreadable. */
 export function groupLines(file: string): readonly string[] {
   try {
     return readFileSync(file, 'latin1').trimEnd().split('\n');

@@ -1,7 +1,4 @@
-/**
- * Copies `from[at, at + size)` to `to[toAt, …)`. For a few bytes a loop is faster than `set`, which
- * needs a view.
- */
+/** Copies `from[at, at + size)` to `to[toAt, …)`. For a few bytes, a loop is faster than `set`, which needs a view. */
 export function copyBytes(
   from: Uint8Array,
   at: number,
@@ -13,7 +10,7 @@ export function copyBytes(
   else for (let i = 0; i < size; i++) to[toAt + i] = from[at + i]!;
 }
 
-/** A copy of the bytes `[start, end)`; also for a Buffer, whose `slice` would be a view. */
+/** Copies the bytes `[start, end)`. Safe for a Buffer, whose `slice` returns a view. */
 export function copyOf(bytes: Uint8Array, start: number, end: number): Uint8Array {
   return new Uint8Array(bytes.subarray(start, end));
 }

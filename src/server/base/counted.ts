@@ -1,4 +1,4 @@
-/** Numbers with their nouns. */
+/** Formats counts with their nouns. */
 
 /** `1 query`, `2 queries`. */
 export function count(number: number, one: string, many: string): string {

@@ -1,4 +1,4 @@
-/** Durations in Go's syntax, which Corefiles use. */
+/** Parses and prints durations in Go's syntax, as used in Corefiles. */
 
 const unitMs: Readonly<Record<string, number>> = {
   ns: 1e-6,
@@ -11,10 +11,7 @@ const unitMs: Readonly<Record<string, number>> = {
   h: 3_600_000,
 };
 
-/**
- * The milliseconds of a duration in Go's syntax (`10s`, `1m30s`, `500ms`, `-1.5h`, `0`); null if it
- * is malformed.
- */
+/** Parses a duration (`10s`, `1m30s`, `500ms`, `-1.5h`, `0`) into milliseconds. Returns null if it is malformed. */
 export function parseDuration(text: string): number | null {
   const match = /^([+-]?)(.+)$/.exec(text);
   if (match === null) return null;
@@ -33,7 +30,7 @@ export function parseDuration(text: string): number | null {
   return sign === '-' ? -total : total;
 }
 
-/** A duration as Go prints it: `1m30s`, `1.5s`, `250ms`, `0s`. */
+/** Prints a duration as Go does: `1m30s`, `1.5s`, `250ms`, `0s`. */
 export function printDuration(ms: number): string {
   if (ms === 0) return '0s';
   const sign = ms < 0 ? '-' : '';

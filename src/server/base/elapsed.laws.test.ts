@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { printElapsed, printSpan } from './elapsed.ts';
 
-/** Milliseconds of the printed text. */
+/** Parses printed text back into milliseconds. */
 function read(text: string): number {
   const [, number, unit] = /^(\d+(?:\.\d+)?) (ms|s)$/.exec(text)!;
   return Number(number) * (unit === 's' ? 1000 : 1);
@@ -11,7 +11,7 @@ function read(text: string): number {
 
 const time = fc.double({ min: 0, max: 1e7, noNaN: true });
 
-test('a printed time is within half of its last digit of the measured one', () => {
+test('a printed time is within half a unit of its last digit', () => {
   fc.assert(
     fc.property(time, (ms) => {
       const off = Math.abs(read(printElapsed(ms)) - ms);
@@ -21,7 +21,7 @@ test('a printed time is within half of its last digit of the measured one', () =
   );
 });
 
-test('a longer time never reads as a shorter one', () => {
+test('a longer time never prints as a shorter one', () => {
   fc.assert(
     fc.property(time, time, (one, other) => {
       const [shorter, longer] = [Math.min(one, other), Math.max(one, other)];
@@ -31,7 +31,7 @@ test('a longer time never reads as a shorter one', () => {
   );
 });
 
-test('a measured time takes at most three digits below a hundred seconds', () => {
+test('a measured time below 100 seconds has at most three digits', () => {
   for (const [ms, text] of [
     [0, '0 ms'],
     [0.44, '0.4 ms'],
@@ -47,7 +47,7 @@ test('a measured time takes at most three digits below a hundred seconds', () =>
     assert.equal(printElapsed(ms), text);
 });
 
-test('a configured time is printed as configured', () => {
+test('a configured time prints as configured', () => {
   fc.assert(
     fc.property(fc.nat(86_400_000), (ms) => {
       assert.ok(Math.abs(read(printSpan(ms)) - ms) < 1e-6);

@@ -1,2 +1,2 @@
-/** Environment variables by name, of this process or for a program to start. */
+/** Reads environment variables by name, for this process or for one to be started. */
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -1,6 +1,6 @@
 /**
- * The code of a system error, e.g. `EADDRINUSE`, or of the runtime, e.g.
- * `ERR_TLS_CERT_ALTNAME_INVALID`; empty if it has none.
+ * Returns the code of a system error (`EADDRINUSE`) or runtime error (`ERR_TLS_CERT_ALTNAME_INVALID`), or the empty
+ * string.
  */
 export function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string'
@@ -8,9 +8,7 @@ export function errorCode(error: unknown): string {
     : '';
 }
 
-/**
- * True if the error of a path says that nothing is there, rather than that it could not be read.
- */
+/** Returns true if the error means that the path does not exist, rather than that it is unreadable. */
 export function isGone(error: unknown): boolean {
   const code = errorCode(error);
   return code === 'ENOENT' || code === 'ENOTDIR';

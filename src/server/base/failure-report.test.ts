@@ -4,7 +4,7 @@ import { FailureReport } from './failure-report.ts';
 import { makeLog } from './log.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
-test('alternating failures of two kinds are each reported once a minute, not at every change', async () => {
+test('two alternating kinds of failure are each reported once a minute, not at every change', async () => {
   const clock = new VirtualClock();
   const lines: string[] = [];
   const report = new FailureReport({

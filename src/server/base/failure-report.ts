@@ -2,30 +2,30 @@ import type { Clock } from './clock.ts';
 import { printDuration } from './duration.ts';
 import type { Log } from './log.ts';
 
-/** A failure as it is reported to a person. */
+/** A failure, described for the log. */
 export interface ReportedFailure {
-  /** One word; a failure of another kind is reported at once. */
+  /** One word. A failure of a different kind is reported immediately. */
   readonly kind: string;
   readonly message: string;
-  /** The action; empty if only waiting helps. */
+  /** The suggested action, or empty if there is nothing to do but wait. */
   readonly advice: string;
 }
 
-/** The least time between two reports of the same failure, in milliseconds. */
+/** Minimum interval between reports of the same failure, in milliseconds. */
 const REPEAT_MS = 60_000;
 
 /**
- * Reports failures to a person: the first of each kind at once, then at most one line a minute per
- * kind, and the end of the failures.
+ * Reports failures: the first of each kind immediately, then at most one line per minute and kind, and finally the
+ * recovery.
  */
 export class FailureReport {
   readonly #log: Log;
   readonly #clock: Clock;
-  /** The work that fails, e.g. `list and watch of services`. */
+  /** The operation that fails, e.g. `list and watch of services`. */
   readonly #work: string;
   #since: number | null = null;
   #failures = 0;
-  /** By kind: when it was last reported. */
+  /** Time of the last report, by kind. */
   readonly #toldAt = new Map<string, number>();
   #told = false;
 
@@ -35,9 +35,7 @@ export class FailureReport {
     this.#work = parts.work;
   }
 
-  /**
-   * @param keptText the state that is served until then, e.g. `answers use data from 2m ago`.
-   */
+  /** @param keptText the state served in the meantime, e.g. `answers use data from 2m ago` */
   failed(failure: ReportedFailure, waitMs: number, keptText: string): void {
     const now = this.#clock.now();
     this.#since ??= now;
@@ -56,7 +54,7 @@ export class FailureReport {
     );
   }
 
-  /** Called when it works again; says so if the failure was reported. */
+  /** Call on recovery. Reports it if the failure was reported. */
   over(): void {
     if (this.#since !== null && this.#told) {
       const lasted = roundedDuration(this.#clock.now() - this.#since);
@@ -66,12 +64,12 @@ export class FailureReport {
     }
     this.#since = null;
     this.#failures = 0;
-    // The times of reports stay, so that an intermittent failure is not reported each time.
+    // Report times are retained, so that an intermittent failure is not reported every time.
     this.#told = false;
   }
 }
 
-/** To a tenth of a second below ten seconds, else to a second. */
+/** Rounds to tenths of a second below ten seconds, otherwise to whole seconds. */
 export function roundedDuration(ms: number): string {
   return printDuration(ms < 10_000 ? Math.round(ms / 100) * 100 : Math.round(ms / 1000) * 1000);
 }

@@ -1,12 +1,12 @@
 /**
- * FNV-1a, 32 bits: for numbers that must be the same in every run. Tables whose keys others choose
- * use `hash.ts`: names that collide under this one are easy to make.
+ * 32-bit FNV-1a, for values that must be the same in every run. It is easy to construct collisions, so tables whose
+ * keys come from clients use `hash.ts` instead.
  */
 
-/** The hash of nothing, with which every hash begins. */
+/** The initial value, which is also the hash of empty input. */
 export const FIXED_HASH_START: number = 0x811c9dc5 | 0;
 
-/** The hash of the input of `hash`, followed by one more byte or number. */
+/** Extends `hash` by one more byte or number. */
 export function nextFixedHash(hash: number, next: number): number {
   return Math.imul(hash ^ next, 0x01000193);
 }

@@ -7,7 +7,7 @@ afterEach(() => useHashKey(ofRun));
 
 const bytes = (length: number): Uint8Array => Uint8Array.from({ length }, (_, i) => i);
 
-/** HalfSipHash-1-3 on big integers, written from the paper. */
+/** Reference implementation of HalfSipHash-1-3 using bigints, written from the paper. */
 function halfSipHash13(data: Uint8Array, k0: bigint, k1: bigint): number {
   const mask = 0xffff_ffffn;
   const v = [k0, k1, 0x6c796765n ^ k0, 0x74656462n ^ k1] as [bigint, bigint, bigint, bigint];
@@ -40,7 +40,7 @@ function halfSipHash13(data: Uint8Array, k0: bigint, k1: bigint): number {
   return Number(BigInt.asIntN(32, v[1] ^ v[3]));
 }
 
-test('hashes are those of HalfSipHash-1-3, for every length', () => {
+test('hashes match HalfSipHash-1-3 for every length', () => {
   for (const [k0, k1] of [
     [0x03020100, 0x07060504],
     [0xffffffff, 0x80000000],
@@ -69,8 +69,8 @@ test('a number before the bytes counts as four of them', () => {
 });
 
 /**
- * 2^12 byte strings that FNV-1a gives one hash from any start value with the low byte `low`
- * (Joux's construction): its XOR touches only that byte, so 256 such sets cover every seed.
+ * Returns 2^12 byte strings that collide under FNV-1a for any start value with the low byte `low` (Joux's
+ * construction). FNV's XOR affects only that byte, so 256 such sets cover every seed.
  */
 function colliding(low: number): Uint8Array[] {
   let state = low;
@@ -95,7 +95,7 @@ function colliding(low: number): Uint8Array[] {
   );
 }
 
-/** Five bytes that differ for each number. */
+/** Returns five bytes, different for each number. */
 function lettersOf(number: number): Uint8Array {
   const mixed = Math.imul(number, 0x9e3779b1) >>> 0;
   return Uint8Array.of(
@@ -112,7 +112,7 @@ function fnv(data: Uint8Array, state: number): number {
   return state;
 }
 
-test('names that collide in FNV-1a whatever its start value are spread like random ones', () => {
+test('names that collide in FNV-1a for any start value are spread like random ones', () => {
   for (const low of [0, 77, 255]) {
     const names = colliding(low);
     for (const high of [0, 0x12345600, -256])
@@ -125,7 +125,7 @@ test('names that collide in FNV-1a whatever its start value are spread like rand
       useHashKey(key);
       const chains = new Int32Array(4096);
       for (const name of names) chains[hashBytes(name, 0, name.length) & 4095]!++;
-      // Of 4096 random values in as many places the fullest has 6 or 7; more than 12 is not chance.
+      // With 4096 random values in as many buckets, the fullest holds 6 or 7. More than 12 is not chance.
       assert.ok(Math.max(...chains) <= 12, `${Math.max(...chains)} of 4096 names share a place`);
     }
   }

@@ -1,21 +1,21 @@
 /**
- * The keyed hash of all tables whose keys others choose: HalfSipHash-1-3 (Aumasson and Bernstein,
- * "SipHash: a fast short-input PRF", 2012; the Linux kernel uses it for the same purpose). Without
- * the key no attacker can choose names that share a bucket, however many replies they time. FNV and its
- * like do not have this property: a random start value does not hide which names collide.
+ * Keyed hash for all tables whose keys come from clients: HalfSipHash-1-3 (Aumasson and Bernstein, "SipHash: a fast
+ * short-input PRF", 2012; Linux uses it for the same purpose). Without the key, an attacker cannot construct names that
+ * share a bucket, however many replies are timed. FNV and similar hashes lack this property: a random start value does
+ * not hide which names collide.
  *
  * ```ts
  * const slot = hashBytes(key, 0, key.length) & mask;
  * ```
  *
- * The key is one for the whole process, since threads share tables (zones, hosts).
+ * There is one key per process, because threads share tables (zones, hosts).
  */
 import type { Random } from './random.ts';
 
-/** Two words of 32 bits. */
+/** Two 32-bit words. */
 export type HashKey = readonly [number, number];
 
-// The state before the first word. Until a key is drawn it is the same in every run.
+// Initial state. Until a key is drawn, it is the same in every run.
 let start0 = 0;
 let start1 = 0;
 let start2 = 0;
@@ -23,7 +23,7 @@ let start3 = 0;
 let key: HashKey = [0, 0];
 useHashKey([0x2b7e1516, 0x28aed2a6]);
 
-/** Sets the key of this thread: the one that another thread of the process has drawn. */
+/** Sets this thread's key to the one drawn by another thread of the process. */
 export function useHashKey(given: HashKey): void {
   key = given;
   start0 = key[0] | 0;
@@ -32,23 +32,20 @@ export function useHashKey(given: HashKey): void {
   start3 = 0x74656462 ^ key[1];
 }
 
-/**
- * Draws the key of this process. Called before the first table is made; a table that was filled
- * with another key finds nothing.
- */
+/** Draws the process's key. Call it before creating any table; entries hashed with another key cannot be found. */
 export function drawHashKey(random: Random): void {
   useHashKey([random.integer(2 ** 32), random.integer(2 ** 32)]);
 }
 
-/** The key of this thread, for those that share its tables. */
+/** This thread's key, for threads that share its tables. */
 export function hashKey(): HashKey {
   return key;
 }
 
-// The rounds are written out in both functions, since every query passes here.
+// The rounds are unrolled in both functions because every query runs them.
 /**
- * The hash of `bytes[at, end)`: an integer of 32 bits with a sign.
- * @param before a number that belongs to the key of the table, too; 0: none
+ * Hashes `bytes[at, end)` to a signed 32-bit integer.
+ * @param before a number that is also part of the key, or 0
  */
 export function hashBytes(bytes: Uint8Array, at: number, end: number, before = 0): number {
   let v0 = start0;
@@ -58,7 +55,7 @@ export function hashBytes(bytes: Uint8Array, at: number, end: number, before = 0
   let word = before;
   let tail = (end - at) << 24;
   const whole = at + ((end - at) & ~3);
-  // A number in front is one more word; without it the first word is that of the bytes.
+  // A leading number adds one word. Otherwise the first word comes from the bytes.
   let more = before !== 0;
   for (;;) {
     if (!more) {
@@ -85,8 +82,8 @@ export function hashBytes(bytes: Uint8Array, at: number, end: number, before = 0
 }
 
 /**
- * The same hash of `bytes[at, at + length)` with each byte replaced by its entry in `map` (256
- * bytes), which is also written to `to`: folding a name and hashing it is one pass.
+ * Like `hashBytes` for `bytes[at, at + length)`, after mapping each byte through `map` (256 bytes). Also writes the
+ * mapped bytes to `to`, so that a name is folded and hashed in one pass.
  */
 export function hashMapped(
   bytes: Uint8Array,
@@ -132,7 +129,7 @@ export function hashMapped(
   return finished(v0, v1, v2, v3, tail);
 }
 
-/** The hash of two numbers of 32 bits. */
+/** Hashes two 32-bit numbers. */
 export function hashPair(first: number, second: number): number {
   pair[0] = first;
   pair[1] = first >>> 8;
@@ -147,7 +144,7 @@ export function hashPair(first: number, second: number): number {
 
 const pair = new Uint8Array(8);
 
-/** Takes the last word in, then three rounds. */
+/** Absorbs the last word and runs the three final rounds. */
 function finished(v0: number, v1: number, v2: number, v3: number, tail: number): number {
   v3 ^= tail;
   for (let round = 0; round < 4; round++) {

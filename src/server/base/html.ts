@@ -1,7 +1,7 @@
-/** HTML pages: one file each, without script, readable on a phone, too. */
+/** Self-contained HTML pages without scripts, also readable on a phone. */
 import { visible } from './visible.ts';
 
-/** Escapes the characters that have a meaning in HTML, and shows hidden ones. */
+/** Escapes HTML metacharacters and makes hidden characters visible. */
 export function escape(text: string): string {
   return visible(text)
     .replaceAll('&', '&amp;')
@@ -11,7 +11,11 @@ export function escape(text: string): string {
     .replaceAll("'", '&#39;');
 }
 
-/** A whole page. @param style CSS @param body its content, as HTML */
+/**
+ * Builds a complete page.
+ * @param style CSS
+ * @param body content, as HTML
+ */
 export function htmlPage(title: string, style: string, body: string): string {
   return `<!doctype html>
 <html lang="en">

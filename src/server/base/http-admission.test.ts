@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import { test } from 'node:test';
 import { HttpAdmission } from './http-admission.ts';
 
-/** A request of this address over a connection of its own, as the admission sees it. */
+/** Creates a request from this address on a new connection, as seen by the admission control. */
 function exchange(address: string): { request: never; response: never; end: () => void } {
   const response = Object.assign(new EventEmitter(), {
     destroyed: false,
@@ -38,7 +38,7 @@ test('clients take turns, and a probe goes first', async () => {
   assert.ok(served.indexOf('10.0.0.3') <= 4, served.join());
 });
 
-test('no turn of the event loop answers more than four requests', async () => {
+test('at most four requests are answered per turn of the event loop', async () => {
   const admission = new HttpAdmission(undefined, { each: 8, all: 1000 });
   let served = 0;
   for (let client = 0; client < 100; client++) {
@@ -59,7 +59,7 @@ test('no turn of the event loop answers more than four requests', async () => {
   }
 });
 
-test('one address has its limit, and all have theirs; what ends makes room', () => {
+test('limits apply per address and in total; finished requests make room', () => {
   let refused = 0;
   const admission = new HttpAdmission(() => refused++, { each: 2, all: 5 });
   const ends: (() => void)[] = [];

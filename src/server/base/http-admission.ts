@@ -1,56 +1,55 @@
 /**
- * Shares one thread's HTTP between clients: probes are answered at once, all other requests in
- * turn, and one client cannot have more than a few in progress.
+ * Shares one thread's HTTP capacity among clients. Probes are answered immediately, other requests in turn, and no
+ * client may have more than a few in progress.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { answerText } from './http-answer.ts';
 import { unmapped } from './ip.ts';
 
-/** The most requests in progress, from their arrival to the end of their answers; probes are exempt. */
+/** Limits on requests in progress, from arrival until the answer is complete. Probes are exempt. */
 export interface AdmissionLimits {
-  /** Of one client address. */
+  /** Per client address. */
   readonly each: number;
-  /** Of all clients. */
+  /** For all clients. */
   readonly all: number;
 }
 
-/** A scraper has one request in progress; several of them can share a node's address. */
+/** A scraper has one request in progress, but several scrapers can share a node's address. */
 const DEFAULTS: AdmissionLimits = { each: 8, all: 64 };
-/** Requests answered in one turn of the event loop; a probe waits for this many at most. */
+/** Requests answered per turn of the event loop, and thus the most that a probe waits for. */
 const PER_TURN = 4;
 /**
- * Milliseconds that a connection stays half closed: closing it at once would discard the answer to
- * a client that is still sending.
+ * Milliseconds that a connection stays half-closed. Closing it at once would discard the answer to a client that is
+ * still sending.
  */
 const LINGER_MS = 500;
 
-/** The parts of a request that its handler needs. */
+/** The parts of a request that the admission control needs. */
 export interface AdmittedRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Probes (liveness, readiness) are answered before everything else and are never refused. */
+  /** Probes (liveness, readiness) are answered first and are never refused. */
   readonly probe: boolean;
-  /** Answers it; must not throw. */
+  /** Sends the answer; must not throw. */
   readonly answer: () => void;
 }
 
 /**
- * Decides when a request is answered. Requests of different addresses take turns. A request beyond
- * the limits is answered 503 with Retry-After. Requests of one connection are never queued: one that
- * arrives before the previous answer is complete (pipelining, RFC 9112 section 9.3.2) closes the
- * connection after that answer.
+ * Decides when each request is answered. Requests from different addresses take turns. Requests beyond the limits get
+ * 503 with Retry-After. Requests on the same connection are never queued: if one arrives before the previous answer is
+ * complete (pipelining, RFC 9112 section 9.3.2), the connection closes after that answer.
  */
 export class HttpAdmission {
   readonly #limits: AdmissionLimits;
   readonly #onRefused: () => void;
-  /** Connections with a current request; true: another request has arrived. */
+  /** Connections with a request in progress. True if another request has arrived. */
   readonly #busy = new Map<Socket, boolean>();
   readonly #clients = new Map<string, ClientTurns>();
   #under = 0;
   #scheduled = false;
 
-  /** @param onRefused called for each request that is answered 503 or not at all */
+  /** @param onRefused called for each request that gets 503 or no answer at all */
   constructor(onRefused: () => void = () => undefined, limits: AdmissionLimits = DEFAULTS) {
     this.#limits = limits;
     this.#onRefused = onRefused;
@@ -61,7 +60,7 @@ export class HttpAdmission {
     const { socket } = request;
     const pipelined = this.#busy.get(socket);
     if (pipelined !== undefined) {
-      // Further input of the client is not read.
+      // Stop reading input from this client.
       this.#busy.set(socket, true);
       socket.pause();
       if (!pipelined) this.#onRefused();
@@ -104,7 +103,7 @@ export class HttpAdmission {
     setImmediate(() => this.#turn());
   }
 
-  /** Answers one request of each client in turn, `PER_TURN` in all. */
+  /** Answers one request per client in turn, up to `PER_TURN` in total. */
   #turn(): void {
     this.#scheduled = false;
     let answered = 0;
@@ -116,7 +115,7 @@ export class HttpAdmission {
         return this.#schedule();
       }
       answered++;
-      // The client is the last one in the next turn.
+      // Move the client to the back of the queue.
       this.#clients.delete(address);
       this.#clients.set(address, client);
       answer();
@@ -126,12 +125,12 @@ export class HttpAdmission {
 }
 
 interface ClientTurns {
-  /** Requests in progress, waiting ones included. */
+  /** Requests in progress, including queued ones. */
   under: number;
   readonly waiting: (() => void)[];
 }
 
-/** The client's address; IPv4 in its own spelling on a socket of both families. */
+/** Returns the client's address, with IPv4-mapped addresses in IPv4 notation. */
 export function addressOf({ remoteAddress = '' }: Socket): string {
   return unmapped(remoteAddress);
 }

@@ -1,9 +1,9 @@
-/** Answers over HTTP. */
+/** Sends HTTP responses. */
 import type { ServerResponse } from 'node:http';
 
 /**
- * Sends a short answer with its length, as Go's servers do, so that probes and proxies need not
- * support chunks.
+ * Sends a short answer with Content-Length, as Go's servers do, so that probes and proxies need not support chunked
+ * encoding.
  */
 export function answerText(
   response: ServerResponse,

@@ -1,15 +1,18 @@
-/** Starts and ends the listening of an HTTP or HTTPS server. */
+/** Starts and stops listening for an HTTP or HTTPS server. */
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Listens. @returns the port, also for port 0. @throws the system's error if it cannot listen */
+/**
+ * Starts listening.
+ * @returns the actual port, also for port 0
+ * @throws the system error if it cannot listen
+ */
 export function listenHttp(server: Server, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, () => {
       server.off('error', reject);
-      // A connection that could not be accepted concerns only its client, and must not end this
-      // process.
+      // A failed accept affects only that client and must not end the process.
       server.on('error', () => undefined);
       resolve((server.address() as AddressInfo).port);
     });
@@ -17,8 +20,7 @@ export function listenHttp(server: Server, host: string, port: number): Promise<
 }
 
 /**
- * Accepts no more connections, and ends when the requests in progress have been answered, or after
- * `graceMs`.
+ * Stops accepting connections. Resolves when the requests in progress have been answered, or after `graceMs`.
  * @param cut called before the remaining connections are closed
  */
 export async function endHttp(server: Server, graceMs: number, cut?: () => void): Promise<void> {

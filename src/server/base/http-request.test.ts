@@ -23,7 +23,7 @@ async function serve(t: TestContext, answer: RequestListener): Promise<Pick<Http
   return { url: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`) };
 }
 
-test('a reply has its status and its body', async (t) => {
+test('a reply has its status and body', async (t) => {
   const to = await serve(t, (request, response) => {
     response.writeHead(404);
     request.pipe(response);
@@ -33,7 +33,7 @@ test('a reply has its status and its body', async (t) => {
   assert.deepEqual([status, body.toString()], [404, 'hello']);
 });
 
-test('a body that is too long, and one that its reader refuses, end the request', async (t) => {
+test('an oversized body, or one that the reader rejects, ends the request', async (t) => {
   const to = await serve(t, (_, response) => {
     response.write('0123456789');
     response.write('0');
@@ -45,7 +45,7 @@ test('a body that is too long, and one that its reader refuses, end the request'
   await assert.rejects(sendHttp({ ...to, ...bounds, bytesMax: 99, take }), /^Error: 200 1[01]$/);
 });
 
-test('a server that does not answer, or stops in the middle, is late', async (t) => {
+test('a server that never answers, or stops midway, times out', async (t) => {
   const silent = await serve(t, () => undefined);
   const soon = { ...bounds, waitMs: 50 };
   await assert.rejects(sendHttp({ ...silent, ...soon }), { message: 'late' });

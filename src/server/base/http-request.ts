@@ -1,39 +1,39 @@
 /**
- * Sends one HTTP/1.1 request with Node's client. The API server's lists have their own reader:
+ * Sends one HTTP/1.1 request with Node's client. API server lists have their own reader; see
  * docs/decisions/kube-client.md.
  */
 import type { ClientRequest, RequestOptions } from 'node:http';
 import { builtins } from './builtins.ts';
 import type { Clock } from './clock.ts';
 
-/** A request and its bounds. Each request has a separate connection. */
+/** A request and its limits. Each request uses a new connection. */
 export interface HttpRequest {
   readonly url: URL;
-  /** Method (default: GET), headers, another address, TLS material. */
+  /** Method (default: GET), headers, an alternative address, TLS options. */
   readonly options?: RequestOptions & { readonly ca?: string; readonly cert?: string };
   readonly body?: string | Buffer;
   readonly clock: Clock;
-  /** Milliseconds for the whole request. */
+  /** Timeout for the whole request, in milliseconds. */
   readonly waitMs: number;
-  /** The message of the error after `waitMs`. */
+  /** Error message on timeout. */
   readonly late: string;
-  /** The most bytes of a reply's body. */
+  /** Maximum size of the response body, in bytes. */
   readonly bytesMax: number;
-  /** The message of the error for a longer body. */
+  /** Error message if the body is longer. */
   readonly tooLong: string;
-  /** Called with each piece of the body instead of gathering it. Its errors end the request. */
+  /** Receives each chunk of the body, which is then not collected. An error thrown here ends the request. */
   readonly take?: (piece: Buffer, status: number) => void;
-  /** Called when the request is made. */
+  /** Called once the request has been created. */
   readonly made?: (request: ClientRequest) => void;
 }
 
-/** A whole reply; the body is empty if the request takes its pieces. */
+/** A complete reply. The body is empty if the request handles chunks itself. */
 export interface HttpReply {
   readonly status: number;
   readonly body: Buffer;
 }
 
-/** Rejects with the error of the connection, or with the messages of the request. */
+/** Rejects with the connection error, or with one of the request's messages. */
 export function sendHttp(asked: HttpRequest): Promise<HttpReply> {
   const { url, options = {}, body, clock, waitMs, late, bytesMax, tooLong, take, made } = asked;
   const { request } = url.protocol === 'https:' ? builtins.https() : builtins.http();

@@ -5,7 +5,7 @@ import type { Server as TcpServer, Socket } from 'node:net';
 import { test } from 'node:test';
 import { boundConnections, boundSenders } from './idle-connections.ts';
 
-/** A server of two connections, and what opens them; `gone`: the ports of those that had to go. */
+/** A server limited to two connections, with helpers to open them. `gone` lists the ports of those evicted. */
 function table() {
   const server = new EventEmitter();
   boundConnections(server as unknown as Server, 2);
@@ -20,7 +20,7 @@ function table() {
     server.emit('connection', socket);
     return socket;
   };
-  /** Receives a request; the returned function answers it. */
+  /** Starts a request; the returned function answers it. */
   const asks = (socket: Socket): (() => void) => {
     const response = new EventEmitter();
     server.emit('request', { socket }, response);
@@ -29,7 +29,7 @@ function table() {
   return { asks, gone, open };
 }
 
-test('at the limit the connection goes that has been idle longest', () => {
+test('at the limit, the connection that has been idle longest is closed', () => {
   const { asks, gone, open } = table();
   const first = open(1);
   open(2);
@@ -38,7 +38,7 @@ test('at the limit the connection goes that has been idle longest', () => {
   assert.deepEqual(gone, [2]);
 });
 
-test('a request that is under way does not end for a newcomer while another connection is idle', () => {
+test('a request in progress is not interrupted for a new connection while another connection is idle', () => {
   const { asks, gone, open } = table();
   asks(open(1));
   open(2);
@@ -46,7 +46,7 @@ test('a request that is under way does not end for a newcomer while another conn
   assert.deepEqual(gone, [2]);
 });
 
-test('the newcomer stays though all others are busy', () => {
+test('the new connection stays even if all others are busy', () => {
   const { asks, gone, open } = table();
   for (const port of [1, 2]) asks(open(port));
   open(3);
@@ -55,7 +55,7 @@ test('the newcomer stays though all others are busy', () => {
   assert.deepEqual(gone, [1, 3]);
 });
 
-test('of clients that only send, the one goes that has been silent longest, and never the newcomer', () => {
+test('among clients that only send, the longest-silent one is closed, never the new one', () => {
   const server = new EventEmitter();
   const gone: number[] = [];
   let told = 0;
@@ -79,7 +79,7 @@ test('of clients that only send, the one goes that has been silent longest, and 
   assert.deepEqual([gone, told], [[2], 1]);
 });
 
-test('a client that comes back from the same port, before its last connection is known to have gone, is counted', () => {
+test('a client that reconnects from the same port before its old connection is known to be closed still counts', () => {
   const { gone, open } = table();
   for (let i = 0; i < 5; i++) {
     const before = open(7);

@@ -1,14 +1,13 @@
 /**
- * Limits the number of connections: at the limit the one that has been idle longest is closed,
- * never the new one, which may be the API server's.
+ * Limits the number of connections. At the limit, the connection that has been idle longest is closed. The new one
+ * never is, because it may be the API server's.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { Server as TcpServer, Socket } from 'node:net';
 
 /**
- * Limits the connections of an HTTP server that shares nothing with others; one that is answering a
- * request is closed last.
+ * Limits the connections to an HTTP server with its own limit. Connections with a request in progress are closed last.
  */
 export function boundConnections(server: Server | TlsServer, most: number): void {
   const connections = new IdleConnections(most);
@@ -20,12 +19,11 @@ export function boundConnections(server: Server | TlsServer, most: number): void
 }
 
 /**
- * Limits the connections of a server that only receives: at the limit the one that has been silent
- * longest is closed.
+ * Limits the connections to a server that only receives. At the limit, the longest-silent connection is closed.
  * @param onEnd called for each connection closed to make room
  */
 export function boundSenders(server: TcpServer, most: number, onEnd: () => void): void {
-  /** Ordered by when they last sent, most recent last. */
+  /** Ordered by last activity, most recent last. */
   const senders = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     senders.add(socket);
@@ -41,45 +39,41 @@ export function boundSenders(server: TcpServer, most: number, onEnd: () => void)
   });
 }
 
-/**
- * Connections by the client's address and port, because TLS has another socket object than the TCP
- * socket below.
- */
+/** Connections keyed by client address and port, because a TLS connection and its TCP socket are different objects. */
 class IdleConnections {
   readonly #most: number;
-  /** Connections without a request; the one that has been idle longest comes first. */
+  /** Connections without a request, longest idle first. */
   readonly #idle = new Map<string, Socket>();
-  /** Connections with a request; the oldest request comes first. */
+  /** Connections with a request, oldest request first. */
   readonly #busy = new Map<string, Socket>();
 
   constructor(most: number) {
     this.#most = most;
   }
 
-  /** Called when a connection was accepted. */
+  /** Call when a connection is accepted. */
   came(socket: Socket): void {
     const key = keyOf(socket);
     this.#idle.set(key, socket);
     socket.once('close', () => {
-      // A client may return from the same port before its previous connection is known to have
-      // closed.
+      // A client may reconnect from the same port before its old connection is known to be closed.
       for (const known of [this.#idle, this.#busy])
         if (known.get(key) === socket) known.delete(key);
     });
     if (this.#idle.size + this.#busy.size <= this.#most) return;
-    // If all others are busy, the one that has been busy longest is closed.
+    // If all others are busy, close the one that has been busy longest.
     const others = this.#idle.size > 1 ? this.#idle : this.#busy;
     const [[longest, victim] = [key, socket]] = others;
     others.delete(longest);
     victim.destroy();
   }
 
-  /** Called when it has received a request. */
+  /** Call when a request arrives. */
   asks(socket: Socket): void {
     move(keyOf(socket), this.#idle, this.#busy);
   }
 
-  /** Called when its request has been answered. */
+  /** Call when a request has been answered. */
   rests(socket: Socket): void {
     move(keyOf(socket), this.#busy, this.#idle);
   }

@@ -1,16 +1,16 @@
-/** Reads the bodies of requests. */
+/** Reads request bodies. */
 import type { IncomingMessage } from 'node:http';
 
 /**
- * The outcome of reading a body. `too-large`: it exceeds the limit for one. `busy`: all together
- * exceeded theirs. `gone`: the sender disconnected.
+ * Result of reading a body. `too-large`: over the limit for one body. `busy`: over the limit for all bodies. `gone`:
+ * the sender disconnected.
  */
 export type Body = { readonly bytes: Buffer } | 'too-large' | 'busy' | 'gone';
 
 /** Limits in bytes. */
 export interface BodyLimits {
   readonly each: number;
-  /** For all bodies that are not complete. */
+  /** For all incomplete bodies together. */
   readonly all: number;
 }
 
@@ -20,12 +20,12 @@ interface Coming {
 }
 
 /**
- * Reads bodies within one limit for all of them. Above it, the longest-running one is dropped. A
- * normal sender finishes quickly, so the slow senders of an attack lose.
+ * Reads bodies within a shared limit. Above it, the oldest incomplete body is dropped. Normal senders finish quickly,
+ * so an attacker that sends slowly loses.
  */
 export class IncomingBodies {
   readonly #limits: BodyLimits;
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #coming = new Set<Coming>();
   #held = 0;
 
@@ -33,7 +33,7 @@ export class IncomingBodies {
     this.#limits = limits;
   }
 
-  /** The connection stays open, so that the sender can be answered. */
+  /** Keeps the connection open, so that the sender can be answered. */
   read(request: IncomingMessage): Promise<Body> {
     return new Promise((resolve) => {
       const pieces: Buffer[] = [];
@@ -45,7 +45,7 @@ export class IncomingBodies {
       const coming: Coming = { bytes: 0, drop: () => end('busy') };
       this.#coming.add(coming);
       request.on('data', (piece: Buffer) => {
-        // Further input of a dropped body is ignored.
+        // Ignore further input for a dropped body.
         if (!this.#coming.has(coming)) return;
         pieces.push(piece);
         coming.bytes += piece.length;

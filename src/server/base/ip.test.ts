@@ -12,7 +12,7 @@ import {
   printHostPort,
 } from './ip.ts';
 
-test('zeros in front of the numbers of an IPv4 address say nothing, and IPv4 in IPv6 is IPv4', () => {
+test('leading zeros in an IPv4 address are ignored, and IPv4-mapped IPv6 is IPv4', () => {
   for (const [written, plain] of [
     ['010.009.000.006', '10.9.0.6'],
     ['10.9.0.06', '10.9.0.6'],
@@ -29,7 +29,7 @@ test('zeros in front of the numbers of an IPv4 address say nothing, and IPv4 in 
   }
 });
 
-test('an address in its usual form stays unchanged', () => {
+test('an address in canonical form stays unchanged', () => {
   const address = fc
     .oneof(fc.ipV4(), fc.ipV6())
     .map((text) => printAddress(parseAddress(text)!))
@@ -37,7 +37,7 @@ test('an address in its usual form stays unchanged', () => {
   fc.assert(fc.property(address, (text) => assert.equal(plainAddress(text), text)));
 });
 
-test('what is an address, and of which family, is what the runtime says', () => {
+test('isIP agrees with the runtime on validity and family', () => {
   for (const text of [
     ...[
       '',
@@ -97,7 +97,7 @@ test('what is an address, and of which family, is what the runtime says', () => 
   );
 });
 
-test('a printed server parses to itself; a name or a port out of range is rejected', () => {
+test('a printed server parses back; invalid hosts and out-of-range ports are rejected', () => {
   const address = fc.oneof(fc.ipV4(), fc.ipV6()).map((text) => printAddress(parseAddress(text)!));
   const port = fc.integer({ min: 0, max: 65_535 });
   fc.assert(
@@ -112,7 +112,7 @@ test('a printed server parses to itself; a name or a port out of range is reject
     assert.equal(parseHostPort(text), null, text);
 });
 
-test('an address to listen at has any host or none, and IPv6 in brackets', () => {
+test('a listen address has any host or none, with IPv6 in brackets', () => {
   for (const [text, host, port] of [
     [':9153', '', 9153],
     ['localhost:8080', 'localhost', 8080],

@@ -1,26 +1,28 @@
 /**
- * The 4 or 16 bytes of an address in text form, in network order; null if it is malformed. Zones
- * (`%eth0`) are not accepted.
+ * Parses a textual address into 4 or 16 bytes in network order. Returns null if it is malformed. Zones (`%eth0`) are
+ * not accepted.
  */
 export function parseAddress(text: string): Uint8Array | null {
   return text.includes(':') ? parseIPv6(text) : parseIPv4(text);
 }
 
-/** True for 127.0.0.0/8 and ::1. @param address 4 or 16 bytes */
+/**
+ * Returns true for 127.0.0.0/8 and ::1.
+ * @param address 4 or 16 bytes
+ */
 export function isLoopback(address: Uint8Array): boolean {
   if (address.length === 4) return address[0] === 127;
   return address[15] === 1 && address.subarray(0, 15).every((byte) => byte === 0);
 }
 
-/** Returns true if a host as written is this machine: `localhost`, `::1`, `127.0.0.1`. */
+/** Returns true if the host, as written, is this machine: `localhost`, `::1`, `127.0.0.1`. */
 export function isLoopbackHost(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
 }
 
 /**
- * The family of an address, with a zone (`fe80::1%eth0`) or without: 4, 6, or 0 if it is malformed.
- * The runtime's function of this name gives the same, but costs each thread 5 ms the first time,
- * for its regular expression.
+ * Returns the family of an address, with or without a zone (`fe80::1%eth0`): 4, 6, or 0 if it is malformed. Equivalent
+ * to the runtime's function, whose regular expression costs each thread 5 ms on first use.
  */
 export function isIP(text: string): 0 | 4 | 6 {
   const zone = text.indexOf('%');
@@ -32,9 +34,8 @@ export function isIP(text: string): 0 | 4 | 6 {
 const ZONE = /^[^%]*%[\da-z.:-]+$/i;
 
 /**
- * The usual text form of an address from the Kubernetes API. Objects of old clusters may have forms
- * that other parsers reject or misread: `010.009.000.006` is decimal (10.9.0.6),
- * `::ffff:10.9.0.6` is IPv4. Other texts are unchanged, whether or not they are addresses.
+ * Normalizes an address from the Kubernetes API. Objects in old clusters may have forms that other parsers reject or
+ * misread: `010.009.000.006` is decimal (10.9.0.6), `::ffff:10.9.0.6` is IPv4. Any other text is returned unchanged.
  */
 export function plainAddress(text: string): string {
   if (!text.includes(':')) return ODD_QUAD.test(text) ? text.replaceAll(ZEROS, '') : text;
@@ -45,10 +46,7 @@ export function plainAddress(text: string): string {
   return plain === printed ? text : plain;
 }
 
-/**
- * IPv4 in its own spelling where an address of a socket of both families has it
- * (`::ffff:10.9.0.6`).
- */
+/** Converts an IPv4-mapped address (`::ffff:10.9.0.6`), as reported by dual-stack sockets, to IPv4 notation. */
 export function unmapped(address: string): string {
   return address.startsWith(MAPPED_PREFIX) && address.includes('.')
     ? address.slice(MAPPED_PREFIX.length)
@@ -60,7 +58,7 @@ const ZEROS = /\b0+(?=\d)/g;
 const MAPPED = /^[0:]+:ffff:/i;
 const MAPPED_PREFIX = '::ffff:';
 
-/** Null unless the text from `from` on is four decimal numbers without leading zeros. */
+/** Returns null unless the text from `from` on is four decimal numbers without leading zeros. */
 function parseIPv4(text: string, from = 0): Uint8Array | null {
   const bytes = new Uint8Array(4);
   let index = 0;
@@ -82,13 +80,10 @@ function parseIPv4(text: string, from = 0): Uint8Array | null {
 }
 
 const ZERO = 0x30;
-/** A dot, counted from the digit 0 as the digits are. */
+/** The dot, relative to '0' like the digits. */
 const DOT = 0x2e - ZERO;
 
-/**
- * RFC 4291 section 2.2: groups of one to four hexadecimal digits, at most one gap, which stands for
- * one group or more.
- */
+/** RFC 4291 section 2.2: groups of one to four hex digits and at most one `::`, which replaces one or more groups. */
 function parseIPv6(text: string): Uint8Array | null {
   const parts = text.split('::');
   if (parts.length > 2) return null;
@@ -108,10 +103,7 @@ function parseIPv6(text: string): Uint8Array | null {
   return bytes;
 }
 
-/**
- * @param last whether these groups end the address, so that the last two may be written as an IPv4
- * address
- */
+/** @param last true if these groups end the address, so that the last two may be in IPv4 notation */
 function parseGroups(text: string, last: boolean): number[] | null {
   if (text === '') return [];
   const groups: number[] = [];
@@ -129,14 +121,14 @@ function parseGroups(text: string, last: boolean): number[] | null {
 
 const HEX_GROUP = /^[\da-f]{1,4}$/i;
 
-/** The text form of the 4 or 16 bytes at `at`; IPv6 as in RFC 5952. */
+/** Prints the 4 or 16 bytes at `at`; IPv6 as in RFC 5952. */
 export function printAddress(
   bytes: Uint8Array,
   at = 0,
   length: number = bytes.length - at,
 ): string {
   if (length === 4) return `${bytes[at]}.${bytes[at + 1]}.${bytes[at + 2]}.${bytes[at + 3]}`;
-  // IPv4-mapped addresses keep their dotted tail (RFC 5952 section 5).
+  // IPv4-mapped addresses keep the dotted tail (RFC 5952 section 5).
   if (isMapped(bytes, at)) return `${MAPPED_PREFIX}${printAddress(bytes, at + 12, 4)}`;
   let gap = -1;
   let run = 1;
@@ -168,7 +160,7 @@ export function printAddress(
 
 const COLON = 0x3a;
 const HEX = '0123456789abcdef';
-/** Scratch space, one per thread: addresses are printed for every packet of a capture. */
+/** Scratch space, one per thread: captures print an address for every packet. */
 const scratch = Buffer.alloc(40);
 
 function groupOf(bytes: Uint8Array, at: number, group: number): number {
@@ -186,7 +178,7 @@ export interface Net {
   readonly bits: number;
 }
 
-/** `10.0.0.0/8`, `2001:db8::/32`, or a bare address (all its bits); null for other texts. */
+/** Parses `10.0.0.0/8`, `2001:db8::/32`, or a bare address (a full-length prefix). Returns null for any other text. */
 export function parseNet(text: string): Net | null {
   const slash = text.indexOf('/');
   const bytes = parseAddress(slash < 0 ? text : text.slice(0, slash));
@@ -198,7 +190,7 @@ export function parseNet(text: string): Net | null {
   return { bytes, bits: Number(digits) };
 }
 
-/** True if the prefix contains the address of `length` bytes at `at`. */
+/** Returns true if the prefix contains the address of `length` bytes at `at`. */
 export function netHolds(
   net: Net,
   bytes: Uint8Array,
@@ -213,26 +205,25 @@ export function netHolds(
   return (net.bytes[whole]! ^ bytes[at + whole]!) >> (8 - rest) === 0;
 }
 
-/** An address as written before a port and in a URL: `192.0.2.1`, `[2001:db8::1]`. */
+/** Prints an address as used before a port and in URLs: `192.0.2.1`, `[2001:db8::1]`. */
 export function bracketed(address: string): string {
   return address.includes(':') ? `[${address}]` : address;
 }
 
-/** An address and port as people write them: `192.0.2.1:53`, `[2001:db8::1]:53`. */
+/** Prints an address and port: `192.0.2.1:53`, `[2001:db8::1]:53`. */
 export function printHostPort(host: string, port: number): string {
   return `${bracketed(host)}:${port}`;
 }
 
-/** Host and port of a text; port null: the text has none. */
+/** A host and a port, which is null if the text has none. */
 export interface HostPortText {
   readonly host: string;
   readonly port: number | null;
 }
 
 /**
- * Parses a server's address: `192.0.2.1`, `192.0.2.1:53`, `2001:db8::1`, `[2001:db8::1]:53`,
- * perhaps with the interface of a link-local address (`fe80::1%eth0`). Names are not accepted. The
- * port is from 0 to 65535.
+ * Parses a server address: `192.0.2.1`, `192.0.2.1:53`, `2001:db8::1`, `[2001:db8::1]:53`, optionally with the
+ * interface of a link-local address (`fe80::1%eth0`). Names are not accepted. The port is 0 to 65535.
  */
 export function parseHostPort(text: string): HostPortText | null {
   if (isHost(text)) return { host: text, port: null };
@@ -241,9 +232,8 @@ export function parseHostPort(text: string): HostPortText | null {
 }
 
 /**
- * Splits at the colon before the port: `:9153`, `localhost:8080`, `[::1]:53`, or a host alone. The
- * caller must check the host and the range of the port (at most five digits). null: colons without
- * brackets, or a port that is not a number.
+ * Splits at the colon before the port: `:9153`, `localhost:8080`, `[::1]:53`, or a bare host. The caller validates the
+ * host and the port range (at most five digits). Returns null for unbracketed colons or a non-numeric port.
  */
 export function splitHostPort(text: string): HostPortText | null {
   const parts = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::(\d{1,5}))?$/.exec(text);

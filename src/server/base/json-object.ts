@@ -1,50 +1,50 @@
-/** Access to JSON from outside, whose structure is not certain. */
+/** Reads JSON from external sources, whose structure is not guaranteed. */
 
-/** An object as it was parsed. */
+/** A parsed object. */
 export type JsonObject = { readonly [key: string]: unknown };
 
 const nothing: JsonObject = Object.freeze({});
 
-/** The object at `key`; an empty one if it is missing or has another type. */
+/** Returns the object at `key`, or an empty one if it is missing or of another type. */
 export function child(object: JsonObject, key: string): JsonObject {
   return asObject(object[key]);
 }
 
-/** The value if it is an object, else an empty one. */
+/** Returns the value if it is an object, otherwise an empty one. */
 export function asObject(value: unknown): JsonObject {
   return isObject(value) ? value : nothing;
 }
 
-/** True if the value is an object, that is neither a list nor null. */
+/** Returns true for objects other than arrays and null. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The text at `key`; `''` if it is missing or has another type. */
+/** Returns the string at `key`, or `''` if it is missing or of another type. */
 export function text(object: JsonObject, key: string): string {
   const value = object[key];
   return typeof value === 'string' ? value : '';
 }
 
-/** The non-empty texts of the list at `key`. */
+/** Returns the non-empty strings in the list at `key`. */
 export function texts(object: JsonObject, key: string): string[] {
   return list(object, key).filter(
     (value): value is string => typeof value === 'string' && value !== '',
   );
 }
 
-/** The list at `key`; an empty one if it is missing or has another type. */
+/** Returns the list at `key`, or an empty one if it is missing or of another type. */
 export function list(object: JsonObject, key: string): readonly unknown[] {
   const value = object[key];
   return Array.isArray(value) ? value : [];
 }
 
-/** The objects of the list at `key`. */
+/** Returns the objects in the list at `key`. */
 export function children(object: JsonObject, key: string): JsonObject[] {
   return list(object, key).filter(isObject);
 }
 
-/** The entries of the object at `key` whose values are texts: labels, annotations, selectors. */
+/** Returns the string-valued entries of the object at `key`: labels, annotations, selectors. */
 export function textMap(object: JsonObject, key: string): Record<string, string> {
   const found: Record<string, string> = {};
   for (const [name, value] of Object.entries(child(object, key))) {

@@ -19,7 +19,7 @@ describe('a later value', () => {
     assert.deepEqual(seen, [50]);
   });
 
-  test('steps that come after the value are taken at once', () => {
+  test('steps added after the value is known run at once', () => {
     const later = new Later<number>();
     later.resolve(1);
     const seen: number[] = [];
@@ -31,7 +31,7 @@ describe('a later value', () => {
     assert.deepEqual(seen, [2]);
   });
 
-  test('a step may itself bring a later value, or a promise', async () => {
+  test('a step may itself return a later value or a promise', async () => {
     for (const inner of [new Later<number>(), Promise.resolve(7)]) {
       const later = new Later<number>();
       later.map((): Maybe<number> => inner, null).map(plus, 1);
@@ -69,7 +69,7 @@ describe('a later value', () => {
     await assert.rejects(Promise.resolve(later), /thrown/);
   });
 
-  test('is awaited like a promise, and told apart from a value', async () => {
+  test('can be awaited like a promise, and distinguished from a value', async () => {
     const later = new Later<number>();
     setImmediate(() => later.resolve(3));
     assert.equal(isLater<number>(later), true);

@@ -1,21 +1,21 @@
-/** A configurable limit: every queue, table and buffer has one, with the reason beside it. */
+/** A configurable limit. Every queue, table and buffer has one, with the reason next to it. */
 export interface Limit {
   readonly default: number;
   readonly min: number;
   readonly max: number;
 }
 
-/** Defines a limit; gives the constant its type. */
+/** Defines a limit and gives the constant its type. */
 export function limit(parts: Limit): Limit {
   return parts;
 }
 
-/** `value` moved into the limit's range. */
+/** Clamps `value` to the limit's range. */
 export function clamp(value: number, { min, max }: Limit): number {
   return Math.min(max, Math.max(min, value));
 }
 
-/** A number of bytes as text: `64 MiB`, `48 KiB`, `100 bytes`. */
+/** Prints a number of bytes: `64 MiB`, `48 KiB`, `100 bytes`. */
 export function printBytes(bytes: number): string {
   const mebi = bytes / (1024 * 1024);
   if (mebi >= 1) return `${Number(mebi.toFixed(1))} MiB`;

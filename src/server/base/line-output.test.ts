@@ -21,13 +21,13 @@ interface Pipe {
   take(): string;
 }
 
-/** A pipe that blocks who writes while it is full. */
+/** Creates a pipe that blocks its writer while full. */
 function pipe(t: TestContext): Pipe {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-lines-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const path = join(folder, 'pipe');
   assert.equal(spawnSync('mkfifo', [path]).status, 0);
-  // Opened for both ends, so that opening does not wait.
+  // Open both ends at once, so that opening does not block.
   const both = openSync(path, 'r+');
   const read = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   const write = openSync(path, 'w');
@@ -47,7 +47,7 @@ function pipe(t: TestContext): Pipe {
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe('the output of lines', () => {
-  test('lines of several threads come out whole', async (t) => {
+  test('lines from several threads come out whole', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'ndots-lines-'));
     t.after(() => rmSync(folder, { recursive: true }));
     const file = openSync(join(folder, 'log'), 'w');
@@ -85,20 +85,20 @@ describe('the output of lines', () => {
     assert.equal(output.lost, 0);
   });
 
-  test('a reader that stops does not block the writer; lost lines are counted and reported when output resumes', async (t) => {
+  test('a stalled reader does not block the writer; lost lines are counted and reported when output resumes', async (t) => {
     const { write, take } = pipe(t);
     const output = lineOutput(write, 64 * 1024);
     const line = 'x'.repeat(999);
-    // The reader starts when all is written: a write that waited for a reader would never return.
+    // Start reading only after all writes: a write that waited for a reader would never return.
     for (let i = 0; i < 1000; i++) {
       output.write(line);
       if (i % 100 === 0) await pause(30);
     }
-    // A pipe holds 64 KiB, the ring as much.
+    // The pipe holds 64 KiB, and so does the ring.
     const { lost } = output;
     assert.ok(lost > 800 && lost < 1000, `${lost}`);
     assert.equal(await output.flushed(100), false);
-    // It may take several lines, as room comes.
+    // This may take several lines, as space becomes available.
     const told = (text: string): number =>
       [...text.matchAll(/^\[WARNING\] (\d+) lines of the log are lost/gm)].reduce(
         (sum, [, count]) => sum + Number(count),
@@ -117,7 +117,7 @@ describe('the output of lines', () => {
     assert.equal(output.lost, lost);
   });
 
-  test('a descriptor that cannot be written loses its lines, and is left alone until there are others', async () => {
+  test('a descriptor that cannot be written loses its lines and is not retried until there are new ones', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'ndots-lines-'));
     const path = join(folder, 'log');
     closeSync(openSync(path, 'w'));

@@ -12,32 +12,31 @@ import {
   type LineRingMemory,
 } from './line-ring.ts';
 
-/** Milliseconds that lines are collected before they are written. */
+/** Milliseconds to collect lines before writing them. */
 const GATHER_MS = 25;
 
 export interface LineOutput {
-  /** Writes a line of this thread, given without its end. A function that needs no `this`. */
+  /** Writes a line from this thread, without a line end. A bound function. */
   readonly write: (line: string) => void;
-  /** The ring for the lines of another thread (`LineWriter`); the same for the same number. */
+  /** Returns the ring for another thread's lines (`LineWriter`), the same one for the same number. */
   ringOf(thread: number): LineRingMemory;
-  /** Resolves to true when all lines so far have been written, or to false after `limitMs`. */
+  /** Resolves to true once all lines so far are written, or to false after `limitMs`. */
   flushed(limitMs: number): Promise<boolean>;
-  /** The number of lines lost because they were read too slowly, or not at all. */
+  /** Number of lines lost because the reader was too slow or had stopped. */
   readonly lost: number;
 }
 
 /**
- * Writes the lines of all threads to one descriptor from one place, so that no thread ever waits
- * for a slow reader. Each thread has a ring of shared memory. If the ring is full, a line is lost
- * and counted. A separate line reports the loss once there is room.
+ * Writes the lines of all threads to one descriptor from one place, so that no thread ever waits for a slow reader.
+ * Each thread has a ring in shared memory. A line that does not fit is dropped and counted, and a separate line reports
+ * the loss once there is room.
  *
- * Writing may block, and usually does when a pipe is full: making a descriptor non-blocking would
- * affect every process that shares it, a terminal's shell among them. So it is written from the
- * runtime's thread pool, one call at a time: a reader that does not read blocks one thread of the
- * pool, and nothing else.
+ * Writes may block, and usually do when a pipe is full. Making the descriptor non-blocking would affect every process
+ * that shares it, including the terminal's shell. Writes therefore run on the runtime's thread pool, one at a time, so
+ * a stalled reader blocks one pool thread and nothing else.
  *
- * If the process is killed, what has not been written is lost: the last 25 ms, and what the reader
- * has not accepted yet. What a thread logged before it ended, however it ended, is not lost.
+ * If the process is killed, unwritten lines are lost: the last 25 ms and anything the reader has not accepted yet.
+ * Lines logged by a thread survive that thread, however it ended.
  */
 export function lineOutput(
   fd: number,
@@ -57,18 +56,18 @@ interface Ring {
 class RingOutput implements LineOutput {
   readonly #fd: number;
   readonly #ringSize: number;
-  /** The format of its own lines. */
+  /** Format for its own lines. */
   readonly #print: LinePrinter;
   readonly #bell = new Int32Array(new SharedArrayBuffer(4));
-  /** By thread; null: this one. */
+  /** By thread; null is this one. */
   readonly #rings = new Map<number | null, Ring>();
   readonly #own: LineWriter;
-  /** Lines that are lost because writing failed, and why it did last; empty: it has not. */
+  /** Lines lost to failed writes, and the reason for the last failure (empty if there was none). */
   #failed = 0;
   #why = '';
-  /** Lost lines that were reported. */
+  /** Lost lines already reported. */
   #told = 0;
-  /** True if lines are being collected or written. */
+  /** True while lines are being collected or written. */
   #busy = false;
 
   constructor(fd: number, ringSize: number, print: LinePrinter) {
@@ -78,7 +77,7 @@ class RingOutput implements LineOutput {
     this.#own = new LineWriter(this.#ring(null));
   }
 
-  /** A bound function, for a log. */
+  /** A bound function, for use as a log sink. */
   readonly write = (line: string): void => this.#own.write(line);
 
   ringOf(thread: number): LineRingMemory {
@@ -98,7 +97,7 @@ class RingOutput implements LineOutput {
     return true;
   }
 
-  /** Writes lines whenever there are some; never ends. */
+  /** Writes lines as they appear; never returns. */
   async run(): Promise<never> {
     for (;;) {
       const { async, value } = Atomics.waitAsync(this.#bell, 0, 0);
@@ -125,14 +124,14 @@ class RingOutput implements LineOutput {
     return [...this.#rings.values()].some(({ reader }) => reader.pieces().length > 0);
   }
 
-  /** Writes the content of the rings, and reports lost lines. */
+  /** Writes the contents of the rings and reports lost lines. */
   async #round(): Promise<void> {
     let flows = true;
     for (const { reader } of this.#rings.values()) {
       try {
         await this.#drain(reader);
       } catch (error) {
-        // The reader is gone (EPIPE), or the disk is full: the next lines may succeed.
+        // The reader is gone (EPIPE) or the disk is full. Later lines may succeed.
         flows = false;
         this.#why = whyFailed(error);
         for (const piece of reader.pieces()) {
@@ -142,7 +141,7 @@ class RingOutput implements LineOutput {
       }
     }
     const missing = this.lost - this.#told;
-    // A line about the loss would be lost as well, and increase the number to report.
+    // A line about the loss would be lost as well, and increase the count.
     if (missing === 0 || !flows) return;
     this.#told += missing;
     const why = this.#why === '' ? 'standard output was too slow' : this.#why;
@@ -150,10 +149,7 @@ class RingOutput implements LineOutput {
     this.#own.write(this.#print(`[WARNING] ${missing} lines of the log are lost: ${why}`));
   }
 
-  /**
-   * Writes the current content of a ring. Later lines wait for the next round, so that every thread
-   * has its turn.
-   */
+  /** Writes the current contents of a ring. Later lines wait for the next round, so that every thread gets its turn. */
   async #drain(reader: LineReader): Promise<void> {
     let pieces = reader.pieces();
     while (pieces.length > 0) {
@@ -164,7 +160,7 @@ class RingOutput implements LineOutput {
   }
 }
 
-/** @returns how many bytes were written, at least one */
+/** @returns the number of bytes written, at least one */
 async function writeSome(fd: number, pieces: Uint8Array[]): Promise<number> {
   for (;;) {
     try {
@@ -175,14 +171,14 @@ async function writeSome(fd: number, pieces: Uint8Array[]): Promise<number> {
         else writev(fd, pieces, done);
       });
     } catch (error) {
-      // Another process made the descriptor non-blocking, and it is full.
+      // Another process has made the descriptor non-blocking, and it is full.
       if (errorCode(error) !== 'EAGAIN') throw error;
       await new Promise((resolve) => setTimeout(resolve, GATHER_MS));
     }
   }
 }
 
-/** The pieces without their first `count` bytes. */
+/** Returns the pieces without their first `count` bytes. */
 function after(
   pieces: readonly Uint8Array<SharedArrayBuffer>[],
   count: number,

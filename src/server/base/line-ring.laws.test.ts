@@ -16,7 +16,7 @@ const step = fc.oneof(
 );
 
 describe('a ring of lines', () => {
-  test('what comes out is what went in, whole lines in order, without those that are counted as lost', () => {
+  test('the output equals the input, in whole lines and in order, minus the lines counted as lost', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 300 }), (steps) => {
         const memory = makeLineRing(4096, new Int32Array(new SharedArrayBuffer(4)));
@@ -38,7 +38,7 @@ describe('a ring of lines', () => {
             assert.ok(waiting <= 4096);
             if (reader.lost === before) expected.push(one.write);
             else {
-              // Lost only because there is no room.
+              // Lines are lost only for lack of space.
               assert.equal(reader.lost, before + 1);
               const size = new TextEncoder().encode(one.write).length + 1;
               assert.ok(size > 4096 - waiting, `${size} bytes, ${4096 - waiting} free`);
@@ -70,7 +70,7 @@ describe('a ring of lines', () => {
     assert.equal(reader.lost, 0);
   });
 
-  test('the bell is rung once, until it is heard', () => {
+  test('the bell rings once until it is answered', () => {
     const bell = new Int32Array(new SharedArrayBuffer(4));
     const writer = new LineWriter(makeLineRing(4096, bell));
     writer.write('a');

@@ -3,29 +3,23 @@ import { copyBytes } from './copy-bytes.ts';
 import { limit, type Limit } from './limits.ts';
 
 /**
- * Maximum bytes of lines waiting for one thread: more than a third of a second of query log at 20 000 queries
- * per second.
+ * Maximum bytes of buffered lines per thread: more than a third of a second of query log at 20 000 queries per second.
  */
 export const lineRingLimit: Limit = limit({ default: 1 << 20, min: 1 << 12, max: 1 << 28 });
 
-/** The memory through which one thread passes lines to another. */
+/** Shared memory through which one thread passes lines to another. */
 export interface LineRingMemory {
   readonly bytes: SharedArrayBuffer;
-  /** Positions: see `HEAD`, `TAIL`, `LOST`. */
+  /** Positions; see `HEAD`, `TAIL`, `LOST`. */
   readonly words: Int32Array<SharedArrayBuffer>;
-  /**
-   * One word, shared by all rings with the same reader: 1 while lines were announced and not read.
-   */
+  /** One word shared by all rings with the same reader; 1 while there are announced, unread lines. */
   readonly bell: Int32Array<SharedArrayBuffer>;
 }
 
-/**
- * Bytes written and bytes read since the beginning; both wrap at 2^32, and modulo the size give the
- * position.
- */
+/** Total bytes written and read. Both wrap at 2^32; modulo the ring size they give the position. */
 const HEAD = 0;
 const TAIL = 1;
-/** Lines that did not fit. */
+/** Number of lines that did not fit. */
 const LOST = 2;
 
 /** @param size bytes, rounded to a power of two within `lineRingLimit` */
@@ -43,9 +37,8 @@ const encoder = new TextEncoder();
 const NEWLINE = 10;
 
 /**
- * The writing end, for one thread at a time. A line is encoded once, directly into the shared
- * memory, and stays there for the reader even if this thread ends. It never waits: a line that does
- * not fit is lost and counted.
+ * The writing end, for one thread at a time. A line is encoded once, directly into shared memory, where the reader
+ * finds it even if this thread ends. Never waits: a line that does not fit is dropped and counted.
  */
 export class LineWriter {
   readonly #bytes: Uint8Array;
@@ -60,16 +53,13 @@ export class LineWriter {
     this.#mask = bytes.byteLength - 1;
   }
 
-  /** @param line without its end */
+  /** @param line without a line end */
   write(line: string): void {
     const head = Atomics.load(this.#words, HEAD);
     this.#commit(head, this.#put(line, head & this.#mask, this.#room(head)));
   }
 
-  /**
-   * Writes `from[start, end)`, whole or not at all; for data whose records are not delimited by
-   * line ends.
-   */
+  /** Writes `from[start, end)` completely or not at all, for records that are not delimited by line ends. */
   writeBytes(from: Uint8Array, start: number, end: number): void {
     const length = end - start;
     const head = Atomics.load(this.#words, HEAD);
@@ -85,7 +75,10 @@ export class LineWriter {
     return this.#bytes.length - (((head - Atomics.load(this.#words, TAIL)) | 0) >>> 0);
   }
 
-  /** Makes written bytes visible to the reader. @param written 0: the line did not fit */
+  /**
+   * Makes written bytes visible to the reader.
+   * @param written 0 if the line did not fit
+   */
   #commit(head: number, written: number): void {
     const words = this.#words;
     if (written === 0) {
@@ -98,7 +91,7 @@ export class LineWriter {
     }
   }
 
-  /** @returns bytes of the line with its end; 0: it does not fit */
+  /** @returns the size of the line including its line end, or 0 if it does not fit */
   #put(line: string, at: number, room: number): number {
     const bytes = this.#bytes;
     const straight = Math.min(room, bytes.length - at);
@@ -111,7 +104,7 @@ export class LineWriter {
       }
     }
     if (line.length >= room) return 0;
-    // The line crosses the end of the ring and is split.
+    // The line wraps around the end of the ring, so it must be split.
     const encoded = encoder.encode(`${line}\n`);
     if (encoded.length > room) return 0;
     const first = Math.min(encoded.length, bytes.length - at);
@@ -130,8 +123,8 @@ export class LineReader {
   }
 
   /**
-   * The waiting bytes, in one or two pieces; whole lines, unless part of one was released before.
-   * Valid until released.
+   * Returns the buffered bytes in one or two pieces. They are whole lines unless part of one was released before. Valid
+   * until released.
    */
   pieces(): Uint8Array<SharedArrayBuffer>[] {
     const { bytes, words } = this.#memory;
@@ -145,13 +138,13 @@ export class LineReader {
     return pieces;
   }
 
-  /** Releases the first `count` waiting bytes. */
+  /** Releases the first `count` buffered bytes. */
   release(count: number): void {
     const { words } = this.#memory;
     Atomics.store(words, TAIL, (Atomics.load(words, TAIL) + count) | 0);
   }
 
-  /** The number of lines lost so far. */
+  /** Total number of lines lost. */
   get lost(): number {
     return Atomics.load(this.#memory.words, LOST) >>> 0;
   }

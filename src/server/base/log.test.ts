@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { jsonLines, makeLog, pluginLog } from './log.ts';
 
-test('a line shows the hidden characters of texts that it quotes', () => {
+test('hidden characters in quoted text are made visible', () => {
   const lines: string[] = [];
   const log = pluginLog(
     makeLog((line) => lines.push(line)),
@@ -13,7 +13,7 @@ test('a line shows the hidden characters of texts that it quotes', () => {
   assert.deepEqual(lines, ['[ERROR] plugin/forward: refused: \\u001b[2J\\u202eno']);
 });
 
-test('a line of the level DEBUG is made only while such lines are logged', () => {
+test('DEBUG lines are built only while they are logged', () => {
   const lines: string[] = [];
   let debugging = false;
   let made = 0;
@@ -65,7 +65,7 @@ test('a structured line is one JSON object with time, level, msg and plugin', ()
   assert.ok(own.structured && log.structured);
 });
 
-test('any text becomes one line of JSON without hidden characters, and reads back unchanged', () => {
+test('any text becomes one line of JSON without hidden characters, and parses back unchanged', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       const line = json(`[ERROR] plugin/errors: ${text}`);

@@ -4,27 +4,27 @@ import { visible } from './visible.ts';
 
 /** A log with one line per call, in CoreDNS's format: `[LEVEL] text`. */
 export interface Log {
-  /** @param text what makes it is called only while debug lines are logged */
+  /** @param text the text, or a function that is called only while debug lines are logged */
   debug(text: string | (() => string)): void;
   info(text: string): void;
   warning(text: string): void;
   error(text: string): void;
   /**
-   * A complete line, e.g. the query log's. One without a level is information. @param fields
-   * further values, which only a structured log prints
+   * Logs a complete line, e.g. from the query log. Without a level it counts as INFO.
+   * @param fields additional values, printed only in structured logs
    */
   raw(line: string, fields?: LogFields): void;
-  /** True where fields are printed: each line is a JSON object. */
+  /** True if fields are printed, that is, each line is a JSON object. */
   readonly structured: boolean;
 }
 
-/** Named values of a line. */
+/** Named values attached to a line. */
 export type LogFields = Readonly<Record<string, string | number | boolean | null>>;
 
 /** Prints a complete line, `[LEVEL] plugin/NAME: text`, in another format. */
 export type LinePrinter = (line: string, fields?: LogFields) => string;
 
-/** Prints a line as one JSON object, with the keys of Go's `slog`: time, level, msg, plugin. */
+/** Prints lines as JSON objects with the keys of Go's `slog`: time, level, msg, plugin. */
 export function jsonLines(clock: Pick<Clock, 'wall'>): LinePrinter {
   return (line, fields) => {
     const [, level = 'INFO', plugin, text = ''] = LINE.exec(line)!;
@@ -35,7 +35,7 @@ export function jsonLines(clock: Pick<Clock, 'wall'>): LinePrinter {
       ...(plugin !== undefined && { plugin }),
       ...fields,
     };
-    // The rest of the hidden characters, as JSON escapes them.
+    // Escape the remaining hidden characters as JSON does.
     return visible(JSON.stringify(object));
   };
 }
@@ -43,10 +43,10 @@ export function jsonLines(clock: Pick<Clock, 'wall'>): LinePrinter {
 const LINE = /^(?:\[(DEBUG|INFO|WARNING|ERROR|FATAL)\] )?(?:plugin\/([\w-]+): )?([^]*)$/;
 
 /**
- * A log that passes complete lines (without line end) to `sink`. Debug lines are passed only while
- * `debugging()` is true. Texts may quote servers and objects: hidden characters are shown. `raw` is
- * passed unchanged, because the query log builds its line from parts that are escaped already.
- * @param print the format, if it is not text
+ * Creates a log that passes complete lines (without line end) to `sink`. Debug lines are passed only while
+ * `debugging()` is true. Texts may quote servers and objects, so hidden characters are made visible. `raw` passes lines
+ * unchanged, because the query log has already escaped its parts.
+ * @param print output format; default: text
  */
 export function makeLog(
   sink: (line: string) => void,
@@ -69,7 +69,7 @@ export function makeLog(
   };
 }
 
-/** The same log with the plugin's name in each line: `[INFO] plugin/cache: text`. */
+/** Returns the same log with the plugin name in each line: `[INFO] plugin/cache: text`. */
 export function pluginLog(log: Log, plugin: string): Log {
   const prefix = `plugin/${plugin}: `;
   return {
@@ -86,7 +86,7 @@ function textOf(text: string | (() => string)): string {
   return typeof text === 'string' ? text : text();
 }
 
-/** The text of a bug for the log: with its stack, if there is one. */
+/** Returns the log text for a bug, including the stack if there is one. */
 export function bugText(error: unknown): string {
   return error instanceof Error ? sourceStack(error) : String(error);
 }

@@ -1,17 +1,17 @@
 /**
- * A value now, or a promise of one: what a link of the chain returns (see ARCHITECTURE.md,
- * "Synchronous until it must wait").
+ * A value, or a promise of one: what each link in the plugin chain returns (see ARCHITECTURE.md, "Synchronous until it
+ * must wait").
  */
 export type Maybe<T> = T | Promise<T> | Later<T>;
 
-/** True if `value` is yet to come. */
+/** Returns true if `value` is not available yet. */
 export function isLater<T>(value: Maybe<T>): value is Promise<T> | Later<T> {
   return value instanceof Later || value instanceof Promise;
 }
 
 /**
- * Continues with `step`: now if the value is there, otherwise later. `context` is passed to the
- * step, so that on hot paths it can be a function made once rather than a closure per query.
+ * Continues with `step`, immediately if the value is available, otherwise later. `context` is passed to the step, so
+ * that hot paths can use a static function instead of a closure per query.
  */
 export function andThen<A, B, C = undefined>(
   value: Maybe<A>,
@@ -23,7 +23,7 @@ export function andThen<A, B, C = undefined>(
   return step(value, context);
 }
 
-/** Replaces an error by the result of `step`. */
+/** Replaces an error with the result of `step`. */
 export function orElse<T, C>(
   value: Promise<T> | Later<T>,
   step: (error: unknown, context: C) => Maybe<T>,
@@ -33,7 +33,7 @@ export function orElse<T, C>(
   return value.catch((error: unknown) => step(error, context));
 }
 
-/** Calls one of the two when the value or an error is there; the value must have no other user. */
+/** Calls one of the two functions once there is a value or an error. The value must have no other user. */
 export function whenSettled<T, C>(
   value: Promise<T> | Later<T>,
   onValue: (value: T, context: C) => void,
@@ -47,7 +47,7 @@ export function whenSettled<T, C>(
   );
 }
 
-/** The action for the value, or for the error. */
+/** A step for the value or the error. */
 interface LaterStep {
   readonly onValue: ((value: never, context: never) => Maybe<unknown>) | null;
   readonly onError: ((error: unknown, context: never) => Maybe<unknown>) | null;
@@ -56,13 +56,11 @@ interface LaterStep {
 }
 
 /**
- * A value to come, lighter than a promise: the steps to apply are in one list, and run within the
- * call that settles it. So the reply to a forwarded query passes all links of the chain within the
- * turn that read its datagram.
+ * A deferred value that is lighter than a promise. It holds one list of steps, which run within the call that settles
+ * it. The reply to a forwarded query therefore passes all links of the chain in the same turn that read its datagram.
  *
- * `map` and `rescue` change the value that this very object brings, and return the object: its
- * users form one line, each of which takes it over from the one before. For a shared value use
- * `then`, which makes a promise.
+ * `map` and `rescue` change the value of this object and return the object, so each user takes it over from the
+ * previous one. To share a value, use `then`, which creates a promise.
  */
 export class Later<T> implements PromiseLike<T> {
   #state: 'pending' | 'value' | 'error' = 'pending';
@@ -71,7 +69,7 @@ export class Later<T> implements PromiseLike<T> {
   #last: LaterStep | null = null;
   #running = false;
 
-  /** Settles it. A value that is itself yet to come is waited for. */
+  /** Settles the value. If it is itself deferred, waits for it. */
   resolve(value: Maybe<T>): void {
     this.#take(value);
     this.#run();
@@ -83,19 +81,19 @@ export class Later<T> implements PromiseLike<T> {
     this.#run();
   }
 
-  /** Replaces the value by the result of `step`. */
+  /** Replaces the value with the result of `step`. */
   map<B, C>(step: (value: T, context: C) => Maybe<B>, context: C): Later<B> {
     this.#add({ onValue: step as LaterStep['onValue'], onError: null, context, next: null });
     return this as unknown as Later<B>;
   }
 
-  /** Replaces an error by the result of `step`. */
+  /** Replaces an error with the result of `step`. */
   rescue<C>(step: (error: unknown, context: C) => Maybe<T>, context: C): this {
     this.#add({ onValue: null, onError: step as LaterStep['onError'], context, next: null });
     return this;
   }
 
-  /** Sets both final steps; ends the line of users. */
+  /** Sets both final steps. There can be no further users. */
   settle<C>(
     onValue: (value: T, context: C) => void,
     onError: (error: unknown, context: C) => void,
@@ -104,7 +102,7 @@ export class Later<T> implements PromiseLike<T> {
     this.#add({ onValue: onValue as LaterStep['onValue'], onError, context, next: null });
   }
 
-  /** A promise of the value as it is at this place of the line. */
+  /** Returns a promise of the value at this point in the list of steps. */
   // oxlint-disable-next-line unicorn/no-thenable -- for `await`
   then<A = T, B = never>(
     onValue?: ((value: T) => A | PromiseLike<A>) | null,
@@ -148,7 +146,7 @@ export class Later<T> implements PromiseLike<T> {
   }
 
   #run(): void {
-    // A step may add another one, or settle what this object waits for.
+    // A step may add another step, or settle the value that this object waits for.
     if (this.#running) return;
     this.#running = true;
     while (this.#first !== null && this.#state !== 'pending') {

@@ -1,9 +1,7 @@
-/** Tests whether an address is in any of many prefixes. */
+/** Checks whether any of many prefixes contains an address. */
 import type { Net } from './ip.ts';
 
-/**
- * Many prefixes as sorted ranges: looking up an address is a binary search and allocates nothing.
- */
+/** A set of prefixes, stored as sorted ranges. Lookup is a binary search that allocates nothing. */
 export class Nets {
   readonly #v4: Ranges;
   readonly #v6: Ranges;
@@ -19,10 +17,7 @@ export class Nets {
   }
 }
 
-/**
- * Ranges of addresses of one length: first and last address of each, ascending, none touching
- * another.
- */
+/** Address ranges of one family: the first and last address of each, ascending, disjoint and not adjacent. */
 class Ranges {
   readonly #bytes: Uint8Array;
   readonly #length: number;
@@ -66,7 +61,7 @@ class Ranges {
   }
 }
 
-/** The prefix's address with all host bits as in `fill`: 0 the first one, 255 the last. */
+/** Returns the prefix's address with all host bits set from `fill`: 0 for the first address, 255 for the last. */
 function edge({ bytes, bits }: Net, fill: 0 | 0xff): Uint8Array {
   return bytes.map((byte, index) => {
     const keep = Math.min(8, Math.max(0, bits - 8 * index));

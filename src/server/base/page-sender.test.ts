@@ -9,13 +9,13 @@ import { PageSender } from './page-sender.ts';
 
 const MIB = 1024 * 1024;
 
-test('readers who do not read hold no more than the bound, and the next one has the page', async (t) => {
+test('clients that do not read hold no more than the limit, and the next client gets the page', async (t) => {
   const pages = new PageSender(new VirtualClock(), 64 * MIB);
   let made = 0;
   let cut = 0;
   const server = createServer((request, response) => {
     response.on('close', () => (cut += response.writableFinished ? 0 : 1));
-    // Each asks for another page, so that each would be held.
+    // Request different pages, so that each is held separately.
     pages.send({ headers: {} }, response, request.url ?? '', 'text/plain', () => {
       made++;
       return 'x'.repeat(16 * MIB);
@@ -39,7 +39,7 @@ test('readers who do not read hold no more than the bound, and the next one has 
   assert.ok(cut >= 8, `${cut} were cut off`);
 });
 
-test('a page is made once a second, however many ask for it', async () => {
+test('a page is rendered once a second regardless of the number of requests', async () => {
   const clock = new VirtualClock();
   const pages = new PageSender(clock);
   let made = 0;

@@ -1,30 +1,30 @@
-/** Sends pages to readers that may be slow or many. */
+/** Sends pages to clients that may be slow or numerous. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { builtins } from './builtins.ts';
 import type { Clock } from './clock.ts';
 import { Recent } from './recent.ts';
 
-/** A page is rendered at most once in this time, milliseconds, however many clients want it. */
+/** Milliseconds for which a rendered page is reused, regardless of the number of clients. */
 const FRESH_MS = 1000;
-/** Number of different pages that are cached for that long. */
+/** Number of different pages cached for that long. */
 const REMEMBERED_MAX = 16;
 /** Maximum bytes of pages that clients have not finished reading. */
 const UNREAD_MAX = 32 * 1024 * 1024;
 
-/** A rendered page. It is compressed at most once, and only if a client accepts that. */
+/** A rendered page, compressed at most once and only if a client accepts it. */
 interface MadePage {
   readonly plain: Buffer;
   packed: Promise<Buffer> | null;
 }
 
 /**
- * Renders each page at most once a second and sends the same bytes to all clients. Pages in transit
- * are limited in bytes: beyond the limit the response that has been unread longest is cut off.
+ * Renders each page at most once a second and sends the same bytes to all clients. Pages in transit are limited in
+ * bytes. Beyond the limit, the response that has been unread longest is cut off.
  */
 export class PageSender {
   readonly #unreadMax: number;
   readonly #made: Recent<string, MadePage>;
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #unread = new Map<ServerResponse, number>();
   #bytes = 0;
 
@@ -34,7 +34,7 @@ export class PageSender {
   }
 
   /**
-   * Answers with a page, compressed if the client accepts gzip.
+   * Sends a page, compressed if the client accepts gzip.
    * @param key identifies the page
    */
   send(
@@ -94,7 +94,7 @@ function packed(plain: Buffer): Promise<Buffer> {
   });
 }
 
-/** Accept-Encoding (RFC 9110, section 12.5.3); a weight of 0 forbids a coding. */
+/** Evaluates Accept-Encoding (RFC 9110, section 12.5.3); a weight of 0 forbids a coding. */
 function acceptsGzip(header: string | string[] | undefined): boolean {
   for (const coding of String(header ?? '').split(',')) {
     const [name = '', ...parameters] = coding.split(';').map((part) => part.trim().toLowerCase());

@@ -16,20 +16,20 @@ function refusal(source: string): PatternError {
   return assert.fail(`${source.slice(0, 40)} is taken`);
 }
 
-/** Letters a and b. */
+/** Generates a string of the letters a and b. */
 function letters(count: number, seed: number): string {
   const random = seededRandom(seed);
   return Array.from({ length: count }, () => 'ab'[random.integer(2)]!).join('');
 }
 
 describe('patterns', () => {
-  test('a group that took no part is not there, by number and by name', () => {
+  test('a group that did not take part is undefined, by number and by name', () => {
     const { groups, named } = compilePattern('(?P<first>a)|(?<second>b)').exec('xb')!;
     assert.deepEqual(groups, ['b', undefined, 'b']);
     assert.deepEqual(named, { first: undefined, second: 'b' });
   });
 
-  test('a pattern keeps nothing from one text to the next', () => {
+  test('patterns keep no state between texts', () => {
     const pattern = compilePattern('(a+)(b*)');
     for (const text of ['aab', 'ab', 'x', 'aab']) {
       assert.deepEqual(pattern.exec(text)?.groups[0], /a+b*/.exec(text)?.[0]);
@@ -37,7 +37,7 @@ describe('patterns', () => {
     }
   });
 
-  test('of RE2 there is no back reference and no look-around, and the hint says so', () => {
+  test('RE2 has no backreferences or lookarounds, and the hint says so', () => {
     const { message, hint } = refusal('(a)\\1');
     assert.equal(message, 'error parsing regexp: invalid escape sequence: `\\1`');
     assert.match(hint, /no back references, no look-around/);
@@ -47,12 +47,12 @@ describe('patterns', () => {
 });
 
 describe('limits of patterns', () => {
-  test('10 000 bytes are taken, one more is refused in the words of CoreDNS', () => {
+  test("10 000 bytes are accepted; one more is refused with CoreDNS's message", () => {
     assert.equal(compilePattern('é'.repeat(5000)).test('é'.repeat(5000)), true);
     assert.equal(refusal(`${'é'.repeat(5000)}a`).message, 'regex pattern too long: 10001 > 10000');
   });
 
-  test('a list of thousands of names is taken', () => {
+  test('a list of thousands of names is accepted', () => {
     const names = Array.from({ length: 550 }, (_, index) => `host-${index}\\.example`);
     const pattern = compilePattern(`^(${names.join('|')})\\.$`);
     assert.equal(pattern.test('host-549.example.'), true);
@@ -65,12 +65,12 @@ describe('limits of patterns', () => {
     `(?:[)]${'x'.repeat(99)}){999}`,
     `(?:\\)${'x'.repeat(9)}{10}){90}`.repeat(9),
   ]) {
-    test(`${source.slice(0, 24)}… unfolds to too much, and the hint says to how much`, async () => {
+    test(`${source.slice(0, 24)}… expands too far, and the hint shows the size`, async () => {
       const { kind, message, hint } = refusal(source);
       assert.equal(kind, 'size');
       assert.equal(message, `error parsing regexp: expression too large: \`${source}\``);
       assert.match(hint, /expand to about \d+ instructions; at most 12000 are taken/);
-      // To unfold it takes more than a hundred times as long as a pattern of the largest size.
+      // Expanding it takes more than a hundred times as long as compiling the largest allowed pattern.
       await costsAtMost(
         20,
         () => refusal(source),
@@ -79,7 +79,7 @@ describe('limits of patterns', () => {
     });
   }
 
-  test('counted repeats of usual size are taken', () => {
+  test('counted repeats of ordinary size are accepted', () => {
     for (const source of [
       '^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\\.){1,10}$',
       '^([0-9a-f]\\.){32}ip6\\.arpa\\.$',
@@ -88,10 +88,10 @@ describe('limits of patterns', () => {
       assert.doesNotThrow(() => compilePattern(source));
   });
 
-  test('texts that bring a pattern into ever new states do not fill the memory', () => {
+  test('texts that drive a pattern through ever new states do not exhaust memory', () => {
     setFlagsFromString('--expose-gc');
     const gc = runInNewContext('gc') as () => void;
-    // A state says at which of the last 17 places there was an a: 131 072 of them.
+    // The state records which of the last 17 characters were an a: 131 072 combinations.
     const patterns = Array.from({ length: 4 }, (_, i) => compilePattern(`a[ab]{16}c{${i + 1}}d|c`));
     const attack = (from: number): void => {
       for (let seed = from; seed < from + 300; seed++)

@@ -1,33 +1,32 @@
 import { createRequire } from 'node:module';
 import type { RE2JS } from 're2js';
 
-/** A match: the whole at 0, then the groups; a group that took no part is undefined. */
+/** A match: the whole match at index 0, then the groups. Groups that did not take part are undefined. */
 export interface PatternMatch {
   readonly groups: readonly (string | undefined)[];
-  /** The same by name. */
+  /** The groups by name. */
   readonly named: Readonly<Record<string, string | undefined>>;
 }
 
 /**
- * A regular expression of a Corefile, with Go's syntax and Go's matches, because CoreDNS uses Go's
- * `regexp`. Matching takes at most time proportional to the program's size times the length of the
- * text, so texts may come from anybody. JavaScript's own expressions backtrack, and must not be
- * applied to such texts.
+ * A regular expression from a Corefile, with Go's syntax and match semantics because CoreDNS uses Go's `regexp`.
+ * Matching is linear in program size times text length, so untrusted texts are safe. JavaScript's own regular
+ * expressions backtrack, and must not be applied to such texts.
  */
 export interface Pattern {
   readonly source: string;
-  /** The number of groups, without the whole match. */
+  /** Number of groups, excluding the whole match. */
   readonly groupCount: number;
-  /** True if it matches anywhere in the text. */
+  /** Returns true if the pattern matches anywhere in the text. */
   test(text: string): boolean;
-  /** The leftmost match. */
+  /** Returns the leftmost match. */
   exec(text: string): PatternMatch | null;
 }
 
-/** Why a text is not a valid pattern, in Go's words, or in CoreDNS's if it is too long. */
+/** Explains why a pattern is invalid, in Go's words, or in CoreDNS's if it is too long. */
 export class PatternError extends Error {
   override readonly name = 'PatternError';
-  /** The fault to look for in the text. */
+  /** Points to the likely error in the pattern. */
   readonly hint: string;
   readonly kind: 'syntax' | 'length' | 'size';
 
@@ -38,22 +37,25 @@ export class PatternError extends Error {
   }
 }
 
-/** Maximum length of a pattern in bytes; the same as in CoreDNS. */
+/** Maximum pattern length in bytes; CoreDNS's limit. */
 const LENGTH_MAX = 10_000;
 /**
- * Maximum number of instructions in a pattern. A pattern without counted repeats has about one per character;
- * `x{1000}` has a thousand. Matching a name takes at most about 30 ns per letter and instruction.
+ * Maximum number of instructions. A pattern without counted repeats has about one per character; `x{1000}` has a
+ * thousand. In the worst case, matching a name takes about 30 ns per letter and instruction.
  */
 const SIZE_MAX = 12_000;
 
-/** Compiles a pattern, within the limits above. @throws PatternError */
+/**
+ * Compiles a pattern within the limits above.
+ * @throws PatternError
+ */
 export function compilePattern(source: string): Pattern {
   const length = Buffer.byteLength(source);
   if (length > LENGTH_MAX) {
     const message = `regex pattern too long: ${length} > ${LENGTH_MAX}`;
     throw new PatternError('length', message, 'Split it into several patterns.');
   }
-  // Checked before anything of that size is built.
+  // Check before building anything of that size.
   const unfolded = unfoldedSize(source);
   if (unfolded > 8 * SIZE_MAX) throw tooLarge(source, unfolded);
   const compiled = parse(source);
@@ -69,8 +71,7 @@ function parse(source: string): RE2JS {
   } catch (error) {
     if (!(error instanceof SyntaxProblem)) throw error;
     const { error: reason, input } = error;
-    // Go's messages end with the part they are about; if the engine names none, that is the whole
-    // pattern.
+    // Go's messages end with the offending part. If the engine gives none, use the whole pattern.
     const about = input ?? (reason.startsWith('trailing backslash') ? '' : source);
     const message = `error parsing regexp: ${reason}: \`${about}\``;
     throw new PatternError('syntax', message, syntaxHint(reason));
@@ -94,19 +95,19 @@ function tooLarge(source: string, size: number): PatternError {
 
 const token = /\\x\{[\da-fA-F]{1,8}\}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]?|\{(\d+)(?:,(\d*))?\}|[^]/gs;
 
-/** Maximum product of nested repeats; the same as in Go. */
+/** Maximum product of nested repeat counts; Go's own limit. */
 const REPEATS_MAX = 1000;
 
 /**
- * The approximate number of instructions once counted repeats are unfolded; 0 if Go's syntax does
- * not allow them.
+ * Estimates the number of instructions after counted repeats are expanded. Returns 0 if Go's syntax does not allow
+ * them.
  */
 function unfoldedSize(source: string): number {
-  /** For each open group: the size before it, and the most repeats of anything beside it. */
+  /** For each open group: the size before it, and the largest repeat count of its siblings. */
   const open: { readonly size: number; readonly most: number }[] = [];
   let size = 0;
   let most = 1;
-  /** For the operand of a repeat: the size before it, and the repeats in it. */
+  /** For the operand of a repeat: the size before it, and the repeat count inside it. */
   let before = 0;
   let times = 1;
   for (const [text, least, highest] of source.matchAll(token)) {
@@ -134,7 +135,7 @@ function unfoldedSize(source: string): number {
 
 /** The engine's state table is used up to this program size … */
 const TABLE_PROGRAM_MAX = 250;
-/** … and up to this number of states, which take at most 1 MiB. */
+/** … and up to this number of states, at most 1 MiB. */
 const TABLE_STATES_MAX = 250;
 
 class LinearPattern implements Pattern {
@@ -142,7 +143,7 @@ class LinearPattern implements Pattern {
   readonly groupCount: number;
   readonly #compiled: RE2JS;
   readonly #engine: ReturnType<RE2JS['re2']>;
-  /** Name and number of each group that has a name. */
+  /** Name and number of each named group. */
   readonly #names: readonly (readonly [string, number])[];
   #hasTable: boolean;
 
@@ -173,10 +174,9 @@ class LinearPattern implements Pattern {
   }
 
   /**
-   * For yes or no the engine keeps a table of the states it has been in, which makes usual patterns
-   * several times faster. Some patterns have a new state for nearly every text: clients could fill
-   * 8 MiB with them, and each state takes longer to make than it saves. Such a pattern continues
-   * without a table.
+   * For boolean matches, the engine caches the states it has visited, which makes typical patterns several times
+   * faster. But some patterns reach a new state on nearly every text. Clients could then fill 8 MiB, and creating a
+   * state costs more than it saves. Such patterns continue without a table.
    */
   #boundTable(): void {
     const table = this.#engine.lazyDFA as { readonly stateCount: number } | null;
@@ -188,7 +188,7 @@ class LinearPattern implements Pattern {
 
 let loaded: typeof import('re2js') | null = null;
 
-/** Loaded with the first pattern: a Corefile without any does not pay for it. */
+/** Loaded on first use, so Corefiles without patterns do not pay for it. */
 function re2(): typeof import('re2js') {
   loaded ??= createRequire(import.meta.url)('re2js') as typeof import('re2js');
   return loaded;

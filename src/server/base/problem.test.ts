@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { costsAtMost } from '../../../test/kit/growth.ts';
 import { nearest, Problem } from './problem.ts';
 
-test('control characters of a problem are shown, and no terminal obeys them', () => {
+test('control characters in a problem are made visible and cannot affect the terminal', () => {
   const problem = new Problem({
     code: 'x',
     text: 'there is no\n"\u001b]0;mine\u0007"',
@@ -17,7 +17,7 @@ test('control characters of a problem are shown, and no terminal obeys them', ()
   );
 });
 
-test('a word of a megabyte is near to nothing, whatever its length', async () => {
+test('a word of a megabyte is similar to nothing, whatever its length', async () => {
   const [long, short] = ['k'.repeat(1 << 20), 'k'.repeat(1 << 17)];
   await costsAtMost(
     24,
@@ -27,7 +27,7 @@ test('a word of a megabyte is near to nothing, whatever its length', async () =>
   assert.equal(nearest('lokup', ['lookup', 'query']), 'lookup');
 });
 
-test('the beginning of a single known word suggests that word', () => {
+test('a prefix of a single known word suggests that word', () => {
   const known = ['--port', '--priority', '--path'];
   assert.equal(nearest('--prio', known), '--priority');
   assert.equal(nearest('--pri', known), '--priority');

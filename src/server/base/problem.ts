@@ -1,7 +1,7 @@
 import { shortened } from './shortened.ts';
 import { oneLine, visible } from './visible.ts';
 
-/** A place in a file. Lines and columns count from 1; column 0 stands for the whole line. */
+/** A position in a file. Lines and columns count from 1; column 0 means the whole line. */
 export interface Place {
   readonly file: string;
   readonly line: number;
@@ -11,11 +11,10 @@ export interface Place {
 /** The fields of a problem. */
 export interface ProblemParts {
   /**
-   * Stable, lower case with dashes, e.g. `unknown-directive`; the name of its entry in
-   * docs/problems.md.
+   * A stable identifier in lower case with dashes, e.g. `unknown-directive`. docs/problems.md has an entry for each.
    */
   readonly code: string;
-  /** The event, in CoreDNS's words where CoreDNS has this message. */
+  /** The event, in CoreDNS's words where CoreDNS has the message. */
   readonly text: string;
   readonly place?: Place | undefined;
   /** The most likely cause, or a suggestion. */
@@ -25,10 +24,7 @@ export interface ProblemParts {
   readonly cause?: unknown;
 }
 
-/**
- * A mistake of a person (in a Corefile, flags, manifests, the set-up of a machine). Never a bug,
- * and never a failure of the network.
- */
+/** A user error (in a Corefile, flags, manifests or the machine's setup). Never a bug or a network failure. */
 export class Problem extends Error {
   readonly code: string;
   readonly place: Place | null;
@@ -56,14 +52,14 @@ export class Problem extends Error {
     };
   }
 
-  /** The same problem with some fields changed. */
+  /** Returns the same problem with some fields changed. */
   with(change: Partial<ProblemParts>): Problem {
     return new Problem({ ...this.parts, cause: this.cause, ...change });
   }
 
-  /** The whole message for a terminal: what, where, why and what next, a line each. */
+  /** Formats the whole message for terminal output: what, where, why and what next, one line each. */
   print(): string {
-    // Its quotes may have line ends.
+    // Quoted text may contain line breaks.
     const lines = [oneLine(this.message)];
     if (this.place !== null && !this.message.includes(`${this.place.file}:${this.place.line}`)) {
       lines.push(`  at ${printPlace(this.place)}`);
@@ -74,10 +70,10 @@ export class Problem extends Error {
   }
 }
 
-/** Several problems at once. The message is that of the first one. */
+/** Several problems at once. The message is that of the first. */
 export class Problems extends Error {
   readonly problems: readonly Problem[];
-  /** Warnings found beside them. One is often the cause, for example a variable that is not set. */
+  /** Accompanying warnings. One is often the cause, for example an unset variable. */
   readonly warnings: readonly Problem[];
 
   constructor(problems: readonly Problem[], warnings: readonly Problem[] = []) {
@@ -88,19 +84,17 @@ export class Problems extends Error {
   }
 }
 
-/** The problems in anything that was thrown; null if it is something else, that is, a bug. */
+/** Returns the problems in a thrown value, or null if it is something else, that is, a bug. */
 export function problemsIn(error: unknown): readonly Problem[] | null {
   if (error instanceof Problems) return error.problems;
   return error instanceof Problem ? [error] : null;
 }
 
-/**
- * Collects the problems of steps that run one after the other, so that all are reported at once.
- */
+/** Collects problems from consecutive steps, so that all are reported at once. */
 export class Mistakes {
   readonly problems: Problem[] = [];
 
-  /** The result of `run`; null if it throws problems, which are collected. */
+  /** Returns the result of `run`, or null if it throws problems, which are collected. */
   async of<T>(run: () => T | Promise<T>): Promise<T | null> {
     try {
       return await run();
@@ -119,19 +113,19 @@ export class Mistakes {
   }
 }
 
-/** Prints a place as `Corefile:3:5`, or as `Corefile:3` for a whole line. */
+/** Prints a position as `Corefile:3:5`, or as `Corefile:3` for a whole line. */
 export function printPlace(place: Place): string {
   return place.column > 0
     ? `${place.file}:${place.line}:${place.column}`
     : `${place.file}:${place.line}`;
 }
 
-/** Fewer letters are the beginning of too much. */
+/** Minimum prefix length; shorter prefixes match too many words. */
 const BEGINNING = 3;
 
 /**
- * The likely correction of `word` among `known`: one edit away, or the only one that begins with
- * it, or two edits away; null if there is none.
+ * Returns the likely correction of `word` among `known`: a word one edit away, else the only one with that prefix, else
+ * a word two edits away. Returns null if there is none.
  */
 export function nearest(word: string, known: Iterable<string>): string | null {
   let best: string | null = null;
@@ -139,8 +133,7 @@ export function nearest(word: string, known: Iterable<string>): string | null {
   const longer = new Set<string>();
   for (const candidate of known) {
     if (word.length >= BEGINNING && candidate.startsWith(word)) longer.add(candidate);
-    // The difference in length is a lower bound of the edits, so a very long word is rejected
-    // without counting them.
+    // The length difference is a lower bound on the distance, so very long words are rejected cheaply.
     if (Math.abs(word.length - candidate.length) >= bestDistance) continue;
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
     if (distance < bestDistance) {
@@ -152,10 +145,7 @@ export function nearest(word: string, known: Iterable<string>): string | null {
   return bestDistance === 1 ? best : (only ?? best);
 }
 
-/**
- * The number of edits (insert, delete, replace, swap of neighbours) that lead from one word to the
- * other.
- */
+/** Counts the edits (insert, delete, replace, swap neighbours) between two words. */
 function editDistance(from: string, to: string): number {
   const rows: number[][] = [Array.from({ length: to.length + 1 }, (_, column) => column)];
   for (let i = 1; i <= from.length; i++) {

@@ -1,11 +1,10 @@
-/** The number of CPUs for this process. */
+/** Counts the CPUs available to this process. */
 import { availableParallelism } from 'node:os';
 
 let count: number | null = null;
 
 /**
- * The number of CPUs that this process may run on when first called: a thread that is restricted
- * later does not count fewer.
+ * Returns the number of CPUs this process could use at the first call, so restricting a thread later does not lower it.
  */
 export function processorCount(): number {
   count ??= availableParallelism();

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { MessageBuilder, MessageError, MessageReader, WIRE } from './protobuf.ts';
 
 describe('protocol buffers', () => {
-  test('what is written is read: numbers up to 2^53, ids of 64 bits, bytes', () => {
+  test('written values read back: numbers up to 2^53, 64-bit ids, bytes', () => {
     fc.assert(
       fc.property(
         fc.maxSafeNat(),
@@ -71,7 +71,7 @@ describe('protocol buffers', () => {
     );
   });
 
-  test('any bytes are a message or a MessageError', () => {
+  test('any bytes are either a message or a MessageError', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         try {
@@ -85,7 +85,7 @@ describe('protocol buffers', () => {
   });
 });
 
-/** The value of a number of the kind `sint64`. */
+/** Converts to the unsigned form of a `sint64`. */
 function unsigned(value: number): number {
   return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
 }

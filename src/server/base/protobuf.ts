@@ -1,9 +1,9 @@
 /**
- * The wire form of protocol buffers. No code is generated: each user (dnstap, etcd, gRPC, spans,
- * metrics) reads and writes its messages field by field.
+ * The Protocol Buffers wire format. No code is generated: each user (dnstap, etcd, gRPC, spans, metrics) reads and
+ * writes its messages field by field.
  */
 
-/** Wire types: how a field's value is encoded (Protocol Buffers, "Encoding"). */
+/** Wire types, which define how a field's value is encoded (Protocol Buffers, "Encoding"). */
 export const WIRE: {
   readonly varint: 0;
   readonly fixed64: 1;
@@ -13,16 +13,16 @@ export const WIRE: {
 
 const { varint: VARINT, fixed64: FIXED64, bytes: BYTES, fixed32: FIXED32 } = WIRE;
 
-/** Bytes that are not a message, or not one of the expected kind. */
+/** Bytes that are not a message, or not of the expected type. */
 export class MessageError extends Error {
   override readonly name = 'MessageError';
 }
 
-/** Builds one message. Fields with default values are omitted, as in proto3. */
+/** Builds one message. As in proto3, fields with default values are omitted. */
 export class MessageBuilder {
   readonly #parts: Buffer[] = [];
 
-  /** A whole number of at least 0, or a signed 64-bit one as `bigint`. */
+  /** Writes a non-negative integer, or a signed 64-bit one given as `bigint`. */
   number(field: number, value: number | bigint): this {
     if (value === 0 || value === 0n) return this;
     this.#parts.push(varint((field << 3) | VARINT), varint(value));
@@ -38,7 +38,7 @@ export class MessageBuilder {
     return bytes.length === 0 ? this : this.message(field, bytes);
   }
 
-  /** 64 bits, lowest byte first: for times and ids. */
+  /** Writes 64 bits in little-endian order, for times and ids. */
   fixed64(field: number, value: bigint): this {
     if (value === 0n) return this;
     const bytes = Buffer.allocUnsafe(8);
@@ -55,7 +55,7 @@ export class MessageBuilder {
     return this;
   }
 
-  /** A packed list of numbers of type `sint64`, which take few bytes if they are near 0. */
+  /** Writes a packed list of `sint64` numbers, which are short when close to 0. */
   signedList(field: number, values: readonly number[]): this {
     if (values.length === 0) return this;
     return this.message(field, Buffer.concat(values.map((value) => varint(zigzag(value)))));
@@ -65,7 +65,7 @@ export class MessageBuilder {
     return this.number(field, zigzag(value));
   }
 
-  /** An embedded message. It is written even if it is empty. */
+  /** Writes an embedded message, even if it is empty. */
   message(field: number, bytes: Uint8Array): this {
     this.#parts.push(varint((field << 3) | BYTES), varint(bytes.length), Buffer.from(bytes));
     return this;
@@ -81,7 +81,7 @@ function zigzag(value: number): number {
   return value < 0 ? -2 * value - 1 : 2 * value;
 }
 
-/** Seven bits per byte, lowest first; a negative number takes all 64 bits. */
+/** Encodes seven bits per byte, lowest first. A negative number takes all 64 bits. */
 export function varint(value: number | bigint): Buffer {
   const out: number[] = [];
   if (typeof value === 'bigint') {
@@ -97,22 +97,22 @@ export function varint(value: number | bigint): Buffer {
 }
 
 /**
- * Steps through the fields of a message. Reusable: `over` begins a message, `next` steps to a
- * field; fields that are not read are skipped.
+ * Iterates over the fields of a message. Reusable: `over` starts a message and `next` moves to a field. Fields that are
+ * not read are skipped.
  *
  * ```ts
  * for (reader.over(bytes); reader.next(); ) if (reader.field === 3) more = reader.flag();
  * ```
  */
 export class MessageReader {
-  /** The number of the current field. */
+  /** Number of the current field. */
   field = 0;
   #bytes: Buffer = nothing;
   #at = 0;
   #end = 0;
-  /** The wire type of the current field: one of `WIRE`. */
+  /** Wire type of the current field; one of `WIRE`. */
   kind: number = VARINT;
-  /** The current value: where its bytes lie, or its size as two halves of 32 bits. */
+  /** The current value: the start of its bytes, or its numeric value as two 32-bit halves. */
   #from = 0;
   #to = 0;
   #low = 0;
@@ -125,7 +125,11 @@ export class MessageReader {
     return this;
   }
 
-  /** Steps to the next field. @returns false after the last one @throws MessageError */
+  /**
+   * Moves to the next field.
+   * @returns false after the last one
+   * @throws MessageError
+   */
   next(): boolean {
     if (this.#at >= this.#end) return false;
     this.#varint();
@@ -156,7 +160,7 @@ export class MessageReader {
     return true;
   }
 
-  /** The current value as a number, exact up to 2^53. Negative 64-bit varints are negative. */
+  /** Returns the current value as a number, exact up to 2^53. Negative 64-bit varints are negative. */
   number(): number {
     if (this.kind === FIXED32) return this.#bytes.readUInt32LE(this.#from);
     if (this.kind === FIXED64) return Number(this.#bytes.readBigUInt64LE(this.#from));
@@ -164,13 +168,13 @@ export class MessageReader {
     return (this.#high | 0) * 0x1_0000_0000 + this.#low;
   }
 
-  /** The current value as a 64-bit float. */
+  /** Returns the current value as a 64-bit float. */
   double(): number {
     this.#expect(FIXED64);
     return this.#bytes.readDoubleLE(this.#from);
   }
 
-  /** The current value as 64 bits, unsigned. */
+  /** Returns the current value as an unsigned 64-bit integer. */
   id(): bigint {
     this.#expect(VARINT);
     return (BigInt(this.#high) << 32n) | BigInt(this.#low);
@@ -180,13 +184,13 @@ export class MessageReader {
     return this.number() !== 0;
   }
 
-  /** The current value as bytes: a view. */
+  /** Returns the current value as bytes; a view. */
   bytes(): Buffer {
     this.#expect(BYTES);
     return this.#bytes.subarray(this.#from, this.#to);
   }
 
-  /** The bounds of the current value's bytes in the message. */
+  /** Bounds of the current value's bytes in the message. */
   get start(): number {
     this.#expect(BYTES);
     return this.#from;

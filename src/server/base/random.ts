@@ -2,22 +2,18 @@ import { builtins } from './builtins.ts';
 
 /** Randomness as a parameter, so that tests can repeat a run. */
 export interface Random {
-  /** A uniformly drawn integer in [0, below); `below` from 1 to 2^32. */
+  /** Draws a uniform integer in [0, below); `below` is 1 to 2^32. */
   integer(below: number): number;
 }
 
 const pool = new Uint32Array(1024);
 let used = pool.length;
 
-/**
- * Numbers from the operating system's generator, fit for ids and ports that an attacker must not
- * guess.
- */
+/** Uses the operating system's generator; suitable for ids and ports that an attacker must not guess. */
 export const secureRandom: Random = {
   integer(below) {
-    // Words at or above the last whole multiple of `below` are drawn again, because a remainder of
-    // them would favour small values. 32-bit integers are used because their remainder is one
-    // instruction.
+    // Redraw words at or above the last whole multiple of `below`, because their remainder would favour small values.
+    // With 32-bit integers, the remainder is one instruction.
     const excess = (-below >>> 0) % below;
     for (;;) {
       if (used === pool.length) {
@@ -31,8 +27,8 @@ export const secureRandom: Random = {
 };
 
 /**
- * Fills `words` from the operating system's random device. `node:crypto` draws from the same
- * source, but takes a MiB in each thread that loads it.
+ * Fills `words` from the operating system's random device. `node:crypto` uses the same source, but costs a MiB in each
+ * thread that loads it.
  * @returns false if this machine has no such device
  */
 function fillFromDevice(words: Uint32Array): boolean {
@@ -40,7 +36,7 @@ function fillFromDevice(words: Uint32Array): boolean {
   let device: number | null = null;
   try {
     device = openSync('/dev/urandom', 'r');
-    // A root file system that was made by hand may have a regular file of that name.
+    // A hand-built root file system may have a regular file there.
     if (!fstatSync(device).isCharacterDevice()) return false;
     const bytes = new Uint8Array(words.buffer, words.byteOffset, words.byteLength);
     for (let at = 0; at < bytes.length;) {
@@ -56,10 +52,7 @@ function fillFromDevice(words: Uint32Array): boolean {
   }
 }
 
-/**
- * A repeatable sequence (xorshift32), for tests, and for shuffling where guessing the order gains
- * nothing.
- */
+/** A repeatable sequence (xorshift32), for tests and for shuffling where predictability is harmless. */
 export function seededRandom(seed: number): Random {
   let state = seed | 0 || 0x9e3779b9;
   return {

@@ -12,7 +12,7 @@ after(() => rmSync(folder, { recursive: true }));
 const at = (name: string): string => join(folder, name);
 
 describe('reading a file', () => {
-  test('a regular file and a link to one are read whole', () => {
+  test('a regular file and a link to one are read completely', () => {
     writeFileSync(at('text'), 'größe');
     symlinkSync(at('text'), at('link'));
     assert.equal(readFileText(at('text'), 100), 'größe');
@@ -21,7 +21,7 @@ describe('reading a file', () => {
     assert.equal(readFileText(at('empty'), 100), '');
   });
 
-  test('a file that has no size before it is read is read whole', () => {
+  test('a file that reports no size is read completely', () => {
     assert.match(readFileText('/proc/self/status', 65_536), /^Name:/);
   });
 
@@ -30,7 +30,7 @@ describe('reading a file', () => {
     assert.throws(() => readFileText(at('pipe'), 100), { code: 'ENOTREG', message: /named pipe/ });
   });
 
-  test('a pipe that a person named is read to its end, within the bound', () => {
+  test('a pipe named by the user is read to its end, within the limit', () => {
     const script =
       'import { readGivenBytes } from "./src/server/base/read-file.ts"; console.log(String(readGivenBytes(process.argv[1], 20)))';
     const words = ['--input-type=module-typescript', '-e', script];
@@ -43,7 +43,7 @@ describe('reading a file', () => {
     assert.throws(() => readGivenBytes('/dev/zero', 100), { code: 'ENOTREG' });
   });
 
-  test('the null device is an empty file: whoever has to name one, but wants none, names it', () => {
+  test('the null device is an empty file, for options that require a file name', () => {
     assert.equal(readFileText('/dev/null', 100), '');
     assert.deepEqual([...readFileLines('/dev/null', 100)], []);
     symlinkSync('/dev/null', at('nothing'));
@@ -56,14 +56,14 @@ describe('reading a file', () => {
     assert.throws(() => readFileText(at('none'), 100), { code: 'ENOENT' });
   });
 
-  test('a file of the size allowed is read, one byte more is not', () => {
+  test('a file of exactly the maximum size is read; one byte more is refused', () => {
     writeFileSync(at('full'), 'x'.repeat(5000));
     assert.equal(readFileText(at('full'), 5000).length, 5000);
     assert.throws(() => readFileText(at('full'), 4999), { code: 'EFBIG' });
     assert.throws(() => readFileText('/proc/self/status', 20), { code: 'EFBIG' });
   });
 
-  test('the reason is in words, without the path, which the message already names', () => {
+  test('the reason is in words, without the path, which is already in the message', () => {
     const reason = (path: string): string => {
       try {
         return readFileText(path, 100);
@@ -77,7 +77,7 @@ describe('reading a file', () => {
 });
 
 describe('reading lines', () => {
-  test('yields the text between line feeds, wherever slices of the file end', () => {
+  test('yields the text between line feeds, wherever the chunks end', () => {
     for (const unit of [
       'ä\n',
       'größe and more\n\n',
@@ -94,7 +94,7 @@ describe('reading lines', () => {
     assert.deepEqual([...readFileLines(at('lines'), 1)], []);
   });
 
-  test('refuses what reading the whole refuses, and closes what it opened', () => {
+  test('refuses the same files as a complete read, and closes the file', () => {
     writeFileSync(at('large'), 'a\nb\n');
     assert.throws(() => [...readFileLines(at('large'), 3)], { code: 'EFBIG' });
     assert.throws(() => [...readFileLines('/dev/zero', 100)], { code: 'ENOTREG' });

@@ -1,42 +1,34 @@
-/** Reads regular files and standard input within a limit of bytes, whole or line by line. */
+/** Reads regular files and standard input up to a size limit, at once or line by line. */
 import { closeSync, constants, fstatSync, openSync, readSync, statSync, type Stats } from 'node:fs';
 import { devNull } from 'node:os';
 import { printBytes } from './limits.ts';
 
-/**
- * The most bytes of a file, by its use. A larger file means a wrong path, or an attempt to fill the
- * memory.
- */
+/** Maximum file size in bytes, by use. A larger file means a wrong path or an attempt to exhaust memory. */
 export const FILE_MAX: {
-  /** The maximum size of a Corefile with its imports: enough for five thousand server blocks. */
+  /** A Corefile with its imports; enough for five thousand server blocks. */
   readonly corefile: number;
-  /** A manifest file: what `kubectl get -A -o yaml` prints for a large cluster. */
+  /** A manifest file; enough for `kubectl get -A -o yaml` in a large cluster. */
   readonly manifest: number;
   readonly hosts: number;
-  /** A database in MaxMind's format; the largest commercial ones have some 500 MiB. */
+  /** A MaxMind database; the largest commercial ones have about 500 MiB. */
   readonly database: number;
   /** resolv.conf, kubeconfig, weights, certificates, keys and tokens. */
   readonly small: number;
 } = {
-  /** Room for five thousand server blocks. */
   corefile: 1024 * 1024,
-  /** Room for the output of `kubectl get -A -o yaml` of a large cluster. */
   manifest: 16 * 1024 * 1024,
   hosts: 32 * 1024 * 1024,
   database: 1024 * 1024 * 1024,
-  /** resolv.conf, kubeconfig, weights, certificates, keys, tokens. */
   small: 1024 * 1024,
 } as const;
 
 /**
- * Reads a whole regular file and nothing else: opening a named pipe would block the thread until it
- * has a writer, and a device may never end. Links are followed, and the null device counts as an
- * empty file.
+ * Reads a complete regular file. Anything else is refused: opening a named pipe would block the thread until it has a
+ * writer, and a device may never end. Links are followed, and the null device counts as an empty file.
  *
- * @param maxBytes the limit. A file that grows beyond it during the read is refused as well.
- * @param allocate provides the memory for the content
- * @throws Error with the system's code, or `EISDIR`, `ENOTREG` (not a regular file) or `EFBIG` (too
- * large).
+ * @param maxBytes the limit, which also applies to a file that grows during the read
+ * @param allocate provides the memory for the contents
+ * @throws Error with the system code, or `EISDIR`, `ENOTREG` (not a regular file) or `EFBIG` (too large)
  */
 export function readFileBytes(
   path: string,
@@ -51,14 +43,17 @@ export function readFileBytes(
   }
 }
 
-/** Reads a whole regular file as UTF-8. @throws as `readFileBytes` */
+/**
+ * Reads a complete regular file as UTF-8.
+ * @throws as `readFileBytes`
+ */
 export function readFileText(path: string, maxBytes: number): string {
   return readFileBytes(path, maxBytes).toString('utf8');
 }
 
 /**
- * Reads a file that was named on a command line. Pipes are accepted, because the shell's `<(kubectl
- * get …)` is one; the thread is blocked until the writer ends.
+ * Reads a file named on the command line. Pipes are accepted because the shell's `<(kubectl get …)` is one; the thread
+ * blocks until the writer is done.
  * @throws as `readFileBytes`
  */
 export function readGivenBytes(path: string, maxBytes: number): Buffer {
@@ -72,14 +67,14 @@ export function readGivenBytes(path: string, maxBytes: number): Buffer {
 }
 
 /**
- * Reads all of standard input as UTF-8. The thread is blocked until the writer ends.
- * @throws Error with the system's code, or `EFBIG`
+ * Reads all of standard input as UTF-8. The thread blocks until the writer is done.
+ * @throws Error with the system code, or `EFBIG`
  */
 export function readStandardInput(maxBytes: number): string {
   return readToEnd(0, 0, maxBytes, Buffer.allocUnsafe).toString('utf8');
 }
 
-/** @param size the known size; files below /proc and /sys, and pipes, report 0 */
+/** @param size the reported size, which is 0 for pipes and for files under /proc and /sys */
 function readToEnd(
   handle: number,
   size: number,
@@ -101,17 +96,16 @@ function readToEnd(
 }
 
 /**
- * Reads a regular file line by line, as UTF-8 and without line ends. Only a slice of the file and
- * one line are in memory at a time.
- * @param maxBytes the most bytes of the file
- * @throws as `readFileBytes`; if the file grows beyond the limit while it is read, the lines before
- * come first
+ * Reads a regular file line by line, as UTF-8 and without line ends. Only one chunk and one line are in memory at a
+ * time.
+ * @param maxBytes maximum file size
+ * @throws as `readFileBytes`. If the file grows beyond the limit during the read, the lines before that come first.
  */
 export function* readFileLines(path: string, maxBytes: number): Generator<string> {
   const { handle } = openRegular(path, maxBytes);
   try {
     const slice = Buffer.allocUnsafe(SLICE_BYTES);
-    /** The beginning of a line whose end is in a later slice. */
+    /** The start of a line that ends in a later chunk. */
     let begun: Buffer[] = [];
     let length = 0;
     for (;;) {
@@ -144,7 +138,7 @@ function openRegular(
   path: string,
   maxBytes: number,
 ): { readonly handle: number; readonly size: number } {
-  // Without O_NONBLOCK, opening a named pipe waits for its writer.
+  // Without O_NONBLOCK, opening a named pipe waits for a writer.
   const handle = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const stats = fstatSync(handle);
@@ -167,7 +161,7 @@ function kindOf(stats: Stats): string {
   return stats.isSocket() ? 'socket' : 'device';
 }
 
-/** True if this is the null device, which counts as an empty file. */
+/** Returns true for the null device, which counts as an empty file. */
 function isNull(stats: Stats): boolean {
   return stats.isCharacterDevice() && stats.rdev === statSync(devNull).rdev;
 }

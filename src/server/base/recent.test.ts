@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Recent } from './recent.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
-test('what was put counts until its time is over, and then is not held any more', async () => {
+test('an entry counts until it expires and is then no longer held', async () => {
   const clock = new VirtualClock();
   const recent = new Recent<string, number>(clock, 1000, 10);
   recent.put('a', 1);
@@ -17,7 +17,7 @@ test('what was put counts until its time is over, and then is not held any more'
   assert.equal(recent.size, 2);
 });
 
-test('where there is no room the one goes that was put first; one that is put again stays', () => {
+test('when full, the oldest entry is dropped; putting an entry again renews it', () => {
   const recent = new Recent<string, number>(new VirtualClock(), 1000, 2);
   recent.put('a', 1);
   recent.put('b', 2);

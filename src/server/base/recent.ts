@@ -2,14 +2,13 @@
 import type { Clock } from './clock.ts';
 
 /**
- * A map whose entries expire some time after they were put, with a limit on their number. At the
- * limit the oldest entry is dropped.
+ * A size-limited map whose entries expire a fixed time after they were added. When full, the oldest entry is dropped.
  */
 export class Recent<K, V> {
   readonly #clock: Clock;
   readonly #freshMs: number;
   readonly #most: number;
-  /** In the order in which they were put, oldest first. */
+  /** In insertion order, oldest first. */
   readonly #known = new Map<K, { readonly value: V; readonly at: number }>();
 
   constructor(clock: Clock, freshMs: number, most: number) {
@@ -18,12 +17,12 @@ export class Recent<K, V> {
     this.#most = most;
   }
 
-  /** The number of entries, expired ones included: those are removed when another one is put. */
+  /** Number of entries, including expired ones, which are removed on the next insertion. */
   get size(): number {
     return this.#known.size;
   }
 
-  /** The value; undefined if it was never put or has expired. */
+  /** Returns the value, or undefined if it was never added or has expired. */
   get(key: K): V | undefined {
     const known = this.#known.get(key);
     return known !== undefined && this.#isFresh(known.at) ? known.value : undefined;

@@ -1,13 +1,16 @@
-/** Secrets that clients send, in files that may change at any time. */
+/** Secrets that clients present, read from files that may change at any time. */
 import { builtins } from './builtins.ts';
 import { Problem } from './problem.ts';
 import { FILE_MAX, readFileText } from './read-file.ts';
 import { whyFailed } from './why-failed.ts';
 
-/** Shorter secrets can be guessed. */
+/** Shorter secrets are guessable. */
 const SECRET_MIN = 16;
 
-/** Reads the file of a property `token_file`. @throws Problem `token-file` */
+/**
+ * Reads the file named by a `token_file` property.
+ * @throws Problem `token-file`
+ */
 export function readSecret(file: string): string {
   let text: string;
   try {
@@ -28,7 +31,7 @@ export function readSecret(file: string): string {
   });
 }
 
-/** Compares in a time that does not depend on the secret. */
+/** Compares in constant time. */
 export function isSameSecret(given: string, wanted: string): boolean {
   const { createHash, timingSafeEqual } = builtins.crypto();
   const [a, b] = [given, wanted].map((text) => createHash('sha256').update(text).digest());

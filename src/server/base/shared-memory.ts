@@ -1,11 +1,11 @@
-/** Memory that all threads of the process read. */
+/** Memory shared by all threads of the process. */
 
-/** Bytes that all threads read, zero. */
+/** Allocates zeroed bytes readable by all threads. */
 export function sharedBytes(length: number): Uint8Array<SharedArrayBuffer> {
   return new Uint8Array(new SharedArrayBuffer(length));
 }
 
-/** Numbers of 32 bits that all threads read, zero. */
+/** Allocates zeroed 32-bit words readable by all threads. */
 export function sharedWords(length: number): Uint32Array<SharedArrayBuffer> {
   return new Uint32Array(new SharedArrayBuffer(4 * length));
 }

@@ -3,26 +3,26 @@ import { test } from 'node:test';
 import { Problem } from './problem.ts';
 import { clipped, shortened } from './shortened.ts';
 
-test('a word of megabytes is shown by its beginning and its length', () => {
+test('a word of several megabytes is shown as its beginning and its length', () => {
   const text = shortened(`unknown option "${'x'.repeat(2_000_000)}" of it`);
   assert.match(text, /^unknown option "x{119}… \(2000002 characters\) of it$/);
 });
 
-test('a line of many words is cut, and the others stay', () => {
+test('a line of many words is cut, and other lines are unchanged', () => {
   const text = shortened(`first\n${'word '.repeat(100_000)}\nlast`);
   assert.match(text, /^first\nword [^\n]{0,3100}… \(500000 characters\)\nlast$/);
 });
 
-test('no character is cut in two', () => {
+test('no character is cut in half', () => {
   assert.ok(shortened(`x${'😀'.repeat(2000)}`).isWellFormed());
 });
 
-test('what a message usually holds stays: a path of hundreds of characters, too', () => {
+test('ordinary message contents stay, including a path of hundreds of characters', () => {
   const text = `cannot read ${'/folder'.repeat(70)}: no such file or directory`;
   assert.equal(shortened(text), text);
 });
 
-test('a problem is printed so', () => {
+test('a problem is printed this way', () => {
   const long = 'y'.repeat(1_000_000);
   const problem = new Problem({
     code: 'usage',
@@ -34,7 +34,7 @@ test('a problem is printed so', () => {
   assert.ok(problem.print().length < 1000);
 });
 
-test('a line that is clipped has the length it may have, and no half characters', () => {
+test('a clipped line has the allowed length and no half characters', () => {
   assert.equal(clipped('abcd', 4), 'abcd');
   assert.equal(clipped('abcde', 4), 'abc…');
   assert.equal(clipped('ab\u{1f600}cd', 4), 'ab…');

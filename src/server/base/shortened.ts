@@ -1,15 +1,15 @@
-/** Messages quote what a person gave, and that may be a file of megabytes in one line. */
+/** Shortens quoted user input in messages, which may be a file of megabytes in one line. */
 
-/** Longer than any path or DNS name, so the middle of such a word carries no information. */
+/** Longer than any path or DNS name. The middle of a longer word is not informative. */
 const WORD_MAX = 600;
-/** The most characters of such a word that are shown. */
+/** Number of characters shown of such a word. */
 const WORD_SHOWN = 120;
 /** Longer than any message that contains a path or two. */
 const LINE_MAX = 3000;
-/** Half of a surrogate pair at the end. */
+/** The first half of a surrogate pair at the end. */
 const HALF = /[\ud800-\udbff]$/;
 
-/** The text with its longest words, and then its longest lines, cut: `xxxx… (2000000 characters)`. */
+/** Cuts overlong words, and then overlong lines: `xxxx… (2000000 characters)`. */
 export function shortened(text: string): string {
   if (text.length <= WORD_MAX) return text;
   return text
@@ -21,7 +21,7 @@ export function shortened(text: string): string {
     .join('\n');
 }
 
-/** The line up to `most` characters, the last of them … where it is longer. */
+/** Cuts the line to `most` characters, the last of which is then an ellipsis. */
 export function clipped(line: string, most: number): string {
   if (line.length <= most) return line;
   return `${line.slice(0, most - 1).replace(HALF, '')}…`;

@@ -1,17 +1,14 @@
-/** Divides long work into slices, so that the thread can do other things in between. */
+/** Splits long work into slices, so that the thread can do other things in between. */
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from './clock.ts';
 
-/**
- * Work that can be interrupted wherever it yields. Between two such places it should take no more
- * than a millisecond or two.
- */
+/** Work that can be interrupted wherever it yields. It should yield at least every millisecond or two. */
 export type Slices<T> = Generator<void, T, undefined>;
 
-/** Milliseconds that the thread works before it does something else. */
+/** Milliseconds of work before the thread does something else. */
 const SLICE_MS = 8;
 
-/** Does the work without interruption. */
+/** Runs the work without interruption. */
 export function atOnce<T>(work: Slices<T>): T {
   for (;;) {
     const step = work.next();
@@ -19,7 +16,7 @@ export function atOnce<T>(work: Slices<T>): T {
   }
 }
 
-/** Does the work in slices. Rejects with the error of the work. */
+/** Runs the work in slices. Rejects with the work's error. */
 export async function inSlices<T>(work: Slices<T>, clock: Clock): Promise<T> {
   let end = clock.now() + SLICE_MS;
   for (;;) {

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { atOnce } from './slices.ts';
 import { sortSlowly } from './sort-slowly.ts';
 
-test('property: numbers are sorted as `sort` sorts them, stably, whatever order they come in', () => {
+test('property: sorts stably and like `sort`, whatever the input order', () => {
   const order = (a: number, b: number): number => (a >>> 8) - (b >>> 8);
   const lists = fc.tuple(fc.integer({ min: 0, max: 6000 }), fc.integer(), fc.boolean());
   fc.assert(

@@ -1,13 +1,13 @@
-/** Sorting many numbers in slices, so that a thread which does other work is not held up. */
+/** Sorts large arrays in slices, so that the thread's other work is not delayed. */
 import type { Slices } from './slices.ts';
 
-/** The order of two numbers, as `sort` takes it. */
+/** A comparison function, as for `sort`. */
 export type NumberOrder = (a: number, b: number) => number;
 
-/** Numbers that are sorted without a pause. */
+/** Number of elements sorted without a pause. */
 const SLICE = 1024;
 
-/** Sorts in place: parts first, which are then merged. Sorted input takes one walk. */
+/** Sorts in place: sorts parts first, then merges them. Sorted input takes a single pass. */
 export function* sortSlowly(all: Uint32Array, order: NumberOrder): Slices<void> {
   const { length } = all;
   for (let from = 0; from < length; from += SLICE) {
@@ -28,7 +28,7 @@ function isSorted(all: Uint32Array, order: NumberOrder): boolean {
   return true;
 }
 
-/** Merges two sorted parts, the second of which begins at `middle`. */
+/** Merges two sorted parts; the second starts at `middle`. */
 function* merge(all: Uint32Array, middle: number, order: NumberOrder): Slices<void> {
   const left = all.slice(0, middle);
   for (let to = 0, i = 0, j = middle; i < middle; to++) {

@@ -9,7 +9,7 @@ import { sourceStack } from './stack.ts';
 const folder = mkdtempSync(join(tmpdir(), 'ndots-stack-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-/** An error of a file that holds `src/a.ts` from its second line on. */
+/** Creates an error from a file that contains `src/a.ts` from its second line on. */
 function errorIn(name: string): Error {
   const error = new Error('lost');
   const url = pathToFileURL(join(folder, name)).href;
@@ -17,7 +17,7 @@ function errorIn(name: string): Error {
   return error;
 }
 
-test('the stack of a bundled file names the source, where there is a map', () => {
+test('the stack of a bundled file shows the source if there is a map', () => {
   const map = { version: 3, sources: ['../src/a.ts'], names: [], mappings: ';MAEI' };
   writeFileSync(join(folder, 'mapped.js.map'), JSON.stringify(map));
   const source = join(folder, '../src/a.ts');
@@ -27,7 +27,7 @@ test('the stack of a bundled file names the source, where there is a map', () =>
   );
 });
 
-test('without a map, or with a damaged one, it stays unchanged', () => {
+test('without a map, or with a damaged one, the stack stays unchanged', () => {
   writeFileSync(join(folder, 'damaged.js.map'), '{');
   for (const name of ['bare.js', 'damaged.js']) {
     const error = errorIn(name);

@@ -1,15 +1,15 @@
-/** Stack traces whose places are in the sources instead of the bundle. */
+/** Maps stack traces from the bundle back to the sources. */
 import { existsSync, readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Source maps by the path of the bundled file; null: the file has none. */
+/** Source maps by path of the bundled file; null if a file has none. */
 const maps = new Map<string, SourceMap | null>();
 
 /**
- * The stack of an error for the log, with places in the sources instead of the bundled files.
- * Source maps are read only now, because they take 5 MiB.
+ * Returns an error's stack for the log, with source positions. Source maps are read only when needed because they take
+ * 5 MiB.
  */
 export function sourceStack(error: Error): string {
   const stack = error.stack ?? error.message;
@@ -20,7 +20,7 @@ export function sourceStack(error: Error): string {
   );
 }
 
-/** The place in the sources, e.g. `src/server/transport/udp/udp-batch.ts:12:3`; null if there is no map. */
+/** Returns the source position, e.g. `src/server/transport/udp/udp-batch.ts:12:3`, or null without a map. */
 function sourceOf(url: string, line: number, column: number): string | null {
   const file = fileURLToPath(url);
   const found = mapOf(file)?.findEntry(line - 1, column - 1);
@@ -33,7 +33,7 @@ function mapOf(file: string): SourceMap | null {
   let map = maps.get(file);
   if (map === undefined) {
     const path = `${file}.map`;
-    // The error must be reported even if the package has no maps, or damaged ones.
+    // The error must be reported even if the package has no source maps or damaged ones.
     try {
       map = existsSync(path) ? new SourceMap(JSON.parse(readFileSync(path, 'utf8'))) : null;
     } catch {

@@ -1,4 +1,6 @@
-/** The readers of a live stream over HTTP: a token, compression, bounded memory for each, and a sign of life. */
+/**
+ * Serves a live stream over HTTP to its readers, with a token, compression, bounded memory per reader, and heartbeats.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Gzip } from 'node:zlib';
 import { builtins } from './builtins.ts';
@@ -6,36 +8,36 @@ import { every, type Clock, type Timer } from './clock.ts';
 import { answerText } from './http-answer.ts';
 import { isSameSecret } from './secret-file.ts';
 
-/** Maximum number of readers at a time; one console serves any number of browsers. */
+/** Maximum number of readers. One console serves any number of browsers. */
 const READERS_MAX = 4;
-/** Maximum bytes waiting for one reader; beyond that, it misses messages, which are counted. */
+/** Maximum bytes buffered per reader. Beyond this, the reader misses messages, which are counted. */
 const BACKLOG_MAX = 4 * 1024 * 1024;
-/** The count of dropped messages is sent this often; without it a reader treats the server as dead. */
+/** Interval at which the count of missed messages is sent. Without it, a reader treats the server as dead. */
 const BEAT_MS = 5000;
-/** A reader that takes nothing for this long is closed, milliseconds. */
+/** Milliseconds after which a reader that accepts no data is disconnected. */
 const STALLED_MS = 30_000;
 
-/** The stream that all readers get. */
+/** A stream to be sent to all readers. */
 export interface StreamSource {
-  /** Headers of every response. */
+  /** Headers for every response. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Messages that were lost before any reader could get them. */
+  /** Number of messages lost before any reader could get them. */
   readonly lost: number;
-  /** The first reader comes, or the last one goes. May throw as it begins. */
+  /** Called when the first reader connects and when the last one disconnects. May throw on start. */
   watched(on: boolean): void;
-  /** The first bytes of a reader. */
+  /** Returns the first bytes for a new reader. */
   opening(): Uint8Array;
-  /** Bytes that a reader needs before it can continue after a gap. */
+  /** Returns the bytes a reader needs to continue after a gap. */
   again?(): Uint8Array;
-  /** A record of the messages that a reader did not get. */
+  /** Returns a record of the messages that a reader missed. */
   leftOut(messages: number): Uint8Array;
-  /** The last bytes of a reader; null: none. */
+  /** Returns the last bytes for a reader, or null. */
   closing(): Uint8Array | null;
 }
 
-/** The secret of a stream and the name of its server. */
+/** The stream's secret and its server's name. */
 export interface StreamAccess {
-  /** null: it cannot be read now. */
+  /** Null if it is currently unreadable. */
   readonly token: string | null;
   readonly identity: string;
 }
@@ -43,21 +45,21 @@ export interface StreamAccess {
 interface StreamReader {
   readonly response: ServerResponse;
   readonly gzip: Gzip | null;
-  /** Messages that it missed. */
+  /** Messages that this reader missed. */
   missed: number;
-  /** `source.lost` when it connected. */
+  /** The value of `source.lost` when the reader connected. */
   readonly lostBefore: number;
-  /** Since when it has had no room, milliseconds; null: it has room. */
+  /** The time at which its buffer became full, in milliseconds; null if it has room. */
   fullSinceMs: number | null;
-  /** It missed the latest bytes. */
+  /** True if it missed the most recent bytes. */
   hasGap: boolean;
 }
 
-/** Gives the same bytes to each reader. */
+/** Sends the same bytes to every reader. */
 export class StreamReaders {
-  /** Messages that were sent, for each reader. */
+  /** Messages sent, summed over readers. */
   sent = 0;
-  /** Messages that a reader had no room for. */
+  /** Messages dropped because a reader's buffer was full. */
   missed = 0;
   readonly #source: StreamSource;
   readonly #clock: Clock;
@@ -73,7 +75,10 @@ export class StreamReaders {
     return this.#readers.size;
   }
 
-  /** Sends messages until the reader goes. @throws what the source throws as it begins */
+  /**
+   * Sends messages until the reader disconnects.
+   * @throws any error of the source on start
+   */
   serve(
     request: IncomingMessage,
     response: ServerResponse,
@@ -92,7 +97,7 @@ export class StreamReaders {
       response.setHeader('retry-after', '5');
       return answerText(response, 503, `${READERS_MAX} readers are connected already\n`);
     }
-    // A source that cannot begin throws, while the response can still say so.
+    // Start the source first: if it throws, the response can still report that.
     if (this.#readers.size === 0) source.watched(true);
     const isPacked = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '');
     response.writeHead(200, {
@@ -118,8 +123,8 @@ export class StreamReaders {
   }
 
   /**
-   * Gives bytes to each reader that has room.
-   * @param hold called for each of these; returns what is called when they are written
+   * Sends bytes to each reader that has room.
+   * @param hold called for each such reader; returns a function to call once the bytes are written
    */
   give(bytes: Uint8Array, messages: number, hold: () => () => void = () => nothing): void {
     for (const reader of this.#readers) {
@@ -140,7 +145,7 @@ export class StreamReaders {
     }
   }
 
-  /** Sends what compression holds back. */
+  /** Flushes the data held back by compression. */
   flush(): void {
     for (const { gzip } of this.#readers) gzip?.flush();
   }
@@ -156,7 +161,7 @@ export class StreamReaders {
     }
   }
 
-  /** Sends each reader its number of missed messages, as a sign of life. */
+  /** Sends each reader its number of missed messages, as a heartbeat. */
   #count(): void {
     for (const reader of this.#readers)
       if (!isFull(reader)) {
@@ -182,7 +187,7 @@ export class StreamReaders {
 
 const nothing = (): void => undefined;
 
-/** The API server passes no `Authorization` on to a pod, so a header of our own has it as well. */
+/** Also checks our own header, because the API server does not pass `Authorization` on to a pod. */
 function tokenIn({ headers }: IncomingMessage): string | null {
   const own = headers['ndots-console'];
   if (typeof own === 'string') return own;

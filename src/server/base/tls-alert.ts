@@ -1,15 +1,12 @@
-/** Alerts with which the peer ends a TLS connection (RFC 8446 section 6). */
+/** TLS alerts with which the peer ends a connection (RFC 8446 section 6). */
 
-/**
- * The number of the alert; null if the error is not an alert. The runtime gives it only in the
- * text.
- */
+/** Returns the alert number, or null if the error is not an alert. The runtime reports it only in the message text. */
 export function tlsAlert(error: unknown): number | null {
   const found = error instanceof Error ? /SSL alert number (\d+)/.exec(error.message) : null;
   return found === null ? null : Number(found[1]);
 }
 
-/** The name of an alert in the words of Go's TLS library. */
+/** Returns the name of an alert, in the words of Go's TLS library. */
 export function alertName(alert: number): string {
   return names[alert] ?? `alert(${alert})`;
 }

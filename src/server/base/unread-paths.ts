@@ -1,13 +1,10 @@
 import { sep } from 'node:path';
 
-/**
- * Files and directories that could not be read. Their content may still exist, and must not count
- * as gone.
- */
+/** Files and directories that could not be read. Their contents may still exist and must not be treated as deleted. */
 export class UnreadPaths {
   readonly #errors = new Map<string, unknown>();
 
-  /** Each with the error that it gave. */
+  /** The error for each path. */
   get errors(): ReadonlyMap<string, unknown> {
     return this.#errors;
   }
@@ -16,7 +13,7 @@ export class UnreadPaths {
     this.#errors.set(path, error);
   }
 
-  /** True if the path, or a directory above it, could not be read. */
+  /** Returns true if the path, or a directory above it, was unreadable. */
   hides(path: string): boolean {
     for (const unread of this.#errors.keys())
       if (path === unread || path.startsWith(`${unread}${sep}`)) return true;

@@ -1,4 +1,4 @@
-/** A clock whose time passes only on request: for tests, and for modelled lookups. */
+/** A clock that advances only on request, for tests and modelled lookups. */
 import type { Clock, Timer } from './clock.ts';
 
 interface Alarm {
@@ -9,9 +9,9 @@ interface Alarm {
 }
 
 /**
- * A clock that advances only by `advance` or `run`. Alarms fire in the order of their times, then
- * in the order in which they were set. Between two alarms pending promises settle, so that the code
- * under test runs in the same order as with the real clock.
+ * A clock that advances only through `advance` or `run`. Timers fire in order of their due times, and then in the order
+ * in which they were set. Pending promises settle between two timers, so that code runs in the same order as with the
+ * real clock.
  */
 export class VirtualClock implements Clock {
   #nowMs = 0;
@@ -19,7 +19,7 @@ export class VirtualClock implements Clock {
   #alarms: Alarm[] = [];
   #wallStart: number;
 
-  /** @param wallStart the initial value of `wall()`, milliseconds since 1970 */
+  /** @param wallStart initial value of `wall()`, milliseconds since 1970 */
   constructor(wallStart: number = Date.UTC(2026, 0, 1)) {
     this.#wallStart = wallStart;
   }
@@ -47,17 +47,17 @@ export class VirtualClock implements Clock {
     };
   }
 
-  /** Changes `wall()` as if the machine's clock had been set; `now()` is not affected. */
+  /** Shifts `wall()` as if the system clock had been set; `now()` is not affected. */
   setWall(byMs: number): void {
     this.#wallStart += byMs;
   }
 
-  /** The number of alarms that are set. */
+  /** Number of pending timers. */
   get pending(): number {
     return this.#alarms.filter((alarm) => !alarm.cancelled).length;
   }
 
-  /** Lets `durationMs` pass: fires alarms when they are due and lets promises settle in between. */
+  /** Advances by `durationMs`, firing timers when they are due and letting promises settle in between. */
   async advance(durationMs: number): Promise<void> {
     const end = this.#nowMs + durationMs;
     await settle();
@@ -71,7 +71,7 @@ export class VirtualClock implements Clock {
     this.#nowMs = end;
   }
 
-  /** Lets time pass until `promise` settles, at most `limitMs`. */
+  /** Advances until `promise` settles, at most by `limitMs`. */
   async run<T>(promise: Promise<T>, limitMs: number = 24 * 3600 * 1000): Promise<T> {
     let settled = false;
     const mark = (): void => {
@@ -107,7 +107,7 @@ export class VirtualClock implements Clock {
   }
 }
 
-/** Waits until chains of promises that can resolve without time passing have done so. */
+/** Waits for promise chains that can resolve without time passing. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 3; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
 }

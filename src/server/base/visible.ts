@@ -1,28 +1,27 @@
 /**
- * Makes foreign text safe to print. Control characters could change a terminal's title, overwrite
- * the screen or inject input. Bidirectional overrides and characters without a width make a line
- * read as something that it is not.
+ * Makes untrusted text safe to print. Control characters could change a terminal's title, overwrite the screen or
+ * inject input. Bidirectional overrides and zero-width characters can disguise a line.
  */
 
 /**
- * The characters that no line of text shows: controls (C0, DEL, C1), formats (bidirectional, zero
- * width, soft hyphen, tags), line and paragraph separators, unpaired surrogates, variation selectors and fillers.
+ * Characters that are invisible in text: controls (C0, DEL, C1), format characters (bidirectional, zero width, soft
+ * hyphen, tags), line and paragraph separators, unpaired surrogates, variation selectors and fillers.
  */
 const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
 
-/** The text with its hidden characters shown, except line ends and tabs. */
+/** Makes hidden characters visible, except line ends and tabs. */
 export function visible(text: string): string {
   return text.replace(HIDDEN, escaped);
 }
 
-/** The same for a text that must stay within one line. */
+/** Does the same for text that must stay on one line. */
 export function oneLine(text: string): string {
   return visible(text.replace(/[\n\t]+/g, ' '));
 }
 
 /**
- * A character as JSON escapes it, so that a JSON document remains the same document:
- * `\u001b`, and two of these beyond U+FFFF.
+ * Escapes a character as in JSON, so that a JSON document remains the same document: `\u001b`, or a pair of escapes
+ * beyond U+FFFF.
  */
 function escaped(character: string): string {
   let text = '';

@@ -20,18 +20,18 @@ async function failureOf(run: () => unknown): Promise<string> {
 }
 
 describe('a failure in words', () => {
-  test('of a file that is not there', async () => {
+  test('for a missing file', async () => {
     assert.equal(await failureOf(() => readFileSync('/nowhere')), 'no such file or directory');
     assert.equal(await failureOf(() => readFileSync('/')), 'it is a directory');
   });
 
-  test('of a URL in the place of a file', async () => {
+  test('for a URL used as a file name', async () => {
     for (const url of ['https://example.com/Corefile', 's3://bucket/x.pcap'])
       assert.match(await failureOf(() => readFileSync(url)), /a URL, not a file: download it/);
     assert.equal(await failureOf(() => readFileSync('/no://where')), 'no such file or directory');
   });
 
-  test('of a port without a listener, by address and by name', async () => {
+  test('for a port without a listener, by address and by name', async () => {
     const refused = async (host: string): Promise<void> => {
       const socket = connect({ host, port: 1 });
       const [error] = (await once(socket, 'error')) as [Error];
@@ -41,13 +41,12 @@ describe('a failure in words', () => {
     assert.match(await failureOf(() => refused('localhost')), /nothing listens there/);
   });
 
-  test('of a name that does not exist', async () => {
+  test('for a name that does not exist', async () => {
     assert.match(await failureOf(() => lookup('nowhere.invalid')), /^the name /);
   });
 
-  test('of a client certificate that the other side does not want', async () => {
-    // As the runtime tells it of a server in Go (certificates of clients that have expired), and of
-    // OpenSSL's.
+  test('for a client certificate that the peer rejects', async () => {
+    // Alerts as the runtime reports them for a Go server (expired client certificates) and for OpenSSL.
     const alert = (text: string, number: number): Error =>
       new Error(
         `40B3A181047F0000:error:0A000412:SSL routines:ssl3_read_bytes:${text}:../deps/openssl/openssl/ssl/record/rec_layer_s3.c:918:SSL alert number ${number}\n`,
@@ -69,7 +68,7 @@ describe('a failure in words', () => {
     );
   });
 
-  test('of the TLS library, by its reason alone', async () => {
+  test('for the TLS library, by its reason alone', async () => {
     const text =
       '40B3:error:0A0000C1:SSL routines:tls_early_post_process:no shared cipher:ssl.c:1:';
     assert.equal(
@@ -80,7 +79,7 @@ describe('a failure in words', () => {
     );
   });
 
-  test('of TLS files that are not PEM, or of two different pairs', async () => {
+  test('for TLS files that are not PEM or do not match', async () => {
     const key = 'no key';
     assert.match(
       await failureOf(() => createSecureContext({ cert: 'no certificate', key })),

@@ -1,15 +1,10 @@
-/**
- * Reasons for failures of the system, the network or the TLS library, in words instead of the
- * runtime's codes.
- */
+/** Explains system, network and TLS failures in words instead of the runtime's codes. */
 import { errorCode } from './error-code.ts';
 import { alertName, tlsAlert } from './tls-alert.ts';
 
-/**
- * The reason in words that fit behind a colon: `nothing listens there`, `no such file or directory`.
- */
+/** Returns a reason that fits after a colon: `nothing listens there`, `no such file or directory`. */
 export function whyFailed(error: unknown): string {
-  // The runtime tries all addresses of a name in parallel; the first failure is enough.
+  // The runtime tries all addresses of a name in parallel. The first failure is enough.
   if (error instanceof AggregateError && error.errors.length > 0) return whyFailed(error.errors[0]);
   const code = errorCode(error);
   if (code === 'ENOENT' && isUrl(error)) return 'it is a URL, not a file: download it first';
@@ -20,20 +15,17 @@ export function whyFailed(error: unknown): string {
   const message = error instanceof Error ? withoutCall(error.message) : String(error);
   if (/wrong version number/.test(message)) return 'the other side does not use TLS';
   if (message === '') return code;
-  // OpenSSL's form: `…:error:CODE:LIBRARY:FUNCTION:REASON:FILE:LINE:`.
+  // OpenSSL's format: `…:error:CODE:LIBRARY:FUNCTION:REASON:FILE:LINE:`.
   return /error:[0-9A-F]+:[^:]*:[^:]*:([^:\n]+)/.exec(message)?.[1] ?? message;
 }
 
-/** True where the path that does not exist is a URL. */
+/** Returns true if the missing path is actually a URL. */
 function isUrl(error: unknown): boolean {
   const { path } = error as NodeJS.ErrnoException;
   return path !== undefined && /^[a-z][a-z0-9+.-]*:\/\//i.test(path);
 }
 
-/**
- * Removes the call and the path that the runtime adds: `ENXIO: no such device or address, open
- * '/dev/x'`.
- */
+/** Removes the call and the path that the runtime adds: `ENXIO: no such device or address, open '/dev/x'`. */
 function withoutCall(message: string): string {
   return /^E[A-Z0-9]+: ([^,]+), /.exec(message)?.[1] ?? message;
 }
