@@ -2,16 +2,16 @@
 import { libc } from './libc.ts';
 import { withMemory } from './memory.ts';
 
-/** <asm-generic/signal.h>; both architectures have these numbers. */
+/** <asm-generic/signal.h>; the same number on both architectures. */
 const SIG_UNBLOCK = 1;
 const SIGUSR1 = 10;
-/** Bytes of the C library's `sigset_t`. */
+/** Size of the C library's `sigset_t`, in bytes. */
 const SET_SIZE = 128;
 
 /**
- * Lets this thread receive SIGUSR1, which the flag `--disable-sigusr1` has blocked since the start
- * of the process (docs/decisions/sigusr1.md). A pending signal arrives now.
- * @returns false: there is no foreign function interface, so nothing changed
+ * Lets this thread receive SIGUSR1, which `--disable-sigusr1` has blocked since the process started
+ * (docs/decisions/sigusr1.md). A pending signal is delivered at once.
+ * @returns false if there is no foreign function interface, so nothing changed
  */
 export function unblockUserSignal(): boolean {
   return (

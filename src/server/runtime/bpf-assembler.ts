@@ -1,28 +1,28 @@
-/** Assembles programs for the kernel's eBPF machine (RFC 9669): 8 bytes an instruction. */
+/** Assembles programs for the kernel's eBPF machine (RFC 9669); each instruction takes 8 bytes. */
 
-/** Registers: 0 has results, 1 to 5 arguments, 6 to 9 survive calls, 10 is the frame's end. */
+/** Registers: 0 holds results, 1 to 5 arguments, 6 to 9 survive calls, 10 is the frame pointer. */
 export type Register = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10;
 
-/** Sizes of loads and stores, in bytes. */
+/** Load and store sizes, in bytes. */
 export type Width = 1 | 2 | 4 | 8;
 
-/** One line: a label, or an instruction. A jump names its label. */
+/** A label or an instruction. Jumps refer to labels by name. */
 export type BpfLine = string | BpfInstruction;
 
-/** An instruction before its jump is known. */
+/** An instruction whose jump target is not resolved yet. */
 export interface BpfInstruction {
   readonly code: number;
   readonly to: Register;
   readonly from: number;
   readonly offset: number | string;
   readonly value: number;
-  /** Instructions with a value of 64 bits take two places. */
+  /** Instructions with a 64-bit immediate take two slots. */
   readonly wide?: true;
 }
 
 const widths: Readonly<Record<Width, number>> = { 1: 0x10, 2: 0x08, 4: 0x00, 8: 0x18 };
 const CLASS = { LOAD_WIDE: 0x18, LOAD: 0x61, STORE: 0x63, STORE_VALUE: 0x62 } as const;
-/** A wide load whose value is the descriptor of a map (BPF_PSEUDO_MAP_FD). */
+/** A wide load whose value is a map descriptor (BPF_PSEUDO_MAP_FD). */
 const MAP = 1;
 const EXIT = 0x95;
 const CALL = 0x85;
@@ -81,7 +81,7 @@ export function shiftLeft(to: Register, value: number): BpfInstruction {
   return make(0x67, to, 0, 0, value);
 }
 
-/** `to >>= value`, without sign. */
+/** Logical right shift: `to >>= value`. */
 export function shiftRight(to: Register, value: number): BpfInstruction {
   return make(0x77, to, 0, 0, value);
 }
@@ -100,20 +100,20 @@ export function jump(label: string): BpfInstruction {
   return make(JUMP, 0, 0, label, 0);
 }
 
-/** Calls a function of the kernel by its number. */
+/** Calls a kernel helper by number. */
 export function call(helper: number): BpfInstruction {
   return make(CALL, 0, 0, 0, helper);
 }
 
-/** `to` = the map of that descriptor. */
+/** Loads the map with this descriptor into `to`. */
 export function map(to: Register, fd: number): BpfInstruction {
   return { code: CLASS.LOAD_WIDE, to, from: MAP, offset: 0, value: fd, wide: true };
 }
 
-/** Ends the program; register 0 is its result. */
+/** Ends the program. Register 0 is its result. */
 export const exit: BpfInstruction = make(EXIT, 0, 0, 0, 0);
 
-/** The program as the kernel takes it. */
+/** Encodes the program in the kernel's format. */
 export function assembleBpf(lines: readonly BpfLine[]): Uint8Array {
   const labels = new Map<string, number>();
   const steps: { readonly at: number; readonly line: BpfInstruction }[] = [];

@@ -1,14 +1,14 @@
-/** A ring buffer into which programs in the kernel write (BPF_MAP_TYPE_RINGBUF, Linux 5.8). */
+/** A ring buffer written by kernel programs (BPF_MAP_TYPE_RINGBUF, Linux 5.8). */
 import { libc, SystemError } from './libc.ts';
 import { createMap, MAP_KIND, type BpfObject } from './bpf.ts';
 
 const PAGE = 4096;
-/** Flags in the length of a record (<linux/bpf.h>). */
+/** Flags in a record's length field (<linux/bpf.h>). */
 const BUSY = 0x8000_0000;
 const DISCARDED = 0x4000_0000;
 const HEADER = 8;
 
-/** Reads what programs wrote. Its owner closes it. */
+/** Reads the records that programs wrote. The owner must close it. */
 export class BpfRing {
   readonly map: BpfObject;
   readonly #size: number;
@@ -24,7 +24,7 @@ export class BpfRing {
     this.#size = size;
     this.map = createMap(MAP_KIND.RING, { key: 0, value: 0, entries: size });
     const { fd } = this.map;
-    // The records are mapped twice in a row, so that none is split at the end.
+    // The data area is mapped twice in a row, so no record is split at the end.
     const [consumer, producer] = [
       libc().mapDescriptor(fd, 0, PAGE, true),
       libc().mapDescriptor(fd, PAGE, PAGE + 2 * size, false),
@@ -47,7 +47,7 @@ export class BpfRing {
     this.#at = 0;
   }
 
-  /** Gives each record to `take`, whose bytes are valid during the call. */
+  /** Passes each record to `take`. The bytes are valid only during the call. */
   drain(take: (bytes: Uint8Array, at: number, length: number) => void): void {
     if (!this.#open) return;
     const end = Number(Atomics.load(this.#producer.positions, 0));

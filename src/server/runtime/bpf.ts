@@ -1,31 +1,31 @@
-/** bpf(2): maps, programs, and links that attach programs to a cgroup until this process ends. */
+/** Wraps bpf(2): maps, programs, and links that attach programs to a cgroup until this process ends. */
 import { closeSync, openSync } from 'node:fs';
 import { forgetDescriptor, noteDescriptor } from './held-by-thread.ts';
 import { libc, SystemError } from './libc.ts';
 import { Memory } from './memory.ts';
 
-/** Number of the system call. */
+/** System call number. */
 const CALL = process.arch === 'arm64' ? 280 : 321;
 const COMMAND = { CREATE_MAP: 0, LOAD: 5, CREATE_LINK: 28 } as const;
-/** Bytes of the part of union bpf_attr that is used here. */
+/** Number of bytes of union bpf_attr used here. */
 const ATTRIBUTES = 128;
-/** The places of the parts, in 32-bit words. */
+/** Field offsets, in 32-bit words. */
 const OF_MAP = { TYPE: 0, KEY: 1, VALUE: 2, ENTRIES: 3, NAME: 7 };
 const OF_PROGRAM = {
   ...{ TYPE: 0, COUNT: 1, INSTRUCTIONS: 2, LICENCE: 4 },
   ...{ LOG_LEVEL: 6, LOG_SIZE: 7, LOG: 8, NAME: 12, ATTACH: 17 },
 };
 const OF_LINK = { PROGRAM: 0, TARGET: 1, ATTACH: 2 };
-/** The size of the verifier's report about a program that it refuses. */
+/** Buffer size for the verifier's report on a rejected program. */
 const LOG_SIZE = 64 * 1024;
-/** The licence in the program; the helpers that are called are open to every licence. */
+/** The program's licence. The helpers it calls are available under any licence. */
 const LICENCE = 'Apache-2.0\0';
 
-/** Kinds of maps (<linux/bpf.h>). */
+/** Map types (<linux/bpf.h>). */
 export const MAP_KIND = { LRU_HASH: 9, RING: 27 } as const;
-/** Kinds of programs. */
+/** Program types. */
 export const PROGRAM = { CGROUP_SKB: 8, CGROUP_SOCK: 9, CGROUP_ADDRESS: 18 } as const;
-/** The places where programs are attached (enum bpf_attach_type). */
+/** Attach points (enum bpf_attach_type). */
 export const ATTACH = {
   EGRESS: 1,
   SOCKET_CREATED: 2,
@@ -35,7 +35,7 @@ export const ATTACH = {
   SEND_6: 15,
 } as const;
 
-/** A refusal of the kernel, with the verifier's last words where it has some. */
+/** A rejection by the kernel, including the end of the verifier's log if there is one. */
 export class BpfRefused extends SystemError {
   readonly verdict: string;
 
@@ -45,7 +45,7 @@ export class BpfRefused extends SystemError {
   }
 }
 
-/** An object of the kernel; closing it detaches programs. */
+/** A kernel object. Closing a link detaches its program. */
 export class BpfObject {
   readonly fd: number;
   #open = true;
@@ -63,7 +63,7 @@ export class BpfObject {
   }
 }
 
-/** @param entries for a ring: bytes, a power of two and a multiple of a page */
+/** @param entries for a ring, its size in bytes: a power of two and a multiple of the page size */
 export function createMap(
   kind: number,
   { key, value, entries }: { key: number; value: number; entries: number },
@@ -98,7 +98,7 @@ export function loadProgram(kind: number, attach: number, instructions: Uint8Arr
       try {
         return new BpfObject(perform('bpf program', COMMAND.LOAD, attributes));
       } catch (error) {
-        // Loads it again to get the verifier's reasons, which cost time.
+        // Load it again with the verifier's log enabled, which is slow.
         words[OF_PROGRAM.LOG_LEVEL] = 1;
         words[OF_PROGRAM.LOG_SIZE] = LOG_SIZE;
         attributes.setPointer(OF_PROGRAM.LOG, log.address);
@@ -118,7 +118,7 @@ export function loadProgram(kind: number, attach: number, instructions: Uint8Arr
   }
 }
 
-/** Attaches a program to a cgroup and all below it, until the link is closed. */
+/** Attaches a program to a cgroup and its descendants until the link is closed. */
 export function linkToCgroup(program: BpfObject, cgroup: string, attach: number): BpfObject {
   const target = openSync(cgroup, 'r');
   try {
@@ -143,7 +143,7 @@ function withAttributes<T>(use: (attributes: Memory) => T): T {
   }
 }
 
-/** `bpftool` lists what belongs to this program. */
+/** Sets the name that `bpftool` shows for this program's objects. */
 function name({ bytes }: Memory, word: number): void {
   bytes.set(Buffer.from('ndots'), word * 4);
 }

@@ -1,4 +1,4 @@
-/** UDP sockets connected to one peer, through system calls. */
+/** UDP sockets connected to one peer, implemented with system calls. */
 import { ERRNO, libc, SystemError } from './libc.ts';
 import { DATAGRAM_MAX, packetLoop, type SocketWatch } from './packet-loop.ts';
 import { ReceiveBatch } from './receive-batch.ts';
@@ -6,34 +6,28 @@ import { SendQueue, type QueuedSocket } from './send-queue.ts';
 import { UdpSocket } from './udp-socket.ts';
 
 const MSG_DONTWAIT = 0x40;
-/** The most datagrams that a socket receives before others have their turn. */
+/** Maximum number of datagrams received from a socket before other sockets get their turn. */
 const AT_A_TIME = 16;
 
 export interface SocketOwner {
-  /**
-   * The number of datagrams that it waits for: at most this many are read at a time, and one if it
-   * waits for none.
-   */
+  /** Number of expected datagrams. At most this many are read at a time, or one if none is expected. */
   readonly waiting: number;
-  /** The datagram is `bytes[start, end)`, valid during the call only. `cut`: it was longer. */
+  /** The datagram is `bytes[start, end)`, valid only during the call. `cut` is true if it was longer. */
   onDatagram(bytes: Uint8Array, start: number, end: number, cut: boolean): void;
-  /**
-   * Called when the system reports that something sent earlier did not arrive (by an ICMP message).
-   */
+  /** Called when the system reports, after an ICMP message, that an earlier datagram did not arrive. */
   onError(error: SystemError): void;
   /**
-   * Called when sending a datagram failed. The owner may only record it: nothing may be sent during
-   * the call.
+   * Called when a send failed. The owner may only record it and must not send anything during the call.
    * @param mark the value passed to `send`
-   * @param left true if it was sent, so that the error belongs to an earlier one
+   * @param left true if the datagram was sent, so the error belongs to an earlier one
    */
   onUnsent(mark: number, error: SystemError, left: boolean): void;
 }
 
 /**
- * A UDP socket connected to one peer. There are many of them, one per source port, each with few
- * datagrams at a time. Datagrams are sent one by one at the end of the turn. They are received in
- * batches, through memory shared by all sockets of the thread.
+ * A UDP socket connected to one peer. There are many such sockets, one per source port, each with little traffic.
+ * Datagrams are sent individually at the end of the turn, and received in batches into memory shared by all sockets of
+ * the thread.
  */
 export class ConnectedSocket implements QueuedSocket {
   readonly #socket: UdpSocket;
@@ -42,7 +36,7 @@ export class ConnectedSocket implements QueuedSocket {
   #open = true;
 
   /**
-   * @param source the local address; empty: chosen by the system
+   * @param source local address; empty: chosen by the system
    * @throws SystemError, LibcMissing
    */
   constructor(source: string, host: string, port: number, owner: SocketOwner) {
@@ -59,17 +53,23 @@ export class ConnectedSocket implements QueuedSocket {
     this.#watch.unref();
   }
 
-  /** The buffer to write a datagram to, at the index that `reserve` returned. */
+  /** Buffer for outgoing datagrams; write at the index returned by `reserve`. */
   get out(): Uint8Array {
     return buffers().sending.slab;
   }
 
-  /** Makes room for a datagram. @returns its index in `out` */
+  /**
+   * Makes room for a datagram.
+   * @returns its index in `out`
+   */
   reserve(size: number): number {
     return buffers().sending.reserve(size);
   }
 
-  /** Sends the datagram at the reserved index at the end of the turn. @param mark passed to `onUnsent` */
+  /**
+   * Sends the datagram at the reserved index at the end of the turn.
+   * @param mark passed to `onUnsent`
+   */
   send(length: number, mark: number): void {
     const { sending } = buffers();
     if (sending.add(this, length, mark)) packetLoop().whenTurnEnds(sending.flush);
@@ -79,12 +79,12 @@ export class ConnectedSocket implements QueuedSocket {
     if (!this.#open) return;
     const errno = this.#send(address, length);
     if (errno === 0) return;
-    // The error may belong to an earlier datagram, kept by the system: this one is sent again.
+    // The error may belong to an earlier datagram and have been stored by the system, so send this one again.
     const left = this.#send(address, length) === 0;
     this.#owner.onUnsent(mark, new SystemError('write', errno), left);
   }
 
-  /** @returns 0, or the number of the error */
+  /** @returns 0, or the error number */
   #send(address: number, length: number): number {
     for (;;) {
       if (libc().send(this.#socket.fd, address, length, MSG_DONTWAIT) >= 0) return 0;
@@ -93,7 +93,10 @@ export class ConnectedSocket implements QueuedSocket {
     }
   }
 
-  /** The local address and port, `10.0.0.1:40000`. @throws SystemError */
+  /**
+   * Returns the local address and port, `10.0.0.1:40000`.
+   * @throws SystemError
+   */
   get local(): string {
     return this.#socket.local;
   }
@@ -113,7 +116,7 @@ export class ConnectedSocket implements QueuedSocket {
     this.#socket.close();
   }
 
-  /** Reads as many datagrams as are waited for, or one error; the rest is read in the next turn. */
+  /** Reads as many datagrams as are expected, or one error. The rest is read in the next turn. */
   #drain = (): void => {
     const { received } = buffers();
     const { waiting } = this.#owner;
@@ -132,14 +135,14 @@ interface Buffers {
   readonly sending: SendQueue;
 }
 
-/** The number of the batch of the next datagram: all that are sent in one turn, at most 64. */
+/** Returns the number of the batch that the next datagram joins. A batch is everything sent in one turn, up to 64. */
 export function sendingRound(): number {
   return buffers().sending.round;
 }
 
 let present: Buffers | null = null;
 
-/** The buffers of this thread. */
+/** Returns this thread's buffers. */
 function buffers(): Buffers {
   return (present ??= {
     received: new ReceiveBatch(DATAGRAM_MAX, { count: AT_A_TIME, senders: false }),

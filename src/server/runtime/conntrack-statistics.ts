@@ -1,8 +1,6 @@
-/** The kernel's counters of connection tracking: the text of `/proc/net/stat/nf_conntrack`. */
+/** Parses the kernel's connection tracking counters in `/proc/net/stat/nf_conntrack`. */
 
-/**
- * The sum of a column (`insert_failed`, `drop` …) over all CPUs; 0: this kernel does not have it.
- */
+/** Sums a column (`insert_failed`, `drop` …) over all CPUs. Returns 0 if this kernel lacks the column. */
 export function conntrackStatistic(text: string, column: string): number {
   const [head = [], ...rows] = text
     .trim()
@@ -10,6 +8,6 @@ export function conntrackStatistic(text: string, column: string): number {
     .map((line) => line.trim().split(/ +/));
   const at = head.indexOf(column);
   if (at < 0) return 0;
-  // A row for each CPU, in hexadecimal.
+  // One row per CPU, in hexadecimal.
   return rows.reduce((sum, row) => sum + Number.parseInt(row[at] ?? '0', 16), 0);
 }

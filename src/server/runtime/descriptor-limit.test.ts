@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { descriptorLimit } from './descriptor-limit.ts';
 
 describe('the limit of descriptors', () => {
-  test('is what the system says', (t) => {
+  test('matches the limit reported by the system', (t) => {
     if (process.platform !== 'linux') return t.skip('needs /proc');
     const code = `import { descriptorLimit } from ${JSON.stringify(new URL('./descriptor-limit.ts', import.meta.url).href)};
       console.log(descriptorLimit());`;
@@ -12,7 +12,7 @@ describe('the limit of descriptors', () => {
     assert.equal(Number(execFileSync('sh', ['-c', command], { encoding: 'utf8' })), 100);
   });
 
-  test('is infinite where the system does not report one', () => {
+  test('is infinite if the system does not report one', () => {
     assert.equal(descriptorLimit('/no/such/file'), Infinity);
   });
 });

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * The most descriptors (files, sockets) that this process may have open: RLIMIT_NOFILE, `ulimit
- * -n`, which the runtime raises to the hard limit at its start. Infinity if there is no limit or it
- * is unknown.
+ * Returns the maximum number of open descriptors (files, sockets) for this process: RLIMIT_NOFILE, `ulimit -n`. The
+ * runtime raises it to the hard limit on startup. Returns Infinity if it is unlimited or unknown.
  */
 export function descriptorLimit(file = '/proc/self/limits'): number {
   try {

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 
-/** Long enough for a start on a slow machine; a process that hangs does so forever. */
+/** Enough for startup on a slow machine. A process that hangs does so forever. */
 const HANGS_MS = 60_000;
 
-/** Adds an exit handler to the process that never returns. */
+/** Installs an exit handler that never returns. */
 const hanging = `
   import koffi from ${JSON.stringify(import.meta.resolve('koffi'))};
   const libc = koffi.load(null);
@@ -17,7 +17,7 @@ const hanging = `
 
 const program = resolve('src/faces/cli/main.ts');
 
-/** Runs a verb with a module that is loaded before it. */
+/** Runs a command with a module preloaded. */
 function run(
   t: TestContext,
   module: string,
@@ -37,19 +37,19 @@ function run(
 }
 
 describe('the end of the process', { skip: process.platform !== 'linux' && 'needs Linux' }, () => {
-  test('it does not wait for an exit handler of native code that hangs', (t) => {
+  test('does not wait for a hanging exit handler in native code', (t) => {
     const { status, stdout } = run(t, hanging, ['version']);
     assert.match(stdout, /^ndots-\S+\n.*\nUDP: batched /);
     assert.equal(status, 0);
   });
 
-  test('the compile cache is still written', (t) => {
+  test('still writes the compile cache', (t) => {
     const { folder } = run(t, '', ['version']);
     const files = readdirSync(join(folder, 'cache'), { recursive: true });
     assert.ok(files.length > 10, String(files.length));
   });
 
-  test('a pipe that other programs share blocks again', () => {
+  test('makes a pipe shared with other programs blocking again', () => {
     const script = '("$0" "$1" version; grep flags: /proc/self/fdinfo/1) | cat';
     const { stdout } = spawnSync('sh', ['-c', script, process.execPath, program], {
       encoding: 'utf8',

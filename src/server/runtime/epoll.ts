@@ -1,4 +1,4 @@
-/** epoll(7): which of many descriptors are readable. */
+/** Wraps epoll(7), which reports the readable ones among many descriptors. */
 import { libc, SystemError } from './libc.ts';
 import { Memory } from './memory.ts';
 import { noteDescriptor, forgetDescriptor } from './held-by-thread.ts';
@@ -7,15 +7,12 @@ const EPOLL_CLOEXEC = 0o2000000;
 const EPOLLIN = 1;
 const CTL_ADD = 1;
 const CTL_DEL = 2;
-/** The most ready descriptors per call; further ones are returned by the next call. */
+/** Maximum number of ready descriptors per call. The next call returns the rest. */
 const EVENTS = 64;
-/** Bytes of a struct epoll_event, and where its data begin: packed on x86-64 only. */
+/** Size of struct epoll_event and offset of its data, in bytes; it is packed only on x86-64. */
 const EVENT = process.arch === 'x64' ? { SIZE: 12, DATA: 4 } : { SIZE: 16, DATA: 8 };
 
-/**
- * A set of descriptors; finds those that are readable. Its own descriptor is readable while one of
- * them is.
- */
+/** A set of descriptors to watch for readability. Its own descriptor is readable while any of them is. */
 export class Epoll {
   readonly fd: number;
   readonly #events = new Memory(EVENTS * EVENT.SIZE);
@@ -42,14 +39,14 @@ export class Epoll {
     }
   }
 
-  /** To be called before the descriptor is closed. */
+  /** Call before closing the descriptor. */
   remove(fd: number): void {
     libc().epollControl(this.fd, CTL_DEL, fd, this.#events.address);
   }
 
   /**
    * Checks without waiting.
-   * @returns how many are readable; `ready` has their numbers until the next call
+   * @returns the number of readable descriptors; `ready` holds their numbers until the next call
    */
   look(): number {
     return libc().epollWait(this.fd, this.#events.address, EVENTS, 0);

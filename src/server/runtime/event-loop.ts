@@ -2,40 +2,35 @@ import type * as Koffi from 'koffi';
 import { unterminated } from './termination-gate.ts';
 
 /**
- * A descriptor that wakes the event loop without calling JavaScript: its user checks it in the turn
- * that follows. Keeps the event loop alive while referenced. Must be closed before its descriptor
- * is. If the thread ends without a chance to do so (out of memory, terminated), the runtime closes
- * it.
+ * A descriptor that wakes the event loop without calling JavaScript; its user checks it in the following turn. While
+ * referenced, it keeps the event loop alive. Close it before its descriptor. If the thread ends without a chance to do
+ * so (out of memory, terminated), the runtime closes it.
  */
 export interface Wakeup {
-  /** Returns true if the descriptor was found readable since the last call. */
+  /** Returns true if the descriptor became readable since the last call. */
   take(): boolean;
   ref(): void;
   unref(): void;
   close(): void;
 }
 
-/** `uv_handle_get_type` of a poll handle. */
+/** Result of `uv_handle_get_type` for a poll handle. */
 const UV_POLL = 8;
 const UV_READABLE = 1;
-/**
- * A value that libuv never writes there: it writes a status, which is 0 or a negative error number.
- */
+/** A value that libuv never writes: statuses are 0 or negative error numbers. */
 const NOT_YET = 1;
 
 /**
- * koffi's poll handles call JavaScript from outside of the runtime's own scope. A thread that runs
- * out of memory, or is terminated, cannot run JavaScript any more while its event loop still turns
- * a few times: a datagram that came then would end the whole process (Node-API: `FATAL ERROR:
- * napi_throw`). So koffi only owns the handle and closes it with the thread, whatever ends that. Its
- * callback is libuv's own `uv_handle_set_data`, which writes the status of the poll into the first
- * word of the handle, where JavaScript finds it.
+ * koffi's poll handles call JavaScript outside the runtime's own scope. A thread that runs out of memory or is
+ * terminated can no longer run JavaScript, but its event loop still turns a few times. A datagram arriving then would
+ * end the whole process (Node-API: `FATAL ERROR: napi_throw`). koffi therefore only owns the handle and closes it with
+ * the thread, however the thread ends. The callback is libuv's own `uv_handle_set_data`, which stores the poll status
+ * in the first word of the handle, where JavaScript reads it.
  *
- * The other way round is as bad: koffi's own functions (its poll handles, `alloc`, `view`, `free`,
- * declarations) throw in a thread that is being terminated, which ends the process in the same way.
- * Calls of C functions with numbers and strings do not. So all of these go through
- * `termination-gate.ts`, and whoever has a thread end tells it to
- * (`engine/control/worker-ports.ts`).
+ * The opposite direction is just as dangerous. In a thread that is being terminated, koffi's own functions (poll
+ * handles, `alloc`, `view`, `free`, declarations) throw, which ends the process in the same way. Calls to C functions
+ * with numbers and strings do not. All these calls go through `termination-gate.ts`, and code that ends a thread closes
+ * the gate first (`engine/control/worker-ports.ts`).
  */
 export function wakeups(koffi: typeof Koffi, lib: Koffi.LibraryHandle): (fd: number) => Wakeup {
   const slot = koffi.alloc('uint64_t', 1) as bigint;
@@ -70,7 +65,7 @@ export function wakeups(koffi: typeof Koffi, lib: Koffi.LibraryHandle): (fd: num
     return {
       take() {
         if (status === null || status[0] === NOT_YET) return false;
-        // After an error the watch has ended and is started again.
+        // After an error, the watch has ended and must be started again.
         if (status[0] !== 0) start(handle, UV_READABLE, setData);
         status[0] = NOT_YET;
         return true;
@@ -86,13 +81,14 @@ export function wakeups(koffi: typeof Koffi, lib: Koffi.LibraryHandle): (fd: num
   return (fd) => unterminated(() => wakeup(fd));
 }
 
-/** `uv_handle_size` of a signal handle. */
+/** Argument of `uv_handle_size` for a signal handle. */
 const UV_SIGNAL = 16;
 const UV_RUN_NOWAIT = 2;
 
 /**
- * A separate loop that runs only once, to arm its descriptor, with a handle for the signal: libuv's
- * signal handler writes to it as to all others. @returns its descriptor, or -1
+ * A separate loop that runs only once, to arm its descriptor, with a signal handle. libuv's signal handler writes to it
+ * as to all others.
+ * @returns its descriptor, or -1
  */
 export function signalDescriptor(
   koffi: typeof Koffi,

@@ -1,18 +1,17 @@
 /**
- * Records descriptors and memory of a thread that Node does not know of. Node does not release
- * these when a thread ends, and a thread that runs out of memory or is terminated cannot release
- * them itself. A socket that outlives its thread stays bound, and the kernel continues to give it a
- * share of all queries, which no thread reads. So both are recorded in shared memory, which
- * outlives the thread. The replacement thread gets the records, continues with the sockets, and
- * releases the rest.
+ * Records descriptors and memory held by a thread but unknown to Node, which therefore does not release them when the
+ * thread ends. A thread that runs out of memory or is terminated cannot release them either. A socket that outlives its
+ * thread stays bound, and the kernel keeps giving it a share of all queries, which no thread reads. Both are therefore
+ * recorded in shared memory, which outlives the thread. The replacement thread receives the records, continues with the
+ * sockets, and releases the rest.
  */
 
 const DESCRIPTORS = 4096;
 const PIECES = 256;
 
 /**
- * The records: shared memory with a fixed number of slots. Without a free slot nothing is recorded,
- * and the resource is lost with its thread.
+ * Records in shared memory with a fixed number of slots. If all slots are in use, the resource is not recorded and is
+ * leaked when its thread ends.
  */
 export interface HeldByThread {
   /** Descriptor plus one; 0: free. */
@@ -21,7 +20,7 @@ export interface HeldByThread {
   readonly memory: Float64Array<SharedArrayBuffer>;
 }
 
-/** Makes the records for a thread and all its replacements. */
+/** Creates the records for a thread and all its replacements. */
 export function makeNotes(): HeldByThread {
   return {
     descriptors: new Int32Array(new SharedArrayBuffer(4 * DESCRIPTORS)),
@@ -30,21 +29,21 @@ export function makeNotes(): HeldByThread {
 }
 
 /**
- * The same records without the memory: for the replacement of a thread that could not be ended and
- * may still write there.
+ * Returns the records without the memory, for the replacement of a thread that could not be stopped and may still write
+ * there.
  */
 export function withoutMemory({ descriptors }: HeldByThread): HeldByThread {
   return { ...makeNotes(), descriptors };
 }
 
 let present: HeldByThread | null = null;
-/** The slot at which the search for a free one starts. */
+/** The slot where the search for a free one starts. */
 let next = 0;
-/** Descriptors of the previous thread that are not in use yet. */
+/** Descriptors of the previous thread that have not been adopted yet. */
 let orphans: number[] = [];
 let orphanMemory: number[] = [];
 
-/** From now on this thread uses these records, with the content of the previous thread. */
+/** Makes this thread use these records, including those of the previous thread. */
 export function useNotes(notes: HeldByThread): void {
   present = notes;
   next = 0;
@@ -65,7 +64,7 @@ export function noteDescriptor(fd: number): void {
   }
 }
 
-/** To be called before the descriptor is closed, because its number may be reused afterwards. */
+/** Call before closing the descriptor, because its number may be reused afterwards. */
 export function forgetDescriptor(fd: number): void {
   if (present === null) return;
   const slot = present.descriptors.indexOf(fd + 1);
@@ -80,22 +79,22 @@ export function noteMemory(address: number): void {
   if (slot >= 0) present!.memory[slot] = address;
 }
 
-/** To be called before the memory is freed. */
+/** Call before freeing the memory. */
 export function forgetMemory(address: number): void {
   const slot = present?.memory.indexOf(address) ?? -1;
   if (slot >= 0) present!.memory[slot] = 0;
 }
 
 /**
- * The first remaining descriptor for which `fits` is true; it belongs to the caller from then on,
- * and stays recorded.
+ * Takes the first remaining descriptor for which `fits` returns true. It belongs to the caller from then on, and stays
+ * recorded.
  */
 export function takeOrphan(fits: (fd: number) => boolean): number | null {
   const index = orphans.findIndex(fits);
   return index < 0 ? null : orphans.splice(index, 1)[0]!;
 }
 
-/** All remaining descriptors; the caller closes them. */
+/** Returns all remaining descriptors; the caller closes them. */
 export function takeOrphans(): {
   readonly descriptors: readonly number[];
   readonly memory: readonly number[];

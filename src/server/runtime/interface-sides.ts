@@ -1,12 +1,12 @@
-/** Lists the interfaces of a node that lead to its pods, and those that lead to other machines (rtnetlink(7)). */
+/** Distinguishes a node's interfaces that lead to its pods from those that lead to other machines (rtnetlink(7)). */
 import { attributesIn, dumpNetlink } from './netlink.ts';
 import { AF_INET, AF_INET6 } from './socket-address.ts';
 
-/** Messages of <linux/rtnetlink.h>. */
+/** Message types in <linux/rtnetlink.h>. */
 const KIND = { NEW_LINK: 16, GET_LINK: 18, NEW_ROUTE: 24, GET_ROUTE: 26 };
-/** `struct ifinfomsg` and the attributes of a link (<linux/if_link.h>). */
+/** `struct ifinfomsg` and link attributes (<linux/if_link.h>). */
 const LINK = { SIZE: 16, HARDWARE: 2, INDEX: 4, INFO: 18, INFO_KIND: 1 };
-/** `struct rtmsg` and the attributes of a route. */
+/** `struct rtmsg` and route attributes. */
 const ROUTE = { SIZE: 12, FAMILY: 0, PREFIX: 1, TYPE: 7, INTERFACE: 4, HOPS: 9 };
 const UNICAST = 1;
 /** `struct rtnexthop`. */
@@ -14,20 +14,20 @@ const HOP = { SIZE: 8, INDEX: 4 };
 /** ARPHRD_LOOPBACK. */
 const LOOPBACK = 772;
 
-/** Kinds that lead to pods and virtual machines of this node. */
+/** Interface types that lead to pods and virtual machines on this node. */
 const inner: ReadonlySet<string> = new Set(['veth', 'netkit', 'tun', 'tap']);
-/** Kinds that lead to other nodes. */
+/** Interface types that lead to other nodes. */
 const outer: ReadonlySet<string> = new Set([
   ...['', 'vxlan', 'geneve', 'wireguard', 'ipip', 'ip6tnl', 'sit'],
   ...['gre', 'gretap', 'ip6gre', 'ip6gretap', 'vti', 'vti6', 'xfrm'],
 ]);
 
-/** `inside`: pods of this node; `outside`: other machines. */
+/** `inside`: pods on this node; `outside`: other machines. */
 export type InterfaceSide = 'inside' | 'outside';
 
 /**
- * Interface number → side. An interface of a default route leads outside: the node may itself be a container.
- * Bridges, bonds and VLANs pass on packets of both sides, so they are left out.
+ * Maps interface numbers to sides. An interface with a default route leads outside, because the node may itself be a
+ * container. Bridges, bonds and VLANs forward packets from both sides, so they are left out.
  * @throws LibcMissing, SystemError
  */
 export function interfaceSides(): ReadonlyMap<number, InterfaceSide> {

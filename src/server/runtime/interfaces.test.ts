@@ -9,7 +9,7 @@ import { batchedUdp } from './packet-loop.ts';
 const found = batchedUdp();
 const skip = found.available ? false : found.reason;
 
-/** Runs a program in a network namespace of its own, after these commands of `ip`. */
+/** Runs a program in its own network namespace after these `ip` commands. */
 function inNamespace(commands: readonly string[], program: string): string | null {
   const shell = [...commands.map((command) => `ip ${command}`), `exec "$0" "$@"`].join(' && ');
   const words = ['--net', 'sh', '-c', shell, process.execPath];
@@ -24,7 +24,7 @@ function inNamespace(commands: readonly string[], program: string): string | nul
 }
 
 describe('interfaces', { skip }, () => {
-  test('those that the runtime knows have the same addresses', () => {
+  test('interfaces known to the runtime have the same addresses', () => {
     const all = interfaceAddresses();
     for (const [name, list] of Object.entries(networkInterfaces())) {
       const expected = list!.map(({ address, scopeid }) =>
@@ -34,7 +34,7 @@ describe('interfaces', { skip }, () => {
     }
   });
 
-  test('so have those that are down or have no carrier, which the runtime leaves out', (t) => {
+  test('so do interfaces that are down or have no carrier, which the runtime omits', (t) => {
     const printed = inNamespace(
       [
         'link set lo up',

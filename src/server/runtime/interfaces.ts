@@ -1,17 +1,17 @@
-/** The machine's interfaces and their addresses, by rtnetlink(7). */
+/** Lists the machine's interfaces and their addresses using rtnetlink(7). */
 import { printAddress } from '../base/ip.ts';
 import { dumpNetlink } from './netlink.ts';
 import { AF_INET, AF_INET6 } from './socket-address.ts';
 
-/** Message types of <linux/rtnetlink.h>, and the offsets of their fields in bytes. */
+/** Message types in <linux/rtnetlink.h>, and the offsets of their fields in bytes. */
 const KIND = { NEW_LINK: 16, GET_LINK: 18, NEW_ADDRESS: 20, GET_ADDRESS: 22 };
 const LINK = { SIZE: 16, INDEX: 4, NAME: 3 };
 const ADDRESS = { SIZE: 8, FAMILY: 0, SCOPE: 3, INDEX: 4, OF_INTERFACE: 1, LOCAL: 2 };
 const SCOPE_LINK = 253;
 
 /**
- * All interfaces of the network namespace with their addresses, also those that are down or without
- * carrier, which the runtime leaves out. Link-local IPv6 addresses have their zone: `fe80::1%eth0`.
+ * Returns all interfaces in the network namespace with their addresses, including those that are down or without
+ * carrier, which the runtime omits. Link-local IPv6 addresses include their zone: `fe80::1%eth0`.
  * @throws LibcMissing, SystemError
  */
 export function interfaceAddresses(): ReadonlyMap<string, readonly string[]> {
@@ -20,7 +20,7 @@ export function interfaceAddresses(): ReadonlyMap<string, readonly string[]> {
   dumpNetlink(KIND.GET_LINK, KIND.NEW_LINK, LINK.SIZE, (bytes, view, attributes) => {
     const name = attributes.get(LINK.NAME);
     if (name === undefined) return;
-    // The text ends with a zero byte.
+    // The text ends with a NUL byte.
     const text = Buffer.from(bytes.subarray(name[0], name[1] - 1)).toString();
     names.set(view.getInt32(LINK.INDEX, true), text);
     found.set(text, []);

@@ -11,8 +11,8 @@ const native = `@koromix/koffi-${process.platform}-${process.arch}`;
 const skip = process.platform === 'linux' ? false : 'needs Linux';
 
 /**
- * Loads it as a program in this directory does.
- * @returns its version, and the number of package files that were loaded for it
+ * Loads it like a program in this directory.
+ * @returns its version, and the number of package files that were loaded
  */
 function loadIn(folder: string): string {
   for (const file of ['server/runtime/koffi.ts', 'server/base/error-code.ts']) {
@@ -31,7 +31,7 @@ function loadIn(folder: string): string {
   return stdout.trim();
 }
 
-describe('the foreign function interface is loaded without the package around it', { skip }, () => {
+describe("the foreign function interface loads without the package's JavaScript", { skip }, () => {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'ndots-koffi-test-')));
   after(() => rmSync(folder, { recursive: true }));
   const whole = (name: string): string => realpathSync(join(here, 'node_modules', name));
@@ -41,19 +41,19 @@ describe('the foreign function interface is loaded without the package around it
     cpSync(whole(name), target, { recursive: true });
   };
 
-  test('where both parts lie side by side', () => {
+  test('if both parts are in the same directory', () => {
     put('koffi', 'flat/node_modules');
     put(native, 'flat/node_modules');
     assert.equal(loadIn(join(folder, 'flat/program')), 'function 0');
   });
 
-  test('the place of the native part in the package', () => {
+  test('where the native part of the package is found', () => {
     put('koffi', 'nested/node_modules');
     put(native, 'nested/node_modules/koffi/node_modules');
     assert.equal(loadIn(join(folder, 'nested')), 'function 0');
   });
 
-  test('where packages are links into a store', () => {
+  test('if packages are links into a store', () => {
     put('koffi', 'store/koffi@3/node_modules');
     put(native, 'store/koffi@3/node_modules');
     mkdirSync(join(folder, 'linked/node_modules'), { recursive: true });
@@ -64,7 +64,7 @@ describe('the foreign function interface is loaded without the package around it
     assert.equal(loadIn(join(folder, 'linked')), 'function 0');
   });
 
-  test('and there may be none', () => {
+  test('if there is none', () => {
     assert.equal(loadIn(join(folder, 'bare')), 'none 0');
   });
 });

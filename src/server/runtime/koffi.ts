@@ -1,7 +1,6 @@
 /**
- * The foreign function interface: only the native part of the package koffi. The JavaScript that
- * the package loads around it is not needed and costs megabytes in every thread
- * (docs/decisions/memory.md).
+ * The foreign function interface: only the native part of the koffi package. The package's JavaScript is not needed and
+ * costs megabytes in every thread (docs/decisions/memory.md).
  */
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -13,7 +12,7 @@ import type * as Koffi from 'koffi';
 import { errorCode } from '../base/error-code.ts';
 
 /**
- * The native part for this thread; null if the package is not installed.
+ * Returns the native part for this thread, or null if the package is not installed.
  * @throws Error if there is none for this system
  */
 export function loadKoffi(): typeof Koffi | null {
@@ -30,9 +29,8 @@ export function loadKoffi(): typeof Koffi | null {
 }
 
 /**
- * The file of the native part. Packages are in the nearest `node_modules`, as usual. The native
- * part is inside the package or beside it, with links resolved, where npm and pnpm put it. null: it
- * was not found.
+ * Finds the file of the native part. Packages are in the nearest `node_modules`, as usual. npm and pnpm put the native
+ * part inside the package or next to it, after resolving links. Returns null if it is not found.
  */
 function nativePart(folder: string): string | null {
   const home = join(folder, 'node_modules/koffi');
@@ -47,7 +45,7 @@ function nativePart(folder: string): string | null {
   return places.find((place) => existsSync(place)) ?? null;
 }
 
-/** True if this program runs on musl rather than glibc. */
+/** Returns true if this program runs on musl rather than glibc. */
 function hasMusl(): boolean {
   return /\/ld-musl-/.test(readFileSync('/proc/self/maps', 'utf8'));
 }

@@ -9,8 +9,7 @@ import { loadKoffi } from './koffi.ts';
 import { unterminated } from './termination-gate.ts';
 
 /**
- * The system calls that the transports use. Pointers are numbers: addresses fit into 47 bits.
- * Failures are negative.
+ * System calls used by the transports. Pointers are numbers, because addresses fit into 47 bits. Failures are negative.
  */
 export interface Libc {
   socket(domain: number, type: number, protocol: number): number;
@@ -27,36 +26,31 @@ export interface Libc {
   epollControl(epoll: number, operation: number, fd: number, event: number): number;
   epollWait(epoll: number, events: number, count: number, timeoutMs: number): number;
   close(fd: number): number;
-  /** Writes seconds and nanoseconds of a clock, 64 bits each. */
+  /** Writes a clock's seconds and nanoseconds, 64 bits each. */
   clockGettime(clock: number, time: number): number;
-  /** Moves this thread to the namespace of the descriptor. */
+  /** Moves this thread into the namespace of the descriptor. */
   setns(fd: number, kind: number): number;
   poll(descriptors: number, count: number, timeoutMs: number): number;
-  /** Changes the signals that this thread blocks. */
+  /** Changes the set of signals that this thread blocks. */
   sigprocmask(how: number, set: number, before: number): number;
   setitimer(which: number, value: number, before: number): number;
-  /** A system call without a function in the C library. */
+  /** Makes a system call that has no C library function. */
   syscall(call: number, first: number, second: number, third: number): number;
-  /**
-   * Makes SIGALRM end the process, with its number as exit code, even if it is process 1 of a
-   * container.
-   */
+  /** Makes SIGALRM end the process with the signal's number as exit code, even for process 1 in a container. */
   exitOnAlarm(): void;
   _exit(code: number): void;
-  /**
-   * A new descriptor that becomes readable when the signal has come; it is never read. -1: failed.
-   */
+  /** Returns a new descriptor that becomes readable once the signal has arrived and is never read. -1 on failure. */
   signalDescriptor(signal: number): number;
   /** 0 if there is no such interface. */
   interfaceIndex(name: string): number;
-  /** The error number of the last failed call on this thread; to be read at once. */
+  /** Returns the error number of this thread's last failed call. Read it immediately. */
   errno(): number;
-  /** Allocates memory that never moves, with a view of it. */
+  /** Allocates memory that never moves, along with a view of it. */
   allocate(size: number): { readonly address: number; readonly buffer: ArrayBuffer };
   free(address: number): void;
   /**
-   * Maps the memory of a descriptor; null: failed. Views of it must not be used after `unmap`.
-   * @param offset a multiple of a page
+   * Maps a descriptor's memory. Returns null on failure. Views must not be used after `unmap`.
+   * @param offset a multiple of the page size
    */
   mapDescriptor(
     fd: number,
@@ -65,15 +59,15 @@ export interface Libc {
     writable: boolean,
   ): { readonly address: number; readonly buffer: ArrayBuffer } | null;
   unmap(address: number, size: number): number;
-  /** Returns freed memory that the C library keeps to the system. */
+  /** Returns free memory held by the C library to the system. */
   trim(): void;
-  /** Tells the kernel how a range of whole pages will be used. */
+  /** Advises the kernel how a range of whole pages will be used. */
   madvise(address: number, length: number, advice: number): number;
   /** Wakes this thread's event loop while the descriptor is readable (level-triggered). */
   wakeOn(fd: number): Wakeup;
 }
 
-/** Why there is no foreign function interface. */
+/** Reports why there is no foreign function interface. */
 export class LibcMissing extends Error {
   override readonly name = 'LibcMissing';
 }
@@ -81,9 +75,8 @@ export class LibcMissing extends Error {
 let loaded: Libc | LibcMissing | null = null;
 
 /**
- * The C library, loaded on first use.
- * @throws LibcMissing on other systems than 64-bit little-endian Linux, and where the optional
- * package is not installed
+ * Returns the C library, loaded on first use.
+ * @throws LibcMissing except on 64-bit little-endian Linux with the optional package installed
  */
 export function libc(): Libc {
   if (loaded === null) {
@@ -101,14 +94,14 @@ export function libc(): Libc {
 }
 
 function load(): Libc {
-  // The layouts of the kernel's structs are defined only for these.
+  // The kernel's struct layouts are defined only for these.
   if (process.platform !== 'linux') throw new LibcMissing(`not on ${process.platform}`);
   if (process.arch !== 'x64' && process.arch !== 'arm64') {
     throw new LibcMissing(`not on ${process.arch}`);
   }
   const koffi = loadKoffi();
   if (koffi === null) throw new LibcMissing('the optional package koffi is not installed');
-  // null: the symbols that this process has loaded already, from glibc or musl.
+  // null means the symbols already loaded into this process, from glibc or musl.
   const lib = koffi.load(null);
   pin(lib);
   const declare = (name: string, args: readonly string[]): never =>
@@ -169,15 +162,15 @@ const F_SETFL = 4;
 const O_NONBLOCK = 0x800;
 
 /**
- * The runtime makes pipes non-blocking and undoes that only in an exit handler. The program that
- * writes to the same pipe next, in `(ndots version; cat file) | less`, expects it to block.
+ * Node makes pipes non-blocking and undoes that only in an exit handler. The next program to write to the same pipe, in
+ * `(ndots version; cat file) | less`, expects it to block.
  */
 function makeBlocking(fcntl: FileControl, fd: number): void {
   const flags = fcntl(fd, F_GETFL, 0);
   if (flags > 0 && (flags & O_NONBLOCK) !== 0) fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
 }
 
-/** glibc keeps freed memory until `malloc_trim` returns it; musl has no such function and keeps none. */
+/** glibc keeps freed memory until `malloc_trim` releases it. musl has no such function and keeps none. */
 function trimmer(lib: Koffi.LibraryHandle): () => void {
   try {
     const trim = lib.func('malloc_trim', 'int', ['size_t']) as (keep: number) => number;
@@ -210,8 +203,8 @@ const RTLD_NOLOAD = 4;
 const RTLD_NODELETE = 0x1000;
 
 /**
- * Keeps the native code loaded. A thread that ends unloads its addons, but its event loop still
- * closes poll handles afterwards and would call unloaded code.
+ * Pins the native code in memory. A thread that ends unloads its addons, but its event loop closes poll handles
+ * afterwards and would call unloaded code.
  */
 function pin(lib: Koffi.LibraryHandle): void {
   const line = readFileSync('/proc/self/maps', 'utf8')
@@ -227,7 +220,7 @@ function pin(lib: Koffi.LibraryHandle): void {
   }
 }
 
-/** A failed system call. `code` is the system's name for it, e.g. `EADDRINUSE`. */
+/** A failed system call. `code` is the system's error name, e.g. `EADDRINUSE`. */
 export class SystemError extends Error {
   override readonly name = 'SystemError';
   readonly code: string;
@@ -251,7 +244,7 @@ function errnoName(errno: number): string {
   }
 }
 
-/** Numbers of <errno.h> on Linux (the same on all architectures that are supported here). */
+/** Error numbers from <errno.h> on Linux, the same on all supported architectures. */
 export const ERRNO = {
   EINTR: 4,
   EAGAIN: 11,

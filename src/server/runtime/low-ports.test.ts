@@ -5,7 +5,7 @@ import { test } from 'node:test';
 
 const noRoot = process.platform === 'linux' && process.getuid?.() === 0 ? false : 'needs root';
 
-/** Runs a program as an ordinary user with this capability or none, in a network of its own. */
+/** Runs a program as an unprivileged user, with this capability or none, in its own network namespace. */
 function asUser(capability: string, script: string): string {
   const held = ['--inh-caps', `-all${capability}`, '--ambient-caps', `-all${capability}`];
   const user = ['setpriv', '--reuid', '65532', '--regid', '65532', '--clear-groups', ...held];
@@ -41,6 +41,6 @@ test('a permitted capability to bind low ports becomes effective', { skip: noRoo
   assert.equal(asUser(',+net_bind_service', script), 'EACCES bound');
 });
 
-test('without it nothing changes', { skip: noRoot }, () => {
+test('without the capability nothing changes', { skip: noRoot }, () => {
   assert.equal(asUser('', script), 'EACCES EACCES');
 });

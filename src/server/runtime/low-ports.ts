@@ -1,8 +1,7 @@
 /**
- * The right of an ordinary user to bind ports below 1024. The image's runtime has the file
- * capability `cap_net_bind_service=+p`: permitted, so that the kernel still starts it where the pod
- * drops that capability, but not effective, so that the program raises it
- * (docs/decisions/capabilities.md).
+ * Lets an unprivileged user bind ports below 1024. The image's runtime has the file capability
+ * `cap_net_bind_service=+p`. It is only permitted, so the kernel starts the program even if the pod drops that
+ * capability. It is not effective, so the program raises it (docs/decisions/capabilities.md).
  */
 import { libc } from './libc.ts';
 import { withMemory } from './memory.ts';
@@ -12,7 +11,7 @@ const CALLS = process.arch === 'arm64' ? { get: 90, set: 91 } : { get: 125, set:
 /** <linux/capability.h> */
 const VERSION_3 = 0x2008_0522;
 const NET_BIND_SERVICE = 1 << 10;
-/** Words of the header (version, thread) and, after it, of the sets of capabilities 0 to 31. */
+/** Word offsets in the header (version, thread) and in the sets of capabilities 0 to 31 that follow it. */
 const EFFECTIVE = 2;
 const PERMITTED = 3;
 const SIZE = 32;
@@ -20,9 +19,8 @@ const SIZE = 32;
 const PRIVILEGED = 1024;
 
 /**
- * Lets this thread bind to the port if the process may do so at all. Capabilities are per thread:
- * each thread that binds calls this first. Nothing changes where the system does not allow it; the
- * bind then fails and says why.
+ * Lets this thread bind the port, if the process may do so at all. Capabilities are per thread, so each thread that
+ * binds calls this first. If the system refuses, nothing changes, and the bind fails with the reason.
  */
 export function allowLowPort(port: number): void {
   if (port === 0 || port >= PRIVILEGED || process.platform !== 'linux') return;

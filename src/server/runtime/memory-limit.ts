@@ -1,4 +1,4 @@
-/** Finds how much memory this process may use. */
+/** Determines how much memory this process may use. */
 import { join } from 'node:path';
 import {
   CONTROL_GROUPS,
@@ -7,15 +7,15 @@ import {
   type ControlGroupFiles,
 } from '../base/control-groups.ts';
 
-/** More than any machine has: version 1 shows such a number if there is no limit. */
+/** More than any machine has: cgroup v1 reports such a number if there is no limit. */
 const NO_LIMIT = 2 ** 48;
-/** Version 2: the limits at which a process is throttled and killed; version 1: its limit. */
+/** Version 2: the throttling and kill limits. Version 1: its only limit. */
 const FILES = ['memory.high', 'memory.max', 'memory.limit_in_bytes'];
 
 /**
- * Bytes that the process may use (`resources.limits.memory` of a container); Infinity without a
- * limit. Of nested control groups the tightest counts, which `process.constrainedMemory` does not
- * consider. A file with anything but a number of bytes is ignored.
+ * Returns the number of bytes the process may use (`resources.limits.memory` of a container), or Infinity. Among nested
+ * control groups the tightest limit applies, which `process.constrainedMemory` does not consider. A file that does not
+ * contain a number is ignored.
  */
 export function memoryLimit(files: ControlGroupFiles = CONTROL_GROUPS): number {
   let limit = Infinity;

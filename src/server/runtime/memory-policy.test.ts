@@ -9,7 +9,7 @@ const MIB = 1024 * 1024;
 const ROUNDS = 40;
 const THREADS = 4;
 
-test('threads that collect their memory at the same moment do so, and none of them ends', async () => {
+test('threads can collect garbage at the same moment, and none of them ends', async () => {
   const source = `
     import { constants, PerformanceObserver } from 'node:perf_hooks';
     import { parentPort } from 'node:worker_threads';
@@ -36,7 +36,7 @@ test('threads that collect their memory at the same moment do so, and none of th
   for (const count of collections) assert.ok(count >= ROUNDS, `${count} of ${ROUNDS}`);
 });
 
-test('memory outside the heap that is passed on and garbage at once does not pile up', async () => {
+test('short-lived memory outside the heap does not pile up', async () => {
   const source = (tells: boolean): string => `
     import { parentPort } from 'node:worker_threads';
     const { passedThrough } = await import(${JSON.stringify(new URL('./memory-policy.ts', import.meta.url).href)});
@@ -103,7 +103,7 @@ test('an idle thread collects once after the process has grown', async (t) => {
   assert.equal(counted.count, 2);
 });
 
-test('a busy thread collects dropped shared memory only if it is much', async (t) => {
+test('a busy thread collects dropped shared memory only if there is a lot of it', async (t) => {
   const counted = collections(t);
   const clock = new VirtualClock();
   let isBusy = true;
@@ -129,7 +129,7 @@ test('a busy thread collects dropped shared memory only if it is much', async (t
   assert.equal(counted.count, 2, 'little is not worth a pause');
 });
 
-test('while memory is short a thread collects twice a second, or for a hundredth of the time', async () => {
+test('when memory is short, a thread collects at most twice a second and 1% of the time', async () => {
   for (const [tookMs, collected] of [
     [0, 20],
     [6, 10],
@@ -164,7 +164,7 @@ test('while memory is short a thread collects twice a second, or for a hundredth
   }
 });
 
-test('memory is short above three quarters of the limit, measured twenty times a second at most', async () => {
+test('memory is short above three quarters of the limit, measured at most twenty times a second', async () => {
   const clock = new VirtualClock();
   let own = 120;
   let measured = 0;
@@ -187,14 +187,14 @@ test('memory is short above three quarters of the limit, measured twenty times a
   assert.equal(policy.short, false);
 });
 
-test('without a limit memory is never short, and this process uses some', () => {
+test('without a limit memory is never short, and the process reports nonzero usage', () => {
   const clock = new VirtualClock();
   assert.equal(new MemoryPolicy({ clock }).short, false);
   if (process.platform === 'linux')
     assert.equal(new MemoryPolicy({ clock, limit: MIB }).short, true);
 });
 
-/** Counts collections in place of V8's. */
+/** Counts collections instead of running V8's. */
 function collections(t: TestContext): { count: number } {
   const runtime = globalThis as { gc?: unknown };
   const before = runtime.gc;
@@ -206,7 +206,7 @@ function collections(t: TestContext): { count: number } {
   return counted;
 }
 
-/** The peak memory of a worker that runs this and posts it, MiB. */
+/** Returns the peak memory, in MiB, of a worker that runs this code and posts its result. */
 function peakOf(source: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const url = new URL(`data:text/javascript,${encodeURIComponent(source)}`);

@@ -1,9 +1,9 @@
 /**
- * Decides when a thread collects its garbage. V8 decides by the size of its own heap: it does not count
- * shared memory, hardly counts buffers, and ignores other threads and the limit of the container.
+ * Decides when a thread collects its garbage. V8 considers only the size of its own heap: it ignores shared memory,
+ * other threads and the container limit, and hardly counts buffers.
  *
- * Gain: 8 MiB after the start, and pods of 170 MiB that survive reload storms and floods
- * (docs/decisions/memory.md). Off: leave out the calls. Tried with Node 24 to 26.
+ * Gain: 8 MiB after startup, and 170 MiB pods that survive reload storms and floods (docs/decisions/memory.md). To
+ * disable it, remove the calls. Tested with Node 24 to 26.
  */
 import { every, type Clock } from '../base/clock.ts';
 import { groupLines } from '../base/control-groups.ts';
@@ -11,32 +11,30 @@ import { trimMemory } from './memory.ts';
 
 const MIB = 1024 * 1024;
 
-// The three numbers of the policy.
-
-/** Bytes of short-lived buffers before a minor collection: 64 of the largest DNS messages. */
+/** Bytes of short-lived buffers before a minor collection: 64 DNS messages of maximum size. */
 const PASSING_MAX = 4 * MIB;
 /** Bytes of growth that justify a full collection, which blocks the thread for about 15 ms. */
 const GROWTH_MAX = 3 * MIB;
-/** Memory is short above this share of the limit. The rest is for allocations of the moment. */
+/** Memory is short above this share of the limit. The rest is for temporary allocations. */
 const SHORT = 3 / 4;
 
-/** Without need of thrift, the growth of the process in units of `GROWTH_MAX`. */
+/** Growth threshold for the process when saving memory is not a priority, in units of `GROWTH_MAX`. */
 const AT_LEISURE = 8;
-/** Dropped shared memory that even a busy thread collects, in units of `GROWTH_MAX`. */
+/** Amount of dropped shared memory that even a busy thread collects, in units of `GROWTH_MAX`. */
 const EVEN_IF_BUSY = 5;
-/** A thread that is busier than this share of its time is busy. */
+/** Share of its time above which a thread counts as busy. */
 const BUSY = 0.1;
-/** Milliseconds. The first queries often arrive in large numbers right after the start. */
+/** Milliseconds. The first queries often arrive in large numbers right after startup. */
 const AFTER_START_MS = 1000;
-/** Milliseconds until the other threads have collected as well. */
+/** Milliseconds to wait for the other threads to collect as well. */
 const OTHERS_MS = 500;
-/** Milliseconds between two checks for growth while the thread is idle. */
+/** Milliseconds between checks for growth while the thread is idle. */
 const IDLE_CHECK_MS = 15_000;
-/** Milliseconds between two checks while memory may be short. */
+/** Milliseconds between checks while memory may be short. */
 const SHORT_CHECK_MS = 500;
-/** Milliseconds that a measurement of the process is valid: it takes some 50 µs. */
+/** Milliseconds for which a measurement of the process, which takes about 50 µs, is reused. */
 const MEASURED_MS = 50;
-/** A collection is followed by this many times its duration without one: memory may stay short. */
+/** Minimum pause after a collection, as a multiple of its duration, because memory may stay short. */
 const REST = 100;
 
 let passing = 0;
@@ -45,9 +43,8 @@ let floor = Infinity;
 let minor: CollectGarbage | undefined;
 
 /**
- * Counts short-lived memory outside the heap, such as that of a forwarded reply. Only small objects
- * refer to it, so a hundred megabytes would pile up before V8 collects. A minor collection takes a
- * millisecond.
+ * Counts short-lived memory outside the heap, such as a forwarded reply. Only small objects refer to it, so a hundred
+ * megabytes would pile up before V8 collects. A minor collection takes a millisecond.
  */
 export function passedThrough(bytes: number): void {
   passing += bytes;
@@ -58,8 +55,8 @@ export function passedThrough(bytes: number): void {
 }
 
 /**
- * Counts shared memory that this thread no longer uses, such as the old version of a zone. The next
- * idle check collects it. It is freed when no thread has a view of it.
+ * Counts shared memory that this thread no longer uses, such as the old version of a zone. The next idle check collects
+ * it. It is freed once no thread has a view of it.
  */
 export function droppedShared(bytes: number): void {
   const before = shared;
@@ -68,18 +65,18 @@ export function droppedShared(bytes: number): void {
   if (before < most && shared >= most) setImmediate(collectMemory);
 }
 
-/** Collects this thread's memory now. Compiled code stays. */
+/** Collects this thread's garbage now, without discarding compiled code. */
 export function collectMemory(): void {
   collect('regular');
 }
 
 /**
- * Collects if this thread has grown by `most` bytes. To be called when something large was dropped,
- * such as a replaced configuration: V8 collects when the heap has doubled.
+ * Collects if this thread has grown by `most` bytes. Call it after dropping something large, such as a replaced
+ * configuration; V8 alone would wait until the heap has doubled.
  *
- * It blocks the thread. With 100 000 endpoints (35 MiB) it takes 14 ms if V8 has other CPUs for its
- * helpers, and 20 to 35 ms on a single one.
- * @returns whether it was collected
+ * This blocks the thread. With 100 000 endpoints (35 MiB) it takes 14 ms if V8's helper threads have other CPUs, and 20
+ * to 35 ms on a single CPU.
+ * @returns whether a collection ran
  */
 export function collectGrown(most: number = GROWTH_MAX): boolean {
   const used = usedBytes();
@@ -90,7 +87,7 @@ export function collectGrown(most: number = GROWTH_MAX): boolean {
   return true;
 }
 
-/** Collects after `afterMs`, and then returns free memory of the C library to the system. */
+/** Collects after `afterMs`, then returns the C library's free memory to the system. */
 export function collectLater(clock: Clock, afterMs: number, then?: () => void): void {
   clock.after(afterMs, () => collectAndTrim(clock, 'last-resort', then));
 }
@@ -103,16 +100,16 @@ function collectAndTrim(clock: Clock, flavor: Flavor, then?: () => void): void {
   });
 }
 
-/** Clock and limits; the measurements have defaults, and tests replace them. */
+/** Clock and limits. The measurements have defaults, which tests replace. */
 export interface MemoryPolicyParts {
   readonly clock: Clock;
-  /** Bytes that the process may use; default: no limit. */
+  /** Number of bytes that the process may use; default: no limit. */
   readonly limit?: number;
-  /** True if saving memory is worth a pause of some 15 ms now and then. */
+  /** True if saving memory is worth an occasional pause of about 15 ms. */
   readonly thrifty?: boolean;
-  /** Bytes of this process that no file holds. */
+  /** Bytes of this process that are not backed by files. */
   readonly own?: () => number;
-  /** All bytes of this process. */
+  /** Resident set size of this process, in bytes. */
   readonly rss?: () => number;
   /** True if the thread has been busy since the last call. */
   readonly isBusy?: () => boolean;
@@ -120,7 +117,7 @@ export interface MemoryPolicyParts {
   readonly collectGrown?: () => boolean;
 }
 
-/** The memory policy of one thread. */
+/** The memory policy for one thread. */
 export class MemoryPolicy {
   readonly #parts: Required<MemoryPolicyParts>;
   #measuredAt = -Infinity;
@@ -138,7 +135,7 @@ export class MemoryPolicy {
     };
   }
 
-  /** True if the process uses nearly all the memory that it may. */
+  /** True if the process is close to its memory limit. */
   get short(): boolean {
     const { clock, limit, own } = this.#parts;
     if (limit === Infinity) return false;
@@ -151,8 +148,8 @@ export class MemoryPolicy {
   }
 
   /**
-   * The growth, in bytes, after which a dropped configuration is collected: a 64th of the limit.
-   * Without a limit V8 does it, in small steps, so that no answer waits.
+   * Growth, in bytes, after which a dropped configuration is collected: 1/64 of the limit. Without a limit, V8 collects
+   * in small steps, so no answer is delayed.
    */
   get droppedMax(): number {
     const { thrifty, limit } = this.#parts;
@@ -160,8 +157,8 @@ export class MemoryPolicy {
   }
 
   /**
-   * Collects the garbage of the start (parsed files, functions that ran once), and then as the
-   * policy decides. @param settled runs when all threads that began together have collected
+   * Collects the garbage from startup (parsed files, functions that ran once), then follows the policy.
+   * @param settled runs once all threads that started together have collected
    */
   begin(settled?: () => void): void {
     collectLater(this.#parts.clock, AFTER_START_MS, settled);
@@ -169,7 +166,7 @@ export class MemoryPolicy {
     if (this.#parts.limit !== Infinity) this.#collectWhileShort();
   }
 
-  /** An idle thread has no reason to collect, and would keep the memory of a flood. */
+  /** V8 has no reason to collect in an idle thread, which would hold the memory of a flood forever. */
   #collectWhileIdle(): void {
     const { clock, thrifty, rss, isBusy } = this.#parts;
     const growth = thrifty ? GROWTH_MAX : AT_LEISURE * GROWTH_MAX;
@@ -186,7 +183,7 @@ export class MemoryPolicy {
     });
   }
 
-  /** V8 waits until the heap of a thread is nearly full; four workers that do end the process. */
+  /** V8 waits until a thread's heap is nearly full. If four workers do so, the process runs out of memory. */
   #collectWhileShort(): void {
     const { clock, collectGrown: collects } = this.#parts;
     let restsUntil = -Infinity;
@@ -200,13 +197,13 @@ export class MemoryPolicy {
   }
 }
 
-/** Bytes that no file holds, which the system cannot take back; 0: unknown. */
+/** Returns the bytes not backed by files, which the system cannot reclaim; 0: unknown. */
 function ownBytes(): number {
   const line = groupLines('/proc/self/status').find((each) => each.startsWith('RssAnon:'));
   return 1024 * Number(/\d+/.exec(line ?? '')?.[0] ?? 0);
 }
 
-/** Bytes of this thread's objects and of the buffers that they hold. */
+/** Returns the bytes of this thread's objects and the buffers that they hold. */
 function usedBytes(): number {
   const statistics = process.getBuiltinModule('node:v8').getHeapStatistics();
   return statistics.used_heap_size + statistics.external_memory;
@@ -223,7 +220,7 @@ function busySince(): () => boolean {
   };
 }
 
-/** `last-resort` drops compiled code, too. */
+/** `last-resort` also discards compiled code. */
 type Flavor = 'regular' | 'last-resort';
 
 type CollectGarbage = (options: {
@@ -237,14 +234,13 @@ function collect(flavor: Flavor): void {
   collector()?.({ type: 'major', execution: 'sync', flavor });
 }
 
-/** The number of attempts if another thread has put the flag back; see `collector`. */
+/** Number of attempts if another thread has reset the flag; see `collector`. */
 const ATTEMPTS = 10;
 
 /**
- * V8's garbage collector as a function. Only a context that is created while `--expose-gc` is set
- * has it. With that flag at the start, Node would compile its own modules again in each thread
- * (docs/decisions/dist.md). The flag belongs to the whole process: another thread may put it back
- * before the context exists, so this tries again.
+ * Returns V8's garbage collector as a function, available only in a context created while `--expose-gc` is set. If the
+ * flag were set at startup, Node would recompile its own modules in each thread (docs/decisions/dist.md). The flag is
+ * global to the process, and another thread may reset it before the context exists, so this retries.
  */
 function collector(): CollectGarbage | undefined {
   const { gc } = globalThis as { gc?: CollectGarbage };

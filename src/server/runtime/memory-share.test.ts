@@ -4,12 +4,12 @@ import { memoryShare } from './memory-share.ts';
 
 const MIB = 1024 * 1024;
 
-test('what a server holds has the room that the limit of the container leaves', () => {
+test('a consumer gets a share of the memory left by the container limit', () => {
   const terms = { times: 8, least: 8 * MIB, unlimited: 64 * MIB };
   assert.equal(memoryShare(170 * MIB, terms), 9.375 * MIB);
   assert.equal(memoryShare(1024 * MIB, terms) > 110 * MIB, true);
-  // Too little for anything: the least that makes sense.
+  // Too little for anything, so the minimum applies.
   assert.equal(memoryShare(64 * MIB, terms), 8 * MIB);
-  // Nothing bounds it.
+  // Unlimited.
   assert.equal(memoryShare(Infinity, terms), 64 * MIB);
 });

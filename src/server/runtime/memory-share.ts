@@ -1,21 +1,21 @@
-/** Default shares of the process's memory for its larger consumers. */
+/** Computes default memory shares for the larger consumers in the process. */
 
 const MIB = 1024 * 1024;
-/** Memory of a server that serves nothing yet; measured. */
+/** Memory of a server without any data; measured. */
 const EMPTY = 95 * MIB;
 
-/** The memory requirements of a consumer. */
+/** Memory requirements of a consumer. */
 export interface MemoryTerms {
-  /** Bytes of the process per byte of the consumer, at the worst moment. */
+  /** Bytes used by the process per byte of the consumer, in the worst case. */
   readonly times: number;
-  /** With fewer bytes it would be useless. */
+  /** Minimum in bytes, below which the consumer would be useless. */
   readonly least: number;
   /** Bytes if the process has no limit. */
   readonly unlimited: number;
 }
 
 /**
- * The most bytes that the consumer may hold.
+ * Returns the maximum number of bytes the consumer may hold.
  * @param limit bytes that the whole process may use (`memoryLimit`); Infinity: no limit
  */
 export function memoryShare(limit: number, { times, least, unlimited }: MemoryTerms): number {

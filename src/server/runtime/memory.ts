@@ -2,21 +2,18 @@ import { forgetMemory, noteMemory } from './held-by-thread.ts';
 import { libc, LibcMissing } from './libc.ts';
 
 /**
- * Memory whose address can be given to the kernel: it is outside the JavaScript heap, never moves,
- * and stays until it is freed. All structs for system calls are in such memory. (Typed arrays are
- * unsuitable: small ones move, and one without references is collected although the kernel still
- * has its address.)
+ * Memory whose address can be passed to the kernel: it is outside the JavaScript heap, never moves, and stays allocated
+ * until freed. All structs for system calls use it. Typed arrays are unsuitable, because small ones move, and an
+ * unreferenced one is collected while the kernel still has its address.
  */
 export class Memory {
   readonly address: number;
   readonly bytes: Uint8Array;
-  /** The same memory as 32-bit words; its size is a multiple of 4. */
+  /** The same memory as 32-bit words; the size is a multiple of 4. */
   readonly words: Uint32Array;
   #buffer: ArrayBuffer | null;
 
-  /**
-   * @param clear false leaves large buffers untouched: pages that are never written cost no memory
-   */
+  /** @param clear false leaves large buffers untouched, because pages that are never written cost no memory */
   constructor(size: number, clear = true) {
     const rounded = (size + 15) & ~15;
     const { address, buffer } = libc().allocate(rounded);
@@ -30,16 +27,13 @@ export class Memory {
 
   /** Writes a pointer (8 bytes) at word `index`. */
   setPointer(index: number, address: number): void {
-    // No remainder operator: for numbers that are not 32-bit integers it calls fmod(3).
+    // Avoid the remainder operator, which calls fmod(3) for numbers that are not 32-bit integers.
     const high = Math.floor(address / 0x1_0000_0000);
     this.words[index] = address - high * 0x1_0000_0000;
     this.words[index + 1] = high;
   }
 
-  /**
-   * Frees the memory. Views of it have length 0 from then on, so that late readers find nothing
-   * instead of other data.
-   */
+  /** Frees the memory. Existing views then have length 0, so late readers find nothing rather than unrelated data. */
   free(): void {
     const buffer = this.#buffer;
     if (buffer === null) return;
@@ -51,8 +45,8 @@ export class Memory {
 }
 
 /**
- * Lends memory for one call.
- * @returns null where there is no foreign function interface
+ * Provides memory for the duration of one call.
+ * @returns null if there is no foreign function interface
  */
 export function withMemory<T>(size: number, use: (memory: Memory) => T): T | null {
   let memory: Memory | null = null;
@@ -67,7 +61,7 @@ export function withMemory<T>(size: number, use: (memory: Memory) => T): T | nul
   }
 }
 
-/** Returns memory that the C library keeps to the system, where that is possible. */
+/** Returns free memory held by the C library to the system, if possible. */
 export function trimMemory(): void {
   try {
     libc().trim();

@@ -1,6 +1,4 @@
-/**
- * netlink(7): lists kernel objects, reads or changes one, and detects changes of firewall rules.
- */
+/** Uses netlink(7) to list, read and change kernel objects, and to detect changes to firewall rules. */
 import { forgetDescriptor, noteDescriptor } from './held-by-thread.ts';
 import { ERRNO, libc, SystemError } from './libc.ts';
 import { Memory } from './memory.ts';
@@ -9,36 +7,35 @@ const AF_NETLINK = 16;
 const SOCK_RAW = 3;
 const SOCK_CLOEXEC = 0o2000000;
 const NETLINK_ROUTE = 0;
-/** Families of netlink: sockets of the network namespace (sock_diag(7)), and netfilter. */
+/** Netlink families: sockets of the network namespace (sock_diag(7)), and netfilter. */
 export const NETLINK = { SOCK_DIAG: 4, NETFILTER: 12 } as const;
 const SOL_SOCKET = 1;
 const SO_RCVTIMEO = 20;
 
-/** The header of a message in <linux/netlink.h>: its size, and where its parts are, in bytes. */
+/** Message header in <linux/netlink.h>: its size and field offsets, in bytes. */
 const HEADER = { SIZE: 16, TYPE: 4, FLAGS: 6, SEQUENCE: 8 };
 const MESSAGE = { ERROR: 2, DONE: 3 };
 const REQUEST = 1;
 const ACKNOWLEDGE = 4;
 const ALL = 0x300;
 
-/** Buffer for the kernel's answers, which are never longer. */
+/** Buffer size for the kernel's answers, which are never longer. */
 const BUFFER = 32 * 1024;
-/** Buffer for the answer about one object. */
+/** Buffer size for an answer about one object. */
 const OBJECT_BUFFER = 4096;
-/** The type of an attribute, without the flags NLA_F_NESTED and NLA_F_NET_BYTEORDER. */
+/** Masks an attribute's type, without the flags NLA_F_NESTED and NLA_F_NET_BYTEORDER. */
 const ATTRIBUTE_TYPE = 0x3fff;
 
-/** Flags of a change: whether the thing may be there already (<linux/netlink.h>). */
+/** Flags for changes: whether the object may already exist (<linux/netlink.h>). */
 export const CHANGE = { REPLACE: 0x100, EXCLUSIVE: 0x200, CREATE: 0x400 } as const;
 
-/** By type: where an attribute's value begins and ends. */
+/** Start and end of each attribute's value, by type. */
 export type Attributes = ReadonlyMap<number, readonly [number, number]>;
 
 /**
  * Lists all objects of one kind.
  * @param size bytes of an object before its attributes
- * @param take gets, for each object, the bytes, a view of the part before its attributes, and the
- * attributes
+ * @param take receives for each object the bytes, a view of the part before its attributes, and the attributes
  * @throws LibcMissing, SystemError
  */
 export function dumpNetlink(
@@ -67,7 +64,7 @@ export function dumpNetlink(
 }
 
 /**
- * Changes one object, and waits for the kernel's acknowledgement.
+ * Changes one object and waits for the kernel's acknowledgement.
  * @param body the message without its header: the object, then its attributes (`attribute`)
  * @throws LibcMissing, SystemError with the kernel's reason (`EPERM`, `EEXIST`, `EOPNOTSUPP` …)
  */
@@ -88,8 +85,8 @@ export function changeByNetlink(
 }
 
 /**
- * A socket that requests one object after the other. It stays in the network namespace in which it
- * was opened. Its owner closes it.
+ * A socket for requesting objects one at a time. It stays in the network namespace in which it was opened. The owner
+ * must close it.
  */
 export class NetlinkSocket {
   readonly #fd: number;
@@ -107,17 +104,17 @@ export class NetlinkSocket {
     this.#memory = new Memory(OBJECT_BUFFER);
     const { bytes, words, address } = this.#memory;
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-    // A kernel that does not answer must not stop this thread: 1 s.
+    // Time out after 1 s, so that a kernel that does not answer cannot stop this thread.
     words[0] = 1;
     setsockopt(this.#fd, SOL_SOCKET, SO_RCVTIMEO, address, 16);
   }
 
   /**
-   * Asks for one object.
+   * Requests one object.
    * @param body the message without its header
    * @param size bytes of the object before its attributes
-   * @returns what the socket has then: a view of all of it, where the object begins, and the
-   * attributes, valid until the next question; or the kernel's error number
+   * @returns a view of the answer with the object's offset and attributes, valid until the next request, or the
+   * kernel's error number
    * @throws SystemError if nothing could be sent or received
    */
   ask(request: number, body: Uint8Array, size: number): NetlinkObject | number {
@@ -126,7 +123,7 @@ export class NetlinkSocket {
     for (;;) {
       const length = receive(this.#fd, this.#memory, OBJECT_BUFFER);
       if (length < HEADER.SIZE) continue;
-      // A late answer to a question that was given up.
+      // A late answer to a request that timed out.
       if (this.#view.getUint32(HEADER.SEQUENCE, true) !== sequence) continue;
       if (this.#view.getUint16(HEADER.TYPE, true) === MESSAGE.ERROR)
         return -this.#view.getInt32(HEADER.SIZE, true);
@@ -145,22 +142,19 @@ export class NetlinkSocket {
   }
 }
 
-/** An object that the kernel described: it begins at byte `at` of the view. */
+/** An object described by the kernel, starting at byte `at` of the view. */
 export interface NetlinkObject {
   readonly view: DataView;
   readonly at: number;
   readonly attributes: Attributes;
 }
 
-/**
- * Messages of <linux/netfilter/nf_tables.h>: of the subsystem 10. Behind the header are four bytes,
- * then attributes.
- */
+/** Messages of <linux/netfilter/nf_tables.h>, subsystem 10. The header is followed by four bytes, then attributes. */
 const RULES = { ASK: (10 << 8) | 16, TOLD: (10 << 8) | 15, SIZE: 4, GENERATION: 1 };
 
 /**
- * A number that changes with every change of nftables' rules (including iptables if it is built on
- * nftables); null: the kernel has no nftables.
+ * Returns a number that changes whenever nftables rules change (including those of iptables-nft), or null if the kernel
+ * has no nftables.
  */
 export function ruleGeneration(): number | null {
   try {
@@ -180,9 +174,7 @@ export function ruleGeneration(): number | null {
   }
 }
 
-/**
- * One attribute: its length, its type, its value, and what fills it up to a multiple of four bytes.
- */
+/** Encodes one attribute: length, type, value, and padding to a multiple of four bytes. */
 export function attribute(type: number, value: Uint8Array): Uint8Array {
   const bytes = new Uint8Array(align(4 + value.length));
   const view = new DataView(bytes.buffer);
@@ -192,7 +184,7 @@ export function attribute(type: number, value: Uint8Array): Uint8Array {
   return bytes;
 }
 
-/** Attributes inside an attribute, from its start. */
+/** Reads attributes nested inside an attribute. */
 export function attributesIn(view: DataView, start: number, end: number): Attributes {
   const found = new Map<number, readonly [number, number]>();
   for (let at = start; at + 4 <= end;) {
@@ -246,7 +238,7 @@ function receive(fd: number, memory: Memory, size = BUFFER): number {
   }
 }
 
-/** Messages and attributes begin at multiples of four bytes. */
+/** Messages and attributes are aligned to four bytes. */
 function align(length: number): number {
   return (length + 3) & ~3;
 }

@@ -5,9 +5,9 @@ import { libc, SystemError } from './libc.ts';
 const CLONE_NEWNET = 0x40000000;
 
 /**
- * Calls `work` with this thread in the network namespace of that file (`/proc/PID/ns/net`,
- * `/var/run/netns/NAME`). Sockets that `work` opens stay there; the thread returns.
- * @throws SystemError, or the error of opening the file
+ * Calls `work` with this thread in the network namespace given by a file (`/proc/PID/ns/net`, `/var/run/netns/NAME`),
+ * then returns to the original one. Sockets that `work` opens stay in that namespace.
+ * @throws SystemError, or the error from opening the file
  */
 export function inNetworkNamespace<T>(path: string, work: () => T): T {
   const own = openSync('/proc/thread-self/ns/net', 'r');

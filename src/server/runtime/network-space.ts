@@ -1,29 +1,35 @@
-/** The sockets and addresses of a network namespace, as the kernel reports them. */
+/** Sockets and addresses in a network namespace, as reported by the kernel. */
 import { interfaceAddresses } from './interfaces.ts';
 import { inNetworkNamespace } from './network-namespace.ts';
 import { SocketLookup, type FoundSocket } from './socket-lookup.ts';
 import { UdpSocket } from './udp-socket.ts';
 
-/** Sockets of the namespace of that file (`/proc/PID/ns/net`). @throws SystemError, LibcMissing */
+/**
+ * Opens a socket lookup in the namespace given by a file (`/proc/PID/ns/net`).
+ * @throws SystemError, LibcMissing
+ */
 export function socketsIn(path: string): SocketLookup {
   return inNetworkNamespace(path, () => new SocketLookup());
 }
 
-/** Addresses of the namespace, IPv6 link-local ones with their interface. @throws as `socketsIn` */
+/**
+ * Returns the addresses in the namespace, with the interface for IPv6 link-local ones.
+ * @throws as `socketsIn`
+ */
 export function addressesIn(path: string): readonly string[] {
   return inNetworkNamespace(path, () => [...interfaceAddresses().values()].flat());
 }
 
 /**
- * True if the kernel finds a socket of this program, as it must.
- * @param use gets the socket while it is open
+ * Checks that the kernel can find a socket of this program, as it should.
+ * @param use receives the socket while it is open
  * @throws SystemError, LibcMissing
  */
 export function findsItself(use: (found: FoundSocket) => void = () => undefined): boolean {
   const lookup = new SocketLookup();
   const socket = new UdpSocket({ family: 4 });
   try {
-    // Any address: a namespace may have none.
+    // Bind to the wildcard address, because a namespace may have no address.
     socket.bind('0.0.0.0', 0);
     const local = { address: '127.0.0.1', port: socket.port };
     const found = lookup.find('udp', local, { address: '127.0.0.1', port: 53 });

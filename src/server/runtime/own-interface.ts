@@ -1,18 +1,15 @@
-/**
- * Makes network interfaces for this program's own addresses, and manages the addresses on them
- * (rtnetlink(7)).
- */
+/** Creates network interfaces for this program's own addresses, and manages those addresses (rtnetlink(7)). */
 import { parseAddress, printAddress } from '../base/ip.ts';
 import { libc } from './libc.ts';
 import { attribute, attributesIn, CHANGE, changeByNetlink, dumpNetlink } from './netlink.ts';
 import { AF_INET, AF_INET6 } from './socket-address.ts';
 
-/** Messages of <linux/rtnetlink.h>. */
+/** Message types in <linux/rtnetlink.h>. */
 const KIND = {
   ...{ NEW_LINK: 16, DELETE_LINK: 17, GET_LINK: 18 },
   ...{ NEW_ADDRESS: 20, DELETE_ADDRESS: 21, GET_ADDRESS: 22 },
 };
-/** `struct ifinfomsg` and the attributes of a link (<linux/if_link.h>). */
+/** `struct ifinfomsg` and link attributes (<linux/if_link.h>). */
 const LINK = {
   SIZE: 16,
   INDEX: 4,
@@ -24,26 +21,29 @@ const LINK = {
   INFO_KIND: 1,
 };
 const UP = 1;
-/** `struct ifaddrmsg` and the attributes of an address (<linux/if_addr.h>). */
+/** `struct ifaddrmsg` and address attributes (<linux/if_addr.h>). */
 const ADDRESS = { SIZE: 8, FAMILY: 0, PREFIX: 1, SCOPE: 3, INDEX: 4 };
 const OF = { ADDRESS: 1, LOCAL: 2, LIFETIMES: 6, FLAGS: 8 };
 const SCOPE_LINK = 253;
-/** IPv6 addresses can be used at once, without duplicate address detection. */
+/** Makes IPv6 addresses usable at once, without duplicate address detection. */
 const NO_DUPLICATE_DETECTION = 2;
 const FOREVER = 0xffff_ffff;
 
-/** The current state of an interface. */
+/** Current state of an interface. */
 export interface Link {
   readonly index: number;
   readonly name: string;
-  /** `dummy`, `bridge`, `veth` …; empty for a device of the machine, and for `lo`. */
+  /** `dummy`, `bridge`, `veth` …; empty for a hardware device and for `lo`. */
   readonly kind: string;
-  /** The alias that its maker gave it. */
+  /** The alias set by its creator. */
   readonly alias: string;
   readonly up: boolean;
 }
 
-/** The interface of this name, or null. @throws LibcMissing, SystemError */
+/**
+ * Returns the interface with this name, or null.
+ * @throws LibcMissing, SystemError
+ */
 export function findLink(name: string): Link | null {
   let found: Link | null = null;
   dumpNetlink(KIND.GET_LINK, KIND.NEW_LINK, LINK.SIZE, (bytes, view, attributes) => {
@@ -67,9 +67,9 @@ export function findLink(name: string): Link | null {
 }
 
 /**
- * Makes an interface and puts it up.
- * @param alias names its owner: `ip link show` prints it
- * @throws SystemError: `EOPNOTSUPP` if the kernel has no such kind, `EPERM`, `EEXIST`
+ * Creates an interface and brings it up.
+ * @param alias identifies the owner; shown by `ip link show`
+ * @throws SystemError: `EOPNOTSUPP` if the kernel does not support this kind, `EPERM`, `EEXIST`
  */
 export function addLink(name: string, kind: string, alias: string): void {
   const body = joined(
@@ -83,7 +83,11 @@ export function addLink(name: string, kind: string, alias: string): void {
   if (link !== null) raiseLink(link.index, alias);
 }
 
-/** Brings an interface up. @param alias a new alias; empty: it stays @throws SystemError */
+/**
+ * Brings an interface up.
+ * @param alias a new alias; empty: unchanged
+ * @throws SystemError
+ */
 export function raiseLink(index: number, alias = ''): void {
   const head = new Uint8Array(LINK.SIZE);
   const view = new DataView(head.buffer);
@@ -102,7 +106,7 @@ export function removeLink(index: number): void {
 }
 
 /**
- * Addresses of an interface, without those of version 6 that it gave itself (`fe80::`).
+ * Returns an interface's addresses, except automatic IPv6 link-local ones (`fe80::`).
  * @throws SystemError
  */
 export function addressesOn(index: number): readonly string[] {
@@ -122,10 +126,9 @@ export function addressesOn(index: number): readonly string[] {
 }
 
 /**
- * Puts an address on an interface, as the only one of its network, or gives one that is there a new
- * lifetime.
- * @param seconds after which the kernel takes it away again; null: it stays
- * @throws SystemError: `EPERM`; `EACCES` or `EOPNOTSUPP` where there is no IPv6
+ * Adds an address with a full-length prefix to an interface, or renews the lifetime of an existing one.
+ * @param seconds lifetime after which the kernel removes the address; null: permanent
+ * @throws SystemError: `EPERM`; `EACCES` or `EOPNOTSUPP` without IPv6
  */
 export function putAddress(index: number, address: string, seconds: number | null): void {
   const lifetimes = new Uint8Array(16);
@@ -143,7 +146,7 @@ export function putAddress(index: number, address: string, seconds: number | nul
   changeByNetlink(KIND.NEW_ADDRESS, CHANGE.CREATE | CHANGE.REPLACE, body, call);
 }
 
-/** @throws SystemError: `EADDRNOTAVAIL` if it is not there */
+/** @throws SystemError: `EADDRNOTAVAIL` if the interface does not have the address */
 export function takeAddress(index: number, address: string): void {
   const call = `take ${address} from the interface`;
   changeByNetlink(KIND.DELETE_ADDRESS, 0, addressBody(index, address), call);
@@ -167,7 +170,7 @@ function joined(...pieces: readonly Uint8Array[]): Uint8Array {
   return Buffer.concat(pieces);
 }
 
-/** Returns null if the C library can be called, which all of this needs, or the reason why not. */
+/** Returns null if the C library can be called, which all of this requires, or the reason why not. */
 export function noInterfaces(): string | null {
   try {
     libc();

@@ -1,8 +1,6 @@
-/**
- * A filter for packet sockets in the kernel's classic BPF: packets of DNS, and errors about them.
- */
+/** A classic BPF filter for packet sockets that accepts DNS packets and errors about them. */
 
-/** Instructions of <linux/bpf_common.h> that are used here. */
+/** Instructions from <linux/bpf_common.h>. */
 const OP = {
   LOAD_BYTE: 0x30,
   LOAD_HALF: 0x28,
@@ -16,28 +14,27 @@ const OP = {
   RETURN: 0x06,
 } as const;
 
-/** Protocol numbers, and headers of IPv6 after which the filter reads nothing. */
+/** Protocol numbers, and the IPv6 headers at which the filter stops parsing. */
 const NEXT = { HOPS: 0, ICMP: 1, TCP: 6, UDP: 17, FRAGMENT: 44, ICMP6: 58 } as const;
 
-/** Flags of TCP. */
+/** TCP flags. */
 const SYN = 2;
 const ACK = 16;
 
 /**
- * A label, or an instruction: what it does, its number, and where a comparison leads if it holds
- * and if not (null: on).
+ * A label, or an instruction: its operation, its operand, and the jump targets for true and false (null: next line).
  */
 type FilterLine =
   | string
   | readonly [op: number, value: number, yes?: string | null, no?: string | null];
 
 /**
- * The program in the kernel's format (struct sock_filter, 8 bytes an instruction), for sockets
- * whose packets begin with the IP header. Fragments and ICMP errors always pass.
+ * Builds the program in the kernel's format (struct sock_filter, 8 bytes per instruction) for sockets whose packets
+ * begin with the IP header. Fragments and ICMP errors always pass.
  *
- * @param ports packets with such a source or destination port pass. At most 64, because comparisons
- * jump over at most 255 instructions.
- * @param opened packets that open a TCP connection (SYN without ACK) pass, whatever their ports
+ * @param ports packets with one of these source or destination ports pass. At most 64, because a comparison can jump
+ * over at most 255 instructions.
+ * @param opened true to also pass packets that open a TCP connection (SYN without ACK) on any port
  */
 export function dnsFilter(ports: readonly number[], opened = false): Uint8Array {
   const eitherPort = (load: number, source: number, leave: string): FilterLine[] => {

@@ -19,7 +19,7 @@ const noInfo = new Uint8Array(0);
 const skip = found.available ? false : found.reason;
 
 /**
- * A program of its own that opens a socket on the packet loop, then does `then` (it has `watch`,
+ * Builds a separate program that opens a socket on the packet loop and then runs `then` (which can use `watch`,
  * `socket`, `Worker`).
  */
 const program = (then: string): string => `
@@ -39,7 +39,7 @@ function node(script: string): Promise<{ stdout: string }> {
 
 /**
  * Sends datagrams of these lengths in one batch to the socket's peer.
- * @returns the number of the last error, or 0
+ * @returns the last error number, or 0
  */
 function sendToPeer(socket: UdpSocket, ...lengths: number[]): number {
   const sending = new SendBatch(4096);
@@ -50,7 +50,7 @@ function sendToPeer(socket: UdpSocket, ...lengths: number[]): number {
 }
 
 describe('packet loop', { skip }, () => {
-  test('datagrams wake it, in batches, with sender and length', async () => {
+  test('is woken by datagrams, which arrive in batches with sender and length', async () => {
     const loop = packetLoop();
     const socket = new UdpSocket({ family: 4 });
     socket.bind('127.0.0.1', 0);
@@ -79,7 +79,7 @@ describe('packet loop', { skip }, () => {
     peer.close();
   });
 
-  test('an exception in a drain surfaces as an uncaught one', async () => {
+  test('an exception in a drain surfaces as uncaught', async () => {
     const script = program(`
       watch.close();
       const { createSocket } = await import('node:dgram');
@@ -118,7 +118,7 @@ describe('packet loop', { skip }, () => {
 });
 
 describe('batches', { skip }, () => {
-  test('what one address makes impossible costs only that datagram', async () => {
+  test('a failure for one address affects only that datagram', async () => {
     const from = new UdpSocket({ family: 4 });
     from.bind('127.0.0.1', 0);
     const to = new UdpSocket({ family: 4 });
@@ -161,7 +161,7 @@ describe('batches', { skip }, () => {
     to.close();
   });
 
-  test('what does not fit into a batch comes with the next one', () => {
+  test('datagrams that do not fit into a batch come with the next one', () => {
     const to = new UdpSocket({ family: 4, buffer: 1 << 20 });
     to.bind('127.0.0.1', 0);
     const from = new UdpSocket({ family: 4 });
@@ -176,7 +176,7 @@ describe('batches', { skip }, () => {
     to.close();
   });
 
-  test('freed memory is empty in all remaining views', () => {
+  test('all remaining views of freed memory are empty', () => {
     const memory = new Memory(100);
     const { bytes, words } = memory;
     assert.equal(bytes.length, 112);
@@ -188,7 +188,7 @@ describe('batches', { skip }, () => {
     assert.equal(words.length, 0);
   });
 
-  test('a refused datagram is an error of the socket, told once', async () => {
+  test('a refused datagram is reported once, as an error on the socket', async () => {
     const gone = new UdpSocket({ family: 4 });
     gone.bind('127.0.0.1', 0);
     const { port } = gone;
@@ -204,7 +204,7 @@ describe('batches', { skip }, () => {
     socket.close();
   });
 
-  test('a refused datagram is reported to the next batch, of which the rest leaves', async () => {
+  test('a refused datagram is reported with the next batch, whose other datagrams are sent', async () => {
     const gone = new UdpSocket({ family: 4 });
     gone.bind('127.0.0.1', 0);
     const { port } = gone;
@@ -224,7 +224,7 @@ describe('batches', { skip }, () => {
     back.close();
   });
 
-  test('errors of the system carry its names', () => {
+  test('system errors carry their symbolic names', () => {
     const socket = new UdpSocket({ family: 4 });
     assert.throws(() => socket.bind('192.0.2.1', 53), { code: 'EADDRNOTAVAIL', syscall: 'bind' });
     assert.throws(() => socket.bind('not an address', 53), /no IP address/);

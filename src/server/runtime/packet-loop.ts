@@ -1,4 +1,4 @@
-/** The loop in which the UDP sockets of a thread wait for datagrams. */
+/** Waits for datagrams on all UDP sockets of a thread. */
 import { Epoll } from './epoll.ts';
 import { libc, LibcMissing } from './libc.ts';
 import { ReceiveBatch } from './receive-batch.ts';
@@ -6,14 +6,13 @@ import { SendBatch } from './send-batch.ts';
 import type { Wakeup } from './event-loop.ts';
 
 /**
- * The longest datagram that is received whole, in bytes. CoreDNS reads 512 of a query and answers
- * FORMERR to longer ones; EDNS options (padding, cookies) can make legitimate queries longer.
- * Longer datagrams are answered FORMERR, too.
+ * Maximum size of a datagram that is received whole, in bytes. CoreDNS reads up to 512 bytes of a query and answers
+ * FORMERR to longer ones. EDNS options (padding, cookies) can make legitimate queries longer. Datagrams beyond this
+ * limit are answered FORMERR as well.
  */
 export const DATAGRAM_MAX = 4096;
 /**
- * Bytes for the replies of one batch; the longest possible reply fits, with everything that a
- * client's options may add.
+ * Bytes for the replies in one batch. Fits the longest possible reply with everything that a client's options may add.
  */
 const SEND_SLAB = 256 * 1024;
 
@@ -22,10 +21,10 @@ export type Drain = () => void;
 
 /** A socket's registration in the loop. */
 export interface SocketWatch {
-  /** Keeps the event loop alive (the state after `watch`), or lets it end. */
+  /** Keeps the event loop alive (the initial state), or lets it end. */
   ref(): void;
   unref(): void;
-  /** To be called before the descriptor is closed. */
+  /** Call before closing the descriptor. */
   close(): void;
 }
 
@@ -35,28 +34,26 @@ interface WatchedSocket {
 }
 
 /**
- * Waits for datagrams for all sockets of a thread. The event loop watches one descriptor, an epoll
- * of all sockets, and checks it in its check phase. Datagrams are read with recvmmsg into memory
- * that all sockets of the thread share. A drain reads a limited number of batches, so that TCP,
- * timers and messages have their turn between two of them.
+ * Waits for datagrams on behalf of all sockets of a thread. The event loop watches a single descriptor, an epoll of all
+ * sockets, and checks it in its check phase. Datagrams are read with recvmmsg into memory shared by all sockets of the
+ * thread. A drain reads a limited number of batches, so that TCP, timers and messages get their turn in between.
  *
- * Measured against a blocking `epoll_wait` in the thread pool: 39 instead of 57 µs for a single
- * query, and a fifth less CPU time per query. The thread pool stays free for file reads, TLS and
- * zlib.
+ * Measured against a blocking `epoll_wait` in the thread pool: 39 instead of 57 µs for a single query, and a fifth less
+ * CPU time per query. The thread pool stays free for file reads, TLS and zlib.
  */
 export class PacketLoop {
   readonly receiving: ReceiveBatch = new ReceiveBatch(DATAGRAM_MAX);
   readonly sending: SendBatch = new SendBatch(SEND_SLAB);
   readonly #epoll = new Epoll();
   readonly #wakeup: Wakeup;
-  /** The sockets by the number that epoll has for them; numbers of closed ones are reused. */
+  /** Sockets by their epoll number. Numbers of closed sockets are reused. */
   readonly #watched: (WatchedSocket | null)[] = [];
   readonly #free: number[] = [];
   #count = 0;
-  /** The number of registrations that keep the event loop alive. */
+  /** Number of registrations that keep the event loop alive. */
   #holding = 0;
   #immediate: NodeJS.Immediate | null = null;
-  /** Jobs for the end of the turn, and the array that was used in the turn before. */
+  /** Jobs for the end of the turn, and the array used in the previous turn. */
   #closing: (() => void)[] = [];
   #closed: (() => void)[] = [];
   #draining = false;
@@ -67,7 +64,10 @@ export class PacketLoop {
     this.#arm();
   }
 
-  /** Calls `drain` whenever the socket has datagrams, until it is closed. @throws SystemError */
+  /**
+   * Calls `drain` whenever the socket has datagrams, until it is closed.
+   * @throws SystemError
+   */
   watch(fd: number, drain: Drain): SocketWatch {
     const number = this.#free.at(-1) ?? this.#watched.length;
     this.#epoll.add(fd, number);
@@ -100,17 +100,14 @@ export class PacketLoop {
   }
 
   /**
-   * Runs `job` after the current check has served everything that it found, so that all output is
-   * sent together. Outside of a check, runs it at the end of the turn.
+   * Runs `job` after the current check has served everything it found, so that all output is sent together. Outside a
+   * check, runs it at the end of the turn.
    */
   whenTurnEnds(job: () => void): void {
     if (this.#closing.push(job) === 1 && !this.#draining) process.nextTick(this.#closeTurn);
   }
 
-  /**
-   * Checks in every turn of the event loop, but does not cause turns: only timers, messages and
-   * datagrams do.
-   */
+  /** Checks in every turn of the event loop without causing turns: only timers, messages and datagrams do that. */
   #arm(): void {
     this.#immediate = setImmediate(this.#turn).unref();
   }
@@ -121,8 +118,8 @@ export class PacketLoop {
     const ready = this.#epoll.look();
     this.#draining = true;
     try {
-      // A drain may close another socket found by the same check: its slot is then empty, or has a
-      // new socket, which finds no datagrams.
+      // A drain may close another socket found by the same check. Its slot is then empty, or holds a new socket, which
+      // finds no datagrams.
       for (let i = 0; i < ready; i++) this.#watched[this.#epoll.ready(i)]?.drain();
     } finally {
       this.#draining = false;
@@ -141,7 +138,7 @@ export class PacketLoop {
     }
   };
 
-  /** Stops watching; the owners of sockets may still close them. */
+  /** Stops watching. Sockets can still be closed by their owners. */
   stop(): void {
     for (const watched of this.#watched) if (watched !== null) this.#epoll.remove(watched.fd);
     this.#watched.fill(null);
@@ -149,12 +146,12 @@ export class PacketLoop {
     forget(this);
   }
 
-  /** True if there is no socket. */
+  /** True if there are no sockets. */
   get idle(): boolean {
     return this.#count === 0;
   }
 
-  /** Gives everything back. */
+  /** Releases all resources. */
   free(): void {
     if (this.#immediate !== null) clearImmediate(this.#immediate);
     this.#immediate = null;
@@ -167,20 +164,23 @@ export class PacketLoop {
 
 let present: PacketLoop | null = null;
 
-/** This thread's loop. @throws LibcMissing */
+/**
+ * Returns this thread's loop.
+ * @throws LibcMissing
+ */
 export function packetLoop(): PacketLoop {
   libc();
   return (present ??= new PacketLoop());
 }
 
-/** Stops watching on this thread, and frees the loop's memory. */
+/** Stops watching on this thread and frees the loop's memory. */
 export function stopPackets(): void {
   present?.stop();
 }
 
 /**
- * Frees the loop's memory when the last socket is closed: after this turn, because the socket's
- * drain may still be running.
+ * Frees the loop's memory once the last socket is closed. Waits until after this turn, because the socket's drain may
+ * still be running.
  */
 function forget(loop: PacketLoop): void {
   setImmediate(() => {
@@ -191,7 +191,7 @@ function forget(loop: PacketLoop): void {
   });
 }
 
-/** Checks that datagrams can be received in batches on this machine; if not, gives the reason. */
+/** Checks whether this machine supports batched datagram reception, and if not, returns the reason. */
 export function batchedUdp():
   | { readonly available: true }
   | { readonly available: false; readonly reason: string } {

@@ -19,7 +19,7 @@ function open(device: string | null, ports: readonly number[]): PacketSocket | n
   }
 }
 
-test('packets to and from the ports of the filter are seen once each on loopback, with their times, and no others', async (t) => {
+test("packets to and from the filter's ports are seen once each on loopback, with timestamps, and no others", async (t) => {
   const socket = open('lo', [5399, 853]);
   if (socket === null) return t.skip('packet sockets are not allowed here');
   t.after(() => socket.close());
@@ -57,7 +57,7 @@ test('packets to and from the ports of the filter are seen once each on loopback
   assert.equal(socket.dropped, 0);
 });
 
-test('what waits in the kernel at the end is taken before the socket is closed', async (t) => {
+test('packets buffered in the kernel at the end are read before the socket is closed', async (t) => {
   const socket = open('lo', [5398]);
   if (socket === null) return t.skip('packet sockets are not allowed here');
   t.after(() => socket.close());
@@ -76,12 +76,12 @@ test('what waits in the kernel at the end is taken before the socket is closed',
   assert.equal(socket.dropped, 0);
 });
 
-test('an interface that is not there is ENODEV', (t) => {
+test('a missing interface is ENODEV', (t) => {
   if (open(null, [53]) === null) return t.skip('packet sockets are not allowed here');
   assert.throws(() => new PacketSocket('nowhere0', [53]), { code: 'ENODEV' });
 });
 
-test('work in a network namespace ends in the one where it began', (t) => {
+test('work in a network namespace returns to the original one', (t) => {
   let inner = 0;
   try {
     inner = inNetworkNamespace('/proc/self/ns/net', () => 7);

@@ -1,4 +1,4 @@
-/** Packet sockets (packet(7)): see the packets that pass an interface. */
+/** Packet sockets (packet(7)), which see the packets on an interface. */
 import { libc, SystemError } from './libc.ts';
 import { Memory } from './memory.ts';
 import { dnsFilter } from './packet-filter.ts';
@@ -18,44 +18,42 @@ const SO_RCVBUF = 8;
 const SO_TIMESTAMPNS = 35;
 const SOL_PACKET = 263;
 const PACKET_STATISTICS = 6;
-/** All protocols (ETH_P_ALL), in network order. */
+/** All protocols (ETH_P_ALL), in network byte order. */
 const EVERY_PROTOCOL = 0x0300;
 const ENODEV = 19;
 
-/** The places of the parts of a struct sockaddr_ll. */
+/** Field offsets in struct sockaddr_ll. */
 const LINK = { PROTOCOL: 2, INDEX: 4, HARDWARE: 8, KIND: 10, SIZE: 20 };
-/** Outgoing packets, as which loopback shows every packet a second time. */
+/** Marks outgoing packets. Loopback shows every packet a second time as outgoing. */
 const OUTGOING = 4;
 const LOOPBACK = 772;
-/** The place of the time in a control message: after its length, level and type. */
+/** Offset of the timestamp in a control message, after its length, level and type. */
 const TIME_AT = 16;
-/** The longest IP packet. */
+/** Maximum size of an IP packet. */
 const PACKET_MAX = 65_535;
-/** Bytes that may wait in the kernel while this thread is busy. */
+/** Kernel buffer size in bytes, for packets that arrive while this thread is busy. */
 const BUFFER = 32 * 1024 * 1024;
 /**
- * The most packets that can be buffered: the kernel takes twice the requested buffer, and at least
- * half a kilobyte per packet.
+ * Maximum number of buffered packets. The kernel allocates twice the requested buffer, and at least half a kilobyte per
+ * packet.
  */
 const BUFFERED_MAX = (2 * BUFFER) / 512;
-/** The most batches that are read before others have their turn. */
+/** Maximum number of batches read before other work gets its turn. */
 const BATCHES_MAX = 16;
 
-/**
- * One packet: `bytes[start, end)` begins with its IP header, and is overwritten by the next ones.
- */
+/** Receives one packet: `bytes[start, end)` begins with its IP header. The next packets overwrite it. */
 export type TakePacket = (
   bytes: Uint8Array,
   start: number,
   end: number,
   timeMs: number,
-  /** Number of the interface. */
+  /** Interface number. */
   port: number,
-  /** The packet leaves through this interface. */
+  /** True if the packet leaves through this interface. */
   isOutgoing: boolean,
 ) => void;
 
-/** A socket that sees the DNS packets of one interface, or of all. Its owner closes it. */
+/** A socket that sees the DNS packets on one interface or on all. The owner must close it. */
 export class PacketSocket {
   readonly #fd: number;
   readonly #batch = new ReceiveBatch(PACKET_MAX);
@@ -65,15 +63,15 @@ export class PacketSocket {
   #open = true;
 
   /**
-   * @param device null = all interfaces of the network namespace that this thread is in
-   * @param opened whether packets that open TCP connections are wanted, too, of all ports
+   * @param device null = all interfaces in this thread's network namespace
+   * @param opened true to include packets that open TCP connections, on any port
    * @throws SystemError, LibcMissing
    */
   constructor(device: string | null, ports: readonly number[], opened = false) {
     const { socket, interfaceIndex } = libc();
     const index = device === null ? 0 : interfaceIndex(device);
     if (device !== null && index === 0) throw new SystemError(`interface ${device}`, ENODEV);
-    // Without a protocol the socket receives nothing until the filter is set.
+    // With no protocol set, the socket receives nothing until the filter is in place.
     this.#fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (this.#fd < 0) throw new SystemError('socket', libc().errno());
     noteDescriptor(this.#fd);
@@ -88,7 +86,7 @@ export class PacketSocket {
     }
   }
 
-  /** Gives every packet to `take`, until closed. Keeps the process alive. */
+  /** Passes every packet to `take` until closed. Keeps the process alive. */
   start(take: TakePacket): void {
     this.#watch = packetLoop().watch(this.#fd, () => {
       for (let batches = 0; batches < BATCHES_MAX && this.#open; batches++) {
@@ -100,9 +98,9 @@ export class PacketSocket {
   }
 
   /**
-   * Passes what is buffered in the kernel to `take`, as before an end: no more than the buffer
-   * holds, however fast packets come. Times cannot tell what came before, because the first packets
-   * after a socket was opened have the time at which they are read.
+   * Passes packets buffered in the kernel to `take`, for use before closing. Reads no more than the buffer can hold,
+   * however fast packets arrive. Timestamps cannot mark the end, because the first packets after opening are stamped
+   * with the time at which they are read.
    */
   drain(take: TakePacket): void {
     for (let left = BUFFERED_MAX; this.#open && left > 0; left -= BATCH) {
@@ -112,9 +110,7 @@ export class PacketSocket {
     }
   }
 
-  /**
-   * The number of packets that passed the filter and were lost because they were not read in time.
-   */
+  /** Number of packets that passed the filter but were lost because they were not read in time. */
   get dropped(): number {
     if (!this.#open) return this.#dropped;
     const { words, address } = this.#scratch;
@@ -128,7 +124,7 @@ export class PacketSocket {
       address,
       address + 16,
     );
-    // Reading sets the kernel's count to 0.
+    // Reading resets the kernel's counter.
     if (failed >= 0) this.#dropped += words[1]!;
     return this.#dropped;
   }
@@ -159,7 +155,7 @@ export class PacketSocket {
   #attach(program: Uint8Array): void {
     const memory = new Memory(16 + program.length);
     try {
-      // struct sock_fprog: how many instructions, and where they are.
+      // struct sock_fprog: the number of instructions and their address.
       memory.words[0] = program.length / 8;
       memory.setPointer(2, memory.address + 16);
       memory.bytes.set(program, 16);
@@ -194,8 +190,8 @@ export class PacketSocket {
 }
 
 /**
- * The time in a control message (seconds and nanoseconds, 64 bits each), which the kernel always
- * gives; without it the current time.
+ * Reads the timestamp from a control message (seconds and nanoseconds, 64 bits each). The kernel always provides it;
+ * otherwise the current time is used.
  */
 function timeOf(controls: Uint8Array, at: number): number {
   const view = new DataView(controls.buffer, controls.byteOffset + at, CONTROL_SLOT);

@@ -3,29 +3,26 @@ import { basename } from 'node:path';
 
 import { builtins } from '../base/builtins.ts';
 
-/** A process that listens. */
+/** A process that occupies a port. */
 export interface PortHolder {
   readonly pid: number;
-  /**
-   * Its command line, at most 60 characters of it, without the directory of the program: `ndots
-   * serve --example`.
-   */
+  /** Up to 60 characters of its command line, without the program's directory: `ndots serve --example`. */
   readonly command: string;
 }
 
-/** A local address and port, as sockets are bound to it; an empty address stands for all. */
+/** A local address and port to which sockets are bound. An empty address matches all. */
 export interface BoundAddress {
   readonly address: string;
   readonly port: number;
 }
 
-/** Larger tables are not searched: this runs once, before an error message, and must be quick. */
+/** Larger process tables are not searched. This runs once, before an error message, and must be fast. */
 const MOST_PROCESSES = 4096;
 
 /**
- * The process that occupies a local address and port, according to /proc: null if there is none, if
- * it belongs to another user or process namespace, or if this is not Linux. A process that listens
- * on the same port of another address does not count.
+ * Finds the process that occupies a local address and port, using /proc. Returns null if there is none, if it belongs
+ * to another user or PID namespace, or on systems other than Linux. A process that listens on the same port of a
+ * different address does not count.
  */
 export async function findPortHolder(
   proto: 'udp' | 'tcp',
@@ -45,14 +42,13 @@ export async function findPortHolder(
         return { pid: Number(pid), command: await commandOf(pid) };
     }
   } catch {
-    // No /proc, or the process has ended: then it cannot be named.
+    // No /proc, or the process has ended, so it cannot be identified.
   }
   return null;
 }
 
 /**
- * The inodes of sockets of /proc/net/TABLE bound to the port of this address or of all (tcp: in
- * state LISTEN).
+ * Returns inodes of sockets in /proc/net/TABLE bound to the port on this address or on all (for tcp: in state LISTEN).
  */
 async function listening(table: string, address: string, port: number): Promise<string[]> {
   let text: string;
@@ -76,9 +72,7 @@ async function listening(table: string, address: string, port: number): Promise<
   return inodes;
 }
 
-/**
- * An IPv4 address as /proc/net spells it, bytes backwards: `0100007F`. Null: any address matches.
- */
+/** Returns an IPv4 address as /proc/net spells it, with its bytes reversed: `0100007F`. Null matches any address. */
 function kernelAddress(address: string): string | null {
   const bytes = address.split('.').map(Number);
   if (bytes.length !== 4 || address === '0.0.0.0') return null;
@@ -95,7 +89,7 @@ async function commandOf(pid: string): Promise<string> {
     .split('\0')
     .filter((word) => word.trim() !== '');
   const line = [basename(program), ...words].join(' ').trim();
-  // A process without a command line (one that is ending) still has its short name.
+  // A process without a command line, such as one that is exiting, still has its short name.
   if (line === '')
     return (await builtins.filePromises().readFile(`/proc/${pid}/comm`, 'utf8')).trim();
   return clipped(line, 60);

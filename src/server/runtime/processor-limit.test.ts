@@ -6,7 +6,7 @@ import { processorLimit, threadRoom } from './processor-limit.ts';
 void suite('the CPU limit', () => {
   const groupFiles = controlGroups();
 
-  /** Returns the limit where the system shows these files. */
+  /** Returns the limit computed from these files. */
   function limitWith(
     own: string,
     groups: Readonly<Record<string, string>>,
@@ -15,32 +15,32 @@ void suite('the CPU limit', () => {
     return read(groupFiles(own, groups));
   }
 
-  test('is quota by period, version 2, as a container sees it at the top', () => {
+  test("is quota divided by period, version 2, where the container's group is the root", () => {
     assert.equal(limitWith('0::/\n', { 'cpu.max': '50000 100000\n' }), 0.5);
   });
 
-  test('of nested groups is the tightest', () => {
+  test('is the tightest of nested groups', () => {
     const groups = { 'a/cpu.max': '150000 100000\n', 'a/b/cpu.max': '200000 100000\n' };
     assert.equal(limitWith('0::/a/b\n', groups), 1.5);
   });
 
-  test('is found with version 1, also where the path is that of the host', () => {
+  test("works with version 1, also if the path is the host's", () => {
     const groups = { 'cpu/cpu.cfs_quota_us': '25000\n', 'cpu/cpu.cfs_period_us': '100000\n' };
     assert.equal(limitWith('4:memory:/x\n3:cpu,cpuacct:/kubepods/pod1/c1\n', groups), 0.25);
   });
 
-  test('is infinite with "max" and with -1', () => {
+  test('is infinite for "max" and -1', () => {
     assert.equal(limitWith('0::/\n', { 'cpu.max': 'max 100000\n' }), Infinity);
     const groups = { 'cpu/cpu.cfs_quota_us': '-1\n', 'cpu/cpu.cfs_period_us': '100000\n' };
     assert.equal(limitWith('1:cpu:/\n', groups), Infinity);
   });
 
-  test('is infinite where the files are missing or hold something else', () => {
+  test('is infinite if the files are missing or malformed', () => {
     assert.equal(limitWith('', {}), Infinity);
     assert.equal(limitWith('0::/\nnonsense\n', { 'cpu.max': '\n' }), Infinity);
   });
 
-  test('of threads is what the tightest group leaves, of both versions', () => {
+  test('thread limit is the room left in the tightest group, for both versions', () => {
     const room = (own: string, groups: Readonly<Record<string, string>>): number =>
       limitWith(own, groups, threadRoom);
     assert.equal(room('0::/\n', { 'pids.max': '20\n', 'pids.current': '7\n' }), 13);

@@ -7,10 +7,10 @@ import {
 } from '../base/control-groups.ts';
 
 /**
- * The number of CPUs that this process may use (`resources.limits.cpu` of a container), with
- * fractions; Infinity without a limit. Read at each call, because a limit may change while the
- * container runs. Control groups of both versions (cgroups(7): `cpu.max`; `cpu.cfs_quota_us` and
- * `cpu.cfs_period_us`); of nested groups the tightest counts.
+ * Returns the number of CPUs that this process may use (`resources.limits.cpu` of a container), possibly fractional, or
+ * Infinity without a limit. Read on each call, because the limit may change while the container runs. Supports both
+ * versions of control groups (cgroups(7): `cpu.max`; `cpu.cfs_quota_us` and `cpu.cfs_period_us`). Among nested groups
+ * the tightest limit applies.
  */
 export function processorLimit(files: ControlGroupFiles = CONTROL_GROUPS): number {
   let limit = Infinity;
@@ -20,8 +20,8 @@ export function processorLimit(files: ControlGroupFiles = CONTROL_GROUPS): numbe
 }
 
 /**
- * The number of further threads that the process's groups allow (`pids.max` of both versions);
- * Infinity without a limit. A container's groups include all its processes.
+ * Returns how many more threads the process's groups allow (`pids.max`, both versions), or Infinity without a limit. A
+ * container's group includes all its processes.
  */
 export function threadRoom(files: ControlGroupFiles = CONTROL_GROUPS): number {
   let room = Infinity;
@@ -45,7 +45,7 @@ function limitOfVersion1(folder: string): number {
   return ratio(quota, period);
 }
 
-/** `max` and -1 stand for no limit. */
+/** `max` and -1 mean no limit. */
 function ratio(quota: string | undefined, period: string | undefined): number {
   const limit = Number(quota) / Number(period);
   return limit > 0 ? limit : Infinity;

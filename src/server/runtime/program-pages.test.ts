@@ -6,13 +6,13 @@ import { unmapUnusedCode } from './program-pages.ts';
 
 const found = batchedUdp();
 
-/** KiB of files that are mapped and present. */
+/** Resident size of mapped files, in KiB. */
 function residentFiles(): number {
   return Number(/^RssFile:\s+(\d+) kB/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]);
 }
 
 test(
-  'code that only starting needed takes no memory afterwards, and all code still runs',
+  'startup-only code takes no memory afterwards, and all code still runs',
   { skip: found.available ? false : found.reason },
   async () => {
     const before = residentFiles();

@@ -1,4 +1,4 @@
-/** Returns pages of program files that only the start needed to the system. */
+/** Returns pages of program files that were needed only at startup to the system. */
 import { readFileSync } from 'node:fs';
 import { libc, LibcMissing } from './libc.ts';
 
@@ -6,15 +6,12 @@ import { libc, LibcMissing } from './libc.ts';
 const ADVICE = { NORMAL: 0, RANDOM: 1, DONTNEED: 4 };
 
 /**
- * Drops the code and the constants of the program and its libraries from this process's memory:
- * half of the code that a runtime reads at its start is never used again. Pages that are needed
- * later come back from the system's file cache, 64 KiB at a time, without reading the disk. Mappings with
- * private pages (relocated addresses) are left alone, because they could not be read from the file
- * again.
+ * Unmaps the code and constants of the program and its libraries from this process's memory. Half of the code read at
+ * startup is never used again. Pages needed later come back from the page cache, 64 KiB at a time, without disk reads.
+ * Mappings with private pages (relocated addresses) are left alone, because they could not be restored from the file.
  *
- * The advice to expect random access is only for the unmapping: without it the kernel counts each
- * page as used again. It moves the pages to the active list, and so into the working set, of the
- * container that was charged with them (docs/decisions/memory.md).
+ * The random-access advice applies only while unmapping. Without it, the kernel marks each page as used again. That
+ * moves it to the active list and so into the working set of the container charged for it (docs/decisions/memory.md).
  */
 export function unmapUnusedCode(): void {
   try {
@@ -32,10 +29,7 @@ interface Mapping {
   readonly end: number;
 }
 
-/**
- * File mappings that can only be read or run, and equal the file on disk. Format:
- * proc_pid_smaps(5).
- */
+/** Lists file mappings that are read-only or executable and unmodified. Format: proc_pid_smaps(5). */
 function fileMappings(): Mapping[] {
   let text;
   try {

@@ -1,13 +1,13 @@
-/** Finds, runs and starts other programs of this machine, for all rooms that need some. */
+/** Finds, runs and starts other programs on this machine. */
 import { spawn, spawnSync, type ChildProcess, type StdioOptions } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { errorCode } from '../base/error-code.ts';
 
-/** The exit of a program that was run, and its output. */
+/** Exit status and output of a finished program. */
 export interface ProgramResult {
-  /** Its exit code; null: a signal ended it, or the time limit. */
+  /** Exit code; null if it was ended by a signal or the time limit. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -16,9 +16,9 @@ export interface ProgramResult {
 
 export interface RunSettings {
   readonly input?: string;
-  /** After this many milliseconds it is killed with SIGKILL. */
+  /** Milliseconds after which it is killed with SIGKILL. */
   readonly limitMs?: number;
-  /** The most characters of each stream that are stored. */
+  /** Maximum number of characters stored per stream. */
   readonly outputMax?: number;
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
@@ -26,10 +26,7 @@ export interface RunSettings {
 const LIMIT_MS = 60_000;
 const OUTPUT_MAX = 64 * 1024 * 1024;
 
-/**
- * Runs a program to its end without blocking this thread. Rejects if it cannot be started: ENOENT,
- * EACCES.
- */
+/** Runs a program to completion without blocking this thread. Rejects if it cannot be started: ENOENT, EACCES. */
 export async function runProgram(
   words: readonly string[],
   { input = '', limitMs = LIMIT_MS, outputMax = OUTPUT_MAX, env }: RunSettings = {},
@@ -46,7 +43,7 @@ export async function runProgram(
   return { code, stdout: stdout!(), stderr: stderr!(), tookMs: performance.now() - began };
 }
 
-/** The same, blocking this thread. Throws if it cannot be started. */
+/** Does the same but blocks this thread. Throws if the program cannot be started. */
 export function runProgramNow(
   words: readonly string[],
   { input = '', limitMs = LIMIT_MS, outputMax = OUTPUT_MAX, env }: RunSettings = {},
@@ -62,16 +59,16 @@ export function runProgramNow(
   return { code: status, stdout, stderr, tookMs: performance.now() - began };
 }
 
-/** The ending of a program that was started. */
+/** The end of a started program. */
 export interface ProgramEnding {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** Why it could not be started; null: it could. */
+  /** The reason it could not be started, or null. */
   readonly error: Error | null;
 }
 
 export interface StartSettings {
-  /** As for `node:child_process`; by default nothing of this process's. */
+  /** As in `node:child_process`; by default, nothing is inherited. */
   readonly stdio?: StdioOptions;
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
   /** Starts it in a separate session, so that signals that end this process do not reach it. */
@@ -79,10 +76,7 @@ export interface StartSettings {
   readonly cwd?: string;
 }
 
-/**
- * Starts a program without waiting for its end. If it cannot be started, it counts as ended with an
- * `error`.
- */
+/** Starts a program without waiting for it to end. If it cannot be started, it counts as ended with an `error`. */
 export function startProgram(
   words: readonly string[],
   settings: StartSettings = {},
@@ -120,7 +114,7 @@ export class StartedProgram {
     child.stdin?.on('error', () => undefined);
   }
 
-  /** Its process; undefined: it could not be started. */
+  /** The process id, or undefined if it could not be started. */
   get pid(): number | undefined {
     return this.#child.pid;
   }
@@ -134,14 +128,14 @@ export class StartedProgram {
     return this.#child.stdin;
   }
 
-  /** Its output on a descriptor that is a pipe. */
+  /** Returns its output stream for a descriptor that is a pipe. */
   stream(descriptor: number): Readable {
     return this.#child.stdio[descriptor] as Readable;
   }
 
   /**
-   * Collects its output: the first characters, or with `last` the last ones. The result returns
-   * what there is so far.
+   * Collects its output: the first `most` characters, or with `last` the last ones. Call the result for the output so
+   * far.
    */
   text(descriptor: number, most: number, last = false): () => string {
     let text = '';
@@ -153,7 +147,7 @@ export class StartedProgram {
     return () => text;
   }
 
-  /** Sends a signal; does nothing if it has ended already. */
+  /** Sends a signal; does nothing if it has already ended. */
   signal(signal: NodeJS.Signals): void {
     this.#child.kill(signal);
   }
@@ -170,14 +164,12 @@ export class StartedProgram {
   }
 }
 
-/**
- * A PATH extended by the directories of administration programs, which a service's PATH may lack.
- */
+/** Returns PATH extended by the directories of administration programs, which a service's PATH may lack. */
 export function wholePath(path: string): string {
   return [path, '/usr/sbin', '/sbin', '/usr/local/sbin', '/usr/bin', '/bin'].join(delimiter);
 }
 
-/** The path of a program in one of these directories; null: it is not installed. */
+/** Returns the path of a program in one of these directories, or null if it is not installed. */
 export function findProgram(name: string, path: string): string | null {
   for (const folder of path.split(delimiter)) {
     if (folder === '') continue;

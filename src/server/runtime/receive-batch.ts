@@ -5,7 +5,7 @@ import { NAME_SLOT } from './socket-address.ts';
 
 /** Datagrams per system call. */
 export const BATCH = 64;
-/** Bytes of a struct mmsghdr on 64-bit Linux, and where its parts are, in 32-bit words. */
+/** Size of struct mmsghdr on 64-bit Linux, in bytes, and its field offsets, in 32-bit words. */
 export const HEAD = {
   SIZE: 64,
   WORDS: 16,
@@ -18,36 +18,32 @@ export const HEAD = {
   FLAGS: 12,
   LENGTH: 14,
 } as const;
-/** 32-bit words of a struct iovec: address and length, eight bytes each. */
+/** Size of struct iovec (address and length, eight bytes each) in 32-bit words. */
 export const PIECE_WORDS = 4;
-/** Room for one packet info of either family. */
+/** Space for one packet info of either family. */
 export const CONTROL_SLOT = 64;
 
 const MSG_DONTWAIT = 0x40;
 const MSG_TRUNC = 0x20;
 
-/** Offsets of the addresses in a received packet info, from the slot's start. */
+/** Address offsets in a received packet info, from the start of the slot. */
 const INFO = { LEVEL: 8, TYPE: 12, INTERFACE_4: 16, SOURCE_4: 20, ADDRESS_6: 16, INTERFACE_6: 32 };
 
 export interface ReceiveBatchOptions {
-  /** Datagrams; 64 by default. */
+  /** Number of datagrams; default: 64. */
   readonly count?: number;
-  /**
-   * True if senders and packet infos are received, which is the default: a connected socket has
-   * only one sender.
-   */
+  /** True (the default) to receive senders and packet infos. A connected socket has only one sender. */
   readonly senders?: boolean;
 }
 
 /**
- * Receives up to 64 datagrams from a socket with one system call. The bytes of datagram `i` start
- * at `i * slot` in `slab`; its sender and packet info are in `names` and `controls`. All of it is
- * valid until the next `receive`.
+ * Receives up to 64 datagrams from a socket with one system call. Datagram `i` starts at `i * slot` in `slab`; its
+ * sender and packet info are in `names` and `controls`. Everything is valid until the next `receive`.
  */
 export class ReceiveBatch {
   /**
-   * Bytes from one datagram's start to the next one's. Not a power of two, so that the datagrams do
-   * not share a few cache lines.
+   * Bytes from the start of one datagram to the next. Not a power of two, to spread the datagrams over more cache
+   * lines.
    */
   readonly slot: number;
   readonly #count: number;
@@ -57,10 +53,10 @@ export class ReceiveBatch {
   readonly #controls = new Memory(BATCH * CONTROL_SLOT);
   readonly #pieces = new Memory(BATCH * PIECE_WORDS * 4);
   readonly #heads = new Memory(BATCH * HEAD.SIZE);
-  /** The number of heads that the kernel may have written since they were set up. */
+  /** Number of headers that the kernel may have written since they were set up. */
   #used: number;
 
-  /** @param size the longest datagram that is received whole */
+  /** @param size maximum size of a datagram that is received whole */
   constructor(size: number, { count = BATCH, senders = true }: ReceiveBatchOptions = {}) {
     this.slot = ((size + 63) & ~63) + 64;
     this.#count = count;
@@ -79,12 +75,12 @@ export class ReceiveBatch {
     }
   }
 
-  /** The datagrams' bytes. */
+  /** Contents of the datagrams. */
   get slab(): Uint8Array {
     return this.#slab.bytes;
   }
 
-  /** The senders' sockaddrs, one per NAME_SLOT bytes. */
+  /** Sockaddrs of the senders, one per NAME_SLOT bytes. */
   get names(): Uint8Array {
     return this.#names.bytes;
   }
@@ -95,7 +91,7 @@ export class ReceiveBatch {
 
   /**
    * Reads at most `most` datagrams.
-   * @returns how many, or a negative error number (`-EAGAIN`: there are none)
+   * @returns the number read, or a negative error number (`-EAGAIN` if there are none)
    */
   receive(fd: number, most: number = this.#count): number {
     if (this.#senders) this.#makeRoomForSenders();
@@ -105,7 +101,7 @@ export class ReceiveBatch {
       this.#used = count;
       return count;
     }
-    // A failed call may have written the first head.
+    // A failed call may have written the first header.
     this.#used = 1;
     const errno = libc().errno();
     return errno === ERRNO.EINTR ? -ERRNO.EAGAIN : -errno;
@@ -123,7 +119,7 @@ export class ReceiveBatch {
     return this.#heads.words[i * HEAD.WORDS + HEAD.LENGTH]!;
   }
 
-  /** True if the datagram was longer than its slot. */
+  /** Returns true if the datagram was longer than its slot. */
   isCut(i: number): boolean {
     return (this.#heads.words[i * HEAD.WORDS + HEAD.FLAGS]! & MSG_TRUNC) !== 0;
   }
@@ -144,18 +140,15 @@ export class ReceiveBatch {
     return this.#heads.words[i * HEAD.WORDS + HEAD.CONTROL_LENGTH]!;
   }
 
-  /**
-   * Copies what a reply to datagram `i` needs, as `SendBatch.addTo` takes it: the sender's sockaddr
-   * and the packet info.
-   */
+  /** Copies the sender's sockaddr and the packet info of datagram `i`, as needed for a reply with `SendBatch.addTo`. */
   copyWayBack(i: number, name: Uint8Array, control: Uint8Array): void {
     copyBytes(this.#names.bytes, i * NAME_SLOT, name, 0, this.nameLength(i));
     copyBytes(this.#controls.bytes, i * CONTROL_SLOT, control, 0, this.controlLength(i));
   }
 
   /**
-   * The position in `controls` of the address that datagram `i` was sent to; -1 if the socket does
-   * not report it.
+   * Returns the offset in `controls` of the address that datagram `i` was sent to, or -1 if the socket does not report
+   * it.
    */
   localAt(i: number, family: 4 | 6): number {
     if (this.controlLength(i) === 0) return -1;
@@ -163,9 +156,8 @@ export class ReceiveBatch {
   }
 
   /**
-   * Changes the packet info of datagram `i` for sending the reply: from the queried address, but
-   * through the interface that the routes choose. Link-local addresses keep their interface,
-   * without which they have no meaning.
+   * Changes the packet info of datagram `i` so that the reply is sent from the queried address, but through the
+   * interface selected by routing. Link-local addresses keep their interface, without which they are meaningless.
    */
   forReply(i: number, family: 4 | 6): void {
     if (this.controlLength(i) === 0) return;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { releaseBytes } from './release-bytes.ts';
 
-test('memory is free at once, and its bytes are no longer visible', () => {
+test('memory is freed at once, and its bytes are no longer visible', () => {
   const whole = Buffer.allocUnsafeSlow(1 << 20);
   const end = whole.subarray(1000);
   const before = process.memoryUsage().arrayBuffers;
@@ -11,7 +11,7 @@ test('memory is free at once, and its bytes are no longer visible', () => {
   assert.deepEqual([whole.length, end.length], [0, 0]);
 });
 
-test('bytes in the midst of memory that others may use stay', () => {
+test('bytes in the middle of possibly shared memory stay', () => {
   const whole = Buffer.allocUnsafeSlow(100);
   releaseBytes(whole.subarray(0, 50));
   assert.equal(whole.length, 100);

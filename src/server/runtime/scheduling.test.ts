@@ -9,14 +9,14 @@ import { allowedProcessors, keepOff, runOn, takeLongTurns, type Processors } fro
 const found = batchedUdp();
 const all = found.available ? allowedProcessors() : null;
 
-/** Numbers of CPUs. */
+/** Lists CPU numbers. */
 function numbers(processors: Processors): number[] {
   return Array.from({ length: 8 * processors.length }, (_, i) => i).filter(
     (i) => ((processors[i >> 3]! >> (i & 7)) & 1) === 1,
   );
 }
 
-/** As the system shows them: `0-2,5`. */
+/** Parses the system's format: `0-2,5`. */
 function shown(text: string): number[] {
   return text.split(',').flatMap((range) => {
     const [first, last = first] = range.split('-').map(Number);
@@ -24,7 +24,7 @@ function shown(text: string): number[] {
   });
 }
 
-/** The CPUs that the threads of this process may run on, by name. */
+/** Lists the CPUs that each thread of this process may run on, by thread name. */
 function threads(): [name: string, processors: number[]][] {
   return readdirSync('/proc/self/task').map((thread) => {
     const status = readFileSync(`/proc/self/task/${thread}/status`, 'latin1');
@@ -43,12 +43,12 @@ const skip = !found.available
 describe('CPU affinity', { skip }, () => {
   after(() => keepOff(all!, processors.length, ''));
 
-  test('the CPUs of a thread are those that the system shows', () => {
+  test('the CPUs of a thread match those reported by the system', () => {
     const own = readFileSync('/proc/thread-self/status', 'latin1');
     assert.deepEqual(processors, shown(/^Cpus_allowed_list:\s*(.*)$/m.exec(own)![1]!));
   });
 
-  test('all threads keep off the first CPUs but those of a name, and but those that say otherwise', async (t) => {
+  test('all threads avoid the first CPUs, except those with a given name or an explicit setting', async (t) => {
     const worker = new Worker('setInterval(() => {}, 1000)', { eval: true, name: 'answers' });
     t.after(() => worker.terminate());
     await new Promise((resolve) => worker.once('online', resolve));
@@ -61,14 +61,14 @@ describe('CPU affinity', { skip }, () => {
     assert.deepEqual(allowedProcessors(), all);
   });
 
-  test('with as many threads as CPUs all may run anywhere', () => {
+  test('with no more CPUs than reserved, all threads may run anywhere', () => {
     keepOff(all!, 1, '');
     keepOff(all!, processors.length, '');
     for (const [name, list] of threads()) assert.deepEqual(list, processors, name);
   });
 });
 
-/** Threads of this process and the lengths of their turns, nanoseconds. */
+/** Maps the names of this process's threads to their time slices, in nanoseconds. */
 const turns = (): Map<string, number> =>
   new Map(
     readdirSync('/proc/self/task').map((thread) => [
@@ -88,26 +88,22 @@ const skipTurns = !found.available
     ? false
     : 'this kernel does not show the length of turns (Linux 6.12, CONFIG_SCHED_DEBUG)';
 
-test(
-  'a thread with long turns keeps them to itself: threads it starts have the ordinary ones',
-  { skip: skipTurns },
-  async () => {
-    const before = turns();
-    const ordinary = before.get(`${process.pid}`)!;
-    takeLongTurns();
-    const worker = new Worker('setInterval(() => {}, 1000)', { eval: true });
-    await new Promise((resolve) => worker.once('online', resolve));
-    const after = turns();
-    await worker.terminate();
-    assert.ok(after.get(`${process.pid}`)! > 2 * ordinary);
-    const others = [...after].filter(([thread]) => thread !== `${process.pid}`);
-    assert.ok(others.length > before.size - 1, 'the worker is a thread more');
-    for (const [thread, turn] of others) assert.equal(turn, ordinary, `thread ${thread}`);
-  },
-);
+test('a long time slice is not inherited by new threads', { skip: skipTurns }, async () => {
+  const before = turns();
+  const ordinary = before.get(`${process.pid}`)!;
+  takeLongTurns();
+  const worker = new Worker('setInterval(() => {}, 1000)', { eval: true });
+  await new Promise((resolve) => worker.once('online', resolve));
+  const after = turns();
+  await worker.terminate();
+  assert.ok(after.get(`${process.pid}`)! > 2 * ordinary);
+  const others = [...after].filter(([thread]) => thread !== `${process.pid}`);
+  assert.ok(others.length > before.size - 1, 'the worker is a thread more');
+  for (const [thread, turn] of others) assert.equal(turn, ordinary, `thread ${thread}`);
+});
 
-test('the thread has the nice value, or keeps its own where that is not permitted', async (t) => {
-  // A separate thread: this one continues with other tests.
+test('the thread gets the nice value, or keeps its own if that is not permitted', async (t) => {
+  // Use a separate thread, because this one runs other tests afterwards.
   const code = `
     const { parentPort } = require('node:worker_threads');
     import(${JSON.stringify(new URL('./scheduling.ts', import.meta.url).href)}).then(({ runInShortSlices }) => {

@@ -1,8 +1,8 @@
 /**
- * Tells the kernel which CPUs the threads of this process may use, and for how long at a time.
+ * Sets which CPUs this process's threads may use, and their time slices.
  *
- * Gain: docs/decisions/scheduling.md. Off: `taskset` with as many CPUs as workers; without koffi
- * nothing here happens. Tried on Linux 6.12 to 6.18.
+ * Gain: docs/decisions/scheduling.md. To disable it, use `taskset` with as many CPUs as workers; without koffi, nothing
+ * here happens. Tested on Linux 6.12 to 6.18.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { libc } from './libc.ts';
@@ -13,21 +13,21 @@ const CALLS =
   process.arch === 'arm64'
     ? { set: 122, get: 123, attributes: 274 }
     : { set: 203, get: 204, attributes: 314 };
-/** Bytes of a mask: 1024 CPUs, as in the C library's `cpu_set_t`. */
+/** Mask size in bytes: 1024 CPUs, like the C library's `cpu_set_t`. */
 const MASK_SIZE = 128;
-/** Bytes of struct sched_attr, first version. */
+/** Size of the first version of struct sched_attr, in bytes. */
 const ATTRIBUTES_SIZE = 48;
 /** `sched_flags`: threads started by this one get the default slice. */
 const RESET_ON_FORK = 1;
-/** Nanoseconds: longer than the default of any system (0.7 to 5.6 ms). */
+/** Nanoseconds; longer than any system's default (0.7 to 5.6 ms). */
 const LONG_SLICE = 20_000_000;
-/** Nanoseconds: the shortest slice that the kernel takes. */
+/** Nanoseconds; the shortest slice that the kernel accepts. */
 const SHORT_SLICE = 100_000;
 
-/** CPUs by number, a bit each, as in `sched_setaffinity(2)`. */
+/** A set of CPUs, one bit each, as in `sched_setaffinity(2)`. */
 export type Processors = Uint8Array;
 
-/** The CPUs that the calling thread may run on; null: unknown. */
+/** Returns the CPUs that the calling thread may run on, or null if unknown. */
 export function allowedProcessors(): Processors | null {
   return withMemory(MASK_SIZE, (mask) => {
     const length = libc().syscall(CALLS.get, 0, MASK_SIZE, mask.address);
@@ -36,9 +36,8 @@ export function allowedProcessors(): Processors | null {
 }
 
 /**
- * Lets a thread, and threads that it starts later, run on these CPUs only. Does nothing where the
- * system forbids it.
- * @param thread the system's id of the thread; 0: the calling one
+ * Restricts a thread, and threads it starts later, to these CPUs. Does nothing if the system forbids it.
+ * @param thread the system's thread id; 0: the calling thread
  */
 export function runOn(processors: Processors, thread = 0): void {
   withMemory(MASK_SIZE, (mask) => {
@@ -48,8 +47,8 @@ export function runOn(processors: Processors, thread = 0): void {
 }
 
 /**
- * Keeps the threads of this process off the first `count` of its CPUs. Threads with the name
- * `except` stay unchanged. With `count` CPUs or fewer, all threads may run on all.
+ * Keeps this process's threads off the first `count` of its CPUs. Threads named `except` are unchanged. With `count`
+ * CPUs or fewer, all threads may run on all of them.
  */
 export function keepOff(processors: Processors, count: number, except: string): void {
   const others = withoutFirst(processors, count);
@@ -71,7 +70,7 @@ function withoutFirst(processors: Processors, count: number): Processors {
   return others.some((byte) => byte !== 0) ? others : processors;
 }
 
-/** null: the thread has ended. */
+/** Returns null if the thread has ended. */
 function nameOf(thread: string): string | null {
   try {
     return readFileSync(`/proc/self/task/${thread}/comm`, 'latin1').trimEnd();
@@ -81,19 +80,19 @@ function nameOf(thread: string): string | null {
 }
 
 /**
- * Gives the calling thread a longer time slice (Linux 6.12 and later). Its share of the CPU stays
- * the same. But threads with the default slice preempt it at once when they wake up, and not at the
- * next scheduler tick. Needs no privileges.
+ * Gives the calling thread a longer time slice (Linux 6.12 and later). Its share of the CPU stays the same. However,
+ * threads with the default slice preempt it as soon as they wake up, rather than at the next scheduler tick. Needs no
+ * privileges.
  */
 export function takeLongTurns(): void {
   setSlice(LONG_SLICE, 0, RESET_ON_FORK);
 }
 
 /**
- * Lets the calling thread run soon after it was woken, and briefly, on a busy machine. Kernels
- * before 6.12 use the nice value alone.
- * @param nice lower is sooner; below 0 needs CAP_SYS_NICE
- * @returns false: not permitted, or not on Linux
+ * Lets the calling thread run soon after waking, and briefly, on a busy machine. Kernels before 6.12 use only the nice
+ * value.
+ * @param nice lower runs sooner; below 0 needs CAP_SYS_NICE
+ * @returns false if not permitted, or not on Linux
  */
 export function runInShortSlices(nice: number): boolean {
   return setSlice(SHORT_SLICE, nice, 0);
@@ -101,7 +100,7 @@ export function runInShortSlices(nice: number): boolean {
 
 function setSlice(nanoseconds: number, nice: number, flags: number): boolean {
   const done = withMemory(ATTRIBUTES_SIZE, ({ words, address }) => {
-    // size, policy (SCHED_OTHER), flags (64 bits), nice, priority, runtime (64 bits): the slice.
+    // Size, policy (SCHED_OTHER), flags (64 bits), nice, priority, runtime (64 bits), which is the slice.
     words.set([ATTRIBUTES_SIZE, 0, flags, 0, nice, 0, nanoseconds, 0]);
     return libc().syscall(CALLS.attributes, 0, address, 0) >= 0;
   });

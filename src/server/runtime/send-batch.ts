@@ -8,9 +8,9 @@ import { NAME_SLOT } from './socket-address.ts';
 const MSG_DONTWAIT = 0x40;
 
 /**
- * Up to 64 datagrams that are sent from a socket with one system call. They are written one behind
- * the other into `slab`: ask `hasRoom`, write at `at`, then add the datagram with its length and
- * destination. Call `flush` before the socket changes.
+ * Up to 64 datagrams sent from a socket with one system call. They are written consecutively into `slab`: call
+ * `hasRoom`, write at `at`, then add the datagram with its length and destination. Call `flush` before switching
+ * sockets.
  */
 export class SendBatch {
   readonly #slab: Memory;
@@ -20,9 +20,9 @@ export class SendBatch {
   readonly #heads = new Memory(BATCH * HEAD.SIZE);
   #at = 0;
   #count = 0;
-  /** The number of datagrams of the last `flush` that could not be sent. */
+  /** Number of datagrams that the last `flush` could not send. */
   failed = 0;
-  /** The last error number of the last `flush`; 0: none. */
+  /** Last error number in the last `flush`, or 0. */
   errno = 0;
 
   constructor(size: number) {
@@ -38,7 +38,7 @@ export class SendBatch {
     return this.#slab.bytes;
   }
 
-  /** The place of the next datagram. */
+  /** Offset of the next datagram. */
   get at(): number {
     return this.#at;
   }
@@ -47,15 +47,12 @@ export class SendBatch {
     return this.#count;
   }
 
-  /** True if a datagram of up to `size` bytes can be added before a flush. */
+  /** Returns true if a datagram of up to `size` bytes can be added before a flush. */
   hasRoom(size: number): boolean {
     return this.#count < BATCH && this.#at + size <= this.#slab.bytes.length;
   }
 
-  /**
-   * Adds the bytes at `at` as the reply to datagram `i` of `batch`, which must not change before
-   * the flush.
-   */
+  /** Adds the bytes at `at` as the reply to datagram `i` of `batch`, which must not change before the flush. */
   addReply(length: number, batch: ReceiveBatch, i: number): void {
     const head = this.#add(length);
     const { words } = this.#heads;
@@ -66,7 +63,7 @@ export class SendBatch {
     words[head + HEAD.CONTROL_LENGTH] = control;
   }
 
-  /** Adds the bytes at `at`, for a sockaddr and with a packet info (length 0: none), which are copied. */
+  /** Adds the bytes at `at`, addressed by a sockaddr and a packet info (length 0: none), both of which are copied. */
   addTo(
     length: number,
     name: Uint8Array,
@@ -87,7 +84,7 @@ export class SendBatch {
     }
   }
 
-  /** Adds the bytes at `at`, for the peer of a connected socket. */
+  /** Adds the bytes at `at`, addressed to the peer of a connected socket. */
   addToPeer(length: number): void {
     const head = this.#add(length);
     const { words } = this.#heads;
@@ -105,10 +102,9 @@ export class SendBatch {
   }
 
   /**
-   * Sends all. A datagram that cannot be sent to its client (no route, a firewall) is skipped. When
-   * the socket's buffer is full the rest is dropped: clients retry, and waiting would delay all
-   * others.
-   * @returns the number of sent datagrams; `failed` counts the others
+   * Sends all datagrams. One that cannot be sent to its client (no route, a firewall) is skipped. If the socket's
+   * buffer is full, the rest is dropped: clients retry, and waiting would delay everyone else.
+   * @returns the number of datagrams sent; `failed` counts the others
    */
   flush(fd: number): number {
     const count = this.#count;

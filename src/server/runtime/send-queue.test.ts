@@ -7,7 +7,7 @@ import { UdpSocket } from './udp-socket.ts';
 
 const found = batchedUdp();
 
-/** An owner that records its notifications. */
+/** Creates an owner that records its notifications. */
 function owner(): SocketOwner & { readonly told: unknown[] } {
   const told: unknown[] = [];
   return {
@@ -31,7 +31,7 @@ function send(socket: ConnectedSocket, size: number, byte: number): void {
   socket.send(size, byte);
 }
 
-/** The first byte of each datagram that has come. */
+/** Returns the first byte of each received datagram. */
 function arrived(receiving: ReceiveBatch, socket: UdpSocket): number[] {
   const count = Math.max(0, receiving.receive(socket.fd));
   return Array.from({ length: count }, (_, i) => receiving.slab[i * receiving.slot]!);
@@ -42,7 +42,7 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 describe('datagrams of one turn', { skip: found.available ? false : found.reason }, () => {
   const receiving = new ReceiveBatch(64);
 
-  test('leave at its end, in order, each from its own socket', async () => {
+  test('are sent at its end, in order, each from its own socket', async () => {
     const there = listening();
     const sockets = [1, 2, 3].map(() => new ConnectedSocket('', '127.0.0.1', there.port, owner()));
     sockets.forEach((socket, i) => send(socket, 20 + i, i));
@@ -57,7 +57,7 @@ describe('datagrams of one turn', { skip: found.available ? false : found.reason
     there.close();
   });
 
-  test('leave before its end when they are many, or long', async () => {
+  test('are sent earlier if they are numerous or long', async () => {
     const there = listening();
     const socket = new ConnectedSocket('', '127.0.0.1', there.port, owner());
     for (let i = 0; i < 65; i++) send(socket, 10, i);
@@ -73,7 +73,7 @@ describe('datagrams of one turn', { skip: found.available ? false : found.reason
     there.close();
   });
 
-  test('do not leave from a socket that has been closed', async () => {
+  test('are not sent from a closed socket', async () => {
     const there = listening();
     const [first, second] = [owner(), owner()].map(
       (each) => new ConnectedSocket('', '127.0.0.1', there.port, each),
@@ -87,7 +87,7 @@ describe('datagrams of one turn', { skip: found.available ? false : found.reason
     there.close();
   });
 
-  test('that meet the error of an earlier one still leave', async () => {
+  test("are still sent if they encounter an earlier one's error", async () => {
     const gone = listening();
     const { port } = gone;
     gone.close();
@@ -100,7 +100,7 @@ describe('datagrams of one turn', { skip: found.available ? false : found.reason
     socket.close();
   });
 
-  test('that cannot leave cost no other its way', async () => {
+  test('that cannot be sent do not hold up others', async () => {
     const there = listening();
     const mine = owner();
     const socket = new ConnectedSocket('', '127.0.0.1', there.port, mine);

@@ -1,24 +1,23 @@
-/** Collects datagrams of many sockets and sends them together at the end of the turn. */
+/** Collects datagrams from many sockets and sends them together at the end of the turn. */
 import { Memory } from './memory.ts';
 
-/** Datagrams that wait at most. */
+/** Maximum number of queued datagrams. */
 const DATAGRAMS = 64;
-/** Maximum length of a message: the longest that a client can send over a stream. */
+/** Maximum message size, set by messages that clients send over a stream. */
 const MESSAGE_MAX = 65_535;
 
-/** A socket from which a datagram is to be sent. */
+/** A socket with datagrams in the queue. */
 export interface QueuedSocket {
   /**
-   * Sends the datagram at `address`, or reports the failure to its owner, which must not send anything
-   * during that call. `mark` is the owner's value.
+   * Sends the datagram at `address`, or reports the failure to the owner, which must not send anything during that
+   * call. `mark` is an owner-defined value.
    */
   sendNow(address: number, length: number, mark: number): void;
 }
 
 /**
- * Up to 64 datagrams of one turn, from any sockets. Sending a datagram wakes its receiver, which is
- * more than a quarter of the call's cost. When more datagrams follow at once, the receiver is awake
- * already and reads them all.
+ * Up to 64 datagrams of one turn, from any number of sockets. Waking the receiver is more than a quarter of the cost of
+ * sending. When more datagrams follow immediately, the receiver is already awake and reads them all.
  */
 export class SendQueue {
   readonly #slab = new Memory(MESSAGE_MAX, false);
@@ -30,7 +29,7 @@ export class SendQueue {
   #round = 0;
 
   /**
-   * Makes room, if necessary by sending the content.
+   * Makes room, sending the queued datagrams if necessary.
    * @returns the position for a datagram of this size
    */
   reserve(size: number): number {
@@ -38,19 +37,19 @@ export class SendQueue {
     return this.#at;
   }
 
-  /** Counts the batches sent, in 32 bits that wrap around. */
+  /** Number of batches sent, in 32 bits that wrap around. */
   get round(): number {
     return this.#round;
   }
 
-  /** The memory for datagrams. */
+  /** Memory for datagrams. */
   get slab(): Uint8Array {
     return this.#slab.bytes;
   }
 
   /**
-   * Adds the bytes at the reserved place. @returns whether it is the first one, so that a flush
-   * must be scheduled
+   * Adds the bytes at the reserved position.
+   * @returns true if it is the first one, so that a flush must be scheduled
    */
   add(socket: QueuedSocket, length: number, mark: number): boolean {
     const i = this.#count++;
@@ -61,7 +60,7 @@ export class SendQueue {
     return i === 0;
   }
 
-  /** Sends all. */
+  /** Sends all queued datagrams. */
   readonly flush = (): void => {
     const count = this.#count;
     let { address } = this.#slab;

@@ -1,23 +1,23 @@
-/** sockaddr_in and sockaddr_in6 as bytes in memory. */
+/** Reads and writes sockaddr_in and sockaddr_in6 in memory. */
 import { parseAddress } from '../base/ip.ts';
 import { libc, SystemError } from './libc.ts';
 import type { Memory } from './memory.ts';
 
-/** Address family of IPv4. */
+/** The IPv4 address family. */
 export const AF_INET = 2;
-/** Address family of IPv6. */
+/** The IPv6 address family. */
 export const AF_INET6 = 10;
 
-/** Bytes of a slot that holds a sockaddr_in or sockaddr_in6. */
+/** Size of a slot that holds a sockaddr_in or sockaddr_in6, in bytes. */
 export const NAME_SLOT = 32;
-/** Bytes of a sockaddr_in and a sockaddr_in6. */
+/** Sizes of sockaddr_in and sockaddr_in6, in bytes. */
 export const NAME_SIZE = { 4: 16, 6: 28 } as const;
-/** The place of the address in a sockaddr. */
+/** Offset of the address in a sockaddr. */
 export const ADDRESS_AT = { 4: 4, 6: 8 } as const;
 const ENODEV = 19;
 
 /**
- * Writes the sockaddr of an address (IPv6 with `%zone` if link-local) and port at byte `at`.
+ * Writes the sockaddr for an address (IPv6 with `%zone` if link-local) and port at byte `at`.
  * @returns its length
  */
 export function writeSocketAddress(
@@ -41,13 +41,13 @@ export function writeSocketAddress(
     const zone = address.slice(percent + 1);
     const scope = /^\d+$/.test(zone) ? Number(zone) : libc().interfaceIndex(zone);
     if (scope === 0) throw new SystemError(`if_nametoindex ${zone}`, ENODEV);
-    // sin6_scope_id is in host order, and the host is little-endian.
+    // sin6_scope_id is in host byte order, which is little-endian here.
     for (let i = 0; i < 4; i++) bytes[at + 24 + i] = (scope >>> (8 * i)) & 0xff;
   }
   return NAME_SIZE[family];
 }
 
-/** The port in the sockaddr at byte `at`. */
+/** Reads the port from the sockaddr at byte `at`. */
 export function readPort(bytes: Uint8Array, at: number): number {
   return (bytes[at + 2]! << 8) | bytes[at + 3]!;
 }

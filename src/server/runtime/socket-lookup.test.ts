@@ -10,7 +10,7 @@ import { TranslationLookup } from './translation-lookup.ts';
 
 const skip = process.platform === 'linux' ? false : 'needs Linux';
 
-/** The cgroup of this process, and where cgroup v2 is mounted; null: nowhere. */
+/** Returns the cgroup of this process and the cgroup v2 mount point, or null if there is none. */
 function ownCgroup(): string | null {
   const path = /^0::(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8'))?.[1];
   const [, mount] =
@@ -20,7 +20,7 @@ function ownCgroup(): string | null {
 
 for (const family of [4, 6] as const)
   test(
-    `a UDP socket of IPv${family} is found by its two ends, until it is closed`,
+    `an IPv${family} UDP socket is found by its two endpoints until it is closed`,
     { skip },
     async (t) => {
       const lookup = new SocketLookup();
@@ -42,7 +42,7 @@ for (const family of [4, 6] as const)
     },
   );
 
-test('a connected UDP socket is not found for another remote end', { skip }, async (t) => {
+test('a connected UDP socket is not found for another remote endpoint', { skip }, async (t) => {
   const lookup = new SocketLookup();
   const socket = createSocket('udp4');
   t.after(() => {
@@ -56,34 +56,30 @@ test('a connected UDP socket is not found for another remote end', { skip }, asy
   assert.equal(lookup.find('udp', local, { address: '127.0.0.1', port: 54 }), null);
 });
 
-test(
-  'both ends of a TCP connection are found, and the socket that listens',
-  { skip },
-  async (t) => {
-    const lookup = new SocketLookup();
-    const server = createServer((socket) => socket.on('error', () => undefined)).listen(
-      0,
-      '127.0.0.1',
-    );
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    const client = connect(port, '127.0.0.1');
-    await once(server, 'connection');
-    t.after(() => {
-      lookup.close();
-      client.destroy();
-      server.close();
-    });
-    const near = { address: '127.0.0.1', port: client.localPort! };
-    const far = { address: '127.0.0.1', port };
-    const [asking, accepted] = [lookup.find('tcp', near, far)!, lookup.find('tcp', far, near)!];
-    assert.notEqual(asking.inode, accepted.inode);
-    assert.ok(!asking.listens && !accepted.listens);
-    const listening = lookup.find('tcp', far, { address: '0.0.0.0', port: 0 })!;
-    assert.ok(listening.listens);
-    assert.equal(lookup.find('tcp', { address: '127.0.0.1', port: 1 }, far), null);
-  },
-);
+test('both ends of a TCP connection are found, and the listening socket', { skip }, async (t) => {
+  const lookup = new SocketLookup();
+  const server = createServer((socket) => socket.on('error', () => undefined)).listen(
+    0,
+    '127.0.0.1',
+  );
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const client = connect(port, '127.0.0.1');
+  await once(server, 'connection');
+  t.after(() => {
+    lookup.close();
+    client.destroy();
+    server.close();
+  });
+  const near = { address: '127.0.0.1', port: client.localPort! };
+  const far = { address: '127.0.0.1', port };
+  const [asking, accepted] = [lookup.find('tcp', near, far)!, lookup.find('tcp', far, near)!];
+  assert.notEqual(asking.inode, accepted.inode);
+  assert.ok(!asking.listens && !accepted.listens);
+  const listening = lookup.find('tcp', far, { address: '0.0.0.0', port: 0 })!;
+  assert.ok(listening.listens);
+  assert.equal(lookup.find('tcp', { address: '127.0.0.1', port: 1 }, far), null);
+});
 
 test('addresses of different families and invalid addresses have no socket', { skip }, (t) => {
   const lookup = new SocketLookup();
@@ -93,7 +89,7 @@ test('addresses of different families and invalid addresses have no socket', { s
   assert.equal(lookup.find('udp', { address: 'db.lan', port }, { address: '::1', port }), null);
 });
 
-test('a connection that is not tracked has no translation', { skip }, (t) => {
+test('an untracked connection has no translation', { skip }, (t) => {
   const lookup = new TranslationLookup();
   t.after(() => lookup.close());
   const client = { address: '192.0.2.1', port: 9 };

@@ -1,20 +1,17 @@
 /**
- * The socket that sends from an address and port to another one (sock_diag(7)), in the network
- * namespace where the lookup was opened.
+ * Finds the socket that sends between two endpoints (sock_diag(7)), in the network namespace where the lookup was
+ * opened.
  */
 import { parseAddress } from '../base/ip.ts';
 import { SystemError } from './libc.ts';
 import { NETLINK, NetlinkSocket, type NetlinkObject } from './netlink.ts';
 import { AF_INET, AF_INET6 } from './socket-address.ts';
 
-/** <linux/sock_diag.h>: requests sockets of a family. */
+/** <linux/sock_diag.h>: request for sockets of one family. */
 const BY_FAMILY = 20;
-/** Numbers of protocols (IANA). */
+/** Protocol numbers (IANA). */
 const PROTOCOL = { tcp: 6, udp: 17 } as const;
-/**
- * struct inet_diag_req_v2: its size, and where its parts are, in bytes. The cookie of all ones means
- * any socket.
- */
+/** struct inet_diag_req_v2: its size and field offsets, in bytes. A cookie of all ones matches any socket. */
 const ASK = {
   ...{ SIZE: 56, PROTOCOL: 1, STATES: 4, SOURCE_PORT: 8, DESTINATION_PORT: 10 },
   ...{ SOURCE: 12, DESTINATION: 28, COOKIE: 48 },
@@ -24,31 +21,31 @@ const TOLD = { SIZE: 72, STATE: 1, COOKIE: 44, UID: 64, INODE: 68 };
 /** Attribute INET_DIAG_CGROUP_ID (Linux 5.8). */
 const CGROUP_ID = 21;
 const ENOENT = 2;
-/** TCP_LISTEN of <net/tcp_states.h>. */
+/** TCP_LISTEN from <net/tcp_states.h>. */
 const LISTEN = 10;
 
-/** A socket as the kernel describes it. */
+/** A socket as described by the kernel. */
 export interface FoundSocket {
-  /** Number of the file `socket:[inode]`; 0: no process holds it (TIME_WAIT, or not accepted yet). */
+  /** Inode of `socket:[inode]`; 0 if no process holds it (TIME_WAIT, or not accepted yet). */
   readonly inode: number;
-  /** Never used again by another socket while the machine runs. */
+  /** Not reused by another socket until the machine reboots. */
   readonly cookie: bigint;
-  /** User that made it. */
+  /** The user who created it. */
   readonly uid: number;
-  /** Its cgroup v2 (`stat` of the directory shows the same number); null: the kernel does not say. */
+  /** Its cgroup v2 (the inode number of the cgroup's directory), or null if the kernel does not report it. */
   readonly cgroup: bigint | null;
-  /** It waits for connections: none with that remote address exists. */
+  /** True for a listening socket, which is found if no socket has that remote address. */
   readonly listens: boolean;
 }
 
-/** Finds sockets of one network namespace. Its owner closes it. */
+/** Finds sockets in one network namespace. The owner must close it. */
 export class SocketLookup {
   readonly #socket = new NetlinkSocket(NETLINK.SOCK_DIAG);
   readonly #ask = new Uint8Array(ASK.SIZE);
   readonly #view = new DataView(this.#ask.buffer);
 
   /**
-   * The socket that has these two ends; null: there is none (any more).
+   * Returns the socket with these two endpoints, or null if there is none (any more).
    * @throws SystemError
    */
   find(
@@ -58,7 +55,7 @@ export class SocketLookup {
   ): FoundSocket | null {
     const [here, there] = [parseAddress(local.address), parseAddress(remote.address)];
     if (here === null || there === null || here.length !== there.length) return null;
-    // For UDP the kernel takes the source for the remote end, for TCP for the local one.
+    // For UDP, the kernel treats the source as the remote end; for TCP, as the local end.
     const isUdp = protocol === 'udp';
     const [source, target] = isUdp ? [there, here] : [here, there];
     this.#ask.fill(0);

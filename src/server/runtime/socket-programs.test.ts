@@ -16,7 +16,7 @@ function cgroups(): string | null {
   return /^\S+ \S+ \S+ \/ (\S+) .* - cgroup2 /m.exec(mounts)?.[1] ?? null;
 }
 
-/** The programs, attached; null: not allowed here. */
+/** Attaches the programs. Returns null if that is not permitted here. */
 function attached(t: TestContext, ports: readonly number[]): SocketPrograms | null {
   const root = process.platform === 'linux' ? cgroups() : null;
   if (root === null) {
@@ -34,7 +34,7 @@ function attached(t: TestContext, ports: readonly number[]): SocketPrograms | nu
   }
 }
 
-/** Records of this process; addresses are copied. */
+/** Returns the records of this process, with copied addresses. */
 function own(programs: SocketPrograms): SentRecord[] {
   const found: SentRecord[] = [];
   programs.drain((record) => {
@@ -44,7 +44,7 @@ function own(programs: SocketPrograms): SentRecord[] {
   return found;
 }
 
-test('instructions are written as the kernel reads them', () => {
+test("instructions are encoded in the kernel's format", () => {
   const code = assembleBpf([
     load(4, 2, 1, 24),
     ifEqual(2, 0x3500, 'there'),
@@ -69,7 +69,7 @@ test('instructions are written as the kernel reads them', () => {
 
 for (const family of [4, 6] as const)
   for (const isConnected of [true, false])
-    test(`a query over IPv${family} from a socket that is ${isConnected ? '' : 'not '}connected is noted with its process`, async (t) => {
+    test(`a query over IPv${family} from a socket that is ${isConnected ? '' : 'not '}connected is recorded with its process`, async (t) => {
       const programs = attached(t, [PORT]);
       if (programs === null) return;
       const socket = createSocket(family === 4 ? 'udp4' : 'udp6');
@@ -95,7 +95,7 @@ for (const family of [4, 6] as const)
       assert.ok(record!.command.length > 0);
     });
 
-test('other ports are not noted, and a TCP connection is, once, when it is opened', async (t) => {
+test('other ports are not recorded; a TCP connection is recorded once, when it is opened', async (t) => {
   const programs = attached(t, [PORT]);
   if (programs === null) return;
   const server = createServer((socket) => socket.end('some bytes')).listen(0, '127.0.0.1');
@@ -117,7 +117,7 @@ test('other ports are not noted, and a TCP connection is, once, when it is opene
   );
 });
 
-test('a program that lives for milliseconds is noted', (t) => {
+test('a program that lives for milliseconds is recorded', (t) => {
   const programs = attached(t, [PORT]);
   if (programs === null) return;
   const script = `echo $$; echo x > /dev/udp/127.0.0.1/${PORT}`;
@@ -128,7 +128,7 @@ test('a program that lives for milliseconds is noted', (t) => {
   assert.deepEqual(pids, [Number(stdout)]);
 });
 
-test('more records than the ring holds are dropped, and later ones come', async (t) => {
+test('records that the ring cannot hold are dropped, and later ones arrive', async (t) => {
   const programs = attached(t, [PORT]);
   if (programs === null) return;
   const socket = createSocket('udp4');
@@ -136,7 +136,7 @@ test('more records than the ring holds are dropped, and later ones come', async 
   t.after(() => socket.close());
   const send = (): Promise<unknown> =>
     new Promise((done) => socket.send('1234', PORT, '127.0.0.1', done));
-  // 112 bytes each, and 4 MiB.
+  // Each takes 112 bytes, and the ring has 4 MiB.
   for (let i = 0; i < 40_000; i++) socket.send('1234', PORT, '127.0.0.1');
   await send();
   const seen = own(programs).length;
@@ -145,9 +145,9 @@ test('more records than the ring holds are dropped, and later ones come', async 
   assert.equal(own(programs).length, 1);
 });
 
-test('a program that the kernel refuses is reported with the message of the verifier', (t) => {
+test("a program rejected by the kernel is reported with the verifier's message", (t) => {
   if (attached(t, [PORT]) === null) return;
-  // It ends without a result.
+  // The program ends without setting a result.
   assert.throws(
     () => loadProgram(PROGRAM.CGROUP_SKB, ATTACH.EGRESS, assembleBpf([exit])),
     (error) => error instanceof BpfRefused && /R0 !read_ok/.test(error.verdict),

@@ -1,10 +1,10 @@
 /**
- * Programs in the kernel that note which process sends: for each query and each new connection a
- * record with the socket's cookie, addresses, process and cgroup. They hang on the root of cgroup
- * v2 and see only contexts that are part of the kernel's interface: no BTF, no kernel structures.
+ * Kernel programs that record which process sends. For each query and each new connection, a record holds the socket's
+ * cookie, addresses, process and cgroup. The programs are attached to the cgroup v2 root and use only stable kernel
+ * interfaces: no BTF, no kernel structures.
  *
- * `sock_create`, `connect` and `sendmsg` run in the process that calls, and note it under the cookie of its socket.
- * `egress` runs when the packet leaves, for TCP perhaps in no process at all, and reads there.
+ * `sock_create`, `connect` and `sendmsg` run in the calling process, and record it under its socket's cookie. `egress`
+ * runs when the packet is sent, for TCP possibly outside any process, and looks up that record.
  */
 import {
   add,
@@ -37,33 +37,33 @@ import {
 } from './bpf.ts';
 import { BpfRing } from './bpf-ring.ts';
 
-/** Functions of the kernel (<linux/bpf.h>). */
+/** Kernel helper functions (<linux/bpf.h>). */
 const HELPER = {
   ...{ LOOK_UP: 1, UPDATE: 2, PROCESS: 14, COMMAND: 16, LOAD_BYTES: 26, COOKIE: 46 },
   ...{ CGROUP: 80, RING_OUTPUT: 130 },
 } as const;
-/** A reader polls when packets come: no reader has to be woken (BPF_RB_NO_WAKEUP). */
+/** The reader polls when packets arrive, so it need not be woken (BPF_RB_NO_WAKEUP). */
 const NO_WAKEUP = 1;
-/** Maximum number of sockets whose process is remembered; the least recently used are dropped first. */
+/** Number of sockets whose process is remembered; the least recently used are evicted first. */
 const SOCKETS_MAX = 65_536;
-/** Bytes that may wait for this process. */
+/** Ring size in bytes. */
 const RING = 4 * 1024 * 1024;
 const EINVAL = 22;
 
-/** The note of a socket: process and thread, cgroup, name. */
+/** The data stored per socket: process and thread, cgroup, name. */
 const NOTE = { SIZE: 32, PROCESS: 0, CGROUP: 8, COMMAND: 16 };
 /** A record in the ring. */
 const RECORD = {
   ...{ SIZE: 104, COOKIE: 0, SENDER: 8, PROCESS: 16, CGROUP: 24, COMMAND: 32 },
   ...{ SOURCE: 48, TARGET: 64, PORTS: 80, ID: 84, PROTOCOL: 86, FAMILY: 87, HEAD: 88 },
 };
-/** The places of parts of struct bpf_sock_addr and struct bpf_sock. */
+/** Field offsets in struct bpf_sock_addr and struct bpf_sock. */
 const ADDRESS = { PORT: 24, PROTOCOL: 36 };
 const NEXT = { TCP: 6, UDP: 17 } as const;
 const SYN = 2;
 const ACK = 16;
 
-/** One query, or one opened TCP connection, when it left. */
+/** A query, or the opening of a TCP connection, at the time it was sent. */
 export interface SentRecord {
   readonly protocol: 'udp' | 'tcp';
   /** 4 or 16 bytes each, valid during the call. */
@@ -71,18 +71,18 @@ export interface SentRecord {
   readonly target: Uint8Array;
   readonly sourcePort: number;
   readonly targetPort: number;
-  /** Of the DNS message; 0: of a connection. */
+  /** DNS message id; 0 for a connection. */
   readonly id: number;
   readonly cookie: bigint;
-  /** Process that opened the socket or connected it last; 0: before the programs were there. */
+  /** The process that opened or last connected the socket; 0 if that was before the programs were attached. */
   readonly pid: number;
-  /** Process that sent the packet; 0: unknown to the kernel (before 6.10). */
+  /** The process that sent the packet; 0 if the kernel cannot report it (before 6.10). */
   readonly senderPid: number;
   readonly cgroup: bigint;
   readonly command: string;
 }
 
-/** Notes the calling process under the cookie of the socket of the context in register 6. */
+/** Records the calling process under the cookie of the context's socket; register 6 holds the context. */
 function noteProcess(notes: number): BpfLine[] {
   return [
     copy(1, 6),
@@ -110,7 +110,7 @@ function noteProcess(notes: number): BpfLine[] {
 
 const allow: readonly BpfLine[] = ['allow', set(0, 1), exit];
 
-/** Ports as they are in a packet. */
+/** Converts a port to network byte order. */
 function networkOrder(port: number): number {
   return ((port & 0xff) << 8) | (port >> 8);
 }
@@ -119,7 +119,7 @@ function onCreated(notes: number): Uint8Array {
   return assembleBpf([copy(6, 1), ...noteProcess(notes), ...allow]);
 }
 
-/** `connect` by TCP to any port, and by UDP to these; `sendmsg` to these. */
+/** Handles `connect` by TCP to any port or by UDP to these ports, and `sendmsg` to these ports. */
 function onAddress(notes: number, ports: readonly number[]): Uint8Array {
   return assembleBpf([
     copy(6, 1),
@@ -134,7 +134,7 @@ function onAddress(notes: number, ports: readonly number[]): Uint8Array {
   ]);
 }
 
-/** @param senders whether the kernel says which process a packet leaves in (6.10) */
+/** @param senders true if the kernel reports which process sends a packet (6.10) */
 function onEgress(
   notes: number,
   ring: number,
@@ -142,7 +142,7 @@ function onEgress(
   senders: boolean,
 ): Uint8Array {
   const at = (part: number): number => part - RECORD.SIZE;
-  /** Loads bytes of the packet: `from` is in register 2 already. */
+  /** Loads bytes of the packet; `from` is already in register 2. */
   const bytes = (to: number, length: number): BpfLine[] => [
     copy(1, 6),
     copy(3, 10),
@@ -155,7 +155,7 @@ function onEgress(
   return assembleBpf([
     copy(6, 1),
     ...zero,
-    // The first bytes: version, length of the header, and for IPv4 fragment and protocol.
+    // The first bytes: version, header length, and for IPv4 the fragment and protocol fields.
     set(2, 0),
     ...bytes(RECORD.HEAD, 12),
     load(1, 7, 10, at(RECORD.HEAD)),
@@ -170,7 +170,7 @@ function onEgress(
     and(8, 0xff1f),
     ifDiffers(8, 0, 'allow'),
     load(1, 8, 10, at(RECORD.HEAD + 9)),
-    // Register 8 is the protocol from here on, and 7 where its header begins.
+    // From here on, register 8 holds the protocol, and 7 the offset of its header.
     ...[ifEqual(8, NEXT.UDP, 'four'), ifDiffers(8, NEXT.TCP, 'allow')],
     'four',
     ...[set(2, 12), ...bytes(RECORD.SOURCE, 4), set(2, 16), ...bytes(RECORD.TARGET, 4)],
@@ -218,17 +218,17 @@ function onEgress(
   ]);
 }
 
-/** The programs while they are attached. Its owner closes it; the end of the process does, too. */
+/** The attached programs. The owner must close it; the end of the process does so as well. */
 export class SocketPrograms {
   readonly #ring: BpfRing;
   readonly #objects: BpfObject[] = [];
-  /** True if the kernel reports the process of a leaving packet. */
+  /** True if the kernel reports the process that sends a packet. */
   readonly senders: boolean;
 
   /**
-   * @param cgroup directory of cgroup v2: processes in it and below it are seen
-   * @param ports to which queries go
-   * @throws BpfRefused, LibcMissing, or the error of opening the directory
+   * @param cgroup cgroup v2 directory; processes in it and in its descendants are seen
+   * @param ports destination ports of queries
+   * @throws BpfRefused, LibcMissing, or the error from opening the directory
    */
   constructor(cgroup: string, ports: readonly number[]) {
     this.#ring = new BpfRing(RING);
@@ -261,7 +261,7 @@ export class SocketPrograms {
     }
   }
 
-  /** Gives each record that was written since the last call. */
+  /** Passes on each record written since the last call. */
   drain(take: (record: SentRecord) => void): void {
     this.#ring.drain((bytes, at, length) => {
       if (length === RECORD.SIZE) take(readRecord(bytes, at));
@@ -274,7 +274,7 @@ export class SocketPrograms {
   }
 }
 
-/** @returns false: the verifier does not know a function that is called */
+/** @returns false if the verifier does not know one of the called functions */
 function tried(action: () => void): boolean {
   try {
     action();

@@ -1,4 +1,4 @@
-/** The kernel's state of a TCP connection (tcp(7), TCP_INFO). */
+/** Reads the kernel's state of a TCP connection (tcp(7), TCP_INFO). */
 import type { Socket } from 'node:net';
 import { libc, LibcMissing } from './libc.ts';
 import { Memory } from './memory.ts';
@@ -6,22 +6,21 @@ import { Memory } from './memory.ts';
 const IPPROTO_TCP = 6;
 const TCP_INFO = 11;
 /**
- * `struct tcp_info` of <linux/tcp.h>: its size, and the words for unacknowledged segments, the time since the last acknowledgement and the round-trip time. The last one counts segments that this machine's packet filter did not let out.
+ * `struct tcp_info` of <linux/tcp.h>: its size, and the words used. UNACKNOWLEDGED counts segments; UNSENT counts
+ * segments blocked by this machine's packet filter.
  */
 const INFO = { BYTES: 148, UNACKNOWLEDGED: 6, SINCE_ACKNOWLEDGED: 14, ROUND_TRIP: 17, UNSENT: 36 };
-/** The most round trips that an acknowledgement may take. */
+/** Maximum number of round trips that an acknowledgement may take. */
 const PATIENCE = 3;
 
-/**
- * The state of a connection: all data has been acknowledged, may still be, or should have been long
- * ago.
- */
+/** State of a connection: all data is acknowledged, the acknowledgement is still pending, or it is long overdue. */
 export type Hearing = 'heard' | 'waiting' | 'deaf';
 
 /**
- * True if the peer's system acknowledges sent data. It does within some 40 ms even if its program
- * is slow or stopped, but not if it is down or unreachable. @param silenceMs the time that an
- * acknowledgement may be missing @returns `heard` also if the system does not know
+ * Reports whether the peer's system acknowledges sent data. It does so within about 40 ms even if its program is slow
+ * or stopped, but not if it is down or unreachable.
+ * @param silenceMs how long an acknowledgement may be missing
+ * @returns `heard` also if the system does not report it
  */
 export function hearing(socket: Socket, silenceMs: number): Hearing {
   const fd = descriptorOf(socket);
@@ -41,7 +40,7 @@ export function hearing(socket: Socket, silenceMs: number): Hearing {
 }
 
 const LENGTH_AT = 40;
-/** One per thread, kept; null: TCP_INFO is not available. */
+/** One per thread, never freed; null if TCP_INFO is not available. */
 let scratch: Memory | null | undefined;
 
 function makeScratch(): Memory | null {
@@ -53,7 +52,7 @@ function makeScratch(): Memory | null {
   }
 }
 
-/** The descriptor, which the runtime does not expose officially; -1: unknown. */
+/** Returns the descriptor, which the runtime does not expose officially, or -1 if unknown. */
 function descriptorOf(socket: Socket): number {
   const { _handle: handle } = socket as { readonly _handle?: { readonly fd?: number } | null };
   return handle?.fd ?? -1;

@@ -1,21 +1,21 @@
 /**
- * Ends the process if its threads cannot: an event loop that hangs gets no signals and runs no
- * timers, and `process.exit` waits for every worker. Here the kernel does it. Without a foreign
- * function interface none of this is available, and a hanging process must be killed from outside.
+ * Ends the process when its threads cannot. A hanging event loop receives no signals and runs no timers, and
+ * `process.exit` waits for every worker. The kernel does it instead. Without a foreign function interface none of this
+ * is available, and a hanging process must be killed from outside.
  */
 import { libc, LibcMissing } from './libc.ts';
 import { Memory } from './memory.ts';
 
 /**
- * Exit code of a process that was ended by the kernel's timer: the number of its signal.
+ * Exit code of a process ended by the kernel's timer: the signal number.
  * @public
  */
 export const EXIT_TIMED_OUT = 14;
 
 const ITIMER_REAL = 0;
 /**
- * Bytes of a struct itimerval, and where its value is, in 32-bit words; the interval before it is
- * 0: once.
+ * Size of struct itimerval, and the offset of its value in 32-bit words. The interval before it is 0, so the timer
+ * fires once.
  */
 const TIMER_SIZE = 32;
 const TIMER = { SECONDS: 4, MICROSECONDS: 6 } as const;
@@ -23,8 +23,8 @@ const SIGTERM = 15;
 const POLLIN = 1;
 
 /**
- * Ends the process after this time, whatever its threads do. An earlier, shorter time stays.
- * @returns false: not available
+ * Ends the process after this time, whatever its threads are doing. An earlier deadline stays in effect.
+ * @returns false if not available
  */
 export function endProcessWithin(limitMs: number): boolean {
   try {
@@ -38,7 +38,7 @@ export function endProcessWithin(limitMs: number): boolean {
   }
 }
 
-/** @returns the rest of the time that was set before; 0: none */
+/** @returns the time left on the previous timer, or 0 */
 function setTimer(ms: number): number {
   const memory = new Memory(2 * TIMER_SIZE);
   const { address, words } = memory;
@@ -52,44 +52,41 @@ function setTimer(ms: number): number {
   return beforeMs;
 }
 
-/** Ends the process at once, without running or flushing anything. */
+/** Ends the process at once, without running handlers or flushing output. */
 export function endProcessNow(code: number): never {
   try {
     libc()._exit(code);
   } catch {
-    // Without a foreign function interface this is what ends it though a thread hangs, even as
-    // process 1 of a container.
+    // Without a foreign function interface, this ends the process even if a thread hangs and it is process 1 of a
+    // container.
   }
   process.abort();
 }
 
-/**
- * Memory that all threads share: where SIGTERM can be noticed, and how long an orderly end may
- * take.
- */
+/** Memory shared by all threads: the descriptor that reports SIGTERM, and the time limit for an orderly shutdown. */
 export type Termination = Int32Array<SharedArrayBuffer>;
 
-/** Descriptor that is readable once SIGTERM has come, plus one; 0: not made yet; -1: being made. */
+/** A descriptor that is readable once SIGTERM has arrived, plus one; 0: not created yet; -1: being created. */
 const DESCRIPTOR = 0;
 const LIMIT_MS = 1;
 
-/** @param limitMs the initial limit of an orderly end */
+/** @param limitMs initial time limit for an orderly shutdown */
 export function makeTermination(limitMs = 5000): Termination {
   const termination = new Int32Array(new SharedArrayBuffer(8));
   allowForTermination(termination, limitMs);
   return termination;
 }
 
-/** Sets how long an orderly end may take. */
+/** Sets the time limit for an orderly shutdown. */
 export function allowForTermination(termination: Termination, limitMs: number): void {
   Atomics.store(termination, LIMIT_MS, Math.min(Math.max(1, limitMs), 0x7fff_ffff));
 }
 
 /**
- * Handles SIGTERM on a thread other than the main one, which may hang: from then on the process
- * ends within its time limit. To be called periodically. libuv reports a signal to every loop that
- * requests it. So a loop that never runs requests SIGTERM, and its descriptor stays readable when
- * the signal has arrived. It is made once, and outlives its thread.
+ * Handles SIGTERM on a thread other than the main one, which may hang. Once the signal arrives, the process ends within
+ * its time limit. Must be called periodically. libuv reports a signal to every loop that requests it. A loop that never
+ * runs therefore requests SIGTERM, and its descriptor stays readable once the signal has arrived. It is created once
+ * and outlives its thread.
  */
 export class TerminationWatch {
   readonly #termination: Termination;

@@ -1,14 +1,14 @@
-/** The translated addresses of a connection, from netfilter's connection tracking. */
+/** Looks up a connection's translated addresses in netfilter's connection tracking. */
 import { parseAddress, printAddress } from '../base/ip.ts';
 import { SystemError } from './libc.ts';
 import { attribute, attributesIn, NETLINK, NetlinkSocket, type Attributes } from './netlink.ts';
 import { AF_INET, AF_INET6 } from './socket-address.ts';
 
-/** IPCTNL_MSG_CT_GET of <linux/netfilter/nfnetlink_conntrack.h>, of the subsystem 1. */
+/** IPCTNL_MSG_CT_GET in <linux/netfilter/nfnetlink_conntrack.h>, subsystem 1. */
 const GET = (1 << 8) | 1;
-/** struct nfgenmsg: family, version, resource. */
+/** Size of struct nfgenmsg: family, version, resource. */
 const HEAD = 4;
-/** Attributes of <linux/netfilter/nfnetlink_conntrack.h>. */
+/** Attributes in <linux/netfilter/nfnetlink_conntrack.h>. */
 const ORIGINAL = 1;
 const REPLY = 2;
 const OF_TUPLE = { ADDRESSES: 1, PROTOCOL: 2 };
@@ -25,19 +25,18 @@ interface End {
   readonly port: number;
 }
 
-/** A tracked connection after the translation: the visible client, and the real one. */
+/** Both ends of a tracked connection after translation: the client as the server sees it, and the real server. */
 export interface TranslatedEnds {
   readonly client: End;
   readonly server: End;
 }
 
-/** Asks the connection tracking of one network namespace. Its owner closes it. */
+/** Queries the connection tracking of one network namespace. The owner must close it. */
 export class TranslationLookup {
   readonly #socket = new NetlinkSocket(NETLINK.NETFILTER);
 
   /**
-   * The connection behind the translation; equal to the input without a translation; null: it is
-   * not tracked.
+   * Returns the connection after translation, which equals the input if there is none, or null if it is not tracked.
    * @throws SystemError (EPERM without CAP_NET_ADMIN)
    */
   find(protocol: 'udp' | 'tcp', client: End, server: End): TranslatedEnds | null {
@@ -76,7 +75,7 @@ export class TranslationLookup {
   }
 }
 
-/** Replies go from the real server to the address that it sees as the client. */
+/** Reads the reply direction: from the real server to the address that it sees as the client. */
 function readReply(view: DataView, attributes: Attributes, family: 4 | 6): TranslatedEnds | null {
   const inner = (place: readonly [number, number] | undefined): Attributes =>
     place === undefined ? new Map() : attributesIn(view, place[0], place[1]);

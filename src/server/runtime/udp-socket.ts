@@ -1,4 +1,4 @@
-/** UDP sockets through system calls, with options that the runtime does not offer. */
+/** UDP sockets implemented with system calls, for options that the runtime does not offer. */
 import { printAddress, printHostPort } from '../base/ip.ts';
 import { ERRNO, libc, SystemError } from './libc.ts';
 import { Memory } from './memory.ts';
@@ -23,9 +23,9 @@ const SO_BINDTODEVICE = 25;
 const SO_SNDBUFFORCE = 32;
 const SO_RCVBUFFORCE = 33;
 const SO_MEMINFO = 55;
-/** Words of SO_MEMINFO (<linux/sock_diag.h>), and the one that counts lost datagrams. */
+/** SO_MEMINFO (<linux/sock_diag.h>): its size in words, and the word that counts lost datagrams. */
 const MEMINFO = { WORDS: 9, DROPS: 8 };
-/** The number of ioctl(2), and its request for a struct timespec of two 64-bit words. */
+/** The ioctl(2) call number, and its request for a struct timespec of two 64-bit words. */
 const IOCTL = process.arch === 'arm64' ? 29 : 16;
 const SIOCGSTAMPNS = 0x8907;
 const IPPROTO_IP = 0;
@@ -34,29 +34,29 @@ const IPPROTO_IPV6 = 41;
 const IPV6_V6ONLY = 26;
 const IPV6_RECVPKTINFO = 49;
 
-/** The settings of a socket. */
+/** Socket settings. */
 export interface UdpSocketOptions {
   readonly family: 4 | 6;
-  /**
-   * True if other sockets of this user may bind to the same port; the kernel distributes the
-   * datagrams.
-   */
+  /** True if other sockets of this user may bind the same port; the kernel then distributes the datagrams. */
   readonly reusePort?: boolean;
-  /** True if each datagram comes with the address that it was sent to. */
+  /** True to receive the destination address with each datagram. */
   readonly packetInfo?: boolean;
-  /** Bytes of the receive and send buffers; the system may grant less. 0: its default. */
+  /** Size of the receive and send buffers in bytes; the system may grant less. 0: the system's default. */
   readonly buffer?: number;
   /** Name of the only interface to use. */
   readonly device?: string;
 }
 
-/** A non-blocking UDP socket. Its owner closes it. */
+/** A non-blocking UDP socket. The owner must close it. */
 export class UdpSocket {
   readonly fd: number;
   readonly family: 4 | 6;
   #open = true;
 
-  /** @param left an open, bound descriptor to continue with @throws SystemError */
+  /**
+   * @param left an open, bound descriptor to continue with
+   * @throws SystemError
+   */
   constructor(options: UdpSocketOptions, left: number | null = null) {
     this.family = options.family;
     if (left !== null) {
@@ -82,8 +82,7 @@ export class UdpSocket {
   }
 
   /**
-   * Connects the socket: from now on only datagrams of that address are received, and ICMP errors
-   * are reported.
+   * Connects the socket. From then on, it receives only datagrams from that address and reports ICMP errors.
    * @throws SystemError
    */
   connect(address: string, port: number): void {
@@ -91,12 +90,18 @@ export class UdpSocket {
     this.#check('connect', libc().connect(this.fd, scratch().address, length));
   }
 
-  /** The local port. @throws SystemError */
+  /**
+   * Returns the local port.
+   * @throws SystemError
+   */
   get port(): number {
     return readPort(this.#localName(), 0);
   }
 
-  /** The local address and port: `10.0.0.1:40000`, `[2001:db8::1]:40000`. @throws SystemError */
+  /**
+   * Returns the local address and port: `10.0.0.1:40000`, `[2001:db8::1]:40000`.
+   * @throws SystemError
+   */
   get local(): string {
     const name = this.#localName();
     const text = printAddress(name, ADDRESS_AT[this.family], this.family === 4 ? 4 : 16);
@@ -111,7 +116,7 @@ export class UdpSocket {
     return memory.bytes;
   }
 
-  /** Datagrams lost for lack of buffer space since the socket was made; 32 bits. */
+  /** Datagrams lost for lack of buffer space since the socket was created; 32 bits. */
   get lost(): number {
     const { words, address } = scratch();
     words[MEMINFO.DROPS] = 0;
@@ -121,14 +126,14 @@ export class UdpSocket {
     return words[MEMINFO.DROPS]!;
   }
 
-  /** From now on the kernel notes when each datagram comes, for `lastCameAt`. */
+  /** Makes the kernel timestamp datagrams, for `lastCameAt`. */
   noteTimes(): void {
     this.lastCameAt();
   }
 
   /**
-   * The arrival of the last read datagram, milliseconds since 1970; 0 if the kernel does not report
-   * it. The queue is first in, first out: datagrams that were read before arrived earlier.
+   * Returns when the last read datagram arrived, in milliseconds since 1970, or 0 if the kernel does not report it. The
+   * queue is first in, first out, so datagrams read earlier arrived earlier.
    */
   lastCameAt(): number {
     const { words, address } = scratch();
@@ -152,7 +157,7 @@ export class UdpSocket {
       this.#set('IPV6_RECVPKTINFO', IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
     }
     if (buffer !== undefined && buffer > 0) {
-      // With CAP_NET_ADMIN beyond the system's limit; without it as much as the limit allows.
+      // With CAP_NET_ADMIN, the system's limit does not apply. Without it, get as much as the limit allows.
       if (!this.#try(SO_RCVBUFFORCE, buffer)) this.#try(SO_RCVBUF, buffer);
       if (!this.#try(SO_SNDBUFFORCE, buffer)) this.#try(SO_SNDBUF, buffer);
     }
@@ -184,8 +189,8 @@ export class UdpSocket {
 }
 
 /**
- * Continues with the socket that the previous thread had bound to this address and port, if there
- * is one: its queue still holds the datagrams received since then.
+ * Takes over the socket that the previous thread had bound to this address and port, if any. Its queue still holds the
+ * datagrams received in the meantime.
  */
 export function inheritSocket(
   options: UdpSocketOptions,
@@ -225,7 +230,7 @@ const SCRATCH_NAME = 64;
 const LENGTH_AT = 128;
 let scratchMemory: Memory | null = null;
 
-/** For arguments of single calls; one per thread, kept. */
+/** Memory for the arguments of single calls; one per thread, never freed. */
 function scratch(): Memory {
   return (scratchMemory ??= new Memory(256));
 }

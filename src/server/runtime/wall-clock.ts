@@ -1,12 +1,12 @@
-/** The clock by which the kernel stamps packets. */
+/** The clock that the kernel uses for packet timestamps. */
 import { libc } from './libc.ts';
 import { Memory } from './memory.ts';
 
 const CLOCK_REALTIME = 0;
 
 /**
- * Reads the time in milliseconds since 1970, to the microsecond. `performance.now` differs from it
- * after the clock of the machine was set.
+ * Returns a function that reads the time in milliseconds since 1970, to the microsecond. `performance.now` diverges
+ * from it after the system clock is set.
  * @throws LibcMissing
  */
 export function wallClock(): () => number {
