@@ -1,26 +1,29 @@
-/** The algorithms that zones are signed with, and how their keys look on the wire (RFC 3110, 5702, 6605, 8080). */
+/** The DNSSEC signing algorithms and the wire form of their keys (RFC 3110, 5702, 6605, 8080). */
 import { createPublicKey, type JsonWebKeyInput, type KeyObject } from 'node:crypto';
 
 type JsonWebKey = JsonWebKeyInput['key'];
 
-/** One algorithm of DNSSEC. */
+/** One DNSSEC algorithm. */
 export interface Algorithm {
   readonly number: number;
-  /** As `dnssec-keygen -a` and the files of keys have it. */
+  /** The name used by `dnssec-keygen -a` and in key files. */
   readonly name: string;
-  /** The digest for `node:crypto`; null: the algorithm has its own. */
+  /** The digest for `node:crypto`, or null if the algorithm has its own. */
   readonly digest: string | null;
-  /** A signature takes some tens of microseconds, not hundreds. */
+  /** True if a signature takes tens of microseconds rather than hundreds. */
   readonly quick: boolean;
-  /** Fields of a private key file that make the key. */
+  /** Fields of a private key file that make up the key. */
   readonly fields: readonly string[];
-  /** The public key of DNSKEY data, without the four bytes before it; null: it is not of this algorithm. */
+  /**
+   * Converts the public key in DNSKEY data, without the four bytes before it. Returns null if it does not fit the
+   * algorithm.
+   */
   publicJwk(bytes: Uint8Array): JsonWebKey | null;
-  /** The private parts, by the fields' names. */
+  /** Converts the private parts, given by field name. */
   privateJwk(fields: ReadonlyMap<string, Uint8Array>): JsonWebKey;
 }
 
-/** The parts of an RSA key: in JSON, and in a file. */
+/** The parts of an RSA key, by their names in JSON and in a file. */
 const rsaFields = {
   n: 'Modulus',
   e: 'PublicExponent',
@@ -32,7 +35,7 @@ const rsaFields = {
   qi: 'Coefficient',
 } as const;
 
-/** The algorithms for signing a record, by number. */
+/** The algorithms for signing records, by number. */
 export const algorithms: ReadonlyMap<number, Algorithm> = new Map(
   [
     rsa(8, 'RSASHA256', 'sha256'),
@@ -43,7 +46,10 @@ export const algorithms: ReadonlyMap<number, Algorithm> = new Map(
   ].map((algorithm) => [algorithm.number, algorithm]),
 );
 
-/** The public key of DNSKEY data as an object that verifies; null: the bytes are not such a key. */
+/**
+ * Creates a key object for verification from the public key in DNSKEY data. Returns null if the bytes are not such a
+ * key.
+ */
 export function publicKeyOf(algorithm: Algorithm, bytes: Uint8Array): KeyObject | null {
   const jwk = algorithm.publicJwk(bytes);
   if (jwk === null) return null;
@@ -58,7 +64,7 @@ function base64(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64url');
 }
 
-/** The exponent's length in one byte, or in two behind a zero; the exponent; the modulus (RFC 3110 section 2). */
+/** The exponent's length in one byte, or in two after a zero; the exponent; the modulus (RFC 3110 section 2). */
 function rsa(number: number, name: string, digest: string): Algorithm {
   return {
     number,

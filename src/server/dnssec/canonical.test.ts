@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { parseName, printName, type WireName } from '../wire/name.ts';
 import { labelCount, nameBehind, nameBeside } from './canonical.ts';
 
-/** RFC 4034 section 6.1: labels from the right, as bytes. */
+/** RFC 4034 section 6.1: compare labels from the right, as bytes. */
 function compareNames(a: WireName, b: WireName): number {
   const labels = (name: WireName): Buffer[] => {
     const all: Buffer[] = [];
@@ -32,13 +32,13 @@ const names = fc
     return name;
   });
 
-describe('names behind another', () => {
-  test('the name behind comes later and is a name', () => {
+describe('the next name', () => {
+  test('the next name is greater and is a valid name', () => {
     fc.assert(
       fc.property(names, (name) => {
         for (const next of [nameBehind(name), nameBeside(name)]) {
           assert.ok(next.length <= 255);
-          // Behind the last name of all comes the first one: the root.
+          // The last name of all is followed by the first one, the root.
           if (next.length > 1 || name.length + 2 <= 255) {
             if (next.length > 1)
               assert.ok(compareNames(next, name) > 0, `${printName(name)} ${printName(next)}`);
@@ -48,11 +48,11 @@ describe('names behind another', () => {
     );
   });
 
-  test('right behind a name is what begins with a zero byte below it', () => {
+  test('the successor of a name is a label with a zero byte under it', () => {
     assert.equal(printName(nameBehind(parseName('a.example.'))), '\\000.a.example.');
   });
 
-  test('beside a name is what is not below it', () => {
+  test('the next name beside a name is not under it', () => {
     assert.equal(printName(nameBeside(parseName('a.example.'))), 'a\\000.example.');
     assert.equal(
       printName(nameBeside(parseName(`${'a'.repeat(63)}.example.`))),
@@ -64,7 +64,7 @@ describe('names behind another', () => {
     );
   });
 
-  test('the star of a wildcard does not count as a label of a signature', () => {
+  test("a wildcard's asterisk does not count as a label in a signature", () => {
     assert.deepEqual(
       ['.', 'a.', 'a.b.', '*.b.', 'x.*.b.'].map((name) => labelCount(parseName(name))),
       [0, 1, 2, 1, 3],

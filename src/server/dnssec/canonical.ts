@@ -1,4 +1,4 @@
-/** Records in the form that is signed, and the order of names (RFC 4034 section 6). */
+/** Canonical form and order of names and records (RFC 4034 section 6). */
 import { copyBytes } from '../base/copy-bytes.ts';
 import { TYPE } from '../wire/iana.ts';
 import { firstName, layoutOf } from '../wire/layout.ts';
@@ -6,12 +6,16 @@ import { LOWER, NAME_MAX, type WireName } from '../wire/name.ts';
 import { expandName } from '../wire/records.ts';
 import { endOfName } from '../wire/skip.ts';
 
-/** Types whose names are signed as they are spelled (RFC 6840 section 5.1; RFC 4034 section 6.2 does not have the later ones). */
+/**
+ * Types whose names are signed with their case unchanged (RFC 6840 section 5.1; RFC 4034 section 6.2 predates some of
+ * them).
+ */
 const spelled: ReadonlySet<number> = new Set([TYPE.NSEC, TYPE.SVCB, TYPE.HTTPS]);
 
 /**
- * Data of a record in a (checked) message, in canonical form: names in full, and in lower case where they are signed so. An own copy.
- * @param start where the message begins: pointers count from here
+ * Returns a copy of a record's data from a validated message in canonical form: names uncompressed, and in lower case
+ * where that is required.
+ * @param start start of the message, the base of compression pointers
  */
 export function canonicalData(
   bytes: Uint8Array,
@@ -40,18 +44,18 @@ export function canonicalData(
   return plain;
 }
 
-/** The common part of all signatures over an RRset. */
+/** The part shared by all signatures over an RRset. */
 export interface SignedSet {
   /** Lower case. */
   readonly owner: WireName;
   readonly type: number;
-  /** Seconds that the signature names as the RRset's. */
+  /** The RRset's TTL in the signature, in seconds. */
   readonly originalTtl: number;
   /** Canonical data of its records, in any order. */
   readonly data: readonly Uint8Array[];
 }
 
-/** The records of an RRset one after the other as they are signed: each once, in order (RFC 4034 sections 3.1.8.1 and 6.3). */
+/** Concatenates an RRset's records in signing form: each once, in order (RFC 4034 sections 3.1.8.1 and 6.3). */
 export function signedRecords({ owner, type, originalTtl, data }: SignedSet): Uint8Array {
   const each = data.length === 1 ? data : inOrder(data);
   const head = owner.length + 10;
@@ -76,7 +80,7 @@ function inOrder(data: readonly Uint8Array[]): readonly Uint8Array[] {
   return sorted.filter((one, at) => at === 0 || Buffer.compare(one, sorted[at - 1]!) !== 0);
 }
 
-/** Labels of a name without the root, and without the `*` of a wildcard (RFC 4034 section 3.1.3). */
+/** Counts a name's labels without the root and without the `*` of a wildcard (RFC 4034 section 3.1.3). */
 export function labelCount(name: WireName): number {
   let labels = 0;
   for (let at = 0; name[at] !== 0; at += name[at]! + 1) labels++;
@@ -84,8 +88,8 @@ export function labelCount(name: WireName): number {
 }
 
 /**
- * A name right after `name` (lower case): only names below it are between them. Mostly that is
- * `\000` below it; where that would exceed the length of a name, the next one beside it.
+ * Returns a name right after `name` (lower case), so that only names under it are in between. Usually that is `\000`
+ * under it. Where that would be too long for a name, it is the next one beside it.
  */
 export function nameBehind(name: WireName): WireName {
   if (name.length + 2 > NAME_MAX) return nameBeside(name);
@@ -95,7 +99,7 @@ export function nameBehind(name: WireName): WireName {
   return behind;
 }
 
-/** The first name in canonical order that is not below `name` (lower case), of as many labels or fewer. */
+/** Returns the first name in canonical order that is not under `name` (lower case), with at most as many labels. */
 export function nameBeside(name: WireName): WireName {
   const length = name[0]!;
   if (length === 0) return name;
@@ -109,7 +113,7 @@ export function nameBeside(name: WireName): WireName {
   for (let last = length; last > 0; last--) {
     const byte = name[last]!;
     if (byte === 0xff) continue;
-    // Upper case letters count as lower case ones: `[` is the first byte behind `@`.
+    // Upper case letters count as lower case, so `[` follows `@`.
     const next = byte === 0x40 ? 0x5b : byte + 1;
     return Uint8Array.of(last, ...name.subarray(1, last), next, ...name.subarray(length + 1));
   }

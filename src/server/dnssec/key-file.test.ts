@@ -16,7 +16,7 @@ function folder(t: TestContext): string {
   return path;
 }
 
-/** The problem that reading gives: its code and text, without the directory. */
+/** Returns the code and text of the problem that reading reports, without the directory. */
 function problem(path: string, base: string): string {
   try {
     readKeyPair(join(path, base));
@@ -29,7 +29,7 @@ function problem(path: string, base: string): string {
 
 describe('keys in files', () => {
   for (const algorithm of [8, 10, 13, 14, 15])
-    test(`a pair of algorithm ${algorithm} is read, by each name it has`, (t) => {
+    test(`an algorithm ${algorithm} key pair is read by each of its names`, (t) => {
       const made = zoneKey('Example.org.', algorithm);
       const base = writeZoneKey(folder(t), made);
       for (const name of [base, `${base}.key`, `${base}.private`]) {
@@ -72,7 +72,7 @@ describe('keys in files', () => {
     }
   });
 
-  test('a broken file is refused with the line', (t) => {
+  test('a malformed file is refused with the line number', (t) => {
     const path = folder(t);
     const made = zoneKey('a.');
     const cases: readonly (readonly [string, string, string])[] = [
@@ -133,7 +133,7 @@ describe('keys in files', () => {
     }
   });
 
-  test('a file that is missing is named, with what to look at', (t) => {
+  test('a missing file is reported by name, with what to check', (t) => {
     const path = folder(t);
     assert.equal(problem(path, 'K'), 'key-unreadable open K.key: no such file or directory');
     writeFileSync(join(path, 'K.key'), zoneKey('a.').key);

@@ -1,4 +1,7 @@
-/** Pairs of keys as BIND's `dnssec-keygen` writes them: `K….key` with the DNSKEY record, `K….private` with the secret. */
+/**
+ * Reads key pairs written by BIND's `dnssec-keygen`: `K….key` with the DNSKEY record, `K….private` with the private
+ * key.
+ */
 import { createPrivateKey, sign, verify, type KeyObject } from 'node:crypto';
 import { Problem, type Place } from '../base/problem.ts';
 import { whyFailed } from '../base/why-failed.ts';
@@ -12,18 +15,19 @@ import { parseZone } from '../wire/zone-text.ts';
 import { algorithms, publicKeyOf, type Algorithm } from './algorithm.ts';
 import { dnskeyData, keyTag, type KeyPair } from './key-pair.ts';
 
-/** Seconds that a DNSKEY record without a TTL may be cached. */
+/** TTL, in seconds, of a DNSKEY record without one. */
 const DEFAULT_TTL = 3600;
 
-/** The file's name without `.key` or `.private`. */
+/** Returns the file's name without `.key` or `.private`. */
 function keyBase(file: string): string {
   return file.replace(/\.(?:key|private)$/, '');
 }
 
 /**
  * Reads `BASE.key` and `BASE.private`.
- * @param name as it was named, with or without an ending
- * @throws Problem with file and line: unreadable, broken, of an algorithm that nothing is signed with, or no pair
+ * @param name as configured, with or without an extension
+ * @throws Problem with file and line: unreadable, malformed, an algorithm not supported for signing, or files that do
+ * not match
  */
 export function readKeyPair(name: string): KeyPair {
   const base = keyBase(name);
@@ -67,7 +71,7 @@ export function readKeyPair(name: string): KeyPair {
   };
 }
 
-/** The flag of a key that signs a zone's records. */
+/** Flag of a key that signs a zone's records. */
 const ZONE_KEY = 0x0100;
 
 interface PublicRecord {
@@ -90,7 +94,7 @@ function readPublic(file: string): PublicRecord {
   throw broken({ file, line: 1, column: 0 }, 'no public key found: the file has no record');
 }
 
-/** One `Field: value` a line; fields of other programs and times are ignored. */
+/** Reads one `Field: value` per line. Timing metadata and fields from other programs are ignored. */
 function readPrivate(file: string, algorithm: Algorithm, { publicKey }: PublicKey): KeyObject {
   const fields = new Map<string, Uint8Array>();
   const whole: Place = { file, line: 1, column: 0 };

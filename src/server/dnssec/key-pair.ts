@@ -1,40 +1,39 @@
-/** A pair of keys that signs: its DNSKEY record, its secret. */
+/** A signing key pair: its DNSKEY record and its private key. */
 import { createHash } from 'node:crypto';
 import type { WireName } from '../wire/name.ts';
 import type { PublicKey } from '../wire/record/shape.ts';
 
-/** A pair as plain data: crosses threads. */
+/** A pair as plain data, which can be sent to another thread. */
 export interface KeyPair {
-  /** The name in its file, lower case. */
+  /** The owner name in its file, lower case. */
   readonly owner: WireName;
-  /** Seconds, as in its file. */
+  /** Seconds, from its file. */
   readonly ttl: number;
-  /** Of the DNSKEY record, wire form. */
+  /** DNSKEY data, wire form. */
   readonly data: Uint8Array;
   readonly flags: number;
   readonly algorithm: number;
   readonly tag: number;
   /** PKCS #8, DER. */
   readonly secret: Uint8Array;
-  /** Its files without their endings. */
+  /** Path of its files, without extension. */
   readonly file: string;
 }
 
-/** The flag of a key that others point at (RFC 4034 section 2.1.1): a key signing key. */
+/** Flag of a key that DS records refer to (RFC 4034 section 2.1.1): a key signing key. */
 const SEP = 0x0001;
 
-/** True if it is a key signing key. */
 export function isKeySigning({ flags }: KeyPair): boolean {
   return (flags & SEP) !== 0;
 }
 
-/** DNSKEY data in wire form. */
+/** Encodes DNSKEY data in wire form. */
 export function dnskeyData({ flags, protocol, algorithm, publicKey }: PublicKey): Uint8Array {
   return Uint8Array.of(flags >> 8, flags & 0xff, protocol, algorithm, ...publicKey);
 }
 
 /**
- * The number that signatures and DS records call a key by: a sum over its DNSKEY data (RFC 4034
+ * Computes the key tag, by which signatures and DS records identify a key: a checksum of its DNSKEY data (RFC 4034
  * appendix B).
  */
 export function keyTag(data: Uint8Array): number {
@@ -43,15 +42,12 @@ export function keyTag(data: Uint8Array): number {
   return (sum + (sum >>> 16)) & 0xffff;
 }
 
-/**
- * The digest type of DS and CDS records (RFC 4509). Those with SHA-1 must not be made any more (RFC
- * 9904).
- */
+/** Digest type for DS and CDS records (RFC 4509). SHA-1 must no longer be used for them (RFC 9904). */
 const SHA256 = 2;
 
 /**
- * DS data of a key for the zone `owner` (lower case): tag, algorithm, digest type, digest (RFC 4034
- * section 5.1).
+ * Returns a key's DS data for the zone `owner` (lower case): tag, algorithm, digest type, digest (RFC 4034 section
+ * 5.1).
  */
 export function dsData({ data, tag, algorithm }: KeyPair, owner: WireName): Uint8Array {
   const digest = createHash('sha256').update(owner).update(data).digest();

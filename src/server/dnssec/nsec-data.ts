@@ -6,7 +6,10 @@ import { MessageWriter } from '../wire/writer.ts';
 
 const writer = new MessageWriter(false);
 
-/** NSEC data: the next name in full, then what types there are (RFC 4034 section 4.1). @param types as `typeBitmaps` makes them */
+/**
+ * Encodes NSEC data: the next name, uncompressed, then the type bitmap (RFC 4034 section 4.1).
+ * @param types the result of `typeBitmaps`
+ */
 export function nsecData(next: WireName, types: Uint8Array): Uint8Array {
   const data = new Uint8Array(next.length + types.length);
   copyBytes(next, 0, data, 0, next.length);
@@ -14,7 +17,7 @@ export function nsecData(next: WireName, types: Uint8Array): Uint8Array {
   return data;
 }
 
-/** A set of types in wire form (RFC 4034 section 4.1.2). */
+/** Encodes a set of types in wire form (RFC 4034 section 4.1.2). */
 export function typeBitmaps(types: readonly number[]): Uint8Array {
   writer.begin(0, 0);
   typeSet.write(types, writer);

@@ -5,14 +5,14 @@ import type { WireName } from '../wire/name.ts';
 import { labelCount, type SignedSet } from './canonical.ts';
 import type { Signer } from './signer.ts';
 
-/** From when to when signatures hold: seconds since 1970. */
+/** Validity period of signatures: seconds since 1970. */
 export interface Validity {
   readonly inception: number;
   readonly expiration: number;
 }
 
 /**
- * RRSIG data over an RRset, one for each signer, in their order. Other threads do the work.
+ * Returns RRSIG data over an RRset, one per signer, in their order. Other threads may do the work.
  * @param records the result of `signedRecords`
  * @param zone the signer's name, lower case
  */
@@ -43,7 +43,7 @@ export function signSet(
   return later;
 }
 
-/** RRSIG data up to the signature. */
+/** Encodes RRSIG data up to the signature. */
 function signatureHead(
   { owner, type, originalTtl }: SignedSet,
   zone: WireName,

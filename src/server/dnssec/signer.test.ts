@@ -25,7 +25,7 @@ function holds({ algorithm, data }: KeyPair, bytes: Uint8Array, signature: Uint8
 
 for (const algorithm of [13, 15]) {
   for (const Signing of [TurnSigner, PoolSigner]) {
-    test(`a signature of algorithm ${algorithm} comes in a later turn and holds (${Signing.name})`, async () => {
+    test(`a signature with algorithm ${algorithm} arrives in a later turn and is valid (${Signing.name})`, async () => {
       const pair = pairOf(algorithm);
       const bytes = Buffer.from('what is signed');
       let turnIsOver = false;

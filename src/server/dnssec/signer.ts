@@ -1,9 +1,9 @@
-/** Makes signatures, in one thread or another. */
+/** Creates signatures, on this thread or in the thread pool. */
 import { createPrivateKey, sign, type KeyObject } from 'node:crypto';
 import { algorithms } from './algorithm.ts';
 import { isKeySigning, type KeyPair } from './key-pair.ts';
 
-/** Called once, with the signature or with the reason why there is none. */
+/** Called once, with the signature or with the reason for its absence. */
 export type SignatureMade = (error: Error | null, signature: Uint8Array) => void;
 
 export interface Signer {
@@ -13,8 +13,8 @@ export interface Signer {
 }
 
 /**
- * Signs in the runtime's thread pool while the requesting thread continues. Handing a signature
- * over takes more CPU time than a fast algorithm.
+ * Signs in the runtime's thread pool while the requesting thread continues. Handing over a signature takes more CPU
+ * time than a fast algorithm does.
  */
 export class PoolSigner implements Signer {
   readonly pair: KeyPair;
@@ -31,10 +31,7 @@ export class PoolSigner implements Signer {
   }
 }
 
-/**
- * Signs in the requesting thread between two turns of its event loop, after the replies of the turn
- * have left.
- */
+/** Signs on the requesting thread between two turns of its event loop, after the turn's replies have been sent. */
 export class TurnSigner implements Signer {
   readonly pair: KeyPair;
   readonly #key: SigningKey;
@@ -69,19 +66,19 @@ export class TurnSigner implements Signer {
 }
 
 /**
- * Signs with this key: on the calling thread, unless the algorithm takes so long that all other
- * work would have to wait.
+ * Returns a signer for this key. It runs on the calling thread, unless the algorithm is so slow that all other work
+ * would have to wait.
  */
 export function signerFor(pair: KeyPair): Signer {
   return isQuick(pair) ? new TurnSigner(pair) : new PoolSigner(pair);
 }
 
-/** True if a signature takes less time than to hand it to another thread and back is worth. */
+/** Returns true if signing is cheaper than handing the work to another thread and back. */
 export function isQuick({ algorithm }: KeyPair): boolean {
   return algorithms.get(algorithm)!.quick;
 }
 
-/** A key as `node:crypto` takes it. */
+/** A key in the form that `node:crypto` accepts. */
 interface SigningKey {
   readonly digest: string | null;
   readonly key: { readonly key: KeyObject; readonly dsaEncoding: 'ieee-p1363' };
@@ -91,14 +88,14 @@ function signingKey({ secret, algorithm }: KeyPair): SigningKey {
   const key = createPrivateKey({ key: Buffer.from(secret), format: 'der', type: 'pkcs8' });
   return {
     digest: algorithms.get(algorithm)!.digest,
-    // Two numbers one after the other, as RFC 6605 section 4 has it.
+    // Two concatenated numbers, as in RFC 6605 section 4.
     key: { key, dsaEncoding: 'ieee-p1363' },
   };
 }
 
 /**
- * The keys that sign an RRset: with keys of both kinds those with SEP sign the DNSKEY records and
- * the others the rest; else each of them signs everything.
+ * Returns the signers for an RRset. If there are keys of both kinds, those with SEP sign the DNSKEY records and the
+ * others sign the rest. Otherwise, each of them signs everything.
  */
 export function signersOf(signers: readonly Signer[], ofKeys: boolean): readonly Signer[] {
   const isSplit =

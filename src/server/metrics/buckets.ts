@@ -1,31 +1,30 @@
 /**
- * The bucket bounds that CoreDNS's histograms use. Dashboards compute quantiles from them, so they
- * are part of the interface: a changed bound changes every latency panel.
+ * Bucket bounds of CoreDNS's histograms. Dashboards compute quantiles from them, so they are part of the interface:
+ * changing a bound changes every latency panel.
  */
 
-/** Seconds, 0.25 ms doubling up to 8.192 s: how long a query took. */
+/** Seconds, 0.25 ms doubling up to 8.192 s; for query durations. */
 export const timeBuckets: readonly number[] = exponential(0.00025, 2, 16);
 
-/** Seconds, 0.25 ms to 2.5 s in steps of ten: where five buckets are enough, e.g. health checks. */
+/** Seconds, 0.25 ms to 2.5 s in steps of ten; where five buckets are enough, e.g. health checks. */
 export const slimBuckets: readonly number[] = exponential(0.00025, 10, 5);
 
-/** Bytes of a message. 8291 is CoreDNS's number (probably a typo of 8192) and stays for comparability. */
+/** Message sizes in bytes. 8291 is CoreDNS's number (probably a typo for 8192), retained for comparability. */
 export const sizeBuckets: readonly number[] = [
   0, 100, 200, 300, 400, 511, 1023, 2047, 4095, 8291, 16e3, 32e3, 48e3, 64e3,
 ];
 
-/** Seconds, 5 ms to 10 s: what the Prometheus clients take when nothing is said. */
+/** Seconds, 5 ms to 10 s; the default of the Prometheus clients. */
 export const defaultBuckets: readonly number[] = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ];
 
-/** Seconds, 1 ms doubling up to 524 s: from a change of an endpoint to its visibility in DNS. */
+/** Seconds, 1 ms doubling up to 524 s; for the delay from an endpoint change to its visibility in DNS. */
 export const programmingBuckets: readonly number[] = exponential(0.001, 2, 20);
 
 /**
- * `count` bounds, each `factor` times the one before. Multiplied step by step, as Go's client does
- * it: the bounds are printed as `le` labels, and another order of rounding would make other label
- * values.
+ * Returns `count` bounds, each `factor` times the previous one. They are multiplied step by step as in Go's client. The
+ * bounds are printed as `le` labels, and different rounding would change the label values.
  */
 function exponential(start: number, factor: number, count: number): readonly number[] {
   const bounds: number[] = [];

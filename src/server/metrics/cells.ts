@@ -1,20 +1,17 @@
 /**
- * The memory of the counts: blocks of 8-byte cells, owned and written by one thread, read
- * by another.
+ * Memory for the counts: blocks of 8-byte cells, owned and written by one thread and read by another.
  *
- * Why no atomics on the counts. Each cell has one writer, so no increment can be lost. A reader can
- * only see half a write if the write is made in halves. A Float64Array's elements are aligned to 8
- * bytes. An aligned 8-byte store is one indivisible instruction on every 64-bit machine that Node
- * supports (x86-64, arm64, ppc64, s390x, riscv64). V8 compiles it so. The language itself would
- * allow tearing for floats. On a 32-bit machine a scrape could, once in a while, print one wrong
- * value, and the next scrape would be right again: nothing is ever computed from a value that was
- * read. Two cells may be read at different instants (a histogram's sum may be one observation
- * ahead).
+ * Counts need no atomics. Each cell has one writer, so no increment can be lost. A reader could see a torn value only
+ * if a write were split. Elements of a Float64Array are aligned to 8 bytes. An aligned 8-byte store is a single
+ * instruction on every 64-bit machine that Node supports (x86-64, arm64, ppc64, s390x, riscv64). V8 compiles it that
+ * way, although the language itself would allow tearing for floats. On a 32-bit machine a scrape could occasionally
+ * print one wrong value. The next scrape would be right again, because nothing is ever computed from a value that was
+ * read. Two cells may be read at different instants (a histogram's sum may be one observation ahead).
  *
- * Cells never move: a block that is full stays, and another one is added. Each slot (the cells of
- * one label set) has one cell in front of it, the lock. A freed slot stays locked until the reader
- * has unlocked it, which it does once it will not look again: so a slot is never reused while its
- * old label set can still be printed, and without a reader never.
+ * Cells never move: when a block is full, another one is added. Each slot (the cells of one label set) is preceded by
+ * one cell, its lock. A freed slot stays locked until the reader unlocks it, which it does once it will no longer read
+ * the slot. A slot is therefore never reused while its old label set can still be printed, and never at all if there is
+ * no reader.
  */
 export class CellMemory {
   readonly #onBlock: (block: number, memory: SharedArrayBuffer) => void;
@@ -27,17 +24,17 @@ export class CellMemory {
     this.#onBlock = onBlock;
   }
 
-  /** The number of blocks, each of `BLOCK_CELLS` cells. */
+  /** Number of blocks, each of `BLOCK_CELLS` cells. */
   get blocks(): number {
     return this.#blocks;
   }
 
-  /** `width` neighbouring cells, all zero. */
+  /** Allocates `width` adjacent cells, all zero. */
   allocate(width: number): CellSlot {
     return this.#reuse(width) ?? this.#fresh(width);
   }
 
-  /** Frees a slot. Its cells keep their values until it is allocated again. */
+  /** Frees a slot. Its cells retain their values until it is allocated again. */
   free(slot: CellSlot): void {
     const queue = this.#freed.get(slot.width);
     if (queue === undefined) this.#freed.set(slot.width, [slot]);
@@ -48,7 +45,7 @@ export class CellMemory {
     const queue = this.#freed.get(width);
     const oldest = queue?.[0];
     if (queue === undefined || oldest === undefined) return null;
-    // Removals are processed in order: if the oldest is still locked, so are the others.
+    // Removals are processed in order, so if the oldest is still locked, the others are too.
     if (Atomics.compareExchange(oldest.block.locks, lockOf(oldest.at), 1, 0) !== 1) return null;
     queue.shift();
     oldest.cells.fill(0, oldest.at, oldest.at + width);
@@ -74,13 +71,10 @@ export class CellMemory {
   }
 }
 
-/**
- * Cells of a block: 8 KiB, room for two histograms with their native buckets, or for dozens
- * without.
- */
+/** Cells per block: 8 KiB, enough for two histograms with native buckets, or dozens without. */
 export const BLOCK_CELLS = 1024;
 
-/** Counts in shared memory: one 8-byte float each. */
+/** Counts in shared memory, one 8-byte float each. */
 export type Cells = Float64Array<SharedArrayBuffer>;
 
 /** The cells `at` … `at + width - 1` of a block. */
@@ -94,14 +88,11 @@ export interface CellSlot {
 interface Block {
   readonly index: number;
   readonly cells: Cells;
-  /** The same memory in 4-byte words, because only integers can be exchanged atomically. */
+  /** The same memory as 4-byte words, because only integers can be exchanged atomically. */
   readonly locks: Int32Array<SharedArrayBuffer>;
 }
 
-/**
- * Called by the reader when it will no longer read the (freed) slot at `at`: its owner may reuse
- * it.
- */
+/** Called by the reader when it will no longer read the freed slot at `at`, so that its owner may reuse it. */
 export function unlock(memory: SharedArrayBuffer, at: number): void {
   Atomics.store(new Int32Array(memory), lockOf(at), 1);
 }

@@ -8,7 +8,7 @@ import { SharedRegistry } from './shared-registry.ts';
 
 const format: fc.Arbitrary<TextFormat> = fc.constantFrom('text', 'openmetrics');
 
-test('a merged histogram is the histogram of all observations of all threads', () => {
+test('a merged histogram equals the histogram of all observations of all threads', () => {
   const values = fc.array(fc.integer({ min: 0, max: 100 }), { maxLength: 20 });
   fc.assert(
     fc.property(
@@ -42,7 +42,7 @@ test('a merged histogram is the histogram of all observations of all threads', (
   );
 });
 
-test('whatever threads do, come, forget and go: counters are the sum of all, and never fall until all forget', () => {
+test('counters are always the sum over all threads, and never fall until all threads forget them', () => {
   const thread = fc.integer({ min: 0, max: 2 });
   const label = fc.constantFrom('a', 'b', 'c');
   const step = fc.oneof(
@@ -64,7 +64,7 @@ test('whatever threads do, come, forget and go: counters are the sum of all, and
           [4],
         );
       const families = [0, 1, 2].map(begin);
-      // The model: for each label set its total, and who holds it.
+      // The model: for each label set, its total and the threads that hold it.
       const totals = new Map<string, { sum: number; holders: Set<number> }>();
       for (const step of steps) {
         if (step.act === 'add') {
@@ -95,7 +95,7 @@ test('whatever threads do, come, forget and go: counters are the sum of all, and
   );
 });
 
-test('what is printed reads back: names, label values of any characters, values', () => {
+test('printed output reads back: names, label values with any characters, values', () => {
   const labelValue = fc.string({ unit: 'binary', maxLength: 12 });
   fc.assert(
     fc.property(
@@ -124,7 +124,7 @@ test('what is printed reads back: names, label values of any characters, values'
   );
 });
 
-test('print gives the same page whatever the order of events was', () => {
+test('print gives the same page regardless of the order of events', () => {
   fc.assert(
     fc.property(
       fc.uniqueArray(fc.tuple(fc.constantFrom('p', 'q', 'r'), fc.nat(20)), {
@@ -157,7 +157,7 @@ interface Line {
   readonly value: number;
 }
 
-/** Reads samples; throws on any line that is neither a sample nor one of the known comments. */
+/** Parses samples; throws on any line that is neither a sample nor a known comment. */
 function parseScrape(text: string): readonly Line[] {
   assert.ok(text === '' || text.endsWith('\n'));
   const lines: Line[] = [];

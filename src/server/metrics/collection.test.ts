@@ -6,7 +6,7 @@ import { SharedRegistry } from './shared-registry.ts';
 import type { MetricSample } from './sample.ts';
 
 describe('merging threads', () => {
-  test('counters and histograms are added up', () => {
+  test('counters and histograms are summed', () => {
     const { collection, thread } = makeThreads();
     for (const name of ['main', 'worker-1', 'worker-2']) {
       const registry = thread(name);
@@ -18,7 +18,7 @@ describe('merging threads', () => {
     assert.match(text, /le="10"\} 0\n.*le="20"\} 3\n.*le="\+Inf"\} 3\nsize_bytes_sum 45\n/);
   });
 
-  test('a sum gauge is the sum of the threads', () => {
+  test('a sum gauge is the sum over the threads', () => {
     const { collection, thread } = makeThreads();
     thread('a').gauge('entries', '', []).with().set(3);
     thread('b').gauge('entries', '', []).with().set(-1);
@@ -35,7 +35,7 @@ describe('merging threads', () => {
     assert.match(collection.print('text'), /^level -5$/m);
   });
 
-  test('a last gauge is the one that was set last, whichever thread it was', async () => {
+  test('a last gauge is the most recently set value, from whichever thread', async () => {
     const clock = new VirtualClock();
     const { collection, thread } = makeThreads(clock);
     const [a, b] = ['a', 'b'].map((n) => thread(n).gauge('stamp', '', [], 'last').with());
@@ -58,7 +58,7 @@ describe('merging threads', () => {
     );
   });
 
-  test('an event about something never announced throws', () => {
+  test('an event about something that was never announced throws', () => {
     const { collection } = makeThreads();
     assert.throws(
       () =>
@@ -80,8 +80,8 @@ describe('merging threads', () => {
   });
 });
 
-describe('a thread that is gone', () => {
-  test('leaves its counts behind, and its successor goes on from there', () => {
+describe('an ended thread', () => {
+  test('leaves its counts behind, and its successor continues from there', () => {
     const { collection, thread } = makeThreads();
     const count = (name: string): void =>
       thread(name).counter('requests_total', '', ['type']).with('A').add(5);
@@ -101,7 +101,7 @@ describe('a thread that is gone', () => {
     assert.match(collection.print('text'), /^entries\{x="2"\} 4$/m);
   });
 
-  test('is not missed if it was never known', () => {
+  test('is ignored if it was never known', () => {
     const { collection } = makeThreads();
     const before = collection.print('text');
     collection.retire('nobody');
@@ -119,7 +119,7 @@ describe('a thread that is gone', () => {
     assert.match(collection.print('text'), /^seconds_total 0.9$/m);
   });
 
-  test('gives up its place when label sets run out, before living ones have to share', () => {
+  test('loses its label sets at the limit before running threads have to share', () => {
     const { collection, thread } = makeThreads(undefined, new Collection({ series: 2 }));
     const use = (name: string, x: string): void =>
       thread(name).counter('a_total', '', ['x']).with(x).add(1);
@@ -138,8 +138,8 @@ describe('a thread that is gone', () => {
   });
 });
 
-describe('a label set that is forgotten', () => {
-  test('by one of two threads keeps all its counts; by both it is gone', () => {
+describe('a forgotten label set', () => {
+  test('keeps all its counts if one of two threads forgets it; if both do, it is gone', () => {
     const { collection, thread } = makeThreads();
     const [a, b] = ['a', 'b'].map((n) => thread(n).counter('to_total', '', ['to']));
     a!.with('1.1.1.1').add(3);
@@ -154,7 +154,7 @@ describe('a label set that is forgotten', () => {
 });
 
 describe('order', () => {
-  test('families go by name, labels by name, label sets by value, however they came', () => {
+  test('families are sorted by name, labels by name, label sets by value, regardless of arrival order', () => {
     const { collection, thread } = makeThreads();
     const b = thread('x').gauge('b', '', ['zone', 'server']);
     b.with('b.', 's1').set(1);
@@ -175,7 +175,7 @@ describe('order', () => {
     );
   });
 
-  test('a family of which no label set was used is not printed', () => {
+  test('a family without used label sets is not printed', () => {
     const { collection, thread } = makeThreads();
     thread('x').counter('unused_total', 'U.', ['x']);
     assert.doesNotMatch(collection.print('openmetrics'), /unused/);
@@ -183,7 +183,7 @@ describe('order', () => {
 });
 
 describe('samples', () => {
-  test('are taken at every scrape until they are ended', () => {
+  test('are computed at every scrape until they are removed', () => {
     const { collection } = makeThreads();
     let value = 0;
     const end = collection.sample(() => [sampleOf('now', ++value)]);
@@ -212,7 +212,7 @@ describe('samples', () => {
     ['gives a bad name', () => [sampleOf('d-d', 1)], /not a metric name/],
   ];
   for (const [what, fn, message] of faults) {
-    test(`a sampler that ${what} is left out and counted, and the scrape goes on`, () => {
+    test(`a sampler that ${what} is left out and counted, and the scrape continues`, () => {
       const errors: unknown[] = [];
       const { collection, thread } = makeThreads(
         undefined,

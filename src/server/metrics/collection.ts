@@ -12,11 +12,11 @@ import type { Counter, Family } from './registry.ts';
 import { overflowHelp, overflowName, SharedRegistry } from './shared-registry.ts';
 import { groupSamples, type MetricSample } from './sample.ts';
 
-/** Maximum number of label sets per family over all threads, including those of ended threads. */
+/** Maximum label sets per family over all threads, including ended ones. */
 const mergedSeriesLimit = limit({ default: 5000, min: 1, max: 200_000 });
 
 export interface CollectionOptions {
-  /** The most label sets per family; default `mergedSeriesLimit.default`. */
+  /** Maximum label sets per family; default `mergedSeriesLimit.default`. */
   readonly series?: number;
   /** Called when a sampler's values are missing from a scrape. */
   readonly onError?: (error: unknown) => void;
@@ -27,14 +27,13 @@ const sampleErrorsHelp =
   'Number of times that values could not be read at scrape time and were omitted from the scrape.';
 
 /**
- * The metrics of all threads, as seen from the thread that is scraped. It receives the
- * registrations of every `SharedRegistry` (its own thread's too) and reads the counts from shared
- * memory when it prints: no thread is asked.
+ * The metrics of all threads, as seen from the thread that is scraped. It receives the registrations of every
+ * `SharedRegistry` (including its own thread's). It reads the counts from shared memory when it prints, without
+ * involving the other threads.
  *
- * Counters and histograms are added up, gauges merged as declared. The counts of an ended thread
- * stay in the sum, so that no counter goes down when a worker is restarted. Its gauges vanish. A
- * label set that one thread removes while others still have it keeps its counts too. When the last
- * one removes it, it is gone.
+ * Counters and histograms are summed, and gauges merged as declared. The counts of an ended thread stay in the sum, so
+ * that no counter falls when a worker is restarted. Its gauges disappear. If one thread removes a label set that others
+ * still have, its counts stay as well. The label set disappears once the last thread removes it.
  */
 export class Collection {
   readonly #limit: number;
@@ -49,17 +48,15 @@ export class Collection {
   constructor(options: CollectionOptions = {}) {
     this.#limit = clamp(options.series ?? mergedSeriesLimit.default, mergedSeriesLimit);
     this.#onError = options.onError ?? (() => {});
-    // The collection's own metrics come from a registry like any other, that of a thread without a
-    // name.
+    // The collection's own metrics come from a registry like any other, for a thread without a name.
     const own = new SharedRegistry((event) => this.add('', event));
     this.#overflow = own.counter(overflowName, overflowHelp, ['family']);
     this.#sampleErrors = own.counter(sampleErrorsName, sampleErrorsHelp, []).with();
   }
 
   /**
-   * Processes an event of `thread`; events must come in the order they were sent. Throws if threads
-   * disagree about a family's shape, or if an event refers to something that was never announced:
-   * both are bugs.
+   * Processes an event from `thread`. Events must arrive in the order in which they were sent. Throws if threads
+   * disagree about a family's shape, or if an event refers to something that was never announced. Both are bugs.
    */
   add(thread: string, event: Registration): void {
     let known = this.#threads.get(thread);
@@ -83,8 +80,8 @@ export class Collection {
   }
 
   /**
-   * Called when a thread has ended, after its last event: its counts stay, its gauges do not, its
-   * memory is released. A successor may use the same name from then on.
+   * Called when a thread has ended, after its last event. Its counts stay, its gauges do not, and its memory is
+   * released. A successor may then use the same name.
    */
   retire(thread: string): void {
     const gone = this.#threads.get(thread);
@@ -97,9 +94,8 @@ export class Collection {
   }
 
   /**
-   * Adds values that are computed at every scrape. If `fn` throws, or gives a name that is
-   * registered or sampled already, its values are omitted from that scrape.
-   * `ndots_metrics_sample_errors_total` counts it.
+   * Adds values that are computed at every scrape. If `fn` throws, or returns a name that is already registered or
+   * sampled, its values are omitted from that scrape and counted in `ndots_metrics_sample_errors_total`.
    * @returns a function that removes them
    */
   sample(fn: () => Iterable<MetricSample>): () => void {
@@ -109,18 +105,18 @@ export class Collection {
     };
   }
 
-  /** Everything as text: families by name, label sets by label values. */
+  /** Prints everything as text: families by name, label sets by label values. */
   print(format: TextFormat): string {
     return printExposition(this.#expose(), format);
   }
 
-  /** All metrics in this format. */
+  /** Returns all metrics in this format. */
   scrape(format: ExpositionFormat): string | Buffer {
     return format === 'protobuf' ? writeExposition(this.#expose()) : this.print(format);
   }
 
   #expose(): readonly Exposed[] {
-    // Samples come first, so that this scrape already counts their errors.
+    // Run samplers first, so that this scrape already counts their errors.
     const exposed = this.#takeSamples();
     for (const [name, family] of this.#families) {
       if (family.size > 0) exposed.set(name, family.expose());
@@ -157,7 +153,7 @@ export class Collection {
   #seriesOf(family: MergedFamily, values: readonly string[]): MergedSeries {
     const known = family.find(values);
     if (known !== null) return known;
-    // The count of overflows must not overflow itself; it has one label set per family at most.
+    // The overflow counter must not overflow itself. It has at most one label set per family.
     const free = family.size < this.#limit || family.shape.name === overflowName;
     if (free || family.dropAbandoned()) return family.add(values);
     this.#overflow.with(family.shape.name).add(1);
@@ -204,7 +200,7 @@ export class Collection {
 interface Thread {
   readonly blocks: Map<number, Cells>;
   readonly families: Map<number, MergedFamily>;
-  /** By the thread's number of the label set. */
+  /** Keyed by the thread's number for the label set. */
   readonly holdings: Map<number, Holding>;
 }
 

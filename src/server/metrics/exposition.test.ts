@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Exposed, type ExposedSeries, printExposition, printLabels } from './exposition.ts';
 
-/** A label set of these labels, by name. */
+/** A label set with these labels, by name. */
 function seriesOf(labels: Record<string, string>, values: readonly number[]): ExposedSeries {
   const names = Object.keys(labels);
   const ordered = Object.values(labels);
@@ -27,7 +27,7 @@ const durations: Exposed = {
   series: [seriesOf({}, [1_000_000, 2, 1, 40.5]), seriesOf({ zone: '.' }, [0, 0, 0, 0])],
 };
 
-test('the text format prints help, type and series, buckets accumulated', () => {
+test('the text format prints help, type and series, with cumulative buckets', () => {
   assert.equal(
     printExposition([requests, durations], 'text'),
     String.raw`# HELP coredns_dns_requests_total Queries by "type".\nAll of them \\ really.
@@ -50,7 +50,7 @@ coredns_dns_request_duration_seconds_count{zone="."} 0
   );
 });
 
-test('OpenMetrics names the counter family without _total, writes floats as floats, counts in full, and ends in EOF', () => {
+test('OpenMetrics names the counter family without _total, writes floats as floats and counts in full, and ends with EOF', () => {
   assert.equal(
     printExposition([requests, durations], 'openmetrics'),
     String.raw`# HELP coredns_dns_requests Queries by \"type\".\nAll of them \\ really.
@@ -74,18 +74,18 @@ coredns_dns_request_duration_seconds_count{zone="."} 0
   );
 });
 
-test('a counter without _total keeps its name in OpenMetrics and is of unknown type', () => {
+test('a counter without _total keeps its name in OpenMetrics and has type unknown', () => {
   const old: Exposed = { ...requests, name: 'coredns_old_count', help: '' };
   assert.match(printExposition([old], 'openmetrics'), /^# TYPE coredns_old_count unknown\n/);
   assert.match(printExposition([old], 'text'), /^# TYPE coredns_old_count counter\n/);
 });
 
-test('nothing to print is an empty page in text and an EOF in OpenMetrics', () => {
+test('no metrics give an empty page in text, and only EOF in OpenMetrics', () => {
   assert.equal(printExposition([], 'text'), '');
   assert.equal(printExposition([], 'openmetrics'), '# EOF\n');
 });
 
-test('quotes, backslashes and line ends in label values are escaped, half surrogates replaced', () => {
+test('quotes, backslashes and line ends in label values are escaped; half surrogates are replaced', () => {
   assert.equal(printLabels(['a', 'b'], ['say "hi"', 'c:\\\n']), 'a="say \\"hi\\"",b="c:\\\\\\n"');
   assert.equal(printLabels(['a'], ['\ud800x😀']), 'a="\ufffdx😀"');
 });

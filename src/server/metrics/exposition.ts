@@ -3,36 +3,36 @@ import type { NativeRange } from './native.ts';
 import { printCount, printFloat, printNumber } from './number.ts';
 import { type MetricKind, openMetricsName } from './registration.ts';
 
-/** One family, ready to be printed. */
+/** A family, ready to be printed. */
 export interface Exposed {
   readonly name: string;
   readonly help: string;
   readonly kind: MetricKind | 'summary';
-  /** The upper bounds of a histogram's buckets; the quantiles of a summary. */
+  /** Upper bounds of a histogram's buckets, or the quantiles of a summary. */
   readonly bounds: readonly number[];
-  /** The native buckets of a histogram, which are counted in addition. */
+  /** A histogram's native buckets, counted in addition. */
   readonly native: NativeRange | null;
-  /** In the order to print; at least one. */
+  /** In print order; at least one. */
   readonly series: readonly ExposedSeries[];
 }
 
-/** One label set with its values. */
+/** A label set with its values. */
 export interface ExposedSeries {
-  /** The labels as `printLabels` prints them. */
+  /** The labels as formatted by `printLabels`. */
   readonly labels: string;
-  /** The labels' names, sorted, and their values in that order. */
+  /** Label names, sorted, and their values in the same order. */
   readonly names: readonly string[];
   readonly ordered: readonly string[];
   /**
-   * One value. For a histogram the count of each bucket on its own, +Inf last, then the sum, then
-   * the native buckets. For a summary the value at each quantile, then sum and count.
+   * A single value. For a histogram: the count of each bucket (not cumulative, +Inf last), the sum, then the native
+   * buckets. For a summary: the value at each quantile, then sum and count.
    */
   readonly values: ArrayLike<number>;
   /** True if the native buckets among the values cover all observations. */
   readonly native: boolean;
 }
 
-/** The families as text, in the given order. */
+/** Prints the families as text, in the given order. */
 export function printExposition(families: Iterable<Exposed>, format: TextFormat): string {
   let out = '';
   for (const family of families) {
@@ -45,8 +45,8 @@ export function printExposition(families: Iterable<Exposed>, format: TextFormat)
 }
 
 /**
- * Labels in the order of their names, without braces: `server="dns://:53",zone="."`. `names` and
- * `values` go pairwise; the names must be sorted already.
+ * Prints labels in the order of their names, without braces: `server="dns://:53",zone="."`. `names` and `values`
+ * correspond by index; the names must already be sorted.
  */
 export function printLabels(names: readonly string[], values: readonly string[]): string {
   return names.map((name, index) => `${name}="${escapeValue(values[index]!)}"`).join(',');
@@ -57,8 +57,8 @@ function printHead({ name, help, kind }: Exposed, format: TextFormat): string {
     const line = help === '' ? '' : `# HELP ${name} ${escapeHelp(help)}\n`;
     return `${line}# TYPE ${name} ${kind}\n`;
   }
-  // OpenMetrics demands that the name of a counter ends in _total. The type `unknown` keeps name
-  // and values of one that does not.
+  // In OpenMetrics, a counter's name must end in _total. For one that does not, the type `unknown` preserves name and
+  // values.
   const misnamed = kind === 'counter' && !name.endsWith('_total');
   const family = kind === 'counter' ? openMetricsName(name) : name;
   const line = help === '' ? '' : `# HELP ${family} ${escapeValue(help)}\n`;
@@ -110,8 +110,8 @@ function printSummary({ name, bounds, series }: Exposed, format: TextFormat): st
 }
 
 /**
- * Label values in both formats, and help in OpenMetrics. Half surrogates can't be written as UTF-8
- * and are replaced.
+ * Escapes label values in both formats, and help in OpenMetrics. Half surrogates cannot be encoded as UTF-8 and are
+ * replaced.
  */
 function escapeValue(text: string): string {
   if (!/[\\"\n\ud800-\udfff]/.test(text)) return text;

@@ -3,14 +3,17 @@ import type { Instrument } from './instruments.ts';
 import { type FamilyShape, width } from './registration.ts';
 import type { Family } from './registry.ts';
 
-/** The registry's part in a family. */
+/** The registry's functions and limits for a family. */
 export interface FamilyContext {
   readonly memory: CellMemory;
-  /** The most label sets, in addition to the one that further ones share. */
+  /** Maximum label sets, not counting the one shared by those beyond the limit. */
   readonly limit: number;
-  /** The most label sets with native buckets; 0 unless it is a histogram. */
+  /** Maximum label sets with native buckets; 0 unless it is a histogram. */
   readonly natives: number;
-  /** Called for a new label set. @returns its number */
+  /**
+   * Called for a new label set.
+   * @returns its number
+   */
   added(values: readonly string[], slot: CellSlot, native: boolean): number;
   /** Called when a label set was removed, with its final values. */
   removed(series: number, last: readonly number[]): void;
@@ -20,21 +23,21 @@ export interface FamilyContext {
   overflowed(): void;
 }
 
-/** Makes the instrument of a label set whose cells begin at `at`. */
+/** Creates the instrument for a label set whose cells begin at `at`. */
 export type MakeInstrument<M> = (cells: Cells, at: number, native: boolean) => M;
 
-/** The value of every label of the label set that is shared by those beyond the limit. */
+/** The value of every label in the label set shared by those beyond the limit. */
 export const overflowValue = 'other';
 
 /**
- * Maximum number of characters in a label value; a set with a longer value is counted under "other". An
- * escaped domain name fits.
+ * Maximum length of a label value, enough for an escaped domain name. A label set with a longer value is counted under
+ * "other".
  */
 const VALUE_LENGTH_MAX = 1024;
 
 /**
- * One family in one thread: a tree of maps from label value to label value, with the label sets as
- * leaves, so that a lookup joins no strings.
+ * One family in one thread: a tree of maps keyed by label value, with the label sets as leaves, so that a lookup does
+ * not concatenate strings.
  */
 export class SharedFamily<L extends readonly string[], M extends Instrument> implements Family<
   L,
@@ -56,7 +59,7 @@ export class SharedFamily<L extends readonly string[], M extends Instrument> imp
     this.#depth = shape.labels.length;
   }
 
-  /** Makes the one label set of a family that has no labels. */
+  /** Creates the only label set of a family without labels. */
   begin(): void {
     if (this.#depth === 0) this.#only ??= this.#plant([]);
   }
@@ -153,7 +156,7 @@ interface Leaf<M> {
   readonly instrument: M;
 }
 
-// Branches at every level but the last, leaves there: the depth says which, not the type.
+// Branches at every level except the last, which has leaves. The depth distinguishes them, not the type.
 type Branch<M> = Map<string, Branch<M> | Leaf<M>>;
 
 function isShort(value: string): boolean {

@@ -53,7 +53,7 @@ for (const [who, header, format] of cases) {
   test(`${who} is given ${format}`, () => assert.equal(formatFor(header), format));
 }
 
-test('content types name version and character set', () => {
+test('content types include version and character set', () => {
   assert.equal(contentTypes.text, 'text/plain; version=0.0.4; charset=utf-8');
   assert.equal(
     contentTypes.openmetrics,

@@ -1,9 +1,9 @@
-/** The two text forms: Prometheus text 0.0.4 and OpenMetrics 1.0. */
+/** The two text formats: Prometheus text 0.0.4 and OpenMetrics 1.0. */
 export type TextFormat = 'text' | 'openmetrics';
 
 /**
- * The text formats, and Prometheus's protocol buffers, each message preceded by its length: the
- * only format with native histograms.
+ * The text formats, plus Prometheus's protocol buffers with each message preceded by its length, the only format with
+ * native histograms.
  */
 export type ExpositionFormat = TextFormat | 'protobuf';
 
@@ -16,9 +16,9 @@ export const contentTypes: Readonly<Record<ExpositionFormat, string>> = {
 };
 
 /**
- * The format that a client prefers by its `Accept` header (RFC 9110, section 12.5.1). For anything
- * that is not understood, and for wildcards, it is text: people use browsers and curl, and only
- * scrapers ask for the other formats by name.
+ * Returns the format that a client prefers according to its `Accept` header (RFC 9110, section 12.5.1). Wildcards and
+ * anything not understood mean text, because people use browsers and curl, and only scrapers request the other formats
+ * by name.
  */
 export function formatFor(acceptHeader: string | null | undefined): ExpositionFormat {
   let best: ExpositionFormat = 'text';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
 
-test('collections of this thread are counted from the first question on', () => {
+test("this thread's collections are counted from the first call on", () => {
   const script = `
     import { observeGc } from '${new URL('gc-pauses.ts', import.meta.url).href}';
     const pauses = observeGc();

@@ -1,22 +1,22 @@
-/** Durations of garbage collections, in seconds. */
+/** Garbage collection pauses, in seconds. */
 export interface GcPauses {
-  /** By share of the recent collections: the longest duration among that share. */
+  /** For each share of the recent collections, the longest pause within that share. */
   readonly quantiles: ReadonlyMap<number, number>;
   readonly sum: number;
   readonly count: number;
-  /** The end of the last one, in seconds since 1970; 0: there was none. */
+  /** End of the last collection, in seconds since 1970; 0 if there was none. */
   readonly last: number;
 }
 
-/** The number of recent collections in the quantiles. */
+/** Number of recent collections in the quantiles. */
 const WINDOW = 256;
-/** The quantiles that Go's client exposes. */
+/** The quantiles exposed by Go's client. */
 const QUANTILES = [0, 0.25, 0.5, 0.75, 1];
 
 /**
- * Observes the garbage collections of this thread from now on. The runtime's observer costs a
- * megabyte, so it is started only when it is needed.
- * @returns a function that gives the results so far
+ * Observes this thread's garbage collections from now on. The runtime's observer costs a megabyte, so it is started
+ * only when needed.
+ * @returns a function that returns the results so far
  */
 export function observeGc(): () => GcPauses {
   const recent: number[] = [];
@@ -36,7 +36,7 @@ export function observeGc(): () => GcPauses {
   return () => ({ quantiles: quantilesOf(recent), sum, count, last });
 }
 
-/** Without any times all quantiles are 0. */
+/** Without any pauses, all quantiles are 0. */
 function quantilesOf(times: readonly number[]): ReadonlyMap<number, number> {
   const sorted = times.toSorted((a, b) => a - b);
   return new Map(

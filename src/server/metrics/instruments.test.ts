@@ -21,20 +21,18 @@ for (const [what, act] of Object.entries(acts)) {
     const run = (): void => {
       for (let turn = 0; turn < turns; turn++) act(turn);
     };
-    // Code that is not yet compiled allocates a box for every float; the second run is the compiled
-    // one.
+    // Uncompiled code boxes every float. The second run is compiled.
     run();
     const before = allocated();
     if (before === null) return t.skip('this Node does not count allocated bytes');
     run();
-    // An object per turn would be at least 12 bytes; the rest of the process may allocate a little
-    // at the same time.
+    // One object per turn would take at least 12 bytes. The rest of the process may allocate a little in the meantime.
     const each = (allocated()! - before) / turns;
     assert.ok(each < 4, `${each} bytes each`);
   });
 }
 
-/** Bytes ever allocated on the heap; null before Node 26. */
+/** Total bytes ever allocated on the heap; null before Node 26. */
 function allocated(): number | null {
   const statistics: Readonly<Record<string, unknown>> = { ...getHeapStatistics() };
   const bytes = statistics['total_allocated_bytes'];

@@ -3,16 +3,15 @@ import type { NativeRange } from './native.ts';
 import type { Counter, Gauge, Histogram } from './registry.ts';
 
 /**
- * The instruments that code counts with. Each is a reference to memory and an index; counting is an
- * array write and allocates nothing. A metric must never cost a query its answer: invalid amounts
- * are ignored, not thrown.
+ * The instruments that code counts with. Each is a reference to memory and an index, so counting is an array write and
+ * allocates nothing. A metric must never cost a query its answer, so invalid amounts are ignored rather than thrown.
  */
 export interface Instrument {
-  /** Moves the instrument: later counts go to these cells. */
+  /** Moves the instrument, so that it counts in these cells from then on. */
   move(cells: Cells, at: number): void;
 }
 
-/** One cell, which only rises: amounts that are negative, zero or NaN are ignored. */
+/** One cell, which only increases. Negative, zero and NaN amounts are ignored. */
 export class CounterCell implements Counter, Instrument {
   #cells: Cells;
   #at: number;
@@ -32,7 +31,7 @@ export class CounterCell implements Counter, Instrument {
   }
 }
 
-/** One cell: the value. */
+/** One cell, which holds the value. */
 export class GaugeCell implements Gauge, Instrument {
   #cells: Cells;
   #at: number;
@@ -56,10 +55,7 @@ export class GaugeCell implements Gauge, Instrument {
   }
 }
 
-/**
- * Two cells: the value, and the wall clock time when it was set (0: never), by which threads are
- * compared.
- */
+/** Two cells: the value, and the wall clock time when it was set (0: never), used to merge threads. */
 export class DatedGaugeCell implements Gauge, Instrument {
   readonly #wall: () => number;
   #cells: Cells;
@@ -87,9 +83,9 @@ export class DatedGaugeCell implements Gauge, Instrument {
 }
 
 /**
- * A cell per bucket, +Inf last, then the sum, then those of the native buckets, if they are
- * counted. Buckets are searched from the smallest bound: most replies of a DNS server fall into the
- * first few. NaN is ignored; it would make the sum NaN for ever.
+ * One cell per bucket, +Inf last, then the sum, then the native buckets if they are counted. Buckets are searched from
+ * the smallest bound, because most DNS replies fall into the first few. NaN is ignored, because it would make the sum
+ * NaN forever.
  */
 export class HistogramCell implements Histogram, Instrument {
   readonly #bounds: Float64Array;

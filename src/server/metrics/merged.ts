@@ -3,11 +3,11 @@ import { type Exposed, type ExposedSeries, printLabels } from './exposition.ts';
 import { NativeRange } from './native.ts';
 import { type FamilyShape, width } from './registration.ts';
 
-/** The cells of one thread that count towards a merged label set. */
+/** One thread's cells that count towards a merged label set. */
 export interface MergedCells {
   readonly cells: Cells;
   readonly at: number;
-  /** True if native buckets are among them. */
+  /** True if they include native buckets. */
   readonly native: boolean;
 }
 
@@ -23,8 +23,7 @@ export class MergedFamily {
   constructor(shape: FamilyShape) {
     this.shape = shape;
     this.#native = shape.kind === 'histogram' ? new NativeRange(shape.bounds) : null;
-    // Labels are printed by name, as Go's clients do; `order` says where in the values each one's
-    // value is.
+    // Labels are printed by name, as Go's clients do. `order` maps them to positions in the values.
     this.#order = shape.labels
       .map((_, index) => index)
       .toSorted((a, b) => (shape.labels[a]! < shape.labels[b]! ? -1 : 1));
@@ -52,10 +51,7 @@ export class MergedFamily {
     this.#sorted = null;
   }
 
-  /**
-   * Makes room by dropping the oldest label set that only ended threads have counted; false if
-   * there is none.
-   */
+  /** Makes room by dropping the oldest label set used only by ended threads. Returns false if there is none. */
   dropAbandoned(): boolean {
     for (const series of this.#series.values()) {
       if (series.parts > 0) continue;
@@ -65,7 +61,7 @@ export class MergedFamily {
     return false;
   }
 
-  /** The current values, label sets in order. They are overwritten by the next call. */
+  /** Returns the current values, with label sets in order. The next call overwrites them. */
   expose(): Exposed {
     const { name, help, kind, bounds } = this.shape;
     this.#sorted ??= [...this.#series.values()].toSorted(inOrder);
@@ -80,12 +76,12 @@ export class MergedSeries implements ExposedSeries {
   readonly names: readonly string[];
   readonly ordered: readonly string[];
   readonly labels: string;
-  /** The last read values. */
+  /** The most recently read values. */
   readonly values: Float64Array;
   readonly #shape: FamilyShape;
   readonly #parts = new Set<MergedCells>();
   #retained: Float64Array | null = null;
-  /** True if everything counted here was counted in native buckets too. */
+  /** True if everything counted here was also counted in native buckets. */
   native = true;
 
   constructor(
@@ -106,7 +102,7 @@ export class MergedSeries implements ExposedSeries {
     return this.#parts.size;
   }
 
-  /** True if there is something to print. */
+  /** True if there is nothing to print. */
   get empty(): boolean {
     return this.#parts.size === 0 && this.#retained === null;
   }
@@ -121,7 +117,7 @@ export class MergedSeries implements ExposedSeries {
     this.#parts.delete(part);
   }
 
-  /** Removes a part and keeps its last counts; a gauge's value goes with its thread. */
+  /** Removes a part but retains its last counts. A gauge's value is removed with its thread. */
   retain(part: MergedCells, last: ArrayLike<number> = this.#cellsOf(part)): void {
     this.#parts.delete(part);
     if (this.#shape.kind === 'gauge') return;
@@ -173,10 +169,9 @@ export class MergedSeries implements ExposedSeries {
 }
 
 /**
- * The new total, unless it is below the old one by no more than a rounding error: fractions add up
- * differently in another order, and the order changes when a thread ends. Prometheus takes the
- * smallest decrease of a counter for a restart of the process, and would count everything since the
- * beginning a second time.
+ * Returns the new total, unless it is below the old one by no more than a rounding error. The order of summation
+ * changes when a thread ends, and with it the rounding of fractions. Prometheus treats the smallest decrease of a
+ * counter as a process restart, and would count everything since the start a second time.
  */
 function risen(before: number, now: number): number {
   return now < before && before - now <= before * 1e-12 ? before : now;

@@ -9,12 +9,12 @@ const bounds = fc
   .uniqueArray(fc.double({ noNaN: true, noDefaultInfinity: true }), { minLength: 1, maxLength: 8 })
   .map((list) => list.toSorted((a, b) => a - b));
 
-test('a value is above the bound of the bucket before its own, and not above the bound of its own', () => {
+test("a value is above the previous bucket's bound and not above its own bucket's bound", () => {
   const range = new NativeRange(timeBuckets);
   fc.assert(
     fc.property(fc.double({ min: 2 ** -20, max: 60, minExcluded: true, noNaN: true }), (value) => {
       const index = range.indexOf(range.cellOf(value));
-      // Bounds are not exact fractions: another way of computing them may differ in the last digit.
+      // Bounds are not exact fractions, so a different computation may differ in the last digit.
       assert.ok(value <= 2 ** (index / 16) * (1 + 1e-15), `${value} above bucket ${index}`);
       assert.ok(value > 2 ** ((index - 1) / 16) * (1 - 1e-15), `${value} below bucket ${index}`);
     }),
@@ -27,7 +27,7 @@ test('powers of two are the bounds of their buckets', () => {
       assert.equal(range.indexOf(range.cellOf(2 ** power)), power * 16);
 });
 
-test('whatever the bounds and the value, one of the cells counts it, and a block holds them all', () => {
+test('for any bounds and value, one of the cells counts it, and a block holds all cells', () => {
   fc.assert(
     fc.property(bounds, fc.double({ noNaN: true }), (list, value) => {
       const range = new NativeRange(list);

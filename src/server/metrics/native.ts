@@ -1,35 +1,35 @@
 /**
- * Native buckets, which a histogram counts in addition to its own: those of Prometheus's native
- * histograms, sixteen per power of two (schema 4, which corresponds to a growth factor of 1.05). A
- * sparse set would have to be searched and would grow while queries are answered. Here each bucket
- * of a range derived from the histogram's own bounds is a cell.
+ * Native buckets, which a histogram counts in addition to its own. These are Prometheus's native histograms with
+ * sixteen buckets per power of two (schema 4, a growth factor of 1.05). A sparse set would have to be searched, and
+ * would grow while queries are answered. Instead, each bucket in a range derived from the histogram's own bounds is a
+ * cell.
  */
 
-/** Buckets of a power of two are 2 to the power of this. */
+/** The number of buckets per power of two is 2 to the power of this. */
 export const NATIVE_SCHEMA = 4;
 const PER_OCTAVE = 1 << NATIVE_SCHEMA;
-/** The range below the smallest bound that is not 0, and above the largest, in powers of two. */
+/** Extent of the range below the smallest nonzero bound and above the largest, in powers of two. */
 const OCTAVES_BELOW = 8;
 const OCTAVES_ABOVE = 3;
-/** Maximum range: 641 cells, which fit into a block of memory. Times from 1 µs to 18 days fit into it. */
+/** Maximum range: 641 cells, which fit into one block. Times from 1 µs to 18 days stay within it. */
 const OCTAVES_MAX = 40;
 
 /**
- * The native buckets of one histogram. Values up to `zeroThreshold` share the zero bucket, as the
- * format demands; values above the range are counted in its last bucket.
+ * The native buckets of one histogram. Values up to `zeroThreshold` share the zero bucket, as the format requires.
+ * Values above the range are counted in the last bucket.
  */
 export class NativeRange {
-  /** The number of cells of a label set: the bucket of zero, and those of the range. */
+  /** Number of cells per label set: the zero bucket and those in the range. */
   readonly cells: number;
   readonly zeroThreshold: number;
   readonly #top: number;
   readonly #lowest: number;
 
-  /** @param bounds the histogram's own, ascending */
+  /** @param bounds the histogram's own bounds, ascending */
   constructor(bounds: readonly number[]) {
     const smallest = bounds.find((bound) => bound > 0) ?? 1;
     const largest = Math.max(smallest, bounds.at(-1)!);
-    // Kept away from the limits of floats, so that powers of two are exact.
+    // Stay clear of the limits of floats, so that powers of two are exact.
     const lowest = Math.floor(Math.log2(smallest)) - OCTAVES_BELOW;
     this.#lowest = Math.min(100, Math.max(-100, lowest));
     const highest = Math.min(
@@ -41,7 +41,7 @@ export class NativeRange {
     this.cells = (highest - this.#lowest) * PER_OCTAVE + 1;
   }
 
-  /** The cell that counts a value other than NaN: 0 for the zero bucket. */
+  /** Returns the cell that counts a value other than NaN; 0 is the zero bucket. */
   cellOf(value: number): number {
     if (value <= this.zeroThreshold) return 0;
     if (value >= this.#top) return this.cells - 1;
@@ -49,13 +49,13 @@ export class NativeRange {
     const high = words[HIGH]!;
     const octave = (high >>> 20) - 1023;
     let step = stepsAt[(high >>> 12) & 0xff]!;
-    // The same mantissa with the exponent of numbers between 1 and 2.
+    // The same mantissa, with the exponent of numbers between 1 and 2.
     words[HIGH] = (high & 0xf_ffff) | 0x3ff0_0000;
     if (float[0]! > steps[step]!) step++;
     return (octave - this.#lowest) * PER_OCTAVE + step;
   }
 
-  /** The number of a bucket in the format: its upper bound is 2^(number / 16). */
+  /** Returns a cell's bucket number in the format: its upper bound is 2^(number / 16). */
   indexOf(cell: number): number {
     return this.#lowest * PER_OCTAVE + cell;
   }
@@ -63,15 +63,13 @@ export class NativeRange {
 
 const float = new Float64Array(1);
 const words = new Uint32Array(float.buffer);
-/**
- * The index of that half of a float that has its sign and exponent; it depends on the byte order.
- */
+/** Index of the half of a float that has its sign and exponent; depends on the byte order. */
 const HIGH = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1 ? 1 : 0;
-/** The upper bounds of the buckets between 1 and 2, 1 itself first. */
+/** Upper bounds of the buckets between 1 and 2, starting with 1 itself. */
 const steps = Float64Array.from({ length: PER_OCTAVE + 1 }, (_, step) => 2 ** (step / PER_OCTAVE));
 /**
- * For each value of the first eight binary digits of the fraction, the bucket of the smallest
- * number with these digits. The bounds lie farther apart, so at most one more has to be compared.
+ * Maps the first eight binary digits of the fraction to the bucket of the smallest number with these digits. The bounds
+ * are farther apart than that, so at most one more must be compared.
  */
 const stepsAt = Uint8Array.from({ length: 256 }, (_, digits) =>
   steps.findIndex((bound) => 1 + digits / 256 <= bound),

@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { printFloat, printNumber } from './number.ts';
 
-test('every number reads back as itself from its printed form', () => {
+test('every printed number parses back to itself', () => {
   fc.assert(
     fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
-      // Minus zero prints as zero; adding zero makes both the same.
+      // Minus zero prints as zero. Adding zero makes both the same.
       assert.equal(Number(printNumber(value)) + 0, value + 0);
       assert.equal(Number(printFloat(value)) + 0, value + 0);
     }),

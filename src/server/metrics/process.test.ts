@@ -33,7 +33,7 @@ test('process values are read from /proc, in seconds and bytes', () => {
   });
 });
 
-test('CPU time and traffic are counters, all else are gauges', () => {
+test('CPU time and traffic are counters; everything else is a gauge', () => {
   const counters = processSamples(files(linux, {})).filter(({ kind }) => kind === 'counter');
   assert.deepEqual(
     counters.map(({ name }) => name),
@@ -45,7 +45,7 @@ test('CPU time and traffic are counters, all else are gauges', () => {
   );
 });
 
-test('what cannot be read is left out, the rest stays', () => {
+test('unreadable values are left out, and the rest stays', () => {
   const { '/proc/self/stat': _, ...rest } = linux;
   assert.deepEqual(Object.keys(valuesOf(processSamples(files(rest, {})))), [
     'process_resident_memory_bytes',
@@ -60,7 +60,7 @@ test('without /proc there are no process values', () => {
   assert.deepEqual(processSamples(files({}, {})), []);
 });
 
-test('the real /proc describes this very process', (t) => {
+test('the real /proc describes this process', (t) => {
   if (!existsSync('/proc/self/stat')) return t.skip('no /proc here');
   const values = valuesOf(processSamples());
   const now = Date.now() / 1000;

@@ -7,16 +7,15 @@ export interface ProcFiles {
   countEntries(path: string): number;
 }
 
-/** The kernel's own, at /proc. */
+/** The kernel's files in /proc. */
 const procFiles: ProcFiles = {
   readText: (path) => readFileSync(path, 'latin1'),
   countEntries: (path) => readdirSync(path).length,
 };
 
 /**
- * The `process_*` values that every Prometheus client exposes, read from Linux's /proc (proc(5)) at
- * each call. They cover the whole process, all threads together. Unreadable values are omitted; on
- * other systems these are all.
+ * Returns the `process_*` values that every Prometheus client exposes, read from Linux's /proc (proc(5)) at each call.
+ * They cover all threads of the process. Unreadable values are omitted, which on other systems means all of them.
  */
 export function processSamples(files: ProcFiles = procFiles): readonly MetricSample[] {
   return [
@@ -31,8 +30,8 @@ export function processSamples(files: ProcFiles = procFiles): readonly MetricSam
 function ofStat(files: ProcFiles): readonly MetricSample[] {
   const stat = attempt(() => files.readText('/proc/self/stat'));
   if (stat === null) return [];
-  // The second field is the program's name in parentheses and may hold anything; the third begins
-  // after the last one.
+  // The second field is the program's name in parentheses and may contain anything. The third begins after the last
+  // parenthesis.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const field = (number: number): number => Number(fields[number - 3]);
   const samples = [
@@ -63,11 +62,11 @@ function ofStat(files: ProcFiles): readonly MetricSample[] {
   return samples;
 }
 
-/** The unit of times in /proc; the same on all of Node's architectures, for any tick of the kernel. */
+/** The unit of times in /proc, the same on all architectures supported by Node, whatever the kernel's tick. */
 const TICKS_PER_SECOND = 100;
 
 function ofStatus(files: ProcFiles): readonly MetricSample[] {
-  // In kilobytes, where stat counts in pages: the size of a page differs between machines.
+  // In kilobytes. stat counts in pages, whose size differs between machines.
   const resident = attempt(() => files.readText('/proc/self/status').match(/^VmRSS:\s+(\d+) kB$/m));
   if (resident === null) return [];
   return [
@@ -110,7 +109,7 @@ function ofDescriptors(files: ProcFiles): readonly MetricSample[] {
   return [sample('gauge', 'process_open_fds', help, open)];
 }
 
-/** Traffic of all interfaces of the network namespace; each pod has its own. */
+/** Returns the traffic on all interfaces in the network namespace; each pod has its own. */
 function ofNetwork(files: ProcFiles): readonly MetricSample[] {
   const text = attempt(() => files.readText('/proc/self/net/netstat'));
   const [names, values] = (text ?? '')
@@ -135,7 +134,7 @@ function ofNetwork(files: ProcFiles): readonly MetricSample[] {
   ];
 }
 
-/** Threads of the process, those of the runtime included; 0: unknown. */
+/** Returns the number of threads in the process, including the runtime's; 0: unknown. */
 export function threadCount(files: ProcFiles = procFiles): number {
   const status = attempt(() => files.readText('/proc/self/status'));
   return Number(/^Threads:\s+(\d+)$/m.exec(status ?? '')?.[1] ?? 0);

@@ -10,7 +10,7 @@ import { processSamples } from './process.ts';
 import { SharedRegistry } from './shared-registry.ts';
 import { runtimeSamples } from './runtime.ts';
 
-test('promtool finds no fault in a whole scrape', (t) => {
+test('promtool finds no fault in a complete scrape', (t) => {
   if (!hasPromtool(t)) return;
   const run = spawnSync('promtool', ['check', 'metrics'], {
     input: makeScrape().print('text'),
@@ -20,11 +20,11 @@ test('promtool finds no fault in a whole scrape', (t) => {
   assert.equal(run.status, 0);
 });
 
-test("Prometheus's own parser reads the OpenMetrics form and stores it", (t) => {
+test("Prometheus's own parser reads and stores the OpenMetrics output", (t) => {
   if (!hasPromtool(t)) return;
   const folder = mkdtempSync(join(tmpdir(), 'ndots-metrics-'));
   try {
-    // The importer wants a time with each sample, which a scrape leaves to the scraper.
+    // The importer requires a timestamp on each sample, which a scrape leaves to the scraper.
     const dated = makeScrape()
       .print('openmetrics')
       .replace(/^(?!#)(.+)$/gm, '$1 1763700000');
@@ -32,7 +32,7 @@ test("Prometheus's own parser reads the OpenMetrics form and stores it", (t) => 
     const args = ['tsdb', 'create-blocks-from', 'openmetrics', join(folder, 'scrape'), folder];
     const run = spawnSync('promtool', args, { encoding: 'utf8' });
     assert.equal(run.status, 0, run.stdout + run.stderr);
-    // Reading the store back asks for a log of recent writes to be there, too.
+    // Reading the store requires a directory for the write-ahead log.
     mkdirSync(join(folder, 'wal'));
     const dump = spawnSync('promtool', ['tsdb', 'dump', folder], { encoding: 'utf8' });
     const samples = dated.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
@@ -49,7 +49,7 @@ function hasPromtool(t: TestContext): boolean {
   return found;
 }
 
-/** One of everything, names and labels as CoreDNS has them. */
+/** One of everything, with CoreDNS's names and labels. */
 function makeScrape(): Collection {
   const collection = new Collection();
   for (const name of ['main', 'worker-1']) {

@@ -8,7 +8,7 @@ import { type RegistryOptions, SharedRegistry } from './shared-registry.ts';
 
 type Fields = ReadonlyMap<number, readonly (number | Buffer)[]>;
 
-/** The fields of a message by number, each with its values. */
+/** Decodes the fields of a message by number, each with its values. */
 function fieldsOf(bytes: Buffer): Fields {
   const fields = new Map<number, (number | Buffer)[]>();
   const reader = new MessageReader();
@@ -26,7 +26,7 @@ const messagesOf = (fields: Fields, field: number): readonly Fields[] =>
   (fields.get(field) ?? []).map((bytes) => fieldsOf(bytes as Buffer));
 const unzigzag = (value: number): number => (value % 2 === 0 ? value / 2 : -(value + 1) / 2);
 
-/** Numbers one after the other. */
+/** Decodes a packed list of numbers. */
 function packed(bytes: Buffer): readonly number[] {
   const numbers: number[] = [];
   for (let at = 0; at < bytes.length; at++) {
@@ -38,7 +38,7 @@ function packed(bytes: Buffer): readonly number[] {
   return numbers;
 }
 
-/** The families of an exposition by name. */
+/** Returns the families in an exposition by name. */
 function familiesOf(bytes: Buffer): ReadonlyMap<string, Fields> {
   const families = new Map<string, Fields>();
   for (let at = 0; at < bytes.length;) {
@@ -53,7 +53,7 @@ function familiesOf(bytes: Buffer): ReadonlyMap<string, Fields> {
   return families;
 }
 
-/** Native buckets by their number. */
+/** Returns native bucket counts by bucket number. */
 function nativeOf(histogram: Fields): ReadonlyMap<number, number> {
   const counts = new Map<number, number>();
   const deltas = packed((histogram.get(13)?.[0] as Buffer) ?? Buffer.alloc(0)).map(unzigzag);
@@ -72,7 +72,7 @@ function nativeOf(histogram: Fields): ReadonlyMap<number, number> {
   return counts;
 }
 
-/** One thread's registry, and the messages of a scrape. */
+/** One thread's registry, and the messages in a scrape. */
 function makeThread(options?: RegistryOptions): {
   readonly registry: SharedRegistry;
   readonly collection: Collection;
@@ -87,7 +87,7 @@ function makeThread(options?: RegistryOptions): {
   };
 }
 
-/** The histogram of each label set of a family, in order. */
+/** Returns the histogram for each label set in a family, in order. */
 const histogramsOf = (family: Fields): readonly Fields[] =>
   messagesOf(family, 4).map((metric) => messagesOf(metric, 7)[0]!);
 
@@ -137,7 +137,7 @@ describe('metrics as protocol buffers', () => {
     );
   });
 
-  test('a histogram has its own buckets, accumulated, and native ones sixteen to a power of two', () => {
+  test('a histogram has its own buckets, cumulative, and native ones, sixteen per power of two', () => {
     const { registry, scrape } = makeThread();
     const histogram = registry.histogram('h_seconds', 'H.', [], timeBuckets).with();
     const observed = [0, 1e-9, 0.0004, 0.0004, 0.00041, 0.5, 1, 1, 1.01, 3, 1000];
@@ -175,7 +175,7 @@ describe('metrics as protocol buffers', () => {
     assert.equal(expected.get(-16), 1);
   });
 
-  test('native buckets of all threads are added up, those of a gone one too', () => {
+  test('native buckets are summed over all threads, including ended ones', () => {
     const { collection, scrape } = makeThread();
     for (const name of ['a', 'b']) {
       const registry = new SharedRegistry((event) => collection.add(name, event));
@@ -186,7 +186,7 @@ describe('metrics as protocol buffers', () => {
     assert.deepEqual([...nativeOf(read!)], [[16, 2]]);
   });
 
-  test('label sets beyond the limit of native histograms have their own buckets only', () => {
+  test('label sets beyond the limit of native histograms have only their own buckets', () => {
     const { registry, collection, scrape } = makeThread({ natives: 1 });
     const family = registry.histogram('h_seconds', 'H.', ['zone'], timeBuckets);
     family.with('a.').observe(1);

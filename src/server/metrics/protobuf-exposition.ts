@@ -1,13 +1,13 @@
 /**
- * Metrics as protocol buffers, which Prometheus requests for native histograms: messages
- * `MetricFamily` of `io.prometheus.client`, each preceded by its length. Histograms have both kinds
- * of buckets, and the scraper stores the configured kind.
+ * Encodes metrics as protocol buffers, which Prometheus requests for native histograms:
+ * `io.prometheus.client.MetricFamily` messages, each preceded by its length. Histograms have both kinds of buckets, and
+ * the scraper stores the configured kind.
  */
 import { MessageBuilder, varint } from '../base/protobuf.ts';
 import type { Exposed, ExposedSeries } from './exposition.ts';
 import { NATIVE_SCHEMA, type NativeRange } from './native.ts';
 
-/** The families in the given order. */
+/** Encodes the families in the given order. */
 export function writeExposition(families: Iterable<Exposed>): Buffer {
   const parts: Buffer[] = [];
   for (const family of families) {
@@ -17,7 +17,7 @@ export function writeExposition(families: Iterable<Exposed>): Buffer {
   return Buffer.concat(parts);
 }
 
-/** `MetricType` of each kind. */
+/** The `MetricType` of each kind. */
 const types: Readonly<Record<Exposed['kind'], number>> = {
   counter: 0,
   gauge: 1,
@@ -25,7 +25,7 @@ const types: Readonly<Record<Exposed['kind'], number>> = {
   histogram: 4,
 };
 
-/** The field of `Metric` that holds the value of each kind. */
+/** The field of `Metric` that holds the value, by kind. */
 const fields: Readonly<Record<Exposed['kind'], number>> = {
   gauge: 2,
   counter: 3,
@@ -74,8 +74,7 @@ function writeHistogram({ bounds, native }: Exposed, series: ExposedSeries): Buf
   }
   const fine = native !== null && series.native ? native : null;
   const from = bounds.length + 2;
-  // Prometheus refuses native buckets whose sum is not the count, which may have risen while the
-  // cells were read.
+  // Prometheus rejects native buckets whose sum differs from the count, which may have risen while the cells were read.
   if (fine !== null) {
     hits = 0;
     for (let cell = 0; cell < fine.cells; cell++) hits += values[from + cell]!;
@@ -86,13 +85,10 @@ function writeHistogram({ bounds, native }: Exposed, series: ExposedSeries): Buf
   return Buffer.concat(parts);
 }
 
-/**
- * A gap of more empty buckets than this begins a new span; in a shorter one the empty buckets are
- * written.
- */
+/** A gap of more empty buckets than this starts a new span. In shorter gaps, the empty buckets are written. */
 const GAP = 2;
 
-/** Writes spans of neighbouring buckets, each bucket as the difference to the previous one. */
+/** Writes spans of adjacent buckets, with each bucket as the difference from the previous one. */
 function writeNative(range: NativeRange, values: ArrayLike<number>, from: number): Buffer {
   const message = new MessageBuilder();
   message.signed(5, NATIVE_SCHEMA).double(6, range.zeroThreshold).number(7, values[from]!);

@@ -4,10 +4,10 @@ import fc from 'fast-check';
 import { readScrape } from '../../../test/kit/scrape.ts';
 import { Scrape } from './read-exposition.ts';
 
-/** Metrics of others: read as Prometheus reads them, whatever they are. */
+/** Metrics from other programs, read the way Prometheus reads them. */
 
 describe('a scrape', () => {
-  test('is summed over all series of a name, and by a label', () => {
+  test('is summed over all series with a name, and by label', () => {
     const scrape = readScrape(
       '# HELP a_total x\na_total{rcode="SERVFAIL",zone="."} 3\na_total{rcode="NOERROR",zone="."} 40 1700000000000\na_total_created 9\nb 1e3\nc +Inf\n',
     );
@@ -24,13 +24,13 @@ describe('a scrape', () => {
     assert.equal(scrape.has('d'), false);
   });
 
-  test('has values with braces, commas, quotes and line ends in them', () => {
+  test('may have braces, commas, quotes and line ends in values', () => {
     const scrape = readScrape('a{to="x\\"},y{",b="\\n\\\\"} 1\n');
     assert.deepEqual([...scrape.by('a', 'to')], [['x"},y{', 1]]);
     assert.deepEqual([...scrape.by('a', 'b')], [['\n\\', 1]]);
   });
 
-  test('is the same in whatever pieces it comes', () => {
+  test('is the same however it is split into chunks', () => {
     const text = 'a{x="1"} 1\nb{x="2",y="3"} 2\n\nnonsense\na{x="4"} 5';
     const whole = readScrape(text);
     fc.assert(
@@ -51,7 +51,7 @@ describe('a scrape', () => {
     assert.equal(scrape.end().size, 0);
   });
 
-  test('of millions of series keeps a bounded number', () => {
+  test('of millions of series stores a bounded number', () => {
     const scrape = new Scrape(() => true);
     for (let nth = 0; nth < 60_000; nth++) scrape.push(`a{n="${nth}"} 1\n`);
     assert.equal(scrape.size, 50_000);

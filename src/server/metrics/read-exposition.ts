@@ -1,38 +1,35 @@
-/**
- * Parses Prometheus's text format: metrics that another process exposes. The opposite of
- * `exposition.ts`.
- */
+/** Parses metrics exposed by another process in Prometheus's text format. The opposite of `exposition.ts`. */
 
 export type SeriesLabels = Readonly<Record<string, string>>;
 
-/** Maximum number of series; further ones are ignored. */
+/** Maximum number of series; the rest is ignored. */
 const SERIES_MAX = 50_000;
 /** Maximum line length; longer lines are ignored. */
 const LINE_MAX = 4096;
 
-/** One scrape, reduced to the wanted metrics. */
+/** A scrape, reduced to the wanted metrics. */
 export class Scrape {
   readonly #series = new Map<string, { readonly labels: SeriesLabels; readonly value: number }[]>();
   readonly #wanted: (name: string) => boolean;
   #rest = '';
   #count = 0;
 
-  /** @param wanted selects the stored metrics */
+  /** @param wanted selects the metrics to store */
   constructor(wanted: (name: string) => boolean) {
     this.#wanted = wanted;
   }
 
-  /** The number of stored series. */
+  /** Number of stored series. */
   get size(): number {
     return this.#count;
   }
 
-  /** True if there was any series of this name. */
+  /** Returns true if there was any series with this name. */
   has(name: string): boolean {
     return this.#series.has(name);
   }
 
-  /** The sum of all series of a metric whose labels match; 0 if there are none. */
+  /** Sums all series of a metric whose labels match; 0 if there are none. */
   sum(name: string, fits: (labels: SeriesLabels) => boolean = () => true): number {
     let total = 0;
     for (const { labels, value } of this.#series.get(name) ?? []) if (fits(labels)) total += value;
@@ -54,7 +51,7 @@ export class Scrape {
     return sums;
   }
 
-  /** Parses the next part of the text. `end` parses the last line, which may have no line end. */
+  /** Parses the next chunk of text. `end` parses the last line, which may have no line end. */
   push(text: string): void {
     const whole = this.#rest + text;
     let from = 0;
@@ -66,7 +63,7 @@ export class Scrape {
     this.#rest = whole.length - from > LINE_MAX ? '' : whole.slice(from);
   }
 
-  /** No more text comes. */
+  /** Ends the input. */
   end(): this {
     this.#line(this.#rest);
     this.#rest = '';
@@ -92,10 +89,7 @@ export class Scrape {
   }
 }
 
-/**
- * Parses `name="value",…}` from behind the brace. In values, backslash, quote and newline are
- * escaped.
- */
+/** Parses `name="value",…}` after the opening brace. In values, backslash, quote and newline are escaped. */
 function readLabels(
   line: string,
   from: number,

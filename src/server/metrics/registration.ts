@@ -2,20 +2,20 @@ import { limit } from '../base/limits.ts';
 import { NativeRange } from './native.ts';
 
 /**
- * The events by which a thread announces its metrics to the main thread: small,
- * structured-clone-able, one for each thing that is added or removed, never one per count. The
- * counts themselves are read from the shared blocks that the events refer to.
+ * The events with which a thread announces its metrics to the main thread. They are small and structured-clone-able,
+ * one for each addition or removal, and never one per count. The counts are read from the shared blocks that the events
+ * refer to.
  */
 export type Registration = BlockEvent | FamilyEvent | SeriesEvent | RemovalEvent;
 
-/** Another block of cells; later events refer to it by its number. */
+/** A new block of cells, to which later events refer by number. */
 export interface BlockEvent {
   readonly event: 'block';
   readonly block: number;
   readonly memory: SharedArrayBuffer;
 }
 
-/** A family was registered; `family` is its number within the sending thread. */
+/** A family was registered. `family` is its number within the sending thread. */
 export interface FamilyEvent {
   readonly event: 'family';
   readonly family: number;
@@ -23,8 +23,8 @@ export interface FamilyEvent {
 }
 
 /**
- * A label set was used for the first time; its values lie from cell `at` of `block` on,
- * `width(shape, native)` of them.
+ * A label set was used for the first time. Its values start at cell `at` of `block` and take `width(shape, native)`
+ * cells.
  */
 export interface SeriesEvent {
   readonly event: 'series';
@@ -35,54 +35,47 @@ export interface SeriesEvent {
   readonly block: number;
   readonly at: number;
   /**
-   * True if the cells of a histogram's native buckets follow; only a limited number of a family's
-   * label sets have them.
+   * True if the cells for a histogram's native buckets follow, which only a limited number of a family's label sets
+   * have.
    */
   readonly native: boolean;
 }
 
-/**
- * A label set was removed. `last` has its final values, because its cells may not be read any more.
- */
+/** A label set was removed. `last` has its final values, because its cells may no longer be read. */
 export interface RemovalEvent {
   readonly event: 'removal';
   readonly series: number;
   readonly last: readonly number[];
 }
 
-/** The kind of a family, in Prometheus's terms. */
+/** A family's type, in Prometheus's terms. */
 export type MetricKind = 'counter' | 'gauge' | 'histogram';
 
 /**
- * The way to combine one gauge of many threads: their sum, the largest, or the one that was set
- * last (by the wall clock, in milliseconds).
+ * The rule for combining a gauge of several threads: their sum, the largest, or the most recently set value (by the
+ * wall clock, in milliseconds).
  */
 export type Merge = 'sum' | 'max' | 'last';
 
-/** All that makes a family: two registrations of one name have to agree in every field. */
+/** The complete definition of a family. Two registrations of one name must agree in every field. */
 export interface FamilyShape {
   readonly name: string;
   readonly help: string;
   readonly kind: MetricKind;
   readonly labels: readonly string[];
-  /** Gauges only; `sum` for the others. */
+  /** Gauges only; `sum` for other kinds. */
   readonly merge: Merge;
-  /**
-   * Histograms only: upper bounds, ascending, without the last one (+Inf). Empty for the others.
-   */
+  /** Histograms only: ascending upper bounds without the last one (+Inf). Empty for other kinds. */
   readonly bounds: readonly number[];
 }
 
-/**
- * Maximum number of buckets in a histogram. Each costs a cell per label set and thread, and a line per
- * scrape.
- */
+/** Buckets per histogram. Each costs a cell per label set and thread, and a line per scrape. */
 const bucketLimit = limit({ default: 16, min: 1, max: 256 });
 
 /**
- * Cells of one label set. Counter: the count. Gauge: the value, and for `max` and `last` the time
- * it was set. Histogram: the count of each bucket on its own (not accumulated; +Inf last), then the
- * sum of all observations, then the native buckets.
+ * Returns the number of cells per label set. Counter: the count. Gauge: the value, and for `max` and `last` the time it
+ * was set. Histogram: the count of each bucket (not cumulative, +Inf last), the sum of all observations, then the
+ * native buckets.
  */
 export function width(shape: FamilyShape, native: boolean): number {
   if (shape.kind === 'histogram')
@@ -90,7 +83,7 @@ export function width(shape: FamilyShape, native: boolean): number {
   return shape.merge === 'sum' ? 1 : 2;
 }
 
-/** Throws unless Prometheus accepts names, labels and bounds. */
+/** Throws unless Prometheus accepts the names, labels and bounds. */
 export function checkShape(shape: FamilyShape): void {
   const { name, kind, labels, bounds } = shape;
   const fail = (what: string): never => {
@@ -114,7 +107,7 @@ export function checkShape(shape: FamilyShape): void {
   }
 }
 
-/** The first field in which two shapes differ, or null. */
+/** Returns the first field in which two shapes differ, or null. */
 export function difference(one: FamilyShape, other: FamilyShape): keyof FamilyShape | null {
   if (one.kind !== other.kind) return 'kind';
   if (one.help !== other.help) return 'help';
@@ -128,14 +121,11 @@ function equal<T>(one: readonly T[], other: readonly T[]): boolean {
   return one.length === other.length && one.every((item, index) => item === other[index]);
 }
 
-/**
- * Records which names of the exposition belong to which family, so that no two families print the
- * same one.
- */
+/** Records which exposed names belong to which family, so that no two families print the same one. */
 export class NameClaims {
   readonly #owners = new Map<string, string>();
 
-  /** Throws when a name that `shape` would print belongs to another family. */
+  /** Throws if a name that `shape` would print belongs to another family. */
   claim(shape: FamilyShape): void {
     const names = printedNames(shape);
     for (const name of names) {
@@ -157,7 +147,7 @@ function printedNames({ name, kind }: FamilyShape): readonly string[] {
   return kind === 'counter' ? [name, openMetricsName(name)] : [name];
 }
 
-/** OpenMetrics names a counter's family without `_total` and only the sample with it. */
+/** Returns a counter's family name in OpenMetrics, which omits the `_total` of its samples. */
 export function openMetricsName(counter: string): string {
   return counter.endsWith('_total') ? counter.slice(0, -'_total'.length) : counter;
 }

@@ -31,7 +31,7 @@ test('goroutines are queries in flight plus timers, and the help says that this 
   assert.ok(goSamples(runtime).every(({ help }) => help.includes('not a Go program')));
 });
 
-test('event loop times are counters of seconds by thread', () => {
+test('event loop times are per-thread counters in seconds', () => {
   const active = nodeSamples(runtime).filter(
     (s) => s.name === 'nodejs_eventloop_active_seconds_total',
   );
@@ -44,7 +44,7 @@ test('event loop times are counters of seconds by thread', () => {
   );
 });
 
-test('all runtime values together make a scrape without an error', () => {
+test('all runtime values together scrape without an error', () => {
   const errors: unknown[] = [];
   const collection = new Collection({ onError: (error) => errors.push(error) });
   collection.sample(() => runtimeSamples(runtime));

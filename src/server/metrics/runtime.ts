@@ -1,39 +1,31 @@
 import type { GcPauses } from './gc-pauses.ts';
 import type { MetricSample } from './sample.ts';
 
-/** The JavaScript runtime's report about itself. Byte counts as in `process.memoryUsage()`. */
+/** The JavaScript runtime's statistics. Byte counts as in `process.memoryUsage()`. */
 export interface Runtime {
   /** `process.version`: `v26.1.0`. */
   readonly version: string;
   memory(): { rss: number; heapTotal: number; heapUsed: number; external: number };
-  /** Bytes that the main thread's heap has allocated since the start, freed ones included. */
+  /** Bytes allocated on the main thread's heap since the start, including freed ones. */
   allocated(): number;
-  /** Garbage collections of the main thread. */
+  /** The main thread's garbage collections. */
   gc(): GcPauses;
-  /** Threads of the process, the runtime's own included. */
+  /** Threads in the process, including the runtime's own. */
   systemThreads(): number;
-  /** Threads that may run at the same time. */
+  /** Number of threads that can run at the same time. */
   readonly processors: number;
-  /** Queries in flight plus timers set: the equivalent of Go's goroutines. */
+  /** Queries in flight plus pending timers, the equivalent of Go's goroutines. */
   running(): number;
-  /**
-   * Each thread with its event loop's times (`performance.eventLoopUtilization()`), in milliseconds
-   * since its start.
-   */
+  /** Each thread's event loop times (`performance.eventLoopUtilization()`), in milliseconds since it started. */
   threads(): readonly { readonly name: string; readonly active: number; readonly idle: number }[];
 }
 
-/**
- * The runtime's `nodejs_*` metrics, and substitutes for the `go_*` metrics that CoreDNS dashboards
- * use.
- */
+/** Returns the runtime's `nodejs_*` metrics, and substitutes for the `go_*` metrics that CoreDNS dashboards use. */
 export function runtimeSamples(runtime: Runtime): readonly MetricSample[] {
   return [...nodeSamples(runtime), ...goSamples(runtime)];
 }
 
-/**
- * The runtime's metrics. Heap sizes are those of the calling thread; `rss` is the whole process's.
- */
+/** Returns the runtime's metrics. Heap sizes are the calling thread's; `rss` covers the whole process. */
 export function nodeSamples(runtime: Runtime): readonly MetricSample[] {
   const memory = runtime.memory();
   return [
@@ -70,9 +62,8 @@ export function nodeSamples(runtime: Runtime): readonly MetricSample[] {
 }
 
 /**
- * Substitutes, so that panels made for a Go program are not empty; each help text gives the real
- * meaning. Values without an equivalent (objects on the heap, spans and caches of the allocator)
- * are missing.
+ * Returns substitutes, so that panels made for a Go program are not empty. Each help text gives the real meaning.
+ * Values without an equivalent (heap objects, allocator spans and caches) are omitted.
  */
 export function goSamples(runtime: Runtime): readonly MetricSample[] {
   const memory = runtime.memory();

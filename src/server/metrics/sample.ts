@@ -1,25 +1,24 @@
 import { type Exposed, type ExposedSeries, printLabels } from './exposition.ts';
 import { checkShape } from './registration.ts';
 
-/** A value that is computed at each scrape instead of being counted continuously. */
+/** A value computed at each scrape instead of being counted continuously. */
 export interface MetricSample {
   readonly name: string;
   readonly help: string;
   readonly kind: 'counter' | 'gauge' | 'summary';
   /** Values by label name. */
   readonly labels: Readonly<Record<string, string>>;
-  /** The value; of a summary the sum of all observations. */
+  /** The value; for a summary, the sum of all observations. */
   readonly value: number;
   /** Summaries only: the value that this share of the observations does not exceed. */
   readonly quantiles?: ReadonlyMap<number, number>;
-  /** Summaries only: how many observations there were. */
+  /** Summaries only: the number of observations. */
   readonly count?: number;
 }
 
 /**
- * Samples as families, series in order of their labels. Throws when samples of one name disagree in
- * kind or help, or when one label set comes twice: a scrape with doubles is refused as a whole by
- * Prometheus.
+ * Groups samples into families, with series sorted by their labels. Throws if samples with one name disagree in kind or
+ * help, or if a label set occurs twice. Prometheus rejects a scrape with duplicates as a whole.
  */
 export function groupSamples(samples: Iterable<MetricSample>): Map<string, Exposed> {
   const groups = new Map<string, { first: MetricSample; byLabels: Map<string, ExposedSeries> }>();

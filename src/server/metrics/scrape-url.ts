@@ -1,25 +1,22 @@
-/** Scrapes another process over HTTP, as Prometheus does. */
+/** Scrapes another process over HTTP, like Prometheus. */
 import { systemClock } from '../base/clock.ts';
 import { printSpan } from '../base/elapsed.ts';
 import { sendHttp } from '../base/http-request.ts';
 import { Scrape } from './read-exposition.ts';
 import { whyFailed } from '../base/why-failed.ts';
 
-/** The most bytes read of one scrape; a server with ten thousand series has 2 MiB. */
+/** Maximum bytes read per scrape. A server with ten thousand series has 2 MiB. */
 export const SCRAPE_BYTES_MAX: number = 64 * 1024 * 1024;
 
 export interface ScrapeRequest {
   readonly url: URL;
-  /** Time limit for the whole scrape, in milliseconds. */
+  /** Timeout for the whole scrape, in milliseconds. */
   readonly waitMs: number;
   readonly signal: AbortSignal;
   readonly wanted?: (name: string) => boolean;
 }
 
-/**
- * Fetches a page of metrics and parses it while it is received. Rejects with an `Error` that says
- * what failed.
- */
+/** Fetches a page of metrics and parses it as it arrives. Rejects with an `Error` that describes the failure. */
 export async function scrapeUrl(request: ScrapeRequest): Promise<Scrape> {
   const { url, waitMs, signal, wanted = () => true } = request;
   const scrape = new Scrape(wanted);

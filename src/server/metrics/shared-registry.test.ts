@@ -6,7 +6,7 @@ import type { Registration } from './registration.ts';
 import { overflowName, type RegistryOptions, SharedRegistry } from './shared-registry.ts';
 
 describe('registering', () => {
-  test('the same family twice is one family', () => {
+  test('registering a family twice returns the same family', () => {
     const { registry } = listen();
     const first = registry.counter('a_total', 'A.', ['zone']);
     assert.equal(registry.counter('a_total', 'A.', ['zone']), first);
@@ -57,14 +57,14 @@ describe('registering', () => {
     test(`${what} throws`, () => assert.throws(() => register(listen().registry), message));
   }
 
-  test('a wrong number of label values throws, naming the labels', () => {
+  test('a wrong number of label values throws and lists the labels', () => {
     const family = listen().registry.counter('a_total', '', ['zone', 'type'] as readonly string[]);
     assert.throws(() => family.with('.'), /a_total: has the labels \[zone, type\], was given 1/);
   });
 });
 
 describe('events', () => {
-  test('a family is announced once, a label set at its first use, counts never', () => {
+  test('a family is announced once, a label set on first use, and counts never', () => {
     const { registry, events } = listen();
     const requests = registry.counter('requests_total', 'R.', ['type']);
     assert.deepEqual(kinds(events), ['family']);
@@ -94,7 +94,7 @@ describe('events', () => {
     assert.deepEqual(copies, [{ event: 'removal', series: 0, last: [4] }]);
   });
 
-  test('more cells than a block holds are in a further block, and the first ones stay where they were', () => {
+  test('when a block is full, new cells go into another block, and existing ones do not move', () => {
     const { registry, events, collection } = listen();
     const family = registry.counter('many_total', 'M.', ['n']);
     const first = family.with('first');
@@ -109,14 +109,14 @@ describe('events', () => {
 });
 
 describe('instruments', () => {
-  test('a counter ignores what would make it fall or break', () => {
+  test('a counter ignores amounts that would make it fall or become NaN', () => {
     const { registry, collection } = listen();
     const counter = registry.counter('a_total', '', []).with();
     for (const amount of [2, -1, 0, NaN, -Infinity, 0.5]) counter.add(amount);
     assert.match(collection.print('text'), /^a_total 2.5$/m);
   });
 
-  test('a value on a bucket bound belongs to that bucket', () => {
+  test('a value equal to a bucket bound belongs to that bucket', () => {
     const { registry, collection } = listen();
     registry.histogram('size_bytes', '', [], [0, 512]).with().observe(512);
     assert.match(collection.print('text'), /le="0"\} 0\n.*le="512"\} 1\n.*le="\+Inf"\} 1\n/);
@@ -131,7 +131,7 @@ describe('instruments', () => {
   });
 });
 
-describe('the limit of label sets', () => {
+describe('limit on label sets', () => {
   test('label sets beyond it share one cell under "other", and the uses are counted', () => {
     const { registry, collection } = listen({ series: 2 });
     const family = registry.counter('upstream_total', '', ['to', 'rcode']);
@@ -143,7 +143,7 @@ describe('the limit of label sets', () => {
     assert.equal(text.match(/^upstream_total\{/gm)?.length, 3);
   });
 
-  test('a family may have a limit of its own', () => {
+  test('a family may have its own limit', () => {
     const { registry, collection } = listen({ series: 1, seriesOf: { wide_total: 2 } });
     const wide = registry.counter('wide_total', '', ['x']);
     const narrow = registry.counter('narrow_total', '', ['x']);
@@ -171,20 +171,20 @@ describe('the limit of label sets', () => {
     assert.match(collection.print('text'), /^a_total\{x="other"\} 1$/m);
   });
 
-  test('many families that overflow do not make the count of overflows overflow', () => {
+  test('many overflowing families do not overflow the overflow counter', () => {
     const { registry, collection } = listen({ series: 1 }, new Collection({ series: 1 }));
     for (const name of ['a', 'b', 'c']) {
       const family = registry.counter(`${name}_total`, '', ['x']);
       for (const x of ['1', '2']) family.with(x).add(1);
     }
-    // Once in the registry and once in the collection, each having a limit of one.
+    // Once in the registry and once in the collection, each with a limit of one.
     const counts = collection.print('text').match(new RegExp(`^${overflowName}.* 2$`, 'gm'));
     assert.equal(counts?.length, 3);
   });
 });
 
 describe('forgetting', () => {
-  test('a forgotten label set is no longer printed, and a handle kept to it counts into the void', () => {
+  test('a forgotten label set is no longer printed, and counts on remaining handles are discarded', () => {
     const { registry, collection } = listen();
     const family = registry.counter('a_total', '', ['x', 'y']);
     const old = family.with('1', '2');
@@ -199,7 +199,7 @@ describe('forgetting', () => {
     assert.match(collection.print('text'), /^a_total\{x="1",y="3"\} 1$/m);
   });
 
-  test('forgetting what was never there does nothing', () => {
+  test('forgetting a label set that never existed does nothing', () => {
     const { registry, events } = listen();
     registry.counter('a_total', '', ['x', 'y']).remove('1', '2');
     assert.deepEqual(kinds(events), ['family']);
@@ -215,7 +215,7 @@ describe('forgetting', () => {
     assert.match(collection.print('text'), /^a 0$/m);
   });
 
-  test('cells are reused once the reader has let them go, so reloads do not fill memory', () => {
+  test('cells are reused once the reader has unlocked them, so reloads do not fill memory', () => {
     const { registry, events } = listen();
     const family = registry.histogram('a', '', ['x'], [1, 2, 3]);
     for (let n = 0; n < 2000; n++) {

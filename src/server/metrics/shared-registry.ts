@@ -22,29 +22,26 @@ import {
 } from './registration.ts';
 import type { Counter, Family, Gauge, Histogram, Registry } from './registry.ts';
 
-/**
- * Maximum number of label sets per family in one thread; all further ones share a cell. A time histogram then
- * takes 288 KB.
- */
+/** Maximum label sets per family in one thread; all others share a cell. 288 KB for a time histogram. */
 const seriesLimit = limit({ default: 2000, min: 1, max: 100_000 });
 
-/** Maximum number of label sets per histogram and thread that also have native buckets, at 3.4 KB each. */
+/** Maximum label sets per histogram in one thread that also have native buckets, at 3.4 KB each. */
 const nativeLimit = limit({ default: 200, min: 0, max: 100_000 });
 
 export interface RegistryOptions {
-  /** Gives the times at which `max` and `last` gauges were set. */
+  /** Provides the times at which `max` and `last` gauges were set. */
   readonly clock?: Clock;
-  /** The most label sets per family; default `seriesLimit.default`. */
+  /** Maximum label sets per family; default `seriesLimit.default`. */
   readonly series?: number;
-  /** Other limits for single families, by name. */
+  /** Different limits for individual families, by name. */
   readonly seriesOf?: Readonly<Record<string, number>>;
-  /** The most label sets per histogram that have native buckets; default `nativeLimit.default`. */
+  /** Maximum label sets per histogram that have native buckets; default `nativeLimit.default`. */
   readonly natives?: number;
 }
 
-/** The counter of `with` calls that got the shared cell because a family was full. */
+/** Counter of `with` calls that got the shared cell because a family was full. */
 export const overflowName = 'ndots_metrics_overflow_total';
-/** The help text of that counter. */
+/** Help text for that counter. */
 export const overflowHelp =
   'Number of times a label set was counted as "other", because the metric had reached its limit of label sets.';
 
@@ -53,14 +50,13 @@ const classicOnlyHelp =
   'Number of histogram label sets without native buckets, because the metric had reached its limit.';
 
 /**
- * A registry that keeps its counts in memory shared with the main thread. Each thread has its own.
- * Additions and removals (blocks, families, label sets) are announced through `onRegister`: a
- * worker posts the event, and the main thread passes it to its `Collection`. There is only one
- * collection, because it decides when freed cells may be reused. Counting itself sends nothing.
+ * A registry whose counts are in memory shared with the main thread. Each thread has its own. Additions and removals
+ * (blocks, families, label sets) are announced through `onRegister`: a worker posts the event, and the main thread
+ * passes it to its `Collection`. There is only one collection, because it decides when freed cells may be reused.
+ * Counting itself sends nothing.
  *
- * A family without labels exists, with value 0, from its registration on; one with labels from the
- * first `with`. Registering a name again gives the same family; with another shape it throws,
- * because that is a bug.
+ * A family without labels exists, with value 0, as soon as it is registered; one with labels, from the first `with`.
+ * Registering a name again returns the same family. With a different shape it throws, because that is a bug.
  */
 export class SharedRegistry implements Registry {
   readonly #emit: (event: Registration) => void;
@@ -68,8 +64,8 @@ export class SharedRegistry implements Registry {
   readonly #options: RegistryOptions;
   readonly #memory: CellMemory;
   readonly #claims = new NameClaims();
-  // The map's key determines the type parameters of its value, because a family is handed out again
-  // only for the same shape.
+  // The map's key determines the type parameters of its value, because a family is returned again only for the same
+  // shape.
   readonly #families = new Map<string, { readonly shape: FamilyShape; readonly family: unknown }>();
   #seriesNumbered = 0;
 
@@ -159,8 +155,8 @@ export class SharedRegistry implements Registry {
   }
 
   #limitOf(name: string): number {
-    // This family has at most one label set for each family, of which there is a fixed number. If
-    // it were limited itself and became full, it would count its own overflow for ever.
+    // This family has at most one label set per family, and the number of families is fixed. If it were limited and
+    // became full, it would count its own overflow forever.
     if (name === overflowName || name === classicOnlyName) return seriesLimit.max;
     const { series, seriesOf } = this.#options;
     return clamp(seriesOf?.[name] ?? series ?? seriesLimit.default, seriesLimit);

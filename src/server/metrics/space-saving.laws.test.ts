@@ -39,7 +39,7 @@ test('a count is never too low, and too high by at most its error', () => {
   );
 });
 
-test('a frequent key keeps its slot through a flood of invented ones', () => {
+test('a frequent key keeps its slot through a flood of random ones', () => {
   const sketch = new SpaceSaving(64, 16);
   const popular = Buffer.from('popular');
   for (let i = 0; i < 100_000; i++) {
@@ -50,7 +50,7 @@ test('a frequent key keeps its slot through a flood of invented ones', () => {
   assert.equal(Buffer.from(sketch.key(sketch.top(1)[0]!)).toString(), 'popular');
 });
 
-test('the gauge has ten series at most, those of the highest counts, and forgets', async () => {
+test('the gauge has at most ten series, with the highest counts, and forgets over time', async () => {
   const clock = new VirtualClock();
   const collection = new Collection();
   const metrics = new SharedRegistry((event) => collection.add('main', event));

@@ -1,22 +1,22 @@
-/** Finds the most frequent keys in a stream of any number of different keys, in constant memory. */
+/** Finds the most frequent keys in a stream of arbitrarily many different keys, in constant memory. */
 import { hashBytes } from '../base/hash.ts';
 
-/** Maximum bytes of a key; a longer key is counted under its prefix. */
+/** Maximum key size in bytes; longer keys are truncated. */
 const KEY_MAX = 255;
 
 /**
- * The Space-Saving sketch (Metwally, Agrawal, El Abbadi 2005): counts as many keys as it has slots.
- * If all slots are taken, a new key replaces the one with the lowest count and continues from that
- * count. So a count is never too low, and too high by at most `error`. With n slots, every key that
- * makes up more than 1/n of the stream has one.
+ * The Space-Saving sketch (Metwally, Agrawal, El Abbadi 2005), which counts as many keys as it has slots. If all slots
+ * are in use, a new key replaces the one with the lowest count and continues from that count. A count is therefore
+ * never too low, and too high by at most `error`. With n slots, every key that makes up more than 1/n of the stream has
+ * one.
  *
- * Keys are bytes. Counting allocates nothing and takes a few comparisons in a heap for any key: an
- * attacker who invents keys displaces only the least frequent ones.
+ * Keys are bytes. Counting allocates nothing and takes a few heap comparisons for any key. An attacker who sends random
+ * keys displaces only the least frequent ones.
  */
 export class SpaceSaving {
-  /** The number of slots in use: 0 to `size` - 1. */
+  /** Number of slots in use: 0 to `size` - 1. */
   size = 0;
-  /** True if the last `add` replaced the key of its slot. */
+  /** True if the last `add` replaced the key in its slot. */
   replaced = false;
   readonly capacity: number;
   readonly #width: number;
@@ -24,18 +24,15 @@ export class SpaceSaving {
   readonly #lengths: Uint8Array;
   readonly #counts: Float64Array;
   readonly #errors: Float64Array;
-  /** Slots as a heap, lowest count first, and the position of each slot in it. */
+  /** Slots as a heap, lowest count first, and the heap position of each slot. */
   readonly #heap: Int32Array;
   readonly #place: Int32Array;
-  /**
-   * The first slot of each chain of keys with the same hash bits, and the next one of each slot;
-   * -1: none.
-   */
+  /** The first slot in each chain of keys with the same hash bits, and the next one for each slot; -1: none. */
   readonly #chains: Int32Array;
   readonly #next: Int32Array;
   readonly #hashes: Int32Array;
 
-  /** @param width the most bytes of a key, up to 255 */
+  /** @param width maximum key size in bytes, up to 255 */
   constructor(capacity: number, width: number) {
     this.capacity = capacity;
     this.#width = Math.min(width, KEY_MAX);
@@ -52,7 +49,10 @@ export class SpaceSaving {
     this.#hashes = new Int32Array(capacity);
   }
 
-  /** Counts the key `bytes[at, at + length)`. @returns its slot */
+  /**
+   * Counts the key `bytes[at, at + length)`.
+   * @returns its slot
+   */
   add(bytes: Uint8Array, at: number, length: number, amount = 1): number {
     return this.addHashed(
       hashBytes(bytes, at, at + Math.min(length, this.#width)),
@@ -63,10 +63,7 @@ export class SpaceSaving {
     );
   }
 
-  /**
-   * The same with a hash that the caller has already. Every key must be counted with the same hash
-   * function.
-   */
+  /** Counts a key whose hash the caller already has. All keys must be counted with the same hash function. */
   addHashed(hash: number, bytes: Uint8Array, at: number, length: number, amount = 1): number {
     const size = Math.min(length, this.#width);
     const known = this.#find(hash, bytes, at, size);
@@ -83,36 +80,36 @@ export class SpaceSaving {
     return slot;
   }
 
-  /** The slot of a key; -1 if it has none. */
+  /** Returns a key's slot, or -1 if it has none. */
   find(bytes: Uint8Array, at: number, length: number): number {
     const size = Math.min(length, this.#width);
     return this.#find(hashBytes(bytes, at, at + size), bytes, at, size);
   }
 
-  /** The count of a slot: an upper bound of the occurrences of its key. */
+  /** Returns a slot's count, an upper bound on the occurrences of its key. */
   count(slot: number): number {
     return this.#counts[slot]!;
   }
 
-  /** The part of the count that may belong to other keys. */
+  /** Returns the part of the count that may belong to other keys. */
   error(slot: number): number {
     return this.#errors[slot]!;
   }
 
-  /** The key of a slot: a view that is valid until the slot gets another key. */
+  /** Returns a slot's key; a view that is valid until the slot gets another key. */
   key(slot: number): Uint8Array {
     const from = slot * this.#width;
     return this.#keys.subarray(from, from + this.#lengths[slot]!);
   }
 
-  /** The slots with the highest counts, highest first. */
+  /** Returns the slots with the highest counts, highest first. */
   top(slots: number): readonly number[] {
     return Array.from({ length: this.size }, (_, slot) => slot)
       .sort((a, b) => this.#counts[b]! - this.#counts[a]! || a - b)
       .slice(0, slots);
   }
 
-  /** Halves all counts, so that recent keys weigh more than old ones. The order stays. */
+  /** Halves all counts, so that recent keys weigh more than old ones. The order does not change. */
   halve(): void {
     for (let slot = 0; slot < this.size; slot++) {
       this.#counts[slot]! /= 2;
@@ -135,8 +132,8 @@ export class SpaceSaving {
   }
 
   /**
-   * Opens a slot that was never used. It is added at the end of the heap and moved to the root,
-   * because its count of 0 is the lowest.
+   * Opens an unused slot. It is added at the end of the heap and moved to the root, because its count of 0 is the
+   * lowest.
    */
   #open(): number {
     const slot = this.size++;
@@ -178,7 +175,7 @@ export class SpaceSaving {
     return hash & (this.#chains.length - 1);
   }
 
-  /** Moves the slot at `at` of the heap down to its place. */
+  /** Moves the slot at heap index `at` down to its position. */
   #sink(at: number): void {
     const heap = this.#heap;
     const counts = this.#counts;

@@ -7,16 +7,15 @@ import { Collection } from './collection.ts';
 import type { Registration } from './registration.ts';
 import { SharedRegistry } from './shared-registry.ts';
 
-// This file is both: the test on the main thread, and the worker that the test starts.
+// This file is both the test on the main thread and the worker that it starts.
 if (isMainThread) {
-  test('a scrape sees the counts of busy workers, which never go back to their event loop', async () => {
+  test('a scrape sees the counts of busy workers that never return to their event loop', async () => {
     const collection = new Collection();
     const stop = new Int32Array(new SharedArrayBuffer(4));
     const workers = ['worker-1', 'worker-2'].map((name) => startWorker(collection, name, stop));
     try {
       await Promise.all(workers.map((worker) => once(worker, 'online')));
-      // Both are in a loop that only the shared word ends: whatever is seen now, they were not
-      // asked for.
+      // Both workers loop until the shared word changes, so they cannot have answered a request.
       const early = await waitUntil(
         () => requestsIn(collection),
         (count) => count > 1000,

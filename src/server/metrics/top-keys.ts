@@ -1,51 +1,49 @@
-/** The most frequent keys, as series of a gauge. Their number is limited. */
+/** Exposes the most frequent keys as a limited number of gauge series. */
 import { every, type Clock } from '../base/clock.ts';
 import type { Family, Gauge, Registry } from './registry.ts';
 import { SpaceSaving } from './space-saving.ts';
 
-/** The default numbers of keys that are counted, and that are shown. */
+/** Default numbers of keys to count and to show. */
 const COUNTED = 256;
 const SHOWN = 10;
 const SHOW_MS = 10_000;
-/** The time after which a count weighs half, in milliseconds. */
+/** Milliseconds after which a count weighs half. */
 const HALF_LIFE_MS = 600_000;
 
-/** The counted keys, and their presentation. */
+/** The keys to count, and how to present them. */
 export interface TopKeysParts {
   readonly metrics: Registry;
   readonly clock: Clock;
-  /** The name of the gauge. */
+  /** Name of the gauge. */
   readonly name: string;
   readonly help: string;
-  /** The label whose values are the keys. */
+  /** The label that holds the key. */
   readonly label: string;
-  /** The most bytes of a key. */
+  /** Maximum key size in bytes. */
   readonly width: number;
   readonly print: (key: Uint8Array) => string;
-  /** Further labels of a key, computed whenever it is shown. */
+  /** Additional labels for a key, computed whenever it is shown. */
   readonly about?: {
     readonly labels: readonly string[];
-    /** One value for each label. */
+    /** Returns one value per label. */
     readonly of: (key: Uint8Array) => readonly string[];
   };
-  /**
-   * The numbers of keys that are counted (default 256), and that are shown of them (default 10).
-   */
+  /** Numbers of keys to count (default 256) and to show (default 10). */
   readonly counted?: number;
   readonly shown?: number;
 }
 
 /**
- * Counts keys in a sketch and shows the highest counts as a gauge, updated every ten seconds;
- * counts are halved every ten minutes. The lower bounds of the counts are shown: a flood of keys
- * that occur once shows ones, and not the share of each slot. Counting allocates nothing.
+ * Counts keys in a sketch and shows the highest counts as a gauge, updated every ten seconds. Counts are halved every
+ * ten minutes. The gauge shows the lower bounds of the counts. A flood of keys that occur once therefore shows as ones
+ * rather than as each slot's share. Counting allocates nothing.
  */
 export class TopKeys {
   readonly #sketch: SpaceSaving;
   readonly #parts: TopKeysParts;
   readonly #gauge: Family<readonly string[], Gauge>;
   readonly #timer;
-  /** The label values of each series that is shown, by their JSON. */
+  /** Label values of each displayed series, keyed by their JSON. */
   #shown: ReadonlyMap<string, readonly string[]> = new Map();
   #changed = false;
   #halvings = 0;
@@ -72,13 +70,13 @@ export class TopKeys {
     this.#changed = true;
   }
 
-  /** The same with a hash that the caller has already; then all keys must be counted with it. */
+  /** Counts a key whose hash the caller already has, in which case all keys must be counted that way. */
   addHashed(hash: number, bytes: Uint8Array, at: number, length: number): void {
     this.#sketch.addHashed(hash, bytes, at, length);
     this.#changed = true;
   }
 
-  /** The printed key with the highest count; `''` if there is none. */
+  /** The printed key with the highest count, or `''`. */
   get first(): string {
     const [slot] = this.#certain();
     return slot === undefined ? '' : this.#parts.print(this.#sketch.key(slot));
@@ -91,7 +89,7 @@ export class TopKeys {
     this.#shown = new Map();
   }
 
-  /** The slots that are shown, highest count first. */
+  /** Returns the slots to show, highest count first. */
   #certain(): readonly number[] {
     const sketch = this.#sketch;
     const certain = (slot: number): number => sketch.count(slot) - sketch.error(slot);
