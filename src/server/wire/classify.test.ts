@@ -132,25 +132,25 @@ const rows: readonly (readonly [what: string, said: Said, kind: ReplyKind])[] = 
   ['a reply to UPDATE', { flags: OPCODE.UPDATE << 11 }, 'other'],
 ];
 
-describe('what a reply says to a cache', () => {
+describe('classification of replies for the cache', () => {
   for (const [what, said, kind] of rows) {
     test(`${what} is ${kind}`, () => assert.equal(classify(reply(said), TYPE.A), kind));
   }
 
-  test('the CNAME answers queries for CNAME or ANY', () => {
+  test('a CNAME answers queries for CNAME or ANY', () => {
     const alias = reply({ answer: ['a.example. CNAME b.example.'] });
     assert.equal(classify(alias, TYPE.CNAME), 'answer');
     assert.equal(classify(alias, TYPE.ANY), 'answer');
     assert.equal(classify(alias, TYPE.AAAA), 'unfinished');
   });
 
-  test('zone transfers and result codes without a message are nothing to store', () => {
+  test('zone transfers and bare result codes are never stored', () => {
     assert.equal(classify(reply({ answer: ['a.example. A 10.0.0.1'] }), TYPE.AXFR), 'other');
     assert.equal(classify(reply({}), TYPE.IXFR), 'other');
     assert.equal(classify(failure(RCODE.SERVFAIL, 'forward'), TYPE.A), 'other');
   });
 
-  test('a chain of CNAMEs is followed in any order, but not without end', () => {
+  test('a CNAME chain is followed in any order, but not forever', () => {
     const chain = (length: number): string[] => [
       ...Array.from({ length }, (_, i) => `n${i}.example. CNAME n${i + 1}.example.`),
       `n${length}.example. A 10.0.0.1`,
@@ -169,7 +169,7 @@ describe('signatures', () => {
   const rrsig = (until: number): string =>
     `a.example. RRSIG A 8 2 30 ${until} ${until - 100} 1 example. AQID`;
 
-  test('one that has run out is found', () => {
+  test('an expired signature is detected', () => {
     const signed = reply({ answer: ['a.example. A 10.0.0.1', rrsig(1_700_000_000)] });
     assert.equal(hasExpiredSignature(signed, 1_699_999_999), false);
     assert.equal(hasExpiredSignature(signed, 1_700_000_000), false);

@@ -9,16 +9,15 @@ import { SECTION } from './writer.ts';
  * The kind of a reply, for a cache:
  *
  * - `answer`: NOERROR; the CNAMEs from the question lead to a record of the queried type
- * - `nodata`: NOERROR with SOA; there is no record of the queried type (perhaps after a CNAME)
- * - `unfinished`: NOERROR; a CNAME chain, or unrelated records, without the asked type and without
- *   SOA; also, whatever else there is, CNAMEs that contradict each other: two targets for one owner
- *   (RFC 2181 section 10.1), or a loop
+ * - `nodata`: NOERROR with SOA; no record of the queried type (perhaps after a CNAME)
+ * - `unfinished`: NOERROR; a CNAME chain or unrelated records, with neither the queried type nor an SOA. Also,
+ *   regardless of other records, conflicting CNAMEs: two targets for one owner (RFC 2181 section 10.1), or a loop
  * - `referral`: NOERROR, no answer, NS but no SOA
  * - `empty`: NOERROR, no answer, neither SOA nor NS
  * - `nxdomain`: NXDOMAIN with SOA and no answers
  * - `failure`: a message with SERVFAIL or NOTIMP
- * - `other`: everything else, which must not be stored: truncated, NXDOMAIN without SOA or behind
- *   a CNAME, other result codes, NOTIFY, UPDATE and zone transfers, result codes without a message
+ * - `other`: everything else, which must not be stored: truncated replies, NXDOMAIN without SOA or after a CNAME, other
+ *   result codes, NOTIFY, UPDATE and zone transfers, result codes without a message
  */
 export type ReplyKind =
   | 'answer'
@@ -30,7 +29,7 @@ export type ReplyKind =
   | 'failure'
   | 'other';
 
-/** The kind of `reply`, as if its question had the type `qtype`. */
+/** Classifies `reply` as if its question had the type `qtype`. */
 export function classify(reply: Reply, qtype: number): ReplyKind {
   const flags = reply.flags;
   if (reply.bare || (flags & FLAG.TC) !== 0) return 'other';
@@ -72,22 +71,18 @@ function authorityHas(reply: Reply, type: number): boolean {
 /** Longer CNAME chains count as loops, because no client follows them. */
 const CHAIN_MAX = 64;
 
-/**
- * By position of a name that an alias leads to: the position of its own target, 0 if it is not an
- * alias.
- */
+/** Maps the position of an alias target to the position of its own target; 0 if it is not an alias. */
 const targets = new Map<number, number>();
 
 /**
- * Follows the CNAMEs that begin at the question's name, in any order within the answer section, and
- * classifies the last name of the chain: it has a record of the type, nothing of that type, or
- * CNAMEs that contradict each other. Other records of a name that has a CNAME are ignored (RFC
- * 1034, section 3.6.2). Reads the records twice, however long the chain.
+ * Follows the CNAMEs that start at the question's name, in any order within the answer section, and classifies the last
+ * name in the chain. It has a record of the type, nothing of that type, or conflicting CNAMEs. Other records at a name
+ * with a CNAME are ignored (RFC 1034, section 3.6.2). Reads the records twice, regardless of the chain's length.
  */
 function follow(reply: Reply, qtype: number): 'type' | 'nothing' | 'contradiction' {
   const { bytes, start } = reply;
   const question = start + HEADER.SIZE;
-  // Most replies are records of the question's name, and a pointer says so.
+  // In most replies, all records belong to the question's name, as a pointer shows.
   if (onlyQuestion(reply, qtype)) return 'type';
   names.begin(bytes, start);
   const aliases = qtype !== TYPE.ANY && qtype !== TYPE.CNAME;
@@ -122,11 +117,11 @@ function follow(reply: Reply, qtype: number): 'type' | 'nothing' | 'contradictio
   return found ? 'type' : 'nothing';
 }
 
-/** A CNAME without a target, and one name with several. */
+/** Markers for a CNAME without a target, and for a name with several. */
 const EMPTY = -1;
 const CONTRADICTION = -2;
 
-/** True if each answer has the asked type and is, by a pointer, the question's name. */
+/** Returns true if each answer has the queried type, and a pointer to the question's name as owner. */
 function onlyQuestion(reply: Reply, qtype: number): boolean {
   if (qtype === TYPE.CNAME) return false;
   const { bytes } = reply;
@@ -138,9 +133,7 @@ function onlyQuestion(reply: Reply, qtype: number): boolean {
   return true;
 }
 
-/**
- * True if any RRSIG of the reply has run out at `now` (seconds since 1970; RFC 4034 section 3.1.5).
- */
+/** Returns true if any RRSIG in the reply has expired at `now` (seconds since 1970; RFC 4034 section 3.1.5). */
 export function hasExpiredSignature(reply: Reply, now: number): boolean {
   for (records.of(reply); records.next();) {
     if (records.type !== TYPE.RRSIG || records.dataLength < 18) continue;

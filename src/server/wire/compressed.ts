@@ -1,9 +1,9 @@
 import { LOWER } from './name.ts';
 
 /**
- * True if the names at `a` and `b` of one message, possibly compressed, are the same but for ASCII
- * case. The message's names must have been checked (`checkName`) or written here.
- * @param start where the message begins: pointers count from here
+ * Returns true if the names at `a` and `b` in one message, possibly compressed, are equal except for ASCII case. The
+ * names must have been checked (`checkName`) or written by this program.
+ * @param start start of the message, the base of compression pointers
  */
 export function sameInMessage(bytes: Uint8Array, start: number, a: number, b: number): boolean {
   for (;;) {

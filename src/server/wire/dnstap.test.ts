@@ -19,7 +19,7 @@ const upstream = {
 } as const;
 
 describe('dnstap messages', () => {
-  test("a client's query is what golang-dnstap writes, byte for byte", () => {
+  test("a client query matches golang-dnstap's output byte for byte", () => {
     const writer = new DnstapWriter(dnstapPrefix('ns1', 'v1'), 0);
     writer.begin(TAP.CLIENT_QUERY, 'x');
     writer.socket(4, 'udp', client, null);
@@ -28,8 +28,7 @@ describe('dnstap messages', () => {
     writer.endFrame();
     assert.equal(
       Buffer.from(writer.bytes.subarray(writer.start + 4, writer.at)).toString('hex'),
-      // The output of proto.Marshal of golang-dnstap 0.4.0: identity, version, extra; the message;
-      // the type.
+      // The output of proto.Marshal in golang-dnstap 0.4.0: identity, version, extra; the message; the type.
       '0a036e7331120276311a0178' +
         '7220' +
         '0805100118012204c000020730c0b8024080e2cfaa064de0755c075203010203' +
@@ -37,7 +36,7 @@ describe('dnstap messages', () => {
     );
   });
 
-  test('what is written is read again', () => {
+  test('a written message reads back', () => {
     const writer = new DnstapWriter(dnstapPrefix('ns1', ''), 600);
     for (const size of [0, 1, 127, 128, 16_383, 16_384, 65_535]) {
       const message = new Uint8Array(size).fill(7);
@@ -75,7 +74,7 @@ describe('dnstap messages', () => {
     }
   });
 
-  test('a text that is too long is cut, and unknown fields are skipped', () => {
+  test('overlong text is cut, and unknown fields are skipped', () => {
     const writer = new DnstapWriter(dnstapPrefix('', ''), 0);
     writer.begin(TAP.CLIENT_QUERY, 'x'.repeat(5000));
     writer.endFrame();
@@ -88,7 +87,7 @@ describe('dnstap messages', () => {
     assert.equal(readDnstap(odd).type, TAP.CLIENT_QUERY);
   });
 
-  test('a message that is cut anywhere is refused or read as a shorter one', () => {
+  test('a message cut anywhere is rejected or read as a shorter one', () => {
     const writer = new DnstapWriter(dnstapPrefix('ns1', 'v1'), 0);
     writer.begin(TAP.CLIENT_QUERY, '');
     writer.socket(4, 'udp', client, null);
@@ -105,7 +104,7 @@ describe('dnstap messages', () => {
 });
 
 describe('Frame Streams', () => {
-  test('control and data frames are distinguished, however they arrive', () => {
+  test('control and data frames are distinguished however they are split', () => {
     const stream = Buffer.concat([
       writeControl(CONTROL.START, [DNSTAP_CONTENT_TYPE]),
       Buffer.of(0, 0, 0, 2, 8, 9),
@@ -127,7 +126,7 @@ describe('Frame Streams', () => {
     }
   });
 
-  test('frames that are too long, and control frames that cannot be read, are refused', () => {
+  test('overlong frames and unreadable control frames are rejected', () => {
     for (const bytes of [
       [0, 0, 0, 101],
       [0, 0, 0, 0, 0, 0, 2, 1],
@@ -140,7 +139,7 @@ describe('Frame Streams', () => {
     }
   });
 
-  test('who names no content type takes all', () => {
+  test('a peer without content types accepts all of them', () => {
     assert.ok(accepts({ type: CONTROL.ACCEPT, contentTypes: [] }, 'x'));
     assert.ok(!accepts({ type: CONTROL.ACCEPT, contentTypes: ['y'] }, 'x'));
   });

@@ -1,6 +1,6 @@
 /**
- * dnstap messages (dnstap.proto, proto2): what a program saw of a query or a reply, and when.
- * Writer and reader share one list of field numbers.
+ * dnstap messages (dnstap.proto, proto2), which report a query or reply as a program saw it, and when. Writer and
+ * reader share one list of field numbers.
  */
 import { MessageReader, WIRE } from '../base/protobuf.ts';
 import { MESSAGE_MAX } from './iana.ts';
@@ -9,15 +9,15 @@ import type { Proto } from './query-message.ts';
 /** The content type in Frame Streams. */
 export const DNSTAP_CONTENT_TYPE = 'protobuf:dnstap.Dnstap';
 
-/** The path and the version of the stream that the directive `console` serves. */
+/** Path and version of the stream served by the `console` directive. */
 export const TAP_PATH = '/v1/exchanges';
 export const TAP_STREAM = '1';
-/** In `extra` of a message without a type: how many messages the reader has missed. */
+/** In `extra` of a message without a type: the number of messages that the reader missed. */
 export const LEFT_OUT = 'ndots-left-out ';
-/** The same for a server that serves a new configuration: since when, milliseconds since 1970. */
+/** In `extra` after a reload: the time of the reload, in milliseconds since 1970. */
 export const RELOADED = 'ndots-reloaded ';
 
-/** Types of messages (`Message.Type`): which program at which place saw the query or reply. */
+/** Message types (`Message.Type`): which program saw the query or reply, and where. */
 export const TAP: {
   readonly AUTH_QUERY: 1;
   readonly AUTH_RESPONSE: 2;
@@ -89,8 +89,8 @@ const FIELD = {
 const tag = (field: number, wire: number): number => (field << 3) | wire;
 
 /**
- * The bytes before the message, which are the same for all of a writer: identity and version. Empty
- * ones are left out.
+ * Returns the bytes before the message, identity and version, which are the same for all of a writer's messages. Empty
+ * ones are omitted.
  */
 export function dnstapPrefix(identity: string, version: string): Uint8Array {
   return Buffer.concat([textField(OUTER.identity, identity), textField(OUTER.version, version)]);
@@ -104,7 +104,7 @@ function textField(field: number, text: string): Uint8Array {
   return Buffer.concat([head.subarray(0, putVarint(head, 1, bytes.length)), bytes]);
 }
 
-/** An IP address and port, as bytes somewhere. */
+/** An IP address and port, given as bytes in a buffer. */
 export interface TapPeer {
   readonly family: 4 | 6;
   readonly peer: Uint8Array;
@@ -112,18 +112,18 @@ export interface TapPeer {
   readonly peerPort: number;
 }
 
-/** An upper bound for all fields except addresses, texts and messages, in bytes. */
+/** Upper bound for all fields except addresses, texts and messages, in bytes. */
 const ROOM = 256;
 
 /**
- * Writes one dnstap message at a time into its own buffer: call `begin`, then the fields in the
- * order of their methods, then `end`. Writing allocates nothing.
+ * Writes one dnstap message at a time into its own buffer. Call `begin`, then the fields in the order of their methods,
+ * then `end`. Writing allocates nothing.
  */
 export class DnstapWriter {
-  /** The message is `bytes[start, end)` after `end`, until the next `begin`. */
+  /** After `end`, the message is `bytes[start, end)` until the next `begin`. */
   readonly bytes: Uint8Array;
   start = 0;
-  /** The position of the next field of the inner message. */
+  /** Position of the next field in the inner message. */
   at = 0;
   readonly #prefix: Uint8Array;
   readonly #most: number;
@@ -132,7 +132,7 @@ export class DnstapWriter {
 
   /**
    * @param prefix the result of `dnstapPrefix`
-   * @param room bytes that a DNS message may need beyond its own (`STAMP_ROOM`)
+   * @param room bytes that a DNS message may need in addition to its own size (`STAMP_ROOM`)
    */
   constructor(prefix: Uint8Array, room: number) {
     this.#prefix = prefix;
@@ -140,7 +140,7 @@ export class DnstapWriter {
     this.bytes = new Uint8Array(this.#most + MESSAGE_MAX + room + ROOM);
   }
 
-  /** @param extra the outer message's field of that name; what exceeds 4 KiB is left out */
+  /** @param extra the outer message's field of that name, cut at 4 KiB */
   begin(type: number, extra: string): void {
     const text = extra === '' ? nothing : Buffer.from(extra);
     this.#extra = text.length > EXTRA_MAX ? text.subarray(0, EXTRA_MAX) : text;
@@ -151,8 +151,7 @@ export class DnstapWriter {
   }
 
   /**
-   * Address family and transport of the socket, then the address of the client (`query`), of the
-   * server, or of both.
+   * Writes the socket's address family and transport, then the address of the client (`query`), the server, or both.
    */
   socket(family: 4 | 6, proto: Proto, from: TapPeer | null, to: TapPeer | null): void {
     this.#field(FIELD.family, WIRE.varint);
@@ -166,7 +165,7 @@ export class DnstapWriter {
   }
 
   /**
-   * Time of the query.
+   * Writes the time of the query.
    * @param ms since 1970, with fractions
    */
   queryTime(ms: number): void {
@@ -180,7 +179,7 @@ export class DnstapWriter {
   }
 
   /**
-   * Time of the reply.
+   * Writes the time of the reply.
    * @param ms since 1970, with fractions
    */
   responseTime(ms: number): void {
@@ -194,12 +193,12 @@ export class DnstapWriter {
   }
 
   /**
-   * The reply's bytes, written by `write` into this message's buffer.
+   * Lets `write` write the reply's bytes into this message's buffer.
    * @param write writes at `at` of `out` and returns the length
    */
   responseBy(write: (out: Uint8Array, at: number) => number): void {
-    // The length precedes the bytes, which are not written yet: three bytes hold any length, and a
-    // varint may be longer than needed.
+    // The length comes first, but is not known yet. Three bytes hold any length, because a varint may be longer than
+    // necessary.
     const head = this.at;
     const length = write(this.bytes, head + 4);
     this.bytes[head] = tag(FIELD.responseMessage, WIRE.bytes);
@@ -209,7 +208,7 @@ export class DnstapWriter {
     this.at = head + 1 + size + length;
   }
 
-  /** Closes the message as a frame of Frame Streams: its length, then the message. */
+  /** Ends the message as a Frame Streams frame: its length, then the message. */
   endFrame(): void {
     const { bytes } = this;
     const prefix = this.#prefix;
@@ -276,7 +275,7 @@ export class DnstapWriter {
 }
 
 const nothing = new Uint8Array(0);
-/** Maximum bytes of `extra` in each message: a template from the Corefile, filled in. */
+/** Maximum size of `extra` in each message, an expanded template from a Corefile, in bytes. */
 const EXTRA_MAX = 4096;
 
 function copy(from: Uint8Array, at: number, to: Uint8Array, into: number, length: number): void {
@@ -293,14 +292,14 @@ function sizeOfVarint(value: number): number {
   return size;
 }
 
-/** @returns where it ends */
+/** @returns the position after it */
 function putVarint(bytes: Uint8Array, at: number, value: number): number {
   for (; value >= 0x80; value = Math.floor(value / 128)) bytes[at++] = (value % 128) | 0x80;
   bytes[at++] = value;
   return at;
 }
 
-/** A dnstap message as an object. Fields that the message leaves out are null. */
+/** A dnstap message as an object. Absent fields are null. */
 export interface Dnstap {
   readonly identity: string | null;
   readonly version: string | null;
@@ -323,7 +322,11 @@ export interface Dnstap {
   readonly queryZone: Uint8Array | null;
 }
 
-/** Reads one dnstap message. Unknown fields are skipped. @throws MessageError @public */
+/**
+ * Reads one dnstap message. Unknown fields are skipped.
+ * @throws MessageError
+ * @public
+ */
 export function readDnstap(bytes: Uint8Array): Dnstap {
   const reader = new MessageReader();
   const texts: (string | null)[] = [null, null, null, null];

@@ -76,7 +76,7 @@ describe('EDNS options', () => {
     });
   }
 
-  test('options that break their format are bytes', () => {
+  test('malformed options are represented as bytes', () => {
     const broken: readonly (readonly [number, string])[] = [
       [OPTION.ECS, '0001'],
       [OPTION.ECS, '00011800c0000201'],
@@ -99,7 +99,7 @@ describe('EDNS options', () => {
     }
   });
 
-  test('whatever an option says, writing that gives the same option', () => {
+  test('any option that is read can be written back unchanged', () => {
     fc.assert(
       fc.property(any.edns, ({ options }) => {
         for (const option of options) {

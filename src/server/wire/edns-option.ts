@@ -3,12 +3,9 @@ import type { EdnsOption } from './edns.ts';
 import { OPTION } from './iana.ts';
 import { u16At, u16Bytes, u16sIn } from './numbers.ts';
 
-/**
- * The decoded content of an EDNS option. Unknown options, and those that break their own format,
- * are `other`.
- */
+/** The decoded content of an EDNS option. Unknown and malformed options are `other`. */
 export type OptionContent =
-  /** A name server's id (RFC 5001); empty in queries. */
+  /** Name server identifier (RFC 5001); empty in queries. */
   | { readonly kind: 'nsid'; readonly id: Uint8Array }
   /** Client subnet (RFC 7871); prefix lengths in bits. */
   | {
@@ -17,23 +14,22 @@ export type OptionContent =
       readonly source: number;
       readonly scope: number;
     }
-  /** DNS cookies (RFC 7873): 8 bytes of the client, none or 8 to 32 of the server. */
+  /** DNS cookie (RFC 7873): 8 bytes from the client, and none or 8 to 32 from the server. */
   | { readonly kind: 'cookie'; readonly client: Uint8Array; readonly server: Uint8Array }
-  /** The time that a stream may stay open (RFC 7828), in units of 100 ms; null in queries. */
+  /** The time a stream may stay open (RFC 7828), in units of 100 ms; null in queries. */
   | { readonly kind: 'keepalive'; readonly timeout: number | null }
-  /** This number of zero bytes (RFC 7830). */
+  /** Padding: this many zero bytes (RFC 7830). */
   | { readonly kind: 'padding'; readonly length: number }
   /** Extended DNS Error (RFC 8914). */
   | { readonly kind: 'ede'; readonly code: number; readonly text: string }
   /** Seconds until a zone expires (RFC 7314); null in queries. */
   | { readonly kind: 'expire'; readonly seconds: number | null }
-  /** Algorithms that a resolver understands (RFC 6975). */
+  /** Algorithms understood by a resolver (RFC 6975). */
   | { readonly kind: 'dau' | 'dhu' | 'n3u'; readonly algorithms: readonly number[] }
-  /** Trust anchors that a resolver has (RFC 8145). */
+  /** Trust anchors of a resolver (RFC 8145). */
   | { readonly kind: 'key-tag'; readonly tags: readonly number[] }
   | { readonly kind: 'other'; readonly code: number; readonly data: Uint8Array };
 
-/** Decodes an option. */
 export function readOption(option: EdnsOption): OptionContent {
   const { code, data } = option;
   return readKnown(code, data) ?? { kind: 'other', code, data };

@@ -1,10 +1,7 @@
-/**
- * EDNS options as bytes, one after the other, as OPT holds them (RFC 6891 section 6.1.2). No
- * objects are made.
- */
+/** EDNS options as consecutive bytes, as in OPT (RFC 6891 section 6.1.2). No objects are created. */
 import { OPTION } from './iana.ts';
 
-/** True if `bytes[at, end)` consists of whole options. */
+/** Returns true if `bytes[at, end)` consists of complete options. */
 export function areOptions(bytes: Uint8Array, at: number, end: number): boolean {
   while (at < end) {
     if (at + 4 > end) return false;
@@ -13,7 +10,7 @@ export function areOptions(bytes: Uint8Array, at: number, end: number): boolean 
   return at === end;
 }
 
-/** The data of the first EDNS option `code` in `bytes[at, end)`, or null. */
+/** Returns the data of the first EDNS option `code` in `bytes[at, end)`, or null. */
 export function findOption(
   bytes: Uint8Array,
   at: number,
@@ -30,10 +27,9 @@ export function findOption(
 }
 
 /**
- * True if an option of a query comes back in the reply when no plugin wrote options of its own (as
- * CoreDNS does). An option whose data cannot have the given `length` is not echoed, because the
- * reply would then be malformed as well (RFC 7314, 7828). A COOKIE is ignored, as by any server
- * that has none of its own (RFC 7873 section 5.2).
+ * Returns true if a query's option is echoed in the reply when no plugin wrote options of its own (as in CoreDNS). An
+ * option that cannot have the given `length` is not echoed, because the reply would be malformed as well (RFC 7314,
+ * 7828). A COOKIE is ignored, as by any server that does not implement cookies (RFC 7873 section 5.2).
  */
 export function isEchoed(code: number, length: number): boolean {
   switch (code) {

@@ -4,7 +4,7 @@ import { readOption } from './edns-option.ts';
 import { printHex } from './encoding.ts';
 import { errorName, optionName } from './iana.ts';
 
-/** OPT as `dig` prints it. */
+/** Prints OPT like `dig`. */
 export function printEdns(edns: Edns): string {
   let text = `;; OPT PSEUDOSECTION:\n; EDNS: version: ${edns.version}, flags:${edns.dnssecOk ? ' do' : ''}`;
   if (edns.z === undefined) text += `; udp: ${edns.udpSize}\n`;

@@ -4,11 +4,11 @@ import type { Reader } from './reader.ts';
 import { SECTION, type MessageWriter } from './writer.ts';
 
 /**
- * The content of a message's OPT record (RFC 6891), without the upper eight bits of the result
- * code: these are in `rcode`.
+ * The content of a message's OPT record (RFC 6891), except the upper eight bits of the result code, which are in
+ * `rcode`.
  */
 export interface Edns {
-  /** The largest datagram its sender takes. */
+  /** The largest datagram that the sender accepts. */
   readonly udpSize: number;
   readonly version: number;
   readonly dnssecOk: boolean;
@@ -17,13 +17,16 @@ export interface Edns {
   readonly options: readonly EdnsOption[];
 }
 
-/** One option as bytes; `edns-option.ts` parses them. */
+/** One option as bytes; `edns-option.ts` parses it. */
 export interface EdnsOption {
   readonly code: number;
   readonly data: Uint8Array;
 }
 
-/** Reads the OPT record at the reader (its owner included). @throws ReadError */
+/**
+ * Reads the OPT record at the reader's position, including its owner.
+ * @throws ReadError
+ */
 export function readEdns(from: Reader): Edns {
   from.at += 3;
   const udpSize = from.u16();
@@ -40,7 +43,10 @@ export function readEdns(from: Reader): Edns {
   return { udpSize, version, dnssecOk: (flags & 0x8000) !== 0, ...(z === 0 ? {} : { z }), options };
 }
 
-/** Reads options up to the reader's end. @throws ReadError */
+/**
+ * Reads options up to the reader's end.
+ * @throws ReadError
+ */
 function readOptions(from: Reader): EdnsOption[] {
   const options: EdnsOption[] = [];
   while (from.left > 0) {
@@ -53,8 +59,8 @@ function readOptions(from: Reader): EdnsOption[] {
 }
 
 /**
- * The options in `bytes[at, end)`, with copies of their data. The bytes must hold whole options, as
- * those of a parsed query or reply do.
+ * Returns the options in `bytes[at, end)`, with copies of their data. The bytes must hold complete options, as in a
+ * parsed query or reply.
  */
 export function optionsIn(bytes: Uint8Array, at: number, end: number): EdnsOption[] {
   const options: EdnsOption[] = [];
@@ -67,7 +73,7 @@ export function optionsIn(bytes: Uint8Array, at: number, end: number): EdnsOptio
   return options;
 }
 
-/** The wire form of options, one behind the other. */
+/** Encodes options in wire form. */
 export function optionBytes(options: readonly EdnsOption[]): Uint8Array {
   const bytes = new Uint8Array(options.reduce((sum, { data }) => sum + 4 + data.length, 0));
   let at = 0;
@@ -82,7 +88,10 @@ export function optionBytes(options: readonly EdnsOption[]): Uint8Array {
   return bytes;
 }
 
-/** Writes OPT as the next record. @param rcode of the message: its upper eight bits go here */
+/**
+ * Writes OPT as the next record.
+ * @param rcode the message's result code, whose upper eight bits are stored here
+ */
 export function writeEdns(to: MessageWriter, edns: Edns, rcode: number): void {
   const flags = (edns.dnssecOk ? 0x8000 : 0) | (edns.z ?? 0);
   const ttl = ((rcode >> 4) << 24) | (edns.version << 16) | flags;

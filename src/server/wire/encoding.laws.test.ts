@@ -13,11 +13,11 @@ describe('laws of bytes as text', () => {
     ['character strings', encoding.printString, encoding.parseString],
   ] as const;
   for (const [what, print, parse] of forms) {
-    test(`${what}: parsing what was printed gives the same bytes`, () => {
+    test(`${what}: parsing printed text gives the same bytes`, () => {
       fc.assert(fc.property(bytes, (value) => assert.deepEqual(parse(print(value)), value)));
     });
 
-    test(`${what}: a text that can be parsed is printed so that it gives the same bytes`, () => {
+    test(`${what}: any parsable text prints to text that gives the same bytes`, () => {
       fc.assert(
         fc.property(fc.string({ maxLength: 40 }), (text) => {
           const value = parse(text);
@@ -36,7 +36,7 @@ describe('laws of bytes as text', () => {
     );
   });
 
-  test('bits left over, wrong padding and foreign characters are refused', () => {
+  test('leftover bits, wrong padding and foreign characters are rejected', () => {
     for (const text of ['A', 'AA', 'AB==', 'A===', '====', 'AAAA=', 'A-AA'])
       assert.equal(encoding.parseBase64(text), null, text);
     for (const text of ['0', '01V', 'W0', '01'])

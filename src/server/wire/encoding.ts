@@ -1,17 +1,17 @@
-/** Bytes as text, in the encodings that zone files use. */
+/** Bytes as text, in the encodings used by zone files. */
 
 const hexDigits = '0123456789abcdef';
 const base64Digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 const base32HexDigits = '0123456789ABCDEFGHIJKLMNOPQRSTUV';
 
-/** Lower case hex. */
+/** Prints lower-case hex. */
 export function printHex(bytes: Uint8Array): string {
   let text = '';
   for (const byte of bytes) text += hexDigits[byte >> 4]! + hexDigits[byte & 15]!;
   return text;
 }
 
-/** The bytes; null if the text is not hex. */
+/** Parses hex; null if the text is malformed. */
 export function parseHex(text: string): Uint8Array | null {
   if (text.length % 2 !== 0 || !/^[0-9a-fA-F]*$/.test(text)) return null;
   return Uint8Array.from({ length: text.length / 2 }, (_, i) =>
@@ -19,24 +19,24 @@ export function parseHex(text: string): Uint8Array | null {
   );
 }
 
-/** RFC 4648 section 4, padded. */
+/** Prints base64 (RFC 4648 section 4), padded. */
 export function printBase64(bytes: Uint8Array): string {
   const text = printBits(bytes, 6, base64Digits);
   return text.padEnd(Math.ceil(bytes.length / 3) * 4, '=');
 }
 
-/** The bytes; null if the text is not padded base64. */
+/** Parses padded base64; null if the text is malformed. */
 export function parseBase64(text: string): Uint8Array | null {
   if (text.length % 4 !== 0) return null;
   return parseBits(text.replace(/={1,2}$/, ''), 6, base64Digits);
 }
 
-/** RFC 4648 section 7 ("extended hex"), upper case, without padding, as NSEC3 has it. */
+/** Prints base32 (RFC 4648 section 7, "extended hex") in upper case without padding, as in NSEC3. */
 export function printBase32Hex(bytes: Uint8Array): string {
   return printBits(bytes, 5, base32HexDigits);
 }
 
-/** The bytes; null if the text is not base32 with the extended hex alphabet. */
+/** Parses base32 with the extended hex alphabet; null if the text is malformed. */
 export function parseBase32Hex(text: string): Uint8Array | null {
   return parseBits(text.toUpperCase(), 5, base32HexDigits);
 }
@@ -57,8 +57,7 @@ function printBits(bytes: Uint8Array, width: number, digits: string): string {
 
 function parseBits(text: string, width: number, digits: string): Uint8Array | null {
   const out = new Uint8Array(Math.floor((text.length * width) / 8));
-  // Leftover bits must be fewer than one digit holds, and zero, so that each value has exactly one
-  // text.
+  // There must be less than one digit of leftover bits, and they must be zero, so that each value has exactly one text.
   if (text.length * width - out.length * 8 >= width) return null;
   let held = 0;
   let count = 0;
@@ -77,8 +76,8 @@ function parseBits(text: string, width: number, digits: string): Uint8Array | nu
 }
 
 /**
- * A character string's bytes as the text between the quotes of a zone file: quotes and backslashes
- * escaped, what does not print as `\DDD` (RFC 1035 section 5.1).
+ * Prints a character string as the text between the quotes in a zone file. Quotes and backslashes are escaped, and
+ * unprintable bytes become `\DDD` (RFC 1035 section 5.1).
  */
 export function printString(bytes: Uint8Array): string {
   let text = '';
@@ -92,10 +91,7 @@ const stringText: readonly string[] = Array.from({ length: 256 }, (_, byte) => {
   return byte < 0x20 || byte >= 0x7f ? `\\${String(byte).padStart(3, '0')}` : char;
 });
 
-/**
- * The bytes of such a text; characters beyond ASCII count as their UTF-8 bytes. Null if an escape
- * is malformed.
- */
+/** Parses such a text. Characters beyond ASCII become their UTF-8 bytes. Null if an escape is malformed. */
 export function parseString(text: string): Uint8Array | null {
   const from = utf8.encode(text);
   const out = new Uint8Array(from.length);

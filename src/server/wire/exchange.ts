@@ -1,7 +1,6 @@
 /**
- * One query with its reply, and the lookup it belongs to: the form shared by traces, dnstap and
- * captures. Only bytes and times are stored; everything else is decoded from them where it is
- * needed.
+ * A query with its reply, and the lookup it belongs to: the form shared by traces, dnstap and captures. Only bytes and
+ * times are stored; everything else is decoded on demand.
  */
 import { printBase64 } from './encoding.ts';
 import { printOption } from './edns-print.ts';
@@ -12,9 +11,9 @@ import type { Protocol } from './transports.ts';
 
 /** One end of a conversation. */
 export interface Peer {
-  /** `''` where it is not known. */
+  /** `''` if unknown. */
   readonly address: string;
-  /** 0 where it is not known. */
+  /** 0 if unknown. */
   readonly port: number;
 }
 
@@ -23,42 +22,42 @@ export interface Exchange {
   readonly protocol: Protocol;
   readonly client: Peer;
   readonly server: Peer;
-  /** Time of the query; milliseconds on the clock of the lookup or the capture. */
+  /** Time of the query, in milliseconds on the clock of the lookup or capture. */
   readonly sentMs: number;
-  /** The whole message, without the length that precedes it on a stream. */
+  /** The whole message, without the length prefix used on a stream. */
   readonly query: Uint8Array;
   /** On the same clock; null if there was no reply. */
   readonly repliedMs: number | null;
   readonly reply: Uint8Array | null;
 }
 
-/** One call of an application and all that its resolver sent for it, in the order of sending. */
+/** One call by an application, with everything its resolver sent for it, in order. */
 export interface Lookup<E extends Exchange = Exchange> {
-  /** As the application spelled it. */
+  /** As spelled by the application. */
   readonly name: string;
-  /** Milliseconds on the clock of the exchanges. */
+  /** Milliseconds on the same clock as the exchanges. */
   readonly startMs: number;
   readonly endMs: number;
   readonly exchanges: readonly E[];
 }
 
-/** A record as JSON has it. */
+/** A record in JSON form. */
 export interface RecordDocument {
   readonly name: string;
   readonly type: string;
   readonly class: string;
   /** Seconds. */
   readonly ttl: number;
-  /** As zone files have it. */
+  /** In zone file format. */
   readonly data: string;
 }
 
-/** A message as JSON has it, in the field's mnemonics. */
+/** A message in JSON form, with standard mnemonics. */
 export interface MessageDocument {
   readonly id: number;
   readonly opcode: string;
   readonly rcode: string;
-  /** `qr`, `aa`, `tc`, `rd`, `ra`, `ad`, `cd`: those that are set. */
+  /** The set flags among `qr`, `aa`, `tc`, `rd`, `ra`, `ad`, `cd`. */
   readonly flags: readonly string[];
   readonly edns: {
     readonly udpSize: number;
@@ -76,11 +75,14 @@ export interface MessageDocument {
   readonly additional: readonly RecordDocument[];
   /** Bytes. */
   readonly size: number;
-  /** The message itself in base64. */
+  /** The message in base64. */
   readonly wire: string;
 }
 
-/** The message that these bytes are. @throws ReadError */
+/**
+ * Decodes a message into its JSON form.
+ * @throws ReadError
+ */
 export function messageDocument(bytes: Uint8Array): MessageDocument {
   const message = readMessage(bytes);
   return {

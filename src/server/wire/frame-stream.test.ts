@@ -9,7 +9,7 @@ function frame(body: Uint8Array): Buffer {
   return Buffer.concat([length, body]);
 }
 
-test('frames are the same however the stream is cut, and stay as they were when more comes', () => {
+test('frames are the same however the stream is split, and stay unchanged when more arrives', () => {
   const bodies = Array.from({ length: 40 }, (_, i) => Buffer.alloc(1 + ((i * 97) % 700), i));
   const stream = Buffer.concat([writeControl(CONTROL.START, ['x']), ...bodies.map(frame)]);
   for (const size of [1, 3, 64, 1000, stream.length]) {
@@ -28,7 +28,7 @@ test('frames are the same however the stream is cut, and stay as they were when 
   }
 });
 
-test('a long frame in pieces of a few bytes is copied a few times, not once for each piece', async () => {
+test('a long frame that arrives in tiny pieces is copied only a few times', async () => {
   const read = (size: number): void => {
     const stream = frame(Buffer.alloc(size, 7));
     const reader = new FrameReader(5_000_000);

@@ -1,11 +1,10 @@
 /**
- * Frame Streams (the fstrm protocol): a stream of frames, each preceded by its length, between a
- * START and a STOP control frame. On sockets both sides first agree by a handshake. A frame length
- * of zero announces a control frame.
+ * Frame Streams (the fstrm protocol): a stream of frames, each preceded by its length, between a START and a STOP
+ * control frame. On sockets, a handshake comes first. A frame length of zero announces a control frame.
  */
 import { ReadError } from './reader.ts';
 
-/** Types of control frames (the Frame Streams protocol of fstrm). */
+/** Control frame types (the Frame Streams protocol of fstrm). */
 export const CONTROL: {
   readonly ACCEPT: 1;
   readonly START: 2;
@@ -18,13 +17,13 @@ const CONTENT_TYPE = 1;
 /** Maximum length of a control frame that implementations accept. */
 const CONTROL_MAX = 512;
 
-/** A control frame: its type, and its content types. */
+/** A control frame: its type and content types. */
 export interface ControlFrame {
   readonly type: number;
   readonly contentTypes: readonly string[];
 }
 
-/** The bytes of a control frame. */
+/** Encodes a control frame. */
 export function writeControl(type: number, contentTypes: readonly string[] = []): Uint8Array {
   const fields = contentTypes.flatMap((each) => {
     const text = Buffer.from(each);
@@ -35,8 +34,8 @@ export function writeControl(type: number, contentTypes: readonly string[] = [])
 }
 
 /**
- * True if the sender of this control frame accepts frames of `contentType`. A frame without content
- * types accepts all.
+ * Returns true if the sender of this control frame accepts frames of `contentType`. Without content types, it accepts
+ * all.
  */
 export function accepts({ contentTypes }: ControlFrame, contentType: string): boolean {
   return contentTypes.length === 0 || contentTypes.includes(contentType);
@@ -48,21 +47,17 @@ function u32(value: number): Buffer {
   return bytes;
 }
 
-/**
- * Splits a byte stream into frames: `push` what was received, then call `next` until it returns
- * null.
- */
+/** Splits a byte stream into frames. Call `push` with the received bytes, then `next` until it returns null. */
 export class FrameReader {
   readonly #most: number;
   /**
-   * Received and unread bytes: `[#start, #end)`. The buffer has spare room after them, so that
-   * small pieces are copied only once.
+   * Unread bytes: `[#start, #end)`. The buffer has spare room after them, so that small pieces are copied only once.
    */
   #buffer: Buffer = Buffer.alloc(0);
   #start = 0;
   #end = 0;
 
-  /** @param most the longest accepted frame, bytes */
+  /** @param most maximum size of a frame, in bytes */
   constructor(most: number) {
     this.#most = most;
   }
@@ -70,8 +65,7 @@ export class FrameReader {
   push(bytes: Uint8Array): void {
     const held = this.#end - this.#start;
     if (this.#end + bytes.length > this.#buffer.length) {
-      // Frames that were handed out point into the old buffer, which must not change: the rest
-      // moves to a new one.
+      // Returned frames point into the old buffer, which must not change, so the rest moves to a new one.
       const bigger = Buffer.allocUnsafeSlow(Math.max(held + bytes.length, 2 * held));
       this.#buffer.copy(bigger, 0, this.#start, this.#end);
       this.#buffer = bigger;
@@ -82,7 +76,10 @@ export class FrameReader {
     this.#end += bytes.length;
   }
 
-  /** The next whole frame; null if more bytes are needed. @throws ReadError */
+  /**
+   * Returns the next complete frame, or null if more bytes are needed.
+   * @throws ReadError
+   */
   next(): ControlFrame | Uint8Array | null {
     const bytes = this.#buffer.subarray(this.#start, this.#end);
     if (bytes.length < 4) return null;

@@ -1,4 +1,4 @@
-/** Numbers of the DNS, by IANA's registries "Domain Name System (DNS) Parameters". */
+/** DNS parameters, from IANA's "Domain Name System (DNS) Parameters" registries. */
 
 /** Result codes: four bits in the header, eight more in OPT. */
 export const RCODE = {
@@ -25,8 +25,8 @@ export const RCODE = {
 } as const;
 
 /**
- * Types of records and questions, obsolete ones of the first RFCs included, since tools and logs
- * still show their names.
+ * Types of records and questions. Obsolete ones from the first RFCs are included, because tools and logs still show
+ * their names.
  */
 export const TYPE = {
   A: 1,
@@ -118,7 +118,7 @@ export const TYPE = {
   DLV: 32769,
 } as const;
 
-/** The types of records that hold an address of a name. */
+/** The types of records that hold a name's addresses. */
 export const addressTypes: readonly number[] = [TYPE.A, TYPE.AAAA];
 
 /** Classes of records and questions. */
@@ -178,7 +178,7 @@ export const EDE = {
   SYNTHESIZED: 29,
 } as const;
 
-/** By code: the names as the registry writes them. */
+/** Names from the registry, by code. */
 const errorNames = [
   'Other',
   'Unsupported DNSKEY Algorithm',
@@ -213,12 +213,12 @@ const errorNames = [
   'Invalid Query Type',
 ] as const;
 
-/** The name of an Extended DNS Error: `Blocked` for 15; null if the code is unknown. */
+/** Returns the name of an Extended DNS Error (`Blocked` for 15), or null if the code is unknown. */
 export function errorName(code: number): string | null {
   return errorNames[code] ?? null;
 }
 
-/** EDNS options by the names that dig prints. */
+/** EDNS option names as printed by dig. */
 const optionNames: Readonly<Record<number, string>> = {
   1: 'LLQ',
   2: 'UPDATE-LEASE',
@@ -238,12 +238,12 @@ const optionNames: Readonly<Record<number, string>> = {
   17: 'SERVER-TAG',
 };
 
-/** The name of an EDNS option: `COOKIE`; `OPT=65001` for a code without a name. */
+/** Returns the name of an EDNS option (`COOKIE`), or `OPT=65001` for a code without a name. */
 export function optionName(code: number): string {
   return optionNames[code] ?? `OPT=${code}`;
 }
 
-/** Header flag bits of the second 16-bit word. */
+/** Flag bits in the second 16-bit header word. */
 export const FLAG = {
   QR: 0x8000,
   OPCODE: 0x7800,
@@ -257,10 +257,10 @@ export const FLAG = {
   RCODE: 0x000f,
 } as const;
 
-/** Maximum length of a message on any transport: streams have a 16-bit length (RFC 1035 section 4.2.2). */
+/** Maximum message size on any transport, because streams have a 16-bit length (RFC 1035 section 4.2.2). */
 export const MESSAGE_MAX = 65_535;
 
-/** Positions in the fixed header. */
+/** Offsets in the fixed header. */
 export const HEADER = {
   ID: 0,
   FLAGS: 2,
@@ -280,12 +280,12 @@ const classNames = reversed(CLASS);
 const rcodeNames = reversed(RCODE);
 const opcodeNames = reversed(OPCODE);
 
-/** The name of a type: `A`, `HTTPS` …; `TYPE65280` for a number without a name (RFC 3597). */
+/** Returns the name of a type (`A`, `HTTPS` …), or `TYPE65280` for a number without a name (RFC 3597). */
 export function typeName(type: number): string {
   return typeNames.get(type) ?? `TYPE${type}`;
 }
 
-/** The number of `AAAA`, `aaaa`, `TYPE28`; null if the text is not a type. */
+/** Parses `AAAA`, `aaaa` or `TYPE28`; null if the text is not a type. */
 export function typeNumber(name: string): number | null {
   const upper = name.toUpperCase();
   const known = (TYPE as Readonly<Record<string, number>>)[upper];
@@ -294,12 +294,12 @@ export function typeNumber(name: string): number | null {
   return match !== null && Number(match[1]) <= 0xffff ? Number(match[1]) : null;
 }
 
-/** The name of a class: `IN`, `CH` …; `CLASS42` for others (RFC 3597). */
+/** Returns the name of a class (`IN`, `CH` …), or `CLASS42` for others (RFC 3597). */
 export function className(number: number): string {
   return classNames.get(number) ?? `CLASS${number}`;
 }
 
-/** The number of `IN`, `in`, `CLASS1`; null if the text is not a class. */
+/** Parses `IN`, `in` or `CLASS1`; null if the text is not a class. */
 export function classNumber(name: string): number | null {
   const upper = name.toUpperCase();
   const known = (CLASS as Readonly<Record<string, number>>)[upper];
@@ -308,12 +308,12 @@ export function classNumber(name: string): number | null {
   return match !== null && Number(match[1]) <= 0xffff ? Number(match[1]) : null;
 }
 
-/** The name of a result code: `NXDOMAIN` …; `RCODE3841` for a number without a name. */
+/** Returns the name of a result code (`NXDOMAIN` …), or `RCODE3841` for a number without a name. */
 export function rcodeName(rcode: number): string {
   return rcodeNames.get(rcode) ?? `RCODE${rcode}`;
 }
 
-/** The number of `NXDOMAIN`, `RCODE3`, `3`; null if the text is not a result code. */
+/** Parses `NXDOMAIN`, `RCODE3` or `3`; null if the text is not a result code. */
 export function rcodeNumber(name: string): number | null {
   const upper = name.toUpperCase();
   const known = (RCODE as Readonly<Record<string, number>>)[upper];
@@ -322,7 +322,7 @@ export function rcodeNumber(name: string): number | null {
   return match !== null && Number(match[1]) <= 0xfff ? Number(match[1]) : null;
 }
 
-/** The name of an opcode: `QUERY` …; `OPCODE7` for a number without a name. */
+/** Returns the name of an opcode (`QUERY` …), or `OPCODE7` for a number without a name. */
 export function opcodeName(opcode: number): string {
   return opcodeNames.get(opcode) ?? `OPCODE${opcode}`;
 }

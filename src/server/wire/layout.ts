@@ -2,17 +2,17 @@ import { TYPE } from './iana.ts';
 import { checkName, ReadError, type NamePlaces } from './reader.ts';
 
 /**
- * The positions of names in a record's data. Moving a record between messages changes compression
- * pointers, so every name in it must be known. Types that are not listed hold no names, or only
- * names that are never compressed (RFC 3597, section 4); their data is copied unchanged.
+ * The positions of names in a record's data. Moving a record to another message changes its compression pointers, so
+ * every name in it must be known. Types that are not listed hold no names, or only names that are never compressed (RFC
+ * 3597, section 4). Their data is copied unchanged.
  */
 export interface Layout {
-  /** Fixed bytes before the first name. */
+  /** Number of fixed bytes before the first name. */
   readonly prefix: number;
-  /** Character strings between the fixed bytes and the first name. */
+  /** Number of character strings between the fixed bytes and the first name. */
   readonly strings: number;
   readonly names: number;
-  /** Bytes after the last name; -1: any number. */
+  /** Number of bytes after the last name; -1: any. */
   readonly suffix: number;
 }
 
@@ -53,16 +53,16 @@ byType[TYPE.SVCB] = layout(2, 0, 1, -1);
 byType[TYPE.HTTPS] = layout(2, 0, 1, -1);
 byType[TYPE.TSIG] = layout(0, 0, 1, -1);
 byType[TYPE.TKEY] = layout(0, 0, 1, -1);
-// Every index is filled: V8 keeps the table dense, and a lookup is a single load.
+// Fill every index, so that V8 keeps the table dense and a lookup is a single load.
 for (let type = 0; type < 256; type++) byType[type] ??= undefined;
 
-/** The layout of a type's data; undefined if it holds no names that can be compressed. */
+/** Returns the layout of a type's data, or undefined if it contains no compressible names. */
 export function layoutOf(type: number): Layout | undefined {
   return type < 256 ? byType[type] : undefined;
 }
 
 /**
- * The position of the first name in data at `at`.
+ * Returns the position of the first name in the data at `at`.
  * @throws ReadError
  */
 export function firstName(
@@ -81,8 +81,7 @@ export function firstName(
 }
 
 /**
- * Checks the fixed parts and the names of the data `bytes[at, end)`. Empty data is accepted for any
- * type (RFC 2136).
+ * Checks the fixed parts and the names in the data `bytes[at, end)`. Empty data is accepted for any type (RFC 2136).
  * @param places records the positions of names
  * @throws ReadError
  */

@@ -17,13 +17,16 @@ import {
 } from '../../../test/kit/costly-messages.ts';
 
 const label = fc.constantFrom('a', 'A', 'b', 'ab', 'aB', 'c'.repeat(63));
-/** Labels, and which of the labels and pointers before it the name ends in; none: the root. */
+/** A name: its labels, and an index into the earlier labels and pointers where it continues; none: the root. */
 const name = fc.record({
   labels: fc.array(label, { maxLength: 4 }),
   rest: fc.option(fc.nat(), { nil: null }),
 });
 
-/** Names one after the other behind 12 bytes. @returns where they begin */
+/**
+ * Writes names consecutively after 12 bytes.
+ * @returns their positions
+ */
 function write(names: readonly { labels: readonly string[]; rest: number | null }[]): {
   readonly bytes: Uint8Array;
   readonly at: readonly number[];
@@ -48,8 +51,8 @@ function write(names: readonly { labels: readonly string[]; rest: number | null 
   return { bytes: Uint8Array.from(bytes), at };
 }
 
-describe('the names of a message', () => {
-  test('have the same number exactly if they are the same but for case', () => {
+describe('names in a message', () => {
+  test('have the same number exactly if they are equal except for case', () => {
     const names = new MessageNames();
     const places = new NamePlaces();
     fc.assert(
@@ -81,13 +84,13 @@ describe('the names of a message', () => {
     );
   });
 
-  test('a message of 64 KiB whose names follow a hundred pointers each is refused', () => {
+  test('a 64 KiB message whose names each follow a hundred pointers is rejected', () => {
     const reply = fromUpstream(manyPointers());
     assert.ok(reply instanceof ReadError);
     assert.match(reply.message, /too many pointers/);
   });
 
-  test('names that are compressed as usual are not refused, however many there are', () => {
+  test('any number of names with ordinary compression is accepted', () => {
     const usual = fullMessage((index) => {
       const data = index % 2 === 0 ? pointer(12) : Uint8Array.of(1, 120, ...pointer(14));
       return [pointer(12), TYPE.NS, data];
@@ -95,7 +98,7 @@ describe('the names of a message', () => {
     assert.ok(fromUpstream(usual) instanceof Reply);
   });
 
-  test('judging a reply reads each label at most once for each of its positions', () => {
+  test('classifying a reply reads each label at most once per position', () => {
     for (const message of [aliasChain(), copiedName()]) {
       const reply = fromUpstream(message);
       assert.ok(reply instanceof Reply);

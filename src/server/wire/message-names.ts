@@ -1,27 +1,26 @@
-/** Compares the names of one message with each other, in time linear in the message. */
+/** Compares names within a message, in time linear in the message size. */
 import { hashMapped, hashPair } from '../base/hash.ts';
 import { LOWER } from './name.ts';
 
-/** Pointers reach no further (RFC 1035 section 4.1.4). */
+/** Maximum target of a pointer (RFC 1035 section 4.1.4). */
 const REACH = 0x4000;
-/** Hash chains of labels; a power of two. */
+/** Number of hash chains for labels; a power of two. */
 const CHAINS = 4096;
 /**
- * Maximum number of labels in a chain that are compared. A longer chain does not occur by chance; further
- * names in it count as different from all others.
+ * Labels compared per chain. Longer chains do not occur by chance; further names in one count as different from all
+ * others.
  */
 const CHAIN_MAX = 64;
 /** Maximum number of labels and pointers in a name. */
 const STEPS_MAX = 256;
 const ROOT = 0;
-/** Takes a label while it is hashed. */
+/** Scratch space for a label while it is hashed. */
 const folded = new Uint8Array(64);
 
 /**
- * Gives each name of a message a number, the same for the same name but for ASCII case. Each label
- * is read once, however many pointers lead to it. Comparing names byte by byte would take time that
- * grows with the square of the message. The names must have been checked (`checkName`) or written
- * here.
+ * Numbers the names in a message. Names that are equal except for ASCII case get the same number. Each label is read
+ * once, however many pointers lead to it. Comparing names byte by byte would take time quadratic in the message size.
+ * The names must have been checked (`checkName`) or written by this program.
  *
  * ```ts
  * names.begin(bytes, start);
@@ -29,27 +28,27 @@ const folded = new Uint8Array(64);
  * ```
  */
 export class MessageNames {
-  /** The number of labels since `begin`, for tests. */
+  /** Number of labels since `begin`, for tests. */
   labels = 0;
   #bytes: Uint8Array = new Uint8Array(0);
   #start = 0;
-  /** Numbers the messages; entries of earlier ones do not count. */
+  /** Number of the current message; entries from earlier ones are ignored. */
   #round = 0;
-  /** By offset in the message: the number of the name there, and the message it is of. */
+  /** By offset in the message: the number of the name there, and the message it belongs to. */
   readonly #ids = new Uint16Array(REACH);
   readonly #idRounds = new Uint32Array(REACH);
-  /** By hash: the last label of the chain, and the message it is of. */
+  /** By hash: the last label in the chain, and the message it belongs to. */
   readonly #chains = new Uint16Array(CHAINS);
   readonly #chainRounds = new Uint32Array(CHAINS);
-  /** By number of a name: its first label, the name after that, the previous one in its chain. */
+  /** By name number: its first label, the number of the name after that label, the previous name in its chain. */
   #labelAt = new Int32Array(256);
   #rest = new Uint16Array(256);
   #before = new Uint16Array(256);
   #count = 0;
-  /** The positions of the current name's labels and pointers. */
+  /** Positions of the current name's labels and pointers. */
   readonly #steps = new Int32Array(STEPS_MAX);
 
-  /** Begins a message; numbers of the previous one mean nothing in it. */
+  /** Begins a message. Numbers from the previous one become meaningless. */
   begin(bytes: Uint8Array, start: number): void {
     this.#bytes = bytes;
     this.#start = start;
@@ -61,7 +60,7 @@ export class MessageNames {
     this.#round = 1;
   }
 
-  /** The number of the name at `at`. */
+  /** Returns the number of the name at `at`. */
   id(at: number): number {
     const bytes = this.#bytes;
     const steps = this.#steps;
@@ -89,7 +88,7 @@ export class MessageNames {
     return id;
   }
 
-  /** The number of the name that has the label at `at` before the name `rest`. */
+  /** Returns the number of the name that consists of the label at `at` followed by the name `rest`. */
   #named(at: number, rest: number): number {
     const bytes = this.#bytes;
     this.labels++;
@@ -126,5 +125,5 @@ export class MessageNames {
   }
 }
 
-/** This thread's numbers: one message at a time. */
+/** This thread's instance, for one message at a time. */
 export const messageNames: MessageNames = new MessageNames();

@@ -9,7 +9,7 @@ import { printMessage } from './print.ts';
 import { ReadError } from './reader.ts';
 
 describe('laws of messages', () => {
-  test('reading what was written gives the same message, but for the spelling of names that are compressed', () => {
+  test('a written message reads back, except for the spelling of compressed names', () => {
     fc.assert(
       fc.property(any.message, (message) => {
         assert.deepEqual(lower(readMessage(writeMessage(message))), lower(message));
@@ -18,7 +18,7 @@ describe('laws of messages', () => {
     );
   });
 
-  test('a message that cannot be written leaves nothing in those after it', () => {
+  test('a message that cannot be written leaves no trace in later ones', () => {
     fc.assert(
       fc.property(any.message, (message) => {
         const before = writeMessage(message);
@@ -47,7 +47,7 @@ describe('laws of messages', () => {
     );
   });
 
-  test('reading a damaged message gives a message that can be printed, or a ReadError within the bytes', () => {
+  test('reading a damaged message gives a printable message or a ReadError within the bytes', () => {
     const damage = fc.array(fc.tuple(fc.nat(), any.byte), { minLength: 1, maxLength: 6 });
     fc.assert(
       fc.property(any.message, damage, fc.nat(), (message, changes, cut) => {
@@ -60,7 +60,7 @@ describe('laws of messages', () => {
     );
   });
 
-  test('a message read from within a larger buffer is the same', () => {
+  test('a message reads the same inside a larger buffer', () => {
     fc.assert(
       fc.property(any.message, any.bytes(0, 40), any.bytes(0, 40), (message, before, after) => {
         const bytes = writeMessage(message);

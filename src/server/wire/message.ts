@@ -8,15 +8,15 @@ import { MessageWriter, SECTION, type Section } from './writer.ts';
 
 /** The question of a message. */
 export interface Question {
-  /** Absolute text. */
+  /** Absolute name in text form. */
   readonly name: string;
   readonly type: number;
   readonly class: number;
 }
 
-/** One record. The form of `data` depends on the type: `dataOf(record, a)?.address`. */
+/** A record. The form of `data` depends on the type: `dataOf(record, a)?.address`. */
 export interface DnsRecord {
-  /** The owner: absolute text. */
+  /** Absolute owner name in text form. */
   readonly name: string;
   readonly type: number;
   readonly class: number;
@@ -26,17 +26,14 @@ export interface DnsRecord {
 }
 
 /**
- * A message as objects: for tools, tests and plugins that look at single records. The hot path
- * (Query, Reply, stamp) never makes one. OPT is not among the records: it is `edns`.
+ * A message as objects, for tools, tests and plugins that examine individual records. The hot path (Query, Reply,
+ * stamp) never creates one. OPT is not among the records; it is in `edns`.
  */
 export interface Message {
   readonly id: number;
-  /**
-   * The second header word without its four rcode bits: QR, opcode, AA, TC, RD, RA, Z, AD, CD
-   * (`FLAG`).
-   */
+  /** The second header word without its four rcode bits: QR, opcode, AA, TC, RD, RA, Z, AD, CD (`FLAG`). */
   readonly flags: number;
-  /** All 12 bits; values above 15 need `edns`. */
+  /** All 12 bits. Values above 15 require `edns`. */
   readonly rcode: number;
   readonly question: readonly Question[];
   readonly answer: readonly DnsRecord[];
@@ -45,7 +42,7 @@ export interface Message {
   readonly edns: Edns | null;
 }
 
-/** The data of `record` if it is of this kind, else null. */
+/** Returns the data of `record` if it is of this kind, otherwise null. */
 export function dataOf<D extends object>(record: DnsRecord, kind: RecordKind<D>): D | null {
   return record.type === kind.type &&
     (!(record.data instanceof Opaque) || record.type === TYPE.NULL)
@@ -53,7 +50,10 @@ export function dataOf<D extends object>(record: DnsRecord, kind: RecordKind<D>)
     : null;
 }
 
-/** Reads the message `bytes[start, end)`; ignores bytes after its last record. @throws ReadError */
+/**
+ * Reads the message `bytes[start, end)`, ignoring bytes after its last record.
+ * @throws ReadError
+ */
 export function readMessage(bytes: Uint8Array, start = 0, end: number = bytes.length): Message {
   const from = new Reader(bytes, start, end);
   if (from.left < HEADER.SIZE) from.fail('the message is shorter than a header', end);
@@ -87,7 +87,7 @@ function readRecords(from: Reader, count: number): DnsRecord[] {
   return records;
 }
 
-/** True if the next record is OPT at the root. */
+/** Returns true if the next record is OPT at the root. */
 function atOpt(from: Reader): boolean {
   const { message, at } = from;
   return (
@@ -97,8 +97,7 @@ function atOpt(from: Reader): boolean {
 
 /**
  * Reads one record.
- * @throws ReadError; also for OPT, which is permitted in the additional section only, once, at the
- * root
+ * @throws ReadError; also for OPT, which is only permitted once, in the additional section, at the root
  */
 function readRecord(from: Reader): DnsRecord {
   const begin = from.at;
@@ -111,7 +110,10 @@ function readRecord(from: Reader): DnsRecord {
   return { name, type, class: rclass, ttl, data: readData(from, type, from.u16()) };
 }
 
-/** Reads `length` bytes of record data. Empty data is fine for any type. @throws ReadError */
+/**
+ * Reads `length` bytes of record data. Empty data is accepted for any type.
+ * @throws ReadError
+ */
 export function readData(from: Reader, type: number, length: number): object {
   if (length > from.left) from.fail('the data of a record runs over the end of the message');
   const kind = length === 0 ? undefined : kindOf(type);
@@ -125,13 +127,13 @@ export function readData(from: Reader, type: number, length: number): object {
 }
 
 /**
- * The writer of `writeMessage`, made on first use and kept: making one takes longer than writing a
- * hundred messages with it.
+ * The writer for `writeMessage`, created on first use and reused, because creating one takes longer than writing a
+ * hundred messages.
  */
 let shared: MessageWriter | null = null;
 
 /**
- * The bytes of a message; names are compressed where that is allowed.
+ * Encodes a message. Names are compressed where that is allowed.
  * @throws MessageFull, NameError, or RangeError for a value that has no wire form
  */
 export function writeMessage(
@@ -161,7 +163,7 @@ export function writeRecord(to: MessageWriter, section: Section, record: DnsReco
   to.close();
 }
 
-/** Writes record data as `readData` gives it. */
+/** Writes record data in the form returned by `readData`. */
 export function writeData(to: MessageWriter, type: number, data: object): void {
   if (data instanceof Opaque) return to.bytes(data.bytes);
   const kind = kindOf(type);

@@ -3,45 +3,39 @@ import { HEADER, MESSAGE_MAX } from './iana.ts';
 import { firstName, layoutOf } from './layout.ts';
 import { endOfName } from './skip.ts';
 
-/** Maximum offset that a pointer can hold. */
+/** The largest offset that a pointer can hold. */
 const POINTER_MAX = 0x3fff;
 /**
- * Scratch space: a record may pass the 65 535 bytes of a full message, by its data and three
- * uncompressed names, before that is noticed.
+ * Scratch size. Before an overflow is noticed, a record may exceed the 65 535 bytes of a full message by its data and
+ * three uncompressed names.
  */
 const SCRATCH_SIZE = 2 * MESSAGE_MAX + 1024;
 
 /**
- * Copies records from one message to another byte for byte and adjusts their compression pointers.
- * For each label it has copied it knows the old offset: a pointer to a copied name becomes a
- * pointer to the copy. A pointer to a name that was left behind is replaced by the name itself,
- * once, and later pointers lead there.
+ * Copies records from one message to another byte for byte, adjusting compression pointers. It remembers the old offset
+ * of each copied label. A pointer to a copied name becomes a pointer to the copy. A pointer to any other name is
+ * replaced once by the name itself, and later pointers lead there.
  *
- * One per thread; `out[0, length)` is the new message until the next `begin`.
+ * There is one per thread. `out[0, length)` is the new message until the next `begin`.
  */
 class RecordMover {
   readonly out: Uint8Array<ArrayBuffer> = new Uint8Array(SCRATCH_SIZE);
   length = 0;
   #from: Uint8Array = this.out;
   #start = 0;
-  /**
-   * New offset by old offset; valid only where `#round` holds the number of the current message.
-   */
+  /** New offset by old offset; valid only if `#round` holds the number of the current message. */
   readonly #moved = new Uint16Array(POINTER_MAX + 1);
   readonly #rounds = new Uint32Array(POINTER_MAX + 1);
   #round = 0;
 
-  /** Begins a new message with a copy of the header (counts included) at `from[start]`. */
+  /** Begins a new message with a copy of the header (including counts) at `from[start]`. */
   begin(from: Uint8Array, start: number): void {
     this.over(from, start);
     this.length = 0;
     this.raw(from, start, start + HEADER.SIZE);
   }
 
-  /**
-   * Continues with records of another message; pointers to names of the previous one are no longer
-   * known.
-   */
+  /** Continues with records from another message. Names of the previous one can no longer be pointed at. */
   over(from: Uint8Array, start: number): void {
     this.#from = from;
     this.#start = start;
@@ -66,7 +60,7 @@ class RecordMover {
     this.out[at + 1] = value & 0xff;
   }
 
-  /** Copies bytes that hold no names. */
+  /** Copies bytes that contain no names. */
   raw(from: Uint8Array, at: number, end: number): void {
     const { out } = this;
     let to = this.length;
@@ -79,20 +73,20 @@ class RecordMover {
     this.length = to;
   }
 
-  /** From now on, pointers to the old offset `from` lead to the new offset `to`. */
+  /** Makes pointers to the old offset `from` lead to the new offset `to`. */
   map(from: number, to: number): void {
     if (from > POINTER_MAX || to > POINTER_MAX) return;
     this.#moved[from] = to;
     this.#rounds[from] = this.#round;
   }
 
-  /** Writes a pointer to the name of the new message's question. */
+  /** Writes a pointer to the question's name in the new message. */
   questionName(): void {
     this.out[this.length++] = 0xc0;
     this.out[this.length++] = HEADER.SIZE;
   }
 
-  /** Writes the (checked) name at `at` again: as a pointer if it has been copied before. */
+  /** Writes the (checked) name at `at` again, as a pointer if it has been copied before. */
   again(at: number): void {
     const from = at - this.#start;
     if (from <= POINTER_MAX && this.#rounds[from] === this.#round)
@@ -125,9 +119,8 @@ class RecordMover {
   }
 
   /**
-   * Copies a record from behind its owner on: the fields at `at` (type, class, TTL, length) and the
-   * data.
-   * @param ttl seconds that replace the TTL; -1 keeps it
+   * Copies a record without its owner: the fields at `at` (type, class, TTL, length) and the data.
+   * @param ttl replacement TTL in seconds; -1: unchanged
    */
   body(at: number, ttl: number): void {
     const from = this.#from;

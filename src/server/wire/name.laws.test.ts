@@ -15,14 +15,14 @@ import {
 } from './name.ts';
 
 describe('laws of names', () => {
-  test('parsing what was printed gives the same name, whatever bytes are in it', () => {
+  test('a printed name parses back, whatever bytes it contains', () => {
     fc.assert(
       fc.property(any.wireName, (name) => assert.deepEqual(parseName(printName(name)), name)),
       { numRuns: 500 },
     );
   });
 
-  test('a name is printed as its labels are, wherever it is', () => {
+  test('a name prints the same wherever it is in a buffer', () => {
     fc.assert(
       fc.property(any.wireName, fc.nat({ max: 40 }), (name, before) => {
         const bytes = new Uint8Array(before + name.length + 3).fill(7);
@@ -58,7 +58,7 @@ describe('laws of names', () => {
     );
   });
 
-  test('folding changes only case, and folding twice changes nothing more', () => {
+  test('folding changes only case and is idempotent', () => {
     fc.assert(
       fc.property(any.wireName, (name) => {
         assert.equal(foldName(name).length, name.length);
@@ -68,7 +68,7 @@ describe('laws of names', () => {
     );
   });
 
-  test('a joined name ends with its suffix, behind all of its prefix', () => {
+  test('a joined name is its prefix followed by its suffix', () => {
     fc.assert(
       fc.property(any.wireName, any.wireName, (prefix, suffix) => {
         const joined = joinNames(prefix, suffix);

@@ -3,24 +3,24 @@ import { describe, test } from 'node:test';
 import { foldName, NameError, parseName, printName, suffixAt } from './name.ts';
 
 describe('names', () => {
-  test('a missing last dot is taken as meant', () => {
+  test('a missing final dot is assumed', () => {
     assert.deepEqual(parseName('example.org'), parseName('example.org.'));
     assert.deepEqual(parseName('.'), Uint8Array.of(0));
   });
 
-  test('case stays on the wire and is lost in the folded form', () => {
+  test('wire form preserves case, and folding removes it', () => {
     assert.equal(printName(parseName('WWW.Example.ORG')), 'WWW.Example.ORG.');
     assert.equal(printName(foldName(parseName('WWW.Example.ORG'))), 'www.example.org.');
   });
 
-  test('dots, quotes and blanks within labels are escaped, as BIND does', () => {
+  test('dots, quotes and blanks within labels are escaped, as in BIND', () => {
     const name = Uint8Array.of(6, ...Buffer.from('a.b "@'), 0);
     assert.equal(printName(name), 'a\\.b\\032\\"\\@.');
     assert.deepEqual(parseName('a\\.b\\032\\"\\@'), name);
     assert.equal(printName(Uint8Array.of(2, 0, 255, 0)), '\\000\\255.');
   });
 
-  test('characters outside ASCII are their UTF-8 bytes', () => {
+  test('non-ASCII characters become their UTF-8 bytes', () => {
     assert.equal(printName(parseName('bücher.example')), 'b\\195\\188cher.example.');
     assert.equal(printName(parseName('é\\046.x')), '\\195\\169\\..x.');
   });
@@ -37,12 +37,12 @@ describe('names', () => {
     assert.throws(() => parseName('a.'.repeat(128)), NameError);
   });
 
-  test('empty labels, lone backslashes and bytes above 255 are rejected', () => {
+  test('empty labels, lone backslashes and escapes above 255 are rejected', () => {
     for (const text of ['a..b', '.a', '..', 'a\\', '\\256', '\\999.'])
       assert.throws(() => parseName(text), NameError, text);
   });
 
-  test('a name is below a zone only at a label boundary', () => {
+  test('a name is in a zone only at a label boundary', () => {
     const zone = parseName('example.org');
     assert.equal(suffixAt(parseName('example.org'), zone), 0);
     assert.equal(suffixAt(parseName('a.example.org'), zone), 2);

@@ -1,30 +1,33 @@
 /**
- * Domain names. On the wire: length-prefixed labels of any bytes, ending in the root's zero byte
- * (RFC 1035 section 3.1). As text: absolute (`example.org.`), dots and backslashes inside a label
- * escaped, bytes that do not print as `\DDD`.
+ * Domain names. In wire form, they are length-prefixed labels of any bytes, ending in the root's zero byte (RFC 1035
+ * section 3.1). In text form, they are absolute (`example.org.`), with dots and backslashes in labels escaped and
+ * unprintable bytes as `\DDD`.
  */
 
-/** A name in wire form without compression, root byte included: 1 to 255 bytes. */
+/** An uncompressed name in wire form, including the root byte: 1 to 255 bytes. */
 export type WireName = Uint8Array;
 
-/** Maximum bytes of a name in wire form (RFC 1035 section 2.3.4). */
+/** Maximum size of a name in wire form (RFC 1035 section 2.3.4). */
 export const NAME_MAX = 255;
-/** Maximum bytes of a label (RFC 1035 section 2.3.4). */
+/** Maximum size of a label (RFC 1035 section 2.3.4). */
 const LABEL_MAX = 63;
 /** The root: no labels. */
 export const ROOT: WireName = Uint8Array.of(0);
 
-/** The reason why a text is not a domain name, for its author. */
+/** Explains why a text is not a domain name. */
 export class NameError extends Error {
   override readonly name = 'NameError';
 }
 
-/** ASCII lower case of every byte; other bytes as they are (RFC 4343). */
+/** Maps bytes to ASCII lower case; other bytes are unchanged (RFC 4343). */
 export const LOWER: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte >= 0x41 && byte <= 0x5a ? byte + 32 : byte,
 );
 
-/** The wire form of a name's text, case kept; a missing final dot is assumed. @throws NameError */
+/**
+ * Parses a name into wire form, preserving case. A missing final dot is assumed.
+ * @throws NameError
+ */
 export function parseName(text: string): WireName {
   if (text === '.' || text === '') return ROOT;
   return parsePlain(text) ?? parseAny(text);
@@ -32,10 +35,7 @@ export function parseName(text: string): WireName {
 
 const plainOut = new Uint8Array(NAME_MAX + 1);
 
-/**
- * Fast path for nearly all names: ASCII without escapes, within the length limits. Null if the text
- * is anything else.
- */
+/** Fast path for nearly all names: ASCII without escapes, within the length limits. Returns null for any other text. */
 function parsePlain(text: string): WireName | null {
   if (text.length > NAME_MAX - 2) return null;
   let length = 0;
@@ -62,7 +62,7 @@ function parsePlain(text: string): WireName | null {
 
 function parseAny(text: string): WireName {
   const out = new Uint8Array(NAME_MAX);
-  let length = 0; // start of the present label's length byte
+  let length = 0; // position of the current label's length byte
   let end = 1;
   const bytes = encoder.encode(text);
   const close = (at: number): void => {
@@ -107,7 +107,7 @@ function parseAny(text: string): WireName {
   return out.slice(0, length + 1);
 }
 
-/** True if a name's text ends in a dot that is not escaped. */
+/** Returns true if the text of a name ends in an unescaped dot. */
 export function isAbsoluteName(text: string): boolean {
   if (!text.endsWith('.')) return false;
   let backslashes = 0;
@@ -115,10 +115,10 @@ export function isAbsoluteName(text: string): boolean {
   return backslashes % 2 === 0;
 }
 
-/** The text of an uncompressed wire name at `at`. */
+/** Prints the uncompressed wire name at `at`. */
 export function printName(wire: Uint8Array, at = 0): string {
   if (wire[at] === 0) return '.';
-  // Nearly all names need no escapes: replacing lengths by dots in one copy gives the text.
+  // Nearly all names need no escapes, so replacing lengths with dots in one copy gives the text.
   let end = at;
   let out = 0;
   for (let length = wire[end]!; length > 0 && length <= LABEL_MAX; length = wire[end]!) {
@@ -134,7 +134,7 @@ export function printName(wire: Uint8Array, at = 0): string {
 }
 
 const DOT = 0x2e;
-/** Scratch space, one per thread: `printName` uses it up before it returns. */
+/** Scratch space, one per thread, used only within `printName`. */
 const scratch = Buffer.alloc(2 * NAME_MAX);
 
 function printEscaped(wire: Uint8Array, at: number): string {
@@ -146,33 +146,36 @@ function printEscaped(wire: Uint8Array, at: number): string {
   return text;
 }
 
-/** The text of the label in `bytes[from, to)`, escaped. */
+/** Prints the label in `bytes[from, to)`, escaped. */
 export function printLabel(bytes: Uint8Array, from: number, to: number): string {
   let text = '';
   for (let at = from; at < to; at++) text += labelText[bytes[at]!]!;
   return text;
 }
 
-/** Length of the uncompressed wire name at `at`, root byte included. */
+/** Returns the length of the uncompressed wire name at `at`, including the root byte. */
 export function nameLength(wire: Uint8Array, at = 0): number {
   let end = at;
   while (wire[end]! > 0) end += wire[end]! + 1;
   return end + 1 - at;
 }
 
-/** The name in lower case. */
+/** Returns the name in lower case. */
 export function foldName(wire: WireName): WireName {
   return wire.map((byte) => LOWER[byte]!);
 }
 
-/** Copies the uncompressed name at `from` in lower case. @returns its length */
+/**
+ * Copies the uncompressed name at `from` in lower case.
+ * @returns its length
+ */
 export function foldNameInto(bytes: Uint8Array, from: number, to: Uint8Array, at = 0): number {
   const size = nameLength(bytes, from);
   for (let i = 0; i < size; i++) to[at + i] = LOWER[bytes[from + i]!]!;
   return size;
 }
 
-/** `prefix` labels put in front of `suffix`; null if the result were longer than 255 bytes. */
+/** Prepends the labels of `prefix` to `suffix`. Returns null if the result would exceed 255 bytes. */
 export function joinNames(prefix: WireName, suffix: WireName): WireName | null {
   const length = prefix.length - 1 + suffix.length;
   if (length > NAME_MAX) return null;
@@ -183,9 +186,9 @@ export function joinNames(prefix: WireName, suffix: WireName): WireName | null {
 }
 
 /**
- * The position in `name` of its suffix `zone` (0 if they are the same), or -1: the name is not in
- * the zone. Both are in lower case.
- * @param length of the name, for one at the head of a longer buffer
+ * Returns the position in `name` of its suffix `zone` (0 if they are equal), or -1 if the name is not in the zone. Both
+ * must be in lower case.
+ * @param length length of the name, if it is at the start of a longer buffer
  */
 export function suffixAt(name: Uint8Array, zone: WireName, length: number = name.length): number {
   const from = length - zone.length;

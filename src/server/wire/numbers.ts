@@ -1,16 +1,16 @@
-/** 16-bit numbers in network order. */
+/** Reads and writes 16-bit numbers in network byte order. */
 
-/** The number at `at`. */
+/** Reads the number at `at`. */
 export function u16At(bytes: Uint8Array, at: number): number {
   return (bytes[at]! << 8) | bytes[at + 1]!;
 }
 
-/** All numbers of `bytes`, whose length is even. */
+/** Reads all numbers in `bytes`, whose length is even. */
 export function u16sIn(bytes: Uint8Array): number[] {
   return Array.from({ length: bytes.length >> 1 }, (_, index) => u16At(bytes, 2 * index));
 }
 
-/** The bytes of numbers, one after the other. */
+/** Encodes consecutive numbers. */
 export function u16Bytes(numbers: readonly number[]): Uint8Array {
   return Uint8Array.from(numbers.flatMap((number) => [number >> 8, number & 0xff]));
 }

@@ -11,7 +11,7 @@ import { readMessage, writeMessage, type DnsRecord, type Message } from './messa
 import { printData, printRecord } from './print.ts';
 import { parseRecord } from './zone-text.ts';
 
-/** The same bytes and texts, seen by codecs that others wrote. */
+/** Compares bytes and text with independent codecs. */
 
 interface TheirRecord {
   readonly name: string;
@@ -27,7 +27,7 @@ interface TheirMessage {
   readonly answers?: readonly TheirRecord[];
 }
 
-/** Kinds whose data dns-packet understands, in its own shape. */
+/** Record types that dns-packet can decode, converted to its own data format. */
 const theirData: Readonly<Record<string, (data: never) => unknown>> = {
   A: ({ address }: { address: string }) => address,
   AAAA: ({ address }: { address: string }) => address,
@@ -46,12 +46,12 @@ const theirData: Readonly<Record<string, (data: never) => unknown>> = {
   }),
 };
 
-/** dns-packet writes the root as `.` and other names without the last dot. */
+/** dns-packet writes the root as `.` and other names without the final dot. */
 function bare(name: string): string {
   return name === '.' ? '.' : name.slice(0, -1);
 }
 
-/** Names of plain letters: dns-packet knows no escapes. */
+/** Names with plain letters only, because dns-packet does not support escapes. */
 const plainName = fc
   .array(fc.constantFrom('a', 'bb', 'svc', 'cluster', 'local'), { minLength: 1, maxLength: 6 })
   .map((labels) => `${labels.join('.')}.`);
@@ -89,7 +89,7 @@ const plainMessage: fc.Arbitrary<Message> = fc
   }));
 
 describe('dns-packet', () => {
-  test('reads what is written here as the same message, compressed names included', () => {
+  test('reads messages written here as the same, including compressed names', () => {
     fc.assert(
       fc.property(plainMessage, (message) => {
         const theirs = dnsPacket.decode(Buffer.from(writeMessage(message))) as TheirMessage;
@@ -138,8 +138,8 @@ describe('dns-packet', () => {
 });
 
 /**
- * Reads lines `TYPE TAB WIRE-BASE64 TAB TEXT`; for each says how dnspython writes the text, and
- * reads the bytes.
+ * Reads lines of `TYPE TAB WIRE-BASE64 TAB TEXT`. For each, prints how dnspython encodes the text and how it reads the
+ * bytes.
  */
 const script = `
 import sys, base64, dns.rdata, dns.message
@@ -171,15 +171,15 @@ function dnspython(lines: readonly string[]): string[] | null {
 }
 
 /**
- * dnspython 2.3 has no text for these: KEY, SIG and some old and new types are unknown to it, its
- * TSIG wants a MAC, its TKEY other times.
+ * dnspython 2.3 cannot parse text for these: it does not know KEY, SIG and some old and new types, its TSIG requires a
+ * MAC, and its TKEY has different times.
  */
 const notForPython = new Set(
   'KEY SIG TSIG TKEY MB MG MR MD MF MINFO RESINFO RKEY TALINK TA'.split(' '),
 );
 
 describe('dnspython', () => {
-  test('makes the same bytes of the text of every kind, and reads our bytes as the same', (t) => {
+  test('encodes the text of every kind to the same bytes, and reads our bytes as the same', (t) => {
     const rows = recordSamples.filter(([type]) => !notForPython.has(type));
     const lines = rows.map(([type, text, hex]) => {
       const wire = printBase64(Buffer.from(hex, 'hex'));
@@ -197,7 +197,7 @@ describe('dnspython', () => {
     return undefined;
   });
 
-  test('reads messages that are written here', (t) => {
+  test('reads messages written here', (t) => {
     const messages = fc.sample(
       any.reply.map((one) => ({
         ...one,
@@ -206,8 +206,7 @@ describe('dnspython', () => {
       })),
       { numRuns: 200, seed: 7 },
     );
-    // Signatures over messages are checked by it, empty data and classes of updates are not its
-    // idea of an answer.
+    // dnspython verifies message signatures, and rejects empty data and update classes in an answer.
     const fit = messages.filter(({ answer, authority, additional }) =>
       [...answer, ...authority, ...additional].every(
         ({ type, class: rclass }) =>

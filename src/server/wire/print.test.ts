@@ -105,11 +105,11 @@ const cases: readonly (readonly [what: string, message: Message])[] = [
   ],
 ];
 
-/** dig refuses these owners or types in answers, or prints them as comments. */
+/** dig rejects these owners or types in answers, or prints them as comments. */
 const notForDig = new Set(['TSIG', 'TKEY', 'SIG', 'MD', 'MF']);
 
 describe('messages as text', () => {
-  test('have the sections of dig, empty ones left out', () => {
+  test("have dig's sections, without the empty ones", () => {
     const text = printMessage({
       ...message,
       id: 4711,
@@ -148,7 +148,7 @@ www.example.org.\t30\tIN\tA\t192.0.2.1
   }
 });
 
-/** The output of dig for the message's bytes, which a server here sends. */
+/** Compares with dig's output for the message's bytes, sent by a local server. */
 async function agree(t: TestContext, said: Message): Promise<void> {
   const theirs = await dig(said);
   if (theirs === null) return t.skip('dig is not installed');
@@ -179,7 +179,7 @@ async function dig(said: Message): Promise<string | null> {
     const { stdout } = await promisify(execFile)('dig', words);
     const begin = stdout.indexOf(';; ->>HEADER<<-');
     assert.ok(begin >= 0, stdout);
-    // The warning that no recursion was offered is dig's own, and so is what follows the sections.
+    // dig adds the warning about missing recursion and everything after the sections.
     const text = stdout
       .slice(begin)
       .replace(/;; WARNING: recursion requested but not available\n/, '');

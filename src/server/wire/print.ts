@@ -1,4 +1,4 @@
-/** Messages and records as text, in the formats of dig and of zone files. */
+/** Prints messages and records in the formats of dig and zone files. */
 import { className, FLAG, opcodeName, rcodeName, typeName } from './iana.ts';
 import { printEdns } from './edns-print.ts';
 import type { DnsRecord, Message, Question } from './message.ts';
@@ -6,12 +6,10 @@ import { Opaque } from './record/kind.ts';
 import { printOpaque } from './record/null.ts';
 import { kindOf } from './record/table.ts';
 
-/** Characters of a word of long hex or base64, as in dig's output. */
+/** Characters per word in long hex or base64, as in dig's output. */
 const SPLIT = 56;
 
-/**
- * A message as `dig` prints it, from the header line to the last section; ends in an empty line.
- */
+/** Prints a message like `dig`, from the header line to the last section. Ends in an empty line. */
 export function printMessage(message: Message): string {
   const { id, flags, question, answer, authority, additional, edns } = message;
   const opcode = opcodeName((flags & FLAG.OPCODE) >> 11);
@@ -28,7 +26,7 @@ export function printMessage(message: Message): string {
   return text;
 }
 
-/** A record on one line, as in zone files and `dig`, with tabs between the columns. No line end. */
+/** Prints a record on one line, as in zone files and `dig`, with tabs between the columns and no line end. */
 export function printRecord(record: DnsRecord, split = 0): string {
   const line = new PrintedLine();
   line.at(0, record.name);
@@ -39,7 +37,7 @@ export function printRecord(record: DnsRecord, split = 0): string {
   return line.text;
 }
 
-/** The data of a record as zone files have it. */
+/** Prints a record's data in zone file format. */
 export function printData(type: number, data: object, split = 0): string {
   const kind = kindOf(type);
   return data instanceof Opaque || kind === undefined
@@ -65,20 +63,14 @@ function printFlags(flags: number): string {
   return set.join('') + ((flags & FLAG.Z) === 0 ? '' : '; MBZ: 0x4');
 }
 
-/**
- * The names of the header flags that are set, in the order of their bits: `qr`, `aa`, `tc`, `rd`,
- * `ra`, `ad`, `cd`.
- */
+/** Returns the names of the header flags that are set, in bit order: `qr`, `aa`, `tc`, `rd`, `ra`, `ad`, `cd`. */
 export function flagNames(flags: number): string[] {
   return (['QR', 'AA', 'TC', 'RD', 'RA', 'AD', 'CD'] as const)
     .filter((name) => (flags & FLAG[name]) !== 0)
     .map((name) => name.toLowerCase());
 }
 
-/**
- * A line of text whose words begin at tab columns; a word that is too long is followed by one
- * blank.
- */
+/** A line of text whose words start at tab columns. A word that is too long is followed by one blank. */
 class PrintedLine {
   text = '';
   #column = 0;

@@ -1,4 +1,4 @@
-/** The message of a query: a view over the received bytes. */
+/** A query's message, as a view of the received bytes. */
 import { copyBytes, copyOf } from '../base/copy-bytes.ts';
 import { hashMapped } from '../base/hash.ts';
 import { CLASS, FLAG, HEADER, MESSAGE_MAX, OPCODE, TYPE } from './iana.ts';
@@ -10,23 +10,19 @@ import { querySlab } from './slab.ts';
 import type { Protocol } from './transports.ts';
 import { QuerySignature } from './tsig.ts';
 
-/** The transport of a query; `internal` if ndots made it. */
+/** A query's transport; `internal` if ndots created it. */
 export type Proto = Protocol | 'internal';
 
-/**
- * The treatment of a message, decided before any plugin sees it (in CoreDNS: the header filter of
- * its DNS library).
- */
+/** The treatment of a message, decided before any plugin sees it (in CoreDNS: the header filter in its DNS library). */
 export type Triage = 'serve' | 'ignore' | 'formerr' | 'notimp';
 
 /**
- * The longest reply over UDP unless `bufsize` says otherwise: with headers it fits into the least
- * MTU of IPv6. So nothing on the way has to fragment it (DNS flag day 2020, RFC 9715). A larger
- * limit would also let a forged query of 40 bytes send 64 KiB to a victim.
+ * Maximum UDP reply unless `bufsize` changes it. With headers, it fits into IPv6's minimum MTU, so it need not be
+ * fragmented (DNS flag day 2020, RFC 9715). With a larger limit, a forged 40-byte query could send 64 KiB to a victim.
  */
 export const UDP_MOST = 1232;
 
-/** Header, question and EDNS of a query. One object can read many messages, one after the other. */
+/** Header, question and EDNS of a query. One object can read many messages in turn. */
 export class QueryMessage {
   /** The buffer that holds the message; it belongs to the caller of `read`. */
   bytes: Uint8Array = empty;
@@ -41,37 +37,33 @@ export class QueryMessage {
   class = 0;
   /** Length of the question's name in wire form. */
   nameLength = 0;
-  /** A 30-bit hash of the lower-case name: small enough that V8 never boxes it. */
+  /** A 30-bit hash of the lower-case name, small enough that V8 never boxes it. */
   hash = 0;
-  /** True if the query has an OPT record, and its fields (RFC 6891). */
+  /** True if the query has an OPT record, whose fields follow (RFC 6891). */
   edns = false;
   ednsVersion = 0;
   /** The UDP size in the client's OPT record, unchanged. */
   udpSize = 0;
   /** The UDP size that limits the reply: `udpSize`, unless a plugin (`bufsize`) lowers it. */
   udpLimit = 0;
-  /** The maximum size of a UDP reply, whatever clients offer; `bufsize` sets it. */
+  /** Maximum size of a UDP reply, even if clients accept more; set by `bufsize`. */
   udpMost: number = UDP_MOST;
   dnssecOk = false;
   /** EDNS options are in `bytes[optionsStart, optionsEnd)`. */
   optionsStart = 0;
   optionsEnd = 0;
-  /**
-   * The TSIG record; it proves nothing until it has been verified (RFC 8945). Null if there is
-   * none.
-   */
+  /** The TSIG record, which proves nothing until verified (RFC 8945). Null if there is none. */
   signature: QuerySignature | null = null;
 
   proto: Proto = 'udp';
   #name: string | null = null;
-  /** The name in lower case; null for a kept copy, which has it in `bytes` from `#foldedAt` on. */
+  /** The name in lower case. Null for a stored copy, which has it in `bytes` at `#foldedAt`. */
   #folded: Uint8Array | null = empty;
   #foldedAt = 0;
 
   /**
    * Reads a message: only the header, the first question and an OPT record.
-   * @returns `serve` when the question is whole. Otherwise the fields hold the parts that could be
-   * read
+   * @returns `serve` if the question is complete. Otherwise, the fields hold the parts that could be read
    */
   read(bytes: Uint8Array, start: number, end: number): Triage {
     if (this.#folded === null || this.#folded.length < FOLDED_SIZE)
@@ -120,7 +112,7 @@ export class QueryMessage {
       const size = bytes[at++]!;
       if (size === 0) break;
       at += size;
-      // The first name of a message has nothing before it to point at.
+      // A message's first name has no earlier name to point to.
       if (size > 63 || at > end || at - name > NAME_MAX - 1) return 'formerr';
     }
     if (at + 4 > end) return 'formerr';
@@ -128,12 +120,12 @@ export class QueryMessage {
     this.type = (bytes[at]! << 8) | bytes[at + 1]!;
     this.class = (bytes[at + 2]! << 8) | bytes[at + 3]!;
     this.nameLength = length;
-    // Length bytes are below 64, so folding case does not touch them.
+    // Length bytes are below 64, so case folding does not change them.
     this.hash = hashMapped(bytes, name, length, LOWER, folded) & 0x3fffffff;
     return records === 0 ? 'serve' : this.#readRecords(at + 4, records, additional);
   }
 
-  /** Reads the records that follow the question: as a rule nothing, or OPT alone. */
+  /** Reads the records after the question, usually none or only OPT. */
   #readRecords(at: number, records: number, additional: number): Triage {
     const { bytes, end } = this;
     if (records !== 1 || additional !== 1 || at + 11 > end || bytes[at] !== 0)
@@ -160,9 +152,9 @@ export class QueryMessage {
   }
 
   /**
-   * Checks records other than OPT, which are rare (TSIG, the SOA of a NOTIFY): each must be within
-   * the message and have legal names where its type has names. Their data is not decoded: that
-   * could cost far more than the few bytes cost the client.
+   * Checks records other than OPT, which are rare (TSIG, the SOA in a NOTIFY). Each must be within the message and have
+   * valid names where its type has names. Their data is not decoded, because that could cost far more than the few
+   * bytes cost the client.
    */
   #readAll(at: number, records: number, additional: number): Triage {
     const { bytes, start, end } = this;
@@ -180,12 +172,12 @@ export class QueryMessage {
         if (type !== TYPE.OPT) {
           checkData(bytes, start, data, at, type);
           if (type !== TYPE.TSIG) continue;
-          // TSIG must be the last of all records (RFC 8945 section 5.1).
+          // TSIG must be the very last record (RFC 8945 section 5.1).
           if (left !== 1 || additional === 0) return 'formerr';
           tsig = owner - start;
           continue;
         }
-        // OPT may occur once, owned by the root, in the additional section.
+        // OPT may occur only once, owned by the root, in the additional section.
         if (bytes[owner] !== 0 || left > additional || opt !== 0) return 'formerr';
         opt = owner;
       }
@@ -197,40 +189,32 @@ export class QueryMessage {
     return opt === 0 ? 'serve' : this.#readOpt(opt);
   }
 
-  /**
-   * The question's name in lower case, wire form; only the first `nameLength` bytes are of this
-   * query.
-   */
+  /** The question's name in lower case, wire form. Only the first `nameLength` bytes belong to this query. */
   get folded(): Uint8Array {
-    // In a kept copy the lower-case name is a view made on first use: a query that is only
-    // forwarded never needs it.
+    // In a stored copy, the lower-case name is a view created on first use, because a query that is only forwarded
+    // never needs it.
     const at = this.#foldedAt;
     return (this.#folded ??= this.bytes.subarray(at, at + this.nameLength));
   }
 
-  /** The question's name as text: absolute, lower case, escaped. Built on first use. */
+  /** The question's name as text: absolute, lower case, escaped. Created on first use. */
   get name(): string {
     return (this.#name ??= this.nameLength === 0 ? '.' : printName(this.folded));
   }
 
-  /**
-   * The question's name in the client's spelling, wire form (a view: valid as long as the query).
-   */
+  /** The question's name as spelled by the client, wire form (a view, valid as long as the query). */
   get wireName(): WireName {
     const at = this.start + HEADER.SIZE;
     return this.bytes.subarray(at, at + this.nameLength);
   }
 
-  /**
-   * True if `bytes[at, end)` is this query's question: type, class, and name except for ASCII case.
-   */
+  /** Returns true if `bytes[at, end)` is this query's question: type, class, and name except for ASCII case. */
   isAskedAt(bytes: Uint8Array, at: number, end: number): boolean {
     const { bytes: own, nameLength } = this;
     const after = at + nameLength;
     if (after + 4 > end) return false;
     const shift = this.start + HEADER.SIZE - at;
-    // Length bytes are below 64, so folding case does not touch them; a compressed name already
-    // differs in its first byte.
+    // Length bytes are below 64, so case folding does not change them. A compressed name differs in its first byte.
     for (let i = at; i < after; i++) {
       const byte = bytes[i]!;
       const asked = own[i + shift]!;
@@ -242,7 +226,7 @@ export class QueryMessage {
     );
   }
 
-  /** The end of the question, relative to the message's start. */
+  /** End of the question, relative to the start of the message. */
   get questionEnd(): number {
     return HEADER.SIZE + this.nameLength + 4;
   }
@@ -252,17 +236,14 @@ export class QueryMessage {
   }
 
   /**
-   * True for a standard query (opcode QUERY, RFC 1035, section 4.1.1) of class IN, as nearly all
-   * are. Entries that are cached by name and type alone may serve standard queries only.
+   * True for a standard query (opcode QUERY, RFC 1035, section 4.1.1) of class IN, as nearly all are. Entries cached
+   * only by name and type may serve only standard queries.
    */
   get isStandard(): boolean {
     return (this.flags & FLAG.OPCODE) === 0 && this.class === CLASS.IN;
   }
 
-  /**
-   * True if it has a TSIG record that this server has not verified: the answer is for its client
-   * only.
-   */
+  /** True if it has a TSIG record that this server has not verified, so that the answer is only for its client. */
   get isSigned(): boolean {
     return this.signature !== null && this.signature.seal === null;
   }
@@ -276,32 +257,31 @@ export class QueryMessage {
   }
 
   /**
-   * True if the query came over a stream. Logs and metrics distinguish only this; CoreDNS calls the
-   * two udp and tcp.
+   * True if the query came over a stream. Logs and metrics make only this distinction, as udp and tcp, like CoreDNS.
    */
   get overStream(): boolean {
     return this.proto !== 'udp' && this.proto !== 'internal';
   }
 
   /**
-   * The maximum size of a reply: over UDP what the client offered and the server sends, at least
-   * 512; over streams 65 535.
+   * Maximum size of a reply. Over UDP, the smaller of the client's and the server's limits, at least 512; over streams,
+   * 65 535.
    */
   get limit(): number {
     const { offered, udpMost } = this;
     return this.proto === 'udp' && offered > udpMost ? udpMost : offered;
   }
 
-  /** The client's limit: over UDP at least 512, over streams 65 535. */
+  /** The client's limit: at least 512 over UDP, 65 535 over streams. */
   get offered(): number {
     if (this.proto !== 'udp') return MESSAGE_MAX;
     return this.udpLimit > 512 ? this.udpLimit : 512;
   }
 
   /**
-   * Copies message and lower-case name of `from` into the slab of kept queries, with `room` bytes
-   * after them for the caller.
-   * @returns the position of that room
+   * Copies the message and lower-case name of `from` into the slab for stored queries, followed by `room` bytes for the
+   * caller.
+   * @returns the position of those bytes
    */
   protected copyMessage(from: QueryMessage, room: number): number {
     const size = from.end - from.start;
@@ -332,9 +312,9 @@ export class QueryMessage {
   }
 
   /**
-   * Becomes a message in the slab of kept queries: another question, with the id, flags and EDNS of
-   * `from`. `room` bytes after it are for the caller.
-   * @returns the position of that room
+   * Becomes a message in the slab for stored queries: a different question, with the id, flags and EDNS of `from`. It
+   * is followed by `room` bytes for the caller.
+   * @returns the position of those bytes
    */
   protected writeQuestion(
     from: QueryMessage,
@@ -377,17 +357,12 @@ export class QueryMessage {
   }
 }
 
-/**
- * The longest name, plus one length byte that is written before the name turns out to be too long.
- */
+/** The longest name, plus one length byte that is written before the name turns out to be too long. */
 const FOLDED_SIZE = NAME_MAX + 1;
 
 const empty = new Uint8Array(0);
 
-/**
- * Builds a query with RD set and without EDNS, from 127.0.0.1 with `proto` internal, and reads it
- * into `into`.
- */
+/** Builds a query with RD set and without EDNS, from 127.0.0.1 with `proto` internal, and reads it into `into`. */
 export function makeQueryMessage<Q extends QueryMessage>(
   into: Q,
   name: WireName,

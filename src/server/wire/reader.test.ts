@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { printName } from './name.ts';
 import { HOPS_MAX, Reader, ReadError } from './reader.ts';
 
-/** A reader at `at` of a message: twelve bytes of header, then `parts` (texts as labels). */
+/** Creates a reader at `at` in a message of twelve header bytes followed by `parts` (with text as labels). */
 function readerOf(at: number, ...parts: (string | number)[]): Reader {
   const body = parts.flatMap((part) =>
     typeof part === 'number' ? [part] : [part.length, ...Buffer.from(part)],
@@ -24,7 +24,7 @@ function failure(run: () => unknown): string {
 }
 
 describe('reading', () => {
-  test('bytes are copies, also of a Buffer that is written to again', () => {
+  test('returned bytes are copies, even of a Buffer that is reused', () => {
     const held = Buffer.from([1, 2, 3, 4]);
     const reader = new Reader(held);
     reader.at = 1;
@@ -33,7 +33,7 @@ describe('reading', () => {
     assert.deepEqual([...bytes], [2, 3]);
   });
 
-  test('numbers are read in network order, and reading leaves off after them', () => {
+  test('numbers are read in network order, and the position advances past them', () => {
     const reader = new Reader(Uint8Array.of(1, 2, 3, 0xff, 0xff, 0xff, 0xff, 9, 9, 9, 9, 9, 9, 7));
     assert.deepEqual([reader.u8(), reader.u16(), reader.u32()], [1, 0x203, 0xffff_ffff]);
     assert.equal(reader.u48(), 0x0909_0909_0909);
@@ -50,7 +50,7 @@ describe('reading', () => {
     );
   });
 
-  test('nothing beyond the end is read, although the buffer goes on', () => {
+  test('nothing beyond the end is read, even if the buffer is longer', () => {
     assert.match(
       failure(() => new Reader(Uint8Array.of(1, 2, 3), 0, 1).u16()),
       /ends where a 16-bit number/,
@@ -61,7 +61,7 @@ describe('reading', () => {
     );
   });
 
-  test('compressed names are followed, and reading goes on after the pointer', () => {
+  test('compressed names are followed, and reading continues after the pointer', () => {
     const reader = readerOf(21, 'org', 0, 'www', 0xc0, 12, 'a', 0xc0, 17, 42);
     assert.equal(reader.message.length, 12 + 5 + 6 + 4 + 1);
     reader.at = 23;
@@ -71,7 +71,7 @@ describe('reading', () => {
     assert.equal(printName(reader.wireName()), 'a.www.org.');
   });
 
-  test('a pointer at itself, forward, or into a loop is an error', () => {
+  test('a pointer to itself, forward, or into a loop is an error', () => {
     assert.match(
       failure(() => readerOf(12, 0xc0, 12).name()),
       /points forward or at itself at byte 12/,
@@ -84,7 +84,7 @@ describe('reading', () => {
       failure(() => readerOf(14, 'a', 0xc0, 12).name()),
       /overlaps its pointer/,
     );
-    // a → b → a: the second step leads to where reading has been.
+    // a → b → a: the second step leads to a position that was already read.
     assert.match(
       failure(() => readerOf(16, 'a', 0xc0, 16, 'b', 0xc0, 12).name()),
       /points forward/,
@@ -92,7 +92,7 @@ describe('reading', () => {
   });
 
   test('a pointer to labels that run into the pointer itself is an error', () => {
-    // At 12 a label of three bytes, whose last two are the pointer to it.
+    // At 12, a three-byte label whose last two bytes are the pointer to it.
     assert.match(
       failure(() => readerOf(14, 3, 97, 0xc0, 12, 0).name()),
       /overlaps its pointer at byte 12/,
@@ -117,7 +117,7 @@ describe('reading', () => {
     );
   });
 
-  test('a name that grows beyond 255 bytes through pointers is an error', () => {
+  test('a name that exceeds 255 bytes through pointers is an error', () => {
     const label = 'x'.repeat(60);
     const reader = readerOf(12 + 61 * 4 + 1, label, label, label, label, 0, 'yyyyyyyyyy', 0xc0, 12);
     assert.match(
@@ -126,7 +126,7 @@ describe('reading', () => {
     );
   });
 
-  test('a chain of pointers has a limit, so that a message of them cannot keep a reader busy', () => {
+  test('pointer chains are limited, so that a message full of them cannot keep a reader busy', () => {
     const reader = readerOf(0, ...longChain());
     reader.at = 11 + 2 * HOPS_MAX;
     assert.equal(reader.name(), '.');
@@ -138,7 +138,7 @@ describe('reading', () => {
   });
 });
 
-/** Two-byte pointers, each to the one before, 130 of them. */
+/** 130 two-byte pointers, each to the previous one. */
 function longChain(): number[] {
   const out = [0];
   for (let i = 0; i < 130; i++) {

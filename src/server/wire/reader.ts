@@ -2,12 +2,12 @@ import { copyOf } from '../base/copy-bytes.ts';
 import { HEADER } from './iana.ts';
 import { NAME_MAX, printLabel, type WireName } from './name.ts';
 
-/** Why bytes are not a DNS message, and at which offset. Reading throws nothing else. */
+/** Explains why bytes are not a DNS message, with an offset. Reading throws nothing else. */
 export class ReadError extends Error {
   override readonly name = 'ReadError';
   /** The fault, in words. */
   readonly reason: string;
-  /** Bytes from the message's start. */
+  /** Offset from the start of the message, in bytes. */
   readonly offset: number;
 
   constructor(reason: string, offset: number) {
@@ -17,21 +17,20 @@ export class ReadError extends Error {
   }
 }
 
-/** Maximum number of pointers that a name may follow: one per label (255 bytes hold 127 labels). */
+/** Maximum number of pointers per name: every label could have its own (255 bytes hold 127 labels). */
 export const HOPS_MAX = 126;
 
 const scratch = new Uint8Array(NAME_MAX);
 
 /**
- * Reads fields one after the other, never beyond `end`. A compression pointer must lead backwards:
- * after the header and before all parts of the same name. So reading always ends (RFC 1035 section
- * 4.1.4).
+ * Reads consecutive fields, never beyond `end`. A compression pointer must lead backwards: after the header and before
+ * all parts of the same name. This guarantees that reading terminates (RFC 1035 section 4.1.4).
  */
 export class Reader {
   readonly message: Uint8Array;
-  /** The start of the message in `message`: pointers count from here. */
+  /** The start of the message within `message`, the base of compression pointers. */
   readonly start: number;
-  /** The end of reading; moved while a record's data is read. */
+  /** The end of reading, moved while a record's data is read. */
   end: number;
   /** The position of the next field. */
   at: number;
@@ -43,12 +42,12 @@ export class Reader {
     this.at = start;
   }
 
-  /** Bytes from the message's start. */
+  /** Offset from the start of the message, in bytes. */
   get offset(): number {
     return this.at - this.start;
   }
 
-  /** Bytes up to `end`. */
+  /** Number of bytes up to `end`. */
   get left(): number {
     return this.end - this.at;
   }
@@ -75,24 +74,24 @@ export class Reader {
     return high * 0x1_0000_0000 + this.u32();
   }
 
-  /** The next `count` bytes as a copy. */
+  /** Returns a copy of the next `count` bytes. */
   bytes(count: number): Uint8Array {
     this.#need(count, `${count} bytes`);
     this.at += count;
     return copyOf(this.message, this.at - count, this.at);
   }
 
-  /** All bytes up to `end` as a copy. */
+  /** Returns a copy of all bytes up to `end`. */
   rest(): Uint8Array {
     return this.bytes(this.left);
   }
 
-  /** A character string: one length byte and as many bytes. */
+  /** Reads a character string: a length byte, then that many bytes. */
   string(): Uint8Array {
     return this.bytes(this.u8());
   }
 
-  /** A name as absolute text with escapes. */
+  /** Reads a name as absolute text with escapes. */
   name(): string {
     let text = '';
     this.#walk((from, to) => {
@@ -102,9 +101,8 @@ export class Reader {
   }
 
   /**
-   * The next name, which must not be compressed because its type forbids it (RFC 3597 section 4).
-   * Data that may hold any number of names is read this way: with pointers, every two bytes of it
-   * could expand to 255.
+   * Reads a name that must not be compressed because its type forbids it (RFC 3597 section 4). Used for data with any
+   * number of names: with pointers, every two bytes of it could expand to 255.
    */
   fullName(): string {
     for (let at = this.at; at < this.end && this.message[at] !== 0; at += this.message[at]! + 1) {
@@ -114,14 +112,14 @@ export class Reader {
     return this.name();
   }
 
-  /** A name in wire form, decompressed. */
+  /** Reads a name in wire form, decompressed. */
   wireName(): WireName {
     const length = this.wireNameInto(scratch);
     return scratch.slice(0, length);
   }
 
   /**
-   * The same, written to a buffer that has room for 255 bytes; nothing is allocated.
+   * Reads a name in wire form, decompressed, into a buffer with room for 255 bytes. Allocates nothing.
    * @returns its length
    */
   wireNameInto(to: Uint8Array): number {
@@ -163,26 +161,25 @@ export class Reader {
   }
 }
 
-/** Pointers reach no further (RFC 1035 section 4.1.4). */
+/** Maximum target of a pointer (RFC 1035 section 4.1.4). */
 const REACH = 0x4000;
 
 /**
- * The pointers that the names of a message may follow: this number in all, and another number for
- * each name. Names with usual compression follow one or two. Later walks over the names take time
- * in proportion.
+ * Number of pointers that a message's names may follow: this many in total, and this many again per name. Names with
+ * ordinary compression follow one or two. Later scans of the names take proportional time.
  */
 const HOPS_FREE = 1024;
 const HOPS_PER_NAME = 8;
 
 /**
- * The positions of labels of checked names in a message. A pointer to any other place may still
- * read as a name. But that name changes with the fields there, such as a TTL. The target of a
- * pointer is not read a second time. Reused from message to message.
+ * The positions of labels in a message's checked names. A pointer to any other position may still read as a name, but
+ * that name changes with the fields there, such as a TTL. A pointer's target is not read twice. Reused for each
+ * message.
  */
 export class NamePlaces {
   /**
-   * By offset in the message: the number of the last message that has a label, a pointer or the end
-   * of a name there. Then the length of the rest of the name, and the number of its pointers.
+   * By offset in the message: the number of the last message with a label, a pointer or the end of a name there. Also
+   * the length of the rest of the name, and its number of pointers.
    */
   readonly #marks = new Uint16Array(REACH);
   readonly #lengths = new Uint8Array(REACH);
@@ -190,10 +187,10 @@ export class NamePlaces {
   #message = 0;
   #names = 0;
   #steps = 0;
-  /** True if a pointer led to a place that is not part of a name checked before. */
+  /** True if a pointer led to a position outside all names checked before. */
   strayed = false;
 
-  /** Begins a new message: names checked before are forgotten. */
+  /** Begins a new message, forgetting names checked before. */
   begin(): void {
     this.strayed = false;
     this.#names = 0;
@@ -204,31 +201,33 @@ export class NamePlaces {
     this.#message = 1;
   }
 
-  /** True if a checked name begins or continues at this offset. */
+  /** Returns true if a checked name begins or continues at this offset. */
   knows(offset: number): boolean {
     return this.#marks[offset] === this.#message;
   }
 
-  /** Bytes of the known name from this offset on, without pointers. */
+  /** Length in bytes of the known name from this offset on, without pointers. */
   length(offset: number): number {
     return this.#lengths[offset]!;
   }
 
-  /** Pointers that the known name follows from this offset on. */
+  /** Number of pointers that the known name follows from this offset on. */
   hops(offset: number): number {
     return this.#hops[offset]!;
   }
 
-  /** Pointers that checked names have followed, and labels that were read behind strays. */
+  /** Number of pointers followed by checked names, plus labels read after strays. */
   get steps(): number {
     return this.#steps;
   }
 
   /**
-   * Records a checked name. @param at its position in `bytes`. @param length without pointers.
-   * @param hops its pointers. @param steps the number of labels and pointers that were read, and
-   * that each later reader will read @throws ReadError if the names of the message need too many
-   * steps
+   * Records a checked name.
+   * @param at its position in `bytes`
+   * @param length without pointers
+   * @param hops its pointers
+   * @param steps the number of labels and pointers that were read, and that each later reader will read
+   * @throws ReadError if the message's names need too many steps
    */
   note(
     bytes: Uint8Array,
@@ -255,7 +254,7 @@ export class NamePlaces {
 
 /**
  * Checks the possibly compressed name at `at`: its labels, its pointers and the limit of 255 bytes.
- * @param start of the message; pointers count from here
+ * @param start start of the message, the base of compression pointers
  * @param places records the positions of the name and of its pointers' targets
  * @returns the end of the name in place
  * @throws ReadError
@@ -272,8 +271,8 @@ export function checkName(
   let hops = 0;
   let labels = 0;
   let after = -1;
-  // Where the part of the name that is being read begins. A pointer must lead to a part before it,
-  // which must end before it, too.
+  // Start of the current segment of the name. A pointer must lead to an earlier segment, which must also end before
+  // this one.
   let segment = at;
   for (;;) {
     if (at >= end) return endsWithin(after, at - start);

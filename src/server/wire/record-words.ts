@@ -8,11 +8,11 @@ import {
   type WireName,
 } from './name.ts';
 
-/** Why a record's text is wrong, and which of its words is. */
+/** Explains why a record's text is invalid, and which word is to blame. */
 export class TextError extends Error {
   override readonly name = 'TextError';
   readonly reason: string;
-  /** Index of the word among the data's words. */
+  /** Index of the word in the record's data. */
   readonly index: number;
 
   constructor(reason: string, index: number) {
@@ -23,13 +23,13 @@ export class TextError extends Error {
 }
 
 /**
- * The words of a record's data, read one after the other. Quotes around words are removed, escapes
- * within them are not. All errors are TextErrors.
+ * Reads the words of a record's data. Quotes around words are removed; escapes within them are not. All errors are
+ * TextErrors.
  */
 export class Words {
   index = 0;
   readonly #words: readonly string[];
-  /** The origin: names without a final dot are relative to it. */
+  /** The origin, to which names without a final dot are relative. */
   readonly #origin: WireName;
 
   constructor(words: readonly string[], origin: WireName) {
@@ -41,14 +41,17 @@ export class Words {
     return this.#words.length - this.index;
   }
 
-  /** The next word. @param what names the missing field in the error message */
+  /**
+   * Returns the next word.
+   * @param what name of the field, for the error message
+   */
   next(what: string): string {
     const word = this.#words[this.index++];
     if (word === undefined) this.fail(`${what} is missing`, this.index - 1);
     return word;
   }
 
-  /** All remaining words, joined without blanks. */
+  /** Returns all remaining words, joined without blanks. */
   joined(): string {
     const text = this.#words.slice(this.index).join('');
     this.index = this.#words.length;
@@ -63,7 +66,7 @@ export class Words {
     return value;
   }
 
-  /** A name as absolute text. `@` is the origin. */
+  /** Reads a name as absolute text. `@` is the origin. */
   domain(what: string): string {
     return printName(this.wireName(what));
   }
@@ -72,7 +75,7 @@ export class Words {
     return absoluteName(this.next(what), this.#origin, (reason) => this.fail(reason));
   }
 
-  /** A character string, its escapes in the form that printing uses. */
+  /** Reads a character string, with its escapes in the form used for printing. */
   string(what: string, most = 255): string {
     const word = this.next(what);
     const bytes = parseString(word);
@@ -89,10 +92,7 @@ export class Words {
   }
 }
 
-/**
- * The wire form of a name in a zone file: `@` is the origin, and names without a final dot are
- * relative to it.
- */
+/** Converts a name in a zone file to wire form. `@` is the origin, and names without a final dot are relative to it. */
 export function absoluteName(
   word: string,
   origin: WireName,

@@ -23,13 +23,13 @@ const message: Message = {
   edns: { udpSize: 1232, version: 0, dnssecOk: false, options: [] },
 };
 
-/** The message's bytes at 3 of a larger buffer. */
+/** The message's bytes at offset 3 in a larger buffer. */
 function shifted(): Uint8Array {
   return Uint8Array.of(9, 9, 9, ...writeMessage(message), 9, 9, 9);
 }
 
-describe('going over records', () => {
-  test('every record of every section is visited once, and empty sections are skipped', () => {
+describe('record iteration', () => {
+  test('every record in every section is visited once, and empty sections are skipped', () => {
     const bytes = shifted();
     const records = new Records();
     const seen: unknown[] = [];
@@ -60,7 +60,7 @@ describe('going over records', () => {
     assert.equal(records.ownedByQuestion, false);
   });
 
-  test('the TTL of a reply replaces those that ttlAt names', () => {
+  test("a reply's TTL replaces those at the offsets in ttlAt", () => {
     const bytes = shifted();
     const [, second] = ttlOffsets(bytes, 3, bytes.length - 3);
     const reply = new Reply(bytes, 3, bytes.length - 3, 0, 'test', {
@@ -73,7 +73,7 @@ describe('going over records', () => {
     assert.deepEqual(ttls.slice(0, 3), [30, 5, 0]);
   });
 
-  test('offsets of TTLs count from the start of the message, without OPT', () => {
+  test('TTL offsets count from the start of the message, without OPT', () => {
     const bytes = shifted();
     const offsets = ttlOffsets(bytes, 3, bytes.length - 3);
     assert.equal(offsets.length, 3);
@@ -83,7 +83,7 @@ describe('going over records', () => {
     );
   });
 
-  test('counts that promise more than there is end the walk', () => {
+  test('counts that exceed the message end the iteration', () => {
     const bytes = writeMessage({ ...message, additional: [], edns: null });
     bytes[6] = 0xff;
     bytes[11] = 0xff;

@@ -8,9 +8,9 @@ import { skipName } from './skip.ts';
 import { SECTION, type Section } from './writer.ts';
 
 /**
- * A cursor over the records of a message; it builds no objects. Reusable: `over` or `of` begins,
- * `next` steps, the fields describe the current record. All positions are indexes into `bytes`, not
- * offsets from the message's start.
+ * A cursor over a message's records that creates no objects. It is reusable: `over` or `of` starts it, `next` advances
+ * it, and the fields describe the current record. All positions are indexes into `bytes`, not offsets from the start of
+ * the message.
  *
  * ```ts
  * for (records.of(reply); records.next(); ) if (records.type === TYPE.A) …
@@ -21,11 +21,11 @@ export class Records {
   start = 0;
   end = 0;
   section: Section = SECTION.answer;
-  /** The position of the owner's name; it may be compressed. */
+  /** Position of the owner name, which may be compressed. */
   ownerAt = 0;
   type = 0;
   class = 0;
-  /** The position of the TTL. `Reply.ttlAt` holds `ttlAt - start`. */
+  /** Position of the TTL. `Reply.ttlAt` holds `ttlAt - start`. */
   ttlAt = 0;
   dataAt = 0;
   dataLength = 0;
@@ -33,10 +33,10 @@ export class Records {
   #at = 0;
   #left = 0;
   #reply: Reply | null = null;
-  /** The index in `reply.ttlAt` of the next TTL that is replaced; the offsets there ascend. */
+  /** Index in `reply.ttlAt` of the next TTL to replace; the offsets there are ascending. */
   #ttlIndex = 0;
 
-  /** Begins at the first record of a whole message. */
+  /** Starts at the first record of a complete message. */
   over(bytes: Uint8Array, start = 0, end: number = bytes.length): this {
     this.bytes = bytes;
     this.start = start;
@@ -60,14 +60,14 @@ export class Records {
     return this;
   }
 
-  /** Begins at the first record of a reply; a bare reply has none. */
+  /** Starts at the first record of a reply; a bare reply has none. */
   of(reply: Reply): this {
     this.over(reply.bytes, reply.start, reply.end);
     this.#reply = reply;
     return this;
   }
 
-  /** Steps to the next record; false after the last one. */
+  /** Advances to the next record; returns false after the last one. */
   next(): boolean {
     while (this.#left === 0) {
       if (this.section === SECTION.additional) return false;
@@ -88,13 +88,13 @@ export class Records {
     return this.#at <= end || this.#stop();
   }
 
-  /** Seconds that this record's TTL is sent with: `Reply.ttl` where it replaces the written one. */
+  /** The TTL that is sent for this record, in seconds: `Reply.ttl` where it replaces the stored one. */
   get ttl(): number {
     const replaced = this.replacedTtl;
     return replaced >= 0 ? replaced : this.writtenTtl;
   }
 
-  /** Seconds by which `Reply.ttl` replaces this record's TTL; -1: unchanged. */
+  /** The value of `Reply.ttl`, in seconds, if it replaces this record's TTL, otherwise -1. */
   get replacedTtl(): number {
     const reply = this.#reply;
     if (reply === null || reply.ttl < 0 || reply.ttlAt === null) return -1;
@@ -104,7 +104,7 @@ export class Records {
     return ttlAt[this.#ttlIndex] === here ? reply.ttl : -1;
   }
 
-  /** Seconds as written; a set top bit counts as 0 (RFC 2181 section 8). */
+  /** The stored TTL in seconds; a set top bit counts as 0 (RFC 2181 section 8). */
   get writtenTtl(): number {
     return readTtl(this.bytes, this.ttlAt);
   }
@@ -114,7 +114,7 @@ export class Records {
     return sameInMessage(this.bytes, this.start, this.ownerAt, this.start + HEADER.SIZE);
   }
 
-  /** The owner's name in wire form, decompressed, as a copy. */
+  /** A copy of the owner name in wire form, decompressed. */
   get owner(): WireName {
     return expandName(this.bytes, this.start, this.ownerAt);
   }
@@ -128,7 +128,7 @@ export class Records {
     return (this.bytes[this.start + at]! << 8) | this.bytes[this.start + at + 1]!;
   }
 
-  /** Ends the iteration at a record that runs over the end of the message. */
+  /** Ends the iteration at a record that runs past the end of the message. */
   #stop(): false {
     this.section = SECTION.additional;
     this.#left = 0;
@@ -136,12 +136,15 @@ export class Records {
   }
 }
 
-/** The TTL written at `at`, seconds; a set top bit counts as 0 (RFC 2181 section 8). */
+/** Reads the TTL at `at`, in seconds; a set top bit counts as 0 (RFC 2181 section 8). */
 export function readTtl(bytes: Uint8Array, at: number): number {
   return bytes[at]! >= 0x80 ? 0 : readUint32(bytes, at);
 }
 
-/** The name at `at` of a message in wire form, decompressed, as a copy. @throws ReadError */
+/**
+ * Returns a copy of the name at `at` in wire form, decompressed.
+ * @throws ReadError
+ */
 export function expandName(bytes: Uint8Array, start: number, at: number): WireName {
   const reader = new Reader(bytes, start, bytes.length);
   reader.at = at;

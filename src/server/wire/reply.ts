@@ -1,72 +1,60 @@
 import { EDE, FLAG, HEADER, RCODE } from './iana.ts';
 
-/** An Extended DNS Error (RFC 8914): tells the client why it got this result code. */
+/** An Extended DNS Error (RFC 8914), which tells the client the reason for the result code. */
 export interface ExtendedError {
   readonly code: number;
   readonly text: string;
 }
 
-/**
- * Makes the next message of an answer that takes several; null: not ready in this turn of the event
- * loop.
- */
+/** Creates the next message of a multi-message answer; null: not ready in this turn of the event loop. */
 export type Rest = () => Reply | null;
 
-/** The message of a reply, as bytes and in words; every reply has these. */
+/** The message and metadata that every reply has. */
 interface ReplyMessage {
-  /**
-   * The message is `bytes[start, end)`; `start` equal to `end` means a bare reply, which has no
-   * message.
-   */
+  /** The message is `bytes[start, end)`. If `start` equals `end`, it is a bare reply, which has no message. */
   readonly bytes: Uint8Array;
   readonly start: number;
   readonly end: number;
-  /** All 12 bits, EDNS's upper eight included. */
+  /** All 12 bits, including EDNS's upper eight. */
   readonly rcode: number;
-  /** Name of the plugin that made it. */
+  /** Name of the plugin that created it. */
   readonly plugin: string;
 }
 
-/** The rare parts of a reply beside its message. */
+/** The rarely used parts of a reply, in addition to its message. */
 export interface ReplyDetails {
-  /**
-   * Ascending offsets (from `start`) of the TTL fields that `ttl` replaces; null: all stay
-   * unchanged.
-   */
+  /** Ascending offsets (from `start`) of the TTL fields replaced by `ttl`; null: all stay unchanged. */
   readonly ttlAt: Uint16Array | null;
-  /** Seconds to put into every TTL field of `ttlAt`; -1: leave them. */
+  /** Seconds to write into every TTL field in `ttlAt`; -1: leave them unchanged. */
   readonly ttl: number;
   /**
-   * EDNS options for clients that speak EDNS, in wire form, may be empty; null: those of the query
-   * are echoed as usual.
+   * EDNS options for clients that support EDNS, in wire form, possibly empty; null: echo the query's options as usual.
    */
   readonly options: Uint8Array | null;
-  /** Extended errors for clients that speak EDNS. */
+  /** Extended errors for clients that support EDNS. */
   readonly errors: readonly ExtendedError[] | null;
   /** The cause of a failure, for `errors`, the log and traces. */
   readonly cause: Error | null;
   /**
-   * Makes the message that follows this one, for answers of several messages (zone transfers);
-   * null: this is the last. It is called in a later turn than the one that wrote the previous
-   * message, so that other queries are served in between. If it returns null, it is called again in
-   * a later turn. Only streams carry more than one message.
+   * Creates the message that follows this one, for multi-message answers (zone transfers); null: this is the last. It
+   * is called in a later turn than the one that wrote the previous message, so that other queries are served in
+   * between. If it returns null, it is called again in a later turn. Only streams carry more than one message.
    */
   readonly rest: Rest | null;
 }
 
 export type ReplyFields = ReplyMessage & ReplyDetails;
 
-/** Of most replies: no details. */
+/** Most replies have no details. */
 const none: Partial<ReplyDetails> = {};
 
 /**
- * One reply, the same for every client: header, question and records, but no OPT and nothing that
- * belongs to the asking client. Id, RD and CD, the spelling of the question, EDNS and the size
- * limit are filled in by `stamp`. Owner names that equal the question are pointers to it, so that
- * they take on the client's spelling (0x20) as well.
+ * A reply, identical for every client: header, question and records, but no OPT and nothing specific to a client. Id,
+ * RD and CD, the question's spelling, EDNS and the size limit are filled in by `stamp`. Owner names equal to the
+ * question are pointers to it, so that they adopt the client's spelling (0x20) as well.
  *
- * A reply and its bytes never change; `with` makes a changed one. A reply without bytes (`bare`) is
- * only a result code: `stamp` writes its header and question.
+ * A reply and its bytes never change; `with` creates a changed copy. A reply without bytes (`bare`) is only a result
+ * code, for which `stamp` writes header and question.
  */
 export class Reply implements ReplyFields {
   readonly bytes: Uint8Array;
@@ -103,8 +91,8 @@ export class Reply implements ReplyFields {
   }
 
   /**
-   * The same reply with some fields changed. The offsets in `ttlAt` belong to the layout of the
-   * message: a change of `bytes` needs a new `ttlAt`, too.
+   * Returns the same reply with some fields changed. The offsets in `ttlAt` depend on the message's layout, so a change
+   * of `bytes` also requires a new `ttlAt`.
    */
   with(change: Partial<ReplyFields>): Reply {
     return new Reply(
@@ -141,17 +129,17 @@ export class Reply implements ReplyFields {
     return (this.flags & FLAG.TC) !== 0;
   }
 
-  /** Records in the answer section. */
+  /** Number of records in the answer section. */
   get answers(): number {
     return this.#count(HEADER.ANCOUNT);
   }
 
-  /** Records in the authority section. */
+  /** Number of records in the authority section. */
   get authority(): number {
     return this.#count(HEADER.NSCOUNT);
   }
 
-  /** Records in the additional section (OPT is never among them). */
+  /** Number of records in the additional section (never including OPT). */
   get additional(): number {
     return this.#count(HEADER.ARCOUNT);
   }
@@ -166,7 +154,7 @@ export class Reply implements ReplyFields {
     return this.end - this.start;
   }
 
-  /** The same reply with its own bytes, for long storage: it no longer keeps the whole slab in memory. */
+  /** Returns the same reply in its own memory, for long-term storage, so that it does not keep the whole slab alive. */
   own(): Reply {
     return this.with({
       bytes: this.bytes.slice(this.start, this.end),
@@ -179,12 +167,11 @@ export class Reply implements ReplyFields {
 
 const nothing = new Uint8Array(0);
 
-/** Nothing is sent at all; the client will time out. */
+/** Sends nothing at all, so the client times out. */
 export const silence: Reply = new Reply(nothing, 0, 0, RCODE.NOERROR, '');
 
 /**
- * A result code without a message (in CoreDNS: an rcode that a plugin returns without writing).
- * Never cached.
+ * Creates a result code without a message (in CoreDNS: an rcode that a plugin returns without writing). Never cached.
  */
 export function failure(
   rcode: number,
@@ -198,7 +185,7 @@ export function failure(
   });
 }
 
-/** Names the part of the server that failed, without the cause, which may not be for clients. */
+/** Names the part of the server that failed, but not the cause, which clients may not be allowed to see. */
 function defaultErrors(rcode: number, plugin: string): readonly ExtendedError[] | null {
   if (rcode !== RCODE.SERVFAIL && rcode !== RCODE.REFUSED) return null;
   const by = plugin === '' ? 'the server' : `plugin ${plugin}`;
@@ -208,8 +195,8 @@ function defaultErrors(rcode: number, plugin: string): readonly ExtendedError[] 
 }
 
 /**
- * REFUSED, because the query would have to wait while too many others already do (`Query.mayWait`):
- * the client may ask another server, or later.
+ * REFUSED, because the query would have to wait and too many others already do (`Query.mayWait`). The client may try
+ * another server, or try again later.
  */
 export const overloaded: Reply = failure(RCODE.REFUSED, '', null, [
   { code: EDE.OTHER, text: 'too many queries wait for their replies' },

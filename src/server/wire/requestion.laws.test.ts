@@ -14,8 +14,8 @@ import { makeQueryMessage, QueryMessage } from './query-message.ts';
 
 const folded = (text: string): string => printName(foldName(parseName(text)));
 
-describe('laws of replies under another question', () => {
-  test('a reply under another question keeps every name, the old question as an alias or as owner', () => {
+describe('laws of replies under a different question', () => {
+  test('a reply under a different question keeps every name, with the old question as alias or owner', () => {
     fc.assert(
       fc.property(any.reply, any.wireName, fc.nat({ max: 1000 }), (message, name, ttl) => {
         const reply = taken(writeMessage(message));
@@ -39,7 +39,7 @@ describe('laws of replies under another question', () => {
     );
   });
 
-  test('a reply under another question goes out with the TTLs it would have had', () => {
+  test('a reply under a different question is sent with the TTLs it would have had', () => {
     fc.assert(
       fc.property(any.reply, any.wireName, fc.nat({ max: 10_000 }), (message, name, ttl) => {
         const whole = taken(writeMessage(message));

@@ -38,8 +38,8 @@ function lines({ bytes, start, end }: Reply): string[] {
   );
 }
 
-describe('a reply under another question', () => {
-  test('autopath: the search name is an alias of the name that was found', () => {
+describe('a reply under a different question', () => {
+  test('autopath: the search name is an alias for the name that was found', () => {
     const found = reply('example.com.', [
       'example.com. 300 A 192.0.2.1',
       'example.com. 300 A 192.0.2.2',
@@ -64,7 +64,7 @@ describe('a reply under another question', () => {
     );
   });
 
-  test('search path without data: names in the authority section stay whole', () => {
+  test('search path without data: names in the authority section stay complete', () => {
     const nothing = reply(
       'b.svc.cluster.local.',
       [],
@@ -74,11 +74,11 @@ describe('a reply under another question', () => {
     assert.deepEqual(lines(moved), [
       'cluster.local. 30 IN SOA ns.dns.cluster.local. host.cluster.local. 1 2 3 4 5',
     ]);
-    // The suffix that both questions share is still pointed at.
+    // The suffix shared by both questions is still a pointer target.
     assert.equal(moved.size, nothing.size + 'default.'.length);
   });
 
-  test('rewrite: owners of the asked name follow to the name the client asked, data does not', () => {
+  test('rewrite: owners change to the name the client queried, and data does not', () => {
     const found = reply('real.example.', [
       'real.example. 30 CNAME x.real.example.',
       'x.real.example. 30 A 10.0.0.1',
@@ -99,12 +99,12 @@ describe('a reply under another question', () => {
     assert.equal(readMessage(other.bytes, other.start, other.end).question[0]!.type, TYPE.AAAA);
   });
 
-  test('a bare result code stays what it is', () => {
+  test('a bare result code stays unchanged', () => {
     const bare = failure(2, 'forward');
     assert.equal(withQuestion(bare, query('a.example'), 'stay', 5), bare);
   });
 
-  test('what no longer fits into a message is cut between records, with TC', () => {
+  test('a reply that no longer fits into a message is cut between records, with TC', () => {
     const records = Array.from({ length: 4080 }, () => 'a.example. 30 A 10.0.0.1');
     const full = reply('a.example.', records, ['example. 30 NS ns.example.']);
     const long = Array<string>(4).fill('x'.repeat(60)).join('.');

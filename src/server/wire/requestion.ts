@@ -10,22 +10,21 @@ import { answersQuery } from './upstream.ts';
 import { SECTION } from './writer.ts';
 
 /**
- * The treatment of records that the old question's name owns: they take the new question's name
- * (`follow`) or keep the old one (`stay`).
+ * The treatment of records owned by the old question's name: they change to the new question's name (`follow`) or keep
+ * the old one (`stay`).
  */
 export type Owners = 'follow' | 'stay';
 
 const records = new Records();
 
 /**
- * A copy of `reply`, which answers another question, as a reply to `query`. All names keep their
- * meaning although the old question that compression pointers led to is gone. TTLs are written as
- * they would have been sent.
+ * Returns a copy of `reply`, which answers a different question, as a reply to `query`. All names keep their meaning,
+ * although the old question that compression pointers referred to is gone. TTLs are written as they would have been
+ * sent.
  *
- * @param owners `follow` for names rewritten on the way in and back on the way out, `stay` for
- * search paths
- * @param aliasTtl 0 or more: the answer section begins with `QUESTION CNAME OLD-QUESTION` with this
- * TTL; owners stay
+ * @param owners `follow` for names rewritten on the way in and back on the way out, `stay` for search paths
+ * @param aliasTtl if 0 or more, the answer section begins with `QUESTION CNAME OLD-QUESTION` with this TTL, and owners
+ * stay
  * @returns a bare reply unchanged; a reply that no longer fits into a message is cut, with TC
  */
 export function withQuestion(
@@ -68,10 +67,7 @@ export function withQuestion(
   return finish(reply);
 }
 
-/**
- * Writes the alias. The old question's name is in its data, and all pointers to the old question
- * lead there.
- */
+/** Writes the alias. Its data is the old question's name, and all pointers to the old question lead there. */
 function writeAlias(question: number, ttl: number): void {
   mover.questionName();
   mover.u16(TYPE.CNAME);
@@ -83,7 +79,7 @@ function writeAlias(question: number, ttl: number): void {
   mover.setU16(data - 2, mover.length - data);
 }
 
-/** Makes pointers to a suffix that both questions share lead to the new question. */
+/** Makes pointers to a suffix shared by both questions lead to the new question. */
 function mapSharedSuffix(bytes: Uint8Array, question: number, query: QueryMessage): void {
   const { folded, nameLength } = query;
   let oldLength = 1;

@@ -1,7 +1,7 @@
-/** Reverse names: the names under in-addr.arpa and ip6.arpa that stand for addresses. */
+/** Reverse names, which represent addresses under in-addr.arpa and ip6.arpa. */
 
 /**
- * The name under in-addr.arpa or ip6.arpa (RFC 1035 section 3.5, RFC 3596 section 2.5), absolute.
+ * Returns the absolute name under in-addr.arpa or ip6.arpa (RFC 1035 section 3.5, RFC 3596 section 2.5).
  * @param bytes 4 or 16
  */
 export function nameOfAddress(bytes: Uint8Array): string {

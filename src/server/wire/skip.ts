@@ -1,10 +1,10 @@
-/** End of the record at `at`. */
+/** Returns the end of the record at `at`. */
 export function skipRecord(bytes: Uint8Array, at: number, end: number): number {
   at = skipName(bytes, at, end) + 8;
   return at + 2 + ((bytes[at]! << 8) | bytes[at + 1]!);
 }
 
-/** End of the possibly compressed name at `at`. */
+/** Returns the end of the possibly compressed name at `at`. */
 export function skipName(bytes: Uint8Array, at: number, end: number): number {
   while (at < end) {
     const size = bytes[at]!;
@@ -15,7 +15,7 @@ export function skipName(bytes: Uint8Array, at: number, end: number): number {
   return end;
 }
 
-/** The end of the possibly compressed name at `at`, in place. It has been checked. */
+/** Returns the end of the possibly compressed name at `at`, in place. The name must have been checked. */
 export function endOfName(bytes: Uint8Array, at: number): number {
   for (;;) {
     const size = bytes[at]!;

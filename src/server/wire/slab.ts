@@ -1,20 +1,19 @@
-/** Memory for messages, allocated in large pieces and handed out in parts. */
+/** Memory for messages, allocated in large blocks and handed out in parts. */
 import { copyBytes } from '../base/copy-bytes.ts';
 
 /**
- * Memory that is allocated from front to back and never reused: a separate buffer for each message
- * would cost more than the rest of storing it. A slab is freed when no part of it is referenced any
- * more.
+ * Memory that is allocated from front to back and never reused. A separate buffer per message would cost more than
+ * everything else about storing it. A slab is freed once no part of it is referenced.
  */
 class Slab {
-  /** The buffer that the last `take` or `put` handed out a part of. */
+  /** The buffer that contains the part returned by the last `take` or `put`. */
   bytes: Uint8Array;
   readonly #size: number;
   readonly #sharedMax: number;
   #shared: Uint8Array;
   #used = 0;
 
-  /** @param sharedMax a longer part gets a separate buffer */
+  /** @param sharedMax longer parts get a separate buffer */
   constructor(size: number, sharedMax: number = size) {
     this.#size = size;
     this.#sharedMax = sharedMax;
@@ -22,7 +21,10 @@ class Slab {
     this.bytes = this.#shared;
   }
 
-  /** Hands out `size` bytes. @returns where they begin in `bytes` */
+  /**
+   * Allocates `size` bytes.
+   * @returns their start in `bytes`
+   */
   take(size: number): number {
     if (size > this.#sharedMax) {
       this.bytes = new Uint8Array(size);
@@ -38,7 +40,10 @@ class Slab {
     return begin;
   }
 
-  /** Stores a copy of `from[at, end)`. @returns where it begins in `bytes` */
+  /**
+   * Stores a copy of `from[at, end)`.
+   * @returns its start in `bytes`
+   */
   put(from: Uint8Array, at: number, end: number): number {
     const begin = this.take(end - at);
     copyBytes(from, at, this.bytes, begin, end - at);
@@ -46,12 +51,12 @@ class Slab {
   }
 }
 
-/** This thread's slab for copied replies. For long storage use `reply.own()`. */
+/** This thread's slab for copied replies. For long-term storage, use `reply.own()`. */
 export const replySlab: Slab = new Slab(65_536);
 
 /**
- * This thread's slab for kept queries, which usually live for seconds. Most are little longer than
- * a name and some options. A longer one gets its own buffer, so that a short query that waits does
- * not hold memory of long ones that are answered.
+ * This thread's slab for stored queries, which usually live for seconds. Most are little longer than a name and a few
+ * options. A longer one gets its own buffer, so that a short query that waits does not keep the memory of answered long
+ * ones alive.
  */
 export const querySlab: Slab = new Slab(16_384, 512);

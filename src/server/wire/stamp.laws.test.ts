@@ -21,7 +21,7 @@ describe('laws of stamp', () => {
     }),
   });
 
-  test('a stamped reply is never longer than the limit, is cut between records, and has TC exactly if it was cut', () => {
+  test('a stamped reply never exceeds the limit, is cut between records, and has TC exactly if it was cut', () => {
     fc.assert(
       fc.property(any.reply, asked, (message, { udpSize, edns, padding, stream, errors }) => {
         const uncut = { ...message, flags: message.flags & ~0x0200 };
@@ -37,7 +37,7 @@ describe('laws of stamp', () => {
         const kept = sent.answer.length + sent.authority.length + sent.additional.length;
         const had = whole.answer.length + whole.authority.length + whole.additional.length;
         assert.equal((sent.flags & 0x0200) !== 0, kept < had);
-        // Cut from the end: the start of each section remains.
+        // Records are cut from the end, so the start of each section remains.
         assert.deepEqual(lower(sent).answer, lower(whole).answer.slice(0, sent.answer.length));
         assert.equal(sent.edns !== null, edns);
         assert.deepEqual(sent.question[0]!.name, readMessage(query.bytes).question[0]!.name);

@@ -36,7 +36,7 @@ function ask({ name = 'www.Example.org.', flags = FLAG.RD, edns }: Asked = {}): 
   return query;
 }
 
-/** A reply to `www.example.org. A` with addresses, and as many records behind it. */
+/** Creates a reply to `www.example.org. A` with addresses, followed by as many other records. */
 function answer(
   count: number,
   { flags = FLAG.AA as number, additional = 0, rcode = 0 } = {},
@@ -63,7 +63,7 @@ function stamped(reply: Reply, query: QueryMessage): Message {
 }
 
 describe('stamping', () => {
-  test('id, RD, CD and opcode are the client’s', () => {
+  test('id, RD, CD and opcode come from the client', () => {
     const { id, flags } = stamped(answer(1, { flags: FLAG.AA | FLAG.CD }), ask({ flags: FLAG.RD }));
     assert.equal(id, 0xbeef);
     assert.equal(flags, FLAG.QR | FLAG.AA | FLAG.RD);
@@ -71,7 +71,7 @@ describe('stamping', () => {
     assert.equal(stamped(answer(1), ask({ flags: 4 << 11 })).flags, FLAG.QR | FLAG.AA | (4 << 11));
   });
 
-  test('question and owners have the spelling of the client', () => {
+  test("question and owners have the client's spelling", () => {
     const { question, answer: records } = stamped(answer(2), ask({ name: 'wWw.eXample.ORG.' }));
     assert.equal(question[0]!.name, 'wWw.eXample.ORG.');
     assert.deepEqual(
@@ -80,14 +80,14 @@ describe('stamping', () => {
     );
   });
 
-  test('AD goes only to clients that asked with AD or DO', () => {
+  test('AD is set only for clients that sent AD or DO', () => {
     const reply = answer(1, { flags: FLAG.AD });
     assert.equal(stamped(reply, ask()).flags & FLAG.AD, 0);
     assert.equal(stamped(reply, ask({ flags: FLAG.AD })).flags & FLAG.AD, FLAG.AD);
     assert.equal(stamped(reply, ask({ edns: { dnssecOk: true } })).flags & FLAG.AD, FLAG.AD);
   });
 
-  test('a TTL for all replaces the written ones where ttlAt points', () => {
+  test('a common TTL replaces those at the offsets in ttlAt', () => {
     const reply = answer(2).with({ ttlAt: Uint16Array.of(12 + 21 + 6, 12 + 21 + 16 + 6) });
     assert.deepEqual(
       stamped(reply, ask()).answer.map(({ ttl }) => ttl),
@@ -103,7 +103,7 @@ describe('stamping', () => {
     );
   });
 
-  test('OPT goes to clients that sent one, with their size and DO, version 0', () => {
+  test('OPT is sent to clients that sent one, with their size and DO, version 0', () => {
     assert.equal(stamped(answer(1), ask()).edns, null);
     assert.deepEqual(stamped(answer(1), ask({ edns: { udpSize: 4095, dnssecOk: true } })).edns, {
       udpSize: 4095,
@@ -113,7 +113,7 @@ describe('stamping', () => {
     });
   });
 
-  test('a client’s padding comes back unchanged, its subnet and its cookie do not', () => {
+  test('a client’s padding is echoed, its subnet and cookie are not', () => {
     const cookie = { code: OPTION.COOKIE, data: Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8) };
     const padding = { code: OPTION.PADDING, data: new Uint8Array(8) };
     const subnet = { code: OPTION.ECS, data: Uint8Array.of(0, 1, 0, 0) };
@@ -127,7 +127,7 @@ describe('stamping', () => {
     ]);
   });
 
-  test('extended errors go to clients that speak EDNS', () => {
+  test('extended errors are sent to clients that support EDNS', () => {
     const errors = [{ code: EDE.NETWORK_ERROR, text: 'zeitüberschreitung' }];
     const reply = failure(RCODE.SERVFAIL, 'forward', null, errors);
     const text = new TextEncoder().encode('zeitüberschreitung');
@@ -137,7 +137,7 @@ describe('stamping', () => {
     assert.equal(stamped(reply, ask()).edns, null);
   });
 
-  test('what does not fit is cut from the end at a record, and TC says so', () => {
+  test('an oversized reply is cut from the end at a record boundary, with TC', () => {
     const reply = answer(40);
     const { flags, answer: records } = stamped(reply, ask());
     assert.equal(flags & FLAG.TC, FLAG.TC);
@@ -148,7 +148,7 @@ describe('stamping', () => {
     assert.equal(stamped(reply, stream).answer.length, 40);
   });
 
-  test('additional records go first, and TC is set even when only they are lost', () => {
+  test('additional records are dropped first, and TC is set even if only they are lost', () => {
     const { flags, answer: records, additional } = stamped(answer(20, { additional: 20 }), ask());
     assert.equal(records.length, 20);
     assert.ok(additional.length > 0 && additional.length < 20);
@@ -179,7 +179,7 @@ describe('stamping', () => {
     }
   });
 
-  test('an option of a length that it cannot have does not come back: the reply would be malformed, too', () => {
+  test('an option of invalid length is not echoed, because the reply would be malformed too', () => {
     const echoed = (code: number, length: number): boolean => {
       const query = ask({ edns: { options: [{ code, data: new Uint8Array(length) }] } });
       return stamped(answer(1), query).edns!.options.length === 1;
@@ -217,7 +217,7 @@ describe('stamping', () => {
     assert.equal(stamped(reply, ask({ edns: {} })).rcode, RCODE.BADCOOKIE);
   });
 
-  test('of a reply of 64 KiB only the bytes sent are copied', () => {
+  test('for a 64 KiB reply, only the bytes sent are copied', () => {
     writer.reply(ask(), FLAG.AA);
     for (let i = 0; i < 4000; i++)
       writer.record(SECTION.answer, null, TYPE.A, 30, Uint8Array.of(10, 0, i >> 8, i & 0xff));

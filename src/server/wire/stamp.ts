@@ -1,4 +1,4 @@
-/** The last step of a reply: copies it for one client and fills in the client's own fields. */
+/** The last step for a reply: copies it for one client and fills in the client's own fields. */
 import { copyBytes } from '../base/copy-bytes.ts';
 import { FLAG, HEADER, OPTION, RCODE, TYPE } from './iana.ts';
 import { isEchoed } from './edns-options.ts';
@@ -6,32 +6,33 @@ import type { QueryMessage } from './query-message.ts';
 import type { Reply } from './reply.ts';
 import { skipRecord } from './skip.ts';
 
-/** The most bytes for OPT, and for the question of a reply without a message. */
+/** Maximum size of OPT, or of the question in a reply without a message. */
 const OPT_ROOM = 600;
-/** The most bytes for a TSIG record: two long names, a MAC, a time. */
+/** Maximum size of a TSIG record: two long names, a MAC, a time. */
 const SEAL_ROOM = 620;
 
 /**
- * The most bytes that `stamp` adds to its copy of a reply, which has at most `query.limit`: the
- * output buffer must have that much more room.
+ * Maximum number of bytes that `stamp` adds to its copy of a reply, which has at most `query.limit`. The output buffer
+ * must have that much more room.
  */
 export const STAMP_ROOM: number = OPT_ROOM + SEAL_ROOM;
 
-/** Bytes that the output buffer must have free for `stamp`. */
+/** Number of free bytes that `stamp` requires in the output buffer. */
 export function stampRoom(reply: Reply, query: QueryMessage): number {
   return Math.min(reply.end - reply.start, query.limit) + STAMP_ROOM;
 }
 
-/** Bytes of an OPT record without options. */
+/** Size of an OPT record without options. */
 const OPT_SIZE = 11;
 
 /**
- * Writes `reply` for the client of `query` into `out` at `at`: a copy of the reply's bytes with the
- * client's own parts patched in. `out` must have `stampRoom`. Bytes that do not fit are not copied:
- * the cost depends on the sent size, not on the size of the reply.
+ * Writes `reply` for the client of `query` into `out` at `at`: a copy of the reply's bytes, with the client's own
+ * fields patched in. `out` must have `stampRoom`. Bytes that do not fit are not copied, so the cost depends on the size
+ * sent, not on the reply's size.
  *
- * @returns the length written, at most `query.limit`. Records that do not fit are dropped from the end, and TC is set (RFC 2181, section 9). As in CoreDNS, it is set even if only additional records were dropped. EDNS options that would leave no room for the question, or exceed the room for OPT, are
- * left out.
+ * @returns the length written, at most `query.limit`. Records that do not fit are dropped from the end, and TC is set
+ * (RFC 2181, section 9). As in CoreDNS, it is set even if only additional records were dropped. EDNS options that would
+ * leave no room for the question, or exceed the room for OPT, are left out.
  */
 export function stamp(reply: Reply, query: QueryMessage, out: Uint8Array, at: number): number {
   const questionEnd = query.nameLength === 0 ? HEADER.SIZE : query.questionEnd;
@@ -82,7 +83,7 @@ function copyBody(reply: Reply, out: Uint8Array, at: number, questionEnd: number
   return size;
 }
 
-/** Copies as many whole records as fit into `room` bytes; sets TC and the counts. */
+/** Copies as many complete records as fit into `room` bytes, and sets TC and the counts. */
 function copyCut(
   reply: Reply,
   out: Uint8Array,
@@ -114,23 +115,23 @@ function copyCut(
 }
 
 /**
- * Fills in the header: id, opcode, RD and CD are the query's; AD is set only for clients that
- * requested it (RFC 6840 section 5.8).
+ * Fills in the header. Id, opcode, RD and CD come from the query. AD is set only for clients that requested it (RFC
+ * 6840 section 5.8).
  */
 function stampHeader(reply: Reply, query: QueryMessage, out: Uint8Array, at: number): void {
   out[at] = query.id >> 8;
   out[at + 1] = query.id & 0xff;
   const high = out[at + 2]! & ~((FLAG.OPCODE | FLAG.RD) >> 8);
   out[at + 2] = high | ((query.flags & (FLAG.OPCODE | FLAG.RD)) >> 8);
-  // Without EDNS only four bits of the result code fit; a larger code becomes SERVFAIL, since its
-  // lower bits alone would mean another code.
+  // Without EDNS, only four bits of the result code fit. A larger code becomes SERVFAIL, because its lower bits alone
+  // would mean something else.
   const rcode = reply.rcode > FLAG.RCODE && !query.edns ? RCODE.SERVFAIL : reply.rcode & FLAG.RCODE;
   let low = (out[at + 3]! & ~(FLAG.CD | FLAG.RCODE)) | (query.flags & FLAG.CD) | rcode;
   if (!query.dnssecOk && (query.flags & FLAG.AD) === 0) low &= ~FLAG.AD;
   out[at + 3] = low;
 }
 
-/** @param length copied bytes of the message: TTLs after them were dropped */
+/** @param length number of message bytes copied; TTLs after them were dropped */
 function stampTtls(
   ttlAt: Uint16Array,
   ttl: number,
@@ -151,7 +152,7 @@ function stampTtls(
   }
 }
 
-/** Length of the options that fit into `room` bytes. */
+/** Returns the length of the options that fit into `room` bytes. */
 function optionsLength(reply: Reply, query: QueryMessage, room: number): number {
   if (reply.rcode === RCODE.BADVERS) return 0;
   const own = reply.options !== null ? reply.options.length : echo(query, null, 0);
@@ -165,10 +166,7 @@ function optionsLength(reply: Reply, query: QueryMessage, room: number): number 
   return size;
 }
 
-/**
- * Writes OPT as CoreDNS does: version 0, DO and UDP size as the client sent them; empty for an
- * unknown version.
- */
+/** Writes OPT like CoreDNS: version 0, with the client's DO and UDP size; empty for an unknown version. */
 function writeOpt(
   reply: Reply,
   query: QueryMessage,
@@ -201,8 +199,8 @@ function writeOpt(
 }
 
 /**
- * Writes the reply's own options, or else the echo of the client's, and the extended errors;
- * options above `room` are omitted.
+ * Writes the reply's own options, or else an echo of the client's, and the extended errors. Options that exceed `room`
+ * are omitted.
  */
 function writeOptions(
   reply: Reply,
@@ -235,9 +233,7 @@ function writeOptions(
   return size;
 }
 
-/**
- * Writes the client's options that come back unchanged; with `out` null it only counts their bytes.
- */
+/** Writes the client's options that are echoed unchanged; if `out` is null, only counts their bytes. */
 function echo(query: QueryMessage, out: Uint8Array | null, at: number): number {
   const { bytes, optionsEnd } = query;
   let size = 0;
@@ -256,9 +252,9 @@ function echo(query: QueryMessage, out: Uint8Array | null, at: number): number {
 const utf8 = new TextEncoder();
 
 /**
- * The reply to a message that no plugin sees: FORMERR with the question if it could be read, or
- * NOTIMP with only a header. @returns the length written: 12 bytes, or more if the question was
- * readable and `withQuestion` is set.
+ * Writes the reply to a message that no plugin sees: FORMERR with the question if it could be read, or NOTIMP with only
+ * a header.
+ * @returns the length written: 12 bytes, or more if the question was readable and `withQuestion` is set
  */
 export function stampRejection(
   query: QueryMessage,

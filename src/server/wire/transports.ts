@@ -1,15 +1,14 @@
 /**
- * The transports of DNS messages: their names in addresses, their default ports, their sockets and
- * their encryption. `transport/transports.ts` has their listeners.
+ * The DNS transports: their names in addresses, default ports, sockets and encryption. Their listeners are in
+ * `transport/transports.ts`.
  */
 export interface Transport {
   /** The default port. */
   readonly port: number;
-  /** The sockets that are bound to the port. */
+  /** The kinds of sockets bound to the port. */
   readonly sockets: readonly SocketKind[];
   /**
-   * True if it is encrypted; `optional`: it is plain without a certificate, for use behind a proxy
-   * that terminates TLS.
+   * Indicates encryption. `optional`: unencrypted without a certificate, for use behind a proxy that terminates TLS.
    */
   readonly tls: 'never' | 'optional' | 'always';
 }
@@ -17,13 +16,13 @@ export interface Transport {
 /** Kinds of sockets that can be bound to a port. */
 export type SocketKind = 'udp' | 'tcp';
 
-/** The carrier of one message; the values are also those of dnstap. */
+/** The transport that carries a message; the same values as in dnstap. */
 export type Protocol = SocketKind | 'tls' | 'https' | 'grpc';
 
-/** The word before `://` in a server block's key or an upstream's address. */
+/** The word before `://` in a server block's key or an upstream address. */
 export type Scheme = 'dns' | 'tls' | 'https' | 'grpc' | 'quic' | 'https3';
 
-/** All transports, also those that ndots knows of but does not serve. */
+/** All transports, including those that ndots recognizes but does not serve. */
 export const transports: Readonly<Record<Scheme, Transport>> = {
   /** RFC 1035, RFC 7766. */
   dns: { port: 53, sockets: ['udp', 'tcp'], tls: 'never' },

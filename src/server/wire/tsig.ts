@@ -1,6 +1,6 @@
 /**
- * Transaction signatures (TSIG, RFC 8945) as bytes: reading the record, the data that its MAC
- * covers, writing it. Pure.
+ * Transaction signatures (TSIG, RFC 8945) as bytes: reading the record, collecting the data covered by its MAC, writing
+ * the record. Has no side effects.
  */
 import { copyOf } from '../base/copy-bytes.ts';
 import { HEADER, TYPE } from './iana.ts';
@@ -14,7 +14,7 @@ export interface TsigAlgorithm {
   readonly wire: WireName;
   /** Name of the hash. */
   readonly hash: string;
-  /** Bytes of a MAC. */
+  /** Size of a MAC, in bytes. */
   readonly size: number;
 }
 
@@ -23,7 +23,7 @@ function algorithm(hash: string, size: number): TsigAlgorithm {
   return { name, wire: parseName(`${name}.`), hash, size };
 }
 
-/** The algorithms of RFC 8945 section 6 that may be used; HMAC-MD5 must not be. */
+/** The permitted algorithms of RFC 8945 section 6; HMAC-MD5 is not permitted. */
 export const tsigAlgorithms: readonly TsigAlgorithm[] = [
   algorithm('sha256', 32),
   algorithm('sha512', 64),
@@ -41,12 +41,12 @@ export interface TsigKey {
 
 /** The fields of a TSIG record. */
 export interface TsigFields {
-  /** The key's name and that of the algorithm, lower case. */
+  /** The names of the key and the algorithm, in lower case. */
   readonly key: WireName;
   readonly algorithm: WireName;
   /** Seconds since 1970. */
   readonly signedAt: number;
-  /** Seconds by which the clocks may differ. */
+  /** Permitted clock difference in seconds. */
   readonly fudge: number;
   readonly mac: Uint8Array;
   readonly originalId: number;
@@ -54,7 +54,10 @@ export interface TsigFields {
   readonly other: Uint8Array;
 }
 
-/** Reads the record that begins at `at`; all byte fields are copies. @throws ReadError */
+/**
+ * Reads the record at `at`. All byte fields are copies.
+ * @throws ReadError
+ */
 export function readTsig(message: Uint8Array, at: number): TsigFields {
   const from = new Reader(message);
   from.at = at;
@@ -71,7 +74,7 @@ export function readTsig(message: Uint8Array, at: number): TsigFields {
 }
 
 /**
- * The position of a message's TSIG record; it must be the last record. -1: there is none.
+ * Returns the position of a message's TSIG record, which must be the last record, or -1 if there is none.
  * @throws ReadError
  */
 export function tsigAt(message: Uint8Array): number {
@@ -95,7 +98,7 @@ export function tsigAt(message: Uint8Array): number {
   return -1;
 }
 
-/** The message before it was signed: without its TSIG record and with its original id. */
+/** Returns the message before it was signed: without its TSIG record and with its original id. */
 export function unsignedMessage(message: Uint8Array, at: number, originalId: number): Uint8Array {
   const bytes = copyOf(message, 0, at);
   bytes[0] = originalId >> 8;
@@ -106,14 +109,12 @@ export function unsignedMessage(message: Uint8Array, at: number, originalId: num
   return bytes;
 }
 
-/**
- * The MAC of the previous message, preceded by its length, as part of the input of the next MAC.
- */
+/** Returns the previous message's MAC, preceded by its length, as input for the next MAC. */
 export function priorMac(mac: Uint8Array): Uint8Array {
   return Uint8Array.of(mac.length >> 8, mac.length & 0xff, ...mac);
 }
 
-/** The variables that a MAC covers (RFC 8945 section 4.3.3). */
+/** Returns the variables covered by a MAC (RFC 8945 section 4.3.3). */
 export function tsigVariables(fields: Omit<TsigFields, 'mac' | 'originalId'>): Uint8Array {
   const { key, algorithm: name, error, other } = fields;
   return Uint8Array.of(
@@ -127,7 +128,7 @@ export function tsigVariables(fields: Omit<TsigFields, 'mac' | 'originalId'>): U
   );
 }
 
-/** The input of the MAC of a second or later message of a stream, instead of the variables. */
+/** Returns the MAC input for the second and later messages on a stream, instead of the variables. */
 export function tsigTimers({
   signedAt,
   fudge,
@@ -135,22 +136,25 @@ export function tsigTimers({
   return Uint8Array.of(...tsigTime(signedAt), ...word(fudge));
 }
 
-/** A time as 48 bits. */
+/** Encodes a time in 48 bits. */
 export function tsigTime(seconds: number): readonly number[] {
   const high = Math.floor(seconds / 0x1_0000_0000);
   const low = (seconds % 0x1_0000_0000) >>> 0;
   return [high >> 8, high & 0xff, low >>> 24, (low >> 16) & 0xff, (low >> 8) & 0xff, low & 0xff];
 }
 
-/** The most bytes that a TSIG record takes with a MAC of `macSize` bytes. */
+/** Returns the maximum size of a TSIG record with a MAC of `macSize` bytes. */
 export function tsigRoom(key: WireName, name: WireName, macSize: number): number {
   return key.length + 10 + name.length + 16 + macSize + OTHER_MAX;
 }
 
-/** Maximum bytes of "other data": a time. */
+/** Size of the longest "other data", a time. */
 const OTHER_MAX = 6;
 
-/** Adds a TSIG record to the message `out[at, at + length)`. @returns its length with the record */
+/**
+ * Appends a TSIG record to the message `out[at, at + length)`.
+ * @returns the message's length with the record
+ */
 export function writeTsig(fields: TsigFields, out: Uint8Array, at: number, length: number): number {
   const { key, algorithm: name, mac, originalId, error, other } = fields;
   const data = [
@@ -177,22 +181,25 @@ function word(value: number): readonly number[] {
 
 /** Signs a message whose content is complete. */
 export interface Seal {
-  /** The most bytes that it adds. */
+  /** Maximum number of bytes that it adds. */
   readonly room: number;
-  /** Signs `out[at, at + length)`. @returns its length with the signature */
+  /**
+   * Signs `out[at, at + length)`.
+   * @returns the length with the signature
+   */
   write(out: Uint8Array, at: number, length: number): number;
 }
 
 /**
- * The signature of a query, shared by the query and all queries that replace it. The plugin that
- * verifies it sets `seal`, with which the reply to the client is signed.
+ * A query's signature, shared by the query and all queries that replace it. The plugin that verifies it sets `seal`,
+ * which signs the reply to the client.
  */
 export class QuerySignature {
   /** A copy of the whole message as received. */
   readonly message: Uint8Array;
-  /** The position of its TSIG record. */
+  /** Position of its TSIG record. */
   readonly at: number;
-  /** null: replies are not signed. */
+  /** Null if replies are not signed. */
   seal: Seal | null = null;
 
   constructor(message: Uint8Array, at: number) {

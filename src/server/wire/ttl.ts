@@ -1,4 +1,4 @@
-/** TTLs as zone files write them. */
+/** Parses TTLs in zone files. */
 
 const unitSeconds: Readonly<Record<string, number>> = {
   s: 1,
@@ -9,8 +9,8 @@ const unitSeconds: Readonly<Record<string, number>> = {
 };
 
 /**
- * Seconds of `3600`, `1h`, `1w2d3h4m5s` (BIND's units, any case); null if it is not a TTL, or more
- * than 32 bits.
+ * Parses `3600`, `1h`, `1w2d3h4m5s` (BIND's units, any case) into seconds. Returns null if it is not a TTL or exceeds
+ * 32 bits.
  */
 export function parseTtl(text: string): number | null {
   if (!/^\d/.test(text)) return null;

@@ -14,7 +14,7 @@ import { fromUpstream } from './upstream.ts';
 const hopByHop: readonly number[] = [OPTION.COOKIE, OPTION.KEEPALIVE, OPTION.PADDING];
 
 describe('laws of replies from upstreams', () => {
-  test('taking a reply over keeps all it says, but for OPT and the spelling of the question', () => {
+  test("converting a reply preserves everything except OPT and the question's spelling", () => {
     fc.assert(
       fc.property(any.reply, (message) => {
         const reply = taken(writeMessage(message));
@@ -31,7 +31,7 @@ describe('laws of replies from upstreams', () => {
     );
   });
 
-  test('every owner that equals the question is a pointer to it', () => {
+  test('every owner equal to the question is a pointer to it', () => {
     fc.assert(
       fc.property(any.reply, (message) => {
         const reply = taken(writeMessage(message));
@@ -47,7 +47,7 @@ describe('laws of replies from upstreams', () => {
     );
   });
 
-  test('a message without compression is taken over like a compressed one', () => {
+  test('a message without compression is converted like a compressed one', () => {
     fc.assert(
       fc.property(any.reply, (message) => {
         const loose = taken(writeMessage(message, new LooseWriter()));
@@ -60,7 +60,7 @@ describe('laws of replies from upstreams', () => {
     );
   });
 
-  test('what can be read as a reply with one question is taken over, and any other bytes give a ReadError', () => {
+  test('any reply with one question is converted, and any other bytes give a ReadError', () => {
     const damage = fc.array(fc.tuple(fc.nat(), any.byte), { maxLength: 4 });
     fc.assert(
       fc.property(any.reply, damage, (message, changes) => {

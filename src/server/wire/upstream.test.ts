@@ -36,7 +36,7 @@ function refusal(bytes: Uint8Array): string {
 }
 
 describe('replies from upstreams', () => {
-  test('OPT is removed, its result code and options stay, except hop-by-hop options', () => {
+  test('OPT is removed; its result code and options stay, except hop-by-hop options', () => {
     const options = [
       { code: OPTION.COOKIE, data: new Uint8Array(16) },
       { code: OPTION.EDE, data: Uint8Array.of(0, 15) },
@@ -51,11 +51,11 @@ describe('replies from upstreams', () => {
     assert.equal(readMessage(reply.bytes, reply.start, reply.end).edns, null);
   });
 
-  test('an upstream without EDNS leaves the echo of the client’s own options to stamp', () => {
+  test('if the upstream does not support EDNS, stamp echoes the client’s options', () => {
     assert.equal(take(writeMessage(message)).options, null);
   });
 
-  test('an upstream that speaks EDNS has decided about the options: what it left out is not echoed', () => {
+  test('if the upstream supports EDNS, options that it left out are not echoed', () => {
     const cookie = { code: OPTION.COOKIE, data: new Uint8Array(16) };
     for (const options of [[], [cookie]]) {
       const edns = { udpSize: 4096, version: 0, dnssecOk: true, options };
@@ -63,7 +63,7 @@ describe('replies from upstreams', () => {
     }
   });
 
-  test('the upstream’s buffer may be used again at once', () => {
+  test('the upstream’s buffer may be reused at once', () => {
     const bytes = writeMessage(message);
     const reply = take(bytes);
     bytes.fill(0xff);
@@ -84,7 +84,7 @@ describe('replies from upstreams', () => {
     );
   });
 
-  test('queries, other counts of questions and short messages are errors', () => {
+  test('queries, other question counts and short messages are errors', () => {
     assert.match(refusal(new Uint8Array(11)), /shorter than a header/);
     assert.match(refusal(writeMessage({ ...message, flags: FLAG.RD })), /is a query, not a reply/);
     assert.match(refusal(writeMessage({ ...message, question: [] })), /has 0 questions/);
@@ -94,7 +94,7 @@ describe('replies from upstreams', () => {
     );
   });
 
-  test('every cut of a reply is an error, none a shorter reply', () => {
+  test('every truncation of a reply is an error, never a shorter reply', () => {
     const bytes = writeMessage({
       ...message,
       edns: { udpSize: 512, version: 0, dnssecOk: false, options: [] },
@@ -103,16 +103,15 @@ describe('replies from upstreams', () => {
       assert.ok(fromUpstream(bytes.subarray(0, end)) instanceof ReadError, `${end}`);
   });
 
-  test('an address of a wrong length is an error', () => {
+  test('an address of invalid length is an error', () => {
     const bytes = writeMessage(message);
     bytes[bytes.length - 5] = 3;
     assert.match(refusal(bytes.subarray(0, bytes.length - 1)), /wrong length|too short/);
   });
 
-  // RFC 1035 section 3.4.1 gives A a meaning in class IN only. dnspython reads Chaosnet's addresses
-  // in class CH (a name and 16 bits), and so calls such replies malformed. CoreDNS reads four bytes
-  // in every class, and forwards them.
-  test('four bytes in an A record of class CH pass as the upstream wrote them', () => {
+  // RFC 1035 section 3.4.1 defines A only for class IN. dnspython reads Chaosnet addresses in class CH (a name and 16
+  // bits), and so considers such replies malformed. CoreDNS reads four bytes in every class, and forwards them.
+  test('four bytes in a class CH A record pass through unchanged', () => {
     const question = '03777777076578616d706c65036f726700 0001 0003';
     const bytes = parseHex(
       `0001 8180 0001 0001 0000 0000 ${question} c00c 0001 0003 0000001e 0004 03616263`.replaceAll(
@@ -127,9 +126,8 @@ describe('replies from upstreams', () => {
     );
   });
 
-  // A zero in the middle of a record ends a name as well as a root does, until a TTL is written
-  // over it.
-  test('a name that leads into the TTL of a record stays the same when that TTL changes', () => {
+  // A zero in the middle of a record ends a name just like the root, until a TTL is written over it.
+  test("a name that points into a record's TTL stays the same when that TTL changes", () => {
     const bytes = parseHex(
       `1234 8580 0001 0003 0000 0000 0161 076578616d706c65 00 0001 0001
        c00c 0005 0001 00000000 0004 0162c01e c027 0005 0001 0000001e 0004 0163c00e
@@ -143,14 +141,14 @@ describe('replies from upstreams', () => {
     assert.deepEqual(readMessage(patched).answer[0]!.data, alias!.data);
   });
 
-  test('records without data are fine, as updates have them', () => {
+  test('records without data are accepted, as in updates', () => {
     const bytes = writeMessage(message);
     bytes[bytes.length - 5] = 0;
     assert.equal(take(bytes.subarray(0, bytes.length - 4)).answers, 1);
   });
 
-  test('pointers to a spelling of the question that is replaced lead to the question', () => {
-    // www.example.org A; answer: owner in full, CNAME whose target points into that owner.
+  test('pointers to a replaced spelling of the question lead to the question', () => {
+    // www.example.org A; answer: uncompressed owner, CNAME whose target points into that owner.
     const question = '03777777076578616d706c65036f7267000001 0001';
     const owner = '03777777076578616d706c65036f726700';
     const bytes = parseHex(
@@ -165,13 +163,13 @@ describe('replies from upstreams', () => {
     assert.equal(reply.size, bytes.length - 15);
   });
 
-  test('a reply of 64 KiB full of small records is taken over', () => {
+  test('a 64 KiB reply full of small records is converted', () => {
     const answer = Array.from({ length: 4000 }, (_, i) => ({ ...message.answer[0]!, ttl: i }));
     const reply = take(writeMessage({ ...message, answer }));
     assert.equal(reply.answers, 4000);
   });
 
-  test('a reply answers a query of the same name, type and class', () => {
+  test('a reply answers a query for the same name, type and class', () => {
     const reply = take(writeMessage(message));
     assert.equal(
       answersQuery(
@@ -216,7 +214,7 @@ describe('replies from upstreams', () => {
 });
 
 describe('owning replies', () => {
-  test('an own copy has all of the reply on bytes of its own', () => {
+  test('an own copy has the whole reply in its own memory', () => {
     const options = Uint8Array.of(0, 3, 0, 0);
     const reply = take(writeMessage(message)).with({ ttl: 7, ttlAt: Uint16Array.of(45), options });
     const copy = reply.own();

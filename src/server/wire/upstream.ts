@@ -10,17 +10,15 @@ import { Reply } from './reply.ts';
 import { replySlab } from './slab.ts';
 
 /**
- * Makes a Reply of the message `bytes[start, end)` from an upstream.
+ * Converts the message `bytes[start, end)` from an upstream into a Reply.
  *
- * The whole message is checked: every record is within it, every name is legal, and so is the
- * data of types that hold names or addresses. OPT is removed: its extended result code goes to
- * `rcode`, its options to `options` (without those that only concern the connection to the
- * upstream: COOKIE, KEEPALIVE, PADDING); `options` is null only if there was no OPT. Owner names
- * equal to the question become pointers to it, so that they take on the client's spelling. Bytes
- * after the last record are cut off. The bytes are copied.
+ * The whole message is checked: every record is within it, every name is valid, and so is the data of types that
+ * contain names or addresses. OPT is removed. Its extended result code goes to `rcode`, and its options to `options`.
+ * Options that only concern the connection to the upstream are dropped (COOKIE, KEEPALIVE, PADDING). `options` is null
+ * only if there was no OPT. Owner names equal to the question become pointers to it, so that they adopt the client's
+ * spelling. Bytes after the last record are cut off. The bytes are copied.
  *
- * A bare header (no question, no records), as servers send it with FORMERR or NOTIMP, becomes a
- * bare reply.
+ * A bare header (no question, no records), as some servers send with FORMERR or NOTIMP, becomes a bare reply.
  *
  * @returns ReadError (not thrown) if the message is not a reply with one question
  */
@@ -39,16 +37,16 @@ export function fromUpstream(
 }
 
 /**
- * True if a reply's question is the query's: type, class, and name but for ASCII case. A bare reply
- * has none.
+ * Returns true if a reply's question matches the query's: type, class, and name except for ASCII case. A bare reply has
+ * none.
  */
 export function answersQuery(reply: Reply, query: QueryMessage): boolean {
   return !reply.bare && query.isAskedAt(reply.bytes, reply.start + HEADER.SIZE, reply.end);
 }
 
-/** Findings of `checkRecords`; one object per thread. */
+/** Results of `checkRecords`; one object per thread. */
 const seen = { opt: 0, optEnd: 0, lastEnd: 0, moves: false };
-/** The positions of the message's names; one object per thread. */
+/** Positions of the message's names; one object per thread. */
 const places = new NamePlaces();
 
 function readReply(
@@ -98,7 +96,7 @@ function checkRecords(
   for (let index = 0; index < records; index++) {
     const owner = at;
     const pointsAtQuestion = bytes[at] === 0xc0 && bytes[at + 1] === HEADER.SIZE;
-    // Most owners are this pointer, and where it leads has been checked.
+    // Most owners are this pointer, whose target has been checked.
     at = pointsAtQuestion && at + 2 <= end ? at + 2 : checkName(bytes, start, at, end, places);
     if (at + 10 > end) throw new ReadError('the message ends within a record', owner - start);
     const type = u16At(bytes, at);
@@ -117,7 +115,7 @@ function checkRecords(
         throw new ReadError('an EDNS option runs over the end of OPT', data - start);
       seen.opt = owner;
       seen.optEnd = at;
-      // OPT is cut off if it is the last record; elsewhere it would leave a gap.
+      // OPT is cut off if it is the last record. Elsewhere, it would leave a gap.
       if (index < records - 1) seen.moves = true;
       continue;
     }
@@ -130,8 +128,7 @@ function checkRecords(
       if (names.id(owner) === asked) seen.moves = true;
     }
   }
-  // A name that is read from other fields would change when TTLs are patched: it has to be written
-  // again.
+  // A name that overlaps other fields would change when TTLs are patched, so it must be rewritten.
   if (places.strayed) seen.moves = true;
   seen.lastEnd = at;
 }
@@ -150,7 +147,7 @@ function copied(bytes: Uint8Array, start: number, rcode: number, plugin: string)
   return new Reply(replySlab.bytes, begin, begin + end - start, rcode, plugin);
 }
 
-/** Writes the message again, with owners as pointers to the question and without OPT. */
+/** Rewrites the message, with owners as pointers to the question and without OPT. */
 function rewritten(
   bytes: Uint8Array,
   start: number,
@@ -174,7 +171,7 @@ function rewritten(
     } else {
       if (names.id(owner) === asked) {
         mover.questionName();
-        // Pointers to this copy of the question's name shall lead to the question as well.
+        // Pointers to this copy of the question's name should lead to the question as well.
         let label = owner;
         for (
           let to: number = HEADER.SIZE;
@@ -197,7 +194,7 @@ function rewritten(
   return new Reply(replySlab.bytes, begin, begin + mover.length, rcode, plugin);
 }
 
-/** The options for the client, without those for the connection between the upstream and ndots. */
+/** Returns the options for the client, without those that concern the connection between the upstream and ndots. */
 function passedOptions(bytes: Uint8Array, at: number, end: number): Uint8Array {
   let out: Uint8Array | null = null;
   let length = 0;

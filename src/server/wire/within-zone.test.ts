@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { commonZone, isBelow, isWithin } from './within-zone.ts';
 
 describe('a name as text', () => {
-  test('is below a zone where labels end, and the zone is not below itself', () => {
+  test('is in a zone only at a label boundary, and a zone is not below itself', () => {
     assert.ok(isBelow('www.example.org.', 'example.org.'));
     assert.ok(!isBelow('wwwexample.org.', 'example.org.'));
     assert.ok(!isBelow('example.org.', 'example.org.'));
@@ -19,7 +19,7 @@ describe('a name as text', () => {
   });
 });
 
-describe('the zone that two names have in common', () => {
+describe('the common zone of two names', () => {
   for (const [one, other, zone] of [
     ['a.corp.example.', 'b.corp.example.', 'corp.example.'],
     ['corp.example.', 'b.corp.example.', 'corp.example.'],

@@ -22,7 +22,7 @@ describe('writing messages', () => {
     assert.equal(to.length - first, 8 + 6 + 2);
   });
 
-  test('names of types that allow no compression are written whole', () => {
+  test('names in types that forbid compression are written in full', () => {
     const to = new MessageWriter();
     to.begin(1, 0);
     to.name(owner);
@@ -31,7 +31,7 @@ describe('writing messages', () => {
     assert.equal(to.length - first, owner.length);
   });
 
-  test('the owner null is a pointer to the question', () => {
+  test('a null owner is a pointer to the question', () => {
     const to = new MessageWriter();
     to.reply(makeQueryMessage(new QueryMessage(), owner, TYPE.A), 0x0400);
     to.record(SECTION.answer, null, TYPE.A, 5, Uint8Array.of(10, 0, 0, 1));
@@ -45,7 +45,7 @@ describe('writing messages', () => {
     );
   });
 
-  test('counts go over 255', () => {
+  test('counts can exceed 255', () => {
     const to = new MessageWriter();
     to.reply(makeQueryMessage(new QueryMessage(), owner, TYPE.A), 0);
     for (let i = 0; i < 700; i++)
@@ -55,7 +55,7 @@ describe('writing messages', () => {
     assert.equal(readMessage(reply.bytes, reply.start, reply.end).answer.length, 700);
   });
 
-  test('no message is longer than 65535 bytes, wherever in a slab it began', () => {
+  test('no message exceeds 65535 bytes, wherever in a slab it began', () => {
     for (const before of [0, 100, 40_000, 65_000]) {
       const to = new MessageWriter();
       to.begin(0, 0);
@@ -65,13 +65,13 @@ describe('writing messages', () => {
       to.bytes(new Uint8Array(65_535 - 12));
       assert.equal(to.length, 65_535);
       assert.throws(() => to.u8(1), MessageFull);
-      // The writer is fit for the next message.
+      // The writer is ready for the next message.
       to.begin(2, 0);
       assert.equal(to.finish(0, 'test').size, 12);
     }
   });
 
-  test('a message that meets the end of its slab moves on whole, with its pointers', () => {
+  test('a message that reaches the end of its slab moves as a whole, with its pointers', () => {
     const to = new MessageWriter();
     to.begin(0, 0);
     to.bytes(new Uint8Array(65_400));
@@ -88,7 +88,7 @@ describe('writing messages', () => {
     );
   });
 
-  test('finished messages stay as they are while others are written, begun and given up', () => {
+  test('finished messages stay unchanged while others are started, written and abandoned', () => {
     const to = new MessageWriter();
     const write = (ttl: number): void => {
       to.reply(makeQueryMessage(new QueryMessage(), owner, TYPE.A), 0);
@@ -118,7 +118,7 @@ describe('writing messages', () => {
     assert.equal(to.length - first, owner.length);
   });
 
-  test('take gives the bytes of any message as a copy', () => {
+  test("take returns a copy of any message's bytes", () => {
     const to = new MessageWriter();
     to.begin(7, 0x0100);
     to.question(owner, TYPE.AAAA, 1);

@@ -5,11 +5,9 @@ import { LOWER, NAME_MAX, type WireName } from './name.ts';
 import { Reply } from './reply.ts';
 
 const SLAB_SIZE = 65536;
-/**
- * Maximum number of names that serve as compression targets; more would make messages only slightly smaller.
- */
+/** Maximum number of names that serve as compression targets. More would shrink a message only slightly. */
 const TARGETS_MAX = 128;
-/** Hash chains of targets by their first label; a power of two. */
+/** Hash chains for targets by their first label; a power of two. */
 const CHAINS = 256;
 /** Marks the end of a hash chain. */
 const NONE = 0xff;
@@ -22,7 +20,7 @@ export class MessageFull extends Error {
   }
 }
 
-/** Sections in the order of a message. */
+/** Sections in message order. */
 export const SECTION: {
   readonly answer: 6;
   readonly authority: 8;
@@ -38,22 +36,18 @@ export type Section = (typeof SECTION)[keyof typeof SECTION];
 /** The parts of a query that its reply repeats: the opcode and the question. */
 export interface QueryHead {
   readonly flags: number;
-  /**
-   * The message is `bytes` from `start` on; its question's name takes `nameLength` bytes, 0: it has
-   * none.
-   */
+  /** The message starts at `start` in `bytes`. Its question's name takes `nameLength` bytes; 0: it has none. */
   readonly bytes: Uint8Array;
   readonly start: number;
   readonly nameLength: number;
 }
 
-/** Writes one record into the message that is being written. */
+/** Writes one record into the current message. */
 export type WriteRecord = (to: MessageWriter) => void;
 
 /**
- * Writes messages one after the other into shared slabs, compressing names (RFC 1035 section
- * 4.1.4). Reusable: one writer per thread is enough, since a message is written without pause.
- * Finished bytes are never written again.
+ * Writes messages consecutively into shared slabs, compressing names (RFC 1035 section 4.1.4). Reusable: one writer per
+ * thread is enough, because a message is written without interruption. Finished bytes are never overwritten.
  */
 export class MessageWriter {
   #slab = new Uint8Array(SLAB_SIZE);
@@ -62,8 +56,8 @@ export class MessageWriter {
   #data = 0; // offset of the open record's RDLENGTH
   #section: Section = SECTION.answer;
   /**
-   * Compression targets: offsets of names in this message, and hash chains by first label. Each
-   * chain has its last target, and each target the previous one.
+   * Compression targets: offsets of names in this message, and hash chains by first label. Each chain has its last
+   * target, and each target the previous one.
    */
   readonly #targets = new Uint16Array(TARGETS_MAX);
   readonly #chains = new Uint8Array(CHAINS).fill(NONE);
@@ -71,12 +65,12 @@ export class MessageWriter {
   #targetCount = 0;
   readonly #compresses: boolean;
 
-  /** @param compresses false: names are written in full, for data that is to be stored */
+  /** @param compresses false: names are written in full, for data to be stored */
   constructor(compresses = true) {
     this.#compresses = compresses;
   }
 
-  /** Begins a message: header with these flags (QR etc. as given), all counts zero. */
+  /** Begins a message with these flags (QR etc. as given) and all counts zero. */
   begin(id: number, flags: number): void {
     this.#start = this.#at;
     if (this.#targetCount > 0) this.#chains.fill(NONE);
@@ -106,8 +100,9 @@ export class MessageWriter {
   }
 
   /**
-   * Opens a record; its data are the bytes written until `close`. @param owner null stands for the
-   * question's name: a pointer, so that it follows the client's spelling. @param ttl seconds
+   * Opens a record, whose data are the bytes written until `close`.
+   * @param owner null is a pointer to the question's name, which adopts the client's spelling
+   * @param ttl seconds
    */
   open(section: Section, owner: WireName | null, type: number, ttl: number, rclass = 1): void {
     this.#section = section;
@@ -126,7 +121,7 @@ export class MessageWriter {
     this.u16(0);
   }
 
-  /** Like `open`, but the owner is the name at `offset` of the message, at most 16383. */
+  /** Like `open`, but the owner is the name at `offset` in the message, at most 16383. */
   openAt(section: Section, offset: number, type: number, ttl: number): void {
     this.#section = section;
     this.#room(12);
@@ -146,7 +141,7 @@ export class MessageWriter {
     this.#increment(this.#section);
   }
 
-  /** Writes a record with the given data of `length` bytes, e.g. an address. */
+  /** Writes a record whose data has `length` bytes, e.g. an address. */
   record(
     section: Section,
     owner: WireName | null,
@@ -191,8 +186,8 @@ export class MessageWriter {
   }
 
   /**
-   * Writes a name; its longest suffix that the message already contains becomes a pointer.
-   * @param compress false for types whose data must not hold pointers (RFC 3597, section 4)
+   * Writes a name. Its longest suffix that the message already contains becomes a pointer.
+   * @param compress false for types whose data must not contain pointers (RFC 3597, section 4)
    * @param from its start in `name`
    */
   name(name: WireName, compress = true, from = 0): void {
@@ -218,8 +213,7 @@ export class MessageWriter {
   }
 
   /**
-   * Remembers each label of the name at `at` as a target; only its first `span` bytes if it ends in
-   * a pointer.
+   * Remembers each label of the name at `at` as a target, but only in its first `span` bytes if it ends in a pointer.
    */
   #remember(at: number, span = 256): void {
     const slab = this.#slab;
@@ -235,7 +229,7 @@ export class MessageWriter {
     }
   }
 
-  /** Offset in this message of a name equal to the suffix of `name` at `at`, or -1. */
+  /** Returns the offset in this message of a name equal to the suffix of `name` at `at`, or -1. */
   #find(name: WireName, at: number): number {
     for (let i = this.#chains[chainOf(name, at)]!; i !== NONE; i = this.#before[i]!) {
       const target = this.#targets[i]!;
@@ -262,7 +256,7 @@ export class MessageWriter {
     }
   }
 
-  /** Sets TC: records of the message are missing. */
+  /** Sets TC, because records are missing. */
   cut(): void {
     this.#slab[this.#start + 2] = this.#slab[this.#start + 2]! | (FLAG.TC >> 8);
   }
@@ -288,12 +282,12 @@ export class MessageWriter {
     return message;
   }
 
-  /** Discards the current message; its bytes are used again. */
+  /** Discards the current message, whose bytes are reused. */
   abandon(): void {
     this.#at = this.#start;
   }
 
-  /** Adds one to the 16-bit count at `at` of the header. */
+  /** Increments the 16-bit count at `at` in the header. */
   #increment(at: number): void {
     const slab = this.#slab;
     at += this.#start;
@@ -302,10 +296,7 @@ export class MessageWriter {
     slab[at + 1] = count & 0xff;
   }
 
-  /**
-   * Makes room for `size` more bytes; a message that reaches the end of its slab moves to a new
-   * one.
-   */
+  /** Makes room for `size` more bytes. A message that reaches the end of its slab moves to a new one. */
   #room(size: number): void {
     const length = this.#at - this.#start;
     if (length + size > MESSAGE_MAX) {
@@ -322,10 +313,10 @@ export class MessageWriter {
   }
 }
 
-/** The hash chain of names that begin with the label at `at`, ignoring case. */
+/** Returns the hash chain for names that begin with the label at `at`, ignoring case. */
 function chainOf(name: Uint8Array, at: number): number {
   return hashMapped(name, at + 1, name[at]!, LOWER, folded) & (CHAINS - 1);
 }
 
-/** Takes a label while it is hashed. */
+/** Scratch space for a label while it is hashed. */
 const folded = new Uint8Array(64);

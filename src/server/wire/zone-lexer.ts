@@ -1,6 +1,6 @@
 import { Problem, type Place } from '../base/problem.ts';
 
-/** One word of a zone file. Quotes around it are removed, escapes stay. */
+/** One word in a zone file. Quotes around it are removed, escapes stay. */
 export interface ZoneWord {
   readonly text: string;
   /** It began with a quote, so it is not a keyword. */
@@ -9,41 +9,43 @@ export interface ZoneWord {
   readonly column: number;
 }
 
-/** One logical line of a zone file: parentheses join physical lines. */
+/** One logical line in a zone file; parentheses join physical lines. */
 export interface ZoneEntry {
-  /** True if the line begins with a blank, so that the owner is that of the record before. */
+  /** True if the line begins with a blank, so that the owner is that of the previous record. */
   readonly indented: boolean;
   readonly words: readonly ZoneWord[];
-  /** The end of the entry: the place to report when something is missing. */
+  /** End of the entry, the position reported if something is missing. */
   readonly line: number;
   readonly column: number;
 }
 
-/** A mistake in a zone file: `FILE:LINE:COLUMN: TEXT`. */
+/** Creates an error in a zone file: `FILE:LINE:COLUMN: TEXT`. */
 export function zoneProblem(text: string, place: Place, hint?: string): Problem {
   const where = `${place.file}:${place.line}:${place.column}`;
   return new Problem({ code: 'bad-zone-text', text: `${where}: ${text}`, place, hint });
 }
 
 /**
- * Maximum number of characters in a word. A record's data has at most 65 535 bytes, each written as up to
- * four characters (`\DDD`).
+ * Maximum characters in a word: a record's data has at most 65 535 bytes, each written in up to four characters
+ * (`\DDD`).
  */
 const WORD_MAX = 4 * 65_535;
 /**
- * Maximum number of words in an entry: one for each byte of data (as in a text of empty strings), plus the
- * words before the data.
+ * Maximum words in an entry: one for each byte of data (as in a list of empty strings), plus the words before the data.
  */
 const WORDS_MAX = 65_540;
 
-/** Splits a zone file into its entries, without empty ones (RFC 1035 section 5.1). @throws Problem */
+/**
+ * Splits a zone file into its entries, without empty ones (RFC 1035 section 5.1).
+ * @throws Problem
+ */
 export class ZoneLexer {
   readonly #text: string;
   readonly #file: string;
   #at = 0;
   #line = 1;
   #lineStart = 0;
-  /** True if an entry is being read. */
+  /** True while an entry is being read. */
   #within = false;
 
   constructor(text: string, file: string) {
@@ -51,7 +53,7 @@ export class ZoneLexer {
     this.#file = file;
   }
 
-  /** The next entry, or null at the end. */
+  /** Returns the next entry, or null at the end. */
   next(): ZoneEntry | null {
     while (this.#at < this.#text.length) {
       const indented = isBlank(this.#text[this.#at]!);
@@ -65,7 +67,7 @@ export class ZoneLexer {
     return null;
   }
 
-  /** Skips the rest of a line with a mistake and continues with the next one. */
+  /** Skips the rest of an invalid line and continues with the next one. */
   recover(): void {
     if (!this.#within) return;
     while (this.#at < this.#text.length && this.#text[this.#at] !== '\n') this.#at++;
@@ -76,7 +78,7 @@ export class ZoneLexer {
     return this.#at - this.#lineStart + 1;
   }
 
-  /** The words up to the end of the line, or to the end of the parentheses opened in it. */
+  /** Returns the words up to the end of the line, or to the end of the parentheses opened in it. */
   #words(): ZoneWord[] {
     const words: ZoneWord[] = [];
     let opened: Place | null = null;
@@ -131,7 +133,7 @@ export class ZoneLexer {
     return { text, quoted, line, column };
   }
 
-  /** The text between quotes; inside a word, the closing quote ends the word (`alpn="h2,h3"`). */
+  /** Returns the text between quotes. Inside a word, the closing quote ends the word (`alpn="h2,h3"`). */
   #quoted(): string {
     const begin = this.#place();
     let text = '';
@@ -152,7 +154,7 @@ export class ZoneLexer {
     }
   }
 
-  /** Reads an escape; ends at its last character. */
+  /** Reads an escape, ending at its last character. */
   #escape(): string {
     const next = this.#text[this.#at + 1];
     if (next === undefined || next === '\n')
@@ -177,9 +179,9 @@ function tooLong(place: Place): Problem {
   return zoneProblem('the word is longer than any record', place, 'Is a quote missing?');
 }
 
-/** Characters of a word without a special meaning, as many as there are. */
+/** As many ordinary characters of a word as there are. */
 const plain = /[^ \t\r\n;()"\\]+/y;
-/** The same between quotes; may match nothing. */
+/** Likewise between quotes; may match nothing. */
 const within = /[^"\n\\]*/y;
 
 function isBlank(char: string): boolean {

@@ -10,10 +10,7 @@ import { Opaque } from './record/kind.ts';
 import { parseTtl } from './ttl.ts';
 import { parseRecord, parseZone, printZone } from './zone-text.ts';
 
-/**
- * Records that zone files can hold: their TTLs are below 2^31, their classes real, their data not
- * missing.
- */
+/** Records that can occur in zone files: TTLs below 2^31, real classes, and non-empty data. */
 const zoneRecord: fc.Arbitrary<DnsRecord> = fc
   .tuple(any.record, fc.integer({ min: 0, max: 0x7fff_ffff }), fc.constantFrom(1, 3, 4, 42))
   .map(([record, ttl, rclass]) => ({ ...record, ttl, class: rclass }))
@@ -25,7 +22,7 @@ function withoutPlace(record: DnsRecord): DnsRecord {
 }
 
 describe('laws of zone text', () => {
-  test('parsing a printed record gives the same record, whatever is in it and however long words are cut', () => {
+  test('a printed record parses back, whatever it contains and however long words are split', () => {
     fc.assert(
       fc.property(zoneRecord, fc.constantFrom(0, 1, 56), (record, split) => {
         assert.deepEqual(parseRecord(printRecord(record, split)), record);
@@ -34,7 +31,7 @@ describe('laws of zone text', () => {
     );
   });
 
-  test('parsing a printed zone gives the same records, whatever the origin', () => {
+  test('a printed zone parses back, whatever the origin', () => {
     fc.assert(
       fc.property(
         fc.array(zoneRecord, { maxLength: 8 }),
@@ -51,7 +48,7 @@ describe('laws of zone text', () => {
     );
   });
 
-  test('any text gives records that print and parse again, or a Problem that names a place in it', () => {
+  test('any text gives records that print and parse back, or a Problem that points into it', () => {
     const word = fc.oneof(
       fc.constantFrom(
         '$TTL',

@@ -25,7 +25,7 @@ function problem(text: string, parts: Partial<ZoneTextParts> = {}): string {
   return assert.fail('there was no problem');
 }
 
-/** After RFC 1035, section 5.3, with additions of later RFCs. */
+/** Based on RFC 1035, section 5.3, with additions from later RFCs. */
 const example = `
 $ORIGIN ISI.EDU.
 $TTL 1h30m        ; for what follows
@@ -53,7 +53,7 @@ also    A       \\# 4 0a000002
 `;
 
 describe('zone files', () => {
-  test('$GENERATE makes a record for each number, in the forms that BIND has', () => {
+  test("$GENERATE creates a record for each number, in BIND's formats", () => {
     const made = (line: string): string[] => lines(line, { origin: 'example.', ttl: 1 });
     assert.deepEqual(made('$GENERATE 1-5/2 h$ A 192.0.2.$'), [
       'h1.example. 1 IN A 192.0.2.1',
@@ -75,7 +75,7 @@ describe('zone files', () => {
     );
   });
 
-  test('with an error handler, reading continues after each mistake', () => {
+  test('with an error handler, reading continues after each error', () => {
     const told: string[] = [];
     const found = lines(
       'a A 192.0.2\n) x\nb A 192.0.2.1\n"open\nc A 192.0.2.2 more\nd A 192.0.2.3\n',
@@ -107,7 +107,7 @@ describe('zone files', () => {
     ]);
   });
 
-  test('line ends of other systems and a missing last line end do not matter', () => {
+  test("other systems' line ends and a missing final line end make no difference", () => {
     assert.deepEqual(lines('$TTL 5\r\na. A 10.0.0.1\r\n  A 10.0.0.2'), [
       'a. 5 IN A 10.0.0.1',
       'a. 5 IN A 10.0.0.2',
@@ -116,7 +116,7 @@ describe('zone files', () => {
     assert.deepEqual(lines('\n  \n; only a comment\n ; another'), []);
   });
 
-  test('a record without TTL has $TTL, or that of the record before, or the SOA’s minimum, or the default', () => {
+  test("a record without TTL uses $TTL, the previous record's, the SOA’s minimum, or the default", () => {
     assert.deepEqual(lines('$TTL 7\na. 9 A 10.0.0.1\nb. A 10.0.0.2'), [
       'a. 9 IN A 10.0.0.1',
       'b. 7 IN A 10.0.0.2',
@@ -131,7 +131,7 @@ describe('zone files', () => {
     assert.match(problem('a. A 10.0.0.1'), /^db\.example:1:1: there is no TTL/);
   });
 
-  test('a class, once said, holds for what follows', () => {
+  test('a class applies to the records that follow it', () => {
     assert.deepEqual(lines('$TTL 1\na. CH TXT x\nb. TXT y\nc. IN TXT z'), [
       'a. 1 CH TXT "x"',
       'b. 1 CH TXT "y"',
@@ -139,7 +139,7 @@ describe('zone files', () => {
     ]);
   });
 
-  test('names without a last dot are below the origin, unless the dot is escaped', () => {
+  test('names without a final dot are relative to the origin, unless the dot is escaped', () => {
     assert.deepEqual(lines('a\\. CNAME b', { origin: 'example.org', ttl: 1 }), [
       'a\\..example.org. 1 IN CNAME b.example.org.',
     ]);
@@ -153,7 +153,7 @@ describe('zone files', () => {
     ]);
   });
 
-  test('words and entries that are longer than any record end where no record could hold them', () => {
+  test('words and entries longer than any possible record are cut off', () => {
     const ttl = '$TTL 60\n';
     const long = 'y'.repeat(3_000_000);
     assert.match(problem(`${ttl}a. TXT "${long}"`), /:2:8: the word is longer than any record/);
@@ -165,7 +165,7 @@ describe('zone files', () => {
     assert.match(line!, /60000/);
   });
 
-  test('a problem says where it is, in file, line and column', () => {
+  test('a problem reports its position as file, line and column', () => {
     const ttl = '$TTL 1\n';
     assert.match(
       problem(`${ttl}a. A 10.0.0.256`),
@@ -204,7 +204,7 @@ describe('zone files', () => {
     assert.match(problem('$ORIGIN a. b.'), /:1:12: a word too many/);
   });
 
-  test('files are included below their own origin, and change nothing behind them', () => {
+  test('files are included with their own origin and do not affect later lines', () => {
     const files: Readonly<Record<string, string>> = {
       'hosts.inc': 'x A 10.0.0.1\n$ORIGIN deep\ny A 10.0.0.2\n',
       'more.inc': '\n$INCLUDE nowhere.inc',
@@ -247,7 +247,7 @@ describe('zone files', () => {
     assert.match(problem('$INCLUDE a\n'.repeat(1001), { include: wide }), /more than 1000 files/);
   });
 
-  test('records come one at a time: a mistake later in the file does not hide those before', () => {
+  test('records are returned one at a time: an error later in the file does not hide earlier records', () => {
     const records = parseZone('$TTL 1\na. A 10.0.0.1\nb. A wrong\n', { file: 'db' });
     assert.equal(records.next().value?.name, 'a.');
     assert.throws(() => records.next(), Problem);
@@ -269,7 +269,7 @@ describe('zone files', () => {
 describe('printed zones', () => {
   const zone = [...parseZone(example, { file: 'db' })];
 
-  test('have relative owners, left out where they repeat', () => {
+  test('have relative owners, omitted if they repeat', () => {
     const text = [...printZone(zone, 'ISI.EDU')];
     assert.deepEqual(text.slice(0, 3), [
       '$ORIGIN ISI.EDU.',
@@ -287,7 +287,7 @@ describe('printed zones', () => {
     if (theirs !== null) assert.deepEqual(sorted(again), sorted(zone));
   });
 
-  test('and so is the zone file as a person wrote it', (t) => {
+  test('and so is a hand-written zone file', (t) => {
     const theirs = checkZone(t, example);
     if (theirs === null) return;
     const sorted = (text: string): string[] =>
@@ -298,7 +298,7 @@ describe('printed zones', () => {
   });
 });
 
-/** The zone as BIND writes it after reading `text`; null where its tools are missing. */
+/** Returns the zone as BIND writes it after reading `text`, or null if BIND's tools are missing. */
 function checkZone(t: TestContext, text: string): string | null {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-zone-'));
   try {
@@ -320,7 +320,7 @@ function checkZone(t: TestContext, text: string): string | null {
   }
 }
 
-test('a line of a hundred thousand words is a mistake, and the rest of it is dropped', () => {
+test('a line of a hundred thousand words is an error, and the rest of it is dropped', () => {
   const problems: string[] = [];
   const text = `a TXT ( ${'"x" '.repeat(100_000)})\nb A 192.0.2.1\n`;
   const names = [

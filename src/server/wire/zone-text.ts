@@ -16,50 +16,46 @@ import { ZoneLexer, zoneProblem, type ZoneEntry, type ZoneWord } from './zone-le
 export interface ZoneTextParts {
   /** Name of the file, for error messages. */
   readonly file: string;
-  /** The initial origin, until `$ORIGIN` sets another; default the root. */
+  /** The initial origin, until `$ORIGIN` sets another; default: the root. */
   readonly origin?: string;
-  /**
-   * TTL in seconds for records without one, if neither `$TTL` nor an earlier record nor the SOA
-   * gives one.
-   */
+  /** TTL in seconds for records without one, if neither `$TTL` nor an earlier record nor the SOA provides one. */
   readonly ttl?: number;
   /**
-   * Reads a file for `$INCLUDE`; `name` is the name as written, `from` where the line begins. Its
-   * exceptions are passed on. Without it `$INCLUDE` is a problem.
+   * Reads a file for `$INCLUDE`. `name` is the name as written, `from` the start of the line. Its exceptions are passed
+   * on. Without it, `$INCLUDE` is a problem.
    */
   readonly include?: (
     name: string,
     from: Place,
   ) => { readonly file: string; readonly text: string };
-  /** Called for each mistake, after which reading continues; without it the first mistake is thrown. */
+  /** Called for each error, after which reading continues. Without it, the first error is thrown. */
   readonly problem?: (problem: Problem) => void;
 }
 
-/** A record with the place where it begins. */
+/** A record with its position in the file. */
 export interface ZoneRecord extends DnsRecord {
   readonly place: Place;
 }
 
-/** The same with its owner in wire form, spelled as in the file. */
+/** The same, with the owner in wire form, spelled as in the file. */
 export interface OwnedRecord extends Omit<DnsRecord, 'name'> {
   readonly owner: WireName;
   readonly place: Place;
 }
 
-/** Maximum depth of nested `$INCLUDE` files; deeper nesting is probably a loop. */
+/** Maximum nesting of `$INCLUDE` files; deeper nesting is most likely a loop. */
 const INCLUDE_DEPTH_MAX = 16;
-/** Maximum number of files that a zone may include. */
+/** Maximum number of files that one zone may include. */
 const INCLUDE_COUNT_MAX = 1000;
-/** Maximum number of records that all `$GENERATE` lines in a zone may create. */
+/** Maximum number of records created by all `$GENERATE` lines in a zone. */
 const GENERATE_MAX = 4_000_000;
 /** Maximum TTL (RFC 2181 section 8). */
 const TTL_MAX = 0x7fff_ffff;
 
 /**
- * The records of a zone file, one at a time: RFC 1035 section 5 with `$TTL` (RFC 2308), BIND's
- * `$GENERATE`, units in TTLs, and the generic forms of RFC 3597. Nothing is checked that needs more
- * than one record.
- * @throws Problem at the first mistake, with file, line and column, unless `parts.problem` takes it
+ * Yields the records in a zone file one at a time: RFC 1035 section 5 with `$TTL` (RFC 2308), BIND's `$GENERATE`, TTL
+ * units, and the generic forms of RFC 3597. Performs only checks that need a single record.
+ * @throws Problem at the first error, with file, line and column, unless there is `parts.problem`
  */
 export function* parseZone(text: string, parts: ZoneTextParts): Generator<ZoneRecord> {
   for (const { owner, type, class: rclass, ttl, data, place } of parseOwned(text, parts))
@@ -67,8 +63,7 @@ export function* parseZone(text: string, parts: ZoneTextParts): Generator<ZoneRe
 }
 
 /**
- * Like `parseZone`, with owners in wire form: for callers that store wire names, which saves
- * printing them.
+ * Like `parseZone`, with owners in wire form, for callers that store wire names and need no text.
  * @throws Problem as `parseZone`
  */
 export function parseOwned(text: string, parts: ZoneTextParts): Generator<OwnedRecord> {
@@ -76,7 +71,7 @@ export function parseOwned(text: string, parts: ZoneTextParts): Generator<OwnedR
 }
 
 /**
- * One record as text, e.g. `www.example.org. 30 IN A 192.0.2.1`; without TTL 3600 seconds.
+ * Parses one record, e.g. `www.example.org. 30 IN A 192.0.2.1`. The default TTL is 3600 seconds.
  * @throws Problem
  */
 export function parseRecord(text: string, origin = '.', file = 'record'): DnsRecord {
@@ -88,7 +83,7 @@ export function parseRecord(text: string, origin = '.', file = 'record'): DnsRec
 }
 
 /**
- * Zone file text of records, one per line; owners relative to `origin`, and omitted if they repeat.
+ * Prints records in zone file format, one per line. Owners are relative to `origin` and omitted if they repeat.
  * @public
  */
 export function* printZone(records: Iterable<DnsRecord>, origin = '.'): Generator<string> {
@@ -103,8 +98,7 @@ export function* printZone(records: Iterable<DnsRecord>, origin = '.'): Generato
 }
 
 /**
- * The name relative to the origin. Only a suffix spelled like the origin is removed, so that the
- * spelling survives.
+ * Returns the name relative to the origin. Only a suffix spelled like the origin is removed, to preserve the spelling.
  */
 function relativeName(name: WireName, origin: WireName): string {
   const from = suffixAt(name, origin);
@@ -150,7 +144,7 @@ class ZoneParser {
     }
   }
 
-  /** `$GENERATE 1-9/2 host-$ A 10.0.0.$`: makes a record for each number, which replaces `$`. */
+  /** Expands `$GENERATE 1-9/2 host-$ A 10.0.0.$` into one record per number, which replaces `$`. */
   *#generate(line: EntryWords): Generator<OwnedRecord> {
     line.next('$GENERATE');
     const range = /^(\d{1,9})-(\d{1,9})(?:\/(\d{1,9}))?$/.exec(line.next('the range').text);
@@ -251,8 +245,7 @@ class ZoneParser {
   }
 
   /**
-   * The TTL of a record: its own, else `$TTL`, else that of the record before, else the SOA's
-   * minimum, else the default.
+   * Returns a record's TTL: its own, else `$TTL`, else the previous record's, else the SOA's minimum, else the default.
    */
   #ttlFor(type: number, data: object, own: number | null, line: EntryWords): number {
     if (own !== null) this.#lastTtl = own;
@@ -297,10 +290,7 @@ class ZoneParser {
   }
 }
 
-/**
- * Reads the generic form `\# LENGTH HEX` (RFC 3597 section 5); for known types the data is decoded
- * from the bytes.
- */
+/** Reads the generic form `\# LENGTH HEX` (RFC 3597 section 5). For known types, decodes the bytes. */
 function readGeneric(words: Words, type: number): object {
   words.next('\\#');
   const length = words.number('the length of the data', 0xffff);
@@ -316,7 +306,7 @@ function readGeneric(words: Words, type: number): object {
   }
 }
 
-/** The words of an entry, one after the other. */
+/** Reads the words of an entry. */
 class EntryWords {
   readonly file: string;
   index = 0;
@@ -346,7 +336,7 @@ class EntryWords {
     return word;
   }
 
-  /** The rest of the line, with `number` instead of `$`. */
+  /** Returns the rest of the line with `$` replaced by `number`. */
   numbered(number: number): EntryWords {
     const words = this.#entry.words.slice(this.index).map((word, index) => {
       const text = word.text.replaceAll(
@@ -375,7 +365,7 @@ class EntryWords {
     if (this.left > 0) this.fail('a word too many', this.index);
   }
 
-  /** The position of the word `index`, or the end of the entry. */
+  /** Returns the position of word `index`, or the end of the entry. */
   place(index: number): Place {
     const { line, column } = this.#entry.words[index] ?? this.#entry;
     return { file: this.file, line, column };
@@ -387,7 +377,7 @@ class EntryWords {
   }
 }
 
-/** A number in the form `OFFSET[,WIDTH[,BASE]]` of `$GENERATE`; null if `form` is malformed. */
+/** Formats a number according to `OFFSET[,WIDTH[,BASE]]` in `$GENERATE`. Returns null if `form` is malformed. */
 function numberText(number: number, form: string): string | null {
   const parts = /^(-?\d{1,9})(?:,(\d{1,2})(?:,([doxXnN]))?)?$/.exec(form);
   if (parts === null) return null;
@@ -400,7 +390,7 @@ function numberText(number: number, form: string): string | null {
   const hex = value.toString(16);
   const digits = base === 'X' || base === 'N' ? hex.toUpperCase() : hex;
   if (base !== 'n' && base !== 'N') return digits.padStart(width, '0');
-  // Nibbles, the last one first, as in names below ip6.arpa; the width counts the dots, too.
+  // Nibbles, last one first, as in names under ip6.arpa; the width includes the dots.
   const least = Math.max(digits.length, Math.floor((width + 1) / 2));
   return digits.padStart(least, '0').split('').toReversed().join('.');
 }

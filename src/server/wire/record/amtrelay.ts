@@ -5,14 +5,14 @@ import type { MessageWriter } from '../writer.ts';
 import { typedHosts, u8 } from './field.ts';
 import type { RecordKind } from './kind.ts';
 
-/** A relay for multicast. */
+/** A multicast relay. */
 export interface Relay {
   readonly precedence: number;
-  /** 1: discovery is optional (D). */
+  /** 1 if discovery is optional (D). */
   readonly optional: number;
   /** 0: none, 1: IPv4 address, 2: IPv6 address, 3: name. */
   readonly relayType: number;
-  /** In the form that `relayType` says; `.` for none. */
+  /** In the form given by `relayType`; `.` for none. */
   readonly relay: string;
 }
 

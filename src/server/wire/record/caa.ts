@@ -3,7 +3,7 @@ import { TYPE } from '../iana.ts';
 import { restString, string, u8 } from './field.ts';
 import { recordKind, type Field, type RecordKind } from './kind.ts';
 
-/** Written without quotes where it needs none: property names are letters and digits. */
+/** Written without unneeded quotes: property names are letters and digits. */
 const tag: Field<string> = {
   ...string,
   print: (value) => (/^[\w-]+$/.test(value) ? value : `"${value}"`),

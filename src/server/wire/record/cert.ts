@@ -37,7 +37,7 @@ const algorithms = new Map([
   [254, 'PRIVATEOID'],
 ]);
 
-/** A number that has a name in text. */
+/** A number that has a name in text form. */
 function named(number: Field<number>, names: ReadonlyMap<number, string>): Field<number> {
   const byName = new Map([...names].map(([value, name]) => [name, value]));
   return {
@@ -52,7 +52,7 @@ function named(number: Field<number>, names: ReadonlyMap<number, string>): Field
   };
 }
 
-/** A certificate or where it is (RFC 4398 section 2). */
+/** A certificate or its location (RFC 4398 section 2). */
 export const cert: RecordKind<{
   certificateType: number;
   keyTag: number;

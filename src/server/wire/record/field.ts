@@ -13,7 +13,7 @@ import { parseName } from '../name.ts';
 import { parseTtl } from '../ttl.ts';
 import type { Field } from './kind.ts';
 
-/** A number of one byte. */
+/** A one-byte number. */
 export const u8: Field<number> = {
   read: (from) => from.u8(),
   write: (value, to) => to.u8(value),
@@ -21,7 +21,7 @@ export const u8: Field<number> = {
   parse: (from, what) => from.number(what, 0xff),
 };
 
-/** A number of two bytes. */
+/** A two-byte number. */
 export const u16: Field<number> = {
   read: (from) => from.u16(),
   write: (value, to) => to.u16(value),
@@ -29,7 +29,7 @@ export const u16: Field<number> = {
   parse: (from, what) => from.number(what, 0xffff),
 };
 
-/** A number of four bytes. */
+/** A four-byte number. */
 export const u32: Field<number> = {
   read: (from) => from.u32(),
   write: (value, to) => to.u32(value),
@@ -37,7 +37,7 @@ export const u32: Field<number> = {
   parse: (from, what) => from.number(what, 0xffff_ffff),
 };
 
-/** A number of seconds; text may have units (`1h30m`). */
+/** A number of seconds; the text may use units (`1h30m`). */
 export const seconds: Field<number> = {
   ...u32,
   parse(from, what) {
@@ -59,15 +59,15 @@ function domain(compress: boolean): Field<string> {
   };
 }
 
-/** A name that may be compressed: only in the types of RFC 1035 (RFC 3597 section 4). */
+/** A name that may be compressed, only in the types of RFC 1035 (RFC 3597 section 4). */
 export const name: Field<string> = domain(true);
 
-/** A name always written in full. */
+/** A name that is never compressed. */
 export const fullName: Field<string> = domain(false);
 
 /** An IPv4 address. */
 export const ipv4: Field<string> = address(4, 'an IPv4 address');
-/** An IPv6 address, in text as RFC 5952 has it. */
+/** An IPv6 address, in RFC 5952 text form. */
 export const ipv6: Field<string> = address(16, 'an IPv6 address');
 
 function address(length: number, kind: string): Field<string> {
@@ -86,7 +86,7 @@ function address(length: number, kind: string): Field<string> {
   };
 }
 
-/** No address and no name: `.` in text. */
+/** Neither an address nor a name: `.` in text. */
 const none: Field<string> = {
   read: () => '.',
   write: () => undefined,
@@ -97,8 +97,8 @@ const none: Field<string> = {
 };
 
 /**
- * A host in the form that a number in front of it says (RFC 4025 section 2.3, RFC 8777 section
- * 4.2.3): none, IPv4, IPv6, name.
+ * A host in the form given by a preceding number (RFC 4025 section 2.3, RFC 8777 section 4.2.3): none, IPv4, IPv6,
+ * name.
  */
 export const typedHosts: readonly Field<string>[] = [none, ipv4, ipv6, fullName];
 
@@ -109,7 +109,7 @@ function addressBytes(text: string, length: number): Uint8Array {
   return bytes;
 }
 
-/** The bytes of a character string's text. */
+/** Parses the text of a character string. */
 function stringBytes(text: string): Uint8Array {
   const bytes = parseString(text);
   if (bytes === null) throw new RangeError(`${JSON.stringify(text)} has a bad escape`);
@@ -130,7 +130,7 @@ export const string: Field<string> = {
   parse: (from, what) => from.string(what),
 };
 
-/** A character string, or nothing where the data ends. */
+/** A character string, or nothing at the end of the data. */
 export const optionalString: Field<string | null> = {
   read: (from) => (from.left === 0 ? null : string.read(from)),
   write(value, to) {
@@ -140,7 +140,7 @@ export const optionalString: Field<string | null> = {
   parse: (from, what) => (from.left === 0 ? null : string.parse(from, what)),
 };
 
-/** Character strings up to the end of the data: at least one. */
+/** One or more character strings, up to the end of the data. */
 export const strings: Field<readonly string[]> = {
   read(from) {
     const all = [];
@@ -160,7 +160,7 @@ export const strings: Field<readonly string[]> = {
   },
 };
 
-/** The rest of the data as one text in quotes, without a length. */
+/** The rest of the data as one quoted text, without a length. */
 export const restString: Field<string> = {
   read: (from) => printString(from.rest()),
   write: (value, to) => to.bytes(stringBytes(value)),
@@ -175,7 +175,7 @@ function splitWord(text: string, split: number): string {
   return words.join(' ');
 }
 
-/** The rest of the data, in hex over any number of words. */
+/** The rest of the data, as hex in any number of words. */
 export const restHex: Field<Uint8Array> = {
   read: (from) => from.rest(),
   write: (value, to) => to.bytes(value),
@@ -183,7 +183,7 @@ export const restHex: Field<Uint8Array> = {
   parse: (from, what) => parseHex(from.joined()) ?? from.fail(`${what} must be hex`),
 };
 
-/** The rest of the data, in base64 over any number of words. */
+/** The rest of the data, as base64 in any number of words. */
 export const restBase64: Field<Uint8Array> = {
   read: (from) => from.rest(),
   write: (value, to) => to.bytes(value),
@@ -213,14 +213,14 @@ function sized(
   };
 }
 
-/** Length byte and bytes; hex, or `-` for none (NSEC3's salt). */
+/** A length byte and that many bytes; hex, or `-` for none (NSEC3's salt). */
 export const sizedHex: Field<Uint8Array> = sized(
   'hex',
   (bytes) => printHex(bytes).toUpperCase(),
   parseHex,
 );
 
-/** Length byte and bytes; base32 with extended hex alphabet (NSEC3's next hash). */
+/** A length byte and that many bytes; base32 with the extended hex alphabet (NSEC3's next hash). */
 export const sizedBase32: Field<Uint8Array> = sized('base32hex', printBase32Hex, parseBase32Hex);
 
 /** `count` bytes as pairs of hex digits with dashes. */
@@ -239,8 +239,8 @@ export function dashedHex(count: number): Field<Uint8Array> {
 }
 
 /**
- * Eight bytes as four groups of four hex digits (RFC 6742): `0014:4fff:ff20:ee64`. Text may leave
- * out zeros in front, which not every program reads.
+ * Eight bytes as four groups of four hex digits (RFC 6742): `0014:4fff:ff20:ee64`. The text may omit leading zeros,
+ * which not every program accepts.
  */
 export const hexGroups: Field<Uint8Array> = {
   read: (from) => from.bytes(8),

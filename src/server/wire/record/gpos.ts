@@ -2,7 +2,7 @@ import { TYPE } from '../iana.ts';
 import { string } from './field.ts';
 import { recordKind, type RecordKind } from './kind.ts';
 
-/** Place on Earth, as three numbers in text (RFC 1712 section 3); LOC took over. */
+/** Geographical position, as three numbers in text form (RFC 1712 section 3); superseded by LOC. */
 export const gpos: RecordKind<{
   longitude: string;
   latitude: string;

@@ -5,13 +5,13 @@ import type { MessageWriter } from '../writer.ts';
 import { restBase64, typedHosts, u8 } from './field.ts';
 import type { RecordKind } from './kind.ts';
 
-/** A key, and the gateway through which the host is reached. */
+/** A key, and the gateway through which the host can be reached. */
 export interface IpsecKey {
   readonly precedence: number;
   /** 0: none, 1: IPv4 address, 2: IPv6 address, 3: name. */
   readonly gatewayType: number;
   readonly algorithm: number;
-  /** In the form that `gatewayType` says; `.` for none. */
+  /** In the form given by `gatewayType`; `.` for none. */
   readonly gateway: string;
   readonly publicKey: Uint8Array;
 }

@@ -3,7 +3,7 @@ import { TYPE } from '../iana.ts';
 import { optionalString, string } from './field.ts';
 import { recordKind, type RecordKind } from './kind.ts';
 
-/** Number in a telephone network, and perhaps a subaddress (RFC 1183 section 3.2). */
+/** A telephone number, optionally with a subaddress (RFC 1183 section 3.2). */
 export const isdn: RecordKind<{
   address: string;
   subaddress: string | null;

@@ -2,7 +2,7 @@ import { TYPE } from '../iana.ts';
 import { ipv4, u16 } from './field.ts';
 import { recordKind, type RecordKind } from './kind.ts';
 
-/** Locator of 32 bits (ILNP, RFC 6742 section 2.2). */
+/** 32-bit locator (ILNP, RFC 6742 section 2.2). */
 export const l32: RecordKind<{
   preference: number;
   locator: string;

@@ -2,7 +2,7 @@ import { TYPE } from '../iana.ts';
 import { hexGroups, u16 } from './field.ts';
 import { recordKind, type RecordKind } from './kind.ts';
 
-/** Locator of 64 bits (ILNP, RFC 6742 section 2.3). */
+/** 64-bit locator (ILNP, RFC 6742 section 2.3). */
 export const l64: RecordKind<{
   preference: number;
   locator: Uint8Array;

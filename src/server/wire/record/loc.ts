@@ -3,14 +3,11 @@ import type { Words } from '../record-words.ts';
 import { u32, u8 } from './field.ts';
 import type { Field, RecordKind } from './kind.ts';
 
-/** A location on Earth. */
+/** A geographical location. */
 export interface GeoLocation {
-  /** Always 0: other versions have another form. */
+  /** Always 0: other versions have a different format. */
   readonly version: number;
-  /**
-   * Centimetres: diameter of the place, and how exact the coordinates are. One digit and a power of
-   * ten each.
-   */
+  /** Centimetres: diameter of the place, and precision of the coordinates. Each is one digit and a power of ten. */
   readonly size: number;
   readonly horizontal: number;
   readonly vertical: number;
@@ -23,7 +20,7 @@ export interface GeoLocation {
 }
 
 const EQUATOR = 0x8000_0000;
-/** Centimetres below the ellipsoid where altitudes begin. */
+/** Centimetres below the ellipsoid at which altitudes start. */
 const GROUND = 10_000_000;
 
 /** A length in one byte: digit and exponent. */
@@ -55,7 +52,7 @@ function roundSpan(value: number): number {
   return (byte >> 4) * 10 ** (byte & 15);
 }
 
-/** A place on Earth (RFC 1876, section 2). */
+/** Geographical location (RFC 1876, section 2). */
 export const loc: RecordKind<GeoLocation> = {
   name: 'LOC',
   type: TYPE.LOC,
@@ -120,7 +117,7 @@ function printAngle(value: number, positive: string, negative: string): string {
   return `${degrees} ${minutes} ${seconds} ${value < 0 ? negative : positive}`;
 }
 
-/** Degrees, then perhaps minutes, then perhaps seconds, then the half of the globe. */
+/** Parses degrees, optional minutes, optional seconds, and the hemisphere. */
 function parseAngle(
   from: Words,
   what: string,
@@ -149,7 +146,7 @@ function parseAngle(
   }
 }
 
-/** `-44m`, `20.05`: in centimetres. */
+/** Parses `-44m` or `20.05` into centimetres. */
 function metres(from: Words, what: string): number {
   const word = from.next(what);
   const number = /^(-?\d{1,9}(?:\.\d{1,2})?)m?$/.exec(word)?.[1];

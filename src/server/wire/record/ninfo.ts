@@ -2,5 +2,5 @@ import { TYPE } from '../iana.ts';
 import { recordKind, type RecordKind } from './kind.ts';
 import { texts, type Texts } from './shape.ts';
 
-/** Status of a zone (draft-reid-dnsext-zs), written as text is. */
+/** Zone status (draft-reid-dnsext-zs), in the format of TXT. */
 export const ninfo: RecordKind<Texts> = recordKind('NINFO', TYPE.NINFO, texts);

@@ -2,7 +2,7 @@ import { TYPE } from '../iana.ts';
 import { restHex } from './field.ts';
 import { Opaque, type RecordKind } from './kind.ts';
 
-/** Anything (RFC 1035 section 3.3.10); has no text but the generic one. */
+/** Arbitrary data (RFC 1035 section 3.3.10), which has only the generic text form. */
 export const nullKind: RecordKind<Opaque> = {
   name: 'NULL',
   type: TYPE.NULL,

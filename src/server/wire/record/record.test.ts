@@ -38,13 +38,13 @@ describe('record data', () => {
       const data = parse(type, text);
       assert.deepEqual(read(type, hex), data);
       assert.equal(printData(typeNumber(type)!, data), text);
-      // Compression within the data itself (SOA) makes it shorter: read it back in that case.
+      // Compression within the data itself (SOA) makes it shorter, so read it back in that case.
       const own = written(typeNumber(type)!, data);
       if (type === 'SOA' || type === 'MINFO') assert.ok(own.length <= hex.length);
       else assert.equal(own, hex);
     });
 
-    test(`${type} ${text.slice(0, 60)} cut short or made longer is other data or a ReadError`, () => {
+    test(`${type} ${text.slice(0, 60)} cut or extended gives different data or a ReadError`, () => {
       for (let end = 0; end <= hex.length + 2; end += 2) {
         try {
           const data = read(type, `${hex}00`.slice(0, end));
@@ -69,12 +69,12 @@ describe('record data', () => {
     }
   });
 
-  test('every type whose data holds names is read as a kind', () => {
+  test('every type whose data contains names is decoded', () => {
     for (let type = 0; type < 256; type++)
       if (layoutOf(type) !== undefined) assert.ok(kindOf(type), typeName(type));
   });
 
-  test('whatever the type, what is read of a message is not many times its size', () => {
+  test('data read from a message is not many times its size, whatever the type', () => {
     const label = `3f${'61'.repeat(63)}`;
     const name = `${label.repeat(3)}3d${'61'.repeat(61)}00`;
     for (const { type, name: kind } of recordKinds) {
@@ -94,27 +94,27 @@ describe('record data', () => {
     }
   });
 
-  test('NID and L64: zeros in front of a group may be left out, and are printed', () => {
+  test('NID and L64: leading zeros in a group may be omitted, but are printed', () => {
     assert.deepEqual(parse('NID', '10 14:4fff:0:1'), parse('NID', '10 0014:4fff:0000:0001'));
     assert.equal(printData(TYPE.NID, parse('NID', '10 14:4FFF:0:1')), '10 0014:4fff:0000:0001');
     for (const text of ['10 1:2:3', '10 1:2:3:4:5', '10 12345:1:1:1', '10 1::1:1', '10 x:1:1:1'])
       assert.throws(() => parse('L64', text), /four groups of hex digits/);
   });
 
-  test('an unknown type is bytes, written as RFC 3597 says', () => {
+  test('an unknown type is bytes, in the format of RFC 3597', () => {
     const data = parse('TYPE65280', '\\# 4 0a00 0001');
     assert.deepEqual(data, new Opaque(Uint8Array.of(10, 0, 0, 1)));
     assert.equal(printData(65280, data), '\\# 4 0A000001');
     assert.equal(printData(65280, new Opaque(new Uint8Array(0))), '\\# 0');
   });
 
-  test('empty data is fine for any type, as updates have it', () => {
+  test('empty data is accepted for any type, as in updates', () => {
     const data = readData(new Reader(new Uint8Array(0)), TYPE.A, 0);
     assert.equal(printData(TYPE.A, data), '\\# 0');
     assert.equal(written(TYPE.A, data), '');
   });
 
-  test('names are compressed in the types of RFC 1035 and in no others', () => {
+  test('names are compressed only in the types of RFC 1035', () => {
     const compressed = new Set<number>([2, 3, 4, 5, 6, 7, 8, 9, 12, 14, 15]);
     for (const [type, text] of recordSamples) {
       const number = typeNumber(type)!;
@@ -128,7 +128,7 @@ describe('record data', () => {
     }
   });
 
-  test('dataOf gives the data of the asked kind and null for others', () => {
+  test('dataOf returns data of the requested kind, otherwise null', () => {
     const record: DnsRecord = parseRecord('x.example. A 192.0.2.7');
     assert.equal(dataOf(record, a)?.address, '192.0.2.7');
     assert.equal(dataOf(record, aaaa), null);

@@ -1,4 +1,4 @@
-/** The common data of several types, as an object and as its fields; each type has its own file. */
+/** Data formats shared by several types, as an object and as fields. Each type has its own file. */
 import { fullName, name, restBase64, restHex, strings, time, u16, u32, u8 } from './field.ts';
 import type { Shape } from './kind.ts';
 import { serviceParameters, type ServiceParameter } from './service-parameter.ts';
@@ -12,7 +12,7 @@ export interface Pointer {
 /** A name that may be compressed: CNAME, NS, PTR … */
 export const oneName: Shape<Pointer> = { target: name };
 
-/** A name written in full: DNAME. */
+/** An uncompressed name: DNAME. */
 export const oneFullName: Shape<Pointer> = { target: fullName };
 
 /** Character strings, as between quotes: TXT, SPF. */
@@ -20,10 +20,9 @@ export interface Texts {
   readonly strings: readonly string[];
 }
 
-/** Its fields. */
 export const texts: Shape<Texts> = { strings };
 
-/** Digest of a key: DS, CDS. */
+/** A key digest: DS, CDS. */
 export interface KeyDigest {
   readonly keyTag: number;
   readonly algorithm: number;
@@ -31,7 +30,6 @@ export interface KeyDigest {
   readonly digest: Uint8Array;
 }
 
-/** Its fields. */
 export const keyDigest: Shape<KeyDigest> = {
   keyTag: u16,
   algorithm: u8,
@@ -39,7 +37,7 @@ export const keyDigest: Shape<KeyDigest> = {
   digest: restHex,
 };
 
-/** Public key: DNSKEY, CDNSKEY, KEY. */
+/** A public key: DNSKEY, CDNSKEY, KEY. */
 export interface PublicKey {
   readonly flags: number;
   readonly protocol: number;
@@ -47,7 +45,6 @@ export interface PublicKey {
   readonly publicKey: Uint8Array;
 }
 
-/** Its fields. */
 export const publicKey: Shape<PublicKey> = {
   flags: u16,
   protocol: u8,
@@ -55,9 +52,9 @@ export const publicKey: Shape<PublicKey> = {
   publicKey: restBase64,
 };
 
-/** Signature: RRSIG, SIG. */
+/** A signature: RRSIG, SIG. */
 export interface Signature {
-  /** Type of the records that it signs. */
+  /** Type of the signed records. */
   readonly typeCovered: number;
   readonly algorithm: number;
   readonly labels: number;
@@ -83,22 +80,21 @@ export const signature: Shape<Signature> = {
   signature: restBase64,
 };
 
-/** The address of a service: SVCB, HTTPS. Priority 0 is an alias. */
+/** A service binding: SVCB, HTTPS. Priority 0 is an alias. */
 export interface ServiceBinding {
   readonly priority: number;
   readonly target: string;
-  /** By ascending key. */
+  /** In ascending key order. */
   readonly parameters: readonly ServiceParameter[];
 }
 
-/** Its fields. */
 export const serviceBinding: Shape<ServiceBinding> = {
   priority: u16,
   target: fullName,
   parameters: serviceParameters,
 };
 
-/** Certificate association: TLSA, SMIMEA. */
+/** A certificate association: TLSA, SMIMEA. */
 export interface Certificate {
   readonly usage: number;
   readonly selector: number;
@@ -106,7 +102,6 @@ export interface Certificate {
   readonly certificate: Uint8Array;
 }
 
-/** Its fields. */
 export const certificate: Shape<Certificate> = {
   usage: u8,
   selector: u8,

@@ -72,8 +72,8 @@ import { x25 } from './x25.ts';
 import { zonemd } from './zonemd.ts';
 
 /**
- * Every record type whose data is decoded; the data of all others is plain bytes (RFC 3597). OPT is
- * not among them: see `edns.ts`.
+ * Every record type whose data is decoded. For all others, the data is plain bytes (RFC 3597). OPT is not included; see
+ * `edns.ts`.
  */
 export const recordKinds: readonly RecordKind<object>[] = [
   a,
@@ -153,7 +153,7 @@ const byType: ReadonlyMap<number, RecordKind<object>> = new Map(
   recordKinds.map((kind) => [kind.type, kind]),
 );
 
-/** The codec of a type; undefined if its data is plain bytes. */
+/** Returns a type's codec, or undefined if its data is plain bytes. */
 export function kindOf(type: number): RecordKind<object> | undefined {
   return byType.get(type);
 }

@@ -2,7 +2,7 @@ import { TYPE } from '../iana.ts';
 import { fullName } from './field.ts';
 import { recordKind, type RecordKind } from './kind.ts';
 
-/** The trust anchors before and behind this one (draft-wijngaards-dnsop-trust-history). */
+/** The previous and next trust anchors (draft-wijngaards-dnsop-trust-history). */
 export const talink: RecordKind<{
   before: string;
   behind: string;

@@ -3,7 +3,7 @@ import { fullName, time, u16 } from './field.ts';
 import { recordKind, type RecordKind } from './kind.ts';
 import { errorCode, lengthAndBase64 } from './tsig.ts';
 
-/** Agreement on a key (RFC 2930 section 2). */
+/** Key agreement (RFC 2930 section 2). */
 export const tkey: RecordKind<{
   algorithm: string;
   inception: number;

@@ -15,9 +15,7 @@ const signedAt: Field<number> = {
   parse: (from, what) => from.number(what, 0xffff_ffff_ffff),
 };
 
-/**
- * 16-bit length and bytes; in text the length goes before the base64, which is missing for none.
- */
+/** A 16-bit length and that many bytes. In text, the length precedes the base64, which is omitted if empty. */
 export const lengthAndBase64: Field<Uint8Array> = {
   read: (from) => from.bytes(from.u16()),
   write(value, to) {
@@ -33,7 +31,7 @@ export const lengthAndBase64: Field<Uint8Array> = {
   },
 };
 
-/** A result code, by name in text. */
+/** A result code, written by name in text. */
 export const errorCode: Field<number> = {
   ...u16,
   print: (value) => (value === 16 ? 'BADSIG' : value <= 0xfff ? rcodeName(value) : String(value)),
