@@ -2,50 +2,50 @@ import type { Place } from '../base/problem.ts';
 import type { Scheme } from '../wire/transports.ts';
 
 /**
- * A parsed Corefile as plain data: every node survives `structuredClone`, so that the tree can be sent to worker
+ * A parsed Corefile as plain data. Every node survives `structuredClone`, so that the tree can be sent to worker
  * threads, which bind its directives again.
  */
 export interface Corefile {
-  /** The file as it was named on the command line. */
+  /** The file as named on the command line. */
   readonly file: string;
   readonly blocks: readonly ServerBlock[];
-  /** All files that were read, the Corefile itself first: what `reload` watches. */
+  /** All files that were read, starting with the Corefile itself; `reload` watches them. */
   readonly files: readonly string[];
-  /** SHA-512 (hex) over the tokens: white space and comments don't matter, imported files and the environment do. */
+  /** SHA-512 (hex) over the tokens. White space and comments have no effect; imported files and the environment do. */
   readonly fingerprint: string;
 }
 
-/** One server block: the addresses that it serves, and its directives. */
+/** One server block: its addresses and its directives. */
 export interface ServerBlock {
   readonly keys: readonly Key[];
-  /** In file order; the same name may occur more than once. */
+  /** In file order. The same name may occur more than once. */
   readonly directives: readonly Directive[];
   readonly place: Place;
 }
 
-/** One address of a server block. A CIDR that is not on a label boundary makes several keys with the same `text`. */
+/** One address of a server block. A CIDR off a label boundary produces several keys with the same `text`. */
 export interface Key {
   /** As written, after environment substitution. */
   readonly text: string;
   readonly place: Place;
   readonly scheme: Scheme;
-  /** Lower case, absolute; `.` is the root. */
+  /** Lower case and absolute; `.` is the root. */
   readonly zone: string;
   /** As written, or the scheme's default (for `dns` the server's `-dns.port`). */
   readonly port: number;
 }
 
-/** One line of a server block, with the lines inside its braces. */
+/** One line in a server block, with the lines inside its braces. */
 export interface Directive {
-  /** The current name; `at.text` is the name in the file. */
+  /** The current name; `at.text` is the name used in the file. */
   readonly name: string;
   readonly at: Token;
   readonly args: readonly Token[];
-  /** null: there are no braces. */
+  /** Null if there are no braces. */
   readonly block: readonly Property[] | null;
 }
 
-/** A line inside a directive's braces; it may have braces too. */
+/** A line inside a directive's braces; it may have braces as well. */
 export interface Property {
   readonly name: Token;
   readonly args: readonly Token[];

@@ -9,7 +9,7 @@ import { printCorefile } from './print.ts';
 import type { Corefile, Property } from './corefile-tree.ts';
 import { expandZone } from './zones.ts';
 
-/** Pieces that matter to the grammar, and some that don't. */
+/** Fragments that matter to the grammar, and some that don't. */
 const pieces = [
   '{',
   '}',
@@ -61,7 +61,7 @@ const text = fc.oneof(soup, fc.string({ unit: 'binary', maxLength: 200 }));
 const env = { A: 'value', B: '{$A} "x" {' };
 const files = { a: 'log\n', b: 'import a\n}' };
 
-test('reading never throws, and ends', () => {
+test('parsing never throws, and ends', () => {
   fc.assert(
     fc.property(text, (input) => {
       const { corefile, problems, warnings } = read(input, { env, files });
@@ -73,11 +73,11 @@ test('reading never throws, and ends', () => {
   );
 });
 
-test('what is printed reads as what was printed', () => {
+test('printed output parses back to the same tree', () => {
   let whole = 0;
   fc.assert(
     fc.property(soup, (input) => {
-      // A variable's value may hold what no word of a file can: `x\"` in quotes.
+      // A variable's value may contain text that no word in a file can: `x\"` in quotes.
       const first = read(input.replaceAll(/\{[$%][AB]/g, ''), { files });
       if (first.problems.length > 0) return;
       whole++;
@@ -97,8 +97,8 @@ test('what is printed reads as what was printed', () => {
   assert.ok(whole > 100);
 });
 
-test('a word survives being printed', () => {
-  // Quotes cannot hold an odd number of backslashes before a quote or at the end.
+test('a printed word parses back unchanged', () => {
+  // Quotes cannot contain an odd number of backslashes before a quote or at the end.
   const words = fc
     .string({ unit: fc.constantFrom('a', ' ', '#', '"', '\\\\', '\n', 'é', '{', '.') })
     .filter((word) => word.trim() !== '{' && !word.includes('{\\'));
@@ -123,7 +123,7 @@ test('a word survives being printed', () => {
   );
 });
 
-test('every word is where its place says', () => {
+test('every word is at its reported position', () => {
   fc.assert(
     fc.property(soup, (input) => {
       const lines = input.replace(/^\uFEFF/, '').split('\n');
@@ -138,7 +138,7 @@ test('every word is where its place says', () => {
   );
 });
 
-test('the zones of a CIDR are as many as it has subnets at the next cut, all different', () => {
+test('a CIDR gives one zone per subnet at the next boundary, all different', () => {
   const octet = fc.integer({ min: 1, max: 255 });
   fc.assert(
     fc.property(octet, octet, octet, octet, fc.integer({ min: 0, max: 32 }), (a, b, c, d, bits) => {
@@ -153,7 +153,7 @@ test('the zones of a CIDR are as many as it has subnets at the next cut, all dif
   );
 });
 
-test('reading takes time in proportion to the text', () => {
+test('parsing takes linear time', () => {
   const block = '. {\n cache 30 {\n  prefetch 1\n  success 10 "a b" # c\n }\n}\n';
   assert.equal(read(block.repeat(4000)).corefile.blocks.length, 4000);
 });

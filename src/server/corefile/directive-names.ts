@@ -4,7 +4,7 @@ import type { ProblemReport } from './problem-report.ts';
 import type { Syntax } from './syntax.ts';
 import type { Token } from './corefile-tree.ts';
 
-/** The known directives, by current and by older names. */
+/** The known directives, by current and older names. */
 export class DirectiveNames {
   readonly #known: ReadonlySet<string>;
   readonly #external: Readonly<Record<string, string>>;
@@ -28,8 +28,8 @@ export class DirectiveNames {
   }
 
   /**
-   * The current name of the directive; null, with a problem, if it is unknown. `braces`: whether the server block has
-   * braces.
+   * Returns the directive's current name, or null with a problem if it is unknown. `braces`: whether the server block
+   * has braces.
    */
   today({ text, place }: Token, braces: boolean): string | null {
     if (this.#known.has(text)) return text;

@@ -6,23 +6,18 @@ import { syntaxProblem } from './problems.ts';
 import type { ProblemReport } from './problem-report.ts';
 import type { Directive, Property, Token } from './corefile-tree.ts';
 
-/** Maximum nesting depth of braces. */
+/** Maximum nesting of braces. */
 const DEPTH_MAX = 64;
 
-/**
- * Parses directives one after the other. The parser of the blocks around them uses the same token
- * stream.
- */
+/** Parses one directive after another, sharing a token stream with the parser for the enclosing blocks. */
 export class DirectiveParser {
   readonly #stream: TokenStream;
   readonly #names: DirectiveNames;
   readonly #report: ProblemReport;
   readonly #substitute: (token: RawToken) => string;
-  /**
-   * A closing brace that is indented less than its opening line: a `}` is probably missing there.
-   */
+  /** A closing brace that is indented less than its opening line, where a `}` is probably missing. */
   #suspect: Token | null = null;
-  /** True if the file ended inside braces, and that has been reported. */
+  /** True if the file ended inside braces and that has been reported. */
   #ended = false;
 
   /** @param substitute returns a word's text with environment variables replaced */
@@ -39,10 +34,10 @@ export class DirectiveParser {
   }
 
   /**
-   * Parses the directive that the next word names, with its block. Words after its `}` on the same
-   * line count, as in CoreDNS, as another directive of that name.
+   * Parses the directive named by the next word, with its block. As in CoreDNS, words after its `}` on the same line
+   * count as another directive with that name.
    * @param braces whether the server block has braces
-   * @returns none if the name is unknown, which is reported
+   * @returns an empty list if the name is unknown, which is reported
    */
   directive(braces: boolean): readonly Directive[] {
     const stream = this.#stream;
@@ -66,7 +61,7 @@ export class DirectiveParser {
     }
   }
 
-  /** The words up to the end of the line or the next brace. */
+  /** Returns the words up to the end of the line or the next brace. */
   #args(): readonly Token[] {
     const args: Token[] = [];
     for (;;) {
@@ -81,8 +76,7 @@ export class DirectiveParser {
   }
 
   /**
-   * Reports words that end with a comma: words are separated by blanks only. Commas of an
-   * expression are its own.
+   * Reports words that end with a comma, because only blanks separate words. Commas inside an expression are allowed.
    */
   #commas(words: readonly Token[]): void {
     if (words.some(({ text, quoted }) => !quoted && /[(){}=<>]/.test(text))) return;
@@ -94,7 +88,7 @@ export class DirectiveParser {
         });
   }
 
-  /** The lines in braces behind a line's words; null if no brace opens. */
+  /** Returns the lines in braces after a line's words, or null if no brace opens. */
   #braces(owner: Token, depth: number): readonly Property[] | null {
     const stream = this.#stream;
     const open = stream.peek();
@@ -146,7 +140,7 @@ export class DirectiveParser {
   }
 
   #closing(brace: RawToken, open: RawToken, owner: Token, last: Property | undefined): void {
-    // CoreDNS refuses it where it reads the line to its end, and else has the same lines, or one more word.
+    // CoreDNS rejects it where it reads the line to its end. Elsewhere it sees the same lines, or one more word.
     if (last !== undefined && last.block === null && !this.#stream.atLineStart()) {
       this.#report.warning(
         brace.place,
@@ -192,7 +186,7 @@ export class DirectiveParser {
     });
   }
 
-  /** Reports that the file ended inside braces; the enclosing braces are not reported again. */
+  /** Reports that the file ended inside braces. Enclosing braces are not reported again. */
   unclosed(open: RawToken, what: 'block' | 'snippet' | 'directive'): void {
     const { last, cut } = this.#stream;
     if (cut || this.#ended) return;
@@ -206,7 +200,7 @@ export class DirectiveParser {
           ? `The { at ${file}:${line} is never closed.`
           : `Most likely the } of '${suspect.text}' at ${file}:${line} is missing.`,
     };
-    // CoreDNS takes the } of the last directive for the block's, too.
+    // CoreDNS uses the last directive's } to close the block as well.
     if (what === 'block' && last.text === '}' && !last.quoted)
       this.#report.warning(last.place, 'the last } of the file is missing', advice);
     else if (what !== 'directive')

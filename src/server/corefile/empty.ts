@@ -1,11 +1,11 @@
 import { Problem } from '../base/problem.ts';
 
-/** The Corefile that CoreDNS and ndots use if there is no server block. */
+/** Returns the Corefile that CoreDNS and ndots use if there is no server block. */
 export function builtInCorefile(port: number): string {
   return `.:${port} {\n    whoami\n    log\n}\n`;
 }
 
-/** The problem that every verb reports for such a Corefile. */
+/** Creates the problem that every command reports for such a Corefile. */
 export function emptyCorefile(file: string): Problem {
   return new Problem({
     code: 'corefile-empty',

@@ -6,24 +6,22 @@ import type { Token } from './corefile-tree.ts';
 /** A text whose references to environment variables have been replaced. */
 export interface Substituted {
   readonly text: string;
-  /** Variables without a value, which were replaced by nothing. */
+  /** Variables without a value, replaced by an empty text. */
   readonly unset: readonly string[];
-  /**
-   * True if a reference follows a brace directly: it is probably part of a Go template (`{{$x}}`).
-   */
+  /** True if a reference directly follows a brace, so it is probably part of a Go template (`{{$x}}`). */
   readonly template: boolean;
-  /** True if the values refer to each other in a loop, or grow too long; the text was then left unchanged. */
+  /** True if the values refer to each other in a loop or grow too long, in which case the text was left unchanged. */
   readonly endless: boolean;
 }
 
 /** Maximum number of replacements in one word. */
 const ROUNDS_MAX = 1000;
-/** Maximum length of a word after all replacements, in characters. */
+/** Maximum number of characters in a word after all replacements. */
 const CHARACTERS_MAX = 1 << 20;
 
 /**
- * Replaces `{%NAME%}`, then `{$NAME}`. An empty name (`{$}`) ends the replacing and stays. Values
- * are searched for references, too.
+ * Replaces `{%NAME%}`, then `{$NAME}`. An empty name (`{$}`) ends the replacement and stays as written. Values are
+ * searched for references too.
  */
 function substitute(text: string, env: Environment): Substituted {
   const unset: string[] = [];
@@ -52,7 +50,7 @@ function substitute(text: string, env: Environment): Substituted {
   return { text: result, unset, template, endless: false };
 }
 
-/** The token's text with its references replaced; suspicious ones are reported. */
+/** Returns the token's text with its references replaced. Suspicious ones are reported. */
 export function textOf({ text, place }: Token, env: Environment, report: ProblemReport): string {
   if (!text.includes('{$') && !text.includes('{%')) return text;
   const found = substitute(text, env);

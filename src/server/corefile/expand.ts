@@ -11,19 +11,19 @@ import { whyFailed } from '../base/why-failed.ts';
 
 /** Access to imported files. */
 export interface Files {
-  /** The text of a file; throws an error whose `code` says why (`ENOENT`, `EISDIR`, …). */
+  /** Returns a file's text. Throws an error with a `code` (`ENOENT`, `EISDIR`, …). */
   readFile(path: string): string;
-  /** The files that match a pattern with at most one `*` and one `?`, sorted. */
+  /** Returns the files that match a pattern with at most one `*` and one `?`, sorted. */
   glob(pattern: string): readonly string[];
 }
 
-/** Maximum number of snippet imports in a Corefile; the same as in CoreDNS. It ends circular imports. */
+/** Maximum number of snippet imports in one Corefile. This is CoreDNS's limit, which ends circular imports. */
 export const SNIPPET_IMPORTS_MAX = 10_000;
-/** The same for file imports. */
+/** Maximum number of file imports in one Corefile. */
 const FILE_IMPORTS_MAX = 100_000;
 /**
- * Maximum number of words in a Corefile, including its imports. Nested imports can multiply, and twice as
- * many words would block the control thread for seconds. Long host lists belong in a hosts file.
+ * Maximum number of words in a Corefile with all its imports. Nested imports can multiply, and twice this number blocks
+ * the control thread for seconds. Long lists of hosts belong in a `hosts` file.
  */
 export const TOKENS_MAX = 65_536;
 
@@ -34,9 +34,8 @@ interface TokenFrame {
 }
 
 /**
- * The words of a Corefile in the order in which they take effect: an `import` is replaced by the
- * words of its snippet or files. The sources form a stack, so nothing is copied. The end of an
- * import ends the line.
+ * The words of a Corefile in the order in which they take effect. An `import` is replaced by the words of its snippet
+ * or files. The sources form a stack, so nothing is copied. The end of an import ends the line.
  */
 export class TokenStream {
   readonly #stack: TokenFrame[];
@@ -44,7 +43,7 @@ export class TokenStream {
   readonly #report: ProblemReport;
   readonly #snippets = new Map<string, readonly RawToken[]>();
   readonly #lexed = new Map<string, Lexed>();
-  /** All files read so far, the Corefile first. */
+  /** All files read so far, starting with the Corefile. */
   readonly filesRead: string[];
   /** The last word. */
   last: RawToken;
@@ -64,7 +63,7 @@ export class TokenStream {
     this.last = { text: '', place, quoted: false, first: true };
   }
 
-  /** The next word, or null at the end of everything. */
+  /** Returns the next word, or null at the end of all input. */
   peek(): RawToken | null {
     if (this.#full) return null;
     for (let frame = this.#stack.at(-1); frame !== undefined; frame = this.#stack.at(-1)) {
@@ -74,13 +73,13 @@ export class TokenStream {
     return null;
   }
 
-  /** The next word if it is on the same line as the previous one. */
+  /** Returns the next word if it is on the same line as the previous one. */
   peekOnLine(): RawToken | null {
     const token = this.peek();
     return token === null || this.#begins(token) ? null : token;
   }
 
-  /** True if the next word begins a line. */
+  /** Returns true if the next word starts a line. */
   atLineStart(): boolean {
     const token = this.peek();
     return token !== null && this.#begins(token);
@@ -91,7 +90,7 @@ export class TokenStream {
     return token.first || (frame.imported && frame.next === 0);
   }
 
-  /** Takes the next word; there must be one. */
+  /** Consumes the next word; there must be one. */
   take(): RawToken {
     const token = this.peek()!;
     this.#stack.at(-1)!.next++;
@@ -109,9 +108,7 @@ export class TokenStream {
     return token;
   }
 
-  /**
-   * True if the stream was cut off because of a problem, so that its end is not that of the file.
-   */
+  /** True if a problem cut the stream short, so that its end is not the end of the file. */
   get cut(): boolean {
     return this.#full;
   }
@@ -120,17 +117,14 @@ export class TokenStream {
     while (this.peekOnLine() !== null) this.take();
   }
 
-  /** Defines a snippet for later imports; false if the name is already defined. */
+  /** Defines a snippet for later imports. Returns false if the name is already defined. */
   defineSnippet(name: string, tokens: readonly RawToken[]): boolean {
     if (this.#snippets.has(name)) return false;
     this.#snippets.set(name, tokens);
     return true;
   }
 
-  /**
-   * Processes an `import` line (`import` is the next word): continues with the words that it stands
-   * for.
-   */
+  /** Processes an `import` line (`import` is the next word) and continues with the imported words. */
   import(substituted: (token: RawToken) => string): void {
     const at = this.take();
     if (this.peekOnLine() === null) {
@@ -141,7 +135,7 @@ export class TokenStream {
       return;
     }
     const pattern = this.take();
-    // Imports have separate limits.
+    // Imports have their own limits.
     this.#taken -= 2;
     const name = substituted(pattern);
     const surplus = this.peekOnLine();
@@ -169,7 +163,7 @@ export class TokenStream {
       return;
     }
     const matches = this.#matches(name, place);
-    // Pushed in reverse, so that the first file is on top of the stack.
+    // Push in reverse order, so that the first file is on top of the stack.
     for (const { path, literal } of matches.toReversed()) {
       const tokens = this.#read(path, literal ? name : null, place);
       if (tokens !== null) this.#push(tokens);
@@ -177,7 +171,7 @@ export class TokenStream {
   }
 
   #push(tokens: readonly RawToken[]): void {
-    // Sources that are used up are removed first, so that a circular import does not pile them up.
+    // Remove exhausted sources first, so that a circular import does not pile them up.
     this.peek();
     if (tokens.length > 0) this.#stack.push({ tokens, next: 0, imported: true });
   }
@@ -237,7 +231,7 @@ export class TokenStream {
   }
 
   #tooDeep(place: Place, text: string, name: string): void {
-    // The circle has no end, so the rest of the stack is part of it.
+    // The cycle never ends, so the rest of the stack is part of it.
     this.#full = true;
     this.#refuse(place, text, {
       code: 'import-circle',

@@ -13,7 +13,7 @@ const names = (file: string): string[][] =>
 
 describe('Corefiles of real clusters', () => {
   for (const file of fixtures.filter((name) => name !== 'story-datadog-3.corefile')) {
-    test(`${file} is read without a problem`, () => {
+    test(`${file} is parsed without a problem`, () => {
       const { problems, corefile } = readFixture(file, ['proxy']);
       assert.deepEqual(
         problems.map(({ message }) => message),
@@ -63,19 +63,19 @@ describe('Corefiles of real clusters', () => {
     assert.match(corefile.blocks[1]!.place.file, /k3s-custom\/home\.server$/);
   });
 
-  test('AKS: an override is a directive of the block that imports it', () => {
+  test('AKS: an override is a directive in the block that imports it', () => {
     assert.deepEqual(names('aks.corefile')[0]!.at(-3), 'log');
     assert.deepEqual(names('aks.corefile')[1]!.includes('rewrite'), true);
   });
 
-  test('node-local: a } that is indented like the directives closes the block', () => {
+  test('node-local: a } indented like the directives closes the block', () => {
     assert.deepEqual(
       readFixture('node-local-dns.corefile').corefile.blocks.map(({ keys }) => keys[0]!.text),
       ['cluster.local:53', 'in-addr.arpa:53', 'ip6.arpa:53', '.:53'],
     );
   });
 
-  test('the story of force_tcp as a directive: it is unknown', () => {
+  test('the incident with force_tcp as a directive: it is unknown', () => {
     const { problems, corefile } = readFixture('story-datadog-3.corefile', ['proxy']);
     assert.equal(problems.length, 1);
     assert.match(

@@ -18,7 +18,7 @@ const messages = (text: string, world: World = {}): string[] =>
   read(text, world).problems.map(({ message }) => message);
 
 describe('snippets', () => {
-  test('stand for their lines wherever they are imported', () => {
+  test('are replaced by their lines wherever they are imported', () => {
     assert.deepEqual(
       names(
         '(common) {\n errors\n log\n}\na {\n import common\n whoami\n}\nb {\n import common\n}',
@@ -30,7 +30,7 @@ describe('snippets', () => {
     );
   });
 
-  test('may hold lines of a directive’s own block', () => {
+  test('may contain lines for a directive’s own block', () => {
     const { corefile } = read(
       '(ttl) {\n ttl 30\n}\n. {\n kubernetes {\n  pods insecure\n  import ttl\n }\n}',
     );
@@ -43,20 +43,20 @@ describe('snippets', () => {
     );
   });
 
-  test('may import snippets that are defined later, if they are defined when used', () => {
+  test('may import snippets defined later, as long as they are defined when used', () => {
     assert.deepEqual(names('(a) {\n import b\n log\n}\n(b) {\n errors\n}\n. {\n import a\n}'), [
       ['errors', 'log'],
     ]);
   });
 
-  test('may hold whole blocks for the top level', () => {
+  test('may contain whole blocks for the top level', () => {
     assert.deepEqual(names('(servers) {\n a {\n  log\n }\n b {\n  errors\n }\n}\nimport servers'), [
       ['log'],
       ['errors'],
     ]);
   });
 
-  test('are known in the files imported below them', () => {
+  test('are visible in files imported below them', () => {
     assert.deepEqual(names('(c) {\n log\n}\nimport f', { files: { f: 'a {\n import c\n}' } }), [
       ['log'],
     ]);
@@ -70,13 +70,13 @@ describe('snippets', () => {
 });
 
 describe('files', () => {
-  test('are looked up beside the file that imports them', () => {
+  test('are resolved relative to the importing file', () => {
     const files = { 'd/a': '. {\n import b\n}', 'd/b': 'log', b: 'errors' };
     assert.deepEqual(names('import d/a', { files }), [['log']]);
     assert.deepEqual(read('import d/a', { files }).corefile.files, ['Corefile', 'd/a', 'd/b']);
   });
 
-  test('their words carry their own file and line', () => {
+  test('their words report their own file and line', () => {
     const { corefile } = read('. {\n import f\n}', { files: { f: '\nlog' } });
     assert.deepEqual(corefile.blocks[0]!.directives[0]!.at.place, {
       file: 'f',
@@ -85,7 +85,7 @@ describe('files', () => {
     });
   });
 
-  test('a pattern imports in order what fits; nothing that fits is a warning', () => {
+  test('a pattern imports all matches in order; no match is a warning', () => {
     const files = {
       'c/2.server': 'b {\n log\n}',
       'c/1.server': 'a {\n errors\n}',
@@ -114,14 +114,14 @@ describe('files', () => {
     );
   });
 
-  test('an empty file stands for nothing, also at the end', () => {
+  test('an empty file adds nothing, also at the end', () => {
     assert.deepEqual(names('. {\n import f\n log\n import f\n}', { files: { f: '# none\n' } }), [
       ['log'],
     ]);
     assert.deepEqual(names('import f', { files: { f: '' } }), []);
   });
 
-  test('the last word of a file and the next one behind the import are not on one line', () => {
+  test('the last word of a file and the word after the import are not on the same line', () => {
     const { corefile } = read('. {\n cache {\n  import f\n  keepttl\n }\n}', {
       files: { f: 'prefetch 1' },
     });
@@ -132,14 +132,14 @@ describe('files', () => {
     assert.deepEqual(names('. {\n log import f\n}'), [['log']]);
   });
 
-  test('the pattern may hold environment variables', () => {
+  test('the pattern may contain environment variables', () => {
     assert.deepEqual(names('. {\n import {$F}\n}', { env: { F: 'f' }, files: { f: 'log' } }), [
       ['log'],
     ]);
   });
 });
 
-describe('refused imports', () => {
+describe('rejected imports', () => {
   const cases: [string, string, string][] = [
     ['no argument', 'import', "Wrong argument count or unexpected line ending after 'import'"],
     ['two arguments', 'import a b', 'Import takes only one argument (glob pattern or file)'],
@@ -171,7 +171,7 @@ describe('refused imports', () => {
     });
   }
 
-  test('a directory, or a file that may not be read', () => {
+  test('a directory or an unreadable file', () => {
     const refuse = (code: string): string => {
       const input = {
         file: 'Corefile',
@@ -197,7 +197,7 @@ describe('refused imports', () => {
   });
 });
 
-describe('circles end at CoreDNS’s caps', () => {
+describe('cycles end at CoreDNS’s limits', () => {
   test('a snippet that imports itself', () => {
     assert.deepEqual(
       messages('(loop) {\n import loop\n}\nimport loop')[0],
@@ -221,7 +221,7 @@ describe('circles end at CoreDNS’s caps', () => {
     ]);
   });
 
-  test('imports that multiply end at a cap of words', () => {
+  test('imports that multiply end at the word limit', () => {
     const levels = Array.from(
       { length: 13 },
       (_, at) => `(s${at}) {\n import s${at + 1}\n import s${at + 1}\n}`,
@@ -233,7 +233,7 @@ describe('circles end at CoreDNS’s caps', () => {
     );
   });
 
-  test('a file of too many words is refused before servers are built from it', () => {
+  test('a file with too many words is rejected before servers are built from it', () => {
     for (const text of ['a '.repeat(TOKENS_MAX * 2), 'a{\n}\n'.repeat(TOKENS_MAX)])
       assert.match(messages(text).join('\n'), /are more than 65536 words/);
   });

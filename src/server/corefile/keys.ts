@@ -4,7 +4,7 @@ import { blockProblem, meant, warning } from './problems.ts';
 import type { Key, Token } from './corefile-tree.ts';
 import { followsPreferredSyntax, schemes, splitAddress, splitScheme } from './zones.ts';
 
-/** The meaning of one address of a server block. */
+/** The interpretation of one server block address. */
 export interface ParsedKey {
   /** Several for a CIDR between two label boundaries; none if there is a problem. */
   readonly keys: readonly Key[];
@@ -12,7 +12,7 @@ export interface ParsedKey {
   readonly warnings: readonly Problem[];
 }
 
-/** Parses one address of a server block: `[scheme://]zone[:port]`. */
+/** Parses one server block address: `[scheme://]zone[:port]`. */
 export function parseKey(token: Token, dnsPort: number): ParsedKey {
   const { text, place } = token;
   const { scheme, rest } = splitScheme(text);

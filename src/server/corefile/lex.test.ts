@@ -16,7 +16,7 @@ describe('words', () => {
     );
   });
 
-  test('a carriage return is dropped everywhere, and ends no word', () => {
+  test('a carriage return is dropped everywhere and does not end a word', () => {
     assert.deepEqual(words('skip those\r\nCR charac\rters\r\n'), [
       'skip',
       'those',
@@ -36,7 +36,7 @@ describe('words', () => {
     assert.deepEqual(words('.:53{ a } }b'), ['.:53{', 'a', '}', '}b']);
   });
 
-  test('a backslash at the end of a line continues nothing', () => {
+  test('a backslash at the end of a line does not continue it', () => {
     const { tokens } = lex('forward . \\\n 8.8.8.8', 'Corefile');
     assert.deepEqual(
       tokens.map(({ text, first }) => [text, first]),
@@ -60,11 +60,11 @@ describe('words', () => {
 });
 
 describe('quotes', () => {
-  test('hold blanks and comments signs together, and may be empty', () => {
+  test('preserve blanks and hash signs, and may be empty', () => {
     assert.deepEqual(words('a "b c" "" "#d"'), ['a', 'b c', '', '#d']);
   });
 
-  test('only \\" is an escape, other backslashes stay', () => {
+  test('only \\" is an escape; other backslashes stay', () => {
     assert.deepEqual(words(String.raw`A "quoted \"value\" inside" B`), [
       'A',
       'quoted "value" inside',
@@ -81,7 +81,7 @@ describe('quotes', () => {
     assert.deepEqual(words(String.raw`"a\\" b`), [String.raw`a\\`, 'b']);
   });
 
-  test('may span lines, and the line counter follows', () => {
+  test('may span lines, and line numbers stay correct', () => {
     const { tokens } = lex('a "b\n  c" d\ne', 'Corefile');
     assert.deepEqual(
       tokens.map(({ text, place, first }) => [text, place.line, place.column, first]),
@@ -94,15 +94,15 @@ describe('quotes', () => {
     );
   });
 
-  test('inside a word are ordinary characters, and single quotes always', () => {
+  test('are ordinary characters inside a word, and single quotes always are', () => {
     assert.deepEqual(words(`a"b c" 'd e' \`f\``), ['a"b', 'c"', "'d", "e'", '`f`']);
   });
 
-  test('a word ends with its quote, whatever follows', () => {
+  test('a word ends at its closing quote, whatever follows', () => {
     assert.deepEqual(words('"a"b'), ['a', 'b']);
   });
 
-  test('one that is never closed takes the rest of the file, with a warning', () => {
+  test('an unclosed one takes the rest of the file, with a warning', () => {
     assert.deepEqual(words('a "b\nc'), ['a', 'b\nc']);
     assert.deepEqual(words('a "'), ['a']);
     assert.deepEqual(words('"a\\'), ['a']);
@@ -112,16 +112,16 @@ describe('quotes', () => {
 });
 
 describe('comments', () => {
-  test('run to the end of the line', () => {
+  test('extend to the end of the line', () => {
     assert.deepEqual(words('a # b c "d\n#e\nf'), ['a', 'f']);
   });
 
-  test('one that begins inside a word hides the rest of that word', () => {
+  test('one that starts inside a word hides the rest of that word', () => {
     assert.deepEqual(words('a#b\nc'), ['a', 'c']);
     assert.deepEqual(warnings('a#b\nc'), []);
   });
 
-  test('the words behind such a one count again, with a warning', () => {
+  test('words after such a one count again, with a warning', () => {
     assert.deepEqual(words('cache 30# half a minute\nlog'), [
       'cache',
       '30',
@@ -135,7 +135,7 @@ describe('comments', () => {
   });
 });
 
-test('time and memory grow with the text, whatever it holds', () => {
+test('time and memory are linear in the text, whatever it contains', () => {
   for (const piece of ['a# ', '"', '"\n', '\\"', '{ ', '}', '\r', '#', 'a\n', '""']) {
     const { tokens, warnings: found } = lex(piece.repeat(100_000), 'Corefile');
     assert.ok(tokens.length <= 200_000);

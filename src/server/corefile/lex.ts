@@ -5,22 +5,21 @@ import type { Token } from './corefile-tree.ts';
 
 /** A token of the file, with environment references not yet replaced. */
 export interface RawToken extends Token {
-  /** True if it is the first one on its line. */
+  /** True if it is the first token on its line. */
   readonly first: boolean;
 }
 
-/** The words of a file, and warnings about them. */
+/** The words in a file, and warnings about them. */
 export interface Lexed {
   readonly tokens: readonly RawToken[];
   readonly warnings: readonly Problem[];
 }
 
 /**
- * Splits a text into words. A word that begins with `"` extends to the next `"`, also over line
- * ends. `\"` is the only escape. A `#` at the beginning of a word starts a comment up to the end of
- * the line. A `#` inside a word hides only the rest of that word, and the text after the next blank
- * counts again. This is unexpected, so it is reported. Time and memory are linear in the text's
- * length.
+ * Splits a text into words. A word that begins with `"` extends to the next `"`, even across lines. `\"` is the only
+ * escape. A `#` at the start of a word begins a comment up to the end of the line. A `#` inside a word hides only the
+ * rest of that word, and the text after the next blank counts again. This is surprising, so it is reported. Time and
+ * memory are linear in the text's length.
  */
 export function lex(text: string, file: string): Lexed {
   return new Lexer(text, file).run();
@@ -157,10 +156,10 @@ class Lexer {
   }
 }
 
-/** Maximum number of warnings for one file. */
+/** Maximum number of warnings per file. */
 const WARNINGS_MAX = 100;
 
-/** A backslash at the end of the file escapes nothing and is dropped. */
+/** Drops a backslash at the end of the file, which escapes nothing. */
 function withoutOpenEscape(text: string): string {
   let start = text.length;
   while (start > 0 && text.charCodeAt(start - 1) === BACKSLASH) start--;
@@ -173,7 +172,7 @@ const QUOTE = 0x22;
 const HASH = 0x23;
 const BACKSLASH = 0x5c;
 
-/** White space as Unicode has it (a carriage return included). */
+/** Returns true for Unicode white space (including a carriage return). */
 function isBlank(code: number): boolean {
   if (code <= 0x20) return code === 0x20 || (code >= 0x09 && code <= 0x0d);
   if (code < 0x85) return false;
@@ -189,7 +188,7 @@ function isBlank(code: number): boolean {
   );
 }
 
-/** True if a word must be in quotes to be read back unchanged. */
+/** Returns true if a word must be quoted to be parsed back unchanged. */
 export function needsQuotes(text: string): boolean {
   if (text === '' || text.startsWith('"')) return true;
   for (let at = 0; at < text.length; at++) {
@@ -200,7 +199,7 @@ export function needsQuotes(text: string): boolean {
 }
 
 /**
- * The token for the tree: plain data, without the lexer's own fields.
+ * Creates the token for the tree, as plain data without the lexer's own fields.
  * @param text its text with environment references replaced
  */
 export function tokenOf({ place, quoted }: Token, text: string): Token {

@@ -4,31 +4,31 @@ import type { Property, Token } from './corefile-tree.ts';
 import { Wrong } from './word-values.ts';
 import type { Value } from './word-values.ts';
 
-/** The shared state of binding the lines of one directive. */
+/** State shared while binding the lines of one directive. */
 export interface Binding {
-  /** The zones of the block's keys. */
+  /** The zones in the block's keys. */
   readonly zones: readonly string[];
   problem(place: Place, text: string, advice?: Advice): void;
   warning(place: Place, text: string, advice?: Advice): void;
 }
 
 /**
- * The words of one line, taken from either end. An unexpected word throws a `LineRefusal`, which
- * ends only this line. The others are still bound, so all mistakes of a file are reported at once.
+ * The words on one line, consumed from either end. An unexpected word throws a `LineRefusal`, which ends only this
+ * line. The others are still bound, so that all errors in a file are reported at once.
  */
 export class DirectiveLine {
-  /** The directive's or property's own name. */
+  /** The name of the directive or property itself. */
   readonly name: Token;
   readonly binding: Binding;
-  /** The lines inside the braces that follow, if there are any. */
+  /** The lines inside the braces that follow, if any. */
   readonly block: readonly Property[] | null;
   readonly #words: Token[];
-  /** The form of the whole line: `forward FROM TO…`. */
+  /** The syntax of the whole line: `forward FROM TO…`. */
   readonly #form: string;
   #last: Token;
   /**
-   * The treatment of surplus words: a mistake; or ignored with a warning, as CoreDNS ignores them;
-   * or left for the next line.
+   * The treatment of surplus words: an error; ignored with a warning, because CoreDNS ignores them; or left for the
+   * next line.
    */
   tail: 'refused' | 'unread' | 'next' = 'refused';
 
@@ -47,7 +47,7 @@ export class DirectiveLine {
     this.#last = args.at(-1) ?? name;
   }
 
-  /** The number of words left. */
+  /** Number of remaining words. */
   get left(): number {
     return this.#words.length;
   }
@@ -56,22 +56,22 @@ export class DirectiveLine {
     return this.#words[0] ?? null;
   }
 
-  /** The next word; if there is none, the line is refused as by CoreDNS. */
+  /** Consumes the next word. If there is none, the line is rejected as in CoreDNS. */
   take(): Token {
     return this.#words.shift() ?? this.refuseCount();
   }
 
-  /** The line's last word. */
+  /** Consumes the last word on the line. */
   takeLast(): Token {
     return this.#words.pop() ?? this.refuseCount();
   }
 
-  /** All words that are left. */
+  /** Consumes all remaining words. */
   takeAll(): readonly Token[] {
     return this.#words.splice(0);
   }
 
-  /** `count` words from `word` on; null if the line does not contain it. */
+  /** Consumes `count` words starting with `word`; null if the line does not contain it. */
   takeFrom(word: string, count: number): readonly Token[] | null {
     const at = this.#words.findIndex((token) => token.text === word);
     if (at < 0) return null;
@@ -83,12 +83,12 @@ export class DirectiveLine {
     const found = value.read(word);
     if (!(found instanceof Wrong)) return found;
     const { text, hint } = found;
-    // A hint that the text already contains is omitted.
+    // Omit a hint that the text already contains.
     const isNews = hint !== null && !text.toLowerCase().includes(hint.toLowerCase());
     return this.refuse(text, word.place, { hint: isNews ? hint : null });
   }
 
-  /** All remaining words, each read as this value. Every word that does not fit is reported. */
+  /** Parses all remaining words as this value. Every word that does not fit is reported. */
   readAll<T>(value: Value<T>): readonly T[] {
     const refusals: LineRefusal[] = [];
     const found: T[] = [];
@@ -111,7 +111,7 @@ export class DirectiveLine {
     throw new LineRefusal(text, place, advice);
   }
 
-  /** Refuses the line if any words are left. */
+  /** Rejects the line if any words are left. */
   end(): void {
     const [first] = this.#words;
     if (first === undefined) return;
@@ -125,7 +125,7 @@ export class DirectiveLine {
     });
   }
 
-  /** Warns that this line takes the place of those before it, which look as if they added up. */
+  /** Warns that this line replaces earlier ones, although they look cumulative. */
   replacesOthers(): void {
     const { text, place } = this.name;
     this.binding.warning(place, `of several lines '${text}' only the last one counts`, {
@@ -134,7 +134,7 @@ export class DirectiveLine {
     });
   }
 
-  /** Too many words, or too few. */
+  /** Reports too many words, or too few. */
   refuseCount(): never {
     const text =
       this.left === 0 && this.block !== null
@@ -145,7 +145,7 @@ export class DirectiveLine {
   }
 }
 
-/** Thrown by `DirectiveLine` for a line that cannot be bound; the caller turns it into a problem. */
+/** Thrown by `DirectiveLine` for a line that cannot be bound. The caller turns it into a problem. */
 export class LineRefusal extends Error {
   readonly place: Place;
   readonly advice: Advice;

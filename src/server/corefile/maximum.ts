@@ -1,6 +1,5 @@
 /**
- * `max_connections` and similar properties, as CoreDNS reads them for one transport: whole numbers, where 0 means no
- * limit.
+ * `max_connections` and similar properties, parsed as by CoreDNS for one transport: integers, where 0 means no limit.
  */
 import { setting, type PropertySchema } from './properties.ts';
 import { integer, value, Wrong, wrong } from './word-values.ts';
@@ -8,8 +7,9 @@ import { integer, value, Wrong, wrong } from './word-values.ts';
 const whole = integer('COUNT');
 
 /**
- * A property that may occur once in a server block. @param what the counted object, for the page
- * @param byDefault the default, for the page
+ * A property that may occur once per server block.
+ * @param what the counted object, for the documentation
+ * @param byDefault the default, for the documentation
  */
 export function maximum(
   name: string,
@@ -34,7 +34,7 @@ export function maximum(
   };
 }
 
-/** The limit that such a number means. */
+/** Converts such a number to a limit. */
 export function unlessZero(count: number): number {
   return count === 0 ? Infinity : count;
 }

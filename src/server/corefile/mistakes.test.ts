@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 
 import { read } from '../../../test/corefiles/read.ts';
 
-/** Bad inputs and their messages; the first line is CoreDNS's. */
+/** Invalid inputs and their messages; the first line is CoreDNS's. */
 const corpus: readonly [what: string, text: string, ...messages: string[]][] = [
   [
     'an unknown directive',
@@ -122,7 +122,7 @@ const corpus: readonly [what: string, text: string, ...messages: string[]][] = [
   ],
 ];
 
-describe('mistakes', () => {
+describe('errors', () => {
   for (const [what, text, ...messages] of corpus) {
     test(what, () => {
       const { problems } = read(text);
@@ -140,11 +140,11 @@ describe('mistakes', () => {
 
   const hintOf = (text: string): string | null | undefined => read(text).problems[0]?.hint;
 
-  test('a misspelled directive: the problem suggests the one probably meant', () => {
+  test('a misspelled directive: the problem suggests the likely one', () => {
     assert.equal(hintOf('. {\n froward . 8.8.8.8\n}'), "Did you mean 'forward'?");
   });
 
-  test('a missing brace: the problem says where it was opened, or which one is probably missing', () => {
+  test('a missing brace: the problem shows where it was opened, or which one is probably missing', () => {
     assert.equal(hintOf('. {\n log'), 'The { at Corefile:1 is never closed.');
     assert.equal(
       hintOf('. {\n  forward . 8.8.8.8 {\n    force_tcp\n}\n  cache'),
@@ -158,7 +158,7 @@ describe('mistakes', () => {
 
   const external = { fanout: 'Write `forward`.' };
 
-  test('a server block within another one is called so', () => {
+  test('a nested server block is recognized as one', () => {
     const [problem] = read('.:53 {\n errors\n example.org:53 {\n  whoami\n }\n}').problems;
     assert.match(problem!.hint!, /a server block within another one/);
     assert.match(problem!.remedy!, /end the one above with }/);
@@ -170,7 +170,7 @@ describe('mistakes', () => {
     assert.equal(problem!.remedy, 'Write `forward`.');
   });
 
-  test('a pasted ConfigMap is one problem that says what it is', () => {
+  test('a pasted ConfigMap is a single problem that identifies it', () => {
     const whole =
       'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: coredns\ndata:\n  Corefile: |\n    .:53 {\n        errors\n    }\n';
     for (const text of [whole, whole.slice(whole.indexOf('data:'))]) {
@@ -181,7 +181,7 @@ describe('mistakes', () => {
     assert.equal(read('. {\n hosts {\n  data: x\n }\n}').problems.length, 0);
   });
 
-  test("a chart's template is one problem that says what it is", () => {
+  test("a chart's template is a single problem that identifies it", () => {
     for (const text of [
       '{{- if .Values.dns }}\n.:53 {\n  errors\n  forward . {{ .Values.upstream }}\n}\n{{- end }}\n',
       '.:53 {\n  errors\n  {{- range .Values.plugins }}\n  {{ .name }}\n  {{- end }}\n}\n',
@@ -214,11 +214,11 @@ describe('mistakes', () => {
     assert.equal(warning?.code, 'word-comma');
   });
 
-  test('a port too high: the fix names the range', () => {
+  test('a port number too high: the fix gives the range', () => {
     assert.match(read('.:99999 {\n}').problems[0]!.remedy!, /65535/);
   });
 
-  test('a port alone: the fix names the root zone', () => {
+  test('a port alone: the fix suggests the root zone', () => {
     assert.equal(
       read(':53 {\n}').problems[0]?.remedy,
       "Write the zone too; the root zone is '.:53'.",
@@ -234,14 +234,14 @@ describe('mistakes', () => {
     );
   });
 
-  test('braces that nest without end are a problem, not an overflow', () => {
+  test('endlessly nested braces are a problem, not an overflow', () => {
     for (const piece of ['{ ', '{\n', 'a {\n', '. { a { ']) {
       const { problems } = read(`. {\n cache {\n${piece.repeat(50_000)}`);
       assert.ok(problems.length > 0 && problems.length <= 100);
     }
   });
 
-  test('a file of garbage makes a report that can be read', () => {
+  test('a file of garbage gives a readable report', () => {
     const { problems, warnings } = read(`. {\n${'nonsense{$X} a#b c\n'.repeat(20_000)}}`);
     assert.equal(problems.length, 100);
     assert.equal(warnings.length, 100);

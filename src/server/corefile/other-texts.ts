@@ -1,20 +1,20 @@
-/** Recognises texts that are mistaken for a Corefile: a manifest for kubectl, a Helm template. */
+/** Recognizes files mistaken for a Corefile: a Kubernetes manifest, a Helm template. */
 
-/** The explanation as text, and the fix. */
+/** The explanation and the fix. */
 export interface OtherText {
   readonly hint: string;
   readonly remedy: string;
 }
 
-/** The advice for a text that is not a Corefile; null: it may be one. */
+/** Returns advice for a text that is not a Corefile, or null if it may be one. */
 export function adviceForOther(text: string): OtherText | null {
   if (isManifest(text)) return manifestAdvice;
   return isChart(text) ? chartAdvice : null;
 }
 
 /**
- * True if this is a template of Helm. The plugin `template` also has {{ }}, but only with its own
- * fields, inside a line.
+ * Returns true for a Helm template. The `template` plugin also uses {{ }}, but only with its own fields and inside a
+ * line.
  */
 function isChart(text: string): boolean {
   return (
@@ -28,7 +28,7 @@ const chartAdvice: OtherText = {
     "Use its output: helm template RELEASE CHART, or kubectl -n kube-system get configmap coredns -o jsonpath='{.data.Corefile}' > Corefile",
 };
 
-/** True if this is YAML for kubectl, most likely the ConfigMap that holds a Corefile. */
+/** Returns true for Kubernetes YAML, most likely the ConfigMap that contains a Corefile. */
 function isManifest(text: string): boolean {
   return (
     /^(apiVersion|kind|data):(\s|$)/m.test(text) || /^[ \t]*['"]?Corefile['"]?:\s*[|>]/m.test(text)

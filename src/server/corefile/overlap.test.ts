@@ -9,7 +9,7 @@ interface Extra {
   readonly hasView?: boolean;
 }
 
-/** The blocks of a Corefile, each with its binds and view in order. */
+/** Parses a Corefile's blocks, each with its binds and view in order. */
 function problems(text: string, ...extras: Extra[]): string[] {
   const claims = read(text).corefile.blocks.map(({ keys }, at) => ({
     keys,
@@ -20,21 +20,21 @@ function problems(text: string, ...extras: Extra[]): string[] {
 }
 
 describe('server blocks that claim the same', () => {
-  test('zone, port and scheme are refused', () => {
+  test('zone, port and scheme are rejected', () => {
     assert.deepEqual(problems('example.org {\n}\nExample.ORG:53 {\n}'), [
       'cannot serve dns://example.org.:53 - it is already defined',
     ]);
   });
 
-  test('key twice in one block are refused', () => {
+  test('key twice in one block are rejected', () => {
     assert.deepEqual(problems('a a'), ['cannot serve dns://a.:53 - it is already defined']);
   });
 
-  test('zone on other ports or schemes are fine', () => {
+  test('zone on other ports or schemes are allowed', () => {
     assert.deepEqual(problems('a {\n}\na:54 {\n}\ntls://a {\n}\ntls://a:53 {\n}'), []);
   });
 
-  test('zone on different addresses are fine, on the same one not', () => {
+  test('zone are allowed on different addresses, but not on the same one', () => {
     const [one, two] = [{ binds: ['127.0.0.1'] }, { binds: ['::1', '127.0.0.2'] }];
     assert.deepEqual(problems('a {\n}\na {\n}', one, two), []);
     assert.deepEqual(problems('a {\n}\na {\n}', one, one), [
@@ -42,7 +42,7 @@ describe('server blocks that claim the same', () => {
     ]);
   });
 
-  test('zone once bound and once unbound overlap, whichever comes first', () => {
+  test('zone overlap if one is bound and the other is not, in either order', () => {
     const bound = { binds: ['127.0.0.1'] };
     assert.deepEqual(problems('a {\n}\na {\n}', bound), [
       'cannot serve dns://a.:53 - zone overlap listener capacity with dns://a.:53 on 127.0.0.1',
@@ -58,7 +58,7 @@ describe('server blocks that claim the same', () => {
     assert.deepEqual(problems('a {\n}\na {\n}', {}, view), []);
   });
 
-  test('zone as names and as a CIDR are found', () => {
+  test('zone as names and as a CIDR are detected', () => {
     assert.deepEqual(problems('10.in-addr.arpa {\n}\n10.0.0.0/8 {\n}'), [
       'cannot serve dns://10.in-addr.arpa.:53 - it is already defined',
     ]);

@@ -1,23 +1,23 @@
 import { Problem } from '../base/problem.ts';
 import type { Key } from './corefile-tree.ts';
 
-/** A server block as the overlap check sees it. */
+/** A server block, as needed by the overlap check. */
 export interface ListenClaim {
   readonly keys: readonly Key[];
-  /** The addresses that `bind` names; empty: all addresses of the machine. */
+  /** The addresses given to `bind`; empty: all addresses of the machine. */
   readonly binds: readonly string[];
-  /** Blocks with a view may share a zone: they are tried from top to bottom. */
+  /** Blocks with a view may share a zone, and are tried from top to bottom. */
   readonly hasView: boolean;
 }
 
 /**
- * Reports blocks that listen for the same zone with the same port, scheme and address. Also reports
- * a zone with and without `bind`.
+ * Reports blocks that listen for the same zone with the same port, scheme and address. Also reports a zone both with
+ * and without `bind`.
  */
 export function overlapProblems(blocks: readonly ListenClaim[]): Problem[] {
   const problems: Problem[] = [];
   const claimed = new Map<string, Key>();
-  /** By claim without address: the last one seen. */
+  /** The last one seen, by claim without address. */
   const anywhere = new Map<string, { name: string; key: Key }>();
   for (const { keys, binds, hasView } of blocks) {
     for (const key of keys) {

@@ -43,7 +43,7 @@ describe('structure', () => {
     );
   });
 
-  test('the last } of the file may be missing behind that of a directive, as in CoreDNS, with a warning', () => {
+  test("the file's last } may be missing after a directive's }, as in CoreDNS, with a warning", () => {
     const text = '. {\n  cache {\n    keepttl\n}\n';
     assert.deepEqual(blocks(text), [['.', ['cache', [['keepttl']]]]]);
     assert.deepEqual(
@@ -58,7 +58,7 @@ describe('structure', () => {
     );
   });
 
-  test('words behind a } are one more directive of that name, as in CoreDNS, with a warning', () => {
+  test('words after a } are another directive of that name, as in CoreDNS, with a warning', () => {
     const text = '. {\n acl {\n  allow\n } x example.org {\n  block\n } y\n log\n}';
     assert.deepEqual(blocks(text), [
       ['.', ['acl', [['allow']]], ['acl', 'example.org', [['block']]], ['acl'], ['log']],
@@ -77,22 +77,22 @@ describe('structure', () => {
     );
   });
 
-  test('with exactly one block the braces may be left out', () => {
+  test('a file with exactly one block may omit the braces', () => {
     assert.deepEqual(blocks('. example.org\nlog\nwhoami'), [
       ['. example.org', ['log'], ['whoami']],
     ]);
   });
 
-  test('only an address line is a block with no plugins', () => {
+  test('an address line alone is a block without plugins', () => {
     assert.deepEqual(blocks('example.org'), [['example.org']]);
     assert.deepEqual(blocks('example.org {\n}'), [['example.org']]);
   });
 
-  test('an empty file, one of comments and one of an empty word hold no blocks', () => {
+  test('an empty file, one with only comments and one with an empty word contain no blocks', () => {
     for (const text of ['', ' \n', '# nothing\n', '""']) assert.deepEqual(blocks(text), []);
   });
 
-  test('a comma says that another key follows, possibly on the next line', () => {
+  test('a comma announces another key, possibly on the next line', () => {
     assert.deepEqual(blocks('a.org, b.org,\nc.org {\n}'), [['a.org b.org c.org']]);
   });
 
@@ -100,7 +100,7 @@ describe('structure', () => {
     assert.deepEqual(blocks('a.org\n{ log\n}'), [['a.org', ['log']]]);
   });
 
-  test('a repeated directive stays in order', () => {
+  test('repeated directives stay in order', () => {
     assert.deepEqual(blocks('. {\nforward a 1\nlog\nforward b 2\n}'), [
       ['.', ['forward', 'a', '1'], ['log'], ['forward', 'b', '2']],
     ]);
@@ -126,11 +126,11 @@ describe('structure', () => {
     assert.deepEqual(blocks('. {\n cache { }\n}'), [['.', ['cache', []]]]);
   });
 
-  test('a quoted word over several lines does not end the line', () => {
+  test('a quoted word across several lines does not end the line', () => {
     assert.deepEqual(blocks('. {\n log "a\nb" c\n}'), [['.', ['log', 'a\nb', 'c']]]);
   });
 
-  test('places name file, line and column of every word', () => {
+  test('positions give file, line and column of every word', () => {
     const { corefile } = read('. {\n  cache 30 {\n    keepttl\n  }\n}');
     const [cache] = corefile.blocks[0]!.directives;
     assert.deepEqual(cache!.at.place, { file: 'Corefile', line: 2, column: 3 });
@@ -138,7 +138,7 @@ describe('structure', () => {
     assert.deepEqual(cache!.block![0]!.name.place, { file: 'Corefile', line: 3, column: 5 });
   });
 
-  test('the tree travels to other threads', () => {
+  test('the tree can be sent to other threads', () => {
     const { corefile } = read('10.0.0.0/15 {\n cache {\n keepttl\n }\n}');
     assert.deepEqual(structuredClone(corefile), corefile);
   });
@@ -160,11 +160,11 @@ describe('keys', () => {
     );
   });
 
-  test('a port wins over the scheme’s; the zone is lower case and absolute', () => {
+  test('an explicit port overrides the scheme’s; the zone is lower case and absolute', () => {
     assert.deepEqual(keys('tls://Example.ORG:5353'), [['tls', 'example.org.', 5353]]);
   });
 
-  test('a CIDR between two cuts makes several keys with one text', () => {
+  test('a CIDR between two boundaries makes several keys with the same text', () => {
     const [block] = read('10.0.0.0/15:54').corefile.blocks;
     assert.deepEqual(
       block!.keys.map(({ text, zone, port }) => [text, zone, port]),
@@ -175,7 +175,7 @@ describe('keys', () => {
     );
   });
 
-  test('a zone against the preferred syntax is served, with a warning', () => {
+  test('a zone outside the preferred syntax is served, with a warning', () => {
     const { warnings, problems } = read('_tcp.example.org {\n}\nhttp://example.com {\n}');
     assert.deepEqual(problems, []);
     assert.deepEqual(
@@ -202,7 +202,7 @@ describe('environment', () => {
     TWO: '{$F}',
   };
 
-  test('a } too many at the end of the file is left out, with a warning', () => {
+  test('a surplus } at the end of the file is ignored, with a warning', () => {
     const { corefile, problems, warnings } = read('. {\n log\n }\n}\n');
     assert.deepEqual(problems, []);
     assert.deepEqual(
@@ -214,7 +214,7 @@ describe('environment', () => {
       assert.notEqual(read(text).problems.length, 0, text);
   });
 
-  test('a } behind the words of a property ends the braces, with a warning', () => {
+  test('a } after the words of a property ends the braces, with a warning', () => {
     const { corefile, problems, warnings } = read(
       '. {\n forward . 192.0.2.53 { max_concurrent 1000 }\n health {\n lameduck 5s }\n log\n}\n',
     );
@@ -241,13 +241,13 @@ describe('environment', () => {
     ]);
   });
 
-  test('the value stays one word, and may name another variable', () => {
+  test('the value remains a single word and may refer to another variable', () => {
     assert.deepEqual(blocks('. {\n log {$BLANK} {$TWO}\n}', { env }), [
       ['.', ['log', 'a b', 'foobar']],
     ]);
   });
 
-  test('an unset variable becomes nothing, with a warning', () => {
+  test('an unset variable becomes empty, with a warning', () => {
     const { corefile, warnings } = read('. {\n log a{$NONE}b\n}', { env });
     assert.deepEqual(show(corefile.blocks[0]!), ['.', ['log', 'ab']]);
     assert.deepEqual(
@@ -262,7 +262,7 @@ describe('environment', () => {
     ]);
   });
 
-  test('text of a Go template is eaten, with a warning that says how to write it', () => {
+  test('Go template text is replaced, with a warning that shows how to write it', () => {
     const { corefile, warnings } = read('. {\n log {{$x}} "{{ $x }}"\n}', { env });
     assert.deepEqual(show(corefile.blocks[0]!), ['.', ['log', '{}', '{{ $x }}']]);
     assert.deepEqual(
@@ -271,7 +271,7 @@ describe('environment', () => {
     );
   });
 
-  test('a variable that names itself is a problem, not a hang', () => {
+  test('a variable that refers to itself is a problem, not a hang', () => {
     const { problems } = read('. {\n log {$LOOP}\n}', { env });
     assert.deepEqual(
       problems.map(({ code }) => code),
@@ -314,7 +314,7 @@ describe('fingerprint', () => {
   });
 });
 
-describe('names of older versions', () => {
+describe('older names', () => {
   const forward = directive({
     name: 'forward',
     summary: '',
@@ -324,7 +324,7 @@ describe('names of older versions', () => {
     formerly: { proxy: 'it was replaced in CoreDNS 1.5' },
   });
 
-  test('an older name of a directive is read as today’s, with a warning', () => {
+  test("a directive's older name is read as the current one, with a warning", () => {
     const { corefile, problems, warnings } = read('. {\n proxy . 8.8.8.8\n}', {
       syntaxes: [forward],
     });
@@ -336,7 +336,7 @@ describe('names of older versions', () => {
     );
   });
 
-  test('a property in place of a directive: the problem says where it belongs', () => {
+  test('a property used as a directive: the problem shows where it belongs', () => {
     const { problems } = read('. {\n policy random\n}', { syntaxes: [forward] });
     assert.equal(problems[0]!.hint, "'policy' belongs inside the braces of 'forward'.");
   });

@@ -14,9 +14,9 @@ import { ProblemReport } from './problem-report.ts';
 import type { Syntax } from './syntax.ts';
 import type { Corefile, Directive, Key, ServerBlock, Token } from './corefile-tree.ts';
 
-/** A Corefile and the inputs of its parser. */
+/** A Corefile and the parser's other inputs. */
 export interface ParseInput extends Files {
-  /** The file's name for places; imports are relative to it. */
+  /** The file's name for error positions; imports are relative to it. */
   readonly file: string;
   readonly text: string;
   /** The default port (`-dns.port`). */
@@ -24,12 +24,9 @@ export interface ParseInput extends Files {
   readonly env: Environment;
   /** Known directives in chain order. */
   readonly directives: readonly string[];
-  /** External plugins of CoreDNS, and what to do instead. */
+  /** External CoreDNS plugins, and their alternatives. */
   readonly external?: Readonly<Record<string, string>>;
-  /**
-   * For better advice: older names of directives, and which directive a misplaced property belongs
-   * to.
-   */
+  /** For better advice: older directive names, and the directive that a misplaced property belongs to. */
   readonly syntaxes?: readonly Syntax[];
 }
 
@@ -37,14 +34,13 @@ export interface ParseInput extends Files {
 export interface ParseOutput {
   /** The parsed part; complete only if there are no problems. */
   readonly corefile: Corefile;
-  /** In the order found: the first one is what CoreDNS would have said. */
+  /** In the order found; the first one is what CoreDNS would have reported. */
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
 }
 
 /**
- * Parses a Corefile with everything it imports. Never throws: every mistake becomes a problem, and
- * parsing continues after it.
+ * Parses a Corefile with all its imports. Never throws: every error becomes a problem, and parsing continues after it.
  */
 export function parseCorefile(input: ParseInput): ParseOutput {
   const report = new ProblemReport();
@@ -52,7 +48,7 @@ export function parseCorefile(input: ParseInput): ParseOutput {
   const blocks = parser.run();
   const advice = report.found.length > 0 ? adviceForOther(input.text) : null;
   if (advice !== null) {
-    // Every line would give a mistake of the same kind: one is enough.
+    // Every line would give the same kind of error, so one is enough.
     report.found.splice(0, Infinity, report.found[0]!.with(advice));
     report.remarks.length = 0;
   }
@@ -73,11 +69,9 @@ class Parser {
   readonly #report: ProblemReport;
   readonly #stream: TokenStream;
   readonly #lines: DirectiveParser;
-  /** True if there was a block with an address before. */
+  /** True once there was a block with an address. */
   #anyBlock = false;
-  /**
-   * Problems of addresses come last, because CoreDNS checks addresses after reading the whole file.
-   */
+  /** Address problems come last, because CoreDNS checks addresses after reading the whole file. */
   readonly #addressProblems: Problem[] = [];
   readonly #substitute: (token: RawToken) => string;
 
@@ -112,8 +106,8 @@ class Parser {
   }
 
   /**
-   * Addresses, then directives in braces (or, for a file of one block, without). null: a snippet,
-   * or nothing to serve.
+   * Parses addresses, then directives in braces (or without them, in a file with one block). Null for a snippet, or if
+   * there is nothing to serve.
    */
   #block(start: RawToken): ServerBlock | null {
     const addresses = this.#addresses();
@@ -144,8 +138,8 @@ class Parser {
   }
 
   /**
-   * Reports a surplus } after the last block, which CoreDNS reads as another zone; nothing of the
-   * file is lost by it.
+   * Reports a surplus } after the last block, which CoreDNS reads as another zone. Nothing in the file is lost because
+   * of it.
    */
   #braceAtEnd(addresses: readonly Token[], brace: RawToken): boolean {
     if (addresses.length > 0 || !this.#anyBlock || this.#stream.peek() !== null) return false;

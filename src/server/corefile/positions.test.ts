@@ -7,7 +7,7 @@ import { directive } from './syntax.ts';
 import { integer, word } from './word-values.ts';
 
 describe('arguments', () => {
-  test('a leading number is the TTL, names are zones; none means the block’s', () => {
+  test('a leading number is the TTL, names are zones; none means the block’s zones', () => {
     assert.equal(only(cache, 'cache').ttlSeconds, null);
     assert.deepEqual(only(cache, 'cache').zones, ['.', 'example.org.']);
     assert.equal(only(cache, 'cache 30').ttlSeconds, 30);
@@ -19,13 +19,13 @@ describe('arguments', () => {
     assert.deepEqual(only(cache, 'cache a.org').zones, ['a.org.']);
   });
 
-  test('a leading number out of range is refused, not read as a zone', () => {
+  test('a leading number out of range is rejected, not read as a zone', () => {
     assert.deepEqual(messages(cache, 'cache 0'), [
       'plugin/cache: Corefile:2 - Error during parsing: cache TTL can not be zero or negative: 0',
     ]);
   });
 
-  test('the last word can be the one that must be there', () => {
+  test('the last word can be the required one', () => {
     const autopath = directive({
       name: 'autopath',
       summary: '',
@@ -45,7 +45,7 @@ describe('arguments', () => {
     ]);
   });
 
-  test('too few and too many words are counted as CoreDNS counts them', () => {
+  test('too few and too many words are counted as in CoreDNS', () => {
     const none = directive({ name: 'loop', summary: '', repeat: 'once' });
     const wrong = 'Error during parsing: Wrong argument count or unexpected line ending after';
     assert.deepEqual(messages(none, 'loop x'), [`plugin/loop: Corefile:2 - ${wrong} 'x'`]);
@@ -61,14 +61,14 @@ describe('arguments', () => {
     ]);
   });
 
-  test('FROM as a CIDR between two cuts: only the first zone, with a warning', () => {
+  test('FROM as a CIDR between two boundaries: only the first zone, with a warning', () => {
     const { options, warnings } = bind(forward, 'forward 10.0.0.0/15 8.8.8.8');
     assert.equal(options[0]!.from, '0.10.in-addr.arpa.');
     assert.equal(warnings.length, 1);
     assert.match(warnings[0]!.message, /^plugin\/forward: .*'10\.0\.0\.0\/15' expands to multiple/);
   });
 
-  test('an invalid zone is left out with a warning', () => {
+  test('an invalid zone is ignored with a warning', () => {
     const { options, warnings } = bind(cache, 'cache 30 a..b c.org');
     assert.deepEqual(options[0]!.zones, ['c.org.']);
     assert.deepEqual(
@@ -77,7 +77,7 @@ describe('arguments', () => {
     );
   });
 
-  test('a zone that begins with a digit and has no dot is most likely a number or a time: it is one, with a warning', () => {
+  test('a zone that begins with a digit and has no dot is probably a number or a time: it is accepted, with a warning', () => {
     for (const [line, word] of [
       ['cache 1hour', '1hour'],
       ['cache 1h', '1h'],

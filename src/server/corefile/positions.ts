@@ -1,7 +1,6 @@
 /**
- * The positions of words on a line: required ones, optional ones, lists, the last one. A
- * directive's arguments and a property's are records of positions: the keys name the options, their
- * order is the order on the line.
+ * The positions of words on a line: required, optional, lists, the last one. A directive's arguments and a property's
+ * are records of positions, whose keys name the options and whose order is the order on the line.
  */
 import { parseDuration } from '../base/duration.ts';
 import type { DirectiveLine } from './line.ts';
@@ -9,28 +8,26 @@ import { Wrong } from './word-values.ts';
 import type { Value } from './word-values.ts';
 import { expandZone } from './zones.ts';
 
-/** One position on a line, and the option that it gives. */
+/** A position on a line, and the option it provides. */
 export interface Position<T> {
   readonly show: string;
   readonly help: string;
-  /** The default, for the page; empty: none. */
+  /** The default, for the documentation; empty: none. */
   readonly defaultText: string;
-  /**
-   * True if it is read before the others, because it is at the line's end or anywhere on the line.
-   */
+  /** True if it is parsed before the others, because it is at the end of the line or anywhere on it. */
   readonly early: boolean;
   take(line: DirectiveLine): T;
 }
 
-/** The places of a line by the name of the option that each gives, in their order on the line. */
+/** A line's positions by option name, in their order on the line. */
 export type Positions = Readonly<Record<string, Position<unknown>>>;
 
-/** The options that the places of a line give. */
+/** The options provided by a line's positions. */
 export type BoundPositions<A extends Positions> = {
   readonly [K in keyof A]: A[K] extends Position<infer T> ? T : never;
 };
 
-/** The description for the plugin's page: lower case, no full stop. */
+/** The description for the plugin's page, in lower case without a full stop. */
 export interface Help {
   readonly help?: string;
 }
@@ -40,7 +37,7 @@ export function required<T>(value: Value<T>, { help = '' }: Help = {}): Position
   return position(value.show, help, (line) => line.read(value, line.take()));
 }
 
-/** An optional word: if there is one it must fit. */
+/** An optional word; if present, it must be valid. */
 export function optional<T>(value: Value<T>, options?: Help): Position<T | null>;
 export function optional<T>(
   value: Value<T>,
@@ -59,9 +56,8 @@ export function optional<T>(
 }
 
 /**
- * An optional word that is read only if it is of the value's kind; any other word is left for the
- * next position. `cache [TTL] [ZONES…]`: a leading number is the TTL, a name is a zone. A number
- * out of range is refused.
+ * An optional word that is consumed only if it matches the value's kind. Any other word is left for the next position.
+ * `cache [TTL] [ZONES…]`: a leading number is the TTL, a name is a zone. A number out of range is rejected.
  */
 export function leading<T>(value: Value<T>, options?: Help): Position<T | null>;
 export function leading<T>(
@@ -85,8 +81,8 @@ export function leading<T>(
 }
 
 /**
- * The line's last word, required: `autopath [ZONES…] RESOLV_CONF`. `missing`: the message for a
- * line without any.
+ * The last word on the line, required: `autopath [ZONES…] RESOLV_CONF`. `missing`: the message for a line without
+ * words.
  */
 export function last<T>(
   value: Value<T>,
@@ -114,13 +110,13 @@ export function rest<T>(
   });
 }
 
-/** All remaining words as zones (a CIDR may mean several); none: the zones of the block's keys. */
+/** All remaining words as zones (a CIDR may mean several); if there are none, the zones in the block's keys. */
 export function zones(
   options: Help & {
     readonly show?: string;
     /**
-     * If set, numbers and durations are mistakes; the text says where they belong. For directives
-     * that CoreDNS does not have.
+     * If set, numbers and durations are errors, and the text explains where they belong. For directives that CoreDNS
+     * does not have.
      */
     readonly noNumbers?: string;
   } = {},
@@ -134,10 +130,7 @@ export function zones(
   };
 }
 
-/**
- * One word as a zone: `forward FROM`. If a CIDR means several zones, only the first is used, with a
- * warning.
- */
+/** One word as a zone: `forward FROM`. If a CIDR means several zones, only the first is used, with a warning. */
 export function oneZone(show: string, { help = '' }: Help = {}): Position<string> {
   return position(show, help, (line) => {
     const word = line.take();
@@ -154,7 +147,10 @@ export function oneZone(show: string, { help = '' }: Help = {}): Position<string
   });
 }
 
-/** True if `word` comes next, or (`anywhere`) is anywhere among the remaining words. @public */
+/**
+ * True if `word` comes next, or (`anywhere`) is anywhere among the remaining words.
+ * @public
+ */
 export function keyword(
   word: string,
   options: Help & { readonly anywhere?: boolean } = {},
@@ -172,7 +168,7 @@ export function keyword(
 }
 
 /**
- * A word and the value after it, anywhere on the line: `[domain FQDN]`.
+ * A word followed by its value, anywhere on the line: `[domain FQDN]`.
  * @public
  */
 export function keyed<T>(word: string, value: Value<T>, options?: Help): Position<T | null>;
@@ -213,7 +209,7 @@ export function bindPositions<A extends Positions>(
   const bound: Record<string, unknown> = {};
   const names = Object.keys(positions);
   for (const name of names) bound[name] = undefined;
-  // In reverse order, so that the last position gets the last word.
+  // Bind in reverse order, so that the last position gets the last word.
   for (const name of names.toReversed()) {
     if (positions[name]!.early) bound[name] = positions[name]!.take(line);
   }
@@ -224,22 +220,21 @@ export function bindPositions<A extends Positions>(
   return bound as BoundPositions<A>;
 }
 
-/** The line in the syntax: `FROM TO…`. */
+/** Returns the line's syntax: `FROM TO…`. */
 export function showPositions(positions: Positions): string {
   return Object.values(positions)
     .map(({ show }) => show)
     .join(' ');
 }
 
-/** Names that begin with a digit and have no dot: no CIDR, and hardly a zone. */
+/** Matches names that begin with a digit and have no dot: not a CIDR, and hardly a zone. */
 const looksLikeNumber = /^\d[^./:]*$/;
 
 /**
- * All remaining words as zones. A word that is not a zone is ignored with a warning; CoreDNS
- * ignores it silently.
- * @param noNumbers if set, numbers and durations are mistakes, with this hint
- * @param isStrict whether a word that is not a zone is a mistake: for directives that CoreDNS does
- * not have
+ * Parses all remaining words as zones. A word that is not a zone is ignored with a warning; CoreDNS ignores it
+ * silently.
+ * @param noNumbers if set, numbers and durations are errors, with this hint
+ * @param isStrict true to make a word that is not a zone an error, for directives that CoreDNS does not have
  */
 export function takeZones(
   line: DirectiveLine,

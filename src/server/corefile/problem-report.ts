@@ -1,19 +1,19 @@
-/** Collects the problems and remarks of parsing a Corefile. */
+/** Collects the problems and remarks from parsing a Corefile. */
 import { printPlace } from '../base/problem.ts';
 import type { Place, Problem } from '../base/problem.ts';
 import { parseProblem, warning } from './problems.ts';
 import type { Advice } from './problems.ts';
 
-/** Maximum number of problems, so that a garbage file does not produce megabytes of reports. */
+/** Maximum number of problems, so that a file of garbage does not produce megabytes of output. */
 const PROBLEMS_MAX = 100;
 
-/** Collects problems in order; a snippet that is imported twice reports its mistakes once. */
+/** Collects problems in order. A snippet imported twice reports its errors once. */
 export class ProblemReport {
   readonly found: Problem[] = [];
   readonly remarks: Problem[] = [];
   readonly #seen = new Set<string>();
 
-  /** True if the limit of problems is reached. */
+  /** True if the maximum number of problems is reached. */
   get full(): boolean {
     return this.found.length >= PROBLEMS_MAX;
   }
@@ -22,12 +22,12 @@ export class ProblemReport {
     this.#add(this.found, problem);
   }
 
-  /** A mistake in the file itself, in CoreDNS's words. */
+  /** Reports an error in the file itself, in CoreDNS's words. */
   mistake(place: Place, text: string, advice: Advice): void {
     if (!this.full) this.problem(parseProblem(place, text, advice));
   }
 
-  /** Something that works, but probably not as intended. */
+  /** Reports something that works, but probably not as intended. */
   warning(place: Place, text: string, advice: Advice): void {
     this.#add(this.remarks, warning(place, text, advice));
   }

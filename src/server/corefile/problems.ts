@@ -1,20 +1,20 @@
 import { Problem, nearest } from '../base/problem.ts';
 import type { Place } from '../base/problem.ts';
 
-/** The parts of a problem in addition to its text. */
+/** The parts of a problem other than its text. */
 export interface Advice {
-  /** Stable, lower case with dashes; names the entry in docs/problems.md. */
+  /** Stable, lower case with dashes; the name of the entry in docs/problems.md. */
   readonly code?: string | undefined;
   readonly hint?: string | null | undefined;
   readonly remedy?: string | null | undefined;
 }
 
-/** A mistake in the file itself: `FILE:LINE - Error during parsing: TEXT`. */
+/** Creates an error in the file itself: `FILE:LINE - Error during parsing: TEXT`. */
 export function parseProblem(place: Place, text: string, advice: Advice = {}): Problem {
   return problem('corefile-syntax', place, `${at(place)} - Error during parsing: ${text}`, advice);
 }
 
-/** `FILE:LINE - Syntax error: Unexpected token 'FOUND', expecting 'EXPECTED'`. */
+/** Creates a syntax error: `FILE:LINE - Syntax error: Unexpected token 'FOUND', expecting 'EXPECTED'`. */
 export function syntaxProblem(
   place: Place,
   found: string,
@@ -25,12 +25,12 @@ export function syntaxProblem(
   return problem('corefile-syntax', place, text, advice);
 }
 
-/** A mistake about the blocks as a whole: `error inspecting server blocks: TEXT`. */
+/** Creates an error about the blocks as a whole: `error inspecting server blocks: TEXT`. */
 export function blockProblem(place: Place, text: string, advice: Advice = {}): Problem {
   return problem('corefile-address', place, `error inspecting server blocks: ${text}`, advice);
 }
 
-/** A mistake in a plugin's lines: `plugin/NAME: FILE:LINE - Error during parsing: TEXT`. */
+/** Creates an error in a plugin's lines: `plugin/NAME: FILE:LINE - Error during parsing: TEXT`. */
 export function pluginProblem(
   plugin: string,
   place: Place,
@@ -41,7 +41,7 @@ export function pluginProblem(
   return problem('directive-value', place, full, advice);
 }
 
-/** A mistake that CoreDNS reports without a line: `plugin/NAME: TEXT`. Also the form of a plugin's warnings. */
+/** Creates an error that CoreDNS reports without a line: `plugin/NAME: TEXT`. Also used for plugins' warnings. */
 export function pluginRemark(
   plugin: string,
   place: Place,
@@ -51,20 +51,20 @@ export function pluginRemark(
   return problem('directive-value', place, `plugin/${plugin}: ${text}`, advice);
 }
 
-/** Something that works, but probably not as intended. */
+/** Creates a warning about something that works, but probably not as intended. */
 export function warning(place: Place, text: string, advice: Advice = {}): Problem {
   return problem('corefile-warning', place, text, advice);
 }
 
-/** "Did you mean …?" if a known word is similar. */
+/** Returns "Did you mean …?" if a known word is similar. */
 export function meant(word: string, known: Iterable<string>): string | null {
-  // Names are short, and comparing a long word with every known one would take long.
+  // Names are short, and comparing a long word with every known one would be slow.
   if (word.length > 64) return null;
   const found = nearest(word, known) ?? longer(word, [...known]);
   return found === null ? null : `Did you mean '${found}'?`;
 }
 
-/** The only known word that begins with this one: `slip-ratio` for `slip`. */
+/** Returns the only known word that begins with this one: `slip-ratio` for `slip`. */
 function longer(word: string, known: readonly string[]): string | null {
   const found = known.filter((one) => word.length > 2 && one.startsWith(word.toLowerCase()));
   return found.length === 1 ? found[0]! : null;

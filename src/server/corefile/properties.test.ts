@@ -18,7 +18,7 @@ import { directive } from './syntax.ts';
 import { word } from './word-values.ts';
 
 describe('properties', () => {
-  test('have their defaults when they are not there', () => {
+  test('have their defaults if absent', () => {
     const { success, prefetch, servfailMs, disable, keepTtl } = only(cache, 'cache');
     assert.deepEqual(
       { success, prefetch, servfailMs, disable, keepTtl },
@@ -32,7 +32,7 @@ describe('properties', () => {
     );
   });
 
-  test('fields take words in order, durations in milliseconds', () => {
+  test('fields consume words in order, with durations in milliseconds', () => {
     const body = 'cache {\nsuccess 10 20\nprefetch 3 1m30s 20%\nservfail 1s\nkeepttl\n}';
     const { success, prefetch, servfailMs, keepTtl } = only(cache, body);
     assert.deepEqual(success, { capacity: 10, ttlSeconds: 20, minTtlSeconds: 5 });
@@ -45,7 +45,7 @@ describe('properties', () => {
     });
   });
 
-  test('a line that may be repeated is collected, of others the last one counts', () => {
+  test('a repeatable line is collected; of others, the last one counts', () => {
     const body = 'cache {\ndisable success a.org\ndisable denial\nservfail 1s\nservfail 2s\n}';
     const { disable, servfailMs } = only(cache, body);
     assert.deepEqual(disable, [
@@ -60,7 +60,7 @@ describe('properties', () => {
     ]);
   });
 
-  test('fallthrough: not there, everything, or zones', () => {
+  test('fallthrough: absent, everything, or zones', () => {
     assert.equal(only(kubernetes, 'kubernetes').fallthrough, null);
     assert.deepEqual(only(kubernetes, 'kubernetes {\nfallthrough\n}').fallthrough, ['.']);
     assert.deepEqual(
@@ -69,7 +69,7 @@ describe('properties', () => {
     );
   });
 
-  test('an unknown one is refused, and the message suggests the one probably meant', () => {
+  test('an unknown one is rejected, and the message suggests the likely one', () => {
     const { problems } = bind(kubernetes, 'kubernetes {\npodz insecure\nfallthru\nttl 30\n}');
     assert.deepEqual(
       problems.map(({ message, hint, code }) => [message, hint, code]),
@@ -89,14 +89,14 @@ describe('properties', () => {
     assert.match(problems[0]!.remedy!, /^Known here: namespaces, pods, ttl, fallthrough\.$/);
   });
 
-  test('names of JavaScript’s own are unknown too', () => {
+  test('JavaScript’s own property names are unknown too', () => {
     assert.equal(
       messages(kubernetes, 'kubernetes {\nconstructor\n__proto__ x\ntoString\n}').length,
       3,
     );
   });
 
-  test('an old one is ignored with a warning that says what to write today', () => {
+  test('an old one is ignored with a warning that shows the current syntax', () => {
     const { options, problems, warnings } = bind(
       kubernetes,
       'kubernetes {\nupstream 8.8.8.8\nresyncperiod 5m\n}',
@@ -112,7 +112,7 @@ describe('properties', () => {
     );
   });
 
-  test('a hint that says what the message says is left out; a beginning of a word is understood', () => {
+  test('a hint that repeats the message is omitted; a prefix of a word is recognized', () => {
     const { problems } = bind(cache, 'cache {\nkeept\n}');
     assert.equal(problems[0]?.hint, "Did you mean 'keepttl'?");
     const short = bind(cache, 'cache {\nservfai\nserv\nd\n}').problems.map(({ hint }) => hint);
@@ -123,7 +123,7 @@ describe('properties', () => {
     );
   });
 
-  test('every line’s mistake is reported', () => {
+  test('every invalid line is reported', () => {
     assert.deepEqual(
       messages(
         kubernetes,
@@ -169,7 +169,7 @@ describe('properties', () => {
     );
   });
 
-  test('one with braces of its own', () => {
+  test('one with its own braces', () => {
     const tls = directive({
       name: 'tls',
       summary: '',
@@ -204,7 +204,7 @@ describe('properties', () => {
     await costsAtMost(30, read(30_000), read(3000));
   });
 
-  test('one read by the plugin itself can refuse a word at its place', () => {
+  test('one parsed by the plugin itself can reject a word at its position', () => {
     const { problems } = bind(forward, 'forward . 1 {\n  tls a b c d\n}');
     assert.deepEqual(
       problems.map(({ message, place }) => [message, place?.column]),

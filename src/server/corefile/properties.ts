@@ -1,7 +1,6 @@
 /**
- * The lines inside a directive's braces. A record of properties says which words may begin a line;
- * its keys name the options and may contain a unit (`lameduckMs: setting('lameduck',
- * duration('DURATION'))`).
+ * The lines inside a directive's braces. A record of properties defines which words may start a line. Its keys name the
+ * options and may include a unit (`lameduckMs: setting('lameduck', duration('DURATION'))`).
  */
 import type { Place } from '../base/problem.ts';
 import type { Advice } from './problems.ts';
@@ -17,35 +16,35 @@ export type BindLines = <P extends Properties>(
   lines: readonly Property[],
 ) => BoundProperties<P>;
 
-/** One kind of line inside a directive's braces, and the option that it gives. */
+/** One kind of line inside a directive's braces, and the option it provides. */
 export interface PropertySchema<T> {
-  /** The words that begin the line; `*` stands for any word that no other property has. */
+  /** The words that start the line; `*` matches any word that no other property has. */
   readonly words: readonly string[];
-  /** The whole line: `success CAPACITY [TTL] [MINTTL]`. */
+  /** Syntax of the whole line: `success CAPACITY [TTL] [MINTTL]`. */
   readonly show: string;
   readonly help: string;
-  /** The default, for the page; empty: none. */
+  /** The default, for the documentation; empty: none. */
   readonly defaultText: string;
-  /** The properties inside its braces; null: it takes no braces. */
+  /** The properties inside its braces; null: it has no braces. */
   readonly nested: Properties | null;
-  /** Only lines before the first one with this word count for `*`. */
+  /** For `*`: only lines before the first one with this word count. */
   readonly above: string | null;
-  /** True if workers have no use for it, so that its lines are not sent to them. */
+  /** True if workers do not need it, so its lines are not sent to them. */
   readonly controlOnly: boolean;
   initial(): T;
   /** @param before the value from the lines above; `initial()` for the first */
   take(line: DirectiveLine, before: T, bind: BindLines): T;
 }
 
-/** The lines that may be inside braces, by the name of the option that each gives. */
+/** The lines allowed inside braces, by option name. */
 export type Properties = Readonly<Record<string, PropertySchema<unknown>>>;
 
-/** The options that the lines inside braces give. */
+/** The options provided by the lines inside braces. */
 export type BoundProperties<P extends Properties> = {
   readonly [K in keyof P]: P[K] extends PropertySchema<infer T> ? T : never;
 };
 
-/** A word alone on its line: true if the line is there. */
+/** A word alone on its line; true if the line is present. */
 export function flag(word: string, { help = '' }: Help = {}): PropertySchema<boolean> {
   return property(word, '', help, false, (line) => {
     line.end();
@@ -54,17 +53,14 @@ export function flag(word: string, { help = '' }: Help = {}): PropertySchema<boo
 }
 
 /**
- * The same property with a lenient end of line: further words are ignored with a warning, because
- * CoreDNS ignores them.
+ * Returns the same property with a lenient end of line: surplus words are ignored with a warning, because CoreDNS
+ * ignores them.
  */
 export function lax<T>(strict: PropertySchema<T>): PropertySchema<T> {
   return withTail(strict, 'unread');
 }
 
-/**
- * The same property, but after its words CoreDNS reads the next property as if it were on its own
- * line.
- */
+/** Returns the same property, but after its words CoreDNS reads the next property as if it were on its own line. */
 export function chained<T>(strict: PropertySchema<T>): PropertySchema<T> {
   return withTail(strict, 'next');
 }
@@ -79,7 +75,7 @@ function withTail<T>(strict: PropertySchema<T>, tail: DirectiveLine['tail']): Pr
   };
 }
 
-/** One value; of several lines the last one counts. */
+/** A single value; if there are several lines, the last one counts. */
 export function setting<T>(word: string, value: Value<T>, options?: Help): PropertySchema<T | null>;
 export function setting<T>(
   word: string,
@@ -103,8 +99,8 @@ export function setting<T>(
 }
 
 /**
- * Several named values: `success CAPACITY [TTL]` → `{ capacity, ttlSeconds }`. Of several lines the
- * last one counts.
+ * Several named values: `success CAPACITY [TTL]` → `{ capacity, ttlSeconds }`. If there are several lines, the last one
+ * counts.
  */
 export function fields<A extends Positions>(
   word: string,
@@ -133,7 +129,7 @@ export function fields<A extends Positions>(
   };
 }
 
-/** As `fields`, but every line counts: one object each, in file order. */
+/** Like `fields`, but every line counts: one object per line, in file order. */
 export function each<A extends Positions>(
   word: string,
   positions: A,
@@ -150,7 +146,7 @@ export function each<A extends Positions>(
 
 /**
  * Values of one kind; several lines add up.
- * @param options `lastLineCounts`: a line takes the place of those before it
+ * @param options `lastLineCounts`: a line replaces the ones before it
  */
 export function list<T>(
   word: string,
@@ -171,10 +167,9 @@ export function list<T>(
 }
 
 /**
- * Zones (a CIDR may mean several); several lines add up. null: there is no such line.
- * @param options `isStrict`: a word that is not a zone is a mistake (for properties that CoreDNS
- * does not have);
- *   `lastLineCounts`: a line takes the place of those before it
+ * Zones (a CIDR may mean several); several lines add up. Null if there is no such line.
+ * @param options `isStrict`: a word that is not a zone is an error (for properties that CoreDNS does not have);
+ *   `lastLineCounts`: a line replaces the ones before it
  */
 export function zoneList(
   word: string,
@@ -200,7 +195,7 @@ export function zoneList(
   );
 }
 
-/** The values of a line that replaces those before it, with a warning. */
+/** Returns the values of a line that replaces the ones before it, with a warning. */
 function inPlaceOf<T>(
   line: DirectiveLine,
   before: readonly T[],
@@ -210,10 +205,7 @@ function inPlaceOf<T>(
   return values;
 }
 
-/**
- * `fallthrough [ZONES…]`: null = not at all, `['.']` = every name, otherwise the names below these
- * zones.
- */
+/** `fallthrough [ZONES…]`: null = absent, `['.']` = every name, otherwise the names in these zones. */
 export function fallthrough(options: Help = {}): PropertySchema<readonly string[] | null> {
   const help =
     options.help ??
@@ -227,12 +219,12 @@ function someOrNone(zones: readonly string[]): readonly string[] | null {
   return zones.length === 0 ? null : zones;
 }
 
-/** Refuses a line with a problem, at the line's first word unless a place is given. */
+/** Rejects a line with a problem, at the line's first word unless a position is given. */
 export type Refuse = (text: string, place?: Place, advice?: Advice) => never;
 
 /**
- * Lines that the plugin parses itself, for a grammar that values and positions do not cover; of
- * several lines the last one counts.
+ * Lines that the plugin parses itself, for a grammar that values and positions cannot express. If there are several,
+ * the last one counts.
  */
 export function custom<T>(
   word: string,
@@ -261,8 +253,8 @@ export function custom<T>(
 }
 
 /**
- * Lines that begin with different words (`allow`, `block` …) but whose common order matters, or
- * whose first word is free (`*`, hosts' inline lines). Each becomes one `T`, in file order.
+ * Lines that start with different words (`allow`, `block` …) but whose common order matters, or whose first word is
+ * arbitrary (`*`, inline lines in hosts). Each becomes one `T`, in file order.
  */
 export function lines<T>(
   words: readonly string[] | '*',
@@ -291,7 +283,7 @@ export function lines<T>(
   };
 }
 
-/** A property with arguments and braces. The last one of several counts. */
+/** A property with arguments and braces. If there are several, the last one counts. */
 export function section<A extends Positions, P extends Properties>(
   word: string,
   shape: Help & { readonly args: A; readonly properties: P },
@@ -312,7 +304,7 @@ export function section<A extends Positions, P extends Properties>(
 }
 
 /**
- * As `section`, one object for each.
+ * Like `section`, with one object each.
  * @public
  */
 export function sections<A extends Positions, P extends Properties>(
@@ -328,12 +320,12 @@ export function sections<A extends Positions, P extends Properties>(
 }
 
 /**
- * Lists that `longer` has made, and that no other code has yet: each line would copy those before
- * it otherwise, gigabytes for twenty thousand lines of hosts.
+ * Lists created by `longer` that no other code has seen yet. Without this, each line would copy the ones before it:
+ * gigabytes for twenty thousand lines of hosts.
  */
 const growing = new WeakSet<readonly unknown[]>();
 
-/** The list with these behind it. One that `longer` has made is itself made longer. */
+/** Returns the list with these appended. A list created by `longer` is extended in place. */
 function longer<T>(before: readonly T[], more: readonly T[]): readonly T[] {
   const list = growing.has(before) ? (before as T[]) : [...before];
   growing.add(list);

@@ -26,7 +26,7 @@ describe('repetition', () => {
     );
   });
 
-  test('each: one instance for each, in file order', () => {
+  test('each: one instance per use, in file order', () => {
     const { options } = bind(forward, 'forward a.org 1\nforward . 2');
     assert.deepEqual(
       options.map(({ from, at }) => [from, at.line]),
@@ -37,7 +37,7 @@ describe('repetition', () => {
     );
   });
 
-  test('gather: one instance sees all', () => {
+  test('gather: one instance gets all uses', () => {
     assert.equal(bind(acl, 'acl\nacl').options.length, 1);
     assert.equal(bind(acl, 'acl\nacl').options[0]!.length, 2);
     assert.equal(bind(acl, 'other').options.length, 0);
@@ -58,7 +58,7 @@ describe('repetition', () => {
     assert.deepEqual(only(health, 'health 127.0.0.1').address, { host: '127.0.0.1', port: 8080 });
   });
 
-  test('merge: the last one’s arguments count and the properties of all', () => {
+  test('merge: the last one’s arguments and the properties of all', () => {
     const health = directive({
       name: 'health',
       summary: 'over HTTP',
@@ -76,7 +76,7 @@ describe('repetition', () => {
     assert.deepEqual([port, seconds, nets], [2, 5, ['a', 'b']]);
   });
 
-  test('first: the others are not read, with a warning', () => {
+  test('first: the others are not parsed, with a warning', () => {
     const bufsize = directive({
       name: 'bufsize',
       summary: 'limits replies',
@@ -174,8 +174,8 @@ describe('repetition', () => {
   });
 });
 
-describe('looking at the whole', () => {
-  test('check sees the options, and its problems count', () => {
+describe('checking the whole directive', () => {
+  test('check receives the options, and its problems count', () => {
     assert.deepEqual(messages(forward, 'forward . 1 {\nmax_age 5s\n}'), [
       'plugin/forward: Corefile:2 - Error during parsing: max_age must not be less than expire',
     ]);
@@ -183,7 +183,7 @@ describe('looking at the whole', () => {
     assert.deepEqual(messages(acl, 'acl\nacl\nacl').length, 1);
   });
 
-  test('check is not asked about options that are not whole', () => {
+  test('check is not called for incomplete options', () => {
     assert.equal(messages(forward, 'forward . 1 {\nmax_age 5s\nexpire x\n}').length, 1);
   });
 
@@ -193,7 +193,7 @@ describe('looking at the whole', () => {
   });
 });
 
-test('the page shows the shape and what it means', () => {
+test('the page shows the syntax and its meaning', () => {
   assert.equal(
     printSyntax(cache),
     [

@@ -1,6 +1,6 @@
 /**
- * The shape of a directive, declared once. The parser, the error texts, the type of the options,
- * the Syntax section of the plugin's page and the linter all use it.
+ * The syntax of a directive, declared once. The parser, the error messages, the type of the options, the Syntax section
+ * of the plugin's page and the linter all use it.
  *
  * The parts: what a word can mean (values.ts), where words are on a line (positions.ts), the lines inside braces
  * (properties.ts). A complete example:
@@ -26,20 +26,16 @@ import type { BoundProperties, Properties, PropertySchema } from './properties.t
 import type { Directive, Property, Token } from './corefile-tree.ts';
 
 /**
- * The effect of a second use in the same server block. `once`: an error; `each`: another instance;
- * `gather`: one instance gets all of them; `last`: the last one counts; `merge`: the arguments of
- * the last one, and the properties of all; `first`: later ones are not even parsed, as in some of
- * CoreDNS's plugins.
+ * The effect of a second use in the same server block. `once`: an error; `each`: another instance; `gather`: one
+ * instance gets all of them; `last`: the last one counts; `merge`: the last one's arguments, and the properties of all;
+ * `first`: later ones are not even parsed, as in some CoreDNS plugins.
  */
 export type Repeat = 'once' | 'each' | 'gather' | 'last' | 'merge' | 'first';
 
-/**
- * The parts that CoreDNS ignores: words after the last argument; empty braces; or braces with any
- * content.
- */
+/** The parts that CoreDNS ignores: words after the last argument; empty braces; or braces with any content. */
 export type Unread = 'words' | 'braces' | 'lines';
 
-/** The shape of one directive, as `directive` makes it. */
+/** The syntax of one directive, created by `directive`. */
 export interface Syntax<
   A extends Positions = Positions,
   P extends Properties = Properties,
@@ -51,32 +47,32 @@ export interface Syntax<
   readonly repeat: R;
   readonly args: A;
   readonly properties: P;
-  /** Properties of older versions: ignored with a warning; the text says what to write instead. */
+  /** Properties from older versions, which are ignored with a warning. The text shows the replacement. */
   readonly retired: Readonly<Record<string, string>>;
-  /** Older names of the directive (`proxy` for `forward`); the text says what changed. */
+  /** Older names of the directive (`proxy` for `forward`). The text describes the changes. */
   readonly formerly: Readonly<Record<string, string>>;
   /** The parts that are ignored with a warning, because CoreDNS ignores them. */
   readonly unread: readonly Unread[];
-  /** Groups of property words of which only one may be used. */
+  /** Groups of mutually exclusive properties. */
   readonly exclusive: readonly (readonly string[])[];
-  /** Checks the options as a whole; called only if every line was right. */
+  /** Checks the options as a whole. Called only if every line was valid. */
   check?(options: OptionsOf<A, P, R>, at: Place): readonly Problem[];
-  /** Warns of settings that work but are probably not intended. */
+  /** Warns about settings that work but are probably not intended. */
   warn?(options: OptionsOf<A, P, R>, at: Place): readonly Problem[];
 }
 
-/** The options of one use of the directive. `at` is the place of its name. */
+/** The options from one use of the directive. `at` is the position of its name. */
 export type Occurrence<A extends Positions, P extends Properties> = BoundPositions<A> &
   BoundProperties<P> & { readonly at: Place };
 
-/** The options of an instance, by arguments, properties and repetition. */
+/** The options of an instance, given its arguments, properties and repetition. */
 export type OptionsOf<
   A extends Positions,
   P extends Properties,
   R extends Repeat,
 > = R extends 'gather' ? readonly Occurrence<A, P>[] : Occurrence<A, P>;
 
-/** The options of an instance of the plugin: of one use, or for `gather` the list of all uses. */
+/** The options of a plugin instance: from one use, or for `gather` the list of all uses. */
 export type Options<S extends Syntax> = OptionsOf<S['args'], S['properties'], S['repeat']>;
 
 type Nothing = Readonly<Record<never, never>>;
@@ -110,15 +106,15 @@ export function directive<
   };
 }
 
-/** The options of all uses of a directive in one server block. */
+/** The options from all uses of a directive in one server block. */
 export interface BoundDirective<S extends Syntax> {
-  /** One per instance. Complete only if there are no problems. */
+  /** One per instance; complete only if there are no problems. */
   readonly options: readonly Options<S>[];
   readonly problems: Problem[];
   readonly warnings: Problem[];
 }
 
-/** Binds all uses of a directive in one server block. `zones` are those of the block's keys. */
+/** Binds all uses of a directive in one server block. `zones` are the zones in the block's keys. */
 export function bindDirective<S extends Syntax>(
   syntax: S,
   directives: readonly Directive[],
@@ -187,7 +183,7 @@ function notRead({ name }: Syntax, again: Directive, { at }: Directive): Problem
   });
 }
 
-/** @param said the options of an earlier use, to which this one adds */
+/** @param said the options from an earlier use, to which this one adds */
 function bindOccurrence(
   syntax: Syntax,
   { at, args, block: braces }: Directive,
@@ -255,7 +251,7 @@ function bindProperties<P extends Properties>(
   }
   const free = byWord.get('*');
   let freeClosed = false;
-  // Takes the last line first: removing the first item of a long array moves the whole array.
+  // Consume lines from the end, because removing the first item of a long array moves the whole array.
   const queue = lines.toReversed();
   for (let line = queue.pop(); line !== undefined; line = queue.pop()) {
     const { name, args, block } = line;
@@ -325,7 +321,7 @@ function exclude(syntax: Syntax, lines: readonly Property[], binding: Binding): 
   }
 }
 
-/** Binds one line; a refusal becomes a problem, and the result null. */
+/** Binds one line. A rejection becomes a problem, and the result is null. */
 function guarded<T>(binding: Binding, run: () => T): T | null {
   try {
     return run();
@@ -336,13 +332,13 @@ function guarded<T>(binding: Binding, run: () => T): T | null {
   }
 }
 
-/** The directive's own line: `forward FROM TO…`. */
+/** Returns the syntax of the directive's own line: `forward FROM TO…`. */
 function formOf({ name, args }: Syntax): string {
   return [name, showPositions(args)].join(' ').trimEnd();
 }
 
 /**
- * The Syntax section of the plugin's page (Markdown): the whole form, then every part that has a description.
+ * Returns the Syntax section of the plugin's page (Markdown): the whole syntax, then every part that has a description.
  * @public
  */
 export function printSyntax(syntax: Syntax): string {

@@ -1,7 +1,7 @@
 /** The property `tls [CERT KEY] [CA]` of plugins that are TLS clients. */
 import { custom, type PropertySchema } from './properties.ts';
 
-/** Paths of the PEM files that `tls` names; empty: not given. */
+/** Paths of the PEM files given to `tls`; empty: not given. */
 export interface TlsFiles {
   readonly certificate: string;
   readonly key: string;
@@ -9,7 +9,7 @@ export interface TlsFiles {
 }
 
 /**
- * One word is the file of the authority, two are certificate and key.
+ * Parses one word as the CA file, two as certificate and key.
  * @param tooMany the message for more than three words
  */
 export function tlsFiles(

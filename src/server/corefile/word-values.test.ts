@@ -18,7 +18,7 @@ describe('words', () => {
     return problems[0]?.message.replace(/^.*parsing: /, '') ?? options[0]!.value;
   };
 
-  test('durations are Go’s, and a bare number is not one', () => {
+  test("durations use Go's syntax, and a bare number is not one", () => {
     assert.equal(said(duration('D'), '1m30s'), 90_000);
     assert.equal(said(duration('D'), '0'), 0);
     assert.equal(said(duration('D'), '30'), 'time: missing unit in duration "30"');
@@ -27,7 +27,7 @@ describe('words', () => {
     assert.equal(said(duration('D', { minMs: 2000 }), '1s'), 'D must be at least 2s: 1s');
   });
 
-  test('numbers are whole and in range', () => {
+  test('numbers are integers within a range', () => {
     assert.equal(said(integer('N'), '-12'), -12);
     assert.equal(said(integer('N'), '1.5'), 'strconv.Atoi: parsing "1.5": invalid syntax');
     assert.equal(
@@ -59,7 +59,7 @@ describe('words', () => {
     assert.equal(said(hostPort('A'), ':65536'), 'address :65536: invalid port');
   });
 
-  test('a unit in words: the hint says how Go writes it', () => {
+  test("a spelled-out unit: the hint shows Go's spelling", () => {
     const hint = (text: string): unknown => {
       const place = { file: 'Corefile', line: 1, column: 1 };
       const found = duration('D').read({ text, place, quoted: false });

@@ -1,6 +1,6 @@
 /**
- * The possible meanings of one word of a Corefile. A `Value` parses a word, and reports the
- * expected form if it does not match. Arguments and properties consist of values.
+ * The possible meanings of a word in a Corefile. A `Value` parses a word and reports the expected form if it does not
+ * match. Arguments and properties consist of values.
  */
 import { parseDuration, printDuration } from '../base/duration.ts';
 import { parseAddress, parseNet, printAddress, printHostPort } from '../base/ip.ts';
@@ -14,13 +14,13 @@ export interface Value<T> {
   /** Its form in the syntax: `TTL`, `udp|tcp`. */
   readonly show: string;
   read(word: Token): T | Wrong;
-  /** As it is written in a Corefile; for the defaults in the docs. */
+  /** Prints the value in Corefile syntax, for the defaults in the documentation. */
   print(value: T): string;
 }
 
 /**
- * Why a word does not fit. `form`: it is not even of this kind (`abc` for a number), so an optional position may be
- * skipped.
+ * Explains why a word is invalid. `form`: it is not even of this kind (`abc` for a number), so an optional position may
+ * be skipped.
  */
 export class Wrong {
   readonly text: string;
@@ -34,17 +34,17 @@ export class Wrong {
   }
 }
 
-/** The word is of the right kind, but not acceptable. */
+/** Rejects a word of the right kind. */
 export function wrong(text: string, hint: string | null = null): Wrong {
   return new Wrong(text, hint, false);
 }
 
-/** The word is of another kind. */
+/** Rejects a word of a different kind. */
 export function wrongForm(text: string, hint: string | null = null): Wrong {
   return new Wrong(text, hint, true);
 }
 
-/** Any value: `read` answers the value or a `wrong(…)`. */
+/** Creates a value from a parser: `read` returns the value or a `wrong(…)`. */
 export function value<T>(
   show: string,
   read: (word: Token) => T | Wrong,
@@ -53,7 +53,7 @@ export function value<T>(
   return { show, read, print };
 }
 
-/** The value with CoreDNS's own error text, where it has one. `reason` is the usual text. */
+/** Returns the value with CoreDNS's own error text, if it has one. `reason` is the usual text. */
 export function worded<T>(
   inner: Value<T>,
   text: (word: string, reason: string) => string,
@@ -68,12 +68,15 @@ export function worded<T>(
   };
 }
 
-/** The word itself. */
+/** The word as written. */
 export function word(show: string): Value<string> {
   return value(show, (token) => token.text);
 }
 
-/** The word with its place, for plugins that parse it further and report where a mistake is. @public */
+/**
+ * The word with its position, for plugins that parse it further and report where an error is.
+ * @public
+ */
 export function token(show: string): Value<Token> {
   return value(
     show,
@@ -82,13 +85,13 @@ export function token(show: string): Value<Token> {
   );
 }
 
-/** Bounds of a number, both included; undefined: none. */
+/** Inclusive bounds of a number; undefined: none. */
 export interface Range {
   readonly min?: number;
   readonly max?: number;
 }
 
-/** A whole number. */
+/** An integer. */
 export function integer(show: string, options: Range = {}): Value<number> {
   return value(show, ({ text }) => {
     if (!/^[+-]?\d+$/.test(text)) {
@@ -191,7 +194,7 @@ const unitBytes: Readonly<Record<string, number>> = {
   GiB: 2 ** 30,
 };
 
-/** In the largest unit that divides it. */
+/** Prints a size in the largest unit that divides it. */
 function printSize(bytes: number): string {
   const unit = ['GiB', 'MiB', 'KiB'].find((name) => bytes % unitBytes[name]! === 0);
   return unit === undefined || bytes === 0 ? String(bytes) : `${bytes / unitBytes[unit]!}${unit}`;
@@ -223,7 +226,7 @@ export function duration(
   );
 }
 
-/** Go's error for a text that is not a duration. */
+/** Returns Go's error for a text that is not a duration. */
 function goDurationError(text: string): string {
   const quoted = JSON.stringify(text);
   if (/^[+-]?(\d+(?:\.\d*)?|\.\d+)$/.test(text)) return `time: missing unit in duration ${quoted}`;
@@ -235,7 +238,7 @@ function goDurationError(text: string): string {
   return `time: invalid duration ${quoted}`;
 }
 
-/** Units as people write them, without a final s, and as Go does. */
+/** Maps units as people write them, without a final s, to Go's. */
 const unitWords: ReadonlyMap<string, string> = new Map([
   ...['hour', 'hr'].map((word) => [word, 'h'] as const),
   ...['minute', 'min'].map((word) => [word, 'm'] as const),
@@ -280,7 +283,7 @@ export function onOff(): Value<boolean> {
   );
 }
 
-/** A domain name, made absolute and lower case. For lists of zones (with CIDR) use `zones()` or `zoneList()`. */
+/** A domain name, converted to absolute lower case. For lists of zones (with CIDR) use `zones()` or `zoneList()`. */
 export function domainName(show: string): Value<string> {
   return value(show, ({ text }) =>
     isDomainName(text)
@@ -296,7 +299,7 @@ export function ip(show: string): Value<string> {
   );
 }
 
-/** A CIDR, or an address, which stands for itself alone. */
+/** A CIDR, or a single address. */
 export function net(show: string): Value<Net> {
   return value(
     show,
@@ -307,14 +310,14 @@ export function net(show: string): Value<Net> {
   );
 }
 
-/** An address to listen at or to ask. */
+/** An address to listen on or connect to. */
 export interface HostPort {
-  /** Without brackets; empty means every address of the machine. */
+  /** Without brackets; empty means all addresses of the machine. */
   readonly host: string;
   readonly port: number;
 }
 
-/** `host:port`, `:port`, `[v6]:port`; the port is optional if there is a default. */
+/** `host:port`, `:port`, `[v6]:port`. The port is optional if there is a default. */
 export function hostPort(show: string, options: { readonly port?: number } = {}): Value<HostPort> {
   return value(
     show,
@@ -330,7 +333,7 @@ export function hostPort(show: string, options: { readonly port?: number } = {})
       if (parts[3] === undefined && options.port === undefined) {
         return refuse('missing port in address');
       }
-      // `localhost:` has an empty port, which means the default, or one that the system chooses.
+      // `localhost:` has an empty port, which means the default, or one chosen by the system.
       const port = Number(parts[3] || (options.port ?? 0));
       return port > 65535 ? refuse('invalid port') : { host, port };
     },

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { expandZone, followsPreferredSyntax, isDomainName, splitAddress } from './zones.ts';
 
 describe('zones', () => {
-  test('are made lower case and absolute', () => {
+  test('are converted to absolute lower case', () => {
     assert.deepEqual(expandZone('Example.ORG'), ['example.org.']);
     assert.deepEqual(expandZone('example.org.'), ['example.org.']);
     assert.deepEqual(expandZone('.'), ['.']);
@@ -20,7 +20,7 @@ describe('zones', () => {
     assert.deepEqual(expandZone('a\\\\.'), ['a\\\\.']);
   });
 
-  test('an escape that means no byte makes no domain name', () => {
+  test('an invalid escape makes a domain name invalid', () => {
     assert.equal(expandZone('\\300.example'), null);
     assert.deepEqual(expandZone('\\255.example'), ['\\255.example.']);
   });
@@ -57,7 +57,7 @@ describe('a CIDR becomes reverse zones', () => {
     test(`${text} → ${zones.length}`, () => assert.deepEqual(expandZone(text), zones));
   }
 
-  test('10.0.0.0/27 is 32 zones of one address, /25 is 128', () => {
+  test('10.0.0.0/27 is 32 single-address zones, /25 is 128', () => {
     const small = expandZone('10.0.0.0/27')!;
     assert.equal(small.length, 32);
     assert.equal(small[31], '31.0.0.10.in-addr.arpa.');
@@ -68,24 +68,24 @@ describe('a CIDR becomes reverse zones', () => {
     assert.equal(new Set(large).size, 128);
   });
 
-  test('a port is not read as a part of it', () => {
+  test('a port is not read as part of it', () => {
     assert.deepEqual(splitAddress('10.0.0.0/24:1053'), {
       zones: ['0.0.10.in-addr.arpa.'],
       port: 1053,
     });
   });
 
-  test('one that begins with a colon or a zero group is refused', () => {
+  test('one that begins with a colon or a zero group is rejected', () => {
     assert.deepEqual(splitAddress('::/0'), { wrong: 'invalid CIDR ::/0' });
     assert.deepEqual(splitAddress('0:1::/32'), { wrong: 'invalid CIDR 0:1::/32' });
   });
 
-  test('an impossible mask leaves a name', () => {
+  test('an impossible mask is read as a name', () => {
     assert.deepEqual(expandZone('10.0.0.0/33'), ['10.0.0.0/33.']);
   });
 });
 
-test('a name may have 255 bytes, escapes counted as one', () => {
+test('a name may have 255 bytes, with each escape counted as one', () => {
   const label = `${'a'.repeat(63)}.`;
   assert.equal(isDomainName(label.repeat(3) + 'a'.repeat(61)), true);
   assert.equal(isDomainName(label.repeat(3) + 'a'.repeat(62)), false);
@@ -93,7 +93,7 @@ test('a name may have 255 bytes, escapes counted as one', () => {
   assert.equal(isDomainName(`${'\\.'.repeat(64)}.org`), false);
 });
 
-test('the preferred syntax of RFC 1035: letters first, no underscore; root and reverse zones are exempt', () => {
+test('the preferred syntax of RFC 1035: letters first, no underscore; the root and reverse zones are exempt', () => {
   const good = ['example.org.', '.', '10.in-addr.arpa.', '8.b.d.0.1.0.0.2.ip6.arpa.', 'a-b.c.'];
   const odd = ['_tcp.example.org.', '1password.com.', '-a.org.', 'a-.org.', 'http://x.'];
   assert.deepEqual(

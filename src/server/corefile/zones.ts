@@ -4,9 +4,9 @@ import { isAbsoluteName, NameError, parseName } from '../wire/name.ts';
 import { transports, type Scheme } from '../wire/transports.ts';
 
 /**
- * The absolute lower-case zones that a name or a CIDR means; null if the text is neither. A scheme
- * and a port are ignored. An IPv4 prefix is cut at multiples of 8 bits, an IPv6 one at multiples of
- * 4. Any other length means all the zones at the next longer cut (10.0.0.0/15 → two /16 zones).
+ * Converts a name or a CIDR to absolute lower-case zones. Returns null if the text is neither. A scheme and a port are
+ * ignored. IPv4 prefixes have boundaries at multiples of 8 bits, IPv6 ones at multiples of 4. Any other length means
+ * all the zones at the next longer boundary (10.0.0.0/15 → two /16 zones).
  */
 export function expandZone(text: string): readonly string[] | null {
   const address = splitAddress(splitScheme(text).rest);
@@ -19,7 +19,7 @@ export const schemes: readonly (Scheme | 'unix')[] = [
   'unix',
 ];
 
-/** The transport before `://`; `dns` if there is none or it is unknown. */
+/** Returns the transport before `://`, or `dns` if there is none or it is unknown. */
 export function splitScheme(text: string): { scheme: Scheme | 'unix'; rest: string } {
   for (const scheme of schemes) {
     const prefix = `${scheme}://`;
@@ -28,7 +28,7 @@ export function splitScheme(text: string): { scheme: Scheme | 'unix'; rest: stri
   return { scheme: 'dns', rest: text };
 }
 
-/** Zone and port of an address without its scheme. `wrong` is CoreDNS's error message. */
+/** Parses zone and port from an address without its scheme. `wrong` is CoreDNS's error message. */
 export function splitAddress(
   text: string,
 ): { zones: readonly string[]; port: number | null } | { wrong: string } {
@@ -48,7 +48,7 @@ export function splitAddress(
   const net = zone.includes('/') ? parseNet(zone) : null;
   if (net === null) {
     const absolute = absoluteName(zone).toLowerCase();
-    // The final dot that makes it absolute counts, too.
+    // Include the final dot, which makes it absolute.
     if (!isDomainName(absolute)) return { wrong: `zone is not a valid domain name: ${absolute}` };
     return { zones: [absolute], port };
   }
@@ -59,8 +59,8 @@ export function splitAddress(
 }
 
 /**
- * True if every label has 1 to 63 bytes and the whole name at most 255, escapes (`\.`, `\065`)
- * counted as one.
+ * Returns true if every label has 1 to 63 bytes and the whole name at most 255, with each escape (`\.`, `\065`) counted
+ * as one.
  */
 export function isDomainName(text: string): boolean {
   if (text === '') return false;
@@ -73,7 +73,7 @@ export function isDomainName(text: string): boolean {
   }
 }
 
-/** The name with a final dot; one that is escaped (`a\.`) ends no name. */
+/** Returns the name with a final dot. An escaped dot (`a\.`) does not end a name. */
 export function absoluteName(text: string): string {
   return isAbsoluteName(text) ? text : `${text}.`;
 }
@@ -85,7 +85,7 @@ function reverseZones(net: Net): readonly string[] {
   const zones: string[] = [];
   for (let i = 0; i < 2 ** (bits - net.bits); i++) {
     const bytes = first.slice();
-    // Both cuts are in the same byte: the prefix is at most 7 bits shorter than the next cut.
+    // Both boundaries are in the same byte, because the prefix is at most 7 bits shorter than the next boundary.
     if (bits > 0) bytes[(bits - 1) >> 3]! |= i << ((8 - (bits & 7)) & 7);
     zones.push(reverseZone(bytes, bits, step));
   }
@@ -111,8 +111,8 @@ function reverseZone(bytes: Uint8Array, bits: number, step: number): string {
 }
 
 /**
- * True if the zone follows the preferred syntax of RFC 1035 section 2.3.1; the root and reverse
- * zones always do.
+ * Returns true if the zone follows the preferred syntax in RFC 1035 section 2.3.1; the root and reverse zones always
+ * do.
  */
 export function followsPreferredSyntax(zone: string): boolean {
   if (zone === '.' || zone.endsWith('.in-addr.arpa.') || zone.endsWith('.ip6.arpa.')) return true;

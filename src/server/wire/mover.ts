@@ -16,7 +16,7 @@ const SCRATCH_SIZE = 2 * MESSAGE_MAX + 1024;
  * of each copied label. A pointer to a copied name becomes a pointer to the copy. A pointer to any other name is
  * replaced once by the name itself, and later pointers lead there.
  *
- * There is one per thread. `out[0, length)` is the new message until the next `begin`.
+ * Each thread has its own. `out[0, length)` is the new message until the next `begin`.
  */
 class RecordMover {
   readonly out: Uint8Array<ArrayBuffer> = new Uint8Array(SCRATCH_SIZE);
