@@ -10,7 +10,7 @@ const failed = (code: string): Error => Object.assign(new Error(`bind: ${code}`)
 const endpoint = { scheme: 'dns', address: '127.0.0.1', port: 53 } as const;
 
 describe('a socket that can’t be opened', () => {
-  test('without the privilege names the capability and where to put it', async () => {
+  test('for lack of privilege names the capability and where to add it', async () => {
     const problem = await bindProblem(failed('EACCES'), 'udp', endpoint);
     assert.equal(problem.code, 'permission-denied');
     assert.equal(problem.message, 'listen udp 127.0.0.1:53: permission denied');
@@ -19,7 +19,7 @@ describe('a socket that can’t be opened', () => {
     assert.match(problem.print(), /setcap cap_net_bind_service=\+ep/);
   });
 
-  test('on an address we do not have says how to see ours', async () => {
+  test('on an address the machine lacks shows how to list its addresses', async () => {
     const problem = await bindProblem(failed('EADDRNOTAVAIL'), 'tcp', {
       ...endpoint,
       address: '2001:db8::1',
@@ -37,7 +37,7 @@ describe('a socket that can’t be opened', () => {
       assert.equal(spawnSync('sh', ['-c', command]).status, 0, command);
   });
 
-  test('for another reason has the system’s words', async () => {
+  test('for another reason reports the system’s words', async () => {
     const problem = await bindProblem(failed('EMFILE'), 'udp', endpoint);
     assert.equal(problem.code, 'listen-failed');
     assert.match(problem.message, /too many files are open/);

@@ -7,7 +7,7 @@ import { findPortHolder } from '../runtime/port-holder.ts';
 import type { SocketKind } from '../wire/transports.ts';
 import type { ListenAddress } from './listener.ts';
 
-/** Explains a failed `bind` to a person. */
+/** Explains why a `bind` failed. */
 export async function bindProblem(
   cause: unknown,
   proto: SocketKind,
@@ -54,8 +54,8 @@ export async function bindProblem(
 }
 
 /**
- * The address is not assigned to this machine, or cannot be used yet (an IPv6 address that is still
- * being checked for duplicates).
+ * The address is not assigned to this machine, or cannot be used yet (an IPv6 address still undergoing duplicate
+ * address detection).
  */
 function unavailable(address: string): { readonly hint: string; readonly remedy: string } {
   const owner = ownerOf(address);
@@ -71,7 +71,7 @@ function unavailable(address: string): { readonly hint: string; readonly remedy:
   };
 }
 
-/** The interface that has the address; null if there is none, or if it cannot be determined. */
+/** Returns the interface with this address, or null if there is none or it cannot be determined. */
 function ownerOf(address: string): string | null {
   try {
     for (const [name, addresses] of interfaceAddresses()) {
@@ -79,7 +79,7 @@ function ownerOf(address: string): string | null {
         return name;
     }
   } catch {
-    // Without it the hint is only less precise.
+    // Without it, the hint is only less precise.
   }
   return null;
 }
@@ -106,7 +106,7 @@ async function inUse(
   });
 }
 
-/** True if the error says that this address family does not exist here. */
+/** Returns true if the error means that this address family does not exist here. */
 export function isFamilyMissing(error: unknown): boolean {
   const code = errorCode(error);
   return code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL';

@@ -4,7 +4,7 @@ import { parseAddress, unmapped } from '../base/ip.ts';
 import type { Query } from './query.ts';
 import type { Proto } from '../wire/query-message.ts';
 
-/** The two ends of a proxied connection, as the proxy's header names them. */
+/** Both ends of a proxied connection, from the proxy's header. */
 export interface NamedEnds {
   /** 4 or 16 bytes. */
   readonly peer: Uint8Array;
@@ -15,21 +15,18 @@ export interface NamedEnds {
 
 const named = new WeakMap<Socket, NamedEnds>();
 
-/** Overrides the ends of a connection. Call it before the socket's first `ConnectionEnds`. */
+/** Overrides a connection's ends. Call it before creating the socket's first `ConnectionEnds`. */
 export function nameEnds(socket: Socket, ends: NamedEnds): void {
   named.set(socket, ends);
 }
 
-/** Gives a TLS socket the ends of the TCP socket below it. */
+/** Copies the ends of a TCP socket to the TLS socket on top of it. */
 export function inheritEnds(socket: Socket, below: Socket): void {
   const ends = named.get(below);
   if (ends !== undefined) named.set(socket, ends);
 }
 
-/**
- * The client's address and the address that it asked: those of the socket, or those named by a
- * trusted proxy.
- */
+/** The client's address and the address it queried, taken from the socket or from a trusted proxy's header. */
 export class ConnectionEnds {
   readonly #peer: Uint8Array;
   readonly #peerPort: number;
@@ -60,7 +57,7 @@ export class ConnectionEnds {
   }
 }
 
-/** An address of a socket without its zone, IPv4-mapped ones as IPv4; `''` for undefined. */
+/** Returns a socket address without its zone, with IPv4-mapped ones as IPv4; `''` for undefined. */
 export function bareAddress(text: string | undefined): string {
   if (text === undefined) return '';
   const zone = text.indexOf('%');

@@ -13,7 +13,7 @@ import { listenerCounters, type ListenerCounters } from './listener-counters.ts'
 import type { Serve } from './listener.ts';
 import { OutletPending, type Outlet } from './outlet.ts';
 
-/** An outlet that keeps what is written; each query's way back is its number. */
+/** An outlet that records what is written. Each query's way back is its number. */
 class Slate implements Outlet<number> {
   readonly pending = new OutletPending();
   readonly out = new Uint8Array(70_000);
@@ -54,7 +54,7 @@ class Slate implements Outlet<number> {
 interface Bench {
   readonly intake: Intake;
   readonly counters: ListenerCounters;
-  /** Takes a query of this name. */
+  /** Sends a query for this name. */
   ask(outlet: Slate, name: string, id?: number): void;
   /** Ends the oldest wait. */
   answer(reply?: (query: Query) => Reply): void;
@@ -62,10 +62,7 @@ interface Bench {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/**
- * Names of `cluster.` are answered at once, all others wait. Replies to `zone.cluster.` continue
- * with `rest`.
- */
+/** Names in `cluster.` are answered at once, and all others wait. Replies to `zone.cluster.` continue with `rest`. */
 function bench(
   limits: Partial<IntakeLimits> = {},
   rest: Rest | null = null,
@@ -102,7 +99,7 @@ function bench(
 }
 
 describe('the intake', () => {
-  test('of many transfers one continues in each turn, and all end', async () => {
+  test('with many transfers, one continues in each turn, and all finish', async () => {
     let made = 0;
     const last = failure(0, 'zone');
     const { ask, counters } = bench({ waiting: 1000 }, () => (++made < 300 ? null : last));
@@ -118,7 +115,7 @@ describe('the intake', () => {
     assert.equal(made, 499);
   });
 
-  test('a transfer pauses before each message while queries arrive, and continues at once otherwise', async () => {
+  test('a transfer pauses before each message while queries arrive, and otherwise continues at once', async () => {
     const clock = new VirtualClock();
     let made = 0;
     const rest: Rest = () => failure(0, `message ${++made}`).with({ rest });
@@ -140,7 +137,7 @@ describe('the intake', () => {
     outlet.pending.closed = true;
   });
 
-  test('when too many queries wait, only those that would have to wait are refused, the newest', async () => {
+  test('when too many queries wait, only the newest ones that would have to wait are refused', async () => {
     const { ask, answer, counters } = bench({ waiting: 3 });
     const outlet = new Slate();
     for (let id = 0; id < 6; id++) {
@@ -172,7 +169,7 @@ describe('the intake', () => {
     assert.match(Buffer.from(option!.data).toString(), /too many queries wait/);
   });
 
-  test('a reply that cannot be written, because of a bug, is SERVFAIL, at once and later', async () => {
+  test('a reply that cannot be written because of a bug is SERVFAIL, at once and later', async () => {
     const broken = (query: Query): Reply => {
       const reply = replyWith(query);
       Object.defineProperty(reply, 'bytes', { value: null });
@@ -210,7 +207,7 @@ describe('the intake', () => {
     assert.match(lines[0]!, /a reply cannot be written: TypeError/);
   });
 
-  test('a link that sees that there is no room gives the refusal itself, without beginning anything', () => {
+  test('a plugin that detects the lack of room refuses without starting any work', () => {
     let begun = 0;
     const counters = listenerCounters(null, '')('udp');
     const intake = new Intake({
@@ -234,7 +231,7 @@ describe('the intake', () => {
     assert.equal(outlet.sent.length, 4);
   });
 
-  test('few but long queries that wait are bounded, too', () => {
+  test('few but long waiting queries are limited, too', () => {
     const { ask, counters } = bench({ waiting: 1000, heldBytes: 200 });
     const outlet = new Slate();
     for (let id = 0; id < 20; id++) ask(outlet, 'outside.example.', id);
@@ -242,7 +239,7 @@ describe('the intake', () => {
     assert.equal(counters.waiting.value + counters.shed.value, 20);
   });
 
-  test('a limit that is adopted counts from the next query on', () => {
+  test('a changed limit applies from the next query on', () => {
     const { intake, ask, counters } = bench({ waiting: 1 });
     const outlet = new Slate();
     ask(outlet, 'a.');
@@ -253,7 +250,7 @@ describe('the intake', () => {
     assert.equal(counters.shed.value, 1);
   });
 
-  test('replies that come in one turn are written together, each with its way back', async () => {
+  test('replies that arrive in one turn are written together, each with its way back', async () => {
     const { ask, answer } = bench();
     const outlet = new Slate();
     for (let id = 1; id <= 3; id++) ask(outlet, 'outside.example.', id);
@@ -270,7 +267,7 @@ describe('the intake', () => {
     );
   });
 
-  test('replies for a client that does not read are counted before any is written, and wait', async () => {
+  test('replies to a client that does not read are counted before any is written, and wait', async () => {
     const { intake, ask, answer } = bench();
     const outlet = new Slate();
     for (let id = 1; id <= 4; id++) ask(outlet, 'outside.example.', id);
@@ -286,7 +283,7 @@ describe('the intake', () => {
     assert.equal(outlet.pending.size, 0);
   });
 
-  test('one reply that many wait for counts once', async () => {
+  test('one reply that many queries wait for counts once', async () => {
     const { ask, answer } = bench();
     const outlet = new Slate();
     outlet.full = true;
@@ -319,7 +316,7 @@ describe('the intake', () => {
     assert.equal(outlet.pending.bytes, queries + 4 * replies[0]!.size);
   });
 
-  test('what comes for an outlet that is gone is dropped and counted', async () => {
+  test('a reply to a closed outlet is dropped and counted', async () => {
     const { intake, ask, answer, counters } = bench();
     const outlet = new Slate();
     for (let id = 1; id <= 3; id++) ask(outlet, 'outside.example.', id);
@@ -335,7 +332,7 @@ describe('the intake', () => {
     assert.equal(outlet.sent.length, 0);
   });
 
-  test('it is quiet when nothing waits, at the latest after the grace', async () => {
+  test('it becomes quiet when nothing waits, or after the grace period', async () => {
     const { intake, ask, answer } = bench();
     await intake.quiet(10_000);
     const outlet = new Slate();

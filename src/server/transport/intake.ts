@@ -1,4 +1,4 @@
-/** Takes the messages of a listener, and returns their replies. */
+/** Receives a listener's messages and returns their replies. */
 import { bugText, type Log } from '../base/log.ts';
 import { isLater, type Later, type Maybe, whenSettled } from '../base/maybe.ts';
 import type { Clock } from '../base/clock.ts';
@@ -24,30 +24,30 @@ export interface IntakeParts {
 
 /** Limits for all clients of one listener together. */
 export interface IntakeLimits {
-  /** Queries that may wait for their replies. */
+  /** Maximum number of queries waiting for their replies. */
   readonly waiting: number;
-  /** Bytes that these queries may occupy. */
+  /** Maximum bytes held by these queries. */
   readonly heldBytes: number;
 }
 
 /**
- * The pause, in milliseconds, before each next message of a reply of several messages (a zone
- * transfer) while other queries come in.
+ * Milliseconds to pause before each further message of a multi-message reply (a zone transfer) while other queries
+ * arrive.
  */
 const GIVE_WAY_MS = 1;
-/** Counts the queries of all listeners of this thread. */
+/** Number of queries on all listeners of this thread. */
 let taken = 0;
 
-/** Maximum number of used `WaitingQuery` objects kept for reuse. */
+/** Maximum number of used `WaitingQuery` objects retained for reuse. */
 const SPARE_MAX = 256;
 
 /**
- * The way of a query from bytes to bytes, the same for every transport: parse, judge, identify the
- * client, serve, write the reply (now or when it comes), count. Listeners only move bytes: they
- * call `take` for each message and pass an `Outlet` for its reply.
+ * Processes queries from bytes to bytes, in the same way for every transport: parse, classify, identify the client,
+ * serve, write the reply (now or later), count. Listeners only move bytes: they call `take` for each message and pass
+ * an `Outlet` for its reply.
  *
- * A query that is answered at once allocates nothing here. A query that must wait is copied; if too
- * many are waiting already, it is refused, and those that wait stay.
+ * A query that is answered immediately allocates nothing here. A query that must wait is copied. If too many are
+ * already waiting, it is refused, and those that wait stay.
  */
 export class Intake {
   readonly counters: ListenerCounters;
@@ -60,10 +60,10 @@ export class Intake {
   #waiting = 0;
   #waitingBytes = 0;
   readonly #spare: WaitingQuery[] = [];
-  /** Outlets with replies of this turn. */
+  /** Outlets with replies in this turn. */
   #due: Outlet[] = [];
   #onQuiet: (() => void) | null = null;
-  /** The value of `taken` when the last message of a reply of several messages was made. */
+  /** The value of `taken` when the last message of a multi-message reply was created. */
   #takenAtPart = 0;
 
   constructor({ proto, serve, clock, log, counters, limits }: IntakeParts) {
@@ -80,11 +80,10 @@ export class Intake {
   }
 
   /**
-   * Takes the message `bytes[start, end)`, which may be overwritten after this returns.
-   * @param now when it came, monotonic milliseconds
-   * @param whole false: it was longer than the receive buffer
-   * @returns whether it was a query, even a malformed one; other messages do not extend a
-   * connection's deadline
+   * Processes the message `bytes[start, end)`, which may be overwritten after this returns.
+   * @param now time of arrival, monotonic milliseconds
+   * @param whole false if it was longer than the receive buffer
+   * @returns true if it was a query, even a malformed one; other messages do not extend a connection's deadline
    */
   take(
     outlet: Outlet,
@@ -141,7 +140,7 @@ export class Intake {
     outlet.flush();
   }
 
-  /** Called when the outlet is closed: replies that still come for it are dropped. */
+  /** Called when the outlet is closed. Replies that arrive later are dropped. */
   drop(outlet: Outlet): void {
     const { pending } = outlet;
     pending.closed = true;
@@ -151,7 +150,7 @@ export class Intake {
     }
   }
 
-  /** Resolves when no query is waiting any more, at the latest after `graceMs`. */
+  /** Resolves when no queries are waiting, or after `graceMs`. */
   quiet(graceMs: number): Promise<void> {
     if (this.#waiting === 0 && this.#due.length === 0) return Promise.resolve();
     return new Promise((resolve) => {
@@ -163,7 +162,7 @@ export class Intake {
     });
   }
 
-  /** Replies to a message that plugins must not see, as CoreDNS's DNS library does. */
+  /** Replies to a message that plugins must not see, like CoreDNS's DNS library. */
   #reject(outlet: Outlet, triage: Exclude<Triage, 'serve'>): boolean {
     if (outlet.refuse !== undefined) {
       this.counters.rejected.add(1);
@@ -184,7 +183,7 @@ export class Intake {
     return true;
   }
 
-  /** True if the error may be sent: with a forged source address it would hit another host. */
+  /** Returns true if the error may be sent. With a forged source address, it would hit another host. */
   #mayReject(outlet: Outlet, triage: 'formerr' | 'notimp'): boolean {
     const query = this.#query;
     outlet.identify(query);
@@ -197,7 +196,7 @@ export class Intake {
     }
   }
 
-  /** @param reply null: the server threw despite its contract; SERVFAIL is the last resort */
+  /** @param reply null if the server threw despite its contract; SERVFAIL is the last resort */
   #write(outlet: Outlet, query: Query, reply: Reply | null, way: unknown): void {
     if (reply === silence) {
       outlet.keepSilent(way);
@@ -209,9 +208,7 @@ export class Intake {
     outlet.send(length === 0 ? writeFailure(query, out, at) : length, way);
   }
 
-  /**
-   * @returns 0 if the reply cannot be written because of a bug; one query must not end the process
-   */
+  /** @returns 0 if the reply cannot be written because of a bug, because one query must not end the process */
   #stamp(reply: Reply, query: Query, out: Uint8Array, at: number): number {
     try {
       return stamp(reply, query, out, at);
@@ -238,10 +235,9 @@ export class Intake {
   }
 
   /**
-   * Continues a reply of several messages: the next one is made in a later turn, after all other
-   * pending work, and only once the client has taken the one before. While other queries come in
-   * there is also a pause before it, because the kernel's work for a large transfer would delay
-   * them.
+   * Continues a multi-message reply. The next message is created in a later turn, after all other pending work, and
+   * only once the client has read the previous one. While other queries arrive, there is also a pause before it,
+   * because the kernel's work for a large transfer would delay them.
    */
   #follow(outlet: Outlet, query: Query, rest: Rest, way: unknown): void {
     if (this.proto !== 'tcp' && this.proto !== 'tls') return;
@@ -272,10 +268,7 @@ export class Intake {
     this.#arrive(waiting);
   };
 
-  /**
-   * Queues a reply. All replies of one turn are written together, once all promises of the turn
-   * have settled.
-   */
+  /** Queues a reply. All replies of one turn are written together, once all of the turn's promises have settled. */
   #arrive(waiting: WaitingQuery): void {
     const outlet = waiting.outlet!;
     const { pending } = outlet;
@@ -295,7 +288,7 @@ export class Intake {
   #sendDue = (): void => {
     const due = this.#due;
     this.#due = [];
-    // The bytes held for all outlets are added up before the first reply is written.
+    // Add up the bytes held for all outlets before writing the first reply.
     for (const outlet of due) {
       outlet.pending.due = false;
       outlet.hold();
@@ -314,5 +307,5 @@ export class Intake {
 }
 
 function ignore(): void {
-  // Its outlet is closed: no client waits for the reply.
+  // The outlet is closed, so no client is waiting for the reply.
 }

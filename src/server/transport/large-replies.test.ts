@@ -1,10 +1,10 @@
-/** The memory of large replies, in a file of its own: a thread asks for its collector once. */
+/** Tests the memory of large replies in a separate file, because a thread looks up its collector only once. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { listenerParts, queryBytes, replyWith, StreamClient } from '../../../test/kit/loopback.ts';
 import { tcpListener } from './stream/tcp.ts';
 
-test('what large replies were made of is collected every few megabytes', async (t) => {
+test('memory from large replies is collected every few megabytes', async (t) => {
   const collections: unknown[] = [];
   Object.assign(globalThis, { gc: (how: unknown) => collections.push(how) });
   t.after(() => Reflect.deleteProperty(globalThis, 'gc'));

@@ -1,4 +1,4 @@
-/** Counters of listeners, for their own use and for the metrics. */
+/** Listener counters, for their own use and for metrics. */
 import type { Counter, Registry } from '../metrics/registry.ts';
 import type { Proto } from '../wire/query-message.ts';
 
@@ -19,11 +19,11 @@ class ListenerCount {
   }
 
   /**
-   * Also counts in another metric from now on.
+   * From now on, also counts in another metric.
    * @returns a function that stops it, unless another metric has replaced it
    */
   countAlso(metric: { add(amount: number): void }): () => void {
-    // A later call may pass the same metric: this object identifies the latest call.
+    // A later call may pass the same metric. This object identifies the latest call.
     const alias = { metric };
     this.#alias = alias;
     return () => {
@@ -32,16 +32,13 @@ class ListenerCount {
   }
 }
 
-/**
- * The counters of a listener: numbers that only grow, except `connections`, `handshakes` and
- * `waiting`.
- */
+/** A listener's counters: numbers that only increase, except `connections`, `handshakes` and `waiting`. */
 export interface ListenerCounters extends Readonly<Record<keyof typeof families, ListenerCount>> {
   /** Counts a response with this HTTP or gRPC status. */
   response(status: number): void;
 }
 
-/** Returns the counters of a protocol that a listener serves. */
+/** Returns the counters for a protocol that a listener serves. */
 export type CountersOf = (proto: Proto) => ListenerCounters;
 
 const families = {
@@ -129,10 +126,7 @@ const families = {
   ],
 } as const;
 
-/**
- * The counters of one listen address, exported under its name; without a registry they are not
- * exported.
- */
+/** Creates the counters for one listen address, exported under its name, or not exported if there is no registry. */
 export function listenerCounters(metrics: Registry | null, server: string): CountersOf {
   const known = new Map<Proto, ListenerCounters>();
   return (proto) => {
@@ -151,7 +145,7 @@ function countersOf(metrics: Registry | null, server: string, proto: Proto): Lis
   return { ...counts, response: countResponses(metrics, server, proto) };
 }
 
-/** The metric of response statuses by protocol; the name for https is CoreDNS's. */
+/** Metrics for response statuses by protocol; the name for https is CoreDNS's. */
 const responses: Partial<Record<Proto, readonly [name: string, help: string]>> = {
   https: [
     'coredns_dns_https_responses_total',

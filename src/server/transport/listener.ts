@@ -13,16 +13,13 @@ export type Serve = (query: Query) => Maybe<Reply>;
 
 export interface ListenAddress {
   readonly scheme: Scheme;
-  /**
-   * An IP address (IPv6 link-local with its `%zone`), or a wildcard: all addresses of both
-   * families.
-   */
+  /** An IP address (IPv6 link-local with its `%zone`), or a wildcard for all addresses of both families. */
   readonly address: string;
-  /** 0 lets the system choose; `Listener.port` says which. */
+  /** 0 lets the system choose; `Listener.port` then has the port. */
   readonly port: number;
 }
 
-/** True if clients must present a certificate, and whether the authority must have signed it. */
+/** The rule for client certificates: whether one is required, and whether the CA must have signed it. */
 export type ClientAuth =
   | 'nocert'
   | 'request'
@@ -30,18 +27,18 @@ export type ClientAuth =
   | 'verify_if_given'
   | 'require_and_verify';
 
-/** Certificate and key as PEM texts, and the requirements on clients. */
+/** Certificate and key in PEM form, and the requirements for clients. */
 export interface ListenerTls {
   readonly certificate: string | Buffer;
   readonly key: string | Buffer;
   readonly authority: string | Buffer | null;
   readonly clientAuth: ClientAuth;
   /**
-   * The secret from which session ticket keys are derived, the same for all listeners at which a
-   * client may resume a session; null: sessions can be resumed at this listener only.
+   * The secret from which session ticket keys are derived, shared by all listeners where a client may resume a session;
+   * null: sessions can only be resumed at this listener.
    */
   readonly ticketSecret: Uint8Array | null;
-  /** The file that connection secrets are written to; null: none. */
+  /** The file for connection secrets, or null. */
   readonly keyLog: string | null;
 }
 
@@ -49,7 +46,7 @@ export interface ListenerTls {
 export interface ListenerTerms {
   readonly limits: ListenerLimits;
   readonly tls: ListenerTls | null;
-  /** The proxies whose PROXY protocol headers are trusted; null: headers are not expected. */
+  /** The proxies whose PROXY protocol headers are trusted; null: no headers are expected. */
   readonly proxy: ProxyPlan | null;
 }
 
@@ -60,17 +57,14 @@ export interface ListenerParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly counters: CountersOf;
-  /**
-   * True if memory is so short that each new connection takes the place of an idle one; undefined:
-   * never.
-   */
+  /** Returns true if memory is so short that each new connection replaces an idle one; undefined: never. */
   readonly isShort?: () => boolean;
 }
 
-/** One transport at one endpoint. */
+/** One transport on one endpoint. */
 export interface Listener {
   readonly endpoint: ListenAddress;
-  /** The port in use, once open. */
+  /** The actual port, once open. */
   readonly port: number;
   /**
    * @throws Problem (`address-in-use`, `permission-denied`, `address-not-available`,
@@ -78,14 +72,13 @@ export interface Listener {
    */
   open(): Promise<void>;
   /**
-   * Applies changed settings: new connections use all of them, open connections keep their
-   * handshake.
+   * Applies changed settings. New connections use all of them; open connections keep their handshake.
    * @throws Problem (`tls-certificate`)
    */
   adopt(terms: ListenerTerms): void;
-  /** Reads no new queries, lets those in flight finish for at most `graceMs`, then closes. */
+  /** Stops reading new queries, lets those in flight finish for up to `graceMs`, then closes. */
   close(graceMs: number): Promise<void>;
 }
 
-/** Makes a listener of one concrete address. */
+/** Creates a listener for one concrete address. */
 export type MakeListener = (parts: ListenerParts) => Listener;

@@ -1,12 +1,11 @@
-/** Lets long work (zone transfers) alternate with the other work of a thread. */
+/** Lets long work (zone transfers) alternate with a thread's other work. */
 
 const waiting: (() => void)[] = [];
 
 /**
- * Runs a piece of work in an event loop turn of its own. Pieces of several jobs run one after the
- * other, with all other pending work in between: a transfer message takes a fraction of a
- * millisecond. But a thousand transfers may be in progress, and their messages in a single turn
- * would delay every query.
+ * Runs a piece of work in its own event loop turn. Pieces from several jobs run in sequence, with all other pending
+ * work in between. A transfer message takes only a fraction of a millisecond, but a thousand transfers may be in
+ * progress. Their messages in a single turn would delay every query.
  * @param run must not throw
  */
 export function oneATurn(run: () => void): void {

@@ -7,7 +7,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { queryBytes } from '../../../test/kit/loopback.ts';
 import { askDatagram, askStream } from './one-exchange.ts';
 
-/** A name server that sends these for each datagram. */
+/** A name server that sends these messages in reply to each datagram. */
 async function server(
   t: TestContext,
   replies: (query: Buffer) => readonly Buffer[],
@@ -48,7 +48,7 @@ describe('a single exchange over UDP', () => {
     assert.equal(reply[13], message[13]! ^ 0x20);
   });
 
-  test('asks again, and gives up after its tries', async (t) => {
+  test('retries, and fails after the last try', async (t) => {
     let asked = 0;
     const port = await server(t, () => {
       asked++;
@@ -60,10 +60,10 @@ describe('a single exchange over UDP', () => {
   });
 });
 
-describe('a server that cannot be reached', () => {
+describe('an unreachable server', () => {
   const message = queryBytes('zone.example.', 7);
 
-  test('is reported in the words of the upstreams, over TCP and UDP', async () => {
+  test("is reported in the upstreams' words, over TCP and UDP", async () => {
     const port = await closedPort();
     const { signal } = new AbortController();
     await assert.rejects(
@@ -75,14 +75,14 @@ describe('a server that cannot be reached', () => {
       ),
       { message: `dial tcp 127.0.0.1:${port}: connect: connection refused` },
     );
-    // No socket can be connected to a broadcast address.
+    // A socket cannot be connected to a broadcast address.
     await assert.rejects(askDatagram(message, { host: '255.255.255.255', port }, terms), {
       message: /^dial udp 255\.255\.255\.255:\d+: connect: /,
     });
   });
 });
 
-/** A port without a listener. */
+/** Finds a port without a listener. */
 async function closedPort(): Promise<number> {
   const probe = createServer();
   await new Promise<void>((done) => probe.listen(0, '127.0.0.1', done));

@@ -1,7 +1,4 @@
-/**
- * Single exchanges with other name servers: NOTIFY, transfers, checks. Client queries use
- * `Upstream` instead.
- */
+/** Single exchanges with other name servers: NOTIFY, transfers, checks. Client queries use `Upstream` instead. */
 import { createSocket } from 'node:dgram';
 import { connect } from 'node:net';
 import { printSpan } from '../base/elapsed.ts';
@@ -20,35 +17,33 @@ export interface RemoteServer {
   readonly port: number;
 }
 
-/** Source address, time-out and number of tries over UDP. */
+/** Source address, timeout and number of tries over UDP. */
 export interface DatagramTerms {
   /** Local address to send from; empty: any. */
   readonly source: string;
-  /** Local port to send from, which no other socket may use at that time; 0: any. */
+  /** Local port to send from, which no other socket may use at the same time; 0: any. */
   readonly sourcePort?: number;
-  /** Milliseconds to wait at each try. */
+  /** Timeout for each try, in milliseconds. */
   readonly timeoutMs: number;
   readonly tries: number;
   /** If set, the socket does not keep the process alive. */
   readonly isBackground?: boolean;
 }
 
-/** One of several queries that are sent from one socket. */
+/** One of several queries sent from one socket. */
 export interface DatagramExchange {
   readonly message: Uint8Array;
-  /** Called when the query is sent, for the first time or again. */
+  /** Called when the query is sent, initially or again. */
   sending(): void;
   /**
-   * Called with a reply that matches by id, opcode and question; the bytes are overwritten
-   * afterwards.
-   * @returns whether it is accepted
+   * Called with a reply that matches by id, opcode and question; the bytes are overwritten afterwards.
+   * @returns true if the reply is accepted
    */
   take(reply: Uint8Array): boolean;
 }
 
 /**
- * Sends a query over UDP and waits for the reply with its id, opcode and question; other messages
- * are ignored.
+ * Sends a query over UDP and waits for the reply with its id, opcode and question, ignoring other messages.
  * @throws Error if there is none after all tries
  */
 export async function askDatagram(
@@ -67,8 +62,7 @@ export async function askDatagram(
 }
 
 /**
- * Sends several queries over UDP from one socket, repeats those without a reply, and waits for all
- * of them.
+ * Sends several queries over UDP from one socket, retries those without a reply, and waits for all of them.
  * @throws ExchangeError if some have no reply in the end; `timeout` after all tries
  */
 export function askDatagrams(
@@ -97,8 +91,8 @@ export function askDatagrams(
       if (left-- === 0) return fail(new ExchangeError('timeout', `no reply from ${where}`));
       for (const { message, sending } of waiting.keys()) {
         sending();
-        // The system reports once that no program listens at the port. If the next datagram goes
-        // out first, its sender gets the report.
+        // The system reports once that no program listens on the port. If the next datagram is sent first, its sender
+        // gets the report.
         socket.send(message, (error) => {
           if (error !== null && !passing.has(errorCode(error))) fail(error);
         });
@@ -134,22 +128,22 @@ function queryOf(message: Uint8Array): Query {
   return query;
 }
 
-/** Failures of sending that are over in a moment, so that another try may do. */
+/** Transient send failures, after which another try may succeed. */
 const passing: ReadonlySet<string> = new Set(['EAGAIN', 'ENOBUFS', 'ENOMEM']);
 
 /** Time limits over TCP. */
 export interface StreamTerms {
-  /** The longest time without any new data, in milliseconds. */
+  /** Maximum time without any new data, in milliseconds. */
   readonly idleMs: number;
-  /** The longest time in all, in milliseconds. */
+  /** Maximum total time, in milliseconds. */
   readonly totalMs: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * Sends messages over TCP and hands each received message to `take` until it returns that it was
- * the last one. Nothing is read while `take` is running.
- * @throws Error of the connection if it closes before the last message, or what `take` throws
+ * Sends messages over TCP and passes each received message to `take` until it returns that it was the last one. Nothing
+ * is read while `take` is running.
+ * @throws the connection's Error if it closes before the last message, or any error from `take`
  */
 export async function askStream(
   messages: readonly Uint8Array[],
@@ -179,8 +173,7 @@ export async function askStream(
   let piece: Buffer = Buffer.alloc(0);
   try {
     for await (const chunk of socket as AsyncIterable<Buffer>) {
-      // With thirty servers sending as fast as they can, each gets its turn, and so does all other
-      // work.
+      // With thirty servers sending at full speed, each gets its turn, and so does all other work.
       await new Promise<void>(oneATurn);
       piece = piece.length === 0 ? chunk : Buffer.concat([piece, chunk]);
       let at = 0;
@@ -202,7 +195,7 @@ export async function askStream(
   }
 }
 
-/** System errors in the words used in log lines; other errors unchanged. */
+/** Describes system errors in the words used in log lines; other errors are unchanged. */
 function told(error: unknown, operation: Operation, where: string): unknown {
   const ofSystem = error instanceof Error && 'syscall' in error;
   return ofSystem ? exchangeError(error, operation, where) : error;

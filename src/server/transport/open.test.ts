@@ -88,7 +88,7 @@ describe('listeners of an endpoint', () => {
     );
   });
 
-  test('a taken TCP port leaves nothing open, and says who may hold it', async (t) => {
+  test('if the TCP port is taken, nothing stays open and the likely owner is reported', async (t) => {
     const holder = createServer();
     holder.listen(0, '127.0.0.1');
     await once(holder, 'listening');
@@ -110,7 +110,7 @@ describe('listeners of an endpoint', () => {
     await once(udp, 'listening');
   });
 
-  test('the probe finds a listener that sharing the port would hide', async (t) => {
+  test('the probe finds a listener that port sharing would hide', async (t) => {
     const { port, endpoint } = await start(t, {});
     await assert.rejects(probeEndpoint({ ...endpoint, port }), { code: 'address-in-use' });
     await assert.rejects(probeEndpoint({ ...endpoint, address: '', port }), {
@@ -118,7 +118,7 @@ describe('listeners of an endpoint', () => {
     });
   });
 
-  test('the probe lets a free endpoint go again', async (t) => {
+  test('the probe releases a free endpoint', async (t) => {
     const first = await start(t, {});
     await first.close(0);
     const endpoint = { ...first.endpoint, port: first.port };
@@ -139,7 +139,7 @@ describe('listeners of an endpoint', () => {
     });
   });
 
-  test('closing twice is harmless; an open listener can be opened again after that', async (t) => {
+  test('closing twice is harmless, and the listener can be opened again afterwards', async (t) => {
     const listener = await start(t, {});
     await listener.close(0);
     await listener.close(0);

@@ -1,4 +1,4 @@
-/** Opens the sockets of a listen address. */
+/** Opens the sockets for a listen address. */
 import { Problem } from '../base/problem.ts';
 import { allowLowPort } from '../runtime/low-ports.ts';
 import { bindProblem, isFamilyMissing } from './bind-problem.ts';
@@ -13,16 +13,13 @@ import { pickPort } from './probe.ts';
 import { served, type UdpMode } from './transports.ts';
 import { concreteAddresses, isWildcard } from './wildcard.ts';
 
-/**
- * With port 0 a free port is picked and released for a moment. If another process takes it, another
- * one is tried.
- */
+/** With port 0, a free port is picked and briefly released. If another process takes it, another port is tried. */
 const PORT_TRIES = 20;
 
 /**
- * The listener for a listen address, with all sockets that its transport needs (`dns`: UDP and TCP
- * on one port), for a wildcard address one set per address family. Several threads and processes
- * may open the same address (SO_REUSEPORT). `open` throws a Problem and then leaves nothing open.
+ * Creates the listener for a listen address, with all sockets that its transport needs (`dns`: UDP and TCP on one
+ * port). A wildcard address has one set per address family. Several threads and processes may open the same address
+ * (SO_REUSEPORT). `open` throws a Problem and then leaves nothing open.
  * @throws Problem (`transport-not-supported`)
  */
 export function openListeners(parts: ListenerParts, udp: UdpMode): Listener {
@@ -92,7 +89,7 @@ class ListenerGroup implements Listener {
             port = listener.port;
           }
         } catch (error) {
-          // A wildcard address needs only one family; which ones exist depends on the machine.
+          // A wildcard address needs only one family. The available ones depend on the machine.
           if (!isWildcard(this.endpoint.address) || !isFamilyMissing(causeOf(error))) throw error;
           missing ??= error;
         }
@@ -107,8 +104,8 @@ class ListenerGroup implements Listener {
   }
 
   /**
-   * Picks a free port. The system could choose one that another of our sockets uses, since
-   * SO_REUSEPORT allows sharing.
+   * Picks a free port. The system could choose one already used by another of our sockets, because SO_REUSEPORT allows
+   * sharing.
    */
   async #pickPort(): Promise<number> {
     let failed: unknown = null;

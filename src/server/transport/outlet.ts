@@ -2,79 +2,66 @@ import type { Query } from './query.ts';
 import type { Reply } from '../wire/reply.ts';
 
 /**
- * The origin of queries and the destination of replies: a UDP socket or a connection. A transport
- * implements it and passes it to `Intake.take` with each message. It moves bytes and knows nothing
- * of DNS except where a message begins and ends.
+ * The origin of queries and the destination of replies: a UDP socket or a connection. A transport implements it and
+ * passes it to `Intake.take` with each message. It moves bytes and knows only where a DNS message begins and ends.
  *
- * `Way` is the part of a query that a transport must remember until its reply comes: the client's
- * address for a datagram, the stream of an HTTP request; nothing for connections whose replies may
- * come in any order.
+ * `Way` is the part of a query that a transport must remember until its reply comes: the client's address for a
+ * datagram, or the stream of an HTTP request. Connections whose replies may come in any order need nothing.
  */
 export interface Outlet<Way = unknown> {
   readonly pending: OutletPending;
-  /**
-   * Fills in the client: `proto`, `family`, `peer`, `peerAt`, `peerPort`, `local` and `localPort`.
-   */
+  /** Fills in the client: `proto`, `family`, `peer`, `peerAt`, `peerPort`, `local` and `localPort`. */
   identify(query: Query): void;
-  /** Makes room for `size` bytes in `out`, from `at` on, if necessary by sending its content. */
+  /** Makes room for `size` bytes in `out` at `at`, sending its content if necessary. */
   reserve(size: number): void;
   readonly out: Uint8Array;
   readonly at: number;
-  /**
-   * Sends the reply at `at` of `out`. `way` is the value of `wayBack`; null: it replies to the
-   * current message.
-   */
+  /** Sends the reply at `at` in `out`. `way` is the value of `wayBack`, or null for a reply to the current message. */
   send(length: number, way: Way | null): void;
-  /** Tells that there will be no reply. */
+  /** Reports that there will be no reply. */
   keepSilent(way: Way | null): void;
-  /**
-   * Called if the current message is not a query. Without this method the answer is a DNS message,
-   * or none.
-   */
+  /** Called if the current message is not a query. Without this method, the answer is a DNS message, or none. */
   refuse?(): void;
-  /** Called if the reply to the current message will come later; its result is passed to `send`. */
+  /** Called if the reply to the current message will come later. Its result is passed to `send`. */
   wayBack(): Way;
-  /**
-   * True if the client is not reading: replies wait in `pending` until the transport calls
-   * `Intake.resume`.
-   */
+  /** True if the client is not reading, so that replies wait in `pending` until the transport calls `Intake.resume`. */
   readonly full: boolean;
-  /** Called when `pending` has replies that are not written yet. */
+  /** Called when `pending` contains unwritten replies. */
   hold(): void;
-  /** Called when nothing more will be written for now: sends the content of `out`. */
+  /** Called when nothing more will be written for now; sends the content of `out`. */
   flush(): void;
 }
 
-/** A query that waits for its reply, and then for the client to read it. Reused afterwards. */
+/** A query that waits for its reply, and then for the client to read it. Reusable. */
 export class WaitingQuery {
   query: Query | null = null;
-  /** null until it comes, and if making it failed. */
+  /** Null until it arrives, and if creating it failed. */
   reply: Reply | null = null;
   outlet: Outlet | null = null;
   way: unknown = null;
 }
 
-/**
- * The queries of one outlet that wait for replies, and the replies that are not written yet. Only
- * the intake changes it.
- */
+/** The queries of one outlet that wait for replies, and its unwritten replies. Only the intake modifies it. */
 export class OutletPending {
-  /** Queries without a reply yet. */
+  /** Number of queries without a reply. */
   awaited = 0;
-  /** Bytes of all these queries and replies. */
+  /** Total bytes of these queries and replies. */
   bytes = 0;
-  /** True if replies have come in this turn. */
+  /** True if replies have arrived in this turn. */
   due = false;
   closed = false;
   #replies: WaitingQuery[] = [];
-  /** Index of the first reply that is not written. */
+  /** Index of the first unwritten reply. */
   #first = 0;
 
   get size(): number {
     return this.awaited + this.#replies.length - this.#first;
   }
 
-  /** Adds a query that waits. @returns its bytes */
+  /**
+   * Adds a waiting query.
+   * @returns its size in bytes
+   */
   begin(query: Query): number {
     const bytes = query.end - query.start;
     this.awaited++;
@@ -82,7 +69,10 @@ export class OutletPending {
     return bytes;
   }
 
-  /** Records that the reply to a query has come. @returns the query's bytes */
+  /**
+   * Records that the reply to a query has arrived.
+   * @returns the query's size in bytes
+   */
   arrive(waiting: WaitingQuery): number {
     this.awaited--;
     if (!this.closed) {
@@ -92,7 +82,7 @@ export class OutletPending {
     return queryBytes(waiting);
   }
 
-  /** Removes the oldest reply; null if there is none. */
+  /** Removes the oldest reply, or returns null if there is none. */
   next(): WaitingQuery | null {
     const waiting = this.#replies[this.#first];
     if (waiting === undefined) return null;
@@ -108,7 +98,7 @@ export class OutletPending {
   }
 }
 
-/** Maximum number of entries for written replies before they are removed together. */
+/** Maximum number of entries for written replies that accumulate before they are removed together. */
 const WRITTEN_MAX = 256;
 
 function queryBytes({ query }: WaitingQuery): number {
@@ -116,7 +106,7 @@ function queryBytes({ query }: WaitingQuery): number {
 }
 
 /**
- * Bytes of a reply, or 0 if its neighbour has the same bytes: many queries often wait for one
+ * Returns the size of a reply, or 0 if its neighbour has the same bytes, because many queries often wait for one
  * upstream reply.
  */
 function replyBytes({ reply }: WaitingQuery, neighbour: WaitingQuery | undefined): number {

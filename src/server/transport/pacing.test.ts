@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Pacing } from './pacing.ts';
 
-/** Sends as many as may leave at `now`. @returns how many, and the epoch */
+/**
+ * Sends as many queries as may be sent at `now`.
+ * @returns their number and epoch
+ */
 function burst(pacing: Pacing, now: number, wanted = 1000): [sent: number, epoch: number] {
   let sent = 0;
   let epoch = 0;
@@ -14,7 +17,7 @@ function burst(pacing: Pacing, now: number, wanted = 1000): [sent: number, epoch
 }
 
 describe('pacing', () => {
-  test('a limited number of queries leave before the upstream answers', () => {
+  test('a limited number of queries is sent before the upstream answers', () => {
     const pacing = new Pacing(10);
     const [sent, epoch] = burst(pacing, 1000);
     assert.equal(sent, 10);
@@ -23,7 +26,7 @@ describe('pacing', () => {
     assert.equal(burst(pacing, 1001)[0], 2);
   });
 
-  test('while it answers anything, queries sent 10 ms ago count as read, and others may leave', () => {
+  test('while it answers anything, queries sent 10 ms ago count as read, and more may be sent', () => {
     const pacing = new Pacing(10);
     const [, epoch] = burst(pacing, 1000);
     pacing.ended(epoch, true);
@@ -34,7 +37,7 @@ describe('pacing', () => {
     assert.ok(burst(pacing, 1011)[0] >= 8);
   });
 
-  test('while it is silent nothing has been read, for 200 ms', () => {
+  test('while it is silent, no query counts as read for 200 ms', () => {
     const pacing = new Pacing(10);
     const [, epoch] = burst(pacing, 1000, 5);
     pacing.ended(epoch, true);
@@ -45,7 +48,7 @@ describe('pacing', () => {
     assert.equal(sent, 20);
   });
 
-  test('the end of a silence lets others leave at once, and forgets the queries sent in it', () => {
+  test('the end of a silence lets others be sent at once, and forgets the queries sent during it', () => {
     const pacing = new Pacing(10);
     const epochs = [burst(pacing, 1000)[1]];
     for (let now = 1005; now < 1100; now += 5) burst(pacing, now);
@@ -54,7 +57,7 @@ describe('pacing', () => {
     assert.ok(burst(pacing, 1100)[0] >= 9);
   });
 
-  test('slow names delay no query while others are answered', () => {
+  test('slow names delay no other query while others are answered', () => {
     const pacing = new Pacing(10);
     let sent = 0;
     for (let now = 1000; now < 2000; now += 5) {

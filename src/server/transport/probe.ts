@@ -9,10 +9,9 @@ import { transports, type SocketKind } from '../wire/transports.ts';
 import { concreteAddresses, isWildcard } from './wildcard.ts';
 
 /**
- * Checks that no other process listens at the address, by binding to it without SO_REUSEPORT for a
- * moment. Listeners share their ports, so without this check a second process would start silently
- * and take part of the queries. Call it once, before the first listener opens; later it would find
- * our own sockets.
+ * Checks that no other process listens on the address, by briefly binding to it without SO_REUSEPORT. Listeners share
+ * their ports, so without this check a second process would start silently and receive part of the queries. Call it
+ * once, before the first listener opens; later it would find our own sockets.
  * @throws Problem (`address-in-use`, `permission-denied`, `address-not-available`, `listen-failed`)
  */
 export async function probeEndpoint(endpoint: ListenAddress): Promise<void> {
@@ -34,7 +33,7 @@ export async function probeEndpoint(endpoint: ListenAddress): Promise<void> {
   if (found === 0) throw missing;
 }
 
-/** A port of the address that was free a moment ago, for UDP and TCP. */
+/** Returns a port of the address that was free a moment ago, for UDP and TCP. */
 export async function pickPort(address: string): Promise<number> {
   for (let tries = 50; ; tries--) {
     const port = await bindOnce('udp', address, 0);
@@ -46,7 +45,10 @@ export async function pickPort(address: string): Promise<number> {
   }
 }
 
-/** Binds a socket and closes it. @returns its port */
+/**
+ * Binds a socket and closes it.
+ * @returns its port
+ */
 async function bindOnce(proto: SocketKind, address: string, port: number): Promise<number> {
   const six = address.includes(':');
   return new Promise((resolve, reject) => {

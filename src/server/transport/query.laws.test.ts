@@ -10,7 +10,7 @@ import { ReadError } from '../wire/reader.ts';
 import { Records } from '../wire/records.ts';
 
 describe('laws of queries', () => {
-  test('Query.read serves all messages with one question that can be read as a whole, and none of which a record is cut off', () => {
+  test('Query.read accepts exactly the messages with one question that are complete and readable', () => {
     const damage = fc.array(fc.tuple(fc.nat(), any.byte), { maxLength: 3 });
     const small = fc.record({
       base: any.message,
@@ -30,14 +30,14 @@ describe('laws of queries', () => {
         for (const [at, value] of changes) bytes[12 + (at % (bytes.length - 12))] = value;
         const triage = new Query().read(bytes, 0, bytes.length);
         if (triage === 'serve') assert.ok(isWhole(bytes));
-        // RFC 8945 defines the place of a TSIG record; one elsewhere makes the message malformed.
+        // RFC 8945 defines the position of a TSIG record. Anywhere else, it makes the message malformed.
         else assert.ok(!readable(bytes) || hasTsig(bytes));
       }),
       { numRuns: 500 },
     );
   });
 
-  test('a kept query is the same on bytes of its own, whatever becomes of the buffer', () => {
+  test('a stored query is the same in its own memory, whatever happens to the buffer', () => {
     fc.assert(
       fc.property(any.question, fc.option(any.edns), any.bytes(0, 9), (asked, edns, before) => {
         const bytes = writeMessage({ ...empty, question: [asked], edns });
@@ -73,7 +73,7 @@ describe('laws of queries', () => {
     );
   });
 
-  test('asking another question keeps the client, its flags and its EDNS', () => {
+  test('a changed question preserves the client, its flags and its EDNS', () => {
     fc.assert(
       fc.property(any.question, any.wireName, fc.option(any.edns), (asked, name, edns) => {
         const bytes = writeMessage({ ...empty, id: 7, flags: 0x0110, question: [asked], edns });
@@ -114,7 +114,7 @@ const empty = {
   edns: null,
 };
 
-/** True if the message contains as many records as its header says. */
+/** Returns true if the message contains as many records as its header says. */
 function isWhole(bytes: Uint8Array): boolean {
   const records = new Records();
   let left = bytes[7]! + bytes[9]! + bytes[11]!;

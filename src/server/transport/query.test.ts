@@ -28,7 +28,7 @@ function triage(bytes: Uint8Array): Triage {
   return new Query().read(bytes, 0, bytes.length);
 }
 
-/** The message with the 16-bit words at the given places of the header. */
+/** Returns the message with some 16-bit header words replaced. */
 function patched(words: Readonly<Record<number, number>>, from: Message = message): Uint8Array {
   const bytes = writeMessage(from);
   for (const [at, value] of Object.entries(words)) {
@@ -38,13 +38,13 @@ function patched(words: Readonly<Record<number, number>>, from: Message = messag
   return bytes;
 }
 
-describe('what becomes of a message before any plugin sees it', () => {
-  test('less than a header and replies are ignored', () => {
+describe('classification of a message before any plugin sees it', () => {
+  test('messages shorter than a header, and replies, are ignored', () => {
     assert.equal(triage(new Uint8Array(11)), 'ignore');
     assert.equal(triage(patched({ 2: 0x8100 })), 'ignore');
   });
 
-  test('opcodes but QUERY and NOTIFY are not implemented', () => {
+  test('opcodes other than QUERY and NOTIFY are not implemented', () => {
     for (const opcode of [1, 2, 3, 5, 6, 15])
       assert.equal(triage(patched({ 2: opcode << 11 })), 'notimp');
     assert.equal(triage(patched({ 2: 4 << 11 })), 'serve');
@@ -56,7 +56,7 @@ describe('what becomes of a message before any plugin sees it', () => {
     assert.equal(triage(patched({ 4: 0xffff })), 'formerr');
   });
 
-  test('one answer, one authority and two additional records are let through, more is a format error', () => {
+  test('one answer, one authority and two additional records are accepted; more is a format error', () => {
     assert.equal(
       triage(
         writeMessage({
@@ -118,7 +118,7 @@ describe('what becomes of a message before any plugin sees it', () => {
     assert.equal(triage(Uint8Array.from(longer)), 'formerr');
   });
 
-  test('a second OPT, one below a name, or one in another section is a format error', () => {
+  test('a second OPT, one not at the root, or one in another section is a format error', () => {
     const bare = writeMessage({
       ...message,
       edns: { udpSize: 1232, version: 0, dnssecOk: false, options: [] },
@@ -136,7 +136,7 @@ describe('what becomes of a message before any plugin sees it', () => {
     assert.equal(triage(named), 'formerr');
   });
 
-  test('an option that runs over the end of OPT is a format error', () => {
+  test('an option that runs past the end of OPT is a format error', () => {
     const bytes = writeMessage({
       ...message,
       edns: {
@@ -150,7 +150,7 @@ describe('what becomes of a message before any plugin sees it', () => {
     assert.equal(triage(bytes), 'formerr');
   });
 
-  test('a record that comes with a query takes time by its length and no more, whatever is in it', async () => {
+  test('a record in a query takes time linear in its length, whatever it contains', async () => {
     const fills = [
       [0],
       [1, 0],
@@ -172,8 +172,7 @@ describe('what becomes of a message before any plugin sees it', () => {
     };
     for (const { type, name } of recordKinds) {
       for (const fill of fills) {
-        // Four times as long: 4 times the time, and 16 times if each byte were compared with each
-        // other.
+        // Four times the length takes 4 times as long, or 16 times if each byte were compared with every other.
         await costsAtMost(10, reading(type, fill, 4000), reading(type, fill, 1000)).catch(
           (error: Error) => assert.fail(`${name} of ${fill.join(' ')}: ${error.message}`),
         );
@@ -181,7 +180,7 @@ describe('what becomes of a message before any plugin sees it', () => {
     }
   });
 
-  test('OPT is found beside a signature', () => {
+  test('OPT is found next to a signature', () => {
     const tsig = {
       name: 'key.',
       type: 250,
@@ -215,7 +214,7 @@ describe('what becomes of a message before any plugin sees it', () => {
       new Uint8Array(0),
     );
     assert.equal(findOption(query.bytes, query.optionsStart, query.optionsEnd, 10), null);
-    // A stream writes to its memory again while the query waits for its reply.
+    // A stream overwrites its memory while the query waits for its reply.
     const held = Buffer.from(bytes);
     assert.equal(query.read(held, 0, held.length), 'serve');
     const options = optionsIn(query.bytes, query.optionsStart, query.optionsEnd);
@@ -227,7 +226,7 @@ describe('what becomes of a message before any plugin sees it', () => {
 });
 
 describe('queries', () => {
-  test('fields hold the question, in lower case and in the spelling of the client', () => {
+  test("fields contain the question, in lower case and in the client's spelling", () => {
     const bytes = writeMessage({
       ...message,
       edns: { udpSize: 300, version: 1, dnssecOk: true, options: [] },
@@ -258,7 +257,7 @@ describe('queries', () => {
     assert.equal(query.limit, 65_535);
   });
 
-  test('nothing of the query before is left when the object is used again', () => {
+  test('nothing from the previous query is left when the object is reused', () => {
     const first = writeMessage({
       ...message,
       edns: {
@@ -285,7 +284,7 @@ describe('queries', () => {
     );
   });
 
-  test('a query made here asks recursively and owns its bytes', () => {
+  test('a query created here requests recursion and owns its bytes', () => {
     const query = makeQuery(parseName('a.example'), 28, 1, 77);
     assert.deepEqual(
       [query.name, query.type, query.id, query.recursionDesired],
@@ -295,13 +294,13 @@ describe('queries', () => {
   });
 });
 
-describe('a kept query', () => {
+describe('a stored query', () => {
   const message = (name: string): Uint8Array => {
     const made = makeQuery(parseName(name), TYPE.A);
     return made.bytes.slice(made.start, made.end);
   };
 
-  test('a short one that waits keeps no memory of long ones that are answered', () => {
+  test('a short one that waits does not keep the memory of answered long ones alive', () => {
     const short = message('a.example.');
     const long = new Uint8Array([...short, 0, 0, 41, 4, 208, 0, 0, 0, 0, 15, 64, 0, 12, 15, 60]);
     const padded = new Uint8Array(long.length + 3900);
@@ -322,7 +321,7 @@ describe('a kept query', () => {
     assert.ok(held / alive < 1000, `${held} bytes for ${alive} queries of ${short.length}`);
   });
 
-  test('is one copy for all holders, and stays when the view moves to the next', () => {
+  test('is one copy for all holders, and stays when the view moves to the next query', () => {
     const view = new Query();
     const first = message('a.example.');
     view.read(first, 0, first.length);
@@ -335,7 +334,7 @@ describe('a kept query', () => {
     assert.equal(kept.name, 'a.example.');
   });
 
-  test('asked with another question, it still tells on whose way it is asked', () => {
+  test('with a changed question, it still reports the original route', () => {
     const query = makeQuery(parseName('a.example.'), TYPE.A);
     const via = { index: 3, server: 'dns://:53', zone: 'example.', view: '' };
     query.via = via;
@@ -344,7 +343,7 @@ describe('a kept query', () => {
     assert.equal(query.copy().via, via);
   });
 
-  test('is another copy after a plugin has changed the query', () => {
+  test('is a new copy after a plugin has changed the query', () => {
     const view = new Query();
     const bytes = message('a.example.');
     const changes: readonly ((query: Query) => void)[] = [

@@ -1,58 +1,50 @@
-/** A query while the server works on it: its message, its client, and the notes of plugins. */
+/** A query being processed by the server: its message, its client, and plugin data. */
 import { copyBytes } from '../base/copy-bytes.ts';
 import type { WireName } from '../wire/name.ts';
 import { makeQueryMessage, QueryMessage, type Triage } from '../wire/query-message.ts';
 import type { ReplyScope } from './reply-scope.ts';
 
-/** Records how one query passes through the links of the chain (for tracing). */
+/** Records how a query passes through the links of the chain (for tracing). */
 export interface LinkRecorder {
   /**
-   * The query enters a link; links entered before it leaves this one are nested in it.
+   * The query enters a link. Links entered before it leaves this one are nested in it.
    * @returns the handle for `left` and `done`
    */
   entered(link: string): number;
   /** The link has returned, with its reply or with a promise of one. */
   left(span: number): void;
-  /** The link's reply is there. */
+  /** The link's reply is available. */
   done(span: number): void;
 }
 
-/**
- * The listener, server block and zone of a query: the label values of most metrics. One object per
- * combination.
- */
+/** The listener, server block and zone of a query: the label values of most metrics. One object per combination. */
 export interface Route {
-  /** A small number, counted from 0 without gaps: an index for tables. */
+  /** A small number, counted from 0 without gaps, for use as a table index. */
   readonly index: number;
   /** Listen address with scheme, e.g. `dns://:53`. */
   readonly server: string;
-  /** The server block's zone that matched, e.g. `cluster.local.`. */
+  /** The matching zone of the server block, e.g. `cluster.local.`. */
   readonly zone: string;
   /** Name of the view, or empty. */
   readonly view: string;
 }
 
-/**
- * Value of a query's `screen` when its name was rewritten for a lookup that only contributes to a
- * reply.
- */
+/** Value of a query's `screen` when its name was rewritten for a lookup that only contributes to a reply. */
 export const renamed: object = {};
 
 /**
- * One query. A listener reuses one object for many queries. Code that needs the query after the
- * chain has returned (because a promise is pending) must use the copy of `keep()`.
+ * A query. A listener reuses one object for many queries. Code that needs the query after the chain has returned
+ * (because a promise is pending) must use the copy returned by `keep()`.
  */
 export class Query extends QueryMessage {
-  /** Flags that are set in addition when the query is sent upstream. */
+  /** Additional flags to set when the query is sent upstream. */
   upstreamFlags = 0;
   /**
-   * The EDNS options with which this query is sent upstream, in wire form, in place of its own. It
-   * is then sent without further records and with a UDP size of ours. Null: it is sent as it came.
+   * EDNS options that replace the query's own when it is sent upstream, in wire form. It is then sent without further
+   * records and with this server's UDP size. Null: it is sent as received.
    */
   upstreamOptions: Uint8Array | null = null;
-  /**
-   * The result code of a message that plugins must not see (NOTIMP, FORMERR); 0 for a proper query.
-   */
+  /** Result code for a message that plugins must not see (NOTIMP, FORMERR); 0 for a proper query. */
   rejection = 0;
 
   family: 4 | 6 = 4;
@@ -63,26 +55,26 @@ export class Query extends QueryMessage {
   /** The address and port the query was sent to, as text; set by the listener. */
   local = '';
   localPort = 0;
-  /** Arrival time: milliseconds of the monotonic clock. */
+  /** Arrival time in milliseconds of the monotonic clock. */
   arrived = 0;
   route: Route = noRoute;
-  /** The route of the client's query, if this query was made to answer that one (`depth` > 0). */
+  /** The route of the client's query, if this query was created to answer it (`depth` > 0). */
   via: Route = noRoute;
-  /** Labels that `metadata` collected; null without the plugin. */
+  /** Labels collected by `metadata`; null without the plugin. */
   notes: Map<string, string> | null = null;
   /** Null for nearly all queries, which are not traced. */
   recorder: LinkRecorder | null = null;
   /** False: a link that would have to wait returns `overloaded`. */
   mayWait = true;
   /**
-   * Set if an earlier plugin will inspect the whole reply before the client gets it. Lookups for
-   * parts of the reply then need no inspection. Null: no plugin does.
-   * `renamed`: a plugin does, but the name that is looked up here will not appear in the reply.
+   * Set if an earlier plugin will inspect the whole reply before the client gets it. Lookups for parts of the reply
+   * then need no inspection. Null: no plugin does. `renamed`: a plugin does, but the name being looked up here will not
+   * appear in the reply.
    */
   screen: object | null = null;
-  /** The number of internal lookups that led to this query (CNAME targets); bounds loops. */
+  /** Number of internal lookups that led to this query (CNAME targets); limits loops. */
   depth = 0;
-  /** Counts all internal lookups made for one client query. Null: there were none yet. */
+  /** Counts all internal lookups for one client query. Null: there have been none. */
   lookups: { count: number } | null = null;
   /** Null: no plugin before this one would give the reply to other clients. */
   scope: ReplyScope | null = null;
@@ -90,7 +82,7 @@ export class Query extends QueryMessage {
   #owned = false;
   #kept: Query | null = null;
 
-  /** Reads a message, and forgets everything about the query before. */
+  /** Reads a message, discarding everything about the previous query. */
   override read(bytes: Uint8Array, start: number, end: number): Triage {
     this.#owned = false;
     this.#kept = null;
@@ -114,8 +106,8 @@ export class Query extends QueryMessage {
   }
 
   /**
-   * This query if it owns its bytes, else a copy that does. Repeated calls return the same copy as
-   * long as the query is unchanged.
+   * Returns this query if it owns its bytes, otherwise a copy that does. Repeated calls return the same copy as long as
+   * the query is unchanged.
    */
   keep(): Query {
     if (this.#owned) return this;
@@ -123,7 +115,7 @@ export class Query extends QueryMessage {
     return kept !== null && isUnchanged(this, kept) ? kept : (this.#kept = this.copy());
   }
 
-  /** A new copy that owns its bytes and that no other code has. */
+  /** Returns a new copy that owns its bytes and is not shared. */
   copy(): Query {
     const copy = new Query();
     copyPeer(copy, this, copy.copyMessage(this, PEER_SIZE));
@@ -132,8 +124,8 @@ export class Query extends QueryMessage {
   }
 
   /**
-   * Takes over the client of `from` and everything known about it, for a query that is made to be
-   * asked in its place. The address is not copied, and the client's EDNS sizes are not taken over.
+   * Adopts the client of `from` and everything known about it, for a query that replaces it. The address is not copied,
+   * and the client's EDNS sizes are not adopted.
    */
   askFor(from: Query): void {
     this.upstreamFlags = from.upstreamFlags;
@@ -160,12 +152,11 @@ export class Query extends QueryMessage {
   }
 
   /**
-   * A new, owned query of the same client with another question: for rewrites, search paths, CNAME
-   * targets. Flags and EDNS (size, DO, options) are carried along.
+   * Returns a new, owned query from the same client with a different question, for rewrites, search paths and CNAME
+   * targets. Flags and EDNS (size, DO, options) are preserved.
    */
   asking(name: WireName, type: number = this.type, qclass: number = this.class): Query {
-    // Both this query and its follow-up count in the same object, also if this one asks several
-    // follow-ups.
+    // This query and its follow-ups count in the same object, even if there are several.
     this.lookups ??= { count: 0 };
     const query = new Query();
     copyPeer(query, this, query.writeQuestion(this, name, type, qclass, PEER_SIZE));
@@ -176,9 +167,9 @@ export class Query extends QueryMessage {
 
 const PEER_SIZE = 16;
 
-// Functions and not private methods: those would give each query one more field.
+// These are functions because private methods would add a field to each query.
 
-/** True if the fields that plugins may change are as they were when `kept` was made. */
+/** Returns true if the fields that plugins may change are unchanged since `kept` was created. */
 function isUnchanged(query: Query, kept: Query): boolean {
   return (
     kept.flags === query.flags &&
@@ -193,7 +184,7 @@ function isUnchanged(query: Query, kept: Query): boolean {
   );
 }
 
-/** Gives `query` the client of `from`, with the address copied to `at` of the query's own bytes. */
+/** Sets the client of `query` to that of `from`, with the address copied to `at` in the query's own bytes. */
 function copyPeer(query: Query, from: Query, at: number): void {
   copyBytes(from.peer, from.peerAt, query.bytes, at, from.family === 4 ? 4 : PEER_SIZE);
   query.askFor(from);
@@ -204,7 +195,7 @@ function copyPeer(query: Query, from: Query, at: number): void {
 const loopback = Uint8Array.of(127, 0, 0, 1);
 const noRoute: Route = { index: 0, server: '', zone: 'dropped', view: '' };
 
-/** A query made here: RD set, no EDNS, from 127.0.0.1, `proto` internal. */
+/** Creates a query: RD set, no EDNS, from 127.0.0.1, `proto` internal. */
 export function makeQuery(name: WireName, type: number, qclass = 1, id = 0): Query {
   return makeQueryMessage(new Query(), name, type, qclass, id).keep();
 }

@@ -1,4 +1,4 @@
-/** Upstreams over this machine's sockets. */
+/** Creates upstreams that use this machine's sockets. */
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import { sendingRound } from '../runtime/connected-socket.ts';
@@ -13,23 +13,23 @@ import type { UdpMode } from './transports.ts';
 import { batchedUdpPort, plainUdpPort } from './udp/udp-port.ts';
 import { UdpUpstream } from './udp/udp-upstream.ts';
 
-/** Granularity of exchanges' time-outs in milliseconds. */
+/** Granularity of exchange timeouts in milliseconds. */
 const TICK_MS = 20;
 
 export interface SystemNetworkParts {
   readonly clock: Clock;
   readonly random: Random;
-  /** The way to send and receive UDP; batched only where that works. */
+  /** Selects how UDP is sent and received; batched only where that works. */
   readonly transport: UdpMode;
-  /** UDP sockets open at a time, for all upstreams; Infinity: no limit. */
+  /** Maximum number of open UDP sockets for all upstreams; Infinity: no limit. */
   readonly sourcePorts?: number;
   /** Called once, when an upstream gets fewer source ports than configured. */
   readonly onFewPorts?: () => void;
 }
 
 /**
- * Upstreams over the machine's sockets. One per thread; all its time-outs share one timer of the
- * clock.
+ * Returns a factory for upstreams that use the machine's sockets. There is one per thread, and all its timeouts share
+ * one timer.
  */
 export function systemNetwork({
   clock,

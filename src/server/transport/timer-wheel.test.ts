@@ -41,7 +41,7 @@ describe('timer wheel', () => {
     });
   });
 
-  test('a cancelled deadline does not fire, a moved one fires once', async () => {
+  test('a cancelled deadline does not fire, and a moved one fires once', async () => {
     const clock = new VirtualClock();
     const wheel = new TimerWheel(clock, 10);
     const cancelled = new Alarm(clock);
@@ -59,7 +59,7 @@ describe('timer wheel', () => {
     assert.equal(wheel.size, 0);
   });
 
-  test('what expires may set and cancel others of the same moment', async () => {
+  test('expiring items may set and cancel others due at the same moment', async () => {
     const clock = new VirtualClock();
     const wheel = new TimerWheel(clock, 10);
     const victim = new Alarm(clock);
@@ -75,7 +75,7 @@ describe('timer wheel', () => {
     assert.equal(again.fired.length, 3);
   });
 
-  test('an empty wheel asks the clock for nothing', async () => {
+  test('an empty wheel sets no timers', async () => {
     const clock = new VirtualClock();
     const wheel = new TimerWheel(clock, 10);
     assert.equal(clock.pending, 0);
@@ -89,7 +89,7 @@ describe('timer wheel', () => {
     assert.equal(clock.pending, 0);
   });
 
-  test('after a long stop everything that is due fires together, once the waiting input has been read', () => {
+  test('after a long stop, everything due fires together, once the waiting input has been read', () => {
     const { clock, turn } = stopped();
     const wheel = new TimerWheel(clock, 10);
     const alarms = Array.from({ length: 200 }, () => new Count());
@@ -97,7 +97,7 @@ describe('timer wheel', () => {
     const asked = alarms[7]!;
     turn(1_000_000);
     assert.equal(total(alarms), 0);
-    // Its query had come, and has been read by now.
+    // Its query had arrived, and has been read by now.
     wheel.set(asked, 10_000);
     turn(1_000_010);
     assert.equal(total(alarms), 199);
@@ -132,7 +132,7 @@ class Count extends Timed {
 const total = (alarms: readonly Count[]): number =>
   alarms.reduce((sum, { fired }) => sum + fired, 0);
 
-/** A clock that says when its last timer runs. */
+/** A clock that reports when its last timer runs. */
 function stopped(): { readonly clock: Clock; turn(at: number): void } {
   let now = 0;
   let run = (): void => {};

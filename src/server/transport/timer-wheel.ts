@@ -1,8 +1,8 @@
 import type { Clock, Timer } from '../base/clock.ts';
 
-/** Something with a deadline. It can be in one wheel at a time. */
+/** Something with a deadline. It can be in only one wheel at a time. */
 export abstract class Timed {
-  /** Used by the wheel: neighbours in the slot's ring, and the tick at which it is due. */
+  /** Used by the wheel: the neighbours in the slot's ring, and the due tick. */
   nextTimed: Timed | null = null;
   previousTimed: Timed | null = null;
   dueTick = 0;
@@ -22,21 +22,19 @@ class WheelSlot extends Timed {
   override expire(): void {}
 }
 
-/** A power of two, so that a tick's slot needs no division. */
+/** A power of two, so that finding a tick's slot needs no division. */
 const SLOTS = 256;
 const LAST_SLOT: number = SLOTS - 1;
 
-/** Ticks of delay after which a turn shows that the thread, or the whole process, was stopped. */
+/** Ticks of delay from which a turn shows that the thread, or the whole process, was stopped. */
 const LATE = 4;
 
 /**
- * Many deadlines on one timer: setting and cancelling one costs a few stores, however many there
- * are. A deadline may be up to one tick late, never early. The timer runs only while deadlines are
- * set.
+ * Many deadlines on one timer. Setting and cancelling one costs a few stores, however many there are. A deadline may be
+ * up to one tick late, but never early. The timer runs only while deadlines are set.
  *
- * Node runs timers before it reads. After a standstill (a stopped process, a container without CPU
- * time) the wheel waits for one more tick. Bytes that have arrived are then read before their
- * deadline counts.
+ * Node runs timers before it reads. After a standstill (a stopped process, a container without CPU time), the wheel
+ * waits for one more tick. Bytes that have arrived are then read before their deadline counts.
  */
 export class TimerWheel {
   readonly #clock: Clock;
@@ -46,12 +44,12 @@ export class TimerWheel {
   /** All ticks up to this one have been processed. */
   #done = 0;
   #alarm: Timer | null = null;
-  /** The tick at which the alarm should come. */
+  /** The tick at which the alarm is due. */
   #alarmTick = 0;
-  /** The previous turn was late, and was put off. */
+  /** True if the previous turn was late and was postponed. */
   #isPutOff = false;
 
-  /** @param tickMs how late a deadline may be */
+  /** @param tickMs maximum delay of a deadline */
   constructor(clock: Clock, tickMs: number) {
     this.#clock = clock;
     this.#tickMs = tickMs;
@@ -61,7 +59,10 @@ export class TimerWheel {
     return this.#count;
   }
 
-  /** Sets or moves the deadline. @param now the clock's time, if the caller knows it already */
+  /**
+   * Sets or moves the deadline.
+   * @param now the clock's time, if the caller already has it
+   */
   set(item: Timed, delayMs: number, now: number = this.#clock.now()): void {
     const tick = Math.ceil((now + delayMs) / this.#tickMs);
     if (item.nextTimed !== null) unlink(item);
@@ -75,14 +76,14 @@ export class TimerWheel {
     if (this.#alarm === null) this.#arm(Math.floor(now / this.#tickMs));
   }
 
-  /** Cancels the deadline, if there is one. */
+  /** Cancels the deadline, if any. */
   cancel(item: Timed): void {
     if (item.nextTimed === null) return;
     unlink(item);
     this.#count--;
   }
 
-  /** Clears the timer: nothing expires any more, unless a deadline is set again. */
+  /** Clears the timer. Nothing expires any more, unless a deadline is set again. */
   stop(): void {
     this.#alarm?.cancel();
     this.#alarm = null;
@@ -97,10 +98,10 @@ export class TimerWheel {
   #turn = (): void => {
     this.#alarm = null;
     const now = Math.floor(this.#clock.now() / this.#tickMs);
-    // Once: a thread that is late in every turn has read in between.
+    // Only once: a thread that is late in every turn has read in between.
     this.#isPutOff = !this.#isPutOff && now - this.#alarmTick >= LATE;
     if (this.#isPutOff) return this.#arm(now);
-    // After a long pause each slot needs to be processed only once.
+    // After a long pause, each slot needs to be processed only once.
     const first = Math.max(this.#done + 1, now - SLOTS + 1);
     this.#done = now;
     for (let tick = first; tick <= now; tick++)
@@ -109,8 +110,7 @@ export class TimerWheel {
   };
 
   #expireSlot(slot: WheelSlot, now: number): void {
-    // Due items are first moved to a list, because `expire` may set and cancel any deadline, also
-    // of this slot.
+    // Move due items to a list first, because `expire` may set and cancel any deadline, also in this slot.
     const due: Timed[] = [];
     for (let item = slot.nextTimed!; item !== slot; item = item.nextTimed!) {
       if (item.dueTick <= now) due.push(item);

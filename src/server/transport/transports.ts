@@ -5,23 +5,17 @@ import { transports, type Scheme } from '../wire/transports.ts';
 import { limits } from './limits/limits.ts';
 import type { MakeListener } from './listener.ts';
 
-/**
- * True if UDP uses batched system calls: `auto`: where they work; `batched`: it is an error if they
- * do not.
- */
+/** Selects batched system calls for UDP. `auto`: where they work; `batched`: fail if they do not work. */
 export type UdpMode = 'auto' | 'batched' | 'plain';
 
 export interface TransportService {
-  /** The default and the bounds of the number of connections per listener. */
+  /** Default and bounds of the number of connections per listener. */
   readonly connections: Limit;
-  /**
-   * Makes the listeners, one for each of the transport's sockets. Their code is loaded on first
-   * use.
-   */
+  /** Creates the listeners, one for each of the transport's sockets. Their code is loaded on first use. */
   listeners(udp: UdpMode): Promise<readonly MakeListener[]>;
 }
 
-/** The transports that are served. To add one: a row here, and its protocol or listener. */
+/** The transports that are served. To add one, add a row here, and its protocol or listener. */
 const table: Readonly<Partial<Record<Scheme, TransportService>>> = {
   dns: {
     connections: limits.connections,
@@ -58,9 +52,8 @@ export function served(scheme: Scheme): TransportService {
 }
 
 /**
- * The UDP listener to use.
- * @throws Problem (`batched-udp-not-available`) if batched system calls are required and do not
- * work
+ * Returns the UDP listener to use.
+ * @throws Problem (`batched-udp-not-available`) if batched system calls are required and do not work
  */
 async function udp(mode: UdpMode): Promise<MakeListener> {
   const plain = async (): Promise<MakeListener> =>

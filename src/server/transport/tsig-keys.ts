@@ -1,7 +1,4 @@
-/**
- * Signs messages and verifies signatures by TSIG (RFC 8945), as a server and as a client of other
- * servers.
- */
+/** Signs messages and verifies TSIG signatures (RFC 8945), as a server and as a client of other servers. */
 import { builtins } from '../base/builtins.ts';
 import { FLAG, RCODE, rcodeName } from '../wire/iana.ts';
 import { printName, type WireName } from '../wire/name.ts';
@@ -24,38 +21,35 @@ import {
   type TsigKey,
 } from '../wire/tsig.ts';
 
-/** The allowed difference between the two sides' clocks that we announce (RFC 8945 section 10). */
+/** The permitted clock difference in our signatures (RFC 8945 section 10). */
 const FUDGE_SECONDS = 300;
-/** The shortest truncated MAC that is accepted (RFC 8945 section 5.2.2.1). */
+/** The shortest truncated MAC accepted (RFC 8945 section 5.2.2.1). */
 const MAC_MIN = 10;
-/** Maximum bytes of "other data" in a query: a time. */
+/** Maximum size of "other data" in a query, a time. */
 const OTHER_MAX = 6;
-/** Maximum number of consecutive unsigned messages in a stream (RFC 8945 section 5.3.1). */
+/** Maximum number of successive messages without a signature on a stream (RFC 8945 section 5.3.1). */
 const UNSIGNED_MAX = 99;
 
 const none = new Uint8Array(0);
 
-/** TSIG's code for a wrong signature; in EDNS the same number is BADVERS. */
+/** TSIG's code for an invalid signature; in EDNS the same number is BADVERS. */
 const BADSIG = 16;
 
-/**
- * The result of verifying a query's signature, by the name of the error in the reply; `signed`: it
- * is valid.
- */
+/** The result of verifying a query's signature, named after the error in the reply; `signed`: it is valid. */
 export type TsigVerdict = 'signed' | 'BADKEY' | 'BADSIG' | 'BADTIME' | 'BADTRUNC' | 'FORMERR';
 
 /** The result of verifying a signature. */
 export interface TsigProof {
   readonly verdict: TsigVerdict;
-  /** Result code of the reply if the signature is not valid. */
+  /** Result code of the reply if the signature is invalid. */
   readonly rcode: number;
-  /** Signs the reply; null: there is no key to sign it with. */
+  /** Signs the reply; null if there is no key to sign it with. */
   readonly seal: ReplySeal | null;
   /** Name of the key, for the log; empty if it could not be read. */
   readonly key: string;
 }
 
-/** The keys of a server. */
+/** A server's keys. */
 export class TsigKeys {
   readonly #byName: ReadonlyMap<string, TsigKey>;
 
@@ -64,13 +58,12 @@ export class TsigKeys {
   }
 
   /**
-   * Verifies the signature of a query: key and algorithm, then the MAC, then the time (RFC 8945
-   * section 5.2).
-   * @param seconds now, since 1970
+   * Verifies a query's signature: key and algorithm, then the MAC, then the time (RFC 8945 section 5.2).
+   * @param seconds the current time since 1970
    */
   prove({ message, at }: QuerySignature, seconds: number): TsigProof {
     const fields = readOrNull(message, at);
-    // "Other data" holds at most a time (RFC 8945 section 5.2.3); more would only cost hashing.
+    // "Other data" holds at most a time (RFC 8945 section 5.2.3). More would only cost hashing.
     if (fields === null || fields.other.length > OTHER_MAX) return malformed('');
     const name = printName(fields.key);
     const key = this.#byName.get(textOf(fields.key));
@@ -93,8 +86,8 @@ export class TsigKeys {
         fields,
         seconds,
       });
-    // A truncated MAC below the required length is refused; the reply is signed with a full one
-    // (RFC 8945 section 5.2.4).
+    // A truncated MAC below the required length is refused, and the reply is signed with a full one (RFC 8945 section
+    // 5.2.4).
     if (given < known.size)
       return { verdict: 'BADTRUNC', rcode: RCODE.NOTAUTH, seal: seal(RCODE.BADTRUNC), key: name };
     if (Math.abs(seconds - fields.signedAt) > fields.fudge)
@@ -107,10 +100,7 @@ function malformed(key: string): TsigProof {
   return { verdict: 'FORMERR', rcode: RCODE.FORMERR, seal: null, key };
 }
 
-/**
- * Replies to unverifiable queries are not signed: they carry a TSIG record without a MAC (RFC 8945
- * section 5.3.2).
- */
+/** Replies to unverifiable queries are not signed, but carry a TSIG record without a MAC (RFC 8945 section 5.3.2). */
 function refusedBy(verdict: TsigVerdict, error: number, fields: TsigFields): TsigProof {
   // The record is not signed, so it has no signing time.
   const seconds = 0;
@@ -126,18 +116,18 @@ function refusedBy(verdict: TsigVerdict, error: number, fields: TsigFields): Tsi
   return { verdict, rcode: RCODE.NOTAUTH, seal, key: printName(fields.key) };
 }
 
-/** The parts of a reply's signature. */
+/** The inputs for a reply's signature. */
 interface SealParts {
-  /** null: the record only carries the error. */
+  /** Null if the record only carries the error. */
   readonly key: TsigKey | null;
   readonly algorithm: TsigAlgorithm | null;
   /** The MAC of the query, or of the previous message. */
   readonly prior: Uint8Array;
   readonly isFirst: boolean;
   readonly error: number;
-  /** The TSIG fields of the query. */
+  /** The query's TSIG fields. */
   readonly fields: TsigFields;
-  /** Now, since 1970. */
+  /** The current time since 1970. */
   readonly seconds: number;
 }
 
@@ -174,24 +164,22 @@ export class ReplySeal implements Seal {
     return writeTsig({ ...record, mac: this.#mac }, out, at, length);
   }
 
-  /** The seal for the next message, once this one has been written (RFC 8945 section 5.3.1). */
+  /** Returns the seal for the next message, once this one has been written (RFC 8945 section 5.3.1). */
   next(seconds: number): ReplySeal {
     return new ReplySeal({ ...this.#parts, prior: this.#mac, isFirst: false, seconds });
   }
 }
 
-/** A key, and the algorithm that we sign queries with. */
+/** A key, and the algorithm for signing queries. */
 export interface TsigSigningKey extends TsigKey {
   readonly algorithm: TsigAlgorithm;
 }
 
-/** A query that is signed with a key, and the messages of its reply. */
+/** A signed query, and the messages of its reply. */
 export class SignedExchange {
   readonly #key: TsigSigningKey;
   #prior: Uint8Array = none;
-  /**
-   * The digest of everything received since the last signature; it began with that signature's MAC.
-   */
+  /** The digest of everything received since the last signature, starting with that signature's MAC. */
   #digest: ReturnType<ReturnType<typeof builtins.crypto>['createHmac']> | null = null;
   #unsigned = 0;
   #isFirst = true;
@@ -200,7 +188,10 @@ export class SignedExchange {
     this.#key = key;
   }
 
-  /** Signs the query. @param seconds now, since 1970 */
+  /**
+   * Signs the query.
+   * @param seconds the current time since 1970
+   */
   sign(message: Uint8Array, seconds: number): Uint8Array {
     const { name: key, algorithm } = this.#key;
     const originalId = (message[0]! << 8) | message[1]!;
@@ -220,9 +211,9 @@ export class SignedExchange {
   }
 
   /**
-   * Takes the next message of the reply.
-   * @param seconds now, since 1970
-   * @returns whether it is signed: some in the middle need not be, the last one must be
+   * Verifies the next message of the reply.
+   * @param seconds the current time since 1970
+   * @returns true if it is signed: some in the middle need not be, the last one must be
    * @throws Error worded for the log
    */
   prove(message: Uint8Array, seconds: number): boolean {
@@ -283,7 +274,7 @@ function unsignedReason(message: Uint8Array): string {
     : `the reply is not signed, and says ${rcodeName(rcode)}`;
 }
 
-/** The algorithm with this name, given as text with or without the final dot. */
+/** Returns the algorithm with this name, given as text with or without the final dot. */
 export function algorithmNamed(text: string): TsigAlgorithm | undefined {
   const name = text.toLowerCase().replace(/\.$/, '');
   return tsigAlgorithms.find((one) => one.name === name);

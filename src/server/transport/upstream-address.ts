@@ -3,26 +3,21 @@ import type { Query } from './query.ts';
 import type { Protocol, Scheme } from '../wire/transports.ts';
 import { UpstreamExchange, type ExchangeError } from './upstream/upstream-exchange.ts';
 
-/** A transport to upstreams, named as in addresses; `dns` is UDP, and TCP where necessary. */
+/** A transport to upstreams, named as in addresses. `dns` is UDP, with TCP where necessary. */
 export type UpstreamScheme = Extract<Scheme, 'dns' | 'tls' | 'https'>;
 
-/** All of them. */
 export const upstreamSchemes: readonly UpstreamScheme[] = ['dns', 'tls', 'https'];
 
 export interface UpstreamAddress {
-  /** IP address; for `grpc` also `unix:` and the path of a socket, whose port is unused. */
+  /** IP address; for `grpc` also `unix:` and a socket path, whose port is unused. */
   readonly host: string;
   readonly port: number;
-  /**
-   * The name that the certificate must contain (tls, https, grpc); empty: it must contain the IP
-   * address.
-   */
+  /** The name that the certificate must contain (tls, https, grpc); empty: it must contain the IP address. */
   readonly serverName: string;
 }
 
 /**
- * TLS settings for an upstream, as PEM: our certificate (null: none), and the authorities that we
- * trust (null: the runtime's).
+ * TLS settings for an upstream, as PEM: the client certificate (null: none), and the trusted CAs (null: the runtime's).
  */
 export interface UpstreamTls {
   readonly certificate: Buffer | null;
@@ -30,40 +25,40 @@ export interface UpstreamTls {
   readonly authority: Buffer | null;
 }
 
-/** The counters of an upstream, for all its transports. */
+/** An upstream's counters, for all its transports. */
 export interface UpstreamCounters {
   readonly timeouts: Counter;
-  /** Messages that matched no waiting query: late or forged. */
+  /** Messages that matched no waiting query, either late or forged. */
   readonly strays: Counter;
   /**
-   * Queries held back until earlier ones had been answered, so that a burst does not overflow the
-   * upstream's receive buffer.
+   * Queries held back until earlier ones had been answered, so that a burst does not overflow the upstream's receive
+   * buffer.
    */
   readonly paced: Counter;
-  /** Queries not sent because the connection had as many in progress as allowed. */
+  /** Queries not sent because the connection had reached its limit of queries in progress. */
   readonly rejects: Counter;
-  /** UDP sockets and connections open now. */
+  /** UDP sockets and connections currently open. */
   readonly sockets: Pick<Gauge, 'add'>;
 }
 
-/** Settings of one upstream over one protocol. */
+/** One upstream's settings for one protocol. */
 export interface UpstreamParts {
   readonly address: UpstreamAddress;
   readonly proto: Protocol;
   readonly tls: UpstreamTls | null;
-  /** Idle connections are closed after this, milliseconds. */
+  /** Milliseconds after which idle connections are closed. */
   readonly expireMs: number;
-  /** Connections are not used longer than this; 0: no limit. */
+  /** Maximum age of a connection; 0: no limit. */
   readonly maxAgeMs: number;
-  /** Idle connections kept; 0: no limit. */
+  /** Maximum number of idle connections; 0: no limit. */
   readonly maxIdle: number;
-  /** The number of UDP sockets, hence source ports, that queries are spread over. */
+  /** Number of UDP sockets, and thus source ports, over which queries are spread. */
   readonly sourcePorts: number;
-  /** The most open connections. */
+  /** Maximum number of open connections. */
   readonly maxConnections: number;
-  /** Queries that may be in progress at a time (HTTPS, gRPC); further ones fail and are counted. */
+  /** Maximum number of queries in progress (HTTPS, gRPC); further ones fail and are counted. */
   readonly inFlightMax: number;
-  /** The most unread queries at the upstream (UDP). */
+  /** Maximum number of unread queries at the upstream (UDP). */
   readonly burst: number;
   /** Local address to send from, or empty. */
   readonly source: string;
@@ -71,10 +66,7 @@ export interface UpstreamParts {
   readonly counters: UpstreamCounters;
 }
 
-/**
- * A received reply: a whole message whose question matches the query; `bytes` belongs to the
- * receiver.
- */
+/** A received reply: a complete message whose question matches the query. `bytes` belongs to the receiver. */
 export interface ExchangeReply {
   readonly bytes: Uint8Array;
   /** UDP only: the upstream set TC, or the datagram was longer than the receive buffer. */
@@ -83,25 +75,25 @@ export interface ExchangeReply {
   readonly reused: boolean;
 }
 
-/** One upstream over one transport: sockets, ids, timeouts, checks of replies. */
+/** One upstream over one transport: sockets, ids, timeouts, reply checks. */
 export interface Upstream {
   readonly parts: UpstreamParts;
   /**
-   * Sends the exchange's query: its bytes, with the flags of `query.flags` and a new random id.
-   * Waits for the reply with that id, from that address, to that question (ignoring case). Other
-   * messages are ignored until the time is up, because they may be forged.
+   * Sends the exchange's query: its bytes, with the flags from `query.flags` and a new random id. Waits for the reply
+   * with that id, from that address, to that question (ignoring case). Other messages are ignored until the timeout,
+   * because they may be forged.
    * @param now the clock's time
    */
   start(exchange: UpstreamExchange, timeoutMs: number, now: number): void;
   close(): void;
 }
 
-/** Makes upstreams; in tests, a scripted one. */
+/** Creates upstreams; scripted in tests. */
 export interface Network {
   upstream(parts: UpstreamParts): Upstream;
 }
 
-/** One exchange as a promise, which rejects with ExchangeError. For rare use: probes, tests. */
+/** Runs one exchange as a promise, which rejects with ExchangeError. For occasional use: probes, tests. */
 export function ask(
   upstream: Upstream,
   query: Query,
@@ -135,7 +127,7 @@ class PromisedExchange extends UpstreamExchange {
     truncated: boolean,
     reused: boolean,
   ): void {
-    // Not `slice`, which for a Buffer makes a view instead of a copy.
+    // Not `slice`, which for a Buffer returns a view instead of a copy.
     this.#resolve({ bytes: new Uint8Array(bytes.subarray(start, end)), truncated, reused });
   }
 
@@ -144,7 +136,7 @@ class PromisedExchange extends UpstreamExchange {
   }
 }
 
-/** An upstream whose exchanges are promises; a rejection must be an ExchangeError. */
+/** Creates an upstream from a function that returns promises; a rejection must be an ExchangeError. */
 export function promisedUpstream(
   parts: UpstreamParts,
   exchange: (query: Query, timeoutMs: number) => Promise<ExchangeReply>,

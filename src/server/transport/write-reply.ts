@@ -1,7 +1,4 @@
-/**
- * The buffer in which replies to clients on streams are written, and the replies that no plugin
- * makes.
- */
+/** The output buffer for stream replies, and the replies created without a plugin. */
 import { RCODE } from '../wire/iana.ts';
 import type { Query } from './query.ts';
 import type { Triage } from '../wire/query-message.ts';
@@ -11,12 +8,15 @@ import { stampRejection } from '../wire/stamp.ts';
 export const REJECTION_ROOM = 512;
 
 /**
- * The buffer in which replies on streams are written before they are sent. All connections of a
- * thread share it: nothing stays in it beyond a turn. It has room for several replies of any size.
+ * The buffer in which stream replies are written before they are sent, shared by all connections of a thread. Nothing
+ * stays in it beyond a turn. It has room for several replies of any size.
  */
 export const arena: Buffer = Buffer.allocUnsafeSlow(256 * 1024);
 
-/** Writes the reply to a message that plugins must not see. @returns the length written */
+/**
+ * Writes the reply to a message that plugins must not see.
+ * @returns the length written
+ */
 export function writeRejection(
   triage: Exclude<Triage, 'serve' | 'ignore'>,
   query: Query,
@@ -29,7 +29,7 @@ export function writeRejection(
 }
 
 /**
- * Writes SERVFAIL: the last resort when `serve` breaks its promise not to throw.
+ * Writes SERVFAIL, the last resort if `serve` throws despite its contract.
  * @returns the length written
  */
 export function writeFailure(query: Query, out: Uint8Array, at: number): number {

@@ -14,7 +14,7 @@ const SCRATCH_SIZE = 2 * MESSAGE_MAX + 1024;
 /**
  * Copies records from one message to another byte for byte, adjusting compression pointers. It remembers the old offset
  * of each copied label. A pointer to a copied name becomes a pointer to the copy. A pointer to any other name is
- * replaced once by the name itself, and later pointers lead there.
+ * replaced by the name itself the first time, and later pointers lead there.
  *
  * Each thread has its own. `out[0, length)` is the new message until the next `begin`.
  */

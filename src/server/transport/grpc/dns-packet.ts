@@ -1,20 +1,20 @@
 /**
- * DNS messages over gRPC, as CoreDNS has them: the method `coredns.dns.DnsService/Query` takes and
- * gives a `DnsPacket`, whose field 1 is the message.
+ * DNS messages over gRPC as in CoreDNS: the method `coredns.dns.DnsService/Query` takes and returns a `DnsPacket`,
+ * whose field 1 is the message.
  */
 import { MessageError, MessageReader } from '../../base/protobuf.ts';
 
-/** The method, as requests name it. */
+/** The method's path in requests. */
 export const QUERY_PATH = '/coredns.dns.DnsService/Query';
 
-/** Maximum bytes before a DNS message in a `DnsPacket`: tag and length. */
+/** Maximum number of bytes before the DNS message in a `DnsPacket`: tag and length. */
 export const PACKET_PREFIX_MAX = 4;
 
 const TAG = 0x0a;
 const MSG = 1;
 
 /**
- * Writes the bytes before a DNS message of `length` bytes: the prefix of gRPC, tag and length.
+ * Writes the bytes before a DNS message of `length` bytes: the gRPC prefix, tag and length.
  * @returns the position after them
  */
 export function writePacketPrefix(out: Uint8Array, at: number, length: number): number {
@@ -32,15 +32,15 @@ export function writePacketPrefix(out: Uint8Array, at: number, length: number): 
   return at;
 }
 
-/** Finds the DNS message of a `DnsPacket`. One object for many. */
+/** Finds the DNS message in a `DnsPacket`. Reusable. */
 export class DnsPacketReader {
-  /** The message is `[start, end)` of the bytes that were read. */
+  /** The message is `[start, end)` in the bytes that were read. */
   start = 0;
   end = 0;
   readonly #reader = new MessageReader();
 
   /**
-   * Reads `bytes[start, end)`. The last of several values of a field counts.
+   * Reads `bytes[start, end)`. If a field occurs several times, the last value counts.
    * @returns the fault, or null
    */
   read(bytes: Buffer, start: number, end: number): string | null {

@@ -12,39 +12,36 @@ import { grpcFields } from './grpc-fields.ts';
 import { GrpcStream, type GrpcCall, type GrpcStreamHost } from './grpc-stream.ts';
 
 export interface GrpcConnectionParts {
-  /** Connected; with TLS the handshake is done. */
+  /** Connected; with TLS, the handshake is complete. */
   readonly socket: Socket;
   readonly secure: boolean;
-  /** For requests and for people: `etcd-0:2379`. */
+  /** For requests and messages: `etcd-0:2379`. */
   readonly authority: string;
   readonly clock: Clock;
-  /** Bytes of one message that comes: a larger one fails its call. */
+  /** Maximum size of a received message in bytes; a larger one fails its call. */
   readonly messageMax: number;
-  /** Told once when it has ended. */
+  /** Called once, when the connection has ended. */
   readonly onClose?: () => void;
 }
 
-/** Bytes that the server may send unasked, per stream and in all; renewed when half is used up. */
+/** Bytes the server may send without permission, per stream and in total; renewed when half is used up. */
 const STREAM_WINDOW = 1 << 20;
 const CONNECTION_WINDOW = 1 << 22;
 /**
- * Milliseconds without data, with open calls, until a PING. etcd treats more than one PING in 5 s
- * as an attack.
+ * Milliseconds without data, while calls are open, before a PING. etcd treats more than one PING per 5 s as an attack.
  */
 const QUIET_MS = 6000;
 const PING_ANSWER_MS = 3000;
-/**
- * Calls at a time until the server announces its limit (RFC 9113 section 6.5.2 recommends at least this number).
- */
+/** Concurrent calls until the server announces its limit (RFC 9113 section 6.5.2 recommends at least this many). */
 const STREAMS_USUAL = 100;
 /** Maximum bytes of PING and SETTINGS answers that a server may leave unread. */
 const UNREAD_MAX = 1024 * 1024;
-/** The last stream: then a connection has had its time. */
+/** The last stream id, after which a new connection is needed. */
 const STREAM_LAST = 0x3fff_ffff;
 
 /**
- * One HTTP/2 connection to a gRPC server. Calls run in parallel and respect the server's windows. A
- * silent server gets a PING, so a half-open connection ends within seconds.
+ * One HTTP/2 connection to a gRPC server. Calls run in parallel and respect the server's flow control windows. A silent
+ * server gets a PING, so a half-open connection ends within seconds.
  */
 export class GrpcConnection implements GrpcStreamHost, ClientInputHost {
   readonly messageMax: number;
@@ -59,7 +56,7 @@ export class GrpcConnection implements GrpcStreamHost, ClientInputHost {
   #maxStreams = STREAMS_USUAL;
   #closed: GrpcFailure | null = null;
   #retiring = false;
-  /** Clock time of the last bytes from the server. */
+  /** Clock time when the server last sent anything. */
   heardAt: number;
   #watchdog: Timer | null = null;
 
@@ -83,28 +80,31 @@ export class GrpcConnection implements GrpcStreamHost, ClientInputHost {
     socket.write(clientGreeting(STREAM_WINDOW, CONNECTION_WINDOW));
   }
 
-  /** True if it takes further calls. */
+  /** True if it accepts more calls. */
   get open(): boolean {
     return this.#closed === null && !this.#retiring && this.#next < STREAM_LAST;
   }
 
-  /** Calls that may be begun now: the server says how many it takes at a time. */
+  /** Number of calls that may be started now, within the server's limit on concurrent calls. */
   get room(): number {
     return this.#maxStreams - this.#streams.size;
   }
 
-  /** The header block of calls of one method, for `begin`. @param metadata names in lower case */
+  /**
+   * Returns the header block for calls of one method, for use with `begin`.
+   * @param metadata names in lower case
+   */
   fields(path: string, metadata: Readonly<Record<string, string>> = {}): Buffer {
     const { secure, authority } = this.#parts;
     return grpcFields({ secure, authority, path, metadata });
   }
 
-  /** Begins a call. The handlers are never called before this returns. */
+  /** Starts a call. The handlers are never called before this returns. */
   call(path: string, metadata: Readonly<Record<string, string>>, call: GrpcCall): GrpcStream {
     return this.begin(this.fields(path, metadata), call);
   }
 
-  /** Begins a call with a header block that `fields` gave. */
+  /** Starts a call with a header block from `fields`. */
   begin(block: Buffer, call: GrpcCall): GrpcStream {
     const stream = new GrpcStream(this, this.#next, this.#streamWindow, call);
     this.#next += 2;
@@ -120,7 +120,7 @@ export class GrpcConnection implements GrpcStreamHost, ClientInputHost {
     return stream;
   }
 
-  /** Ends it and all its calls. */
+  /** Closes the connection and all its calls. */
   close(failure: GrpcFailure): void {
     if (this.#closed !== null) return;
     this.#closed = failure;
@@ -131,7 +131,10 @@ export class GrpcConnection implements GrpcStreamHost, ClientInputHost {
     this.#parts.onClose?.();
   }
 
-  /** Sends as much of `data` as the server takes at present. @returns bytes sent */
+  /**
+   * Sends as much of `data` as the server currently accepts.
+   * @returns bytes sent
+   */
   send(stream: number, data: Buffer, room: number, last: boolean): number {
     if (this.#closed !== null) return data.length;
     let sent = 0;
@@ -165,7 +168,7 @@ export class GrpcConnection implements GrpcStreamHost, ClientInputHost {
     if (this.#retiring) this.#end('the server accepts no more calls on this connection');
   }
 
-  /** Writes the output of this turn in one piece. */
+  /** Writes this turn's output in a single write. */
   #gather(): void {
     if (this.#socket.writableCorked > 0) return;
     this.#socket.cork();
@@ -186,7 +189,7 @@ export class GrpcConnection implements GrpcStreamHost, ClientInputHost {
     for (const stream of this.#streams.values()) stream.flush();
   }
 
-  /** Asks a silent server for a sign of life, as long as there are calls. */
+  /** Pings a silent server as long as there are open calls. */
   #watch(): void {
     if (this.#watchdog !== null) return;
     const { clock } = this.#parts;
@@ -241,7 +244,7 @@ export class GrpcConnection implements GrpcStreamHost, ClientInputHost {
     this.#sendAll();
   }
 
-  /** The server takes no more calls; those it has not begun fail, the others come to their end. */
+  /** The server accepts no more calls. Those it has not started fail, and the others continue to their end. */
   onGoAway(last: number): void {
     this.#retiring = true;
     const failure = new GrpcFailure('unavailable', 'the server is shutting down');

@@ -1,22 +1,19 @@
-/** Why a call over gRPC brought nothing. */
+/** The ways a gRPC call can fail. */
 
-/** Decides what the caller does next. */
+/** Determines what the caller does next. */
 export type GrpcFailureKind =
-  /**
-   * There is no connection, or it broke, or the server takes no call now. Another server may take
-   * it.
-   */
+  /** There is no connection, it broke, or the server does not accept calls now. Another server may. */
   | 'unavailable'
   /** The connection is open but silent. */
   | 'silent'
   /** The bytes are not gRPC. */
   | 'malformed'
-  /** A message is longer than the limit. */
+  /** A message exceeds the limit. */
   | 'large'
   /** The server ended the call with a status other than OK. */
   | 'status';
 
-/** Codes of gRPC (grpc/status). */
+/** gRPC status codes (grpc/status). */
 export const STATUS = {
   OK: 0,
   CANCELLED: 1,
@@ -34,14 +31,14 @@ export const STATUS = {
   UNAUTHENTICATED: 16,
 } as const;
 
-/** One call that failed. */
+/** A failed call. */
 export class GrpcFailure extends Error {
   override readonly name = 'GrpcFailure';
   readonly kind: GrpcFailureKind;
-  /** The status, as the server said it or as it would be said. */
+  /** The server's status, or the equivalent for a local failure. */
   readonly code: number;
 
-  /** @param text what the server said, or what happened; without the server's address */
+  /** @param text the server's message, or a description of the event, without the server's address */
   constructor(kind: GrpcFailureKind, text: string, code: number = STATUS.UNAVAILABLE) {
     super(text);
     this.kind = kind;
@@ -55,7 +52,7 @@ const names = [
   ...['OutOfRange', 'Unimplemented', 'Internal', 'Unavailable', 'DataLoss', 'Unauthenticated'],
 ];
 
-/** The name of a code as people write it: `Unavailable`. */
+/** Returns a code's conventional name: `Unavailable`. */
 export function statusName(code: number): string {
   return names[code] ?? `Code(${code})`;
 }

@@ -1,7 +1,7 @@
-/** The header block with which a gRPC request begins (HPACK, RFC 7541). */
+/** Builds the header block that starts a gRPC request (HPACK, RFC 7541). */
 import { field, integer } from '../http2/request-fields.ts';
 
-/** Entries of HPACK's static table (RFC 7541 appendix A). */
+/** Entries in HPACK's static table (RFC 7541 appendix A). */
 const AUTHORITY = 1;
 const METHOD_POST = 3;
 const PATH = 4;
@@ -9,10 +9,7 @@ const SCHEME_HTTP = 6;
 const SCHEME_HTTPS = 7;
 const CONTENT_TYPE = 31;
 
-/**
- * The header block of a gRPC request. Nothing is to be remembered by the server: tokens change and
- * are secret.
- */
+/** Builds a gRPC request's header block. The server must not index any of it, because tokens change and are secret. */
 export function grpcFields(parts: {
   readonly secure: boolean;
   readonly authority: string;
@@ -31,7 +28,7 @@ export function grpcFields(parts: {
   ]);
 }
 
-/** A literal field with a literal name, never indexed (RFC 7541 section 6.2.3). */
+/** Encodes a literal field with a literal name, never indexed (RFC 7541 section 6.2.3). */
 export function named(name: string, value: string): Buffer {
   const text = Buffer.from(value, 'latin1');
   const label = Buffer.from(name, 'latin1');

@@ -51,7 +51,7 @@ async function start(
   return { session, parts, port: listener.port };
 }
 
-/** A message of gRPC. */
+/** Frames a gRPC message. */
 function framed(message: Uint8Array, compressed = 0, length = message.length): Buffer {
   const prefix = Buffer.alloc(5);
   prefix[0] = compressed;
@@ -65,7 +65,7 @@ function packet(message: Uint8Array): Buffer {
 
 interface Got {
   readonly http: number;
-  /** -1: none was said. */
+  /** -1 if there is none. */
   readonly status: number;
   readonly text: string;
   readonly body: Buffer;
@@ -113,7 +113,7 @@ async function call(
   };
 }
 
-/** The DNS message in a body. */
+/** Extracts the DNS message from a body. */
 function messageIn(body: Buffer): Buffer {
   assert.equal(body[0], 0);
   assert.equal(body.readUInt32BE(1), body.length - 5);
@@ -125,7 +125,7 @@ function messageIn(body: Buffer): Buffer {
 
 describe('DNS over gRPC', () => {
   for (const secure of [false, true]) {
-    test(`a query has its reply, ${secure ? 'with' : 'without'} TLS`, async (t) => {
+    test(`a query gets its reply, ${secure ? 'with' : 'without'} TLS`, async (t) => {
       const { session, parts } = await start(t, answerOne, { secure });
       const got = await call(session, framed(packet(queryBytes('a.example.', 7))));
       assert.deepEqual([got.http, got.status], [200, STATUS.OK]);
@@ -137,7 +137,7 @@ describe('DNS over gRPC', () => {
     });
   }
 
-  test('a message that arrives byte by byte and unknown fields do no harm', async (t) => {
+  test('a message that arrives byte by byte, and unknown fields, do no harm', async (t) => {
     const { session } = await start(t);
     const known = packet(queryBytes('b.example.', 8));
     const whole = framed(
@@ -151,7 +151,7 @@ describe('DNS over gRPC', () => {
     assert.equal(messageIn(got.body).readUInt16BE(0), 8);
   });
 
-  test('replies of every length come whole, through windows of any size', async (t) => {
+  test('replies of every length arrive whole, through windows of any size', async (t) => {
     const counts = [1, 4, 7, 8, 1000, 1020, 1022, 1023, 4090];
     let next = 0;
     const { session } = await start(t, (query) => replyWith(query, counts[next++]!), {
@@ -164,7 +164,7 @@ describe('DNS over gRPC', () => {
     }
   });
 
-  test('a reply that comes later, and many at a time, find their calls', async (t) => {
+  test('replies that come later, and many at once, reach their calls', async (t) => {
     const { session } = await start(t, async (query) => {
       const kept = query.keep();
       await new Promise((resolve) => setTimeout(resolve, 1 + (kept.id % 7)));
@@ -216,7 +216,7 @@ describe('DNS over gRPC', () => {
     ['another HTTP method', Buffer.alloc(0), { http: 405 }, { ':method': 'PUT' }],
   ];
   for (const [what, body, expected, headers] of wrong) {
-    test(`${what} is refused with a status, and the connection goes on`, async (t) => {
+    test(`${what} is refused with a status, and the connection continues`, async (t) => {
       const { session } = await start(t);
       const got = await call(session, body, headers);
       const { http = 200, status = -1 } = expected;
@@ -227,13 +227,13 @@ describe('DNS over gRPC', () => {
     });
   }
 
-  test('a query that gets no reply ends with a status', async (t) => {
+  test('a query without a reply ends with a status', async (t) => {
     const { session } = await start(t, () => silence);
     const got = await call(session, framed(packet(query)));
     assert.equal(got.status, STATUS.UNAVAILABLE);
   });
 
-  test('what a client says about its types is understood with parameters, too', async (t) => {
+  test('content types with parameters are accepted', async (t) => {
     const { session } = await start(t);
     for (const type of ['application/grpc+proto', 'application/grpc;x=1'])
       assert.equal(
@@ -242,7 +242,7 @@ describe('DNS over gRPC', () => {
       );
   });
 
-  test('more streams than are allowed at a time are refused, the others have their replies', async (t) => {
+  test('streams beyond the limit are refused, and the others get their replies', async (t) => {
     let held = 0;
     let release = (): void => undefined;
     const until = new Promise<void>((resolve) => {
@@ -262,12 +262,11 @@ describe('DNS over gRPC', () => {
     const all = await Promise.all(
       Array.from({ length: 1000 }, (_, i) => call(session, framed(packet(queryBytes('f.', i))))),
     );
-    // Node's client keeps to what the server says, so that all are served in the end, ten at a
-    // time.
+    // Node's client respects the server's limit, so all are eventually served, ten at a time.
     assert.equal(all.filter(({ status }) => status === STATUS.OK).length, 1000);
   });
 
-  test('a client that opens streams and takes nothing is cut off, and holds little', async (t) => {
+  test('a client that opens streams and reads nothing is disconnected, and holds little memory', async (t) => {
     const { session, parts } = await start(t, (asked) => replyWith(asked, 4000), {
       window: 0,
       limits: { writeTimeoutMs: 300, heldBytes: 1024 * 1024, streams: 250 },

@@ -1,4 +1,4 @@
-/** DNS over gRPC, the server: requests and replies. */
+/** The server side of DNS over gRPC: requests and replies. */
 import { MESSAGE_MAX } from '../../wire/iana.ts';
 import type { Http2Service, RefusalCodes, RequestVerdict } from '../http2/http2-service.ts';
 import type { RequestHeader } from '../http2/request-header.ts';
@@ -13,14 +13,12 @@ const METHOD = 405;
 const MEDIA = 415;
 
 const STATUS_200 = 0x88;
-/**
- * Entries of HPACK's static table: a status that is to be written out, and the name content-type.
- */
+/** Entries in HPACK's static table: one for statuses written out as literals, and the name content-type. */
 const NAME = { STATUS: 8, CONTENT_TYPE: 31 } as const;
 
 const fields = Buffer.concat([Buffer.of(STATUS_200), contentType('application/grpc')]);
 
-/** The texts of refusals, for the client. */
+/** Refusal messages for the client. */
 const texts: Readonly<Record<number, string>> = {
   [STATUS.UNKNOWN]: 'no DNS query',
   [STATUS.UNIMPLEMENTED]: 'unknown method, or a compressed message',
@@ -30,8 +28,8 @@ const texts: Readonly<Record<number, string>> = {
 };
 
 /**
- * DNS over gRPC (CoreDNS's `coredns.dns.DnsService`) on HTTP/2 connections. Codes are gRPC
- * statuses, or HTTP statuses for requests that are not gRPC.
+ * DNS over gRPC (CoreDNS's `coredns.dns.DnsService`) on HTTP/2 connections. Codes are gRPC statuses, or HTTP statuses
+ * for requests that are not gRPC.
  */
 export class GrpcService implements Http2Service {
   readonly bodyMax: number = PREFIX + PACKET_PREFIX_MAX + MESSAGE_MAX;
@@ -65,7 +63,7 @@ export class GrpcService implements Http2Service {
     return 'body';
   }
 
-  /** The body is one message of gRPC, whole and not compressed, and that a `DnsPacket`. */
+  /** The body must be one complete, uncompressed gRPC message that contains a `DnsPacket`. */
   find(body: Uint8Array, start: number, end: number): number | null {
     if (end - start < PREFIX) return STATUS.INTERNAL;
     if (body[start] === 1) return STATUS.UNIMPLEMENTED;
@@ -92,7 +90,7 @@ export class GrpcService implements Http2Service {
   }
 }
 
-/** The block of a reply that is nothing but a status ("Trailers-Only"). */
+/** Builds the header block for a reply that is only a status ("Trailers-Only"). */
 function refusal(code: number): Uint8Array {
   if (code >= 100)
     return Buffer.concat([Buffer.of(NAME.STATUS, 3), Buffer.from(String(code), 'latin1')]);
@@ -103,7 +101,7 @@ function refusal(code: number): Uint8Array {
   ]);
 }
 
-/** A literal that is not to be remembered; the number of its name does not fit into four bits. */
+/** Encodes a literal without indexing; its name's index does not fit into four bits. */
 function contentType(value: string): Buffer {
   return Buffer.concat([
     Buffer.of(0x0f, NAME.CONTENT_TYPE - 0x0f, value.length),

@@ -5,13 +5,13 @@ import type { ResponseFields } from './response-fields.ts';
 
 /** Events of a call. */
 export interface GrpcCall {
-  /** One whole message; it is lent until the call returns. */
+  /** Called with one complete message, which is valid only during the call. */
   onMessage(message: Buffer): void;
-  /** The last event; null is status OK. */
+  /** The last event; null means status OK. */
   onEnd(failure: GrpcFailure | null): void;
 }
 
-/** The connection, as its streams see it. */
+/** A connection, as seen by its streams. */
 export interface GrpcStreamHost {
   readonly messageMax: number;
   send(stream: number, data: Buffer, room: number, last: boolean): number;
@@ -20,25 +20,22 @@ export interface GrpcStreamHost {
   forget(stream: number): void;
 }
 
-/** Bytes before each message: whether it is compressed (never, here), and its length. */
+/** Size of the prefix before each message: the compression flag (never set here) and the length. */
 export const PREFIX = 5;
 const WINDOW_STEP = 1 << 19;
 
-/**
- * One call: messages in both directions over one HTTP/2 stream, and a status at the end (gRPC over
- * HTTP/2).
- */
+/** One call: messages in both directions over one HTTP/2 stream, and a final status (gRPC over HTTP/2). */
 export class GrpcStream {
   readonly id: number;
   readonly #host: GrpcStreamHost;
   readonly #call: GrpcCall;
-  /** Bytes of requests that the server takes. */
+  /** Bytes of requests that the server currently accepts. */
   #room: number;
   #unsent: Buffer = nothing;
   #ending = false;
   #over = false;
   #status = 0;
-  /** A message that has come in part. */
+  /** An incomplete message. */
   #piece: Buffer = nothing;
   #filled = 0;
   #received = 0;
@@ -50,14 +47,17 @@ export class GrpcStream {
     this.#call = call;
   }
 
-  /** Sends a message; it waits here while the server takes no more. @param last nothing follows */
+  /**
+   * Sends a message, which is buffered while the server accepts no more.
+   * @param last true if nothing follows
+   */
   write(message: Uint8Array, last = false): void {
     const prefix = Buffer.alloc(PREFIX);
     prefix.writeUInt32BE(message.length, 1);
     this.writeFramed(Buffer.concat([prefix, message]), last);
   }
 
-  /** The same for a message that has its prefix already. */
+  /** Sends a message that already has its prefix. */
   writeFramed(bytes: Buffer, last: boolean): void {
     if (this.#over || this.#ending) return;
     this.#unsent = this.#unsent.length === 0 ? bytes : Buffer.concat([this.#unsent, bytes]);
@@ -65,7 +65,7 @@ export class GrpcStream {
     this.flush();
   }
 
-  /** Cancels the call: no more events follow. */
+  /** Cancels the call; no more events follow. */
   cancel(): void {
     if (this.#over) return;
     this.#over = true;
@@ -73,7 +73,7 @@ export class GrpcStream {
     this.#host.forget(this.id);
   }
 
-  /** The server takes `bytes` more, or fewer. */
+  /** Adjusts the window by `bytes`, which may be negative. */
   widen(bytes: number): void {
     this.#room += bytes;
     this.flush();
@@ -104,7 +104,7 @@ export class GrpcStream {
     this.#finish(new GrpcFailure('status', oneLine(percentDecoded(message)), status));
   }
 
-  /** @param counted bytes that count for the window, padding too */
+  /** @param counted bytes that count against the window, including padding */
   body(bytes: Buffer, counted: number, ends: boolean): void {
     if (this.#over) return;
     this.#received += counted;
@@ -113,7 +113,7 @@ export class GrpcStream {
       this.#received = 0;
     }
     this.#take(bytes);
-    // A server that ends without a status has gone.
+    // A server that ends without a status has failed.
     if (ends && !this.#over) this.#finish(new GrpcFailure('unavailable', 'the call ended early'));
   }
 
@@ -123,7 +123,7 @@ export class GrpcStream {
     this.#finish(new GrpcFailure('unavailable', text));
   }
 
-  /** The connection is closed, or the call was never begun. */
+  /** Called when the connection is closed, or the call was never started. */
   fail(failure: GrpcFailure): void {
     if (!this.#over) this.#finish(failure);
   }
@@ -145,7 +145,7 @@ export class GrpcStream {
     }
   }
 
-  /** Bytes of the message at `at` if all of it is there; 0: it is not; -1: the call has failed. */
+  /** Returns the size of the message at `at` if it is complete, 0 if it is not, or -1 if the call has failed. */
   #wholeAt(bytes: Buffer, at: number): number {
     if (bytes.length - at < PREFIX) return 0;
     const size = this.#sizeOf(bytes, at);
@@ -176,7 +176,7 @@ export class GrpcStream {
     return at + count;
   }
 
-  /** Bytes of a message and its prefix; -1: it is rejected. */
+  /** Returns the size of a message with its prefix, or -1 if it is rejected. */
   #sizeOf(bytes: Buffer, at: number): number {
     const size = bytes.readUInt32BE(at + 1);
     const { messageMax } = this.#host;
@@ -205,10 +205,7 @@ export class GrpcStream {
 
 const nothing = Buffer.alloc(0);
 
-/**
- * The status that stands for an HTTP status other than 200 (gRPC, "HTTP to gRPC Status Code
- * Mapping").
- */
+/** Maps an HTTP status other than 200 to a gRPC status (gRPC, "HTTP to gRPC Status Code Mapping"). */
 function codeOf(http: number): number {
   switch (http) {
     case 400:

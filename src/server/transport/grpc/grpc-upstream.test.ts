@@ -69,7 +69,7 @@ async function listener(
   return made;
 }
 
-/** An HTTP/2 server that follows a script for each call. */
+/** Starts an HTTP/2 server that follows a script for each call. */
 async function scripted(
   t: TestContext,
   script: (stream: ServerHttp2Stream, nth: number) => void,
@@ -99,7 +99,7 @@ async function scripted(
 
 const ofGrpc = { ':status': 200, 'content-type': 'application/grpc' };
 
-/** Answers with these bytes as the body and this status behind it. */
+/** Answers with these bytes as the body, followed by this status. */
 function answer(stream: ServerHttp2Stream, body: Buffer, status: string | null = '0'): void {
   stream.respond(ofGrpc, { waitForTrailers: true });
   stream.on('wantTrailers', () =>
@@ -143,7 +143,7 @@ describe('gRPC upstream', () => {
     assert.equal(counts.sockets, 1);
   });
 
-  test('TLS: the certificate is checked, and a client certificate shown', async (t) => {
+  test('TLS: the certificate is verified, and a client certificate is presented', async (t) => {
     const strict: ListenerTls = {
       ...testTls,
       authority: testCertificate,
@@ -165,7 +165,7 @@ describe('gRPC upstream', () => {
     assert.match(unknown.message, /x509: certificate signed by unknown authority/);
   });
 
-  test("a closed port is reported in the words of gRPC's client for Go", async (t) => {
+  test("a closed port is reported in the words of Go's gRPC client", async (t) => {
     const made = createTcp().listen(0, '127.0.0.1');
     await once(made, 'listening');
     const { port } = made.address() as { port: number };
@@ -178,7 +178,7 @@ describe('gRPC upstream', () => {
     );
   });
 
-  test('a server that is silent costs the time that there is, and its connection', async (t) => {
+  test("a silent server costs the query's remaining time and the connection", async (t) => {
     const { port } = await scripted(t, () => undefined);
     const { up, counts } = upstream(t, port);
     const { failure, message } = await failureOf(ask(up, query(), 300));
@@ -265,7 +265,7 @@ describe('gRPC upstream', () => {
     assert.equal(cause.code, STATUS.NOT_FOUND);
   });
 
-  test('a server that takes one call at a time gets one at a time', async (t) => {
+  test('a server that accepts one call at a time gets one at a time', async (t) => {
     let open = 0;
     let most = 0;
     const { port } = await scripted(
@@ -280,7 +280,7 @@ describe('gRPC upstream', () => {
       { maxConcurrentStreams: 1 },
     );
     const { up } = upstream(t, port);
-    // What the server takes is known once its settings have come.
+    // The server's limit is known only after its settings have arrived.
     await ask(up);
     most = 0;
     await Promise.all(Array.from({ length: 30 }, () => ask(up)));
@@ -299,7 +299,7 @@ describe('gRPC upstream', () => {
     assert.equal(counts.sockets, 1);
   });
 
-  test('a connection that the server closes when it is idle costs no query', async (t) => {
+  test('a connection that the server closes while idle costs no query', async (t) => {
     const { port, server } = await scripted(t, (stream) => answer(stream, packed));
     const sessions: { close(): void }[] = [];
     server.on('session', (session) => sessions.push(session));

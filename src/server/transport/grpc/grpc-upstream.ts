@@ -22,7 +22,7 @@ import { GrpcConnection } from './grpc-connection.ts';
 import { GrpcFailure, STATUS, statusName } from './grpc-failure.ts';
 import { PREFIX, type GrpcCall, type GrpcStream } from './grpc-stream.ts';
 
-/** Maximum size of a reply, which is a complete `DnsPacket`. */
+/** Maximum size of a reply that contains only a `DnsPacket`. */
 const PACKET_MAX = MESSAGE_MAX + PACKET_PREFIX_MAX;
 const UNIX = 'unix:';
 
@@ -33,9 +33,8 @@ export interface GrpcUpstreamParts {
 }
 
 /**
- * One upstream over gRPC (`coredns.dns.DnsService`): one HTTP/2 connection carries all queries,
- * with TLS if `tls` is set. Queries beyond the server's limit wait. Errors have the words of gRPC's
- * client for Go.
+ * One gRPC upstream (`coredns.dns.DnsService`): a single HTTP/2 connection carries all queries, with TLS if `tls` is
+ * set. Queries beyond the server's limit wait. Errors use the words of Go's gRPC client.
  */
 export class GrpcUpstream implements Upstream, Carrier {
   readonly parts: UpstreamParts;
@@ -46,9 +45,9 @@ export class GrpcUpstream implements Upstream, Carrier {
   readonly #calls = new Set<DnsCall>();
   #connection: GrpcConnection | null = null;
   #bornAt = 0;
-  /** True if the current connection has brought a reply. */
+  /** True if the current connection has returned a reply. */
   #answered = false;
-  /** The header block of every call on the connection. */
+  /** The header block for every call on the connection. */
   #block: Buffer = Buffer.alloc(0);
   #dialling: Dialling | null = null;
   /** Exchanges that wait for a connection, or for room on it. */
@@ -67,7 +66,7 @@ export class GrpcUpstream implements Upstream, Carrier {
 
   start(exchange: UpstreamExchange, timeoutMs: number, now: number): void {
     exchange.timeoutMs = timeoutMs;
-    // Those that wait until the server takes more are in progress, too.
+    // Exchanges waiting for the server's limit are in progress too.
     const crowded = this.#waiting.length + this.#calls.size >= this.parts.inFlightMax;
     if (this.#closed || crowded) {
       if (crowded) this.parts.counters.rejects.add(1);
@@ -75,7 +74,7 @@ export class GrpcUpstream implements Upstream, Carrier {
       const error = errorOf('local', STATUS.RESOURCE_EXHAUSTED, why);
       return failLater(exchange, error, () => this.#clock.now());
     }
-    // True if it has been sent before, over a connection that was then closed.
+    // Set once it has been sent over a connection that was then closed.
     exchange.mark = 0;
     this.#wheel.set(exchange, timeoutMs, now);
     this.#place(exchange, now);
@@ -87,7 +86,7 @@ export class GrpcUpstream implements Upstream, Carrier {
     this.#connection?.close(new GrpcFailure('unavailable', 'the connection is closing'));
   }
 
-  /** It waited for the connection, or for room on it. */
+  /** Called when an exchange times out while waiting for the connection or for room on it. */
   timeOut(exchange: UpstreamExchange): void {
     this.parts.counters.timeouts.add(1);
     exchange.carrier = null;
@@ -96,8 +95,8 @@ export class GrpcUpstream implements Upstream, Carrier {
   }
 
   /**
-   * A call has timed out. If the connection has received nothing since the call began, it is
-   * closed: it may be half-open.
+   * Called when a call has timed out. If the connection has received nothing since the call started, it is closed,
+   * because it may be half-open.
    */
   late(call: DnsCall): void {
     const { exchange, began } = call;
@@ -110,13 +109,12 @@ export class GrpcUpstream implements Upstream, Carrier {
     this.#goOn();
   }
 
-  /** A call has ended: with a reply, or with a failure. */
+  /** Called when a call has ended, with a reply or a failure. */
   ended(call: DnsCall, failure: GrpcFailure | null): void {
     const { exchange, packet } = call;
     this.#over(call);
     const now = this.#clock.now();
-    // A server may close a connection just when it is used. The connection is not bad if it brought
-    // replies before.
+    // A server may close a connection just as it is used. A connection that has returned replies is not at fault.
     const gone = failure !== null && this.#connection?.open !== true && !this.#closed;
     if (gone && call.reused && exchange.mark === 0) {
       exchange.mark = 1;
@@ -152,7 +150,7 @@ export class GrpcUpstream implements Upstream, Carrier {
     exchange.replied(packet, start, end, false, reused, now);
   }
 
-  /** Forgets a call; its exchange waits nowhere. */
+  /** Forgets a call whose exchange is no longer waiting. */
   #over(call: DnsCall): void {
     this.#calls.delete(call);
     call.exchange.carrier = null;
@@ -175,7 +173,7 @@ export class GrpcUpstream implements Upstream, Carrier {
     if (this.#connection === null || !this.#connection.open) this.#dialling ??= this.#dial(now);
   }
 
-  /** Those that wait have their turn. */
+  /** Starts waiting exchanges. */
   #goOn(): void {
     const connection = this.#connection;
     if (connection === null || !connection.open) {
@@ -219,7 +217,7 @@ export class GrpcUpstream implements Upstream, Carrier {
             ...(this.#session !== null && { session: this.#session }),
             ALPNProtocols: ['h2'],
           });
-    // It does not keep the process alive: queries wait until their deadlines only.
+    // The connection does not keep the process alive, because queries wait only until their deadlines.
     socket.unref();
     socket.on('session', (ticket: Buffer) => {
       this.#session = ticket;
@@ -267,7 +265,7 @@ export class GrpcUpstream implements Upstream, Carrier {
     this.#goOn();
   }
 
-  /** The error of a connection that could not be made. */
+  /** Returns the error for a connection that could not be established. */
   #undialled(cause: unknown): ExchangeError {
     const { failure, message } = exchangeError(cause, 'dial', this.#where);
     const what = failure === 'tls' ? 'authentication handshake failed' : 'Error while dialing';
@@ -280,7 +278,7 @@ export class GrpcUpstream implements Upstream, Carrier {
 class DnsCall implements GrpcCall, Carrier {
   readonly exchange: UpstreamExchange;
   readonly began: number;
-  /** True if the connection had brought a reply before. */
+  /** True if the connection had already returned a reply. */
   readonly reused: boolean;
   stream: GrpcStream | null = null;
   packet: Buffer = Buffer.alloc(0);
@@ -298,7 +296,7 @@ class DnsCall implements GrpcCall, Carrier {
     this.#upstream.late(this);
   }
 
-  /** The status follows, so the message is copied: it is lent. */
+  /** The status follows later, so the message must be copied. */
   onMessage(message: Buffer): void {
     this.packet = Buffer.from(message);
   }
@@ -322,7 +320,7 @@ function failed(failure: GrpcFailure): ExchangeError {
   return errorOf(kind, failure.code, failure.message, failure);
 }
 
-/** An error in the words of gRPC's client for Go: `rpc error: code = Unavailable desc = …`. */
+/** Formats an error like Go's gRPC client: `rpc error: code = Unavailable desc = …`. */
 function errorOf(
   failure: ExchangeError['failure'],
   code: number,

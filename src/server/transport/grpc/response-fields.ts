@@ -1,23 +1,23 @@
-/** Header blocks of gRPC responses. */
+/** Reads header blocks of gRPC responses. */
 import { HeaderDecoder } from '../http2/header-decoder.ts';
 
-/** Longer status messages are not read. */
+/** Longer status messages are ignored. */
 const TEXT_MAX = 1024;
 
 /**
- * The parts of a gRPC response's header blocks that a client needs. The decoder's table belongs to
- * the connection, so every block must be read. Fields without meaning here make no object.
+ * The fields of a gRPC response's header blocks that a client needs. The decoder's table belongs to the connection, so
+ * every block must be read. Other fields create no objects.
  */
 export class ResponseFields {
-  /** `:status`; 0: there is none, or it is none. */
+  /** `:status`; 0 if missing or invalid. */
   http = 0;
-  /** `grpc-status`; -1: there is none, or it is none. */
+  /** `grpc-status`; -1 if missing or invalid. */
   status = -1;
   /** `grpc-message`, still percent-encoded. */
   message = '';
   readonly #decoder = new HeaderDecoder();
 
-  /** @returns false: the block is broken, and with it the connection */
+  /** @returns false if the block is malformed, which makes the connection unusable */
   read(bytes: Uint8Array, start: number, end: number): boolean {
     const decoder = this.#decoder;
     this.http = 0;
@@ -51,7 +51,7 @@ function isSame(bytes: Uint8Array, at: number, other: Uint8Array): boolean {
   return true;
 }
 
-/** @param size how many digits there must be; 0: one to four */
+/** @param size the required number of digits; 0: one to four */
 function numberOf(bytes: Uint8Array, start: number, end: number, size: number): number | null {
   const length = end - start;
   if (size === 0 ? length < 1 || length > 4 : length !== size) return null;

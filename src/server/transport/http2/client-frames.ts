@@ -1,4 +1,4 @@
-/** Frames that a client of HTTP/2 writes, each as a separate buffer. */
+/** Frames written by an HTTP/2 client, each in a separate buffer. */
 import {
   FRAME,
   FRAME_HEADER,
@@ -9,7 +9,7 @@ import {
   writeWord,
 } from './frames.ts';
 
-/** A frame with a copy of this payload. */
+/** Builds a frame with a copy of this payload. */
 export function makeFrame(
   type: number,
   flags: number,
@@ -21,7 +21,7 @@ export function makeFrame(
   return out;
 }
 
-/** A frame whose payload is some 32-bit words. */
+/** Builds a frame whose payload consists of 32-bit words. */
 export function wordsFrame(
   type: number,
   flags: number,
@@ -35,8 +35,7 @@ export function wordsFrame(
 }
 
 /**
- * The first frames of a client: no pushes, and the bytes that the server may send at once, per
- * stream and in all.
+ * Builds a client's first frames: no pushes, and how many bytes the server may send initially, per stream and in total.
  */
 export function clientGreeting(streamWindow: number, connectionWindow: number): Buffer {
   const settings = Buffer.alloc(12);

@@ -71,7 +71,7 @@ describe('an HTTP/2 server that floods its client', () => {
   });
 });
 
-test('an HTTP/2 server that sends a PING with each piece of data, or ten a second, stays', () => {
+test('an HTTP/2 server that sends a PING with each piece of data, or ten per second, stays connected', () => {
   const told = make();
   const data = makeFrame(FRAME.DATA, 0, 1, new Uint8Array(10));
   for (let i = 0; i < 20_000; i++) told.input.read(Buffer.concat([data, ping, ping]));

@@ -1,4 +1,4 @@
-/** Reads the frames that an HTTP/2 client receives on one connection (RFC 9113). */
+/** Reads the frames received by an HTTP/2 client on one connection (RFC 9113). */
 import type { Socket } from 'node:net';
 import { makeFrame, wordsFrame } from './client-frames.ts';
 import { Http2FrameReader } from './frame-reader.ts';
@@ -8,26 +8,32 @@ import { HeaderBlock } from './header-block.ts';
 
 /** Receives events. Bytes are valid only during the call. */
 export interface ClientInputHost {
-  /** No more is to be read. */
+  /** True if no more input should be read. */
   readonly stopped: boolean;
-  /** A header block is whole. It is read in any case, since those that follow build on it. */
+  /** Called when a header block is complete. It must always be read, because later blocks depend on it. */
   onHeader(stream: number, block: HeaderBlock): void;
-  /** A piece of a body, without padding. @param size its part of the stream's window */
+  /**
+   * Called with a piece of a body, without padding.
+   * @param size its share of the stream's window
+   */
   onBody(stream: number, piece: Buffer, size: number, ends: boolean): void;
   onReset(stream: number, code: number): void;
-  /** The settings of one frame that matter to a client; null: not named. */
+  /** Called with the settings in one frame that matter to a client; null: not included. */
   onSettings(maxStreams: number | null, streamWindow: number | null): void;
-  /** The server takes no streams behind this one. */
+  /** The server accepts no streams after this one. */
   onGoAway(last: number): void;
-  /** The server takes more bytes. @param stream 0: in all */
+  /**
+   * The server accepts more bytes.
+   * @param stream 0: the connection
+   */
   onWindow(stream: number, more: number): void;
-  /** The server does not keep to the protocol: that is the end of the connection. */
+  /** The server violates the protocol, so the connection ends. */
   onViolation(what: string): void;
 }
 
 /**
- * Reads frames and answers those that want nothing but an answer: PING, SETTINGS, and leave to send
- * more when half of the connection's window is used up.
+ * Reads frames and answers those that only need an acknowledgement: PING and SETTINGS. Renews the connection's window
+ * when half of it is used up.
  */
 export class ClientInput {
   readonly #socket: Socket;
@@ -37,13 +43,13 @@ export class ClientInput {
   readonly #reader = new Http2FrameReader(false);
   readonly #block = new HeaderBlock();
   readonly #budget: FrameBudget;
-  /** Bytes of bodies since the last window update. */
+  /** Body bytes since the last window update. */
   #received = 0;
-  /** Answers to frames of the current chunk: they leave in one write. */
+  /** Answers to frames in the current chunk, which are sent in one write. */
   #out: Buffer[] = [];
 
   /**
-   * @param window bytes of bodies that the server may send unasked in all
+   * @param window body bytes that the server may send without permission, in total
    * @param unreadMax bytes that a server may leave unread
    */
   constructor(
@@ -83,8 +89,7 @@ export class ClientInput {
     else if (type !== FRAME.HEADERS && this.#budget.spend()) return this.#calm();
     if (block.open !== 0 && (type !== FRAME.CONTINUATION || id !== block.open))
       return host.onViolation('a header block is cut off');
-    // Each PING is answered; a server that does not read the answers must not make them pile up
-    // here.
+    // Each PING is answered, so a server that does not read the answers must not make them pile up here.
     if (this.#socket.writableLength > this.#unreadMax)
       return host.onViolation('it does not read its replies');
     switch (type) {
@@ -115,16 +120,16 @@ export class ClientInput {
       case FRAME.PUSH_PROMISE:
         return host.onViolation('it pushes a stream, which ndots disabled');
     }
-    // Frames of other kinds are ignored.
+    // Frames of other types are ignored.
     if (block.error !== null) host.onViolation('a header block is broken');
   }
 
-  /** True if a frame is part of an answer. */
+  /** Returns true if a frame is part of an answer. */
   #carries({ type, flags, start, end }: Http2FrameReader): boolean {
     return type === FRAME.DATA && (end > start || (flags & FLAG.END_STREAM) !== 0);
   }
 
-  /** Ends a connection over which next to nothing comes but control frames. */
+  /** Ends a connection that carries almost nothing but control frames. */
   #calm(): void {
     this.#out = [];
     this.#socket.write(wordsFrame(FRAME.GOAWAY, 0, 0, 0, ERROR.ENHANCE_YOUR_CALM));

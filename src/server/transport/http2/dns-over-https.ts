@@ -1,4 +1,4 @@
-/** Requests and replies of DNS over HTTPS (RFC 8484), for every version of HTTP. */
+/** Requests and replies in DNS over HTTPS (RFC 8484), for every version of HTTP. */
 import { leastTtl } from './least-ttl.ts';
 import { MESSAGE_MAX } from '../../wire/iana.ts';
 
@@ -6,8 +6,8 @@ import { MESSAGE_MAX } from '../../wire/iana.ts';
 export const MEDIA_TYPE = 'application/dns-message';
 
 /**
- * `message`: the query was in the request's target; `body`: it is in the request's body; a number:
- * the HTTP status that refuses the request.
+ * `message`: the query is in the request's target; `body`: it is in the request's body; a number: the HTTP status that
+ * refuses the request.
  */
 export type DohVerdict = 'message' | 'body' | number;
 
@@ -15,18 +15,15 @@ const PATH = Buffer.from('/dns-query');
 const PARAMETER = Buffer.from('dns=');
 const QUESTION_MARK = 0x3f;
 
-/**
- * Requests and replies of DNS over HTTPS (RFC 8484), for all versions of HTTP. One object per
- * listener.
- */
+/** Handles requests and replies in DNS over HTTPS (RFC 8484), for all versions of HTTP. One object per listener. */
 export class DnsOverHttps {
-  /** The query of a GET, `message[0, length)`; valid until the next request is judged. */
+  /** The query in a GET, `message[0, length)`; valid until the next request is checked. */
   readonly message: Uint8Array = new Uint8Array(MESSAGE_MAX + 3);
   length = 0;
 
   /**
-   * Judges a request by its method and its target, `path[0, pathLength)`. There is one resource;
-   * GET needs exactly one parameter `dns`, POST a body.
+   * Checks a request by its method and its target, `path[0, pathLength)`. There is one resource. GET requires exactly
+   * one `dns` parameter, POST a body.
    */
   judge(method: string, path: Uint8Array, pathLength: number): DohVerdict {
     const { length } = PATH;
@@ -43,12 +40,12 @@ export class DnsOverHttps {
       : this.#judgeSearch(path, length + 1, pathLength);
   }
 
-  /** The value of `cache-control` for the reply `bytes[start, end)`. */
+  /** Returns the `cache-control` value for the reply `bytes[start, end)`. */
   cacheControl(bytes: Uint8Array, start: number, end: number): string {
     return `max-age=${leastTtl(bytes, start, end)}`;
   }
 
-  /** Parameters in any order, percent-encoded or not. */
+  /** Parses parameters in any order, percent-encoded or not. */
   #judgeSearch(path: Uint8Array, start: number, end: number): DohVerdict {
     if (start > end) return 400;
     const search = Buffer.from(path.subarray(start, end)).toString('latin1');
@@ -60,7 +57,7 @@ export class DnsOverHttps {
 
   /**
    * Decodes base64url without padding (RFC 4648 section 5) into `message`.
-   * @returns false if it is anything else
+   * @returns false for any other text
    */
   #decode(bytes: Uint8Array, start: number, end: number): boolean {
     const count = end - start;
@@ -85,6 +82,6 @@ export class DnsOverHttps {
 }
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
-/** By byte: the six bits that it stands for; -1: it is not a base64url character. */
+/** Maps bytes to their six bits; -1: not a base64url character. */
 const sixBits = new Int8Array(256).fill(-1);
 for (const [value, letter] of Buffer.from(alphabet).entries()) sixBits[letter] = value;

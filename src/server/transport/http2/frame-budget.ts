@@ -1,14 +1,14 @@
-/** Limits frames that carry nothing, such as PING: an HTTP/2 peer could send them without end. */
+/** Limits frames without content, such as PING, which an HTTP/2 peer could send endlessly. */
 
-/** Frames that a peer may send at once, and per second from then on. */
+/** Number of such frames that a peer may send at once, and per second after that. */
 const BURST = 1000;
 const PER_SECOND = 100;
-/** Each frame that carries something makes room for this number of others. */
+/** Each frame with content allows this many others. */
 const EARNED = 8;
 
 /**
- * Counts control frames and empty ones. Keep-alives and the probes of a gRPC server, which come with
- * its data, stay far below the limit.
+ * Counts control frames and empty frames. Keep-alives, and a gRPC server's probes that accompany its data, stay far
+ * below the limit.
  */
 export class FrameBudget {
   readonly #now: () => number;
@@ -21,12 +21,15 @@ export class FrameBudget {
     this.#at = now();
   }
 
-  /** Counts a frame that carries something. */
+  /** Counts a frame with content. */
   earn(): void {
     this.#left = Math.min(BURST, this.#left + EARNED);
   }
 
-  /** Counts a frame that carries nothing. @returns whether there were too many */
+  /**
+   * Counts a frame without content.
+   * @returns true if there were too many
+   */
   spend(): boolean {
     if (this.#left >= 1) {
       this.#left--;

@@ -2,8 +2,8 @@ import { releaseBytes } from '../../runtime/release-bytes.ts';
 import { ERROR, FRAME_HEADER, PAYLOAD_MAX, PREFACE, readWord } from './frames.ts';
 
 /**
- * Cuts what comes into frames, and checks the preface that comes before a client's first. A frame
- * that is whole in a chunk is not copied.
+ * Splits the input into frames, and checks the preface that precedes a client's first frame. A frame that is complete
+ * within a chunk is not copied.
  *
  * ```
  * at += reader.read(chunk, at);
@@ -11,39 +11,39 @@ import { ERROR, FRAME_HEADER, PAYLOAD_MAX, PREFACE, readWord } from './frames.ts
  * ```
  */
 export class Http2FrameReader {
-  /**
-   * True if the last `read` has completed a frame; the fields below are that frame's, until the
-   * next `read`.
-   */
+  /** True if the last `read` completed a frame. The fields below then describe it until the next `read`. */
   whole = false;
   type = 0;
   flags = 0;
-  /** The stream; 0: the connection. */
+  /** The stream id; 0 for the connection. */
   id = 0;
   bytes: Buffer = nothing;
   start = 0;
   end = 0;
-  /** The client's error (RFC 9113, section 7); nothing more can be read. */
+  /** The peer's error (RFC 9113, section 7), after which nothing more can be read. */
   error: number | null = null;
-  /** Bytes of the preface that have come. */
+  /** Bytes of the preface received so far. */
   #greeted: number;
-  /** A frame that has come in part. */
+  /** A partially received frame. */
   #piece: Buffer | null = null;
   #filled = 0;
-  /** The memory of a frame that came in pieces and has been read. */
+  /** Memory of a frame that arrived in pieces and has been read. */
   #spent: Buffer | null = null;
 
-  /** @param greeted whether a preface comes first: only clients send one */
+  /** @param greeted true if a preface comes first, which only clients send */
   constructor(greeted = true) {
     this.#greeted = greeted ? 0 : PREFACE.length;
   }
 
-  /** Memory for an incomplete frame. */
+  /** Memory held by an incomplete frame. */
   get held(): number {
     return this.#piece?.length ?? 0;
   }
 
-  /** Reads on from `at`, at most to the end of one frame. @returns bytes read: at least one */
+  /**
+   * Continues reading at `at`, up to the end of one frame.
+   * @returns bytes read, at least one
+   */
   read(chunk: Buffer, at: number): number {
     this.whole = false;
     if (this.#greeted < PREFACE.length) return this.#greet(chunk, at);
@@ -77,7 +77,7 @@ export class Http2FrameReader {
     return at - begin;
   }
 
-  /** Adds bytes to the frame that comes in pieces. */
+  /** Appends bytes to the frame that arrives in pieces. */
   #gather(chunk: Buffer, begin: number): number {
     let at = begin;
     this.#piece ??= Buffer.allocUnsafeSlow(FRAME_HEADER);
@@ -106,7 +106,7 @@ export class Http2FrameReader {
     this.#piece = bigger;
   }
 
-  /** Bytes of the frame at `at`, header included. */
+  /** Returns the size of the frame at `at`, including its header. */
   #sizeOf(bytes: Buffer, at: number): number {
     const length = (bytes[at]! << 16) | (bytes[at + 1]! << 8) | bytes[at + 2]!;
     if (length <= PAYLOAD_MAX) return FRAME_HEADER + length;

@@ -1,24 +1,21 @@
-/** Frames of HTTP/2 (RFC 9113 section 4.1): nine bytes of header, then the payload. */
+/** HTTP/2 frames (RFC 9113 section 4.1): a nine-byte header, then the payload. */
 import { readUint32 } from '../../base/big-endian.ts';
 
-/** Bytes of a frame's header. */
+/** Size of a frame's header. */
 export const FRAME_HEADER = 9;
 
-/** The first bytes of a client (section 3.4). */
+/** A client's first bytes (section 3.4). */
 export const PREFACE: Buffer = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
-/** Maximum payload without the other side's permission; we never permit more. */
+/** Maximum payload unless the peer permits more, which this program never does. */
 export const PAYLOAD_MAX = 16_384;
 
-/**
- * Bytes that may be on the way before the receiver grants more, per stream and per connection, to
- * begin with.
- */
+/** Initial flow control window in bytes, per stream and per connection. */
 export const WINDOW = 65_535;
-/** No window may become larger (section 6.9.1). */
+/** Maximum window size (section 6.9.1). */
 export const WINDOW_MAX = 0x7fffffff;
 
-/** Types of frames (section 6). */
+/** Frame types (section 6). */
 export const FRAME = {
   DATA: 0,
   HEADERS: 1,
@@ -32,7 +29,7 @@ export const FRAME = {
   CONTINUATION: 9,
 } as const;
 
-/** Flags of frames; what each means depends on the type. */
+/** Frame flags, whose meaning depends on the type. */
 export const FLAG = {
   ACK: 0x1,
   END_STREAM: 0x1,
@@ -41,7 +38,7 @@ export const FLAG = {
   PRIORITY: 0x20,
 } as const;
 
-/** Names of settings (section 6.5.2). */
+/** Settings identifiers (section 6.5.2). */
 export const SETTING = {
   ENABLE_PUSH: 2,
   MAX_CONCURRENT_STREAMS: 3,
@@ -50,7 +47,7 @@ export const SETTING = {
   MAX_HEADER_LIST_SIZE: 6,
 } as const;
 
-/** Why a stream or a connection ends (section 7). */
+/** Error codes that end a stream or a connection (section 7). */
 export const ERROR = {
   NO_ERROR: 0,
   PROTOCOL_ERROR: 1,
@@ -64,7 +61,10 @@ export const ERROR = {
   ENHANCE_YOUR_CALM: 11,
 } as const;
 
-/** Writes a frame's header. @returns where its payload begins */
+/**
+ * Writes a frame's header.
+ * @returns the position of its payload
+ */
 export function writeFrameHeader(
   out: Uint8Array,
   at: number,
@@ -81,7 +81,10 @@ export function writeFrameHeader(
   return writeWord(out, at + 5, stream);
 }
 
-/** Writes 32 bits. @returns where they end */
+/**
+ * Writes 32 bits.
+ * @returns the position after them
+ */
 export function writeWord(out: Uint8Array, at: number, word: number): number {
   out[at] = word >>> 24;
   out[at + 1] = word >>> 16;
@@ -90,7 +93,7 @@ export function writeWord(out: Uint8Array, at: number, word: number): number {
   return at + 4;
 }
 
-/** 32 bits without the first one, which is reserved. */
+/** Reads 32 bits, clearing the reserved first one. */
 export function readWord(bytes: Uint8Array, at: number): number {
   return readUint32(bytes, at) & 0x7fff_ffff;
 }

@@ -1,33 +1,35 @@
-/** A header block from its frames: HEADERS and CONTINUATION. */
+/** Assembles a header block from HEADERS and CONTINUATION frames. */
 import { ERROR, FLAG, readWord } from './frames.ts';
 import type { Http2FrameReader } from './frame-reader.ts';
 import { BLOCK_MAX } from './header-decoder.ts';
 
-/** Bytes of the priority that may precede a header block. */
+/** Size of the priority fields that may precede a header block. */
 const PRIORITY_SIZE = 5;
 
 /**
- * Puts the header block of a request together: a HEADERS frame, and the CONTINUATION frames behind
- * it (RFC 9113 section 6.2).
+ * Assembles a request's header block from a HEADERS frame and the CONTINUATION frames after it (RFC 9113 section 6.2).
  */
 export class HeaderBlock {
-  /** The stream whose block is not whole; 0: there is none. */
+  /** The stream whose block is incomplete, or 0. */
   open = 0;
-  /** The block, `bytes[start, end)`, when `begin` or `goOn` has returned true. */
+  /** The block, `bytes[start, end)`, once `begin` or `goOn` has returned true. */
   bytes: Buffer = nothing;
   start = 0;
   end = 0;
-  /** True if nothing but the block belongs to the request. */
+  /** True if the request has no body. */
   endsStream = false;
-  /** The client's error: the connection is unusable. */
+  /** The client's error, which makes the connection unusable. */
   error: number | null = null;
 
-  /** Memory for an incomplete block. */
+  /** Memory held by an incomplete block. */
   get held(): number {
     return this.open === 0 ? 0 : this.bytes.length;
   }
 
-  /** Takes a HEADERS frame. @returns whether the block is whole */
+  /**
+   * Processes a HEADERS frame.
+   * @returns true if the block is complete
+   */
   begin({ bytes, start, end, flags, id }: Http2FrameReader): boolean {
     this.endsStream = (flags & FLAG.END_STREAM) !== 0;
     let padding = 0;
@@ -42,7 +44,7 @@ export class HeaderBlock {
     this.start = start;
     this.end = end - padding;
     if ((flags & FLAG.END_HEADERS) !== 0) return true;
-    // A copy with room to grow: the received chunk may be much larger.
+    // Copy it with room to grow, because the received chunk may be much larger.
     this.bytes = Buffer.allocUnsafeSlow(Math.max(512, this.end - start));
     this.end = bytes.copy(this.bytes, 0, start, this.end);
     this.start = 0;
@@ -50,7 +52,10 @@ export class HeaderBlock {
     return false;
   }
 
-  /** Takes a CONTINUATION frame. @returns whether the block is whole */
+  /**
+   * Processes a CONTINUATION frame.
+   * @returns true if the block is complete
+   */
   goOn({ bytes, start, end, flags }: Http2FrameReader): boolean {
     const size = this.end + end - start;
     if (size > BLOCK_MAX) return this.#fail(ERROR.ENHANCE_YOUR_CALM);
@@ -84,5 +89,5 @@ export class HeaderBlock {
 }
 
 const nothing = Buffer.alloc(0);
-/** More than any frame has. */
+/** Larger than any frame. */
 const PADDING_MISSING = 1 << 24;

@@ -21,8 +21,7 @@ function decode(decoder: HeaderDecoder, block: Uint8Array): string[] | null {
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex');
 
 describe('header blocks', () => {
-  // RFC 7541, appendix C.3 and C.4: three requests on one connection, without and with Huffman
-  // codes.
+  // RFC 7541, appendix C.3 and C.4: three requests on one connection, without and with Huffman codes.
   const requests = [
     [':method: GET', ':scheme: http', ':path: /', ':authority: www.example.com'],
     [
@@ -59,13 +58,13 @@ describe('header blocks', () => {
       ],
     ],
   ] as const) {
-    test(`the requests of RFC 7541 appendix C are read, ${what}`, () => {
+    test(`the requests in RFC 7541 appendix C are decoded, ${what}`, () => {
       const decoder = new HeaderDecoder();
       blocks.forEach((block, i) => assert.deepEqual(decode(decoder, hex(block)), requests[i]));
     });
   }
 
-  test('entries leave the table, the oldest first, when it is full or made smaller', () => {
+  test('the oldest entries leave the table first when it is full or made smaller', () => {
     const decoder = new HeaderDecoder();
     const remembered = (name: string, value: string): Buffer => {
       const plain = literals([[name, value]]);
@@ -80,7 +79,7 @@ describe('header blocks', () => {
     assert.equal(decode(decoder, hex('be')), null);
   });
 
-  test('a malformed header block breaks the decoder for good', () => {
+  test('a malformed header block breaks the decoder permanently', () => {
     for (const block of [
       '80', // index 0
       'be', // empty table
@@ -98,7 +97,7 @@ describe('header blocks', () => {
     }
   });
 
-  test('what is written reads back the same', () => {
+  test('encoded fields decode to the same', () => {
     const latin = fc.string({ unit: 'binary-ascii', minLength: 1, maxLength: 300 });
     fc.assert(
       fc.property(fc.array(fc.tuple(latin, latin), { maxLength: 8 }), (fields) => {
@@ -110,7 +109,7 @@ describe('header blocks', () => {
     );
   });
 
-  test('whatever the bytes are, reading ends', () => {
+  test('reading ends for any bytes', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 200 }), { maxLength: 5 }), (blocks) => {
         const decoder = new HeaderDecoder();

@@ -1,7 +1,7 @@
-/** HPACK (RFC 7541), the reading side. */
+/** The decoder for HPACK (RFC 7541). */
 import { decodeHuffman } from './huffman.ts';
 
-/** Fields of the static table (RFC 7541 appendix A), from index 1 on. */
+/** Fields in the static table (RFC 7541 appendix A), starting at index 1. */
 const staticFields: readonly (readonly [name: string, value: string])[] = [
   [':authority', ''],
   [':method', 'GET'],
@@ -71,7 +71,7 @@ interface HeaderField {
   readonly value: Uint8Array;
 }
 
-/** Index 0 stands for nothing. */
+/** Index 0 is unused. */
 const fixed: readonly HeaderField[] = [['', ''], ...staticFields].map(
   ([name = '', value = '']) => ({
     name: Buffer.from(name),
@@ -79,53 +79,50 @@ const fixed: readonly HeaderField[] = [['', ''], ...staticFields].map(
   }),
 );
 
-/**
- * Bytes of the dynamic table: what RFC 9113 has both sides begin with. Nothing else is ever
- * announced.
- */
+/** Size of the dynamic table: the initial value in RFC 9113, and never changed here. */
 const TABLE_SIZE = 4096;
-/** The size of an entry beyond its bytes (RFC 7541, section 4.1). */
+/** Overhead of an entry in addition to its bytes (RFC 7541, section 4.1). */
 const ENTRY_COST = 32;
-/** Maximum size of a header block that is decoded, in bytes. A question of 255 bytes in a GET takes 400. */
+/** Maximum size of a decoded header block in bytes. A 255-byte question in a GET takes 400. */
 export const BLOCK_MAX = 16_384;
-/** No valid integer in a block is larger. */
+/** Maximum value of an integer in a block. */
 const INTEGER_MAX = 1 << 24;
 
-/** Holds decoded Huffman strings: a name and a value, valid for one field. */
+/** Decoded Huffman strings: a name and a value, valid for one field. */
 const scratch = new Uint8Array(2 * BLOCK_MAX);
 
 /**
- * Decodes the header blocks of one connection (HPACK, RFC 7541). Fields are ranges of bytes:
- * only the fields in use become text.
+ * Decodes the header blocks of one connection (HPACK, RFC 7541). Fields are byte ranges, and only the fields in use
+ * become text.
  *
  * ```
  * decoder.begin(block, 0, block.length);
  * while (decoder.next()) …decoder.name[nameStart, nameEnd)…
- * if (decoder.broken) …the connection is of no use any more…
+ * if (decoder.broken) …the connection is unusable…
  * ```
  */
 export class HeaderDecoder {
-  /** The present field: valid until `next`. */
+  /** The current field, valid until `next`. */
   name: Uint8Array = scratch;
   nameStart = 0;
   nameEnd = 0;
   value: Uint8Array = scratch;
   valueStart = 0;
   valueEnd = 0;
-  /** The block was not HPACK; the table is lost. */
+  /** True if a block was not HPACK, so that the table is lost. */
   broken = false;
 
   #bytes: Uint8Array = scratch;
   #at = 0;
   #end = 0;
-  /** Bytes of `scratch` that the current field uses. */
+  /** Bytes of `scratch` used by the current field. */
   #decoded = 0;
-  /** The start of the last string. */
+  /** The buffer that holds the last string. */
   #from: Uint8Array = scratch;
   #start = 0;
-  /** True if a change of the table's size may still come: only before the first field. */
+  /** True while the table size may still be changed, that is, before the first field. */
   #beginning = true;
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #table: HeaderField[] = [];
   #size = 0;
   #sizeMax = TABLE_SIZE;
@@ -140,7 +137,7 @@ export class HeaderDecoder {
 
   /**
    * Reads the next field.
-   * @returns false at the end, or if the block is broken
+   * @returns false at the end, or if the block is malformed
    */
   next(): boolean {
     while (this.#at < this.#end && !this.broken) {
@@ -194,7 +191,10 @@ export class HeaderDecoder {
     return true;
   }
 
-  /** Reads a string. @returns its end in `#from`; -1: it is broken */
+  /**
+   * Reads a string.
+   * @returns its end in `#from`, or -1 if it is malformed
+   */
   #string(): number {
     if (this.#at >= this.#end) return this.#fail();
     const huffman = (this.#bytes[this.#at]! & 0x80) !== 0;
@@ -216,7 +216,7 @@ export class HeaderDecoder {
     return end;
   }
 
-  /** Reads an integer whose first bits are those of `mask` (RFC 7541 section 5.1). */
+  /** Reads an integer in the low bits given by `mask` (RFC 7541 section 5.1). */
   #integer(mask: number): number {
     let value = this.#bytes[this.#at++]! & mask;
     if (value < mask) return value;
@@ -241,13 +241,13 @@ export class HeaderDecoder {
     return null;
   }
 
-  /** @param known the name, where it is one of the tables: no copy is needed */
+  /** @param known the name if it comes from one of the tables, so that it need not be copied */
   #remember(known: Uint8Array | null): void {
     const name = known ?? new Uint8Array(this.name.subarray(this.nameStart, this.nameEnd));
     const value = new Uint8Array(this.value.subarray(this.valueStart, this.valueEnd));
     const cost = name.length + value.length + ENTRY_COST;
     this.#shrink(cost);
-    // An entry larger than the table empties it, and is not kept.
+    // An entry larger than the table empties it and is not added.
     if (cost > this.#sizeMax) return;
     this.#table.push({ name, value });
     this.#size += cost;

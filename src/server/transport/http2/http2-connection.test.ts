@@ -41,7 +41,7 @@ async function client(
 
 const whole = FLAG.END_HEADERS | FLAG.END_STREAM;
 
-/** The HEADERS of a GET that asks for an address. */
+/** The HEADERS of a GET that queries an address. */
 function get(id: number, name = 'a.', flags = whole): Buffer {
   const path = `/dns-query?dns=${queryBytes(name, 0).toString('base64url')}`;
   return frame(FRAME.HEADERS, flags, id, literals(requestFields('GET', path)));
@@ -53,7 +53,7 @@ function post(id: number, more: readonly (readonly [string, string])[] = []): Bu
   return frame(FRAME.HEADERS, FLAG.END_HEADERS, id, block);
 }
 
-/** The HEADERS of a GET with fields that must not be there. */
+/** The HEADERS of a GET with fields that are not allowed. */
 function malformed(more: readonly (readonly [string, string])[]): Buffer {
   return frame(FRAME.HEADERS, whole, 1, literals(requestFields('GET', '/dns-query', more)));
 }
@@ -66,7 +66,7 @@ const word = (value: number): Buffer => {
   return bytes;
 };
 
-/** Waits for the reply on a stream; the number of its addresses. */
+/** Waits for the reply on a stream and returns its number of addresses. */
 async function addresses(made: Http2Client, id: number, waitMs?: number): Promise<number> {
   const body: Buffer[] = [];
   for (;;) {
@@ -78,20 +78,20 @@ async function addresses(made: Http2Client, id: number, waitMs?: number): Promis
   }
 }
 
-/** The error that the server ends the connection with. */
+/** Returns the error with which the server closes the connection. */
 async function goneFor(made: Http2Client): Promise<number | null> {
   const goaway = await made.next([FRAME.GOAWAY]);
   return goaway === null ? null : goaway.payload.readUInt32BE(4);
 }
 
-/** The error that the server ends a stream with. */
+/** Returns the error with which the server closes a stream. */
 async function resetFor(made: Http2Client): Promise<number | null> {
   const reset = await made.next([FRAME.RST_STREAM]);
   return reset === null ? null : reset.payload.readUInt32BE(0);
 }
 
 describe('HTTP/2', () => {
-  test('header and body of a reply come together, the end with the body', async (t) => {
+  test('header and body of a reply arrive together, and the body ends the stream', async (t) => {
     const made = await client(t, await start(t));
     made.send(get(1));
     const headers = await made.next([FRAME.HEADERS, FRAME.DATA]);
@@ -128,7 +128,7 @@ describe('HTTP/2', () => {
     });
   }
 
-  test('however a client cuts its bytes, all its requests are answered', async (t) => {
+  test('however a client splits its bytes, all its requests are answered', async (t) => {
     const listener = await start(t);
     const path = `/dns-query?dns=${queryBytes('c.', 0).toString('base64url')}`;
     const block = literals(requestFields('GET', path));
@@ -164,7 +164,7 @@ describe('HTTP/2', () => {
     );
   });
 
-  test('whatever bytes come, the listener keeps serving', async (t) => {
+  test('the listener keeps serving whatever bytes arrive', async (t) => {
     const listener = await start(t);
     const real = Buffer.concat([get(1), post(3), frame(FRAME.SETTINGS, 0, 0), get(5)]);
     const noise = fc.oneof(
@@ -190,7 +190,7 @@ describe('HTTP/2', () => {
     while (listener.counters.connections.value > 1) await pause(1);
   });
 
-  test('a reply leaves in pieces, as the client lets it', async (t) => {
+  test("a reply is sent in pieces as the client's window allows", async (t) => {
     const listener = await start(t, (query) => replyWith(query, 4000));
     const made = await client(t, listener, [[SETTING.INITIAL_WINDOW_SIZE, 0]]);
     made.send(get(1));
@@ -212,7 +212,7 @@ describe('HTTP/2', () => {
     assert.equal(rest + 100, queryBytes('a.').length + 16 * 4000);
   });
 
-  test('a reply that is not wanted any more is not sent, and counts until it comes', async (t) => {
+  test('a cancelled reply is not sent, and counts until it arrives', async (t) => {
     const release: (() => void)[] = [];
     const listener = await start(
       t,
@@ -255,7 +255,7 @@ describe('HTTP/2', () => {
     });
   }
 
-  test('more requests at a time than are allowed are refused, one by one', async (t) => {
+  test('requests beyond the concurrency limit are refused individually', async (t) => {
     const listener = await start(t, () => new Promise(() => {}), { streams: 2 });
     const made = await client(t, listener);
     made.send(get(1), get(3), get(5));
@@ -264,7 +264,7 @@ describe('HTTP/2', () => {
     assert.equal(reset!.payload.readUInt32BE(0), ERROR.REFUSED_STREAM);
   });
 
-  test('padding, priorities, trailers and early ends of streams are understood', async (t) => {
+  test('padding, priorities, trailers and early stream ends are understood', async (t) => {
     const made = await client(t, await start(t));
     const path = `/dns-query?dns=${queryBytes('a.', 0).toString('base64url')}`;
     const block = literals(requestFields('GET', path));
@@ -332,7 +332,7 @@ describe('HTTP/2', () => {
       frame(FRAME.DATA, FLAG.END_STREAM, 1, Buffer.alloc(4)),
     ],
   ] as const) {
-    test(`${what} ends the stream and not the connection`, async (t) => {
+    test(`${what} ends the stream but not the connection`, async (t) => {
       const made = await client(t, await start(t));
       made.send(...frames);
       assert.equal(await resetFor(made), error);
@@ -384,14 +384,14 @@ describe('HTTP/2', () => {
     });
   }
 
-  test('what does not begin as HTTP/2 is ended', async (t) => {
+  test('a connection that does not begin as HTTP/2 is closed', async (t) => {
     const made = await Http2Client.connect((await start(t)).port);
     t.after(() => made.close());
     made.socket.write('GET /dns-query HTTP/1.1\r\n\r\n');
     assert.equal(await goneFor(made), ERROR.PROTOCOL_ERROR);
   });
 
-  test('at the limit the longest idle connection goes, and the newcomer is served', async (t) => {
+  test('at the limit, the longest idle connection is closed and the new one is served', async (t) => {
     const listener = await start(t, answerOne, { connections: 3 });
     for (let i = 0; i < 6; i++) {
       const made = await client(t, listener);
@@ -402,7 +402,7 @@ describe('HTTP/2', () => {
     assert.equal(listener.counters.connections.value, 3);
   });
 
-  test('a flood of requests that are reset at once does not keep the others waiting', async (t) => {
+  test('a flood of immediately reset requests does not delay others', async (t) => {
     let served = 0;
     const listener = await start(t, (query) => {
       served++;
@@ -422,8 +422,7 @@ describe('HTTP/2', () => {
       const bytes = volley();
       for (const attacker of attackers) attacker.socket.write(bytes);
     }
-    // How many others come first is what the listener decides; how long they take is up to the
-    // machine.
+    // The listener determines how many others come first. How long they take depends on the machine.
     const before: number[] = [];
     for (let i = 0; i < 10; i++) {
       const begun = served;
@@ -434,7 +433,7 @@ describe('HTTP/2', () => {
     assert.ok(Math.max(...before) < 2500, `${before.join(' ')} of 25 000 came first`);
   });
 
-  test('close says goodbye, answers what is in flight and takes no more', async (t) => {
+  test('close sends GOAWAY, answers requests in flight and accepts no more', async (t) => {
     const release: (() => void)[] = [];
     const listener = await start(t, (query) => {
       const kept = query.keep();

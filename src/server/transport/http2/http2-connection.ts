@@ -1,4 +1,4 @@
-/** DNS over HTTP/2, the server's side of a connection. */
+/** The server side of a DNS over HTTP/2 connection. */
 import type { Socket } from 'node:net';
 
 import { ClientConnection, written } from '../stream/client-connection.ts';
@@ -15,29 +15,23 @@ import { RequestBodies, type BodyVerdict } from './request-bodies.ts';
 import { ServerInput, type ServerInputHost } from './server-input.ts';
 import { SETTINGS_SIZE, writeSettings } from './server-settings.ts';
 
-/**
- * Before a reply's message there is room for all that comes before it: HEADERS, the header of DATA,
- * the body's beginning.
- */
+/** Space before a reply's message for everything that precedes it: HEADERS, the DATA header, the start of the body. */
 const HEADERS_ROOM = FRAME_HEADER + FIELDS_MAX + FRAME_HEADER + BODY_PREFIX_MAX;
-/** No other frame that is written here is longer. */
+/** No other frame written here is longer. */
 const CONTROL_ROOM = 256;
-/** Memory of a stream beyond the bytes it received or holds, measured. */
+/** Memory per stream in addition to received and buffered bytes; measured. */
 const STREAM_SIZE = 1024;
-/**
- * Maximum number of streams that were refused before their whole body arrived; the rest of the body is
- * ignored.
- */
+/** Number of streams refused before their whole body arrived, whose remaining frames are ignored. */
 const REFUSED_MAX = 64;
 
 /**
- * One HTTP/2 connection (RFC 9113) whose requests are DNS queries, over HTTPS or gRPC: the few
- * frames that this takes, written straight into the bytes that leave. docs/decisions/http2.md has
- * the figures that speak for it.
+ * One HTTP/2 connection (RFC 9113) whose requests are DNS queries, over HTTPS or gRPC. It implements only the frames
+ * that this requires, and writes them directly into the output buffer. The measurements behind this choice are in
+ * docs/decisions/http2.md.
  *
- * A GET that need not wait makes no object. Replies leave as clients ask: who sends several
- * requests in one TLS record gets several replies in one. A client that sends one at a time gets one at a
- * time, since some (dnsperf) take no more than one from each.
+ * A GET that can be answered at once creates no object. Replies are grouped like requests: a client that sends several
+ * requests in one TLS record gets several replies in one. A client that sends one at a time gets one at a time, because
+ * some (dnsperf) accept only one per record.
  */
 export class Http2Connection extends ClientConnection implements ServerInputHost {
   readonly #service: Http2Service;
@@ -51,7 +45,7 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
   #present = 0;
   #presentStream: Http2Stream | null = null;
   #now = 0;
-  /** Requests in the current chunk. */
+  /** Number of requests in the current chunk. */
   #requests = 0;
 
   constructor(socket: Socket, host: StreamHost, service: Http2Service) {
@@ -67,8 +61,7 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
   }
 
   protected get heldBeside(): number {
-    // Those that are awaited are bounded by the intake; the others are open because the client
-    // leaves them so.
+    // Pending ones are limited by the intake. The others are open because of the client.
     const left = Math.max(0, this.#streams.size - this.pending.awaited);
     return this.#input.held + this.#bodies.held + this.#parked.bytes + left * STREAM_SIZE;
   }
@@ -86,7 +79,7 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
       this.#goAway(ERROR.NO_ERROR);
       return;
     }
-    // Nothing comes from the client any more, neither bodies nor leave to send.
+    // The client sends nothing more, neither bodies nor window updates.
     for (const stream of this.#streams.values()) {
       if (!stream.asked || stream.reply !== null) this.#forget(stream);
     }
@@ -158,7 +151,7 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
     }
   }
 
-  /** @param question what a GET asks, whose body means nothing but has to end */
+  /** @param question the query in a GET, whose body is ignored but must end */
   #awaitBody(id: number, question: Uint8Array | null): void {
     const stream = this.#open(id, this.#input.header.contentLength);
     stream.question = question;
@@ -195,7 +188,7 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
   }
 
   #serveBody(stream: Http2Stream, bytes: Uint8Array, start: number, end: number): void {
-    // A GET has its query in the URL; a body is ignored.
+    // A GET has its query in the URL, and its body is ignored.
     if (stream.question !== null) return this.#serve(stream.id, stream, bytes, start, end);
     const service = this.#service;
     const wrong = service.find(bytes, start, end);
@@ -217,8 +210,7 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
   }
 
   onSettings(streamWindow: number | null): void {
-    // Once for all of a frame: it may name the window thousands of times, and each open stream has
-    // one.
+    // Once per frame: it may set the window thousands of times, and each open stream has one.
     if (!this.#parked.restart(streamWindow ?? this.#parked.streamWindow, this.#streams.values()))
       return this.onViolation(ERROR.FLOW_CONTROL_ERROR);
     this.beginFrame(0, FRAME.SETTINGS, FLAG.ACK, 0);
@@ -235,7 +227,7 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
   }
 
   onReset(id: number): void {
-    // A pending reply counts until it comes, so resetting streams does not allow more of them.
+    // A pending reply counts until it arrives, so resetting streams does not allow more of them.
     const stream = this.#streams.get(id);
     if (stream !== undefined) this.#forget(stream);
   }
@@ -321,7 +313,10 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
       this.write();
   }
 
-  /** A reply without a body. @param whole whether the request has come to its end */
+  /**
+   * Sends a reply without a body.
+   * @param whole true if the request is complete
+   */
   #refuse(id: number, code: number, whole: boolean): void {
     const stream = this.#streams.get(id);
     if (stream !== undefined) this.#forget(stream);
@@ -339,7 +334,7 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
     this.#leaveInTime();
   }
 
-  /** Ignores further frames of this stream, which are not an error. */
+  /** Ignores further frames on this stream, which are not an error. */
   #passOver(id: number): void {
     this.#refused.push(id);
     if (this.#refused.length > REFUSED_MAX) this.#refused.shift();
@@ -357,7 +352,7 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
     return stream;
   }
 
-  /** A body has not come in time. */
+  /** Called when a body has not arrived in time. */
   #late = (stream: Http2Stream): void => {
     this.host.counters.timedOut.add(1);
     this.#reset(stream.id, ERROR.CANCEL);
@@ -382,12 +377,12 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
     if (this.#parked.send(arena, begin, ended)) this.moved = true;
   }
 
-  /** The flags of the last DATA frame of a reply. */
+  /** Flags for a reply's last DATA frame. */
   get #lastFlag(): number {
     return this.#service.trailers === null ? FLAG.END_STREAM : 0;
   }
 
-  /** The reply's body is written: what ends the reply, unless that has. */
+  /** Called when the reply's body has been written; ends the reply if that has not happened yet. */
   #endReply(id: number): void {
     const { trailers } = this.#service;
     if (trailers === null) return;
@@ -396,7 +391,7 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
     for (let i = 0; i < trailers.length; i++) arena[at + i] = trailers[i]!;
   }
 
-  /** Ends one stream. */
+  /** Resets one stream. */
   #reset(id: number, error: number): void {
     const stream = this.#streams.get(id);
     if (stream !== undefined) this.#forget(stream);

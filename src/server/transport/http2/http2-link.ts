@@ -27,23 +27,20 @@ import type { HeaderBlock } from './header-block.ts';
 import { HeaderDecoder } from './header-decoder.ts';
 import { contentLength, pathAndAccept, requestFields } from './request-fields.ts';
 
-/** The words of Go's HTTP client for a time-out. */
+/** Go's HTTP client's message for a timeout. */
 export const LATE = 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)';
 
 /** Maximum bytes that a peer may leave unread. */
 const UNREAD_MAX = 1024 * 1024;
-/**
- * Bytes of bodies that the upstream may send unasked, per stream and in all; renewed when half is
- * used up.
- */
+/** Body bytes that the upstream may send without permission, per stream and in total; renewed when half is used up. */
 const STREAM_WINDOW = 1 << 17;
 const CONNECTION_WINDOW = 1 << 24;
-/** An upstream that takes less per stream takes no DNS message of ordinary size. */
+/** An upstream with a smaller stream window cannot accept a DNS message of ordinary size. */
 const QUERY_ROOM = 4096;
-/** The last stream: then a connection has had its time. */
+/** The last stream id, after which a new connection is needed. */
 const STREAM_LAST = 0x3fff_ffff;
 
-/** The upstream that a connection belongs to. */
+/** The upstream to which a connection belongs. */
 export interface Http2Host {
   readonly parts: UpstreamParts;
   readonly wheel: TimerWheel;
@@ -52,36 +49,36 @@ export interface Http2Host {
   readonly path: string;
   /** The prefix of errors: `Post "https://dns.example/dns-query"`. */
   readonly action: string;
-  /** @param left the exchanges that waited on it, their deadlines still set */
+  /** @param left the exchanges that were waiting on it, with their deadlines still set */
   gone(link: Http2Link, left: readonly UpstreamExchange[], error: ExchangeError): void;
 }
 
 /**
- * One HTTP/2 connection to an upstream, which carries any number of queries (RFC 8484). Requests of
- * one turn leave in one write. As a deadline: the end of being idle.
+ * One HTTP/2 connection to an upstream, which carries any number of queries (RFC 8484). All requests of a turn are sent
+ * in one write. Its own deadline is the end of the idle period.
  */
 export class Http2Link extends Timed implements Carrier, ClientInputHost {
-  /** Replies that it has brought. */
+  /** Number of replies received on it. */
   answered = 0;
   readonly #host: Http2Host;
   readonly #socket: TLSSocket;
   readonly #block: Buffer;
   readonly #streams = new Map<number, UpstreamExchange>();
-  /** Bodies of which there is a part. */
+  /** Partially received bodies. */
   readonly #bodies = new Map<number, GatheredMessage>();
-  /** Requests that wait for the end of the turn, or for the upstream to take more. */
+  /** Requests waiting for the end of the turn, or for the upstream to accept more. */
   #unsent: UpstreamExchange[] = [];
   #flushing = false;
   #stream = 1;
   #maxStreams = 100;
-  /** Bytes of bodies that the upstream takes: in all, and per stream. */
+  /** Body bytes that the upstream accepts: in total, and per stream. */
   #window = WINDOW;
   #streamWindow = WINDOW;
   readonly #decoder = new HeaderDecoder();
   #closing = false;
   #closed = false;
 
-  /** @param socket connected, and agreed on HTTP/2 */
+  /** @param socket connected, with HTTP/2 negotiated */
   constructor(host: Http2Host, socket: TLSSocket) {
     super();
     this.#host = host;
@@ -97,7 +94,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
     this.#rest();
   }
 
-  /** True if it takes further queries. */
+  /** True if it accepts more queries. */
   get open(): boolean {
     return !this.#closing && !this.#closed && this.#stream < STREAM_LAST;
   }
@@ -106,7 +103,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
     return this.#streams.size + this.#unsent.length;
   }
 
-  /** Sends the exchange's query; its deadline is set. */
+  /** Sends the exchange's query; its deadline has been set. */
   send(exchange: UpstreamExchange): void {
     const { query } = exchange;
     if (sizeUpstream(query) > Math.min(PAYLOAD_MAX / 2, this.#streamWindow)) {
@@ -137,7 +134,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
     this.destroy(this.#ended());
   }
 
-  /** No more queries; closes when the last reply has come. */
+  /** Accepts no more queries, and closes once the last reply has arrived. */
   retire(): void {
     this.#closing = true;
     if (this.waiting === 0) this.destroy(this.#ended());
@@ -191,7 +188,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
     this.#socket.write(out.length === 1 ? out[0]! : Buffer.concat(out));
   };
 
-  /** The frames of one request; null: the upstream does not take that much at present. */
+  /** Builds the frames for one request, or returns null if the upstream does not currently accept that much. */
   #request(exchange: UpstreamExchange): Buffer | null {
     const { query } = exchange;
     const { path, parts } = this.#host;
@@ -221,7 +218,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
     return out;
   }
 
-  /** @param more bytes of room behind the frame */
+  /** @param more bytes of free space after the frame */
   #headersFrame(end: Buffer, more: number, flags: number, stream: number): Buffer {
     const block = this.#block;
     const length = block.length + end.length;
@@ -246,7 +243,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
     if (this.#unsent.length > 0) this.#flushLater();
   }
 
-  /** A response's header is whole; trailers, and what informs only, say nothing. */
+  /** Called when a response's header is complete. Trailers and informational responses are ignored. */
   onHeader(id: number, block: HeaderBlock): void {
     const status = this.#status(block);
     if (this.#decoder.broken) return this.onViolation('a header block is broken');
@@ -264,8 +261,8 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
   }
 
   /**
-   * Reads the whole block, since those that follow build on it.
-   * @returns the status; 0: there is none
+   * Reads the whole block, because later blocks depend on it.
+   * @returns the status, or 0 if there is none
    */
   #status({ bytes, start, end }: HeaderBlock): number {
     const decoder = this.#decoder;
@@ -273,7 +270,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
     decoder.begin(bytes, start, end);
     while (decoder.next()) {
       const { name, nameStart, nameEnd, value, valueStart, valueEnd } = decoder;
-      // The other names of seven bytes do not begin with a colon.
+      // The other seven-byte names do not begin with a colon.
       if (name[nameStart] !== COLON || nameEnd - nameStart !== 7) continue;
       status = 0;
       for (let i = valueStart; i < valueEnd; i++) status = status * 10 + (value[i]! - 0x30);
@@ -298,7 +295,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
 
   #finish(exchange: UpstreamExchange, body: Buffer): void {
     const { action, now, wheel } = this.#host;
-    // Some servers do not send 0 back; what counts here is TLS.
+    // Some servers do not return id 0. TLS provides the protection here.
     const id = body.length >= 2 ? body.readUInt16BE(0) : 0;
     if (matchReply(exchange.query, id, body, 0, body.length) !== 'reply') {
       const text = `${action}: the body is not a reply to the query`;
@@ -325,7 +322,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
     if (this.#unsent.length > 0) this.#flushLater();
   }
 
-  /** The upstream accepts no more: queries that it has not begun go to another connection. */
+  /** The upstream accepts no more. Queries it has not started move to another connection. */
   onGoAway(last: number): void {
     this.#closing = true;
     const refused = [...this.#streams.values()].filter(({ id }) => id > last);
@@ -347,7 +344,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
     exchange.failed(error, this.#host.now());
   }
 
-  /** The exchange no longer waits here. */
+  /** The exchange is no longer waiting here. */
   #remove(exchange: UpstreamExchange): void {
     exchange.carrier = null;
     if (exchange.id === 0) this.#unsent.splice(this.#unsent.indexOf(exchange), 1);
@@ -359,7 +356,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
     if (this.waiting === 0) this.#rest();
   }
 
-  /** No query waits: the link does not keep the process alive, and closes after a while. */
+  /** Called when no query is waiting: the link does not keep the process alive, and closes after a while. */
   #rest(): void {
     if (this.#closing) return this.destroy(this.#ended());
     this.#socket.unref();

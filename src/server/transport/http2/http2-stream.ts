@@ -1,30 +1,28 @@
 import type { GatheredMessage } from '../stream/gathered-message.ts';
 import { Timed } from '../timer-wheel.ts';
 
-/**
- * A request that is not over: its body is still coming, its reply is awaited, or may not leave yet.
- */
+/** A request in progress: its body is incomplete, or its reply is pending or cannot be sent yet. */
 export class Http2Stream extends Timed {
   readonly id: number;
-  /** Bytes of reply that the client lets us send on this stream. */
+  /** Reply bytes that the client permits us to send on this stream. */
   window: number;
-  /** The length of the body according to the header; -1: not given. */
+  /** Length of the body from the header, or -1 if not given. */
   readonly contentLength: number;
-  /** The query, if it does not come in the body. */
+  /** The query, if it is not in the body. */
   question: Uint8Array | null = null;
   /** The received pieces of the body. */
   body: GatheredMessage | null = null;
   /** Bytes that the client may still send on this stream. */
   receiveWindow: number;
-  /** The whole request has come. */
+  /** True once the whole request has arrived. */
   asked = false;
-  /** The client no longer wants the reply. */
+  /** True if the client no longer wants the reply. */
   closed = false;
   /** The unsent rest of the reply's body. */
   reply: Uint8Array | null = null;
   readonly #late: (stream: Http2Stream) => void;
 
-  /** @param late called when the body has not come in time */
+  /** @param late called if the body does not arrive in time */
   constructor(
     id: number,
     window: number,

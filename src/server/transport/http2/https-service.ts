@@ -4,7 +4,7 @@ import type { Http2Service, RefusalCodes, RequestVerdict } from './http2-service
 import { writeReplyFields, writeStatus } from './reply-fields.ts';
 import type { RequestHeader } from './request-header.ts';
 
-/** DNS over HTTPS (RFC 8484) as HTTP/2 connections serve it; codes are HTTP statuses. */
+/** DNS over HTTPS (RFC 8484) for HTTP/2 connections; codes are HTTP statuses. */
 export class HttpsService implements Http2Service {
   readonly bodyMax: number = MESSAGE_MAX;
   readonly grouped = false;

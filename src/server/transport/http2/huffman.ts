@@ -1,9 +1,9 @@
-/** The Huffman code of HPACK (RFC 7541 section 5.2). */
+/** HPACK's Huffman code (RFC 7541 section 5.2). */
 
 /**
- * The length in bits of each byte's Huffman code (RFC 7541 appendix B), and last that of the end of
- * the string. The code is canonical: shorter codes come first, equally long ones in the order of
- * their symbols; so the lengths say all.
+ * Length in bits of each byte's Huffman code (RFC 7541 appendix B), followed by that of the end of the string. The code
+ * is canonical: shorter codes come first, and codes of the same length are in symbol order. The lengths therefore
+ * define it completely.
  */
 // oxfmt-ignore
 const lengths = [
@@ -19,16 +19,16 @@ const lengths = [
 ] as const;
 
 const END_OF_STRING = 256;
-/** The result of a nibble: the next state, and perhaps a byte. */
+/** The result of a nibble: the next state, and possibly a byte. */
 const STATE = 0xff;
 const SYMBOL_SHIFT = 8;
 const EMITS = 1 << 16;
 const WRONG = 1 << 17;
-/** A string may end within a code only with the first bits of the end code: up to seven ones. */
+/** A string may end within a code only with the first bits of the end code, up to seven ones. */
 const PADDING_MAX = 7;
 
 interface HuffmanTables {
-  /** By state (an inner node of the code's tree) and nibble. */
+  /** Indexed by state (an inner node of the code's tree) and nibble. */
   readonly steps: Uint32Array;
   /** By state: whether a string may end there. */
   readonly mayEnd: Uint8Array;
@@ -37,9 +37,8 @@ interface HuffmanTables {
 let made: HuffmanTables | null = null;
 
 /**
- * Decodes a Huffman string of a header block into `out`, which must have room for 8/5 of its
- * length.
- * @returns where it ends in `out`; -1: the string is broken
+ * Decodes a Huffman string in a header block into `out`, which must have room for 8/5 of its length.
+ * @returns its end in `out`, or -1 if the string is malformed
  */
 export function decodeHuffman(
   bytes: Uint8Array,
@@ -99,7 +98,7 @@ function makeTables(): HuffmanTables {
   return { steps, mayEnd };
 }
 
-/** Four steps down the tree. No code is shorter than five bits: at most one ends on the way. */
+/** Follows four steps down the tree. No code is shorter than five bits, so at most one ends on the way. */
 function walk(
   zero: readonly number[],
   one: readonly number[],

@@ -22,14 +22,14 @@ function leastOf(answer: readonly string[], authority: readonly string[] = [], r
 
 const soa = 'example. 300 SOA ns.example. mail.example. 1 7200 3600 1209600 20';
 
-describe('what an HTTP cache may keep a reply for', () => {
-  test('is the lowest TTL of its records, an hour at most', () => {
+describe('how long an HTTP cache may store a reply', () => {
+  test('is the lowest TTL of its records, at most an hour', () => {
     assert.equal(leastOf(['a.example. 30 A 192.0.2.1', 'a.example. 20 A 192.0.2.2']), 20);
     assert.equal(leastOf(['a.example. 30 A 192.0.2.1'], ['example. 10 NS ns.example.']), 10);
     assert.equal(leastOf(['a.example. 86400 A 192.0.2.1']), 3600);
   });
 
-  test('is the minimum of the SOA where there is no answer', () => {
+  test("is the SOA's minimum if there is no answer", () => {
     assert.equal(leastOf([], [soa]), 20);
     assert.equal(leastOf([], [soa], RCODE.NXDOMAIN), 20);
     assert.equal(leastOf(['a.example. 30 A 192.0.2.1'], [soa]), 30);
@@ -40,7 +40,7 @@ describe('what an HTTP cache may keep a reply for', () => {
     assert.equal(leastOf(['a.example. 30 A 192.0.2.1'], [], RCODE.SERVFAIL), 5);
   });
 
-  test('is nothing where a TTL has its top bit set', () => {
+  test('is zero if a TTL has its top bit set', () => {
     const record = { ...parseRecord('a.example. 30 A 192.0.2.1'), ttl: 0x8000_0001 };
     const bytes = writeMessage({
       id: 0,

@@ -1,13 +1,13 @@
 import type { Socket } from 'node:net';
 
 /**
- * Writes to a TLS socket, each piece in a separate record while `grouped` is false. A piece waits
- * until the previous piece has left, because the runtime joins waiting pieces.
+ * Writes to a TLS socket, with each piece in its own record while `grouped` is false. A piece waits until the previous
+ * piece has been sent, because the runtime joins waiting pieces.
  */
 export class PacedWriter {
-  /** The client takes several pieces in one record. */
+  /** True if the client accepts several pieces in one record. */
   grouped = false;
-  /** Bytes that wait here. */
+  /** Number of bytes waiting here. */
   bytes = 0;
   readonly #socket: Socket;
   readonly #gather: (socket: Socket) => void;
@@ -16,8 +16,8 @@ export class PacedWriter {
   #writing = false;
 
   /**
-   * @param gather sends the written bytes at the end of the event loop's turn @param left called
-   * when a piece has left
+   * @param gather sends the written bytes at the end of the event loop's turn
+   * @param left called when a piece has been sent
    */
   constructor(socket: Socket, gather: (socket: Socket) => void, left: () => void) {
     this.#socket = socket;
@@ -25,7 +25,7 @@ export class PacedWriter {
     this.#left = left;
   }
 
-  /** @returns whether the socket has accepted it without delay */
+  /** @returns true if the socket accepted it immediately */
   write(piece: Buffer): boolean {
     if (this.grouped && !this.#writing) {
       this.#gather(this.#socket);
@@ -37,7 +37,7 @@ export class PacedWriter {
     return false;
   }
 
-  /** Writes all that waits, in one. */
+  /** Writes everything that is waiting in one piece. */
   finish(): void {
     const queue = this.#queue.splice(0);
     this.bytes = 0;

@@ -1,31 +1,28 @@
 import { PAYLOAD_MAX, WINDOW, WINDOW_MAX } from './frames.ts';
 import type { Http2Stream } from './http2-stream.ts';
 
-/**
- * Begins a DATA frame, the last of its reply or not; gives where its payload is to be written, in
- * `out`.
- */
+/** Starts a DATA frame, which may be the last of its reply. Returns the position in `out` for its payload. */
 export type BeginData = (length: number, last: boolean, id: number) => number;
 
 /**
- * The bytes that the client allows us to send (RFC 9113, section 5.2), and the replies that wait
- * for it.
+ * Tracks how many bytes the client permits us to send (RFC 9113, section 5.2), and the replies that wait for
+ * permission.
  */
 export class ParkedReplies {
   /** Bytes that may be sent on the connection. */
   window: number = WINDOW;
-  /** Bytes that may be sent on a stream to begin with. */
+  /** Initial number of bytes that may be sent on a stream. */
   streamWindow: number = WINDOW;
-  /** Bytes that wait. */
+  /** Number of waiting bytes. */
   bytes = 0;
-  /** The first one that continues. */
+  /** The first one continues next. */
   readonly #streams = new Set<Http2Stream>();
 
   get size(): number {
     return this.#streams.size;
   }
 
-  /** True if a body can be sent at once, in one frame. */
+  /** Returns true if a body can be sent immediately in one frame. */
   fits(length: number, stream: Http2Stream | null): boolean {
     return length <= Math.min(this.window, stream?.window ?? this.streamWindow, PAYLOAD_MAX);
   }
@@ -41,8 +38,9 @@ export class ParkedReplies {
   }
 
   /**
-   * Sends as much as the windows allow. @param ended called for each stream whose reply has left
-   * @returns whether any has
+   * Sends as much as the windows allow.
+   * @param ended called for each stream whose reply has been sent
+   * @returns true if there was any
    */
   send(out: Uint8Array, begin: BeginData, ended: (stream: Http2Stream) => void): boolean {
     let any = false;
@@ -69,8 +67,8 @@ export class ParkedReplies {
   }
 
   /**
-   * The client allows `bytes` more.
-   * @returns false: more than HTTP/2 permits
+   * The client permits `bytes` more.
+   * @returns false if that exceeds HTTP/2's maximum
    */
   grant(stream: Http2Stream | null, bytes: number): boolean {
     if (stream === null) return (this.window += bytes) <= WINDOW_MAX;
@@ -78,8 +76,8 @@ export class ParkedReplies {
   }
 
   /**
-   * The client has changed what streams begin with, to at most `WINDOW_MAX`.
-   * @returns false: a stream has more than there can be
+   * The client has changed the initial window of streams, to at most `WINDOW_MAX`.
+   * @returns false if a stream's window exceeds the maximum
    */
   restart(bytes: number, open: Iterable<Http2Stream>): boolean {
     const more = bytes - this.streamWindow;

@@ -1,6 +1,6 @@
 /**
- * Header blocks of replies (HPACK, RFC 7541). They never touch the table of the connection: each
- * stands for itself, so writing one is copying bytes. Numbers name entries of the static table.
+ * Header blocks of replies (HPACK, RFC 7541). They never use the connection's dynamic table, so each is self-contained
+ * and writing one is copying bytes. Numbers refer to entries in the static table.
  */
 import { MEDIA_TYPE } from './dns-over-https.ts';
 import { leastTtl } from './least-ttl.ts';
@@ -22,7 +22,10 @@ const beginning = Buffer.concat([
 const MAX_AGE = Buffer.from('max-age=');
 const cacheControl = Buffer.of(...fieldName(CACHE_CONTROL));
 
-/** Writes the block of a reply with the DNS message `body[start, end)`. @returns where it ends */
+/**
+ * Writes the block for a reply with the DNS message `body[start, end)`.
+ * @returns the position after it
+ */
 export function writeReplyFields(
   out: Uint8Array,
   at: number,
@@ -41,14 +44,17 @@ export function writeReplyFields(
   return writeNumber(out, at, age);
 }
 
-/** Writes the block of a reply without a body. @returns where it ends */
+/**
+ * Writes the block for a reply without a body.
+ * @returns the position after it
+ */
 export function writeStatus(out: Uint8Array, at: number, status: number): number {
   out[at++] = STATUS;
   out[at++] = 3;
   return writeNumber(out, at, status);
 }
 
-/** A name of the static table, with a value that is not to be remembered. */
+/** Encodes a name from the static table, with a value that must not be indexed. */
 function fieldName(index: number): readonly number[] {
   return [0x0f, index - 0x0f];
 }

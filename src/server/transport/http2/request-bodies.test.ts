@@ -9,7 +9,7 @@ import { FRAME, WINDOW } from './frames.ts';
 import { Http2Stream } from './http2-stream.ts';
 import { RequestBodies } from './request-bodies.ts';
 
-test('bodies that come byte by byte take the memory that is counted for them', () => {
+test('bodies that arrive byte by byte take the memory that is counted for them', () => {
   setFlagsFromString('--expose-gc');
   const gc = runInNewContext('gc') as () => void;
   const memory = (): number => {

@@ -1,21 +1,21 @@
-/** Bodies of requests over HTTP/2, and the windows that bound them. */
+/** Request bodies over HTTP/2, and the windows that limit them. */
 import { GatheredMessage } from '../stream/gathered-message.ts';
 import type { Http2FrameReader } from './frame-reader.ts';
 import { ERROR, FLAG, WINDOW } from './frames.ts';
 import type { Http2Stream } from './http2-stream.ts';
 
-/** Bytes of bodies that all streams of a connection may have on the way to us. */
+/** Maximum body bytes in transit for all streams of a connection. */
 const CONNECTION_WINDOW: number = 1024 * 1024;
 
 /**
- * The result of a DATA frame: the body continues, is whole (`bytes[start, end)`), or is longer than
- * any message; or the stream or the connection must end because of `error`.
+ * Result of a DATA frame: the body continues, is complete (`bytes[start, end)`), or is longer than any message; or the
+ * stream or connection must end because of `error`.
  */
 export type BodyVerdict = 'more' | 'whole' | 'too-long' | 'reset' | 'fail';
 
-/** The bodies of a connection's requests, and how much of them may come (RFC 9113 section 5.2). */
+/** The bodies of a connection's requests, and how much of them the client may send (RFC 9113 section 5.2). */
 export class RequestBodies {
-  /** Bytes of memory that bodies take which are not whole. */
+  /** Bytes of memory used by incomplete bodies. */
   held = 0;
   /** The body, after `whole`. */
   bytes: Uint8Array = nothing;
@@ -28,7 +28,7 @@ export class RequestBodies {
   readonly #max: number;
 
   /**
-   * @param max the most bytes of a body
+   * @param max maximum size of a body in bytes
    * @param grant allows the client to send more bytes, on a stream or (0) on the connection
    */
   constructor(max: number, grant: (id: number, bytes: number) => void) {
@@ -37,7 +37,10 @@ export class RequestBodies {
     grant(0, CONNECTION_WINDOW - WINDOW);
   }
 
-  /** Counts received bytes, of any stream. @returns false: more than was granted */
+  /**
+   * Counts received bytes, on any stream.
+   * @returns false if the client sent more than permitted
+   */
   count(size: number): boolean {
     this.#window -= size;
     if (this.#window < 0) return false;
@@ -48,7 +51,7 @@ export class RequestBodies {
     return true;
   }
 
-  /** Takes a DATA frame of a stream whose body has not ended. */
+  /** Processes a DATA frame on a stream whose body has not ended. */
   take(stream: Http2Stream, { bytes, start, end, flags }: Http2FrameReader): BodyVerdict {
     const size = end - start;
     const ends = (flags & FLAG.END_STREAM) !== 0;
@@ -95,7 +98,7 @@ export class RequestBodies {
     stream.body = null;
   }
 
-  /** @returns false: the body is longer than any message */
+  /** @returns false if the body is longer than any message */
   #gather(stream: Http2Stream, bytes: Uint8Array, start: number, end: number): boolean {
     const body = (stream.body ??= new GatheredMessage(this.#max));
     const before = body.held;

@@ -18,7 +18,7 @@ function decoded(block: Buffer): Record<string, string> {
 
 const media = 'application/dns-message';
 
-test('a POST request says what it brings', () => {
+test('a POST request describes its body', () => {
   const block = requestFields('POST', 'dns.example:8443', '/dns-query', media);
   assert.deepEqual(decoded(Buffer.concat([block, contentLength(300)])), {
     ':method': 'POST',
@@ -31,7 +31,7 @@ test('a POST request says what it brings', () => {
   });
 });
 
-test('a GET request says what it asks, however long', () => {
+test('a GET request contains its query, however long', () => {
   for (const size of [1, 126, 127, 128, 400, 20_000]) {
     const path = `/dns-query?dns=${'A'.repeat(size)}`;
     const block = requestFields('GET', 'dns.example', '/dns-query', media);

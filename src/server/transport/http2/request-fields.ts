@@ -1,7 +1,6 @@
 /**
- * The header blocks of a DNS client's requests (HPACK, RFC 7541). Names are entries of the static
- * table, values are literals, and none are indexed. They are the same for all requests of an
- * upstream, except at the end.
+ * Header blocks of a DNS client's requests (HPACK, RFC 7541). Names are entries in the static table, values are
+ * literals, and nothing is indexed. They are the same for all requests to an upstream, except at the end.
  */
 
 const NAME = {
@@ -16,8 +15,8 @@ const NAME = {
 } as const;
 
 /**
- * The block's beginning. It ends with `contentLength` (POST), or with `pathAndAccept` (GET):
- * pseudo-headers come first.
+ * The start of the block. It is completed by `contentLength` (POST) or `pathAndAccept` (GET), because pseudo-headers
+ * come first.
  */
 export function requestFields(
   method: 'GET' | 'POST',
@@ -34,26 +33,23 @@ export function requestFields(
   ]);
 }
 
-/** The end of the block of a POST. */
+/** The end of a POST's block. */
 export function contentLength(length: number): Buffer {
   return field(NAME.CONTENT_LENGTH, String(length));
 }
 
-/** The end of the block of a GET. */
+/** The end of a GET's block. */
 export function pathAndAccept(path: string, mediaType: string): Buffer {
   return Buffer.concat([field(NAME.PATH, path), field(NAME.ACCEPT, mediaType)]);
 }
 
-/**
- * A literal field without indexing (RFC 7541 section 6.2.2); `name` is an entry of the static
- * table.
- */
+/** Encodes a literal field without indexing (RFC 7541 section 6.2.2); `name` is an entry in the static table. */
 export function field(name: number, value: string): Buffer {
   const bytes = Buffer.from(value, 'latin1');
   return Buffer.concat([integer(name, 0x0f), integer(bytes.length, 0x7f), bytes]);
 }
 
-/** An integer whose first bits are those of `mask` (RFC 7541 section 5.1). */
+/** Encodes an integer in the low bits given by `mask` (RFC 7541 section 5.1). */
 export function integer(value: number, mask: number): Buffer {
   if (value < mask) return Buffer.of(value);
   const out = [mask];

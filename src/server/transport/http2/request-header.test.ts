@@ -7,7 +7,7 @@ import { RequestHeader, type HeaderVerdict } from './request-header.ts';
 
 const request = literals(requestFields('GET', '/dns-query?dns=AAAA'));
 
-/** A literal with a name, or that of the entry that came last, to be remembered. */
+/** A literal with incremental indexing, with its own name or that of the most recent entry. */
 function remembered(name: string | null, value: string): Buffer {
   const text = (written: string): Buffer => {
     const rest = written.length - 0x7f;
@@ -21,33 +21,33 @@ function remembered(name: string | null, value: string): Buffer {
   ]);
 }
 
-/** The field that was remembered last. */
+/** Refers to the most recently indexed field. */
 const LAST_ENTRY = 0xbe;
 
 function read(header: RequestHeader, block: Uint8Array): HeaderVerdict {
   return header.read(block, 0, block.length, false);
 }
 
-describe('the header of a request', () => {
-  test('is read although a long field was repeated within what is announced', () => {
+describe('a request header', () => {
+  test('is read if a repeated long field stays within the announced limit', () => {
     const header = new RequestHeader();
     const block = Buffer.concat([request, remembered('x-long', 'v'.repeat(2000))]);
     assert.equal(read(header, block), 'request');
     assert.equal(read(header, Buffer.concat([request, Buffer.alloc(7, LAST_ENTRY)])), 'request');
   });
 
-  test('is too large when its fields are, however few bytes tell them', () => {
+  test('is too large when its fields are, however few bytes encode them', () => {
     const header = new RequestHeader();
     assert.equal(
       read(header, Buffer.concat([request, remembered('x-long', 'v'.repeat(2000))])),
       'request',
     );
     assert.equal(read(header, Buffer.concat([request, Buffer.alloc(9, LAST_ENTRY)])), 'too-large');
-    // The table is unchanged: the connection can continue.
+    // The table is unchanged, so the connection can continue.
     assert.equal(read(header, Buffer.concat([request, Buffer.of(LAST_ENTRY)])), 'request');
   });
 
-  test('that stands for four times as much as was announced is read no further', async () => {
+  test('that expands to four times the announced limit is not read any further', async () => {
     const header = new RequestHeader();
     const long = Buffer.concat([request, remembered('x-long', 'v'.repeat(2000))]);
     assert.equal(read(header, long), 'request');
@@ -73,7 +73,7 @@ describe('the header of a request', () => {
       assert.notEqual(read(header, bytes), 'broken');
       const [block, crowded] = [Buffer.concat([request, usual]), Buffer.concat([request, bytes])];
       const other = new RequestHeader();
-      // It took a thousand times as long when it looked at each field.
+      // Reading every field took a thousand times as long.
       await costsAtMost(
         200,
         () => read(header, crowded),

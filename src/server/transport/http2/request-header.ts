@@ -1,8 +1,8 @@
 import { BLOCK_MAX, HeaderDecoder } from './header-decoder.ts';
 
 /**
- * The kind of a header block: a request's, trailers, longer than announced, against the rules of
- * HTTP, or not a header block. The last kind is too long to be read to its end.
+ * The kind of a header block: a request, trailers, larger than announced, a violation of HTTP's rules, or not a header
+ * block. The last kind is too long to be read to its end.
  */
 export type HeaderVerdict =
   | 'request'
@@ -13,15 +13,13 @@ export type HeaderVerdict =
   | 'excessive';
 
 /**
- * Maximum size of a request's fields (SETTINGS_MAX_HEADER_LIST_SIZE, RFC 9113 section 6.5.2). A few bytes of
- * a block can stand for a long field in the table, repeatedly.
+ * Maximum size of a request's fields (SETTINGS_MAX_HEADER_LIST_SIZE, RFC 9113 section 6.5.2). A few bytes in a block
+ * can refer to a long field in the table again and again.
  */
 export const LIST_MAX: number = BLOCK_MAX;
-/**
- * A block beyond this is not an honest request. A thousand fields take as long as fifty requests.
- */
+/** A larger block is not a legitimate request. A thousand fields take as long as fifty requests. */
 const LIST_BREAK = 4 * LIST_MAX;
-/** The size of a field beyond its bytes. */
+/** Overhead of a field in addition to its bytes. */
 const FIELD_COST = 32;
 
 const names = {
@@ -36,7 +34,7 @@ const names = {
 const GET = Buffer.from('GET');
 const POST = Buffer.from('POST');
 const TRAILERS = Buffer.from('trailers');
-/** Fields that speak of the connection, which HTTP/2 does itself (RFC 9113 section 8.2.2). */
+/** Connection-specific fields, which HTTP/2 does not allow (RFC 9113 section 8.2.2). */
 const ofConnection = [
   'connection',
   'proxy-connection',
@@ -50,27 +48,26 @@ const PROTO = Buffer.from('+proto');
 const COLON = 0x3a;
 const SEMICOLON = 0x3b;
 
-/** Room for any target. A thread needs one: a header is read at once. */
+/** Room for any target. One per thread is enough, because a header is read in one go. */
 const scratch = new Uint8Array(2 * BLOCK_MAX);
 
 /**
- * Reads the header blocks of a connection's requests: what a service has to know, checked against
- * the rules of HTTP (RFC 9113 section 8.3). One object for all requests; the fields are those of
- * the last block.
+ * Reads the header blocks of a connection's requests: the fields that a service needs, checked against the rules of
+ * HTTP (RFC 9113 section 8.3). One object serves all requests, and its fields describe the last block.
  */
 export class RequestHeader {
-  /** Empty: any other. */
+  /** Empty for any other method. */
   method: 'GET' | 'POST' | '' = '';
-  /** The request's target, `path[0, pathLength)`: valid until any header is read on this thread. */
+  /** The request's target, `path[0, pathLength)`; valid until any header is read on this thread. */
   readonly path: Uint8Array = scratch;
   pathLength = 0;
-  /** -1: not said. */
+  /** -1 if not given. */
   contentLength = -1;
-  /** True if the body is gRPC's, its messages protocol buffers. */
+  /** True if the body is gRPC with protocol buffers. */
   isGrpc = false;
   readonly #decoder = new HeaderDecoder();
 
-  /** @param trailing whether the stream has had its request's header already */
+  /** @param trailing true if the stream's request header has already been read */
   read(bytes: Uint8Array, start: number, end: number, trailing: boolean): HeaderVerdict {
     const decoder = this.#decoder;
     this.method = '';
@@ -82,8 +79,8 @@ export class RequestHeader {
     let seen = 0;
     let size = 0;
     decoder.begin(bytes, start, end);
-    // Whatever is wrong with a request, it is read to its end: the blocks that follow build on it.
-    // Only a bomb ends the connection.
+    // Even an invalid request is read to its end, because later blocks depend on it. Only a decompression bomb ends the
+    // connection.
     while (decoder.next()) {
       const { name, nameStart, nameEnd, valueStart, valueEnd } = decoder;
       size += nameEnd - nameStart + valueEnd - valueStart + FIELD_COST;
@@ -105,7 +102,7 @@ export class RequestHeader {
     return (seen & REQUIRED) === REQUIRED && this.pathLength > 0 ? 'request' : 'malformed';
   }
 
-  /** @returns which one; 0: there is no such field */
+  /** @returns which one, or 0 if there is no such field */
   #readPseudo(name: Uint8Array, start: number, end: number): number {
     const { value, valueStart, valueEnd } = this.#decoder;
     if (isSame(name, start, end, names.method)) {
@@ -124,7 +121,7 @@ export class RequestHeader {
     return isSame(name, start, end, names.authority) ? SEEN.AUTHORITY : 0;
   }
 
-  /** @returns false: it must not be there */
+  /** @returns false if the field is not allowed */
   #readRegular(trailing: boolean): boolean {
     const { name, nameStart, nameEnd, value, valueStart, valueEnd } = this.#decoder;
     if (nameStart === nameEnd) return false;
@@ -163,7 +160,7 @@ export class RequestHeader {
 const SEEN = { METHOD: 1, SCHEME: 2, PATH: 4, AUTHORITY: 8 };
 const REQUIRED = SEEN.METHOD | SEEN.SCHEME | SEEN.PATH;
 
-/** `application/grpc`, `application/grpc+proto`, or either with parameters. */
+/** Matches `application/grpc`, `application/grpc+proto`, or either with parameters. */
 function isGrpcType(value: Uint8Array, start: number, end: number): boolean {
   if (!isSame(value, start, Math.min(end, start + GRPC.length), GRPC)) return false;
   const rest = start + GRPC.length;

@@ -1,4 +1,4 @@
-/** Reads the frames that an HTTP/2 server receives on one connection (RFC 9113). */
+/** Reads the frames received by an HTTP/2 server on one connection (RFC 9113). */
 import { arena } from '../write-reply.ts';
 import { Http2FrameReader } from './frame-reader.ts';
 import { ERROR, FLAG, FRAME, readWord, writeWord } from './frames.ts';
@@ -9,60 +9,69 @@ import { readSettings } from './server-settings.ts';
 /** Receives events. Bytes are valid only during the call. */
 export interface ServerInputHost {
   /**
-   * The header of a request is complete. `header` is valid unless it is `tooLarge`.
-   * @param ends whether no body follows
+   * A request's header is complete. `header` is valid unless it is `tooLarge`.
+   * @param ends true if no body follows
    */
   onRequest(stream: number, tooLarge: boolean, ends: boolean): void;
-  /** The header of a request violates HTTP, so its stream ends. */
+  /** A request's header violates HTTP, so its stream ends. */
   onMalformed(stream: number): void;
   /**
-   * A header block behind a request.
-   * @param proper whether it is trailers, which end the request
+   * A header block after a request.
+   * @param proper true if it is trailers, which end the request
    */
   onTrailers(stream: number, proper: boolean): void;
-  /** A piece of a body, of a stream that has been opened. */
+  /** A piece of a body, on an open stream. */
   onData(frame: Http2FrameReader): void;
   onReset(stream: number): void;
   /**
-   * The client has other settings.
-   * @param streamWindow bytes that may be sent on a stream to begin with; null: as before
+   * The client has changed its settings.
+   * @param streamWindow initial number of bytes that may be sent on a stream; null: unchanged
    */
   onSettings(streamWindow: number | null): void;
-  /** The client takes more bytes. @param stream 0: in all */
+  /**
+   * The client accepts more bytes.
+   * @param stream 0: the connection
+   */
   onWindow(stream: number, more: number): void;
-  /** The client does not keep to the protocol: that is the end of the connection. */
+  /** The client violates the protocol, so the connection ends. */
   onViolation(error: number): void;
-  /** Begins a frame in the arena. @returns where its payload is to be written */
+  /**
+   * Starts a frame in the arena.
+   * @returns the position for its payload
+   */
   beginFrame(length: number, type: number, flags: number, stream: number): number;
 }
 
-/** Reads frames, makes the checks that do not need their streams, and answers PING and SETTINGS. */
+/** Reads frames, performs the checks that do not involve their streams, and answers PING and SETTINGS. */
 export class ServerInput {
   /** The header of the current request. */
   readonly header: RequestHeader = new RequestHeader();
-  /** The highest stream that the client has opened. */
+  /** The highest stream id opened by the client. */
   last = 0;
   readonly #host: ServerInputHost;
   readonly #reader = new Http2FrameReader();
   readonly #block = new HeaderBlock();
-  /** The client's settings have come. */
+  /** True once the client's settings have arrived. */
   #introduced = false;
 
   constructor(host: ServerInputHost) {
     this.#host = host;
   }
 
-  /** Memory for an incomplete frame. */
+  /** Memory held by an incomplete frame. */
   get held(): number {
     return this.#reader.held + this.#block.held;
   }
 
-  /** True if the last `read` has completed a frame. */
+  /** True if the last `read` completed a frame. */
   get whole(): boolean {
     return this.#reader.whole && this.#reader.error === null;
   }
 
-  /** Reads on from `at`, at most to the end of one frame. @returns bytes read: at least one */
+  /**
+   * Continues reading at `at`, up to the end of one frame.
+   * @returns bytes read, at least one
+   */
   read(chunk: Buffer, at: number): number {
     const reader = this.#reader;
     const size = reader.read(chunk, at);
@@ -82,7 +91,7 @@ export class ServerInput {
     this.#block.stop();
   }
 
-  /** Takes the frame that is whole. */
+  /** Processes the complete frame. */
   take(): void {
     const frame = this.#reader;
     const host = this.#host;
@@ -117,7 +126,7 @@ export class ServerInput {
       case FRAME.PRIORITY:
         return this.#takePriority(frame);
       case FRAME.GOAWAY:
-        // The client opens no more streams; it will end the connection itself.
+        // The client opens no more streams and will end the connection itself.
         return id === 0 ? undefined : host.onViolation(ERROR.PROTOCOL_ERROR);
       case FRAME.PUSH_PROMISE:
         return host.onViolation(ERROR.PROTOCOL_ERROR);
@@ -126,10 +135,7 @@ export class ServerInput {
     }
   }
 
-  /**
-   * A header block has come in part or whole. It is read in any case: the ones that follow build on
-   * it.
-   */
+  /** Processes a partial or complete header block. It must always be read, because later blocks depend on it. */
   #takeBlock(whole: boolean, id: number): void {
     const host = this.#host;
     const { bytes, start, end, endsStream, error } = this.#block;

@@ -1,20 +1,14 @@
-/**
- * The settings of a server's connections (RFC 9113 section 6.5.2): its own, and what clients say
- * theirs are.
- */
+/** Connection settings (RFC 9113 section 6.5.2): the server's own, and those received from clients. */
 import { ERROR, PAYLOAD_MAX, SETTING, WINDOW_MAX, writeWord } from './frames.ts';
 import { LIST_MAX } from './request-header.ts';
 
-/** Bytes of one setting: its name and its value. */
+/** Size of one setting: its identifier and its value. */
 const SIZE = 6;
 
-/** Bytes that `writeSettings` writes. */
+/** Number of bytes written by `writeSettings`. */
 export const SETTINGS_SIZE: number = 2 * SIZE;
 
-/**
- * Writes how many streams a client may have open at a time, and how large the fields of a request
- * may be.
- */
+/** Writes the maximum number of concurrent streams, and the maximum size of a request's fields. */
 export function writeSettings(out: Uint8Array, at: number, streams: number): void {
   const settings = [
     [SETTING.MAX_CONCURRENT_STREAMS, streams],
@@ -27,15 +21,15 @@ export function writeSettings(out: Uint8Array, at: number, streams: number): voi
   }
 }
 
-/** The settings of a client that matter here. */
+/** The client settings that matter here. */
 export interface ClientSettings {
-  /** Bytes that may be sent on a stream to begin with; null: it does not say. */
+  /** Initial number of bytes that may be sent on a stream, or null if not included. */
   readonly streamWindow: number | null;
-  /** The error in them, or null. */
+  /** The error in the settings, or null. */
   readonly error: number | null;
 }
 
-/** Reads whole settings. The last of several values counts. */
+/** Reads complete settings. If one occurs several times, the last value counts. */
 export function readSettings(bytes: Buffer, start: number, end: number): ClientSettings {
   let streamWindow: number | null = null;
   for (let at = start; at < end; at += SIZE) {
@@ -48,13 +42,13 @@ export function readSettings(bytes: Buffer, start: number, end: number): ClientS
   return { streamWindow, error: null };
 }
 
-/** The error in the value of a setting, or null. */
+/** Returns the error in a setting's value, or null. */
 function faultOf(name: number, value: number): number | null {
   switch (name) {
     case SETTING.ENABLE_PUSH:
       return value > 1 ? ERROR.PROTOCOL_ERROR : null;
     case SETTING.MAX_FRAME_SIZE:
-      // More than the least is never used.
+      // Only the minimum is ever used.
       return value < PAYLOAD_MAX || value > 0xffffff ? ERROR.PROTOCOL_ERROR : null;
     case SETTING.INITIAL_WINDOW_SIZE:
       return value > WINDOW_MAX ? ERROR.FLOW_CONTROL_ERROR : null;

@@ -12,7 +12,7 @@ import type { StreamConnection, StreamHost } from '../stream/stream-listener.ts'
 import { Timed } from '../timer-wheel.ts';
 import { arena } from '../write-reply.ts';
 
-/** Connections measure time themselves, so the runtime needs no timers for idle ones. */
+/** Connections track time themselves, so the runtime needs no timers for idle ones. */
 const OPTIONS = {
   headersTimeout: 0,
   requestTimeout: 0,
@@ -20,10 +20,7 @@ const OPTIONS = {
   connectionsCheckingInterval: 0x7fffffff,
 };
 
-/**
- * The HTTP/1.1 connections of one listener; the runtime parses the requests. Created with the first
- * connection.
- */
+/** The HTTP/1.1 connections of one listener, with requests parsed by the runtime. Created with the first connection. */
 export class Http1Connections {
   readonly #service: DnsOverHttps;
   readonly #server: Server;
@@ -45,10 +42,7 @@ export class Http1Connections {
   }
 }
 
-/**
- * One request and the memory that it holds: its body while it is received, its reply while it is
- * sent.
- */
+/** A request and the memory it holds: its body while it is received, its reply while it is sent. */
 class Http1Request {
   readonly response: ServerResponse;
   held = 0;
@@ -68,7 +62,7 @@ class Http1Connection extends Timed implements StreamConnection, Outlet<Http1Req
   readonly #service: DnsOverHttps;
   readonly #ends: ConnectionEnds;
   readonly #requests = new Set<Http1Request>();
-  /** The request that is being handed to the intake. */
+  /** The request being passed to the intake. */
   #present: Http1Request | null = null;
   #held = 0;
   #ended = false;

@@ -13,11 +13,11 @@ import { ExchangeError } from '../upstream/upstream-exchange.ts';
 import { tlsOptions } from '../upstream/upstream-tls.ts';
 
 /**
- * Queries to an upstream that speaks only HTTP/1.1: a connection carries one request at a time,
- * further queries wait in a queue.
+ * Queries to an upstream that supports only HTTP/1.1. A connection carries one request at a time, and other queries
+ * wait in a queue.
  */
 export class Http1Requests {
-  /** Queries whose replies have not come. */
+  /** Number of queries without a reply. */
   waiting = 0;
   readonly #host: Http2Host;
   readonly #agent: Agent;
@@ -33,7 +33,7 @@ export class Http1Requests {
     });
   }
 
-  /** Sends the exchange's query. Its deadline has been set by the caller. */
+  /** Sends the exchange's query, whose deadline the caller has set. */
   send(exchange: UpstreamExchange): void {
     const { parts, now, wheel, action, path } = this.#host;
     const { query } = exchange;
@@ -106,7 +106,7 @@ export class Http1Requests {
   }
 }
 
-/** The whole body; fails if it is longer than a DNS message can be. */
+/** Collects the whole body; fails if it exceeds the maximum size of a DNS message. */
 async function collect(body: IncomingMessage): Promise<Buffer> {
   const message = new GatheredMessage();
   for await (const chunk of body as AsyncIterable<Buffer>) {

@@ -26,8 +26,8 @@ export interface HttpsUpstreamParts {
 }
 
 /**
- * One upstream over HTTPS (RFC 8484): one HTTP/2 connection for all queries, or HTTP/1.1
- * connections if the server chooses that. Queries have id 0, so that HTTP caches work.
+ * One HTTPS upstream (RFC 8484): a single HTTP/2 connection for all queries, or HTTP/1.1 connections if the server
+ * chooses that. Queries have id 0, so that HTTP caches work.
  */
 export class HttpsUpstream implements Upstream, Http2Host, Carrier {
   readonly parts: UpstreamParts;
@@ -89,9 +89,9 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
   }
 
   /**
-   * Called when a connection is closed or takes no more queries. If the connection had brought
-   * replies, its exchanges are retried over a new one: an upstream may close an idle connection
-   * just as it is used again. On a new connection it is a failure.
+   * Called when a connection is closed or accepts no more queries. If the connection had returned replies, its
+   * exchanges are retried on a new one. An upstream may close an idle connection just as it is used again. On a new
+   * connection, it is a failure.
    */
   gone(link: Http2Link, left: readonly UpstreamExchange[], error: ExchangeError): void {
     if (this.#link === link) {
@@ -114,7 +114,7 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
     return `tcp ${printHostPort(host, port)}`;
   }
 
-  /** The error for a connection that could not be established. */
+  /** Returns the error for a connection that could not be established. */
   #undialled(cause: unknown): ExchangeError {
     const { failure, message } = exchangeError(cause, 'dial', this.#where);
     const error = new ExchangeError(failure, `${this.action}: ${message}`);
@@ -132,7 +132,7 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
       this.parts.counters.sockets.add(-1);
       link.retire();
     }
-    // Queries that come while the connection is being made share it.
+    // Queries that arrive during the connection attempt share it.
     exchange.carrier = this;
     this.#waiting.push(exchange);
     this.#dialling ??= this.#dial(now);

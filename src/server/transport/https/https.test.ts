@@ -109,7 +109,7 @@ const get = (message: Buffer): Asked => ({
 });
 
 describe('DNS over HTTPS', () => {
-  test('responses are counted by status, under the name that CoreDNS uses', async (t) => {
+  test("responses are counted by status, under CoreDNS's metric name", async (t) => {
     const registrations: Registration[] = [];
     const registry = new SharedRegistry((registration) => registrations.push(registration));
     const listener = httpsListener({
@@ -156,7 +156,7 @@ describe('DNS over HTTPS', () => {
     });
   }
 
-  test('many requests on one connection are answered as they are ready', async (t) => {
+  test('many requests on one connection are answered as they become ready', async (t) => {
     const { port } = await start(t, (asked) => {
       const kept = asked.keep();
       return new Promise((resolve) => setTimeout(() => resolve(replyWith(kept)), kept.id % 10));
@@ -210,7 +210,7 @@ describe('DNS over HTTPS', () => {
     assert.equal(got.body.readUInt16BE(6), 3000);
   });
 
-  test('who connects and says nothing is disconnected', async (t) => {
+  test('a client that connects and sends nothing is disconnected', async (t) => {
     const { port } = await start(t, answerOne, true, { readTimeoutMs: 100, idleTimeoutMs: 100 });
     const socket = connect(port, '127.0.0.1');
     socket.on('error', () => {});
@@ -218,7 +218,7 @@ describe('DNS over HTTPS', () => {
     await closed(socket);
   });
 
-  test('a body that never ends is given up', async (t) => {
+  test('a body that never ends is abandoned', async (t) => {
     const listener = await start(t, answerOne, true, { readTimeoutMs: 100 });
     const stream = session(t, listener.port).request({ ':path': '/dns-query', ':method': 'POST' });
     stream.on('error', () => {});
@@ -237,7 +237,7 @@ describe('DNS over HTTPS', () => {
     assert.equal(listener.counters.received.value, 0);
   });
 
-  test('a client that takes no reply and only says PING is disconnected', async (t) => {
+  test('a client that reads no reply and only sends PING is disconnected', async (t) => {
     const limits = { idleTimeoutMs: 150, writeTimeoutMs: 150 };
     const listener = await start(t, answerOne, true, limits);
     const made = connectHttp2(`https://127.0.0.1:${listener.port}`, {
@@ -276,7 +276,7 @@ describe('DNS over HTTPS', () => {
   });
 
   test('replies that are never read are bounded over all connections', async (t) => {
-    // Memory is to be what ends them, however slow the machine is: who times out first holds none.
+    // Connections must be ended by the memory limit even on a slow machine. Timeouts would release it first.
     const patience = { readTimeoutMs: 60_000, writeTimeoutMs: 60_000, idleTimeoutMs: 60_000 };
     const listener = await start(t, (asked) => replyWith(asked, 4000), true, patience);
     for (let n = 0; n < 3; n++) {
@@ -298,7 +298,7 @@ describe('DNS over HTTPS', () => {
     assert.equal((await overHttp2(session(t, listener.port), { body: query })).status, 200);
   });
 
-  test('headers that never end are given up, over TLS too', async (t) => {
+  test('headers that never end are abandoned, also over TLS', async (t) => {
     for (const secure of [true, false]) {
       const { port } = await start(t, answerOne, secure, { readTimeoutMs: 200 });
       const socket = secure
@@ -309,12 +309,12 @@ describe('DNS over HTTPS', () => {
       socket.write('GET /dns-query HTTP/1.1\r\n');
       const drip = setInterval(() => socket.write('X: y\r\n'), 20);
       t.after(() => clearInterval(drip));
-      // A write may meet the end of the connection first: what counts is that it closes.
+      // A write may detect the end of the connection first. The test only requires that it closes.
       await closed(socket.resume());
     }
   });
 
-  test('close answers what is in flight', async (t) => {
+  test('close answers requests in flight', async (t) => {
     const listener = await start(t, (asked) => {
       const kept = asked.keep();
       return new Promise((resolve) => setTimeout(() => resolve(replyWith(kept)), 50));

@@ -32,7 +32,7 @@ const destroyed = (clients: readonly Client[]): number[] =>
   clients.flatMap(({ state }, i) => (state === 'destroyed' ? [i] : []));
 
 describe('a table of connections', () => {
-  test('where memory is short each newcomer replaces an idle connection, never a busy one, and the number stays', () => {
+  test('when memory is short, each new connection replaces an idle one, never a busy one, and the number stays the same', () => {
     const { table, clients, evicted } = fill(17, 100);
     clients[0]!.busy = true;
     assert.equal(table.evictIdle(16), true);
@@ -47,7 +47,7 @@ describe('a table of connections', () => {
     assert.deepEqual(destroyed(all.clients), []);
   });
 
-  test('admits every client and closes the connection that has been silent for longest', () => {
+  test('admits every client and closes the connection that has been silent longest', () => {
     const { table, clients, evicted } = fill(3, 3);
     table.touch(clients[0]!);
     table.add(new Client(), 3);
@@ -65,7 +65,7 @@ describe('a table of connections', () => {
     assert.deepEqual(destroyed(clients), [2]);
   });
 
-  test('when all wait for something, the one that has waited for longest goes', () => {
+  test('when all are waiting, the one that has waited longest is closed', () => {
     const { table, clients } = fill(200, 200);
     for (const client of clients) client.busy = true;
     const newcomer = new Client();
@@ -74,7 +74,7 @@ describe('a table of connections', () => {
     assert.ok([...table].includes(newcomer));
   });
 
-  test('a lower limit counts when the next one comes', () => {
+  test('a lower limit applies when the next connection arrives', () => {
     const { table, clients } = fill(5, 5);
     table.add(new Client(), 2);
     assert.deepEqual(destroyed(clients), [0, 1, 2, 3]);
@@ -82,7 +82,7 @@ describe('a table of connections', () => {
     assert.equal(table.size, 1, 'there is always room for one');
   });
 
-  test('who has gone can neither be touched nor evicted', () => {
+  test('a closed connection can be neither touched nor evicted', () => {
     const { table, clients } = fill(2, 2);
     assert.ok(table.delete(clients[0]!));
     assert.ok(!table.delete(clients[0]!));
@@ -90,7 +90,7 @@ describe('a table of connections', () => {
     assert.deepEqual([...table], [clients[1]]);
   });
 
-  test('closing lets them finish, and ends after the grace those that do not', async () => {
+  test('closing lets connections finish, and after the grace period ends those that do not', async () => {
     const clock = new VirtualClock();
     const { table, clients } = fill(2, 2);
     const closing = table.close(clock, 1000);

@@ -1,8 +1,8 @@
 import type { Clock } from '../../base/clock.ts';
 
-/** A client's connection as the table sees it: something that can be evicted. */
+/** A client connection as seen by the table: something that can be evicted. */
 export interface EvictableConnection {
-  /** True if replies are due on it: closing it would lose one. */
+  /** True if it has pending replies, one of which would be lost by closing it. */
   readonly busy: boolean;
   /** Reads nothing new; closes once the replies in flight have been sent. */
   finish(): void;
@@ -10,21 +10,21 @@ export interface EvictableConnection {
   destroy(): void;
 }
 
-/** The number of least recently used connections that are checked for an idle one. */
+/** Number of least recently used connections that are checked for an idle one. */
 const LOOKED_AT = 64;
 
 /**
- * The connections of one listener, limited in number: at the limit the connection that has been
- * idle longest is closed, never the new one. A client that opens many connections can shorten the
- * life of others' idle connections, but cannot keep others from connecting.
+ * The connections of one listener, limited in number. At the limit, the connection that has been idle longest is
+ * closed, never the new one. A client that opens many connections can shorten the life of others' idle connections, but
+ * cannot keep others from connecting.
  */
 export class ConnectionTable<T extends EvictableConnection> implements Iterable<T> {
-  /** In the order of their last use, least recent first. */
+  /** In order of last use, least recent first. */
   readonly #all = new Set<T>();
   readonly #evicted: () => void;
   #onEmpty: (() => void) | null = null;
 
-  /** @param evicted called for each connection that was closed to make room */
+  /** @param evicted called for each connection closed to make room */
   constructor(evicted: () => void) {
     this.#evicted = evicted;
   }
@@ -33,13 +33,13 @@ export class ConnectionTable<T extends EvictableConnection> implements Iterable<
     return this.#all.size;
   }
 
-  /** Adds a connection, after making room for it if there are `limit` already. */
+  /** Adds a connection, making room for it if there are already `limit`. */
   add(connection: T, limit: number): void {
     while (this.#all.size >= Math.max(1, limit)) this.evict();
     this.#all.add(connection);
   }
 
-  /** Closes the one that has been idle longest, or the least recently used if none is idle. */
+  /** Closes the connection that has been idle longest, or the least recently used if none is idle. */
   evict(): void {
     if (this.#all.size === 0) return;
     const victim = this.#victim();
@@ -49,9 +49,9 @@ export class ConnectionTable<T extends EvictableConnection> implements Iterable<
   }
 
   /**
-   * Closes the connection that has been idle longest, when memory is short. Connections with
-   * pending replies stay. @param spared the number of connections that stay in any case @returns
-   * false: none was closed
+   * Closes the connection that has been idle longest, because memory is short. Connections with pending replies stay.
+   * @param spared number of connections that stay in any case
+   * @returns false if none was closed
    */
   evictIdle(spared: number): boolean {
     if (this.#all.size < spared) return false;
@@ -68,7 +68,7 @@ export class ConnectionTable<T extends EvictableConnection> implements Iterable<
     if (this.#all.delete(connection)) this.#all.add(connection);
   }
 
-  /** @returns whether it was in the table */
+  /** @returns true if it was in the table */
   delete(connection: T): boolean {
     const had = this.#all.delete(connection);
     if (had && this.#all.size === 0) this.#onEmpty?.();
@@ -79,7 +79,7 @@ export class ConnectionTable<T extends EvictableConnection> implements Iterable<
     return this.#all.values();
   }
 
-  /** Closes all: in an orderly way for at most `graceMs`, then at once. */
+  /** Closes all connections, gracefully for up to `graceMs`, then immediately. */
   async close(clock: Clock, graceMs: number): Promise<void> {
     for (const connection of this.#all) connection.finish();
     if (this.#all.size > 0) await this.#emptied(clock, graceMs);
@@ -87,8 +87,7 @@ export class ConnectionTable<T extends EvictableConnection> implements Iterable<
   }
 
   /**
-   * The connection to evict: the least recently used idle one; if all that are checked are busy,
-   * the first of them.
+   * Returns the connection to evict: the least recently used idle one, or the first if all that are checked are busy.
    */
   #victim(): T {
     let first: T | null = null;

@@ -45,7 +45,7 @@ describe('a budget of held bytes', () => {
     assert.equal(bytes.total, 100);
   });
 
-  test('takes from those who hold for longest, and from no more than it must', () => {
+  test('evicts the longest-standing holders, and no more than necessary', () => {
     const { tell, destroyed, evicted, bytes } = bench();
     tell(1, 40);
     tell(0, 40);
@@ -55,7 +55,7 @@ describe('a budget of held bytes', () => {
     assert.equal(bytes.total, 90);
   });
 
-  test('asks again before it takes and spares holders that have released their bytes', () => {
+  test('checks again before evicting and spares holders that have released their bytes', () => {
     const { holders, tell, destroyed, bytes } = bench();
     tell(0, 60);
     tell(1, 30);
@@ -65,7 +65,7 @@ describe('a budget of held bytes', () => {
     assert.equal(bytes.total, 90);
   });
 
-  test('takes from a holder that alone exceeds it', () => {
+  test('evicts a holder that exceeds it alone', () => {
     const { tell, destroyed, bytes } = bench();
     tell(3, 101);
     assert.deepEqual(destroyed(), [3]);

@@ -2,23 +2,20 @@
 export interface Holder {
   /** Bytes held right now. */
   readonly held: number;
-  /** Releases everything at once. */
+  /** Releases everything immediately. */
   destroy(): void;
 }
 
 /**
- * Keeps the memory that all connections hold for their clients (unread replies, incomplete
- * messages, queries that wait for room) within one budget: each may hold little, and all together
- * too much. When the budget is exceeded, the connection that has been holding something for longest
- * is closed.
+ * Limits the memory that all connections hold for their clients (unread replies, incomplete messages, queries that wait
+ * for room) to one budget. Each holds little, but together it can be too much. When the budget is exceeded, the
+ * connection that has been holding memory longest is closed.
  */
 export class HeldBytes<T extends Holder> {
   /** Bytes for all holders together. */
   budget: number;
   readonly #evicted: () => void;
-  /**
-   * The last reported bytes of each holder; the one that has been holding for longest comes first.
-   */
+  /** The last reported bytes of each holder; the one that has been holding longest comes first. */
   readonly #holders = new Map<T, number>();
   #total = 0;
 
@@ -28,19 +25,18 @@ export class HeldBytes<T extends Holder> {
   }
 
   /**
-   * Bytes held by all, as last reported: never less than really held, because what clients have
-   * read since is reported late.
+   * Total bytes as last reported. Never less than the actual number, because data that clients have read since is
+   * reported late.
    */
   get total(): number {
     return this.#total;
   }
 
-  /** Reports what `holder` holds now. May destroy holders, this one included. */
+  /** Reports how much `holder` holds now. May destroy holders, including this one. */
   tell(holder: T, bytes: number): void {
     this.#set(holder, bytes);
     if (this.#total <= this.budget) return;
-    // Only the first few are checked: checking all of them for each byte received at the limit
-    // could be used as an attack.
+    // Check only the first few: at the limit, checking all of them for each received byte could be used as an attack.
     for (const each of this.#holders.keys()) {
       this.#set(each, each.held);
       if (this.#total <= this.budget) return;

@@ -9,7 +9,7 @@ import { PROXY_HEADER_MAX, ProxyHeader } from './proxy-header.ts';
 import { proxyAction, type ProxyAction, type ProxyPlan } from './proxy-policy.ts';
 import { Timed, type TimerWheel } from '../timer-wheel.ts';
 
-/** The listener's part in reading headers. */
+/** The listener's functions for reading headers. */
 export interface ProxiedHost {
   readonly limits: ListenerLimits;
   readonly counters: ListenerCounters;
@@ -17,9 +17,8 @@ export interface ProxiedHost {
 }
 
 /**
- * Reads the PROXY protocol header of each connection first. Connections that have not sent theirs
- * are limited in number and time, like handshakes. A client without a header continues as soon as
- * its first bytes show that.
+ * Reads the PROXY protocol header of each connection first. Connections that have not sent theirs are limited in number
+ * and time, like handshakes. A client without a header continues as soon as its first bytes show that.
  */
 export class ProxiedStreams {
   readonly #host: ProxiedHost;
@@ -27,7 +26,7 @@ export class ProxiedStreams {
   readonly #table: ConnectionTable<WaitingConnection>;
   #plan: ProxyPlan;
 
-  /** @param ready gets the socket after its header was read */
+  /** @param ready receives the socket after its header has been read */
   constructor(host: ProxiedHost, plan: ProxyPlan, ready: (socket: Socket) => void) {
     this.#host = host;
     this.#plan = plan;
@@ -35,7 +34,7 @@ export class ProxiedStreams {
     this.#table = new ConnectionTable(() => host.counters.evicted.add(1));
   }
 
-  /** Uses another policy from the next connection on. */
+  /** Applies a different policy from the next connection on. */
   adopt(plan: ProxyPlan): void {
     this.#plan = plan;
   }
@@ -70,7 +69,7 @@ export class ProxiedStreams {
 
 type ProxyOutcome = 'named' | 'plain' | 'refused' | 'late' | 'gone';
 
-/** A connection whose first bytes have not come. */
+/** A connection whose first bytes have not arrived. */
 class WaitingConnection extends Timed implements EvictableConnection {
   readonly busy = false;
   readonly #socket: Socket;
@@ -111,7 +110,7 @@ class WaitingConnection extends Timed implements EvictableConnection {
     const bytes = this.#bytes.length === 0 ? chunk : Buffer.concat([this.#bytes, chunk]);
     const verdict = header.read(bytes, 0, bytes.length);
     if (verdict === 'partial' && bytes.length < PROXY_HEADER_MAX) {
-      // Copied, because the chunk may be much larger than the received bytes.
+      // Copy them, because the chunk may be much larger than the received bytes.
       this.#bytes = bytes === chunk ? Buffer.from(bytes) : bytes;
       return;
     }
@@ -130,13 +129,13 @@ class WaitingConnection extends Timed implements EvictableConnection {
     this.#end(names ? 'named' : 'plain');
   };
 
-  /** Returns the bytes after the header to the stream, as the first input of the protocol. */
+  /** Returns the bytes after the header to the stream, as the protocol's first input. */
   #goOn(rest: Buffer): void {
     const socket = this.#socket;
     socket.off('data', this.#onData);
     socket.pause();
     if (rest.length > 0) socket.unshift(rest);
-    // The protocol's connection adds its listeners to the socket within this turn.
+    // The protocol's connection adds its listeners to the socket in this turn.
     process.nextTick(() => socket.resume());
   }
 

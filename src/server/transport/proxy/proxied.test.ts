@@ -31,7 +31,7 @@ const nobody: ProxyPlan = { ...everybody, allow: [parseNet('10.9.0.0/16')!], oth
 interface Started {
   readonly listener: Listener;
   readonly parts: TestParts;
-  /** The client and the server of each query: `192.0.2.1:40000 > 10.0.0.1:53`. */
+  /** Client and server of each query: `192.0.2.1:40000 > 10.0.0.1:53`. */
   readonly seen: string[];
 }
 
@@ -88,7 +88,7 @@ describe('connections behind a proxy', () => {
     ['version 2', binary(0x11)],
   ] as const) {
     for (const step of [1, 7, 1000]) {
-      test(`${what}: the client is the one that it names, ${step} bytes at a time`, async (t) => {
+      test(`${what}: the client comes from the header, ${step} bytes at a time`, async (t) => {
         const { listener, parts, seen } = await start(t, tcpListener, 'dns', everybody);
         const client = new StreamClient(await open(listener.port));
         t.after(() => client.socket.destroy());
@@ -109,7 +109,7 @@ describe('connections behind a proxy', () => {
     }
   }
 
-  test('who sends no header is who it is', async (t) => {
+  test('a client without a header keeps its own address', async (t) => {
     const { listener, parts, seen } = await start(t, tcpListener, 'dns', everybody);
     const client = new StreamClient(await open(listener.port));
     t.after(() => client.socket.destroy());
@@ -119,7 +119,7 @@ describe('connections behind a proxy', () => {
     assert.equal(parts.counts.proxied.value, 0);
   });
 
-  test('a proxy that only looks whether we are there is itself', async (t) => {
+  test("a proxy's health check keeps the proxy's own address", async (t) => {
     const { listener, seen } = await start(t, tcpListener, 'dns', everybody);
     const client = new StreamClient(await open(listener.port));
     t.after(() => client.socket.destroy());
@@ -169,7 +169,7 @@ describe('connections behind a proxy', () => {
     });
   }
 
-  test('a header that never ends has its time, and many of them their number', async (t) => {
+  test('endless headers are limited in time and number', async (t) => {
     const limits = { readTimeoutMs: 200, handshakes: 5 };
     const { listener, parts } = await start(t, tcpListener, 'dns', everybody, limits);
     const slow = await Promise.all(Array.from({ length: 20 }, () => open(listener.port)));
@@ -188,7 +188,7 @@ describe('connections behind a proxy', () => {
     assert.ok(parts.counts.timedOut.value >= 1);
   });
 
-  test('TLS begins behind the header, and its client is the one that is named', async (t) => {
+  test('TLS begins after the header, and its client comes from the header', async (t) => {
     for (const later of [false, true]) {
       const { listener, seen } = await start(t, tlsListener, 'tls', everybody);
       const socket = await open(listener.port);
@@ -204,7 +204,7 @@ describe('connections behind a proxy', () => {
     }
   });
 
-  test('HTTPS: every request has the client that is named', async (t) => {
+  test('HTTPS: every request has the client from the header', async (t) => {
     const { listener, seen } = await start(t, httpsListener, 'https', everybody);
     const socket = await open(listener.port);
     socket.write(binary(0x11));
@@ -243,7 +243,7 @@ for (const [kind, make] of udp) {
 
     const query = queryBytes('a.example.');
 
-    test('the client is the one that is named, of either family; the reply goes to the proxy', async (t) => {
+    test('the client of either family comes from the header, and the reply goes to the proxy', async (t) => {
       const started = await start(t, make, 'dns', everybody);
       const client = await UdpClient.open();
       t.after(() => client.close());
@@ -261,7 +261,7 @@ for (const [kind, make] of udp) {
       assert.equal(started.parts.counts.proxied.value, 2);
     });
 
-    test('malformed headers, and those of version 1, of connections, or not allowed, get no reply', async (t) => {
+    test('headers that are malformed, of version 1, for connections, or not allowed get no reply', async (t) => {
       const started = await start(t, make, 'dns', everybody);
       const client = await UdpClient.open();
       t.after(() => client.close());
@@ -301,7 +301,7 @@ for (const [kind, make] of udp) {
       assert.equal(await ask(started, query, three), `127.0.0.1:${three.port}`);
     });
 
-    test('a reload takes it in and out', async (t) => {
+    test('a reload enables and disables it', async (t) => {
       const started = await start(t, make, 'dns', everybody);
       const { listener, parts } = started;
       const client = await UdpClient.open();

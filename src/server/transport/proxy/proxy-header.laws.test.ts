@@ -6,7 +6,7 @@ import { PROXY_HEADER_MAX, ProxyHeader } from './proxy-header.ts';
 
 const signature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 
-/** A header of version 2. */
+/** Builds a version 2 header. */
 function binary(command: number, kind: number, rest: Uint8Array): Buffer {
   const head = Buffer.from([...signature, 0x20 | command, kind, 0, 0]);
   head.writeUInt16BE(rest.length, 14);
@@ -25,7 +25,7 @@ function read(bytes: Uint8Array): string {
 
 const four = Buffer.of(192, 0, 2, 1, 10, 0, 0, 1, 0x9c, 0x40, 0, 53);
 
-describe('the header of the PROXY protocol', () => {
+describe('the PROXY protocol header', () => {
   const cases: readonly (readonly [string, Uint8Array, string])[] = [
     [
       'v1',
@@ -73,7 +73,7 @@ describe('the header of the PROXY protocol', () => {
   for (const [what, bytes, expected] of cases)
     test(what, () => assert.equal(read(bytes), expected));
 
-  test('any part of one is a part; whatever bytes come, no more is read than is there', () => {
+  test('any prefix of a header is partial; nothing beyond the available bytes is read', () => {
     const whole = binary(1, 0x21, Buffer.alloc(60, 7));
     for (let size = 0; size < whole.length; size++)
       assert.equal(read(whole.subarray(0, size)), 'partial');

@@ -1,36 +1,29 @@
-/**
- * The header of the PROXY protocol, versions 1 and 2, which a proxy puts in front of a connection
- * or datagram.
- */
+/** The PROXY protocol header, versions 1 and 2, with which a proxy prefixes a connection or datagram. */
 import { parseAddress } from '../../base/ip.ts';
 
-/** Maximum header size that is read: 16 bytes, addresses, and a load balancer's own extensions. */
+/** Maximum header size: 16 bytes, addresses, and a load balancer's own extensions. */
 export const PROXY_HEADER_MAX = 2048;
 
-/** Maximum length of a version 1 header, including its line ending. */
+/** Maximum size of a version 1 header, including its line end. */
 const TEXT_MAX = 107;
 /** The first bytes of version 2. */
 const SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 const TEXT = Buffer.from('PROXY ', 'latin1');
 const FIXED = 16;
 
-/**
- * The first bytes contain no header, part of one, a whole one, or one that is malformed or too long.
- */
+/** The first bytes contain no header, part of one, a complete one, or one that is malformed or too long. */
 export type ProxyVerdict = 'none' | 'partial' | 'header' | 'wrong';
 
-/**
- * Reads headers. Reusable: the fields are those of the last header. Version 2 allocates nothing.
- */
+/** Reads headers. Reusable: the fields describe the last header. Version 2 allocates nothing. */
 export class ProxyHeader {
-  /** Bytes of the header. */
+  /** Size of the header in bytes. */
   length = 0;
   version: 1 | 2 = 1;
-  /** True if it is a header for datagrams. */
+  /** True if the header is for datagrams. */
   isDatagram = false;
   /**
-   * True if it names a client. Health checks of a proxy, and proxied connections without IP
-   * addresses, name none.
+   * True if it contains a client address, which is not the case for a proxy's health checks and for proxied connections
+   * without IP addresses.
    */
   isNamed = false;
   family: 4 | 6 = 4;
@@ -42,7 +35,7 @@ export class ProxyHeader {
   readonly destination: Uint8Array = new Uint8Array(16);
   destinationPort = 0;
 
-  /** Parses the header at the beginning of `bytes[start, end)`. */
+  /** Parses the header at the start of `bytes[start, end)`. */
   read(bytes: Uint8Array, start: number, end: number): ProxyVerdict {
     const size = end - start;
     if (size === 0) return 'partial';
@@ -89,7 +82,7 @@ export class ProxyHeader {
     return 'header';
   }
 
-  /** Turns IPv4-mapped IPv6 addresses into IPv4, because access rules match on that. */
+  /** Converts IPv4-mapped IPv6 addresses to IPv4, because access rules match on that. */
   #families(width: 4 | 16): void {
     this.family = width === 4 || unmap(this.source) ? 4 : 6;
     this.destinationFamily = width === 4 || unmap(this.destination) ? 4 : 6;
@@ -123,7 +116,7 @@ export class ProxyHeader {
   }
 }
 
-/** A decimal port without leading zeros; -1 if it is not a port. */
+/** Parses a decimal port without leading zeros; -1 if it is not a port. */
 function portOf(text: string): number {
   if (text.length > 5 || !/^(?:0|[1-9]\d*)$/.test(text)) return -1;
   const port = Number(text);
@@ -131,8 +124,8 @@ function portOf(text: string): number {
 }
 
 /**
- * Moves the IPv4 address of an IPv4-mapped one to its first four bytes.
- * @returns whether it was IPv4-mapped
+ * Moves the IPv4 part of an IPv4-mapped address to its first four bytes.
+ * @returns true if the address was IPv4-mapped
  */
 function unmap(bytes: Uint8Array): boolean {
   for (let i = 0; i < 10; i++) if (bytes[i] !== 0) return false;

@@ -1,8 +1,8 @@
 import { netHolds, type Net } from '../../base/ip.ts';
 
 /**
- * The action for a PROXY protocol header: `use` it; `ignore` it (read and discard it); `reject`
- * connections that have one; or `skip`: treat all bytes as the client's.
+ * The treatment of a PROXY protocol header: `use` it; `ignore` it (read and discard it); `reject` connections that have
+ * one; or `skip`: treat all bytes as the client's.
  */
 export type ProxyAction = 'use' | 'ignore' | 'reject' | 'skip';
 
@@ -12,16 +12,13 @@ export interface ProxyPlan {
   readonly allow: readonly Net[];
   /** The action for all other addresses. */
   readonly others: ProxyAction;
-  /**
-   * Milliseconds for which a datagram that is only a header holds for the following ones; 0: not at
-   * all.
-   */
+  /** Milliseconds for which a datagram that is only a header applies to the following ones; 0: not at all. */
   readonly sessionMs: number;
-  /** The most UDP sessions. */
+  /** Maximum number of UDP sessions. */
   readonly sessions: number;
 }
 
-/** The action for a header from the address `bytes[at, …)`. */
+/** Returns the action for a header from the address `bytes[at, …)`. */
 export function proxyAction(
   { allow, others }: ProxyPlan,
   bytes: Uint8Array,

@@ -1,7 +1,4 @@
-/**
- * The common part of all client connections: limits on memory, fair turns, deadlines, an orderly
- * end.
- */
+/** The common part of all client connections: memory limits, fair turns, deadlines, an orderly end. */
 import type { Socket } from 'node:net';
 
 import { releaseBytes } from '../../runtime/release-bytes.ts';
@@ -15,30 +12,26 @@ import { Timed } from '../timer-wheel.ts';
 import { turns, type TurnTaker } from './turns.ts';
 import { arena } from '../write-reply.ts';
 
-/**
- * Bytes that are read from one connection before others have their turn, and the queries of a turn
- * that they count for.
- */
+/** Bytes read from one connection before others get their turn, and the number of queries they count as. */
 const LONG_READ = 65_536;
 const LONG_READ_QUERIES = 32;
 /**
- * Milliseconds after which others have their turn, checked once in several queries. One query costs
- * microseconds, unless its answer is large or must be searched for.
+ * Milliseconds after which others get their turn, checked once per several queries. A query costs microseconds, unless
+ * its answer is large or must be searched for.
  */
 const LONG_SERVE_MS = 5;
 const LOOK_EVERY = 4;
 /**
- * Bytes of replies whose memory is freed as soon as the kernel has accepted them. The garbage of
- * large ones would be several times the unread data of clients.
+ * Size from which a reply's memory is freed as soon as the kernel has accepted it. Garbage from large replies would
+ * amount to several times the clients' unread data.
  */
 const LARGE = 2048;
-/** Nothing is waited for longer than this, milliseconds: the server's own deadlines are shorter. */
+/** The longest wait for anything, in milliseconds; the server's own deadlines are shorter. */
 const PATIENCE_MS = 60_000;
 
 /**
- * One client's connection. It reads while there is room for replies, and sends them. It closes in
- * an orderly way when its time is up or its work is done. What the bytes mean is up to the
- * subclasses.
+ * One client's connection. It reads while there is room for replies, and sends them. It closes gracefully when its time
+ * is up or its work is done. The protocol is implemented by subclasses.
  */
 export abstract class ClientConnection
   extends Timed
@@ -50,40 +43,34 @@ export abstract class ClientConnection
   protected readonly socket: Socket;
   /** Bytes in the shared output buffer (`arena`); 0 at the end of every turn. */
   protected written = 0;
-  /**
-   * True if a query has come since the deadline was last set. Bytes that are not queries do not
-   * extend it.
-   */
+  /** True if a query has arrived since the deadline was last set. Bytes that are not queries do not extend it. */
   protected fresh = false;
-  /** True if the client has read some of the replies that wait for it. */
+  /** True if the client has read some of the waiting replies. */
   protected moved = false;
-  /**
-   * No more queries are read: the client closed its side, a limit was reached, or the listener is
-   * closing.
-   */
+  /** No more queries are read: the client closed its side, a limit was reached, or the listener is closing. */
   protected ended = false;
-  /** Nothing is served any more; the connection closes once everything written has been sent. */
+  /** Nothing more is served, and the connection closes once all output has been sent. */
   protected closing = false;
   readonly #ends: ConnectionEnds;
   /**
-   * Unconsumed received bytes. The connection waits for its turn (`turns` calls it), or for room
+   * Received bytes that are not consumed yet. The connection waits for its turn (`turns` calls it), or for room
    * (`flush` is called when there is some). Reading stops until then.
    */
   #rest: Buffer | null = null;
   /** The client is not reading, so the socket's output waits. */
   #blocked = false;
-  /** Queries that may still be served in this turn. */
+  /** Number of queries that may still be served in this turn. */
   #turn = 0;
   #beganAt = 0;
-  /** Bytes read since the connection last had its turn. */
+  /** Bytes read since the connection's last turn. */
   #read = 0;
-  /** Reads on after a long read that was halted; null: reading is not halted. */
+  /** Resumes reading after a long read was halted; null: reading is not halted. */
   #goOnReading: (() => void) | null = null;
-  /** The next turn is to come: `turns` knows. */
+  /** True if `turns` has queued the next turn. */
   #queued = false;
   /** The reason for the current deadline. */
   #waitsFor: 'query' | 'reply' | 'client' = 'query';
-  /** The number of held bytes last reported to the host. */
+  /** Number of held bytes last reported to the host. */
   #toldHeld = 0;
 
   constructor(socket: Socket, host: StreamHost) {
@@ -100,21 +87,15 @@ export abstract class ClientConnection
   }
 
   /**
-   * Serves the whole messages in `chunk` while `stopped` is false, and keeps an incomplete one.
-   * @returns how many bytes were consumed; the rest is passed again later
+   * Serves the complete messages in `chunk` while `stopped` is false, and stores an incomplete one.
+   * @returns the number of bytes consumed; the rest is passed again later
    */
   protected abstract consume(chunk: Buffer, now: number): number;
-  /**
-   * Bytes held in subclasses: an incomplete message, replies that the peer's flow control holds
-   * back.
-   */
+  /** Bytes held in subclasses: an incomplete message, and replies held back by the peer's flow control. */
   protected abstract get heldBeside(): number;
   /** True if the peer's flow control holds back replies that are ready. */
   protected abstract get stuck(): boolean;
-  /**
-   * Stops reading queries. `abrupt`: the client cannot send any more; otherwise the protocol may
-   * tell it to stop.
-   */
+  /** Stops reading queries. `abrupt`: the client cannot send any more. Otherwise, the protocol may ask it to stop. */
   protected abstract stopInput(abrupt: boolean): void;
   abstract readonly at: number;
   abstract send(length: number, way: unknown): void;
@@ -122,14 +103,14 @@ export abstract class ClientConnection
   abstract wayBack(): unknown;
   abstract reserve(size: number): void;
 
-  /** True if replies are still being made or not yet read by the client. */
+  /** True if replies are pending or the client has not read them yet. */
   get busy(): boolean {
     return this.pending.size > 0 || this.stuck || this.unsent > 0;
   }
 
   /**
-   * Bytes held for the client: queries that wait with their replies, unread replies, an incomplete
-   * message, unconsumed input.
+   * Bytes held for the client: waiting queries with their replies, unread replies, an incomplete message, unconsumed
+   * input.
    */
   get held(): number {
     return this.pending.bytes + this.unsent + (this.#rest?.length ?? 0) + this.heldBeside;
@@ -162,20 +143,19 @@ export abstract class ClientConnection
     this.closing = true;
     this.host.intake.drop(this);
     this.socket.destroy();
-    // The close event comes later. Until then the table may evict hundreds of other connections to
-    // make room, too.
+    // The close event comes later. Until then, the table may evict hundreds of other connections to make room.
     this.stopInput(true);
     this.#rest = null;
   }
 
   override expire(): void {
     if (this.#queued) {
-      // It asked in time; that it must wait for its turn is not its fault.
+      // It sent its query in time. The wait for its turn is not its fault.
       this.host.wheel.set(this, this.host.limits.idleTimeoutMs);
       return;
     }
     this.host.counters.timedOut.add(1);
-    // A client that reads gets an orderly close; one that does not is cut off.
+    // A client that reads gets a graceful close; one that does not is cut off.
     if (this.closing || this.busy) this.destroy();
     else this.finish();
   }
@@ -184,13 +164,13 @@ export abstract class ClientConnection
     this.#tellHeld();
   }
 
-  /** Called when replies have been written: there may be room again for input that had to wait. */
+  /** Called when replies have been written, so there may be room for input that had to wait. */
   flush(): void {
     this.write();
     this.#goOn();
   }
 
-  /** Counts a query against this turn. */
+  /** Counts a query in this turn. */
   protected count(): void {
     this.#turn--;
     turns.count();
@@ -198,7 +178,7 @@ export abstract class ClientConnection
       this.#turn = 0;
   }
 
-  /** True if no more input may be consumed now. */
+  /** Returns true if no more input may be consumed now. */
   protected stopped(): boolean {
     return this.closing || this.#turn <= 0 || this.#crowded();
   }
@@ -224,26 +204,26 @@ export abstract class ClientConnection
 
   /**
    * Called after bytes were written to the socket.
-   * @param taken false: its buffer is full; `unblock` is called when it has drained
+   * @param taken false if its buffer is full; `unblock` is called when it has drained
    */
   protected wrote(taken: boolean): void {
     if (!taken && this.unsent > this.host.limits.unreadBytes) this.#blocked = true;
     this.#tellHeld();
   }
 
-  /** Called when the client has read on and the socket's buffer has drained. */
+  /** Called when the client has read more and the socket's buffer has drained. */
   protected unblock(): void {
     if (!this.#blocked) return;
     this.#blocked = false;
     this.host.intake.resume(this);
   }
 
-  /** Sets the deadline that fits the connection's state; closes it when all is done. */
+  /** Sets the deadline that fits the connection's state, or closes the connection if all is done. */
   protected settle(): void {
     if (this.closing) return;
     const { wheel, limits } = this.host;
     if (this.#blocked || this.stuck) {
-      // Only reads of the client extend this deadline, not its writes.
+      // Only the client's reads extend this deadline, not its writes.
       if (this.#waitsFor !== 'client' || this.moved) wheel.set(this, limits.writeTimeoutMs);
       this.#waitsFor = 'client';
       this.moved = false;
@@ -253,7 +233,7 @@ export abstract class ClientConnection
     } else if (this.ended && this.#rest === null) {
       this.end();
     } else if (this.fresh || this.#waitsFor !== 'query') {
-      // A message that comes in pieces does not get more time with every piece.
+      // A message that arrives in pieces does not get more time with every piece.
       wheel.set(this, limits.idleTimeoutMs);
       this.#waitsFor = 'query';
       this.fresh = false;
@@ -261,12 +241,11 @@ export abstract class ClientConnection
     this.#tellHeld();
   }
 
-  /** Closes the connection once everything written has been sent. */
+  /** Closes the connection once all output has been sent. */
   protected end(): void {
     this.closing = true;
     this.socket.end();
-    // Further input is discarded: unread input would make the kernel send a reset instead of an
-    // orderly close.
+    // Discard further input, because unread input would make the kernel send a reset instead of closing gracefully.
     this.socket.resume();
     this.host.wheel.set(this, this.host.limits.writeTimeoutMs);
   }
@@ -275,8 +254,7 @@ export abstract class ClientConnection
     if (this.closing) return;
     this.host.touch(this);
     this.#turn = turns.allowance;
-    // Input of several TLS connections may share the same memory, and some of it may not be read
-    // yet.
+    // Input from several TLS connections may share the same memory, and some of it may be unread.
     const { length } = chunk;
     const isAlone = length === chunk.buffer.byteLength;
     this.#take(chunk, isAlone);
@@ -304,7 +282,7 @@ export abstract class ClientConnection
     this.host.forget(this);
   };
 
-  /** @param alone whether the memory of `chunk` holds only this connection's bytes */
+  /** @param alone true if the memory of `chunk` holds only this connection's bytes */
   #take(chunk: Buffer, alone: boolean): void {
     const { clock } = this.host;
     const now = clock.now();
@@ -354,7 +332,7 @@ export abstract class ClientConnection
     this.settle();
   }
 
-  /** True if replies must be sent before more queries are read. */
+  /** Returns true if replies must be sent before more queries are read. */
   #crowded(): boolean {
     return this.full || this.pending.size >= this.host.limits.pipelined;
   }
@@ -367,16 +345,16 @@ export abstract class ClientConnection
   }
 }
 
-/** A copy of the first `size` bytes of the arena; from `LARGE` on in separate memory. */
+/** Returns a copy of the first `size` bytes of the arena, from `LARGE` on in separate memory. */
 export function written(size: number): Buffer {
-  // The sources of these replies are outside the heap, too.
+  // The sources of these replies are outside the heap too.
   if (size >= LARGE) passedThrough(size);
   const bytes = size < LARGE ? Buffer.allocUnsafe(size) : Buffer.allocUnsafeSlow(size);
   arena.copy(bytes, 0, 0, size);
   return bytes;
 }
 
-/** The unconsumed rest of a chunk, in separate memory that is not much larger. */
+/** Returns the unconsumed rest of a chunk, in separate memory that is not much larger. */
 function restOf(chunk: Buffer, used: number, alone: boolean): Buffer {
   const left = chunk.length - used;
   if (alone && left > chunk.buffer.byteLength >> 1) return chunk.subarray(used);

@@ -1,24 +1,21 @@
-/** A client's connection over TCP or TLS: messages with their lengths before them. */
+/** A client connection over TCP or TLS, with length-prefixed messages. */
 import type { Socket } from 'node:net';
 import { releaseBytes } from '../../runtime/release-bytes.ts';
 import { ClientConnection } from './client-connection.ts';
 import type { StreamHost } from './stream-listener.ts';
 import { arena } from '../write-reply.ts';
 
-/**
- * First size of the buffer for a message that comes in pieces; it grows with the received bytes.
- */
+/** Initial buffer size for a message that arrives in pieces; it grows with the received bytes. */
 const FIRST_PIECE = 512;
-/** Buffer for the replies of one turn that go into one TLS record: some ten of the usual size. */
+/** Buffer for the replies of one turn that share a TLS record: about ten of ordinary size. */
 const GATHERED = 1024;
 
 /**
- * A connection that carries messages with two length bytes before each (RFC 1035 section 4.2.2, RFC
- * 7766). Queries are answered as they come; a reply that must wait does not delay the others. All
- * replies of a turn are sent in one write.
+ * A connection whose messages have two length bytes each (RFC 1035 section 4.2.2, RFC 7766). Queries are answered as
+ * they arrive, and a pending reply does not delay the others. All replies of a turn are sent in one write.
  */
 export class FramedConnection extends ClientConnection {
-  /** The received part of an incomplete message, length bytes included. */
+  /** The received part of an incomplete message, including the length bytes. */
   #piece: Buffer | null = null;
   #pieceFilled = 0;
   #served = 0;
@@ -33,7 +30,7 @@ export class FramedConnection extends ClientConnection {
   }
 
   protected get heldBeside(): number {
-    // Unread replies over TLS are in memory twice: plain and encrypted.
+    // With TLS, unread replies are in memory twice: in plain text and encrypted.
     return (this.#piece?.length ?? 0) + (this.#encrypted ? super.unsent : 0);
   }
 
@@ -67,8 +64,8 @@ export class FramedConnection extends ClientConnection {
   }
 
   /**
-   * Adds bytes to the incomplete message and serves it once it is whole.
-   * @returns how many bytes were used
+   * Adds bytes to the incomplete message, and serves it once it is complete.
+   * @returns the number of bytes used
    */
   #gather(chunk: Buffer, at: number, now: number): number {
     this.#piece ??= Buffer.allocUnsafeSlow(FIRST_PIECE);
@@ -128,7 +125,7 @@ export class FramedConnection extends ClientConnection {
     arena[this.written + 1] = length & 0xff;
     this.written += 2 + length;
     this.host.counters.sent.add(1);
-    // A tiny query may have a big reply, so the limit counts unread bytes, not queries.
+    // A tiny query may have a large reply, so the limit counts unread bytes, not queries.
     if (this.written + this.unsent > this.host.limits.unreadBytes) this.write();
   }
 
@@ -136,10 +133,7 @@ export class FramedConnection extends ClientConnection {
     return super.unsent + this.#gatheredBytes;
   }
 
-  /**
-   * TLS hands over each record separately even if many arrive at once; their replies are gathered
-   * into one.
-   */
+  /** TLS passes on each record separately even if many arrive at once. Their replies are combined into one. */
   protected override leave(size: number): boolean {
     if (!this.#encrypted) return super.leave(size);
     if (this.#gatheredBytes + size > GATHERED) this.#release();

@@ -6,8 +6,8 @@ import fc from 'fast-check';
 import { GatheredMessage } from './gathered-message.ts';
 import { MESSAGE_MAX } from '../../wire/iana.ts';
 
-describe('a message that comes in pieces', () => {
-  test('is the pieces one after the other, in at most twice the memory and 512 bytes', () => {
+describe('a message that arrives in pieces', () => {
+  test('is the pieces in sequence, in at most twice the memory plus 512 bytes', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 400 }), { maxLength: 60 }), (pieces) => {
         const message = new GatheredMessage();
@@ -19,7 +19,7 @@ describe('a message that comes in pieces', () => {
     );
   });
 
-  test('is refused when it is longer than a message can be, and what came before stays', () => {
+  test('is refused if it is longer than a message can be, and the received part stays', () => {
     const message = new GatheredMessage();
     const piece = Buffer.alloc(1000, 7);
     for (let i = 0; i < 65; i++) assert.ok(message.add(piece, 0, 1000));

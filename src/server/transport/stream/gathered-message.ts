@@ -1,22 +1,19 @@
-/** Puts together a message that comes in pieces. */
+/** Assembles a message that arrives in pieces. */
 import { MESSAGE_MAX } from '../../wire/iana.ts';
 
-/** The first size of the buffer: most queries fit. */
+/** Initial buffer size, enough for most queries. */
 const FIRST_SIZE = 512;
 
 /**
- * A DNS message that comes in pieces, in one buffer that grows with the received bytes. A list of
- * chunks would take a hundred times the memory for pieces of one byte.
+ * A DNS message that arrives in pieces, in one buffer that grows with the received bytes. For one-byte pieces, a list
+ * of chunks would take a hundred times the memory.
  */
 export class GatheredMessage {
   #bytes = nothing;
   #length = 0;
   readonly #max: number;
 
-  /**
-   * @param max the most bytes it may have; larger than a message where a protocol puts something
-   * around it
-   */
+  /** @param max maximum size in bytes; more than a message if the protocol adds framing */
   constructor(max: number = MESSAGE_MAX) {
     this.#max = max;
   }
@@ -38,7 +35,7 @@ export class GatheredMessage {
 
   /**
    * Adds `from[start, end)`.
-   * @returns false, and adds nothing, if the message would exceed its maximum
+   * @returns false, without adding anything, if the message would exceed its maximum
    */
   add(from: Uint8Array, start: number, end: number): boolean {
     const length = this.#length + end - start;

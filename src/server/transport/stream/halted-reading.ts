@@ -1,25 +1,25 @@
-/** A connection that is not read from for a moment. */
+/** Pauses reading from a connection. */
 import type { Socket } from 'node:net';
 
 /** The undocumented object that Node reads from. */
 interface Handle {
-  /** True if the runtime believes that it is being read from. */
+  /** True if the runtime considers it to be reading. */
   readonly reading?: boolean;
   readStart?(): number;
   readStop?(): number;
 }
 
 /**
- * Stops reading from the system at once: `pause` lets another 64 KiB of each connection into memory
- * that is not counted. Node would also read 2 MiB of one connection before it looks at the next.
- * @returns a function that continues; null: it cannot be stopped
+ * Stops reading from the system immediately. `pause` would read another 64 KiB from each connection into memory that is
+ * not counted. Node would also read 2 MiB from one connection before turning to the next.
+ * @returns a function that resumes reading, or null if it cannot be stopped
  */
 export function haltReading(socket: Socket): (() => void) | null {
   const handle = handleOf(socket);
   if (handle?.readStart === undefined || handle.readStop === undefined) return null;
   handle.readStop();
   return () => {
-    // It may be gone by then, or paused for another reason.
+    // By then it may be gone, or paused for another reason.
     const now = handleOf(socket);
     if (now?.reading === true) now.readStart!();
   };

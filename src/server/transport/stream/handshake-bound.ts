@@ -1,25 +1,20 @@
-/**
- * Limits the TLS handshakes of servers whose TLS the runtime handles: HTTPS for plugins, dnstap.
- */
+/** Limits the TLS handshakes of servers whose TLS the runtime handles: HTTPS for plugins, dnstap. */
 import type { Server, Socket } from 'node:net';
 import { ConnectionTable, type EvictableConnection } from '../limits/connection-table.ts';
 
 /**
- * Connections to a TLS server whose handshake is not done yet, limited in number: beyond the limit
- * the oldest one is closed, so that silent clients cannot use up all file descriptors. Their time
- * limit is the server's own `handshakeTimeout`.
+ * Connections to a TLS server with an unfinished handshake, limited in number. Beyond the limit, the oldest one is
+ * closed, so that silent clients cannot use up all file descriptors. Their time limit is the server's own
+ * `handshakeTimeout`.
  */
 export class HandshakeBound {
   readonly #table: ConnectionTable<EvictableConnection>;
-  /**
-   * By the remote address and port: the runtime offers no other link from the TLS socket to the TCP
-   * socket below it.
-   */
+  /** By remote address and port, because the runtime provides no other link from a TLS socket to its TCP socket. */
   readonly #byPeer = new Map<string, EvictableConnection>();
 
   /**
-   * @param server of `node:tls` or `node:https`
-   * @param evicted called for each connection that is closed to make room
+   * @param server from `node:tls` or `node:https`
+   * @param evicted called for each connection closed to make room
    */
   constructor(server: Server, most: number, evicted: () => void) {
     this.#table = new ConnectionTable(evicted);
@@ -27,10 +22,7 @@ export class HandshakeBound {
     server.prependListener('secureConnection', (socket: Socket) => this.#done(peerOf(socket)));
   }
 
-  /**
-   * Closes all connections whose handshake is in progress: a server that is being closed would wait
-   * for them.
-   */
+  /** Closes all connections with an unfinished handshake, for which a closing server would wait. */
   cut(): void {
     for (const connection of this.#table) connection.destroy();
   }

@@ -14,7 +14,7 @@ import type { ClientAuth, ListenerTls } from '../listener.ts';
 import { ticketKeys, ticketPeriod } from './ticket-keys.ts';
 import { Timed, type TimerWheel } from '../timer-wheel.ts';
 
-/** The listener's part in handshakes. */
+/** The listener's functions for handshakes. */
 export interface HandshakeHost {
   readonly limits: ListenerLimits;
   readonly counters: ListenerCounters;
@@ -25,31 +25,28 @@ export interface HandshakeHost {
   readonly isShort: () => boolean;
 }
 
-/** Maximum number of simultaneous handshakes while memory is short; each takes about 50 KiB. */
+/** Maximum number of concurrent handshakes while memory is short; each takes about 50 KiB. */
 const SHORT_MAX = 64;
 
 /**
- * Performs the TLS handshakes of a listener. Unfinished ones have their own limits in number and
- * time, so half-open connections never cost a client that speaks TLS its connection.
+ * Performs a listener's TLS handshakes. Unfinished ones have their own limits in number and time, so half-open
+ * connections never cost a client that uses TLS its connection.
  */
 export class Handshakes {
   readonly #host: HandshakeHost;
   readonly #alpn: readonly string[];
   readonly #ready: (socket: TLSSocket, below: Socket | null) => void;
   readonly #table: ConnectionTable<Handshake>;
-  /**
-   * By both addresses and ports: the runtime offers no other link from the TLS socket to the TCP
-   * socket below it.
-   */
+  /** By both addresses and ports, because the runtime provides no other link from a TLS socket to its TCP socket. */
   readonly #byEnds = new Map<string, Handshake>();
   #server: TlsServer;
   #tls: ListenerTls | null = null;
   #period = 0;
 
   /**
-   * @param tls null: no certificate is configured, which is a problem
+   * @param tls null if no certificate is configured, which is a problem
    * @param alpn the protocols offered to clients; empty: their ALPN extension is ignored
-   * @param ready gets the TLS socket after a successful handshake, and the TCP socket below it
+   * @param ready receives the TLS socket after a successful handshake, and the TCP socket below it
    * @throws Problem (`tls-missing`, `tls-certificate`)
    */
   constructor(
@@ -93,12 +90,12 @@ export class Handshakes {
     this.#server.emit('connection', socket);
   }
 
-  /** Closes all connections whose handshake is in progress. */
+  /** Closes all connections with an unfinished handshake. */
   destroy(): void {
     for (const handshake of this.#table) handshake.destroy();
   }
 
-  /** Switches to the ticket keys of the current period, if it has changed. */
+  /** Switches to the current period's ticket keys if the period has changed. */
   #renewTickets(): void {
     const period = ticketPeriod(this.#host.clock.wall());
     if (period === this.#period || this.#tls === null) return;
@@ -108,8 +105,8 @@ export class Handshakes {
   }
 
   /**
-   * A TLS server that never listens: connections are handed to it. Handshakes are timed here, so
-   * the server's own limit is set out of reach.
+   * Creates a TLS server that never listens; connections are passed to it. Handshakes are timed here, so the server's
+   * own limit is effectively disabled.
    */
   #makeServer(tls: ListenerTls | null): TlsServer {
     const options = {
@@ -141,7 +138,7 @@ export class Handshakes {
   }
 }
 
-/** A connection whose TLS handshake is not done yet. */
+/** A connection with an unfinished TLS handshake. */
 class Handshake extends Timed implements EvictableConnection {
   readonly busy = false;
   readonly socket: Socket;
@@ -182,7 +179,7 @@ class Handshake extends Timed implements EvictableConnection {
   }
 }
 
-/** True if the client has presented the certificate that it must. */
+/** Returns true if the client has presented the required certificate. */
 function isWelcome(socket: TLSSocket, clientAuth: ClientAuth): boolean {
   switch (clientAuth) {
     case 'nocert':
@@ -201,10 +198,7 @@ function ends({ remoteAddress, remotePort, localAddress }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress}`;
 }
 
-/**
- * TLS 1.2 and later, with the listener's certificate; no renegotiation (like Go's servers, hence
- * CoreDNS).
- */
+/** TLS 1.2 and later, with the listener's certificate and without renegotiation (like Go's servers, hence CoreDNS). */
 function contextOf(tls: ListenerTls | null): TlsOptions {
   if (tls === null) {
     throw new Problem({
@@ -219,7 +213,7 @@ function contextOf(tls: ListenerTls | null): TlsOptions {
     cert: tls.certificate,
     key: tls.key,
     requestCert: tls.clientAuth !== 'nocert',
-    // The client's certificate is judged after the handshake (`clientAuth`).
+    // The client's certificate is checked after the handshake (`clientAuth`).
     rejectUnauthorized: false,
     ...(tls.authority !== null && { ca: tls.authority }),
   };

@@ -1,18 +1,14 @@
-/**
- * Writes the secrets of TLS connections to a file in NSS's key log format, so that Wireshark can
- * decrypt captures.
- */
+/** Writes TLS connection secrets to a file in NSS key log format, so that Wireshark can decrypt captures. */
 import { appendFileSync, constants } from 'node:fs';
 import type { Log } from '../../base/log.ts';
 import { whyFailed } from '../../base/why-failed.ts';
 
-/** The file is created if necessary; a named pipe without a reader does not block. */
+/** The file is created if necessary. Opening a named pipe without a reader does not block. */
 const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NONBLOCK;
 
 /**
- * Appends lines of secrets to a file that is created at once and readable only by its owner. It is
- * opened for each line, so it can be moved away at any time. Several threads may write to the same
- * file: each line is one write.
+ * Appends secrets to a file that is created immediately and readable only by its owner. It is opened for each line, so
+ * it can be moved away at any time. Several threads may write to the same file, because each line is one write.
  */
 export class KeyLog {
   readonly #path: string;
@@ -25,10 +21,7 @@ export class KeyLog {
     this.append(Buffer.alloc(0));
   }
 
-  /**
-   * A line that cannot be written is dropped, and the first such error is logged; the connection
-   * continues.
-   */
+  /** A line that cannot be written is dropped, and the first such error is logged. The connection continues. */
   append(line: Buffer): void {
     try {
       // oxlint-disable-next-line no-bitwise

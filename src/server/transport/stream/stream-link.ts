@@ -16,21 +16,20 @@ import { sizeUpstream, writeQuery } from '../upstream/write-query.ts';
 import { type UpstreamParts } from '../upstream-address.ts';
 import { Timed, type TimerWheel } from '../timer-wheel.ts';
 
-/** The most queries that one connection carries at a time. */
+/** Maximum number of concurrent queries per connection. */
 const PIPELINE = 16;
 /**
- * Milliseconds after a query on a reused connection until the kernel is asked whether the peer
- * still acknowledges. An acknowledgement takes at most 40 ms, and on a dead connection the query
- * should be retried within 100.
+ * Milliseconds after a query on a reused connection before checking whether the peer's kernel still acknowledges. An
+ * acknowledgement takes at most 40 ms, and on a dead connection the query should be retried within 100.
  */
 const HEARS_MS = 60;
 /**
- * If this many consecutive replies match no waiting query, they cannot all be late: the peer is making them
- * up.
+ * Number of consecutive replies that match no waiting query, beyond which they cannot all be late: the peer is making
+ * them up.
  */
 const STRAYS_MAX = 64;
 
-/** The upstream that a connection belongs to. */
+/** The upstream to which a connection belongs. */
 export interface StreamLinkHost {
   readonly parts: UpstreamParts;
   /** `10.0.0.1:853`. */
@@ -40,37 +39,35 @@ export interface StreamLinkHost {
   readonly now: () => number;
   dialled(tookMs: number): void;
   keeps(link: StreamLink): boolean;
-  /** @param left the exchanges that were waiting on it, their deadlines still set */
+  /** @param left the exchanges that were waiting on it, with their deadlines still set */
   gone(link: StreamLink, left: readonly UpstreamExchange[], error: ExchangeError): void;
 }
 
 /**
- * One connection to an upstream. Queries of one turn are sent in one write; replies come in any
- * order. As a `Timed`: the deadline for connecting, and later for being idle.
+ * One connection to an upstream. All queries of a turn are sent in one write, and replies arrive in any order. As a
+ * `Timed`, its deadline is for connecting, and later for being idle.
  */
 export class StreamLink extends Timed implements Carrier {
-  /** Queries that wait for their replies. */
+  /** Number of queries waiting for their replies. */
   waiting = 0;
-  /** Replies so far. */
+  /** Number of replies so far. */
   answered = 0;
   readonly #host: StreamLinkHost;
   readonly #socket: Socket;
   readonly #bornAt: number;
   #first: UpstreamExchange | null = null;
   #connected = false;
-  /**
-   * Set after a time-out: it takes no further queries, and is closed when the last one has ended.
-   */
+  /** Set after a timeout: it accepts no more queries, and is closed when the last one has ended. */
   #stuck = false;
   #closed = false;
   /** Queries to be written at the end of the turn, or when the connection is established. */
   #unsent: UpstreamExchange[] = [];
   #local = '';
-  /** True if a check is due if the peer still acknowledges. */
+  /** True if a check is pending whether the peer still acknowledges. */
   #listening = false;
-  /** Unmatched replies since the last one that matched. */
+  /** Number of unmatched replies since the last matching one. */
   #strays = 0;
-  /** The first part of a reply that is not complete. */
+  /** The first part of an incomplete reply. */
   #part: Buffer | null = null;
   #filled = 0;
   /** True if the memory of received chunks holds only this connection's bytes. */
@@ -96,14 +93,14 @@ export class StreamLink extends Timed implements Carrier {
     socket.on('close', () => this.destroy(endError()));
   }
 
-  /** True if another query may be sent over it. */
+  /** Returns true if it accepts another query. */
   takes(now: number): boolean {
     const { maxAgeMs } = this.#host.parts;
     if (this.#closed || this.#stuck || this.waiting >= PIPELINE) return false;
     return maxAgeMs === 0 || now - this.#bornAt < maxAgeMs;
   }
 
-  /** Sends the exchange's query. Its deadline has been set by the caller. */
+  /** Sends the exchange's query, whose deadline the caller has set. */
   send(exchange: UpstreamExchange): void {
     const { wheel, random } = this.#host;
     let id = random.integer(65536);
@@ -148,8 +145,7 @@ export class StreamLink extends Timed implements Carrier {
   }
 
   /**
-   * Treats a connection whose peer no longer acknowledges as closed: its exchanges are retried over
-   * a new one.
+   * Treats a connection whose peer no longer acknowledges as closed, so that its exchanges are retried on a new one.
    */
   #look(): void {
     this.#listening = false;
@@ -231,8 +227,8 @@ export class StreamLink extends Timed implements Carrier {
   };
 
   /**
-   * Collects a reply that comes in pieces: two bytes of length, then the message.
-   * @returns where the next one begins
+   * Collects a reply that arrives in pieces: two length bytes, then the message.
+   * @returns the start of the next one
    */
   #collect(chunk: Buffer, at: number): number {
     this.#part ??= Buffer.allocUnsafe(2);
@@ -286,7 +282,7 @@ export class StreamLink extends Timed implements Carrier {
     return exchange;
   }
 
-  /** The exchange no longer waits here. */
+  /** The exchange is no longer waiting here. */
   #remove(exchange: UpstreamExchange): void {
     if (this.#first === exchange) this.#first = exchange.next;
     else {

@@ -1,4 +1,4 @@
-/** Listeners for connections: accepting them, limiting them, closing them. */
+/** Listeners for connections, which accept, limit and close them. */
 import { createServer, type Server, type Socket } from 'node:net';
 
 import type { Clock } from '../../base/clock.ts';
@@ -20,31 +20,25 @@ import { TimerWheel } from '../timer-wheel.ts';
 import { turns } from './turns.ts';
 import { whyFailed } from '../../base/why-failed.ts';
 
-/** Granularity of connections' time limits in milliseconds. */
+/** Granularity of connection time limits in milliseconds. */
 const TICK_MS = 100;
 const BACKLOG = 1024;
-/**
- * After so many connections that were closed because memory was short, a megabyte or two, their
- * memory is collected.
- */
+/** Number of connections closed for lack of memory after which their memory, a megabyte or two, is collected. */
 const COLLECT_EVERY = 32;
 
-/** A client's connection: limited in number, in time and in memory. */
+/** A client connection, limited in number, time and memory. */
 export interface StreamConnection extends EvictableConnection, Holder {}
 
-/** The protocol that is spoken on the connections of a listener. */
+/** The protocol used on a listener's connections. */
 export interface StreamProtocol {
   readonly proto: Proto;
-  /**
-   * Protocols offered in the TLS handshake (ALPN, RFC 7301); empty: the client's extension is
-   * ignored.
-   */
+  /** Protocols offered in the TLS handshake (ALPN, RFC 7301); empty: the client's extension is ignored. */
   readonly alpn: readonly string[];
-  /** Takes over a socket once TLS and PROXY headers are dealt with. */
+  /** Takes over a socket after TLS and PROXY headers have been handled. */
   connect(socket: Socket, host: StreamHost): StreamConnection;
 }
 
-/** The common part of the connections of one listener. */
+/** The part shared by a listener's connections. */
 export interface StreamHost {
   readonly intake: Intake;
   readonly clock: Clock;
@@ -54,8 +48,8 @@ export interface StreamHost {
   readonly wheel: TimerWheel;
   readonly held: HeldBytes<Holder>;
   /**
-   * Sends everything that is written to the socket in this turn of the event loop with one system
-   * call at its end.
+   * Collects everything written to the socket in this turn of the event loop, and sends it with one system call at the
+   * end.
    */
   gather(socket: Socket): void;
   /** Calls `job` at the end of this turn of the event loop. */
@@ -67,8 +61,8 @@ export interface StreamHost {
 }
 
 /**
- * A listener for connections of any protocol, with or without TLS. It accepts and limits them and
- * hands them to the protocol, after the TLS handshake and the PROXY header where there are such.
+ * A listener for connections of any protocol, with or without TLS. It accepts and limits them and passes them to the
+ * protocol, after the TLS handshake and the PROXY header, if any.
  */
 export class StreamListener implements Listener, StreamHost {
   readonly endpoint: ListenAddress;
@@ -83,13 +77,13 @@ export class StreamListener implements Listener, StreamHost {
   readonly #protocol: StreamProtocol;
   readonly #server: Server;
   readonly #connections: ConnectionTable<StreamConnection>;
-  /** null: connections are not encrypted. */
+  /** Null if connections are not encrypted. */
   #handshakes: Handshakes | null = null;
-  /** null: PROXY headers are not expected. */
+  /** Null if no PROXY headers are expected. */
   #proxied: ProxiedStreams | null = null;
   #limits: ListenerLimits;
   #port: number;
-  /** Connections that were closed because memory was short. */
+  /** Number of connections closed because memory was short. */
   #evictions = 0;
   #closing = false;
   /** Jobs to run at the end of this turn of the event loop. */
@@ -195,7 +189,7 @@ export class StreamListener implements Listener, StreamHost {
   #onSocket = (socket: Socket): void => {
     socket.on('error', () => socket.destroy());
     turns.hurry();
-    // A client may be gone before its connection is accepted; it has no address then.
+    // A client may disconnect before its connection is accepted, which then has no address.
     if (this.#closing || socket.remoteAddress === undefined) socket.destroy();
     else if (this.#proxied === null) this.#begin(socket);
     else this.#proxied.begin(socket);
@@ -212,7 +206,7 @@ export class StreamListener implements Listener, StreamHost {
     this.#accept(socket);
   };
 
-  /** The memory of a closed connection must be collected before memory is less short. */
+  /** A closed connection's memory must be collected before memory becomes less short. */
   #evictedForMemory(): void {
     if (++this.#evictions % COLLECT_EVERY === 0) collectGrown();
   }
@@ -227,7 +221,7 @@ export class StreamListener implements Listener, StreamHost {
     this.counters.accepted.add(1);
     this.counters.connections.add(1);
     const { connections, spared } = this.#limits;
-    // Two for the new one: as long as memory is short, there have to be fewer and fewer.
+    // Two for each new one, so that there are fewer and fewer while memory is short.
     for (let evicts = 2; evicts > 0 && this.isShort(); evicts--)
       if (this.#connections.evictIdle(spared)) this.#evictedForMemory();
     this.#connections.add(this.#protocol.connect(socket, this), connections);
@@ -235,7 +229,7 @@ export class StreamListener implements Listener, StreamHost {
 }
 
 /**
- * Starts a stream server so that several threads and processes can share the port.
+ * Starts a stream server whose port can be shared by several threads and processes.
  * @returns the port in use
  * @throws Problem
  */
@@ -266,7 +260,7 @@ async function listen(server: Server, endpoint: ListenAddress): Promise<number> 
   return bound !== null && typeof bound === 'object' ? bound.port : port;
 }
 
-/** Systems whose SO_REUSEPORT spreads the load; elsewhere one thread listens. */
+/** True on systems whose SO_REUSEPORT distributes the load; elsewhere, one thread listens. */
 export const canReusePort: boolean = process.platform === 'linux' || process.platform === 'freebsd';
 
 function closeServer(server: Server): Promise<void> {

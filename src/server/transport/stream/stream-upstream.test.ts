@@ -62,7 +62,7 @@ function upstream(
   return { up, counts: counters.counts };
 }
 
-/** The name in the reply's question. */
+/** Returns the name in the reply's question. */
 function nameOf({ bytes }: ExchangeReply): string {
   const read = new Query();
   const copy = bytes.slice();
@@ -74,7 +74,7 @@ function nameOf({ bytes }: ExchangeReply): string {
 const exchange = (up: Upstream, query: Query, timeoutMs: number): Promise<ExchangeReply> =>
   askUpstream(up, query, timeoutMs, systemClock.now());
 
-/** A TCP server whose connections the script handles. */
+/** Starts a TCP server whose connections are handled by the script. */
 async function server(t: TestContext, script: (socket: Socket) => void): Promise<Server> {
   const made = createServer(script);
   const sockets = new Set<Socket>();
@@ -112,7 +112,7 @@ class NotingExchange extends UpstreamExchange {
   }
 }
 
-/** The framed query as a framed reply. */
+/** Turns a framed query into a framed reply. */
 function reply(framedQuery: Buffer): Buffer {
   const bytes = Buffer.from(framedQuery);
   bytes[4]! |= 0x80;
@@ -120,7 +120,7 @@ function reply(framedQuery: Buffer): Buffer {
 }
 
 describe('TCP upstream', () => {
-  test('a connection is used again, and counted once', async (t) => {
+  test('a connection is reused, and counted once', async (t) => {
     const listener = tcpListener(listenerParts(answerOne));
     await listener.open();
     t.after(() => listener.close(0));
@@ -135,7 +135,7 @@ describe('TCP upstream', () => {
   });
 
   for (const size of [40, 60_000])
-    test(`the memory of a reply of ${size} bytes is free as soon as it has been taken over`, async (t) => {
+    test(`the memory of a ${size}-byte reply is freed as soon as it has been read`, async (t) => {
       const made = await server(t, (socket) => {
         socket.on('data', (bytes: Buffer) => {
           const whole = Buffer.concat([reply(bytes), Buffer.alloc(size)]);
@@ -154,7 +154,7 @@ describe('TCP upstream', () => {
       assert.equal(asked.bytes?.length, 0);
     });
 
-  test('few queries at the same time have connections of their own, many share', async (t) => {
+  test('a few simultaneous queries have their own connections, many share them', async (t) => {
     const listener = tcpListener(listenerParts(answerOne));
     await listener.open();
     t.after(() => listener.close(0));
@@ -167,13 +167,13 @@ describe('TCP upstream', () => {
     assert.equal(listener.counters.connections.value, 3, 'no more are kept than maxIdle');
   });
 
-  test('a kept connection that the upstream closed is replaced silently', async (t) => {
+  test('an idle connection that the upstream closed is replaced silently', async (t) => {
     let connections = 0;
     const made = await server(t, (socket) => {
       connections++;
       socket.once('data', (bytes: Buffer) => {
         socket.write(reply(bytes));
-        // The second query on this connection meets a reset instead of a reply.
+        // The second query on this connection gets a reset instead of a reply.
         socket.once('data', () => socket.resetAndDestroy());
       });
     });
@@ -188,7 +188,7 @@ describe('TCP upstream', () => {
     await assert.rejects(exchange(up, ask('a.'), 2000), { failure: 'closed' });
   });
 
-  test('a reply in pieces, after one that fits not, is taken', async (t) => {
+  test('a reply in pieces, after one that does not match, is accepted', async (t) => {
     const made = await server(t, (socket) =>
       socket.on('data', (bytes: Buffer) => {
         const wrong = reply(bytes);
@@ -211,7 +211,7 @@ describe('TCP upstream', () => {
     ['frames without a message', Buffer.alloc(60_000)],
     ['replies with ids of their own', framed(queryBytes('x.', 0xbeef))],
   ] as const) {
-    test(`a peer that sends ${what} without end loses its connection`, async (t) => {
+    test(`a peer that sends endless ${what} loses its connection`, async (t) => {
       let closed = 0;
       const made = await server(t, (socket) => {
         socket.on('error', () => undefined);
@@ -246,7 +246,7 @@ describe('TCP upstream', () => {
     });
   });
 
-  test('connections expire, and are not used beyond their greatest age', async (t) => {
+  test('connections expire, and are not used beyond their maximum age', async (t) => {
     const listener = tcpListener(listenerParts(answerOne));
     await listener.open();
     t.after(() => listener.close(0));
@@ -262,7 +262,7 @@ describe('TCP upstream', () => {
     assert.equal(counts.sockets, 0);
   });
 
-  test('close fails what waits', async (t) => {
+  test('close fails waiting queries', async (t) => {
     const made = await server(t, () => {});
     const { up } = upstream(t, 'tcp', portOf(made));
     const waiting = exchange(up, ask('a.'), 5000);
@@ -280,7 +280,7 @@ describe('TLS upstream', () => {
     return listener;
   }
 
-  test('queries travel encrypted, over one connection', async (t) => {
+  test('queries are sent encrypted, over one connection', async (t) => {
     const listener = await listening(t);
     const { up } = upstream(t, 'tls', listener.port);
     assert.equal(nameOf(await exchange(up, ask('a.example.', 9), 2000)), 'a.example.');
@@ -296,13 +296,13 @@ describe('TLS upstream', () => {
     await assert.rejects(exchange(up, ask('a.'), 2000), { failure: 'tls' });
   });
 
-  test('an authority we do not know is refused', async (t) => {
+  test('an unknown CA is refused', async (t) => {
     const listener = await listening(t);
     const { up } = upstream(t, 'tls', listener.port, { tls: null });
     await assert.rejects(exchange(up, ask('a.'), 2000), { failure: 'tls' });
   });
 
-  test('a listener that does not speak TLS fails the query, not the program', async (t) => {
+  test('a listener that does not use TLS fails the query, not the program', async (t) => {
     const listener = tcpListener(listenerParts(answerOne));
     await listener.open();
     t.after(() => listener.close(0));
@@ -310,7 +310,7 @@ describe('TLS upstream', () => {
     await assert.rejects(exchange(up, ask('a.'), 300), { name: 'ExchangeError' });
   });
 
-  test('who does not finish the handshake is disconnected, and does not hold up a close', async (t) => {
+  test('a client that does not finish the handshake is disconnected and does not delay closing', async (t) => {
     const slow = { readTimeoutMs: 60_000 };
     const listener = tlsListener(listenerParts(answerOne, { scheme: 'tls' }, slow, testTls));
     await listener.open();
@@ -323,7 +323,7 @@ describe('TLS upstream', () => {
     await listener.close(20);
   });
 
-  test('a key that is not the certificate’s is a Problem', () => {
+  test('a key that does not match the certificate is a Problem', () => {
     const parts = listenerParts(answerOne, { scheme: 'tls' }, {}, { ...testTls, key: 'nonsense' });
     assert.throws(() => tlsListener(parts), { code: 'tls-certificate' });
     assert.throws(() => tlsListener(listenerParts(answerOne, { scheme: 'tls' })), {
@@ -334,7 +334,7 @@ describe('TLS upstream', () => {
 
 describe('HTTPS upstream', () => {
   for (const httpMethod of ['POST', 'GET'] as const) {
-    test(`queries go out as ${httpMethod} with id 0, many on one connection`, async (t) => {
+    test(`queries are sent as ${httpMethod} with id 0, many on one connection`, async (t) => {
       const ids = new Set<number>();
       const listener = httpsListener(
         listenerParts(
@@ -363,7 +363,7 @@ describe('HTTPS upstream', () => {
     });
   }
 
-  /** A server of the runtime's own HTTP/2, whose streams the script handles. */
+  /** Starts an HTTP/2 server from the runtime, whose streams are handled by the script. */
   async function http2Server(
     t: TestContext,
     onStream: (stream: ServerHttp2Stream, query: Buffer) => void,
@@ -404,7 +404,7 @@ describe('HTTPS upstream', () => {
     return bytes;
   };
 
-  test('more queries than the server takes streams wait for their turn', async (t) => {
+  test("queries beyond the server's stream limit wait for their turn", async (t) => {
     let open = 0;
     let most = 0;
     const port = await http2Server(
@@ -446,7 +446,7 @@ describe('HTTPS upstream', () => {
     }
   });
 
-  test('an error status, a reset stream and silence concern one query only', async (t) => {
+  test('an error status, a reset stream and silence affect only one query', async (t) => {
     const port = await http2Server(t, (stream, query) => {
       switch (String.fromCharCode(query[13]!)) {
         case 'e':
@@ -488,7 +488,7 @@ describe('HTTPS upstream', () => {
     assert.deepEqual([counts.timeouts, counts.sockets], [1, 1]);
   });
 
-  test('a server that closes the connection in order loses no query', async (t) => {
+  test('a server that closes the connection gracefully loses no query', async (t) => {
     let asked = 0;
     const port = await http2Server(t, (stream, query) => {
       if (++asked === 5) stream.session?.close();
@@ -500,7 +500,7 @@ describe('HTTPS upstream', () => {
     await Promise.all(Array.from({ length: 20 }, (_, i) => exchange(up, ask(`m${i}.`), 2000)));
   });
 
-  test('a server that asks for answers without end and reads none loses its connection', async (t) => {
+  test('a server that requests endless answers and reads none loses its connection', async (t) => {
     const { createServer: createTls } = await import('node:tls');
     const ping = Buffer.from('0000080600000000000102030405060708', 'hex');
     const pings = Buffer.concat(Array.from({ length: 4000 }, () => ping));
@@ -530,7 +530,7 @@ describe('HTTPS upstream', () => {
     while (closed === 0) await new Promise((resolve) => setTimeout(resolve, 5));
   });
 
-  test('a server that speaks HTTP/1.1 only is served that', async (t) => {
+  test('a server that supports only HTTP/1.1 gets HTTP/1.1', async (t) => {
     const { createServer: createHttps } = await import('node:https');
     const seen: string[] = [];
     const made = createHttps({ cert: testCertificate, key: testKey }, (request, response) => {
@@ -555,7 +555,7 @@ describe('HTTPS upstream', () => {
     assert.deepEqual(seen, Array(2).fill(`1.1 POST dns.example:${port}`));
   });
 
-  test('a server that speaks HTTP/1.1 only gets no more connections than are allowed', async (t) => {
+  test('a server that supports only HTTP/1.1 gets no more connections than allowed', async (t) => {
     const { createServer: createHttps } = await import('node:https');
     let open = 0;
     let connections = 0;
@@ -579,7 +579,7 @@ describe('HTTPS upstream', () => {
     const { up, counts } = upstream(t, 'https', portOf(made), { maxConnections: 3 });
     await exchange(up, ask('a.example.'), 5000);
     await Promise.all(Array.from({ length: 30 }, (_, i) => exchange(up, ask(`n${i}.`), 5000)));
-    // The first one only detects the version of HTTP.
+    // The first one only detects the HTTP version.
     assert.ok(connections <= 4, `${connections} connections`);
     const rest = Array.from({ length: 5000 }, (_, i) => exchange(up, ask(`m${i}.`), 20));
     const ends = await Promise.allSettled(rest);
@@ -590,7 +590,7 @@ describe('HTTPS upstream', () => {
     assert.equal(counts.rejects, crowded.length);
   });
 
-  test('an HTTP error, and a server that goes away, are failures with a reason', async (t) => {
+  test('an HTTP error, and a server that disconnects, are failures with a reason', async (t) => {
     const last = Promise.withResolvers<void>();
     const neverAnswer: Serve = ({ name }) => {
       if (name === 'last.') last.resolve();

@@ -17,7 +17,7 @@ import { tcpListener } from './tcp.ts';
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('laws of the listeners', () => {
-  test('however a TCP client cuts its bytes, it gets the same replies', async () => {
+  test('a TCP client gets the same replies however it splits its bytes', async () => {
     const listener = tcpListener(listenerParts(answerOne));
     await listener.open();
     const count = 12;
@@ -46,13 +46,13 @@ describe('laws of the listeners', () => {
   });
 
   for (const udpMode of ['auto', 'plain'] as const) {
-    test(`whatever bytes come, the listener keeps serving (UDP ${udpMode})`, async () => {
+    test(`the listener keeps serving whatever bytes arrive (UDP ${udpMode})`, async () => {
       const listener = openListeners(listenerParts(answerOne), udpMode);
       await listener.open();
       const udp = await UdpClient.open();
       const noise = fc.oneof(
         fc.uint8Array({ maxLength: 600 }),
-        // Close to a query, but not quite.
+        // Almost a query.
         fc.tuple(fc.nat(40), fc.nat(255)).map(([at, value]) => {
           const bytes = queryBytes('www.example.', 1, 1232);
           bytes[at % bytes.length] = value;

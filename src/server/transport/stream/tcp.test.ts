@@ -35,7 +35,7 @@ async function client(t: TestContext, listener: StreamListener): Promise<StreamC
   return stream;
 }
 
-/** The records of `replyWith`, as in a reply to a name that does not end the message. */
+/** The records of `replyWith`, encoded as for a name that does not end the message. */
 function replyBytes(count: number): Buffer {
   const records = Array.from({ length: count }, (_, i) =>
     Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 30, 0, 4, 10, 0, (i + 1) >> 8, (i + 1) & 0xff]),
@@ -46,7 +46,7 @@ function replyBytes(count: number): Buffer {
 const id = (message: Buffer | null): number => message?.readUInt16BE(0) ?? -1;
 
 describe('TCP', () => {
-  test('a query is answered with its id and question, length first', async (t) => {
+  test('a query is answered with its id and question, preceded by the length', async (t) => {
     const stream = await client(t, await start(t, answerOne));
     stream.send(queryBytes('WWW.example.org.', 4711));
     const reply = await stream.next();
@@ -62,7 +62,7 @@ describe('TCP', () => {
     for (const n of ids) assert.equal(id(await stream.next()), n);
   });
 
-  test('a hundred connections with costly queries have a bounded share of each turn', async (t) => {
+  test('a hundred connections with expensive queries have a limited share of each turn', async (t) => {
     // Each query takes 4 ms of this clock.
     let passed = 0;
     let turn = 0;
@@ -85,12 +85,12 @@ describe('TCP', () => {
     let next = setImmediate(count);
     t.after(() => clearImmediate(next));
     for (const one of crowd) for (let n = 0; n < 20; n++) assert.equal(id(await one.next()), n);
-    // Ten milliseconds for new input and ten for what waits, each overrun by four queries at most, and
-    // one query of each connection. Without a bound of time it would be sixteen of each.
+    // Ten milliseconds for new input and ten for waiting input, each exceeded by at most four queries, plus one query
+    // per connection. Without a time limit it would be sixteen each.
     assert.ok(Math.max(...served.filter((queries) => queries > 0)) <= 100 + 2 * (3 + 4));
   });
 
-  test('who comes beside a hundred connections that pipeline and do not read is let in and answered before their queries', async (t) => {
+  test('a client that joins a hundred pipelining, non-reading connections is accepted and answered before their queries', async (t) => {
     let served = 0;
     const listener = await start(t, (query) => {
       if (query.name === 'flood.') served++;
@@ -105,11 +105,11 @@ describe('TCP', () => {
     const newcomer = await client(t, listener);
     newcomer.send(queryBytes('honest.', 7));
     assert.equal(id(await newcomer.next()), 7);
-    // Each of the hundred had a chunk of at least a thousand in memory by then.
+    // By then, each of the hundred had a chunk of at least a thousand in memory.
     assert.ok(served - before < 8000, `${served - before} others came before`);
   });
 
-  test('connections that send messages of 64 KiB are read from in turns: a turn of the event loop takes few of them', async (t) => {
+  test('connections that send 64 KiB messages are read in turns: each turn of the event loop reads from only a few', async (t) => {
     const listener = await start(t, answerOne);
     let most = 0;
     let [taken, sockets] = [0, [] as Socket[]];
@@ -120,7 +120,7 @@ describe('TCP', () => {
       await once(socket, 'connect');
       sockets = [...sockets, socket];
     }
-    // Their messages are in the system's buffers before any of it is read: all in this turn.
+    // Their messages are in the system's buffers before any of them is read, all in this turn.
     const message = framed(Buffer.alloc(65_535, 0x80));
     for (const socket of sockets) for (let i = 0; i < 40; i++) socket.write(message);
     const begun = received();
@@ -133,7 +133,7 @@ describe('TCP', () => {
     assert.ok(most <= 24, `${most} in one turn`);
   });
 
-  test('a connection whose turn is late does not time out before it', async (t) => {
+  test('a connection whose turn is late does not time out first', async (t) => {
     const serve: Serve = (query) => {
       const until = performance.now() + 0.2;
       while (performance.now() < until);
@@ -147,7 +147,7 @@ describe('TCP', () => {
       for (let n = 0; n < 200; n++) assert.equal(id(await one.next(60_000)), n);
   });
 
-  test('a reply that must wait does not hold up those behind it', async (t) => {
+  test('a pending reply does not delay the ones after it', async (t) => {
     let release = (): void => {};
     const serve: Serve = (query) => {
       if (!query.name.startsWith('slow')) return replyWith(query);
@@ -163,7 +163,7 @@ describe('TCP', () => {
     assert.equal(id(await stream.next()), 1);
   });
 
-  test('a query may come byte by byte, and two in one segment with half of a third', async (t) => {
+  test('a query may arrive byte by byte, and two in one segment with half of a third', async (t) => {
     const stream = await client(t, await start(t, answerOne));
     stream.socket.setNoDelay(true);
     for (const byte of framed(queryBytes('bytes.example.', 7))) {
@@ -179,7 +179,7 @@ describe('TCP', () => {
     assert.equal(id(await stream.next()), 10);
   });
 
-  test('a query as long as the length field allows is read whole', async (t) => {
+  test('a query as long as the length field allows is read completely', async (t) => {
     let seen = 0;
     const serve: Serve = (query) => {
       seen = query.end - query.start;
@@ -199,7 +199,7 @@ describe('TCP', () => {
     assert.ok(reply!.length <= 65535);
   });
 
-  test('replies over 512 bytes come whole', async (t) => {
+  test('replies over 512 bytes arrive whole', async (t) => {
     const stream = await client(t, await start(t, (query) => replyWith(query, 2000)));
     stream.send(queryBytes('many.example.', 5));
     const reply = await stream.next();
@@ -234,7 +234,7 @@ describe('TCP', () => {
     );
   });
 
-  test('a client that closed its side still gets the replies it waits for', async (t) => {
+  test('a client that closed its side still gets its pending replies', async (t) => {
     const serve: Serve = (query) => {
       const kept = query.keep();
       return new Promise((resolve) => setTimeout(() => resolve(replyWith(kept)), 30));
@@ -282,7 +282,7 @@ describe('TCP', () => {
     assert.equal(id(await stream.next()), 2);
   });
 
-  test('a rejected promise and a throwing server are SERVFAIL, with a line in the log', async (t) => {
+  test('a rejected promise and a throwing server are SERVFAIL, with a log line', async (t) => {
     const parts = listenerParts((query) => {
       if (query.name === 'throws.') throw new Error('thrown');
       return Promise.reject(new Error('rejected'));
@@ -301,14 +301,14 @@ describe('TCP', () => {
     ]);
   });
 
-  test('who connects and says nothing is disconnected', async (t) => {
+  test('a client that connects and sends nothing is disconnected', async (t) => {
     const listener = await start(t, answerOne, { readTimeoutMs: 50 });
     const stream = await client(t, listener);
     assert.ok(await stream.ended());
     assert.equal(listener.counters.timedOut.value, 1);
   });
 
-  test('slow loris: bytes that never make a query do not buy time', async (t) => {
+  test('slow loris: bytes that never form a query do not extend the deadline', async (t) => {
     const listener = await start(t, answerOne, { readTimeoutMs: 150, idleTimeoutMs: 150 });
     const stream = await client(t, listener);
     const drip = setInterval(() => stream.socket.write(Buffer.of(0x7f)), 10);
@@ -323,7 +323,7 @@ describe('TCP', () => {
     assert.ok(await later.ended(), 'also after a first query');
   });
 
-  test('an idle connection is ended after the idle time', async (t) => {
+  test('an idle connection is closed after the idle time', async (t) => {
     const stream = await client(t, await start(t, answerOne, { idleTimeoutMs: 50 }));
     stream.send(queryBytes('x.example.', 1));
     assert.equal(id(await stream.next()), 1);
@@ -344,11 +344,11 @@ describe('TCP', () => {
     }
   });
 
-  test('a stream of queries cut into pieces anywhere is not idle', async (t) => {
+  test('a stream of queries split anywhere is not idle', async (t) => {
     const listener = await start(t, answerOne, { readTimeoutMs: 150, idleTimeoutMs: 150 });
     const stream = await client(t, listener);
     stream.socket.setNoDelay(true);
-    // Whatever comes ends in the middle of a query, and completes the one before.
+    // Each piece ends in the middle of a query and completes the previous one.
     const bytes = framed(queryBytes('x.example.', 1));
     stream.socket.write(bytes.subarray(0, 10));
     for (let n = 1; n <= 40; n++) {
@@ -359,7 +359,7 @@ describe('TCP', () => {
     assert.equal(listener.counters.timedOut.value, 0);
   });
 
-  test('what clients that do not read keep from the server is bounded over all connections', async (t) => {
+  test('memory held for clients that do not read is limited over all connections', async (t) => {
     const listener = await start(t, (query) => replyWith(query, 4000), {
       writeTimeoutMs: 120_000,
       connections: 1000,
@@ -387,7 +387,7 @@ describe('TCP', () => {
     assert.equal(id(await polite.next()), 8);
   });
 
-  test('a client that does not read stops being read, and is cut off in the end', async (t) => {
+  test('a client that does not read is no longer read from, and is eventually cut off', async (t) => {
     let served = 0;
     const serve: Serve = (query) => {
       served++;
@@ -410,7 +410,7 @@ describe('TCP', () => {
     assert.ok(served < 2000, `served ${served} of 20000: 64 kB each must not pile up`);
   });
 
-  test('queries that wait are bounded per connection; all are answered in the end', async (t) => {
+  test('waiting queries are limited per connection; all are eventually answered', async (t) => {
     let waiting = 0;
     let most = 0;
     const serve: Serve = (query) => {
@@ -432,7 +432,7 @@ describe('TCP', () => {
     assert.ok(most <= 256, `${most} at a time`);
   });
 
-  test('a client that sends more than there is room for, and then reads, is served to the end', async (t) => {
+  test('a client that sends more than there is room for, and then reads, is served completely', async (t) => {
     const listener = await start(t, (query) => replyWith(query, 200), { unreadBytes: 70_000 });
     const stream = await client(t, listener);
     for (let round = 0; round < 3; round++) {
@@ -445,7 +445,7 @@ describe('TCP', () => {
     }
   });
 
-  test('one connection with thousands of queries does not hold up the others', async (t) => {
+  test('one connection with thousands of queries does not delay the others', async (t) => {
     let served = 0;
     let before = 0;
     const listener = await start(t, (query) => {
@@ -481,7 +481,7 @@ describe('TCP', () => {
     assert.equal(listener.counters.connections.value, 2);
   });
 
-  test('where memory is short a newcomer replaces the two connections idle for longest, and the number stays', async (t) => {
+  test('when memory is short, a new connection replaces the two longest idle ones, and the number stays the same', async (t) => {
     for (const [there, goes] of [
       [20, 2],
       [16, 1],
@@ -507,7 +507,7 @@ describe('TCP', () => {
     }
   });
 
-  test('where memory stays short there are fewer and fewer idle connections', async (t) => {
+  test('while memory stays short, there are fewer and fewer idle connections', async (t) => {
     let isShort = false;
     const listener = tcpListener({ ...listenerParts(answerOne), isShort: () => isShort });
     await listener.open();
@@ -524,7 +524,7 @@ describe('TCP', () => {
     assert.equal(listener.counters.connections.value, 24);
   });
 
-  test('maxQueries ends a connection after that many', async (t) => {
+  test('maxQueries ends a connection after that many queries', async (t) => {
     const stream = await client(t, await start(t, answerOne, { maxQueries: 2 }));
     stream.send(queryBytes('a.', 1), queryBytes('a.', 2), queryBytes('a.', 3));
     assert.equal(id(await stream.next()), 1);
@@ -533,7 +533,7 @@ describe('TCP', () => {
     assert.ok(await stream.ended());
   });
 
-  test('close lets replies in flight leave, then the connection ends', async (t) => {
+  test('close sends the replies in flight, then ends the connection', async (t) => {
     const serve: Serve = (query) => {
       const kept = query.keep();
       return new Promise((resolve) => setTimeout(() => resolve(replyWith(kept)), 50));
@@ -553,7 +553,7 @@ describe('TCP', () => {
     assert.equal(listener.counters.connections.value, 0);
   });
 
-  test('close does not wait longer than the grace for a reply that never comes', async (t) => {
+  test('close waits no longer than the grace period for a missing reply', async (t) => {
     const listener = await start(t, () => new Promise(() => {}));
     const stream = await client(t, listener);
     stream.send(queryBytes('a.', 6));
@@ -563,7 +563,7 @@ describe('TCP', () => {
     assert.ok(await stream.ended());
   });
 
-  test('the query knows both ends of the connection', async (t) => {
+  test('the query has both ends of the connection', async (t) => {
     let seen = '';
     const serve: Serve = (query) => {
       const peer = query.peer.subarray(query.peerAt, query.peerAt + 4);

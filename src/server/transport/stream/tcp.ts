@@ -2,15 +2,12 @@ import { FramedConnection } from './framed-connection.ts';
 import type { ListenerParts } from '../listener.ts';
 import { StreamListener } from './stream-listener.ts';
 
-/** DNS over TCP (RFC 7766) at one address. */
+/** DNS over TCP (RFC 7766) on one address. */
 export function tcpListener(parts: ListenerParts): StreamListener {
   return framedListener(parts, 'tcp');
 }
 
-/**
- * DNS over TLS (RFC 7858) at one address. Clients need not name it in the handshake, as with
- * CoreDNS.
- */
+/** DNS over TLS (RFC 7858) on one address. As in CoreDNS, clients need not specify the protocol in the handshake. */
 export function tlsListener(parts: ListenerParts): StreamListener {
   return framedListener(parts, 'tls');
 }

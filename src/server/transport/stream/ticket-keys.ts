@@ -1,23 +1,20 @@
-/**
- * Keys of TLS session tickets: the same at all listeners of one certificate, and replaced
- * periodically.
- */
+/** TLS session ticket keys, which are the same for all listeners with one certificate and are replaced periodically. */
 import { builtins } from '../../base/builtins.ts';
 import type { ListenerTls } from '../listener.ts';
 
-/** Milliseconds that a key is used. Tickets themselves are valid for five minutes. */
+/** Milliseconds for which a key is used. Tickets themselves are valid for five minutes. */
 const PERIOD_MS = 6 * 3600 * 1000;
 
-/** The number of the key period that contains this wall clock time. */
+/** Returns the number of the key period that contains this wall clock time. */
 export function ticketPeriod(wallMs: number): number {
   return Math.floor(wallMs / PERIOD_MS);
 }
 
 /**
- * The key of a period as the runtime expects it: 48 bytes. A client may resume its session at every
- * worker with the same secret, also after a reload. The certificate, the authority and the
- * requirements on clients must be unchanged. Otherwise it needs a full handshake.
- * @returns null if the listener has no secret and makes its own keys
+ * Returns the key of a period in the runtime's format, 48 bytes. A client may resume its session on every worker with
+ * the same secret, also after a reload. The certificate, the CA and the client requirements must be unchanged;
+ * otherwise a full handshake is needed.
+ * @returns null if the listener has no secret and generates its own keys
  */
 export function ticketKeys(
   { certificate, authority, clientAuth, ticketSecret }: ListenerTls,

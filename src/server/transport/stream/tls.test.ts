@@ -71,7 +71,7 @@ function raw(t: TestContext, { port }: StreamListener): Socket {
 const id = (message: Buffer | null): number => message?.readUInt16BE(0) ?? -1;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Our sockets on the port that wait to be closed. */
+/** Counts our sockets on the port in state CLOSE_WAIT. */
 function inCloseWait(port: number): number {
   const CLOSE_WAIT = '08';
   const ours = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
@@ -82,7 +82,7 @@ function inCloseWait(port: number): number {
 }
 
 describe('DNS over TLS', () => {
-  test('the secrets of connections are written to the log of keys, which only its owner may read', async (t) => {
+  test('connection secrets are written to the key log, which only its owner may read', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'ndots-keylog-'));
     t.after(() => rmSync(folder, { recursive: true }));
     const file = join(folder, 'keys');
@@ -94,14 +94,14 @@ describe('DNS over TLS', () => {
       one.send(queryBytes('a.example.org', 1));
       assert.equal(id(await one.next()), 1);
       const written = readFileSync(file, 'latin1').split('\n').slice(0, -1);
-      // The lines of the client's own log: the two sides have the same secrets.
+      // The lines in the client's own log: both sides have the same secrets.
       for (const line of heard.filter((each) => !each.startsWith('EXPORTER')))
         assert.ok(written.includes(line), `${maxVersion} ${line}`);
       assert.ok(heard.length > 0);
     }
   });
 
-  test('queries that wait for room lose nothing of what they say while other connections are served', async (t) => {
+  test('queries that wait for room are not corrupted while other connections are served', async (t) => {
     const held: (() => void)[] = [];
     const serve: Serve = (query) => {
       if (query.name !== 'slow.') return replyWith(query);
@@ -112,9 +112,9 @@ describe('DNS over TLS', () => {
     const [patient, busy] = [await client(t, listener), await client(t, listener)];
     patient.send(queryBytes('slow.', 9000));
     while (held.length === 0) await pause(1);
-    // Four TLS records of 16 KiB. The runtime decrypts what comes on all connections into the same
-    // memory, 64 KiB at a time: the last one of the patient client, which the runtime holds until
-    // the next read, shares it with three of the busy one.
+    // Four TLS records of 16 KiB. The runtime decrypts input from all connections into the same memory, 64 KiB at a
+    // time. The patient client's last record, which the runtime holds until the next read, shares it with three of the
+    // busy one.
     const ids = Array.from({ length: 2048 }, (_, n) => n);
     const many = ids.map((n) => queryBytes('thirty-two-b.', n));
     patient.send(...many);
@@ -125,7 +125,7 @@ describe('DNS over TLS', () => {
     for (const n of [9000, ...ids]) assert.equal(id(await patient.next()), n);
   });
 
-  test('an unwritable key log is reported once and costs no client the connection', async (t) => {
+  test('an unwritable key log is reported once and costs no client its connection', async (t) => {
     const parts = listenerParts(
       answerOne,
       { scheme: 'tls' },
@@ -144,7 +144,7 @@ describe('DNS over TLS', () => {
     assert.equal(parts.lines.filter((line) => line.includes('TLS Key Log')).length, 1);
   });
 
-  test('queries are answered, whatever protocol the client names in the handshake', async (t) => {
+  test('queries are answered, whatever protocol the client specifies in the handshake', async (t) => {
     const listener = await start(t);
     for (const options of [{}, { ALPNProtocols: ['dot'] }, { ALPNProtocols: ['h2'] }]) {
       const stream = await client(t, listener, options);
@@ -153,7 +153,7 @@ describe('DNS over TLS', () => {
     }
   });
 
-  test('connections that end before their handshake is done leave nothing behind', async (t) => {
+  test('connections that end before their handshake is complete leave nothing behind', async (t) => {
     if (process.platform !== 'linux') return t.skip('needs /proc');
     const listener = await start(t, answerOne, { connections: 16, handshakes: 16 });
     const { counters } = listener;
@@ -171,7 +171,7 @@ describe('DNS over TLS', () => {
     assert.equal(id(await stream.next()), 6);
   });
 
-  test('so does garbage in place of a handshake', async (t) => {
+  test('neither does garbage instead of a handshake', async (t) => {
     const listener = await start(t);
     for (const bytes of ['GET / HTTP/1.1\r\n\r\n', '\x16\x03\x01\x00\x05\x00\x00\x00\x00\x00']) {
       const socket = raw(t, listener);
@@ -182,7 +182,7 @@ describe('DNS over TLS', () => {
     assert.equal(listener.counters.failedHandshakes.value, 2);
   });
 
-  test('a client of TLS 1.2 cannot have the handshake done again', async (t) => {
+  test('a TLS 1.2 client cannot renegotiate', async (t) => {
     const listener = await start(t);
     const stream = await client(t, listener, { maxVersion: 'TLSv1.2' });
     stream.send(queryBytes('a.', 7));
@@ -200,7 +200,7 @@ describe('DNS over TLS', () => {
     assert.equal(listener.counters.timedOut.value, 1);
   });
 
-  test('where memory is short no more than 64 handshakes are under way', async (t) => {
+  test('when memory is short, at most 64 handshakes are in progress', async (t) => {
     const parts = listenerParts(answerOne, { scheme: 'tls' }, {}, testTls);
     const listener = tlsListener({ ...parts, isShort: () => true });
     await listener.open();
@@ -213,7 +213,7 @@ describe('DNS over TLS', () => {
     );
   });
 
-  test('clients that only connect make room for those that shake hands, and cost no other client a connection', async (t) => {
+  test('clients that only connect make room for those in a handshake, and cost no other client its connection', async (t) => {
     const listener = await start(t, answerOne, { handshakes: 8, connections: 4 });
     const before = await client(t, listener);
     before.send(queryBytes('a.', 1));
@@ -227,7 +227,7 @@ describe('DNS over TLS', () => {
     assert.equal(id(await before.next()), 3);
   });
 
-  test('at the limit the longest idle connection goes, and the newcomer is served', async (t) => {
+  test('at the limit, the longest idle connection is closed and the new one is served', async (t) => {
     const listener = await start(t, answerOne, { connections: 3 });
     const all: StreamClient[] = [];
     for (let i = 0; i < 6; i++) {
@@ -241,7 +241,7 @@ describe('DNS over TLS', () => {
     assert.equal(listener.counters.connections.value, 3);
   });
 
-  test('a client that ends its side gets the reply that it waits for', async (t) => {
+  test('a client that closes its side gets its pending reply', async (t) => {
     const listener = await start(t, (query) => {
       const kept = query.keep();
       return new Promise((resolve) => setTimeout(() => resolve(replyWith(kept)), 50));
@@ -252,7 +252,7 @@ describe('DNS over TLS', () => {
     assert.ok(await stream.ended());
   });
 
-  test('a certificate that is adopted counts from the next handshake on, for open connections nothing changes', async (t) => {
+  test('a new certificate applies from the next handshake on, and open connections are unaffected', async (t) => {
     const listener = await start(t);
     const before = await client(t, listener);
     listener.adopt({
@@ -274,7 +274,7 @@ describe('DNS over TLS', () => {
     assert.equal(id(await after.next()), 2);
   });
 
-  /** True if a client that was at the first listener resumes its session at the second one. */
+  /** Returns true if a client of the first listener can resume its session at the second one. */
   async function resumes(
     t: TestContext,
     first: StreamListener,
@@ -295,7 +295,7 @@ describe('DNS over TLS', () => {
   }
 
   for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
-    test(`a session of ${version} is resumed at any listener of the same secret and terms, within a period`, async (t) => {
+    test(`a ${version} session is resumed at any listener with the same secret and settings, within a period`, async (t) => {
       const tls: ListenerTls = { ...testTls, ticketSecret: Buffer.alloc(32, 7) };
       const one = await start(t, answerOne, {}, tls);
       const two = await start(t, answerOne, {}, tls);
@@ -318,7 +318,7 @@ describe('DNS over TLS', () => {
     });
   }
 
-  // By the client's certificate: none, one of the authority, one of another authority.
+  // By client certificate: none, one from the CA, one from another CA.
   for (const [clientAuth, nothing, ours, foreign] of [
     ['nocert', true, true, true],
     ['request', true, true, true],
@@ -326,7 +326,7 @@ describe('DNS over TLS', () => {
     ['verify_if_given', true, true, false],
     ['require_and_verify', false, true, false],
   ] as const) {
-    test(`client_auth ${clientAuth} admits the clients that it should`, async (t) => {
+    test(`client_auth ${clientAuth} admits the right clients`, async (t) => {
       const authorities = [testCertificate, strangerCertificate];
       for (const [authority, shown, welcome] of [
         [authorities[0]!, {}, nothing],

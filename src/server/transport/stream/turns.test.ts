@@ -27,7 +27,7 @@ const sum = (all: readonly Asking[]): number => all.reduce((total, { left }) => 
 const round = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('turns', () => {
-  test('property: every client is served to the end, about 256 queries in each turn of the event loop', async () => {
+  test('property: every client is eventually served, about 256 queries per turn of the event loop', async () => {
     const some = fc.array(fc.integer({ min: 1, max: 2000 }), { minLength: 1, maxLength: 300 });
     await fc.assert(
       fc.asyncProperty(some, async (sizes) => {
@@ -44,7 +44,7 @@ describe('turns', () => {
     );
   });
 
-  test('who says something new is served a few queries at once, whatever the others have said', async () => {
+  test('a client with new input gets a few queries served at once, whatever the others have sent', async () => {
     const turns = new Turns();
     for (let n = 0; n < 1000; n++) turns.count();
     assert.equal(turns.allowance, 16);
@@ -52,14 +52,14 @@ describe('turns', () => {
     assert.equal(turns.allowance, 64);
   });
 
-  test('after ten milliseconds of work one query of new input is served at once, and those that wait have turns of their own', async () => {
+  test('after ten milliseconds of work, one query of new input is served at once, and waiting ones have their own turns', async () => {
     const turns = new Turns();
     turns.spend(9);
     assert.ok(turns.allowance > 0);
     turns.spend(1);
     assert.equal(turns.allowance, 1);
     const order: string[] = [];
-    // Each takes six milliseconds: one of the waiting ones has its turn, then two at a time.
+    // Each takes six milliseconds: one of the waiting ones gets its turn, then two at a time.
     const slow = (name: string): TurnTaker => ({
       takeTurn() {
         assert.ok(turns.allowance > 0);
@@ -80,7 +80,7 @@ describe('turns', () => {
     );
   });
 
-  test('a turn of the event loop that lets in a connection is short', async () => {
+  test('a turn of the event loop that accepts a connection is short', async () => {
     const turns = new Turns();
     const flood = [new Asking(turns, 1000), new Asking(turns, 1000)];
     turns.hurry();

@@ -1,31 +1,26 @@
 /**
- * Shares a thread's time between its connections. One turn of the event loop serves a bounded
- * number of queries. So new connections (Node accepts one per turn), datagrams and upstream replies
- * wait at most for milliseconds.
+ * Shares a thread's time between its connections. One turn of the event loop serves a limited number of queries. New
+ * connections (Node accepts one per turn), datagrams and upstream replies therefore wait at most milliseconds.
  */
 
 /**
- * Queries that all connections with more than a few get served in one turn of the event loop: some
- * two milliseconds.
+ * Number of queries served per turn of the event loop for all connections with more than a few: about two milliseconds.
  */
 const TURN_QUERIES = 256;
-/** The same for a turn in which a connection was accepted: others may be waiting to be accepted. */
+/** The same for a turn that accepted a connection, because others may be waiting to be accepted. */
 const HURRIED_QUERIES = 32;
-/** Queries that one connection gets served before others have their turn. */
+/** Number of queries served for one connection before others get their turn. */
 const LONG = 64;
-/**
- * Queries that a connection with new input gets served at once, even if the turn's budget is used
- * up.
- */
+/** Number of queries served at once for a connection with new input, even if the turn's budget is used up. */
 const SHORT = 16;
 
 /**
- * Milliseconds of work for all connections in one turn. After that, only the first query of new
- * input is served at once: a thousand connections may have some.
+ * Milliseconds of work for all connections per turn. After that, only the first query of new input is served at once,
+ * because a thousand connections may have some.
  */
 const TURN_MS = 10;
 
-/** The most used queue entries that accumulate before they are removed together. */
+/** Maximum number of used queue entries that accumulate before they are removed together. */
 const CLEARED = 256;
 
 /** A connection with queries that wait for their turn. */
@@ -35,31 +30,31 @@ export interface TurnTaker {
 }
 
 /**
- * A queue of waiting connections, first come, first served. A `setImmediate` is pending while the
- * queue is not empty or the turn's budget is used up. Each run schedules the next one if necessary.
+ * A queue of waiting connections, first come, first served. A `setImmediate` is pending while the queue is not empty or
+ * the turn's budget is used up. Each run schedules the next one if necessary.
  */
 export class Turns {
   #queue: TurnTaker[] = [];
   /** Index of the first entry that has not had its turn. */
   #first = 0;
-  /** Queries that may still be served in this turn of the event loop. */
+  /** Number of queries that may still be served in this turn of the event loop. */
   #left = TURN_QUERIES;
   #spentMs = 0;
   #armed = false;
 
-  /** The most queries of a connection that are served at once. */
+  /** Maximum number of a connection's queries that are served at once. */
   get allowance(): number {
     if (this.#spentMs >= TURN_MS) return 1;
     return Math.max(SHORT, Math.min(LONG, this.#left));
   }
 
-  /** Counts one query, or work that equals several. */
+  /** Counts one query, or work equivalent to several. */
   count(queries = 1): void {
     this.#left -= queries;
     if (this.#left <= 0) this.#arm();
   }
 
-  /** Counts the milliseconds that serving a connection took. */
+  /** Counts the milliseconds spent serving a connection. */
   spend(ms: number): void {
     this.#spentMs += ms;
     if (this.#spentMs < TURN_MS) return;
@@ -73,10 +68,7 @@ export class Turns {
     this.#arm();
   }
 
-  /**
-   * Queues a connection, which then gets a turn of `allowance` queries. It must not be queued
-   * already.
-   */
+  /** Queues a connection, which later gets a turn of `allowance` queries. It must not be queued already. */
   wait(taker: TurnTaker): void {
     this.#queue.push(taker);
     this.#arm();
@@ -90,7 +82,7 @@ export class Turns {
 
   #run = (): void => {
     this.#armed = false;
-    // Waiting ones have a separate part, or new input could starve them.
+    // Waiting connections have a separate share, because new input could otherwise starve them.
     this.#spentMs = 0;
     try {
       do {
@@ -107,7 +99,7 @@ export class Turns {
     }
   };
 
-  /** Removes the used entries, all at once. */
+  /** Removes all used entries at once. */
   #clear(): void {
     if (this.#first < this.#queue.length && this.#first < CLEARED) return;
     this.#queue.splice(0, this.#first);
@@ -115,5 +107,5 @@ export class Turns {
   }
 }
 
-/** The queue of this thread. */
+/** This thread's queue. */
 export const turns: Turns = new Turns();

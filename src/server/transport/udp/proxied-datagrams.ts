@@ -13,9 +13,9 @@ interface ProxiedPeer {
 }
 
 /**
- * Removes the headers of the PROXY protocol (version 2) from datagrams and identifies the client.
- * With sessions, a datagram that is only a header holds for the following ones from the same
- * address and port. When there are too many sessions, the least recently used one is dropped.
+ * Removes PROXY protocol headers (version 2) from datagrams and identifies the client. With sessions, a datagram that
+ * is only a header applies to the following ones from the same address and port. When there are too many sessions, the
+ * least recently used one is dropped.
  */
 export class ProxiedDatagrams {
   /** The start of the DNS message in the last datagram. */
@@ -47,7 +47,7 @@ export class ProxiedDatagrams {
 
   /**
    * Reads the header of the datagram `bytes[start, end)` from the address `from[at, …)`.
-   * @returns whether there is a message, from `this.start` on; `identify` then fills in its client
+   * @returns true if there is a message, starting at `this.start`; `identify` then fills in its client
    */
   take(
     bytes: Uint8Array,
@@ -83,7 +83,7 @@ export class ProxiedDatagrams {
     return this.start < end;
   }
 
-  /** Replaces the proxy's address by that of the client that the last datagram's header named. */
+  /** Replaces the proxy's address with the client's from the last datagram's header. */
   identify(query: Query): void {
     if (!this.#named) return;
     query.family = this.#family;
@@ -130,7 +130,7 @@ export class ProxiedDatagrams {
   }
 }
 
-/** Bytes of a DNS message's header. */
+/** Size of a DNS message's header. */
 const QUERY_MIN = 12;
 const nothing = new Uint8Array(0);
 

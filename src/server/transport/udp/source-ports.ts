@@ -1,4 +1,4 @@
-/** Source ports of queries over UDP, drawn at random. */
+/** Random source ports for queries over UDP. */
 import type { Random } from '../../base/random.ts';
 import { printHostPort } from '../../base/ip.ts';
 import { exchangeError, failLater, timeoutError } from '../upstream/exchange-failure.ts';
@@ -14,18 +14,12 @@ import { Timed, type TimerWheel } from '../timer-wheel.ts';
 import type { OpenUdpPort, UdpPort, UdpPortOwner } from './udp-port.ts';
 import { FLAG } from '../../wire/iana.ts';
 
-/**
- * A port is replaced after this number of queries or milliseconds, so that an attacker who knows it
- * gains little.
- */
+/** A port is replaced after this many queries or milliseconds, so that an attacker who knows it gains little. */
 const PORT_QUERIES = 256;
 const PORT_AGE_MS = 10_000;
-/**
- * Random ports that are tried, to find one without waiting queries, before a port with waiting
- * queries is used.
- */
+/** Number of random ports tried, in search of one without waiting queries, before using one that has some. */
 const DRAWS = 3;
-/** The first queries of a batch have separate ports; further queries share ports in groups of this size. */
+/** The first queries in a batch have their own ports; the rest share ports in groups of this size. */
 const OWN_PORTS = 16;
 const SHARED_BY = 4;
 
@@ -35,33 +29,29 @@ export interface SourcePortsParts {
   readonly random: Random;
   readonly now: () => number;
   readonly openPort: OpenUdpPort;
-  /** The number of the batch in which a query is sent now. */
+  /** Returns the number of the batch that a query sent now belongs to. */
   readonly batch: () => number;
   readonly allowance: PortAllowance;
   /** The upstream's address, for errors: `10.0.0.1:53`. */
   readonly remote: string;
-  /** Called when an exchange is over, by a reply, an error, or (true) a time-out. */
+  /** Called when an exchange is over, by a reply, an error, or (true) a timeout. */
   readonly ended: (exchange: UpstreamExchange, timedOut: boolean, now: number) => void;
 }
 
 /**
- * The source ports of the queries to one upstream (RFC 5452 section 9.2). Each query is sent from a
- * randomly chosen port, never the one of the query before, and with a random id. Sockets are opened
- * as they are chosen, and replaced after a while.
+ * The source ports of queries to one upstream (RFC 5452 section 9.2). Each query is sent from a randomly chosen port,
+ * never the same as the previous one, and with a random id. Sockets are opened as they are chosen, and replaced after a
+ * while.
  *
- * When many queries are sent together, the later ones choose among the ports of the earlier ones.
- * Replies that come together are then read together. For any one query each port is still as likely
- * as any other.
+ * When many queries are sent together, later ones choose among the ports of earlier ones, so that replies that arrive
+ * together are read together. For any single query, each port is still equally likely.
  */
 export class SourcePorts {
   readonly #parts: SourcePortsParts;
   readonly #ports: (SourcePort | null)[];
-  /** The port chosen last. */
+  /** The most recently chosen port. */
   #last = -1;
-  /**
-   * The current batch: its number, its queries so far, and the indexes of the ports chosen for
-   * them.
-   */
+  /** The current batch: its number, its queries so far, and the indexes of the ports chosen for them. */
   #batch = -1;
   #queries = 0;
   readonly #drawn: number[] = [];
@@ -71,10 +61,7 @@ export class SourcePorts {
     this.#ports = Array<SourcePort | null>(parts.upstream.sourcePorts).fill(null);
   }
 
-  /**
-   * Sends the query, or fails the exchange in a later turn. Its deadline has been set by the
-   * caller.
-   */
+  /** Sends the query, or fails the exchange in a later turn. The caller has set its deadline. */
   send(exchange: UpstreamExchange, now: number): void {
     let port;
     try {
@@ -107,7 +94,7 @@ export class SourcePorts {
     if (shared !== null) return shared;
     let at = 0;
     for (let draws = 0; draws < DRAWS; draws++) {
-      // Any but the last one, each with the same probability.
+      // Any except the last one, with equal probability.
       at =
         this.#last < 0 || count === 1
           ? this.#parts.random.integer(count)
@@ -127,11 +114,11 @@ export class SourcePorts {
     try {
       const made = new SourcePort(this.#parts, now, this.#forget);
       present?.retire();
-      // Noted only if something is sent: otherwise the batch would never end.
+      // Recorded only if something is sent; otherwise the batch would never end.
       this.#drawn.push(at);
       return (ports[at] = made);
     } catch (error) {
-      // No more file descriptors: the open ports have to do.
+      // There are no more file descriptors, so use an open port.
       const other = this.#anyOpen();
       if (other !== null) return other;
       throw error;
@@ -139,8 +126,8 @@ export class SourcePorts {
   }
 
   /**
-   * A port that the batch has used, other than the last, once there are enough for its queries;
-   * null: choose a new one.
+   * Returns a port that the batch has used, other than the last, once there are enough for its queries; null: choose a
+   * new one.
    */
   #drawShared(now: number): SourcePort | null {
     const batch = this.#parts.batch();
@@ -161,7 +148,7 @@ export class SourcePorts {
     return port;
   }
 
-  /** An open port, searched from a random index on, so that the load is spread. */
+  /** Returns an open port, searching from a random index to spread the load. */
   #anyOpen(): SourcePort | null {
     const ports = this.#ports;
     const first = this.#parts.random.integer(ports.length);
@@ -179,10 +166,7 @@ export class SourcePorts {
   };
 }
 
-/**
- * One socket and the queries that wait on it. As a `Timed`, it closes itself when it has not been
- * used for a while.
- */
+/** One socket and the queries that wait on it. As a `Timed`, it closes itself when it has not been used for a while. */
 class SourcePort extends Timed implements Carrier, UdpPortOwner {
   readonly #parts: SourcePortsParts;
   readonly #port: UdpPort;
@@ -190,7 +174,7 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
   readonly #bornAt: number;
   #usedAt: number;
   #queries = 0;
-  /** A linked list of the waiting queries, the newest first; mostly there is one or none. */
+  /** A linked list of the waiting queries, newest first; usually there is one or none. */
   #first: UpstreamExchange | null = null;
   #waiting = 0;
   #retired = false;
@@ -267,7 +251,7 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
   onUnsent(id: number, error: Error, left: boolean): void {
     const unsent = this.#find(id);
     const told: UpstreamExchange[] = [];
-    // The error does not say which of the earlier queries it belongs to, so all of them fail.
+    // The error does not identify the earlier query that caused it, so all of them fail.
     for (let each = this.#first; each !== null; each = each.next)
       if (left !== (each === unsent)) told.push(each);
     if (told.length === 0) return;
@@ -292,7 +276,7 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
     exchange.failed(timeoutError('read', where), now);
   }
 
-  /** Takes no more queries; closes when the last one has ended. */
+  /** Accepts no more queries, and closes when the last one has ended. */
   retire(): void {
     this.#retired = true;
     if (this.#first === null) this.#shut();
@@ -345,7 +329,7 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
     if (this.#retired && this.#first === null) this.#shut();
   }
 
-  /** Removes an exchange: its id is free again. */
+  /** Removes an exchange, freeing its id. */
   #remove(exchange: UpstreamExchange): void {
     if (this.#first === exchange) this.#first = exchange.next;
     else {

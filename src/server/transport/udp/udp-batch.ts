@@ -16,21 +16,20 @@ import { UdpListener } from './udp-listener.ts';
 import { bareAddress } from '../connection-ends.ts';
 
 /**
- * Batches that one socket may receive before the event loop continues: about 3 ms of work at the
- * usual cost of a query.
+ * Number of batches that a socket may receive before the event loop continues: about 3 ms of work for ordinary queries.
  */
 const ROUNDS = 8;
 /** Milliseconds after which the event loop continues in any case. */
 const TURN_MS = 5;
 /**
- * A datagram that has waited in the socket for longer gets no reply, in milliseconds: its client
- * has given up or asked again (glibc, Go and musl do so after 5 s, c-ares after 2 s). Replies to
- * what waited longest would only make all others late, too.
+ * Milliseconds after which a datagram waiting in the socket gets no reply. By then its client has given up or retried
+ * (glibc, Go and musl do so after 5 s, c-ares after 2 s). Replying to the oldest ones would only make all others late,
+ * too.
  */
 const STALE_MS = 4000;
-/** Milliseconds after a full batch until the kernel is asked for the number of lost datagrams. */
+/** Milliseconds after a full batch before checking the kernel's count of lost datagrams. */
 const LOST_MS = 1000;
-/** Maximum number of used `WayBack` objects kept for reuse. */
+/** Maximum number of used `WayBack` objects retained for reuse. */
 const SPARE_MAX = 256;
 
 /** The client of a waiting query: its sockaddr, and the packet info with the queried address. */
@@ -40,16 +39,14 @@ class WayBack {
   controlLength = 0;
 }
 
-/**
- * DNS over UDP at one address, many datagrams per system call. Usable only if `batchedUdp` says so.
- */
+/** DNS over UDP on one address, with many datagrams per system call. Use it only if `batchedUdp` permits. */
 export function batchedUdpListener(parts: ListenerParts): BatchedUdpListener {
   return new BatchedUdpListener(parts);
 }
 
 /**
- * Allocates nothing per query: the client's address stays in the receive slab as bytes, and the
- * reply is written into the send slab.
+ * Allocates nothing per query: the client's address stays in the receive slab as bytes, and the reply is written into
+ * the send slab.
  */
 class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack> {
   readonly #locals: LocalNames;
@@ -58,11 +55,11 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
   #sending!: SendBatch;
   #socket: UdpSocket | null = null;
   #watch: SocketWatch | null = null;
-  /** Datagrams that are read at once: fewer while queries cost more than usual. */
+  /** Number of datagrams read at once; fewer while queries are unusually expensive. */
   #most = BATCH;
-  /** The last time the socket was read to its end: its content arrived later. */
+  /** The last time that the socket was empty; its current content arrived later. */
   #emptyAt = 0;
-  /** Lost datagrams counted so far. */
+  /** Number of lost datagrams counted so far. */
   #lost = 0;
   #lookForLost: Timer | null = null;
   /** Index of the current datagram in the batch. */
@@ -124,9 +121,9 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
   }
 
   /**
-   * Connects the socket to a peer that never sends: itself. A connected socket receives only from
-   * its peer. So the kernel gives new queries to the other sockets of the port, while queries
-   * already queued here can still be read and answered.
+   * Connects the socket to a peer that never sends: itself. A connected socket receives only from its peer. The kernel
+   * therefore gives new queries to the other sockets on the port, while queries already queued here can still be read
+   * and answered.
    */
   #refuseNew(socket: UdpSocket): void {
     try {
@@ -138,7 +135,10 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
     }
   }
 
-  /** Serves the received datagrams. @returns whether there may be more, which are read in a later turn */
+  /**
+   * Serves the received datagrams.
+   * @returns true if there may be more, which are read in a later turn
+   */
   #drain = (): boolean => {
     const socket = this.#socket;
     if (socket === null) return false;
@@ -181,14 +181,14 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
     return true;
   };
 
-  /** True if the datagrams just read have waited too long, the last one included. */
+  /** Returns true if all the datagrams just read, including the last one, have waited too long. */
   #isStale(socket: UdpSocket, now: number): boolean {
     if (now - this.#emptyAt <= STALE_MS) return false;
     const cameAt = socket.lastCameAt();
     return cameAt > 0 && this.parts.clock.wall() - cameAt > STALE_MS;
   }
 
-  /** @returns whether there is a message, with or without a PROXY header before it */
+  /** @returns true if there is a message, with or without a PROXY header before it */
   #takeHeader(proxied: ProxiedDatagrams, start: number, end: number): boolean {
     const receiving = this.#receiving;
     const family = this.family;
@@ -198,7 +198,7 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
     return proxied.take(slab, start, end, names, addressAt, family, readPort(names, nameAt));
   }
 
-  /** After a burst some datagrams may have been dropped for lack of buffer space. */
+  /** After a burst, some datagrams may have been dropped for lack of buffer space. */
   #countLost = (): void => {
     this.#lookForLost = null;
     const socket = this.#socket;
@@ -266,19 +266,14 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
   }
 }
 
-/**
- * The text of the local addresses that queries are sent to; caches the last one, as it is mostly
- * the same.
- */
+/** The text of the local addresses that queries are sent to. Caches the last one, because it is usually the same. */
 class LocalNames {
   readonly #size: 4 | 16;
   readonly #fixed: string;
   readonly #last = new Uint8Array(16);
   #lastText: string;
 
-  /**
-   * @param fixed the address that the socket is bound to, used if a packet carries no packet info
-   */
+  /** @param fixed the address that the socket is bound to, used if a packet carries no packet info */
   constructor(family: 4 | 6, fixed: string) {
     this.#size = family === 4 ? 4 : 16;
     this.#fixed = fixed;

@@ -1,4 +1,4 @@
-/** The common part of both UDP listeners. */
+/** The part shared by both UDP listeners. */
 import { Intake } from '../intake.ts';
 import type { ListenerCounters } from '../listener-counters.ts';
 import type { ListenAddress, ListenerParts, ListenerTerms } from '../listener.ts';
@@ -14,7 +14,7 @@ export abstract class UdpListener {
   protected readonly parts: ListenerParts;
   protected readonly intake: Intake;
   protected readonly family: 4 | 6;
-  /** null: PROXY headers are not expected. */
+  /** Null if no PROXY headers are expected. */
   protected proxied: ProxiedDatagrams | null = null;
   #port: number;
 
@@ -34,7 +34,7 @@ export abstract class UdpListener {
     this.adopt(terms);
   }
 
-  /** The configured port, or the one that the system chose. */
+  /** The configured port, or the one chosen by the system. */
   get port(): number {
     return this.#port;
   }
@@ -48,10 +48,10 @@ export abstract class UdpListener {
   }
 
   hold(): void {
-    // The intake limits the memory of all queries that wait.
+    // The intake limits the memory of all waiting queries.
   }
 
-  /** Called when a socket is bound to the port: queries may come. */
+  /** Called when a socket is bound to the port, so queries may arrive. */
   protected opened(port: number): void {
     this.#port = port;
     this.pending.closed = false;

@@ -13,12 +13,12 @@ import { canReusePort } from '../stream/stream-listener.ts';
 import { arena } from '../write-reply.ts';
 import { whyFailed } from '../../base/why-failed.ts';
 
-/** Maximum number of clients whose addresses are cached in byte form. */
+/** Maximum number of clients whose addresses are cached as bytes. */
 const PEERS_MAX = 4096;
 
 /**
- * DNS over UDP at one address through `node:dgram`, which works everywhere. On a wildcard address
- * it cannot choose the address that a reply is sent from; the batched listener can.
+ * DNS over UDP on one address through `node:dgram`, which works everywhere. On a wildcard address, unlike the batched
+ * listener, it cannot choose the source address of a reply.
  */
 export function plainUdpListener(parts: ListenerParts): PlainUdpListener {
   return new PlainUdpListener(parts);
@@ -64,8 +64,8 @@ class PlainUdpListener extends UdpListener implements Listener, Outlet<RemoteInf
   async close(graceMs: number): Promise<void> {
     const socket = this.#socket;
     if (socket === null) return;
-    // One turn for what the system has already handed over, and one for what the last replies'
-    // handlers send.
+    // One turn for datagrams that the system has already delivered, and one for those sent by the last replies'
+    // handlers.
     await new Promise((resolve) => setImmediate(resolve));
     await this.intake.quiet(graceMs);
     await new Promise((resolve) => setImmediate(resolve));

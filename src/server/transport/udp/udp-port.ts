@@ -6,11 +6,11 @@ import type { Query } from '../query.ts';
 import { sizeUpstream, writeQuery } from '../upstream/write-query.ts';
 import type { UpstreamParts } from '../upstream-address.ts';
 
-/** A UDP socket connected to one upstream, with a port that the system chose at random. */
+/** A UDP socket connected to one upstream, with a random port chosen by the system. */
 export interface UdpPort {
   /** @returns the reason if nothing can be sent from this port; later errors go to the owner */
   send(query: Query, id: number): Error | null;
-  /** `10.0.0.1:40000`; empty until the system has chosen. */
+  /** `10.0.0.1:40000`; empty until chosen by the system. */
   readonly local: string;
   /** Keeps the event loop alive. */
   hold(): void;
@@ -18,32 +18,29 @@ export interface UdpPort {
   close(): void;
 }
 
-/** Gets the datagrams received at a port. */
+/** Receives the datagrams that arrive at a port. */
 export interface UdpPortOwner {
-  /** The number of replies that it waits for. */
+  /** Number of expected replies. */
   readonly waiting: number;
-  /** The datagram is `bytes[start, end)`, valid during the call only. `cut`: it was longer. */
+  /** The datagram is `bytes[start, end)`, valid only during the call. `cut` is true if it was longer. */
   onDatagram(bytes: Uint8Array, start: number, end: number, cut: boolean): void;
   /** Called when the system reports that something sent did not arrive or could not be sent. */
   onError(error: Error): void;
   /**
-   * Called when sending the query with this id failed. The owner may only record it: nothing may be
-   * sent during the call.
-   * @param left true if the query was sent, so that the error belongs to an earlier one
+   * Called when sending the query with this id failed. The owner may only record it and must not send anything during
+   * the call.
+   * @param left true if the query was sent, so the error belongs to an earlier one
    */
   onUnsent(id: number, error: Error, left: boolean): void;
 }
 
-/** Opens a port towards an upstream. */
+/** Opens a port for queries to an upstream. */
 export type OpenUdpPort = (upstream: UdpPeer, owner: UdpPortOwner) => UdpPort;
 
 /** The upstream of a port, and the local address to send from. */
 export type UdpPeer = Pick<UpstreamParts, 'address' | 'source'>;
 
-/**
- * A port on the packet loop. It is a class because V8 would give each object literal with getters a
- * separate shape.
- */
+/** A port on the packet loop. It is a class because V8 would give each object literal with getters a separate shape. */
 class BatchedUdpPort implements UdpPort {
   readonly #socket: ConnectedSocket;
 
@@ -77,10 +74,7 @@ class BatchedUdpPort implements UdpPort {
 /** @throws SystemError (no more files, no route) */
 export const batchedUdpPort: OpenUdpPort = (upstream, owner) => new BatchedUdpPort(upstream, owner);
 
-/**
- * A port through `node:dgram`. Messages wait until it is connected. If it cannot be connected,
- * nothing is sent.
- */
+/** A port through `node:dgram`. Messages wait until it is connected. If connecting fails, nothing is sent. */
 export const plainUdpPort: OpenUdpPort = ({ address, source }, owner) => {
   const { host, port } = address;
   const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4');

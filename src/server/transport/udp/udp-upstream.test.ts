@@ -24,7 +24,7 @@ import { systemNetwork } from '../system-network.ts';
 
 type Script = (query: Buffer, from: RemoteInfo, socket: Socket) => void;
 
-/** A server on 127.0.0.1 that does what the script says. */
+/** Starts a server on 127.0.0.1 that follows the script. */
 async function server(t: TestContext, script: Script, address = '127.0.0.1'): Promise<number> {
   const socket = createSocket(address.includes(':') ? 'udp6' : 'udp4');
   socket.on('message', (bytes, from) => script(bytes, from, socket));
@@ -34,7 +34,7 @@ async function server(t: TestContext, script: Script, address = '127.0.0.1'): Pr
   return socket.address().port;
 }
 
-/** The query as a reply without records. */
+/** Turns the query into a reply without records. */
 function reply(query: Buffer): Buffer {
   const bytes = Buffer.from(query);
   bytes[2]! |= 0x80;
@@ -70,7 +70,7 @@ for (const transport of ['batched', 'plain'] as const) {
       return { up, counts: counters.counts };
     }
 
-    test('a reply to the query comes back', async (t) => {
+    test('the reply to a query is returned', async (t) => {
       const { up } = upstream(t, await server(t, echo));
       const got = await exchange(up, ask('a.example.', 4711), 2000);
       assert.equal(got.bytes[13], 'a'.charCodeAt(0));
@@ -78,7 +78,7 @@ for (const transport of ['batched', 'plain'] as const) {
       assert.equal(got.reused, false);
     });
 
-    test('each query leaves from a port of its own choice, never that of the one before, and with an id of its own', async (t) => {
+    test('each query is sent from its own random port, never the previous one, and with its own id', async (t) => {
       const ids = new Set<number>();
       const ports: number[] = [];
       const { up, counts } = upstream(
@@ -96,7 +96,7 @@ for (const transport of ['batched', 'plain'] as const) {
       assert.equal(ports.filter((port, i) => port === ports[i - 1]).length, 0);
     });
 
-    test('queries at once leave from ports of their own as far as there are any', async (t) => {
+    test('simultaneous queries are sent from different ports as long as there are any', async (t) => {
       const waiting = new Map<number, number>();
       const { up } = upstream(
         t,
@@ -110,7 +110,7 @@ for (const transport of ['batched', 'plain'] as const) {
       assert.ok(Math.max(...waiting.values()) <= 3);
     });
 
-    test('of many queries at once some share a port, never one with the one before, and each gets its reply', async (t) => {
+    test('among many simultaneous queries some share a port, never with the previous one, and each gets its reply', async (t) => {
       const ports: number[] = [];
       const held: (() => void)[] = [];
       const { up, counts } = upstream(
@@ -127,7 +127,7 @@ for (const transport of ['batched', 'plain'] as const) {
       for (const [i, { bytes }] of got.entries())
         assert.ok(ask(`n${i}.example.`).isAskedAt(bytes, 12, bytes.length), `reply ${i}`);
       assert.ok(new Set(ports).size >= 14, `${new Set(ports).size} ports for 64 queries`);
-      // Sockets of node:dgram send when they are bound, in any order.
+      // node:dgram sockets send once they are bound, in any order.
       if (transport === 'batched')
         assert.equal(ports.filter((port, i) => port === ports[i - 1]).length, 0);
       const each = new Map<number, number>();
@@ -136,7 +136,7 @@ for (const transport of ['batched', 'plain'] as const) {
       assert.equal(counts.strays, 0);
     });
 
-    test('ports are given up after a while, and others opened', async (t) => {
+    test('ports are closed after a while, and others opened', async (t) => {
       const ports = new Set<number>();
       const { up, counts } = upstream(
         t,
@@ -151,7 +151,7 @@ for (const transport of ['batched', 'plain'] as const) {
       assert.ok(counts.sockets <= 2);
     });
 
-    test('upstreams that may open few sockets together share what they have, and each has one', async (t) => {
+    test('upstreams that may open few sockets share what they have, and each has one', async (t) => {
       let told = 0;
       const network = systemNetwork({
         clock: systemClock,
@@ -173,13 +173,13 @@ for (const transport of ['batched', 'plain'] as const) {
       assert.equal(counters.counts.sockets, 0);
     });
 
-    test('one port is enough where no more are wanted', async (t) => {
+    test('one port is enough if no more are configured', async (t) => {
       const { up, counts } = upstream(t, await server(t, echo), { sourcePorts: 1 });
       await Promise.all(Array.from({ length: 50 }, () => exchange(up, ask('a.example.'), 2000)));
       assert.equal(counts.sockets, 1);
     });
 
-    test('a burst beyond the limit waits for replies to its beginning, and all get theirs', async (t) => {
+    test('a burst beyond the limit waits for replies to its first queries, and all get theirs', async (t) => {
       let unanswered = 0;
       let most = 0;
       const { up, counts } = upstream(
@@ -199,7 +199,7 @@ for (const transport of ['batched', 'plain'] as const) {
       assert.ok(most <= 20, `${most} at a time`);
     });
 
-    test('a silent upstream does not hold up what is paced', async (t) => {
+    test('a silent upstream does not delay paced queries', async (t) => {
       let asked = 0;
       const { up } = upstream(t, await server(t, () => asked++), { burst: 16 });
       const all = Array.from({ length: 40 }, () =>
@@ -209,7 +209,7 @@ for (const transport of ['batched', 'plain'] as const) {
       assert.equal(asked, 40);
     });
 
-    test('queries at once all get their own reply', async (t) => {
+    test('simultaneous queries each get their own reply', async (t) => {
       const { up, counts } = upstream(t, await server(t, echo));
       // As many as a socket's default buffer holds.
       const names = Array.from({ length: 200 }, (_, i) => `n${i}.example.`);
@@ -224,7 +224,7 @@ for (const transport of ['batched', 'plain'] as const) {
       assert.ok(counts.sockets <= 64);
     });
 
-    test('forged replies (id, question, type, opcode, no reply at all) are ignored and counted', async (t) => {
+    test('forged replies (id, question, type, opcode, not a reply) are ignored and counted', async (t) => {
       const { up, counts } = upstream(
         t,
         await server(t, (query, from, socket) => {
@@ -266,7 +266,7 @@ for (const transport of ['batched', 'plain'] as const) {
       assert.equal(counts.timeouts, 1);
     });
 
-    test('the question may come back in another spelling', async (t) => {
+    test("the reply's question may be spelled differently", async (t) => {
       const { up } = upstream(
         t,
         await server(t, (query, from, socket) => {
@@ -295,7 +295,7 @@ for (const transport of ['batched', 'plain'] as const) {
       assert.equal(bare.bytes.length, 12);
     });
 
-    test('a reply whose question cannot be read ends the wait at once', async (t) => {
+    test('a reply with an unreadable question ends the wait at once', async (t) => {
       const { up, counts } = upstream(
         t,
         await server(t, (query, from, socket) => {
@@ -322,7 +322,7 @@ for (const transport of ['batched', 'plain'] as const) {
       assert.equal(counts.timeouts, 1);
     });
 
-    test('a closed port is refused, without waiting for the timeout', async (t) => {
+    test('a closed port is refused without waiting for the timeout', async (t) => {
       const gone = createSocket('udp4');
       gone.bind(0, '127.0.0.1');
       await once(gone, 'listening');
@@ -337,7 +337,7 @@ for (const transport of ['batched', 'plain'] as const) {
       }
     });
 
-    test('an upstream that was refused and comes back is heard again', async (t) => {
+    test('an upstream that refused and comes back is used again', async (t) => {
       const first = createSocket('udp4');
       first.bind(0, '127.0.0.1');
       await once(first, 'listening');
@@ -355,7 +355,7 @@ for (const transport of ['batched', 'plain'] as const) {
       for (let i = 0; i < 60; i++) await exchange(up, ask('a.example.'), 2000);
     });
 
-    test('unused sockets are closed after the expiry', async (t) => {
+    test('unused sockets are closed after they expire', async (t) => {
       const { up, counts } = upstream(t, await server(t, echo), { expireMs: 50 });
       await exchange(up, ask('a.example.'), 2000);
       assert.equal(counts.sockets, 1);
@@ -366,7 +366,7 @@ for (const transport of ['batched', 'plain'] as const) {
       await exchange(up, ask('a.example.'), 2000);
     });
 
-    test('close fails what waits', async (t) => {
+    test('close fails waiting queries', async (t) => {
       const { up, counts } = upstream(t, await server(t, () => {}));
       const waiting = exchange(up, ask('a.example.'), 5000);
       setTimeout(() => up.close(), 20);
@@ -375,7 +375,7 @@ for (const transport of ['batched', 'plain'] as const) {
       assert.equal(counts.sockets, 0);
     });
 
-    test('the source address is the one asked for', async (t) => {
+    test('the configured source address is used', async (t) => {
       let from = '';
       const { up } = upstream(
         t,
@@ -389,7 +389,7 @@ for (const transport of ['batched', 'plain'] as const) {
       assert.equal(from, '127.0.0.3');
     });
 
-    test('a source address that is not ours fails at once', async (t) => {
+    test('a source address that is not local fails at once', async (t) => {
       const parts = { source: '192.0.2.77', sourcePorts: 1 };
       const { up } = upstream(t, await server(t, echo), parts);
       for (let turn = 0; turn < 2; turn++) {
@@ -403,7 +403,7 @@ for (const transport of ['batched', 'plain'] as const) {
       }
     });
 
-    test('while no socket can be opened nothing is remembered of the queries that fail', async (t) => {
+    test('while no socket can be opened, failing queries leave nothing behind', async (t) => {
       const drawn = new Set<number>();
       const random = {
         integer: (below: number): number => {
@@ -418,12 +418,12 @@ for (const transport of ['batched', 'plain'] as const) {
       t.after(() => up.close());
       for (let i = 0; i < 200; i++)
         await assert.rejects(exchange(up, ask('a.example.'), 2000), { failure: 'local' });
-      // Ids are drawn where the port is still being opened.
+      // Ids are drawn while the port is still being opened.
       drawn.delete(65_536);
       assert.ok(Math.max(...drawn) <= 64, `one of ${Math.max(...drawn)} was drawn`);
     });
 
-    test('IPv6 upstreams are asked too', async (t) => {
+    test('IPv6 upstreams are queried too', async (t) => {
       let port: number;
       try {
         port = await server(t, echo, '::1');

@@ -32,7 +32,7 @@ for (const transport of ['batched', 'plain'] as const) {
       serve: Serve,
       endpoint: Partial<ListenAddress> = {},
     ): Promise<ReturnType<typeof make>> {
-      // As with `bufsize`, without a bound: this tests the listener.
+      // As with an unlimited `bufsize`, because this tests the listener.
       const unbounded: Serve = (query) => {
         query.udpMost = 65_535;
         return serve(query);
@@ -49,7 +49,7 @@ for (const transport of ['batched', 'plain'] as const) {
       return udp;
     }
 
-    test('a query is answered under its id, in its spelling', async (t) => {
+    test('a query is answered with its id and spelling', async (t) => {
       const { port } = await start(t, answerOne);
       const reply = await (await client(t)).ask(queryBytes('wWw.example.', 999), port);
       assert.equal(id(reply), 999);
@@ -72,10 +72,11 @@ for (const transport of ['batched', 'plain'] as const) {
       transport === 'batched' ? {} : { skip: 'node:dgram has no queue of its own' };
 
     test(
-      'datagrams that waited longer than clients do are dropped and counted',
+      'datagrams that have waited longer than clients do are dropped and counted',
       onlyBatched,
       async (t) => {
-        // The kernel's clock and the listener's differ by this: the datagrams seem to have waited.
+        // The difference between the kernel's clock and the listener's, which makes the datagrams appear to have
+        // waited.
         let behind = 0;
         const clock = {
           ...systemClock,
@@ -97,7 +98,7 @@ for (const transport of ['batched', 'plain'] as const) {
     );
 
     test(
-      'queries that take long share the thread: after a few milliseconds other work goes on',
+      'slow queries share the thread: after a few milliseconds, other work continues',
       onlyBatched,
       async (t) => {
         // Each query takes 20 ms of this clock.
@@ -146,7 +147,7 @@ for (const transport of ['batched', 'plain'] as const) {
       }
     });
 
-    test('what does not fit the client’s size is cut, with TC', async (t) => {
+    test('a reply that exceeds the client’s size is cut, with TC', async (t) => {
       const { port } = await start(t, (query) => replyWith(query, 100));
       const udp = await client(t);
       const small = (await udp.ask(queryBytes('x.example.', 1), port))!;
@@ -157,13 +158,13 @@ for (const transport of ['batched', 'plain'] as const) {
       assert.equal(large[2]! & 0x02, 0);
     });
 
-    test('the largest size a client may ask for is served', async (t) => {
+    test('the largest size that a client can request is served', async (t) => {
       const { port } = await start(t, (query) => replyWith(query, 3000));
       const reply = (await (await client(t)).ask(queryBytes('x.example.', 1, 65535), port))!;
       assert.equal(reply.readUInt16BE(6), 3000);
     });
 
-    test('a reply that must wait is sent later, to the right client', async (t) => {
+    test('a pending reply is sent later, to the right client', async (t) => {
       const serve: Serve = async (query) => {
         const kept = query.keep();
         await later(10 + (kept.id % 7));
@@ -185,7 +186,7 @@ for (const transport of ['batched', 'plain'] as const) {
       }
     });
 
-    test('the query keeps its client and name while others come', async (t) => {
+    test('the query keeps its client and name while others arrive', async (t) => {
       const seen: string[] = [];
       const serve: Serve = async (query) => {
         const kept = query.keep();
@@ -203,7 +204,7 @@ for (const transport of ['batched', 'plain'] as const) {
       assert.deepEqual(seen.toSorted(), want.toSorted());
     });
 
-    test('silence is silent, replies and shorts are ignored, garbage is FORMERR', async (t) => {
+    test('silence sends nothing, replies and short messages are ignored, garbage is FORMERR', async (t) => {
       const listener = await start(t, (query) =>
         query.name === 'mute.' ? silence : replyWith(query),
       );
@@ -248,7 +249,7 @@ for (const transport of ['batched', 'plain'] as const) {
       assert.equal(reply![3]! & 0x0f, 0);
     });
 
-    test('a broken promise and a throwing server are SERVFAIL', async (t) => {
+    test('a rejected promise and a throwing server are SERVFAIL', async (t) => {
       const { port } = await start(t, (query) => {
         if (query.name === 'throws.') throw new Error('thrown');
         return Promise.reject(new Error('rejected'));
@@ -286,7 +287,7 @@ for (const transport of ['batched', 'plain'] as const) {
       assert.equal(await udp.next(50), null);
     });
 
-    test('close gives up on what waits after the grace', async (t) => {
+    test('close abandons waiting queries after the grace period', async (t) => {
       const listener = await start(t, () => new Promise(() => {}));
       const udp = await client(t);
       udp.send(queryBytes('x.', 3), listener.port);
@@ -294,7 +295,7 @@ for (const transport of ['batched', 'plain'] as const) {
       await listener.close(30);
     });
 
-    test('IPv6 clients are served, their addresses known', async (t) => {
+    test('IPv6 clients are served, with their addresses', async (t) => {
       let peer = '';
       let listener: Listener;
       try {
@@ -315,7 +316,7 @@ for (const transport of ['batched', 'plain'] as const) {
       assert.equal(peer, `6 ${'0'.repeat(15)}1`);
     });
 
-    test('a taken port is a Problem that says so', async (t) => {
+    test('a port in use is reported as a Problem', async (t) => {
       const holder = await UdpClient.open();
       t.after(() => holder.close());
       const listener = make(listenerParts(answerOne, { port: holder.port }));
@@ -326,7 +327,7 @@ for (const transport of ['batched', 'plain'] as const) {
       });
     });
 
-    test('an address of another machine is a Problem that says so', async () => {
+    test("another machine's address is reported as a Problem", async () => {
       const listener = make(listenerParts(answerOne, { address: '192.0.2.1', port: 5300 }));
       await assert.rejects(listener.open(), { code: 'address-not-available' });
     });
@@ -339,7 +340,7 @@ describe('UDP listener on a wildcard address (batched)', () => {
 
   for (const wait of [false, true]) {
     const what = wait ? 'a late reply' : 'a reply';
-    test(`${what} leaves from the address that was asked`, { skip }, async (t) => {
+    test(`${what} is sent from the queried address`, { skip }, async (t) => {
       const locals: string[] = [];
       const serve: Serve = (query) => {
         locals.push(query.local);
@@ -360,7 +361,7 @@ describe('UDP listener on a wildcard address (batched)', () => {
     });
   }
 
-  test('also when the listener is already closing', { skip }, async (t) => {
+  test('also if the listener is already closing', { skip }, async (t) => {
     const listener = batchedUdpListener(
       listenerParts(
         (query) => {
@@ -381,7 +382,7 @@ describe('UDP listener on a wildcard address (batched)', () => {
   });
 
   test(
-    'queries that a closing listener no longer takes go to the one that shares its port',
+    'queries that a closing listener no longer accepts go to the one that shares its port',
     { skip },
     async (t) => {
       const slow: Serve = (query) => {
@@ -408,7 +409,7 @@ describe('UDP listener on a wildcard address (batched)', () => {
     },
   );
 
-  test('an IPv6 reply leaves from the address that was asked', { skip }, async (t) => {
+  test('an IPv6 reply is sent from the queried address', { skip }, async (t) => {
     const locals: string[] = [];
     const listener = batchedUdpListener(
       listenerParts(
@@ -449,7 +450,7 @@ describe('UDP listener on a wildcard address (batched)', () => {
     assert.equal(listener.counters.cut.value, 1);
   });
 
-  /** Another process sends `count` queries while this thread is stopped. */
+  /** Sends `count` queries from another process while this thread is stopped. */
   function floodAt(port: number, count: number): void {
     const script = `
       const socket = require('node:dgram').createSocket('udp4');
@@ -466,7 +467,7 @@ describe('UDP listener on a wildcard address (batched)', () => {
     execFileSync(process.execPath, ['-e', script, query], { timeout: 30_000 });
   }
 
-  test('datagrams that find no room in the socket are counted', { skip }, async (t) => {
+  test("datagrams that do not fit into the socket's buffer are counted", { skip }, async (t) => {
     const listener = batchedUdpListener(listenerParts(answerOne));
     await listener.open();
     t.after(() => listener.close(0));
@@ -477,7 +478,7 @@ describe('UDP listener on a wildcard address (batched)', () => {
     assert.ok(received.value + lost.value <= 40_000);
   });
 
-  test('a closing listener answers all that the system holds for it', { skip }, async () => {
+  test('a closing listener answers everything that the system holds for it', { skip }, async () => {
     const listener = batchedUdpListener(listenerParts(answerOne));
     await listener.open();
     floodAt(listener.port, 2000);
@@ -486,7 +487,7 @@ describe('UDP listener on a wildcard address (batched)', () => {
     assert.equal(received.value + lost.value, 2000);
   });
 
-  test('dig is content with it', { skip }, async (t) => {
+  test('dig accepts its replies', { skip }, async (t) => {
     const listener = batchedUdpListener(listenerParts(answerOne));
     await listener.open();
     t.after(() => listener.close(0));

@@ -1,14 +1,14 @@
 /** Measures how long connecting to an upstream takes. */
 
-/** Bounds of the time-out for connecting, in milliseconds. */
+/** Bounds of the connection timeout, in milliseconds. */
 const LEAST_MS = 1000;
 const MOST_MS = 30_000;
-/** Weight of the newest measurement in the running average. */
+/** Weight of the newest measurement in the moving average. */
 const WEIGHT = 0.25;
 
 /**
- * The running average of how long connecting to an upstream takes, and the time-out derived from it
- * (as in CoreDNS: twice the average).
+ * The moving average of the time taken to connect to an upstream, and the timeout derived from it (as in CoreDNS: twice
+ * the average).
  */
 export class DialTime {
   #averageMs = MOST_MS / 2;

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { endError, timeoutError } from './exchange-failure.ts';
 import { Timed } from '../timer-wheel.ts';
 
-/** A connection attempt. It ends by success, by an error, or by its deadline. */
+/** A connection attempt. It ends in success, an error, or at its deadline. */
 export class Dialling extends Timed {
   readonly #where: string;
   readonly #done: (error: unknown) => void;

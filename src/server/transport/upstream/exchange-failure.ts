@@ -7,12 +7,12 @@ import { type UpstreamExchange, ExchangeError, type ExchangeFailure } from './up
 export type Operation = 'dial' | 'read' | 'write';
 
 /**
- * A socket's error as the error of an exchange, worded as Go words it, because alerts and
- * `consolidate` patterns match that text: `dial tcp 10.0.0.1:53: connect: connection refused`,
+ * Converts a socket error to the error of an exchange, worded like Go because alerts and `consolidate` patterns match
+ * that text: `dial tcp 10.0.0.1:53: connect: connection refused`,
  * `read udp 10.0.0.9:40000->10.0.0.1:53: read: connection refused`.
  *
- * @param where network and addresses: `tcp 10.0.0.1:53` before there is a connection, `udp
- * 10.0.0.9:40000->10.0.0.1:53` after
+ * @param where network and addresses: `tcp 10.0.0.1:53` before there is a connection, `udp 10.0.0.9:40000->10.0.0.1:53`
+ * after
  */
 export function exchangeError(cause: unknown, operation: Operation, where: string): ExchangeError {
   if (cause instanceof ExchangeError) return cause;
@@ -28,7 +28,7 @@ export function timeoutError(operation: Operation, where: string): ExchangeError
   return new ExchangeError('timeout', `${operation} ${where}: i/o timeout`);
 }
 
-/** The error for a connection that the peer closed, worded as in Go. */
+/** Returns the error for a connection closed by the peer, worded like Go. */
 export function endError(): ExchangeError {
   return new ExchangeError('closed', 'EOF');
 }
@@ -54,17 +54,17 @@ function textOf(cause: unknown, code: string, operation: Operation, where: strin
   return `${operation} ${where}: ${cause instanceof Error ? cause.message : String(cause)}`;
 }
 
-/** The name of the system call that failed; several are reported as `connect`. */
+/** Returns the name of the failed system call; several are reported as `connect`. */
 function callOf(cause: unknown, operation: Operation): string {
   if (operation !== 'dial') return operation;
   const call = cause instanceof Error && 'syscall' in cause ? String(cause.syscall) : '';
   return call === 'bind' || call === 'socket' ? call : 'connect';
 }
 
-/** The text for a certificate that lacks the expected name. */
+/** Returns the text for a certificate that lacks the expected name. */
 function wrongName(cause: unknown): string {
   const { host, cert } = cause as { host?: string; cert?: { subjectaltname?: string } };
-  // Like Go: list the certificate's names if a name was expected, its addresses if an address was.
+  // Like Go: list the certificate's names if a name was expected, or its addresses if an address was.
   const kind = isIP(host ?? '') === 0 ? 'DNS:' : 'IP Address:';
   const names = (cert?.subjectaltname ?? '')
     .split(', ')

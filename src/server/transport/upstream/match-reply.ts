@@ -4,14 +4,14 @@ import type { Query } from '../query.ts';
 /**
  * The relation of a received message to a query:
  *
- * - `reply`: its id and opcode, QR set, and the same question (ignoring case). Or only a header with an error (FORMERR, SERVFAIL, NOTIMP, REFUSED), from a server that could not parse the question
- * - `garbled`: its id, but no readable question. This ends the wait: most likely only the upstream
- * knows the id
+ * - `reply`: its id and opcode, QR set, and the same question (ignoring case). Or only a header with an error (FORMERR,
+ *   SERVFAIL, NOTIMP, REFUSED), from a server that could not parse the question
+ * - `garbled`: its id, but no readable question. This ends the wait, because most likely only the upstream knows the id
  * - `stray`: anything else, late or forged
  */
 export type Match = 'reply' | 'garbled' | 'stray';
 
-/** The relation of `bytes[start, end)` to `query`, which was sent with `id`. */
+/** Compares `bytes[start, end)` with `query`, which was sent with `id`. */
 export function matchReply(
   query: Query,
   id: number,
@@ -41,7 +41,7 @@ function isRefusal(bytes: Uint8Array, start: number): boolean {
   );
 }
 
-/** True for a whole question. Its name cannot be compressed, because no name precedes it. */
+/** Returns true for a complete question. Its name cannot be compressed, because no name precedes it. */
 function isQuestion(bytes: Uint8Array, at: number, end: number): boolean {
   while (at < end && bytes[at]! !== 0) {
     if (bytes[at]! > 63) return false;

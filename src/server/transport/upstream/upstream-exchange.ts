@@ -2,7 +2,7 @@ import type { Query } from '../query.ts';
 import type { Protocol } from '../../wire/transports.ts';
 import { Timed } from '../timer-wheel.ts';
 
-/** Why an exchange got no reply. */
+/** The reason an exchange got no reply. */
 export type ExchangeFailure =
   | 'timeout'
   | 'refused'
@@ -13,7 +13,7 @@ export type ExchangeFailure =
   | 'garbled'
   | 'local';
 
-/** The error of an exchange that got no reply; the message is worded as in Go. */
+/** The error of an exchange that got no reply, worded like Go. */
 export class ExchangeError extends Error {
   readonly failure: ExchangeFailure;
   constructor(failure: ExchangeFailure, text: string) {
@@ -23,16 +23,15 @@ export class ExchangeError extends Error {
   }
 }
 
-/** Whatever an exchange is waiting on: a socket or a connection. */
+/** The socket or connection that an exchange is waiting on. */
 export interface Carrier {
   timeOut(exchange: UpstreamExchange): void;
 }
 
 /**
- * One query to one upstream, and the receiver of its result: `replied` or `failed` is called once
- * for each start, and never before `Upstream.start` has returned. Within that call the same object
- * may be started again. It is an object so that waiting needs no closures or promises: forwarding
- * reuses the same objects again and again.
+ * One query to one upstream, and the receiver of its result. `replied` or `failed` is called once for each start, and
+ * never before `Upstream.start` has returned. Within that call, the same object may be started again. It is an object
+ * so that waiting needs no closures or promises, and forwarding reuses the same objects.
  */
 export abstract class UpstreamExchange extends Timed {
   /** Must be set before the start; it owns its bytes. */
@@ -43,8 +42,8 @@ export abstract class UpstreamExchange extends Timed {
   proto: Protocol = 'udp';
 
   /**
-   * Used by the transport: the id on the wire, what the exchange waits on, and its neighbours in
-   * that list.
+   * Used by the transport: the id on the wire, the carrier that the exchange waits on, and its neighbours in the
+   * carrier's list.
    */
   id = 0;
   carrier: Carrier | null = null;
@@ -55,10 +54,9 @@ export abstract class UpstreamExchange extends Timed {
   reused = false;
 
   /**
-   * Called with the reply: `bytes[start, end)` with the query's question, or a bare header; valid
-   * during the call only.
+   * Called with the reply: `bytes[start, end)` with the query's question, or a bare header; valid only during the call.
    * @param truncated the upstream set TC, or the datagram was longer than the receive buffer
-   * @param reused whether an existing socket or connection was used
+   * @param reused true if an existing socket or connection was used
    * @param now the clock's time
    */
   abstract replied(

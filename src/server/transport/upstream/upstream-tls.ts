@@ -2,9 +2,7 @@ import type { ConnectionOptions } from 'node:tls';
 
 import type { UpstreamParts } from '../upstream-address.ts';
 
-/**
- * TLS options for an upstream. Without a server name the certificate must contain the IP address.
- */
+/** Returns TLS options for an upstream. Without a server name, the certificate must contain the IP address. */
 export function tlsOptions({ address, tls }: UpstreamParts): ConnectionOptions {
   const { authority = null, certificate = null, key = null } = tls ?? {};
   return {

@@ -6,8 +6,8 @@ import { parseName } from '../../wire/name.ts';
 import { makeQuery } from '../query.ts';
 import { writeQuery } from './write-query.ts';
 
-describe('a query on its way upstream', () => {
-  test('carries the flags that are meant for upstreams only, and another id', () => {
+describe('a query sent upstream', () => {
+  test('has the flags meant only for upstreams, and a different id', () => {
     const query = makeQuery(parseName('a.example.'), TYPE.A);
     query.flags = FLAG.RD;
     query.upstreamFlags = FLAG.AD;

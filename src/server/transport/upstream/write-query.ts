@@ -1,38 +1,38 @@
-/** A query as an upstream gets it. */
+/** Writes queries in the form sent to upstreams. */
 import { copyBytes } from '../../base/copy-bytes.ts';
 import { FLAG, HEADER, OPCODE, TYPE } from '../../wire/iana.ts';
 import type { Query } from '../query.ts';
 
 /**
- * The UDP size in queries that are sent in our own form: a reply of this size passes nearly every
- * path unfragmented (DNS flag day 2020). Larger replies come over TCP.
+ * UDP size in rewritten queries: a reply of this size passes nearly every path unfragmented (DNS flag day 2020). Larger
+ * replies use TCP.
  */
 const UDP_SIZE = 1232;
-/** Bytes of an OPT record without options. */
+/** Size of an OPT record without options. */
 const OPT_SIZE = 11;
-/** The flags that have a meaning in queries. */
+/** The flags that are meaningful in queries. */
 const QUERY_FLAGS = FLAG.OPCODE | FLAG.RD | FLAG.AD | FLAG.CD;
 
 const none = new Uint8Array(0);
 
 /**
- * Sends a client's query upstream in our own form, without the client's EDNS options. COOKIE,
- * TCP-KEEPALIVE and PADDING concern one hop only (RFC 7873, 7828, 7830). With Client Subnet or an
- * unknown option the answer would be for that client only. Other operations than queries, and
- * queries that are signed for the upstream (RFC 8945, section 5.5), stay unchanged.
+ * Makes a client's query go upstream in our own form, without the client's EDNS options. COOKIE, TCP-KEEPALIVE and
+ * PADDING apply to a single hop (RFC 7873, 7828, 7830). With Client Subnet or an unknown option, the answer would be
+ * valid only for that client. Other opcodes, and queries signed for the upstream (RFC 8945, section 5.5), stay
+ * unchanged.
  */
 export function sendAsOurs(query: Query): void {
   if (query.upstreamOptions === null && query.opcode === OPCODE.QUERY && !query.isSigned)
     query.upstreamOptions = none;
 }
 
-/** The flags with which a query is sent upstream. */
+/** Returns the flags with which a query is sent upstream. */
 export function flagsUpstream(query: Query): number {
   const flags = query.flags | query.upstreamFlags;
   return query.upstreamOptions === null ? flags : flags & QUERY_FLAGS;
 }
 
-/** The number of bytes that `writeQuery` writes. */
+/** Returns the number of bytes that `writeQuery` writes. */
 export function sizeUpstream(query: Query): number {
   const options = query.upstreamOptions;
   if (options === null) return query.end - query.start;
@@ -40,8 +40,8 @@ export function sizeUpstream(query: Query): number {
 }
 
 /**
- * Writes the query as it is sent upstream, with another id: its bytes with its current flags and
- * `upstreamFlags`, or, with `upstreamOptions`, its question and an OPT record of our own.
+ * Writes the query in the form sent upstream, with a new id. These are its bytes with its current flags and
+ * `upstreamFlags` or, with `upstreamOptions`, its question and our own OPT record.
  * @returns the length
  */
 export function writeQuery(query: Query, id: number, out: Uint8Array, at: number): number {
