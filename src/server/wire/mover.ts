@@ -35,7 +35,7 @@ class RecordMover {
     this.raw(from, start, start + HEADER.SIZE);
   }
 
-  /** Continues with records from another message. Names of the previous one can no longer be pointed at. */
+  /** Continues with records from another message. Pointers can no longer lead to names in the previous message. */
   over(from: Uint8Array, start: number): void {
     this.#from = from;
     this.#start = start;

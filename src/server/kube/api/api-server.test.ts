@@ -16,11 +16,11 @@ function fill(rig: Rig, services = 3): void {
 async function synced(rig: Rig): Promise<void> {
   rig.start();
   await until(() => rig.source.synced);
-  // Every kind is watching: what happens from here on is an event.
+  // All kinds are being watched, so later changes arrive as events.
   await until(() => rig.server.watches.size === 4);
 }
 
-/** The ways to the same state. */
+/** Different ways to reach the same state. */
 const ways = [
   { name: 'streaming lists', server: {} },
   { name: 'lists, since the database is too old for streams', server: { progressNotices: false } },
@@ -29,9 +29,9 @@ const ways = [
   { name: 'an old server', server: { minor: 20, without: ['discovery.k8s.io/v1'] } },
 ];
 
-describe('a source brings in', () => {
+describe('a source delivers', () => {
   for (const way of ways) {
-    test(`everything that is there, by ${way.name}`, async () => {
+    test(`everything that exists, by ${way.name}`, async () => {
       await using rig = await makeRig({ server: way.server });
       fill(rig, 1200);
       await synced(rig);
@@ -63,7 +63,7 @@ describe('a source brings in', () => {
     });
   }
 
-  test('core Endpoints where the server has no endpoint slices at all', async () => {
+  test('core Endpoints if the server has no endpoint slices at all', async () => {
     await using rig = await makeRig({
       server: { minor: 16, without: ['discovery.k8s.io/v1', 'discovery.k8s.io/v1beta1'] },
     });
@@ -99,7 +99,7 @@ describe('a source brings in', () => {
     await until(() => rig.heard.names('Pod').length === 0);
   });
 
-  test('only what the selectors let through', async () => {
+  test('only objects that the selectors match', async () => {
     await using rig = await makeRig({
       wanted: { labels: 'app in (service-1,service-2)', namespaceLabels: 'team=a', pods: false },
     });
@@ -141,7 +141,7 @@ describe('a source brings in', () => {
 });
 
 describe('a source', () => {
-  test('does not wait for nodes: without the right to list them, all else is complete', async () => {
+  test('does not wait for nodes: without the right to list them, everything else is complete', async () => {
     await using rig = await makeRig({ wanted: { topology: 'nodes' } });
     rig.server.faults.add({ resource: 'nodes', fault: { kind: 'status', status: 403 } });
     fill(rig);
@@ -150,7 +150,7 @@ describe('a source', () => {
     assert.deepEqual(rig.heard.names('Node'), []);
   });
 
-  test('brings in the place of each node, and no change of its size', async () => {
+  test('delivers the place of each node, but no change in its size', async () => {
     await using rig = await makeRig({ wanted: { topology: 'nodes' } });
     const node = (cpu: string, zone: string): KubeJson => ({
       metadata: { name: 'n1', labels: { 'topology.kubernetes.io/zone': zone } },
@@ -178,7 +178,7 @@ describe('a source', () => {
     });
   });
 
-  test('tells the same failure once a minute, however often it happens', async () => {
+  test('reports the same failure once a minute, however often it happens', async () => {
     await using rig = await makeRig();
     rig.server.faults.add({ resource: 'services', fault: { kind: 'status', status: 500 } });
     rig.start();
@@ -192,7 +192,7 @@ describe('a source', () => {
     assert.match(rig.lines.at(-1)!, /failure \d+/);
   });
 
-  test('says who it is', async () => {
+  test('identifies itself', async () => {
     await using rig = await makeRig();
     await synced(rig);
     assert.match(
@@ -201,7 +201,7 @@ describe('a source', () => {
     );
   });
 
-  test('counts its requests as client-go does', async () => {
+  test('counts its requests like client-go', async () => {
     const counted: string[] = [];
     const seconds: number[] = [];
     await using rig = await makeRig({
@@ -227,7 +227,7 @@ describe('a source', () => {
     assert.equal(seconds.length, 1, 'watches are not timed, the version request is');
   });
 
-  test('keeps to a rate of requests if one is set', async () => {
+  test('respects a configured request rate', async () => {
     const held: number[] = [];
     await using rig = await makeRig({
       server: { minor: 20 },
@@ -270,7 +270,7 @@ describe('a source', () => {
     assert.deepEqual(sort(snapshot), sort(told));
   });
 
-  test('tells when the change behind a slice happened', async () => {
+  test('reports when the change behind a slice happened', async () => {
     await using rig = await makeRig();
     await synced(rig);
     rig.server.put('endpointslices', slice(0, 0, 1));

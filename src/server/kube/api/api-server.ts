@@ -27,7 +27,7 @@ import type { Source, SourceEvents, WantedObjects } from '../store/source.ts';
 import { roundedDuration } from '../../base/failure-report.ts';
 import { asObject, text } from '../../base/json-object.ts';
 
-/** The API server to read, and the objects to read from it. */
+/** The API server, and the objects to read from it. */
 export interface ApiServerParts {
   readonly connection: ApiConnection;
   readonly wanted: WantedObjects;
@@ -38,44 +38,39 @@ export interface ApiServerParts {
   readonly version?: string;
   readonly hooks?: RestHooks;
   readonly limits?: RequestLimits;
-  /**
-   * The share of CPU time that reading a list may take once an earlier one is being served;
-   * absent: no limit.
-   */
+  /** Limits the share of CPU time spent reading a list while an earlier one is being served; absent: no limit. */
   readonly share?: WorkShare;
-  /** The most objects and pages of one list; absent: more than any cluster has. */
+  /** Maximum number of objects and pages in a list; absent: more than any cluster has. */
   readonly listMost?: ListMost;
-  /** The maximum bytes of all objects; absent: no limit. Objects that do not fit are omitted. */
+  /** Maximum memory for all objects, in bytes; absent: no limit. Objects that do not fit are omitted. */
   readonly memory?: number;
-  /** Called for each omitted object, and for each change of one. */
+  /** Called for each omitted object, and for each change to one. */
   readonly leftOut?: (kind: ObjectKind) => void;
   /** Called for each list or watch that failed or was ended. */
   readonly failed?: (kind: FailureKind) => void;
-  /** Called with the bytes that the objects take, when that may have changed. */
+  /** Called with the bytes used by the objects, whenever that may have changed. */
   readonly taken?: (bytes: number) => void;
-  /**
-   * The file that keeps the last state, for a restart while the API server is down; absent: none.
-   */
+  /** The file that stores the last state, for a restart while the API server is down; absent: none. */
   readonly snapshotFile?: string;
 }
 
-/** Kubernetes objects from an API server, by one list and watch per kind. */
+/** Reads Kubernetes objects from an API server, with one list and watch per kind. */
 export function apiServerSource(parts: ApiServerParts): Source {
   return new ApiServerSource(parts);
 }
 
-/** The least time between two writes of the state file, in milliseconds. */
+/** Minimum interval between writes of the state file, in milliseconds. */
 const WRITE_EVERY_MS = 60_000;
-/** The state file is written so long after the first lists: a restart may come soon. */
+/** Milliseconds between the first lists and the first write of the state file, because a restart may come soon. */
 const FIRST_WRITE_MS = 1000;
-/** The minimum time between two log lines about omitted objects, in milliseconds. */
+/** Minimum interval between log lines about omitted objects, in milliseconds. */
 const COMPLAIN_EVERY_MS = 60_000;
 /**
- * If no data for this long after the start, the API server counts as away: the state file
- * is used, and the server serves without waiting longer. In milliseconds.
+ * Milliseconds after the start without data, after which the API server counts as unavailable: the state file is used,
+ * and the server starts serving.
  */
 const PATIENCE_MS = 1000;
-/** Maximum age of a state file in milliseconds; older ones are not used. */
+/** Maximum age of a usable state file, in milliseconds. */
 const AGE_MAX_MS = 24 * 3600 * 1000;
 
 class ApiServerSource implements Source {
@@ -83,10 +78,13 @@ class ApiServerSource implements Source {
   readonly #client: ApiClient;
   readonly #stores = new Map<ObjectKind, ObjectStore>();
   readonly #bounds: BoundedStores<KubeObject, ObjectChange>;
-  /** The time of the last log line about omitted objects. */
+  /** Time of the last log line about omitted objects. */
   #complainedAt = -Infinity;
   #leftOut = 0;
-  /** The API servers by the last slice that named any: one that ends removes itself from its Service. */
+  /**
+   * Addresses of the API servers, from the last slice that had any. A server that shuts down removes itself from its
+   * Service.
+   */
   #servers: readonly SocketAddress[] = [];
   readonly #reflectors: Reflector<KubeObject, ObjectChange>[] = [];
   readonly #synced = new Set<ObjectKind>();
@@ -138,7 +136,7 @@ class ApiServerSource implements Source {
   }
 
   get synced(): boolean {
-    // Nodes only narrow answers: a missing permission for them must not keep others waiting.
+    // Nodes only narrow answers, so a missing permission for them must not delay everything else.
     for (const kind of this.#stores.keys())
       if (kind !== 'Node' && !this.#synced.has(kind)) return false;
     return true;
@@ -201,8 +199,8 @@ class ApiServerSource implements Source {
   }
 
   /**
-   * True if the server supports streaming lists: on by default since 1.32, optional since 1.27.
-   * Older servers misinterpret the request.
+   * Returns true if the server supports streaming lists: enabled by default since 1.32, optional since 1.27. Older
+   * servers misinterpret the request.
    */
   #askStreaming(): Promise<boolean> {
     this.#canStream ??= this.#askVersion().then(
@@ -238,7 +236,7 @@ class ApiServerSource implements Source {
     if (!this.synced) this.#events!.away?.();
   }
 
-  /** Fills the stores that no list has filled yet from the state file, once. */
+  /** Fills the stores that have not been listed yet from the state file, once. */
   #restore(): void {
     const { snapshotFile, clock, log, connection, wanted } = this.#parts;
     if (snapshotFile === undefined || this.#restored || this.#synced.size > 0) return;
@@ -247,7 +245,7 @@ class ApiServerSource implements Source {
     if (empty.length < this.#stores.size) return;
     let out: ObjectChange[] = [];
     let ageMs = 0;
-    // The slices made of one core Endpoints object follow each other, and are stored together.
+    // Slices made from one core Endpoints object are consecutive and stored together.
     let group: KubeObject[] = [];
     const keep = (): void => {
       const first = group[0];
@@ -287,7 +285,7 @@ class ApiServerSource implements Source {
       return;
     }
     for (const store of this.#stores.values()) {
-      // A list that is in progress has not included these yet.
+      // A list in progress has not included these yet.
       store.beginList();
       this.#listed(store.kind);
     }
@@ -344,12 +342,12 @@ function addressesOf({ endpoints, ports }: EndpointSlice): SocketAddress[] {
   return endpoints.flatMap(({ addresses }) => addresses.map((host) => ({ host, port })));
 }
 
-/** The name of the API object behind an object of the store. */
+/** Returns the name of the API object behind a stored object. */
 function keyName(object: KubeObject): string {
   return object.name.split('#', 1)[0]!;
 }
 
-/** The user agent of the server in the API server's audit log. */
+/** The server's user agent in the API server's audit log. */
 function serverUserAgent(version: string): string {
   const arch: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' };
   return `CoreDNS-compatible ndots/${version} (${process.platform}/${arch[process.arch] ?? process.arch})`;

@@ -9,87 +9,83 @@ import { Sockets, type PooledSocket, type SocketAddress } from './sockets.ts';
 import type { WorkShare } from './work-share.ts';
 import { MalformedStream, type JsonStream } from '../store/json-stream.ts';
 
-/** Sends requests to one API server; replies are consumed as they stream in. */
+/** Sends requests to one API server and processes replies as they stream in. */
 export interface ApiClient {
-  /**
-   * Streams a reply into `request.into` and resolves at its end. Rejects with an `ApiFailure`, or
-   * when aborted.
-   */
+  /** Streams a reply into `request.into` and resolves at its end. Rejects with an `ApiFailure`, or when aborted. */
   stream(request: ApiRequest): Promise<void>;
   /** `host:port`, for log lines and metrics. */
   readonly host: string;
   close(): void;
 }
 
-/** The body of a request that changes something. */
+/** The body of a modifying request. */
 export interface ApiChange {
   readonly method: 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** `application/json`, or the type of a patch. */
+  /** `application/json`, or a patch type. */
   readonly contentType: string;
   /** JSON; empty: none. */
   readonly body: string;
 }
 
-/** One request: GET, unless there is a change. */
+/** A request; GET unless there is a change. */
 export interface ApiRequest {
   readonly change?: ApiChange;
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
-  /** Additional headers, for what the API server passes on (`pods/proxy`). */
+  /** Additional headers, for requests that the API server forwards (`pods/proxy`). */
   readonly headers?: Readonly<Record<string, string>>;
   readonly into: JsonStream;
-  /** The purpose of the request, e.g. `list services`; used in log lines. */
+  /** The request's purpose, e.g. `list services`, for log lines. */
   readonly task: string;
-  /** The longest wait for the first byte of the reply, in milliseconds. */
+  /** Maximum wait for the first byte of the reply, in milliseconds. */
   readonly answerMs: number;
-  /** The longest pause within the reply, in milliseconds; called again after each chunk. */
+  /** Returns the maximum pause within the reply, in milliseconds; called again after each chunk. */
   silenceMs(): number;
   /**
-   * True if it is a watch: never compressed, since that would delay events, and not counted in
-   * request durations.
+   * True for a watch, which is never compressed, because that would delay events, and not counted in request durations.
    */
   readonly watch: boolean;
   /**
-   * True if an earlier state is being served, so that reading this reply may leave CPU time
-   * to other work; called after each chunk.
+   * Returns true if an earlier state is being served; reading this reply may then yield CPU time to other work. Called
+   * after each chunk.
    */
   unhurried?(): boolean;
   readonly signal: AbortSignal;
-  /** Called once when the reply begins with a status of success. */
+  /** Called once, when a successful reply begins. */
   began?(): void;
 }
 
 /** Receives numbers for the `rest_client` metrics; the labels are client-go's. */
 export interface RestHooks {
-  /** A request was answered; `code` is the status, or `<error>` if there was none. */
+  /** A request was answered. `code` is the status, or `<error>` if there was none. */
   requested?(labels: { method: string; host: string; code: string }): void;
-  /** The duration of a request (not a watch) in seconds. */
+  /** Duration of a request (not a watch) in seconds. */
   took?(labels: { verb: string; host: string }, seconds: number): void;
-  /** The delay of a request by the rate limit, in seconds. */
+  /** Delay of a request by the rate limit, in seconds. */
   heldBack?(labels: { verb: string; host: string }, seconds: number): void;
 }
 
 export interface ClientParts {
   readonly connection: ApiConnection;
   readonly clock: Clock;
-  /** More addresses of the server, for when that of the URL leads nowhere; absent: none. */
+  /** More addresses of the server, for when the one in the URL is unreachable; absent: none. */
   readonly others?: () => readonly SocketAddress[];
   readonly userAgent: string;
   readonly hooks?: RestHooks;
   readonly limits?: RequestLimits;
-  /** The share of CPU time that work without hurry may take; absent: no limit. */
+  /** Limits the CPU share of work that is not urgent; absent: no limit. */
   readonly share?: WorkShare;
 }
 
-/** The user agent of ndots's verbs in the API server's audit log. */
+/** The user agent of ndots commands in the API server's audit log. */
 export function userAgent(version: string): string {
   return `ndots/${version} (${process.platform}/${process.arch})`;
 }
 
-/** The most bytes of an error's body; a Status has a few hundred. */
+/** Maximum size of an error's body in bytes; a Status has a few hundred. */
 const ERROR_BODY_BYTES = 64 * 1024;
 
-/** A client that keeps connections open between requests. */
+/** Creates a client that keeps connections open between requests. */
 export function apiClient(parts: ClientParts): ApiClient {
   const { connection, clock } = parts;
   const { url } = connection;
@@ -133,11 +129,11 @@ export function apiClient(parts: ClientParts): ApiClient {
         return;
       } catch (error) {
         pooled.socket.destroy();
-        // The server may close an idle connection at any time, also just now: the request is sent
-        // again, unless it changes something.
+        // The server may close an idle connection at any moment, so the request is sent again unless it modifies
+        // something.
         const broke = error instanceof ApiFailure && error.kind === 'network';
         if (broke && !pooled.established) {
-          // Nothing was sent: the next address is tried at once. The first one is reported.
+          // Nothing was sent, so the next address is tried at once. The first error is reported.
           unreachable ??= error;
           if (--untried > 0) continue;
           throw unreachable;
@@ -182,7 +178,7 @@ const methodOf = ({ change }: ApiRequest): string => change?.method ?? 'GET';
 const isFine = (status: number): boolean => status >= 200 && status < 300;
 const withoutStatus: readonly FailureKind[] = ['network', 'tls', 'silent'];
 
-/** One request over one connection, whose reply is consumed as it comes. */
+/** A request on one connection, with its reply processed as it arrives. */
 class StreamedReply {
   readonly #request: ApiRequest;
   readonly #pooled: PooledSocket;
@@ -222,7 +218,7 @@ class StreamedReply {
     });
   }
 
-  /** Status of the reply; 0 before it has come. */
+  /** The reply's status; 0 before it arrives. */
   get status(): number {
     return this.#head?.status ?? 0;
   }
@@ -280,7 +276,7 @@ class StreamedReply {
   }
 
   /**
-   * True if reading must pause now; `goOn` is called after the pause, even if the exchange has ended by then.
+   * Returns true if reading must pause now. `goOn` is called after the pause, even if the exchange has ended by then.
    */
   #rests(goOn: () => void): boolean {
     if (this.#share === null || this.#request.unhurried?.() !== true) return false;
@@ -346,7 +342,7 @@ class StreamedReply {
     try {
       body = JSON.parse(Buffer.concat(this.#errorBody).toString('utf8'));
     } catch {
-      // A proxy's error page instead of a Status: only the code is used.
+      // A proxy's error page instead of a Status, of which only the code is used.
     }
     return statusFailure({
       status: this.status,
@@ -369,7 +365,7 @@ class StreamedReply {
   }
 }
 
-/** The head and body of a request as text. */
+/** Formats a request's head and body. */
 function requestText(
   target: string,
   fields: Readonly<Record<string, string | readonly string[]>>,
@@ -394,7 +390,7 @@ function requestText(
   return `${lines.join('\r\n')}\r\n\r\n${body}`;
 }
 
-/** `Retry-After`, in either of its forms, as milliseconds; null if there is none. */
+/** Parses `Retry-After`, in either form, into milliseconds; null if there is none. */
 function retryAfter(header: string | undefined, clock: Clock): number | null {
   if (header === undefined) return null;
   if (/^\d+$/.test(header)) return Number(header) * 1000;

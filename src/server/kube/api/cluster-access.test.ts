@@ -9,7 +9,7 @@ import { clusterAccess, type ClusterChoice } from './cluster-access.ts';
 const home = mkdtempSync(join(tmpdir(), 'ndots-access-'));
 after(() => rmSync(home, { recursive: true }));
 
-/** A kubeconfig with one cluster, one user and one context of the same name. */
+/** Creates a kubeconfig with one cluster, one user and one context of the same name. */
 function config(name: string, current: boolean, namespace = ''): string {
   return JSON.stringify({
     'current-context': current ? name : '',
@@ -45,12 +45,12 @@ function access(choice: Partial<ClusterChoice>): string {
 
 const several = { HOME: home, KUBECONFIG: `${a}:${join(home, 'missing')}:${b}` };
 
-describe('the cluster of a command is the one that kubectl would talk to', () => {
-  test('the usual file, its current context, its namespace', () => {
+describe('a command uses the same cluster as kubectl', () => {
+  test('the default file, its current context, its namespace', () => {
     assert.equal(access({}), 'usual.example:8080 team context usual');
   });
 
-  test('KUBECONFIG names several files, which are one; those that are not there do not count', () => {
+  test('several files in KUBECONFIG are merged, and missing ones are ignored', () => {
     assert.equal(access({ env: several }), 'b.example:8080 shop context b');
     assert.equal(access({ env: several, context: 'a' }), 'a.example:8080 default context a');
   });
@@ -65,17 +65,17 @@ describe('the cluster of a command is the one that kubectl would talk to', () =>
     }
   });
 
-  test('of two entries of one name the first counts', () => {
+  test('if two entries have the same name, the first counts', () => {
     const again = write('again', config('b', false).replace('b.example', 'again.example'));
     const env = { KUBECONFIG: `${again}:${b}` };
     assert.equal(access({ env }), 'again.example:8080 default context b');
   });
 
-  test('--kubeconfig is before all others', () => {
+  test('--kubeconfig takes precedence over all others', () => {
     assert.equal(access({ kubeconfig: b, env: several }), 'b.example:8080 shop context b');
   });
 
-  test('the kubeconfig or the command line names the user to impersonate', async () => {
+  test('the kubeconfig or the command line specifies the user to impersonate', async () => {
     const user = { token: 't', as: 'jane', 'as-groups': ['dev', 'ops'], 'as-uid': '7' };
     const file = write(
       'as',
@@ -102,7 +102,7 @@ describe('the cluster of a command is the one that kubectl would talk to', () =>
     });
   });
 
-  test('an unknown context is reported with the contexts of all files', () => {
+  test('an unknown context is reported with the contexts in all files', () => {
     assert.throws(() => access({ env: several, context: 'prod' }), /no context named 'prod'/);
     assert.throws(
       () => access({ env: several, context: 'prod' }),
@@ -110,14 +110,14 @@ describe('the cluster of a command is the one that kubectl would talk to', () =>
     );
   });
 
-  test('a named file that does not exist is reported', () => {
+  test('an explicitly named file that does not exist is reported', () => {
     assert.throws(
       () => access({ kubeconfig: join(home, 'missing') }),
       /cannot read the kubeconfig/,
     );
   });
 
-  test('without a kubeconfig, the problem says how to fix it', () => {
+  test('without a kubeconfig, the problem suggests a fix', () => {
     for (const env of [{}, { HOME: join(home, 'other') }])
       assert.throws(
         () => access({ env }),

@@ -11,16 +11,13 @@ import {
 } from './connection.ts';
 import { readKubeconfig } from './kubeconfig.ts';
 
-/** The cluster that a command line selects, with kubectl's options. */
+/** The cluster selected on a command line with kubectl's options. */
 export interface ClusterChoice {
-  /**
-   * `--kubeconfig`; null: KUBECONFIG, else `~/.kube/config`, else the cluster that this process
-   * runs in.
-   */
+  /** `--kubeconfig`; null: KUBECONFIG, else `~/.kube/config`, else the cluster that this process runs in. */
   readonly kubeconfig: string | null;
   /** `--context`; null = the current one. */
   readonly context: string | null;
-  /** `--as`: the user to impersonate; null: as the kubeconfig says. */
+  /** `--as`: the user to impersonate; null: from the kubeconfig. */
   readonly as?: string | null;
   readonly asGroups?: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -29,13 +26,13 @@ export interface ClusterChoice {
 /** The selected cluster and how to reach it. */
 export interface ClusterAccess {
   readonly connection: ApiConnection;
-  /** The namespace for objects given without one. */
+  /** The default namespace for objects. */
   readonly namespace: string;
   /** A description for people: `context prod`, or `the cluster of this pod`. */
   readonly name: string;
 }
 
-/** The cluster that kubectl would talk to. Throws a `Problem`. */
+/** Returns the cluster that kubectl would use. Throws a `Problem`. */
 export function clusterAccess(choice: ClusterChoice, clock: Clock = systemClock): ClusterAccess {
   const files = kubeconfigFiles(choice);
   if (files.length > 0) {
@@ -62,10 +59,7 @@ export function clusterAccess(choice: ClusterChoice, clock: Clock = systemClock)
   };
 }
 
-/**
- * Files given by name must exist; of those in KUBECONFIG, and for the default file, missing ones
- * are skipped.
- */
+/** Explicitly named files must exist. Missing files in KUBECONFIG, or a missing default file, are skipped. */
 function kubeconfigFiles({ kubeconfig, env }: ClusterChoice): readonly string[] {
   if (kubeconfig !== null) return [kubeconfig];
   const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter((file) => file !== '');

@@ -31,7 +31,7 @@ function problemOf(run: () => unknown): Problem {
   return assert.fail('no problem');
 }
 
-/** A service account's directory, as kubelet mounts it. */
+/** Creates a service account directory as mounted by kubelet. */
 function serviceAccount(t: TestContext, ca: string, token: string): string {
   const path = folder(t);
   writeFileSync(join(path, 'ca.crt'), ca);
@@ -50,7 +50,7 @@ function inCluster(server: ApiServer, path: string): ReturnType<typeof inCluster
 }
 
 describe('in a pod', () => {
-  test('the service account is let in, over TLS with the cluster CA', async (t) => {
+  test('the service account is accepted, over TLS with the cluster CA', async (t) => {
     const authority = Authority.make('ndots test CA');
     const path = serviceAccount(t, authority.cert, 'first');
     await using rig = await makeRig({
@@ -62,7 +62,7 @@ describe('in a pod', () => {
     assert.deepEqual(rig.lines, []);
   });
 
-  test('a token that kubelet replaced is read again silently', async (t) => {
+  test('a token replaced by kubelet is reloaded silently', async (t) => {
     const authority = Authority.make('ndots test CA');
     const path = serviceAccount(t, authority.cert, 'first');
     await using rig = await makeRig({
@@ -80,7 +80,7 @@ describe('in a pod', () => {
     assert.deepEqual(rig.lines, []);
   });
 
-  test('an expired token is reported with its meaning, and the request is retried', async (t) => {
+  test('an expired token is reported with an explanation, and the request is retried', async (t) => {
     const authority = Authority.make('ndots test CA');
     const path = serviceAccount(t, authority.cert, 'old');
     await using rig = await makeRig({
@@ -94,7 +94,7 @@ describe('in a pod', () => {
     await elapse(rig.clock, 60_000, () => rig.source.synced);
   });
 
-  test('a vanished token is reported, and the request is retried', async (t) => {
+  test('a missing token is reported, and the request is retried', async (t) => {
     const authority = Authority.make('ndots test CA');
     const path = serviceAccount(t, authority.cert, 'here');
     await using rig = await makeRig({
@@ -109,10 +109,10 @@ describe('in a pod', () => {
     await elapse(rig.clock, 60_000, () => rig.source.synced);
   });
 
-  test('where the service address is refused, the endpoints of the API server are asked', async (t) => {
+  test("if the service address refuses, the API server's endpoints are tried", async (t) => {
     const authority = Authority.make('ndots test CA');
     const path = serviceAccount(t, authority.cert, 'first');
-    // kube-proxy: the service address leads to the API server until its rules are gone.
+    // kube-proxy: the service address leads to the API server until its rules are removed.
     let target = 0;
     const proxied = new Set<Socket>();
     const proxy = createServer((socket) => {
@@ -130,7 +130,7 @@ describe('in a pod', () => {
     proxy.listen(0, '127.0.0.9');
     await once(proxy, 'listening');
     t.after(() => proxy.close());
-    // The certificate names the service address alone, as that of a managed control plane.
+    // Like a managed control plane's, the certificate contains only the service address.
     const tls = authority.issue('kube-apiserver', ['127.0.0.9']);
     await using rig = await makeRig({
       server: { tls, tokens: ['first'] },
@@ -158,7 +158,7 @@ describe('in a pod', () => {
     rig.start();
     await until(() => rig.source.synced && rig.server.watches.size === 4);
     proxy.close();
-    // An API server that ends takes itself out of the service.
+    // An API server that shuts down removes itself from the service.
     rig.server.delete('endpointslices', 'default', 'kubernetes');
     await until(() => !rig.heard.names('EndpointSlice').includes('kubernetes'));
     for (const socket of proxied) socket.destroy();
@@ -166,7 +166,7 @@ describe('in a pod', () => {
     await elapse(rig.clock, 10_000, () => rig.server.watches.size === 4);
   });
 
-  test('an IPv6 service address makes a proper URL', (t) => {
+  test('an IPv6 service address makes a valid URL', (t) => {
     const path = serviceAccount(t, 'x', 'x');
     const connection = inClusterConnection({
       environment: { KUBERNETES_SERVICE_HOST: 'fd00::1', KUBERNETES_SERVICE_PORT: '443' },
@@ -175,13 +175,13 @@ describe('in a pod', () => {
     assert.equal(connection.url.href, 'https://[fd00::1]/');
   });
 
-  test('elsewhere, the problem names the other ways', () => {
+  test('elsewhere, the problem lists the alternatives', () => {
     const problem = problemOf(() => inClusterConnection({ environment: {} }));
     assert.match(problem.message, /KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be/);
     assert.match(problem.remedy!, /endpoint URL, kubeconfig FILE, or manifests DIR/);
   });
 
-  test('without a service account, the problem says so', (t) => {
+  test('a missing service account is reported as the problem', (t) => {
     const problem = problemOf(() =>
       inClusterConnection({
         environment: { KUBERNETES_SERVICE_HOST: '10.0.0.1', KUBERNETES_SERVICE_PORT: '443' },
@@ -193,7 +193,7 @@ describe('in a pod', () => {
 });
 
 describe('at an endpoint', () => {
-  test('a client certificate is let in', async (t) => {
+  test('a client certificate is accepted', async (t) => {
     const authority = Authority.make('ndots test CA');
     const path = folder(t);
     const client = authority.issue('system:coredns');
@@ -257,7 +257,7 @@ describe('at an endpoint', () => {
     });
   }
 
-  test('a port that speaks plain HTTP is recognized', async (t) => {
+  test('a port that uses plain HTTP is recognized', async (t) => {
     const path = serviceAccount(t, Authority.make('ndots test CA').cert, 'token');
     await using rig = await makeRig({ connection: (server) => inCluster(server, path) });
     rig.start();
@@ -265,7 +265,7 @@ describe('at an endpoint', () => {
     assert.match(rig.lines[0]!, /the port speaks plain HTTP/);
   });
 
-  test('a closed port and a name that does not exist are reported differently', async () => {
+  test('a closed port and a nonexistent name are reported differently', async () => {
     for (const [url, words] of [
       [
         'http://127.0.0.1:1',
@@ -280,7 +280,7 @@ describe('at an endpoint', () => {
     }
   });
 
-  test('where one address refuses the connection, the same request goes to the next one', async (t) => {
+  test('if one address refuses the connection, the same request goes to the next one', async (t) => {
     await using rig = await makeRig({
       connection: (server) => endpointConnection(`http://127.0.0.1:${server.port}`),
     });
@@ -307,7 +307,7 @@ describe('at an endpoint', () => {
     await assert.rejects(getJson(nowhere, request), /nothing listens at the API server's address/);
   });
 
-  test('a bad URL and a missing file are problems at the start', (t) => {
+  test('an invalid URL and a missing file are problems at startup', (t) => {
     assert.match(
       problemOf(() => endpointConnection('ftp://x')).message,
       /not the URL of an API server/,

@@ -16,33 +16,29 @@ import {
 import { OidcToken } from './oidc-token.ts';
 
 /**
- * Address and credentials of one API server. Credentials are loaded for each request, so their
- * rotation needs no extra handling.
+ * Address and credentials of one API server. Credentials are loaded for each request, so their rotation needs no
+ * special handling.
  */
 export interface ApiConnection {
-  /** Base URL; its path, if any, is put before every API path. */
+  /** Base URL. Its path, if any, precedes every API path. */
   readonly url: URL;
   /** True if the URL has the address of the Service `default/kubernetes`. */
   readonly isService?: boolean;
-  /**
-   * Loads the credentials for the next request. Rejects with an `ApiFailure` of kind `credentials`.
-   */
+  /** Loads the credentials for the next request. Rejects with an `ApiFailure` of kind `credentials`. */
   access(): Access | Promise<Access>;
-  /** Called when the server rejected the last credentials: cached ones are dropped. */
+  /** Called when the server has rejected the last credentials, so cached ones must be dropped. */
   refused(): void;
 }
 
-/** The credentials of a request. */
+/** A request's credentials. */
 export interface Access {
-  /** A list value makes one header line per entry. */
+  /** A list value becomes one header line per entry. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
-  /**
-   * Null for plain HTTP. The same object while nothing changes, so that connections can be reused.
-   */
+  /** Null for plain HTTP. The same object while nothing changes, so that connections can be reused. */
   readonly tls: TlsMaterial | null;
 }
 
-/** TLS material in the form that `node:tls` takes. */
+/** TLS material in the form that `node:tls` accepts. */
 export interface TlsMaterial {
   readonly ca?: string;
   readonly cert?: string;
@@ -51,12 +47,12 @@ export interface TlsMaterial {
   readonly rejectUnauthorized?: boolean;
 }
 
-/** The mount of a pod's token, CA and namespace by kubelet. */
+/** The directory where kubelet mounts a pod's token, CA and namespace. */
 export const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /**
- * Connects as the pod's service account. Token and CA are read for every request (kubelet replaces
- * the token about hourly). Throws a `Problem` if this process does not run in a pod.
+ * Connects as the pod's service account. Token and CA are read for every request (kubelet replaces the token about once
+ * an hour). Throws a `Problem` if this process does not run in a pod.
  */
 export function inClusterConnection(
   parts: {
@@ -97,8 +93,8 @@ export function inClusterConnection(
 }
 
 /**
- * Connects to a URL, with a client certificate if `tls` names its files. A URL without scheme means
- * https if it has one, else http. Throws a `Problem` for a bad URL or an unreadable file.
+ * Connects to a URL, with a client certificate if `tls` names its files. A URL without a scheme means https if there is
+ * a certificate, else http. Throws a `Problem` for an invalid URL or an unreadable file.
  */
 export function endpointConnection(
   url: string,
@@ -130,8 +126,8 @@ export function endpointConnection(
 }
 
 /**
- * Connects by a context of a kubeconfig file, by default the current one. The file is read once;
- * the certificates and tokens it refers to are read for every request. Throws a `Problem`.
+ * Connects using a context in a kubeconfig file, by default the current one. The file is read once; the certificates
+ * and tokens it refers to are read for every request. Throws a `Problem`.
  */
 export function kubeconfigConnection(
   file: string,
@@ -141,7 +137,7 @@ export function kubeconfigConnection(
   return contextConnection(readKubeconfig(file, context), clock);
 }
 
-/** Connects by a context that has been read. Throws a `Problem` if its server is not a URL. */
+/** Connects using a parsed context. Throws a `Problem` if its server is not a URL. */
 export function contextConnection(found: KubeconfigContext, clock: Clock): ApiConnection {
   const url = parseUrl(found.server, 'https');
   const keep = keepMaterial();
@@ -234,8 +230,7 @@ function readPem(pem: Pem): string {
 function parseUrl(url: string, scheme: 'http' | 'https'): URL {
   // Without a scheme it must be HOST:PORT, without a path.
   const whole = /^\w+:\/\//.test(url) || url.includes('/') ? url : `${scheme}://${url}`;
-  // The runtime is more lenient than Kubernetes clients: it would read `http:///etc` as the host
-  // `etc`, and `\` as `/`.
+  // The runtime is more lenient than Kubernetes clients: it would read `http:///etc` as the host `etc`, and `\` as `/`.
   const parsed = /^https?:\/\/[\w[][^\\]*$/i.test(whole) ? URL.parse(whole) : null;
   if (parsed === null || /[{}`]/.test(parsed.hostname)) {
     throw new Problem({
@@ -265,10 +260,7 @@ function keepMaterial(): (next: TlsMaterial) => TlsMaterial {
   };
 }
 
-/**
- * The content of a credential file, read now, trimmed. Throws an `ApiFailure` of kind
- * `credentials`.
- */
+/** Reads a credential file now and trims its content. Throws an `ApiFailure` of kind `credentials`. */
 function readCredential(file: string): string {
   let content: string;
   try {
@@ -284,7 +276,7 @@ function readCredential(file: string): string {
   return content;
 }
 
-/** Throws a `Problem` if the file cannot be read at the start. */
+/** Throws a `Problem` if the file is unreadable at startup. */
 function requireFile(file: string, remedy: string): void {
   try {
     readFileBytes(file, FILE_MAX.small);

@@ -12,14 +12,11 @@ export interface ExecCredential {
   readonly key: string;
 }
 
-/** Time limit for an exec plugin in milliseconds, after which it is killed. */
+/** Milliseconds after which an exec plugin is killed. */
 const WAIT_MAX_MS = 60_000;
-/**
- * Credentials are renewed this long before they expire, so that none expires in transit, in
- * milliseconds.
- */
+/** Milliseconds before their expiry at which credentials are renewed, so that none expires in transit. */
 const LEEWAY_MS = 5000;
-/** Maximum output of a plugin, in bytes. */
+/** Maximum output of a plugin in bytes. */
 const OUTPUT_BYTES_MAX = 1024 * 1024;
 
 /** Runs an exec plugin and caches its credentials until they expire or the server rejects them. */
@@ -44,7 +41,7 @@ export class ExecCredentials {
   async get(): Promise<ExecCredential> {
     const kept = this.#kept;
     if (kept !== null && this.#clock.wall() < kept.until) return kept.credential;
-    // Several lists begin at the same time and share one run of the plugin.
+    // Lists that start at the same time share one run of the plugin.
     this.#running ??= this.#run().finally(() => {
       this.#running = null;
     });
@@ -80,7 +77,7 @@ export class ExecCredentials {
       throw this.#failure('gave neither a token nor a client certificate with its key');
     }
     const expires = Date.parse(text(status, 'expirationTimestamp'));
-    // Without an expiry it is valid until the server rejects it.
+    // Without an expiry, it is valid until the server rejects it.
     const until = Number.isNaN(expires) ? Infinity : expires - LEEWAY_MS;
     this.#kept = { credential, until };
     return credential;

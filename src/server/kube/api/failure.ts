@@ -1,13 +1,13 @@
 import { asObject, child, children, text, type JsonObject } from '../../base/json-object.ts';
 import { whyFailed } from '../../base/why-failed.ts';
 
-/** The reason why the API server did not answer as expected; decides the next step. */
+/** The reason the API server did not answer as expected, which decides the next step. */
 export type FailureKind =
   /** No connection, or it broke. */
   | 'network'
-  /** The connection is open, but nothing comes. */
+  /** The connection is open, but nothing arrives. */
   | 'silent'
-  /** The server's certificate is not valid, or it does not speak TLS. */
+  /** The server's certificate is invalid, or it does not use TLS. */
   | 'tls'
   /** Credentials could not be obtained. */
   | 'credentials'
@@ -15,7 +15,7 @@ export type FailureKind =
   | 'unauthorized'
   /** 403. */
   | 'forbidden'
-  /** 404: the server does not know this kind. */
+  /** 404: the server does not support this kind. */
   | 'missing'
   /** 410: the requested version is too old. */
   | 'gone'
@@ -33,8 +33,8 @@ export type FailureKind =
   | 'large';
 
 /**
- * A failed exchange with the API server. `message` says what happened, `advice` what to do (`''` if
- * only waiting helps).
+ * A failed exchange with the API server. `message` describes the failure, `advice` the fix (`''` if there is nothing to
+ * do but wait).
  */
 export class ApiFailure extends Error {
   readonly kind: FailureKind;
@@ -42,11 +42,10 @@ export class ApiFailure extends Error {
   /** HTTP status; 0 if there was none. */
   readonly status: number;
   /**
-   * The reason in the API server's terms (`Forbidden`). Empty if the answer is not the API server's
-   * own but that of a server it passed the request on to.
+   * The API server's reason (`Forbidden`). Empty if the answer came from a server to which it forwarded the request.
    */
   readonly reason: string;
-  /** The wait that the server requested; null: none. */
+  /** The wait requested by the server; null: none. */
   readonly retryAfterMs: number | null;
 
   constructor(parts: {
@@ -68,7 +67,7 @@ export class ApiFailure extends Error {
   }
 }
 
-/** A failure below HTTP: name lookup, connection, TLS. */
+/** Creates a failure below HTTP: name lookup, connection, TLS. */
 export function connectionFailure(error: unknown, host: string): ApiFailure {
   const code = text(asObject(error), 'code');
   const detail = whyFailed(error);
@@ -151,12 +150,12 @@ function tlsAdvice(code: string, detail: string): string | null {
 }
 
 /**
- * A status other than 200, or an ERROR event of a watch (whose object is the same Status). `task`
+ * Creates a failure for a status other than 200, or an ERROR event in a watch (whose object is the same Status). `task`
  * begins with the verb and the resource: `list services`, `update secrets NAME`.
  */
 export function statusFailure(parts: {
   status: number;
-  /** The Status object the server sent, if any. */
+  /** The Status object sent by the server, if any. */
   body: unknown;
   task: string;
   retryAfterMs: number | null;
@@ -178,16 +177,14 @@ export function statusFailure(parts: {
   });
 }
 
-/**
- * True if a 404 names an object, which then does not exist; without a name the kind is not served.
- */
+/** Returns true if a 404 is about an object, which then does not exist. Otherwise the kind is not served. */
 function isNamed(body: JsonObject): boolean {
   return text(child(body, 'details'), 'name') !== '';
 }
 
 /**
- * True if the requested version is in the future: servers say so by a cause in the Status, before
- * 1.17 only by its message.
+ * Returns true if the requested version is in the future. Servers report that as a cause in the Status, before 1.17
+ * only in its message.
  */
 function isTooLarge(message: string, body: JsonObject): boolean {
   const causes = children(child(body, 'details'), 'causes');
@@ -222,7 +219,7 @@ function adviceFor(kind: FailureKind, task: string): string {
       return 'the token or client certificate is not accepted: it may have expired';
     case 'forbidden': {
       const [verb = '', resource = ''] = task.split(' ');
-      // A right to list without one to watch is of no use here, so both are named.
+      // Permission to list is useless here without permission to watch, so mention both.
       const lists = verb === 'list' || verb === 'watch';
       const rights = lists ? 'list and watch' : verb;
       const where = lists ? ' --all-namespaces' : '';

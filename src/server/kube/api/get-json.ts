@@ -3,7 +3,7 @@ import { printBytes } from '../../base/limits.ts';
 import type { ApiChange, ApiClient } from './client.ts';
 import { ApiFailure } from './failure.ts';
 
-/** Default size limit of a reply, enough for one object or a list of objects. */
+/** Default size limit for a reply; enough for one object or a list of them. */
 const BYTES_MAX = 64 * 1024 * 1024;
 
 export interface JsonRequest {
@@ -11,11 +11,11 @@ export interface JsonRequest {
   readonly query?: Readonly<Record<string, string>>;
   /** Additional headers. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The purpose of the request, e.g. `get pods`; used in messages. */
+  /** The request's purpose, e.g. `get pods`, for messages. */
   readonly task: string;
-  /** A longer reply is a failure of kind `large`; absent: 64 MiB. */
+  /** Beyond this size, a reply is a failure of kind `large`; absent: 64 MiB. */
   readonly bytesMax?: number;
-  /** The longest wait for the first byte, and the longest pause after it, in milliseconds. */
+  /** Maximum wait for the first byte, and maximum pause after it, in milliseconds. */
   readonly waitMs: number;
   readonly signal: AbortSignal;
 }
@@ -25,10 +25,7 @@ export function getJson(client: ApiClient, request: JsonRequest): Promise<unknow
   return exchange(client, request);
 }
 
-/**
- * Sends a request that changes something and parses the reply. Rejects with an `ApiFailure`, or
- * when aborted.
- */
+/** Sends a modifying request and parses the reply. Rejects with an `ApiFailure`, or when aborted. */
 export function sendJson(
   client: ApiClient,
   request: JsonRequest & { readonly change: ApiChange },
@@ -37,7 +34,7 @@ export function sendJson(
 }
 
 /**
- * Sends a GET whose reply is text: the output of a pod through the API server's proxy.
+ * Sends a GET whose reply is text: a pod's output through the API server's proxy.
  * @param bytesMax a longer reply is an `ApiFailure`
  */
 export async function getText(

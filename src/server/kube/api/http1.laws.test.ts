@@ -33,7 +33,7 @@ function read(bytes: Buffer, cuts: readonly number[] = []): Read {
 
 const cuts = fc.array(fc.nat(3000), { maxLength: 12 });
 
-describe('a reply cut into pieces anywhere', () => {
+describe('a reply split anywhere', () => {
   test('with a length is read to its end', () => {
     fc.assert(
       fc.property(fc.string(), cuts, (body, places) => {
@@ -47,7 +47,7 @@ describe('a reply cut into pieces anywhere', () => {
     );
   });
 
-  test('in chunks is read to its end, extensions and trailers left out', () => {
+  test('in chunks is read to its end, without extensions and trailers', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ minLength: 1 })), cuts, (chunks, places) => {
         const body = chunks
@@ -62,7 +62,7 @@ describe('a reply cut into pieces anywhere', () => {
     );
   });
 
-  test('without either is over when the connection is', () => {
+  test('without either ends with the connection', () => {
     fc.assert(
       fc.property(fc.string(), cuts, (body, places) => {
         const found = read(Buffer.from(`HTTP/1.1 200 OK\r\n\r\n${body}`), places);
@@ -77,7 +77,7 @@ describe('a reply cut into pieces anywhere', () => {
 });
 
 describe('a reply', () => {
-  test('that breaks off is not over', () => {
+  test('that breaks off is incomplete', () => {
     for (const text of [
       '',
       'HTTP/1.1 200 OK\r\nContent-Le',
@@ -90,7 +90,7 @@ describe('a reply', () => {
     }
   });
 
-  test('may be announced by others (100, 103), which are left out', () => {
+  test('may be preceded by others (100, 103), which are ignored', () => {
     const found = read(
       Buffer.from('HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n'),
     );
@@ -109,7 +109,7 @@ describe('a reply', () => {
     }
   });
 
-  test('followed by unsolicited bytes leaves a connection that is out of step', () => {
+  test('followed by unsolicited bytes makes the connection unusable', () => {
     const found = read(Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nHTTP/1.1 200'));
     assert.equal(found.reader.reusable, false);
   });

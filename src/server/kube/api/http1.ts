@@ -1,6 +1,6 @@
 import { MalformedStream } from '../store/json-stream.ts';
 
-/** Status and header fields of a reply; names in lower case, repeated fields joined with commas. */
+/** Status and header fields of a reply. Names are in lower case; repeated fields are joined with commas. */
 export interface ReplyHead {
   readonly status: number;
   readonly fields: ReadonlyMap<string, string>;
@@ -14,9 +14,9 @@ export interface ReplyEvents {
   end(): void;
 }
 
-/** Maximum size of a reply's header section, in bytes. */
+/** Maximum size of a reply's head, in bytes. */
 const HEAD_BYTES_MAX = 64 * 1024;
-/** Maximum length of a chunk size line, in bytes. */
+/** Maximum length of a line in the chunked coding, in bytes. */
 const SIZE_LINE_BYTES_MAX = 1024;
 
 type Http1State =
@@ -30,9 +30,9 @@ type Http1State =
   | 'done';
 
 /**
- * Parses one HTTP/1.1 reply to a GET (RFC 9112) from whatever pieces the connection delivers. Pure,
- * and copies nothing except heads and chunk sizes: Node's own client makes a new buffer of every
- * piece. During lists of hundreds of megabytes these would be most of the process's memory.
+ * Parses one HTTP/1.1 reply to a GET (RFC 9112) from whatever pieces the connection delivers. It has no side effects,
+ * and copies nothing except heads and chunk sizes. Node's own client creates a new buffer for every piece; during lists
+ * of hundreds of megabytes, these would be most of the process's memory.
  */
 export class ReplyReader {
   readonly #events: ReplyEvents;
@@ -50,7 +50,7 @@ export class ReplyReader {
     return this.#state === 'done';
   }
 
-  /** True if nothing of the reply has come yet. */
+  /** True if no part of the reply has arrived. */
   get untouched(): boolean {
     return this.#state === 'head' && this.#line.length === 0;
   }
@@ -83,14 +83,17 @@ export class ReplyReader {
           at = this.#readLine(piece, at);
           break;
         case 'done':
-          // Bytes after the reply were not requested: the connection cannot be used again.
+          // Bytes after the reply were not requested, so the connection cannot be reused.
           this.reusable = false;
           return;
       }
     }
   }
 
-  /** Called when the connection ended. @returns whether that is the proper end of the reply */
+  /**
+   * Called when the connection has ended.
+   * @returns true if that is the proper end of the reply
+   */
   close(): boolean {
     if (this.#state === 'until-close') this.#finish();
     return this.#state === 'done';
@@ -107,7 +110,7 @@ export class ReplyReader {
     const head = parseHead(this.#line.toString('latin1', 0, end));
     this.#line = Buffer.alloc(0);
     const at = from + end + 4 - before;
-    // 100 and 103 come before the real reply; 101 was never requested.
+    // 100 and 103 precede the real reply; 101 was never requested.
     if (head.status < 200) return at;
     this.#begin(head);
     return at;

@@ -18,7 +18,7 @@ interface Parts {
   readonly user?: object;
 }
 
-/** A kubeconfig as JSON, which is YAML too. */
+/** Writes a kubeconfig as JSON, which is valid YAML. */
 function write(t: TestContext, { server = 'https://10.0.0.1:6443', cluster, user }: Parts): string {
   const path = join(folder(t), 'config');
   writeFileSync(
@@ -57,8 +57,8 @@ function problemOf(run: () => unknown): Problem {
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
-describe('a kubeconfig lets in', () => {
-  test('by a client certificate and CA within the file', async (t) => {
+describe('a kubeconfig authenticates', () => {
+  test('with an embedded client certificate and CA', async (t) => {
     const authority = Authority.make('ndots test CA');
     const client = authority.issue('admin');
     await using rig = await makeRig({
@@ -82,7 +82,7 @@ describe('a kubeconfig lets in', () => {
     await until(() => rig.source.synced);
   });
 
-  test('by files relative to its own place, and a server name of its own', async (t) => {
+  test('with files relative to its own location, and its own server name', async (t) => {
     const authority = Authority.make('ndots test CA');
     await using rig = await makeRig({
       server: { tls: authority.issue('api', ['kubernetes.example']), tokens: ['secret'] },
@@ -101,7 +101,7 @@ describe('a kubeconfig lets in', () => {
     await until(() => rig.source.synced);
   });
 
-  test('by a token, to a server it does not verify', async (t) => {
+  test('with a token, to a server it does not verify', async (t) => {
     await using rig = await makeRig({
       server: { tls: Authority.make('ndots test CA').issue('api', []), tokens: ['secret'] },
       connection: (server) =>
@@ -117,14 +117,14 @@ describe('a kubeconfig lets in', () => {
     await until(() => rig.source.synced);
   });
 
-  test('by a name and a password', async (t) => {
+  test('with a user name and password', async (t) => {
     const path = write(t, { user: { username: 'me', password: 'p:w' } });
     const { headers } = await kubeconfigConnection(path).access();
     assert.equal(headers['authorization'], `Basic ${base64('me:p:w')}`);
   });
 });
 
-/** An exec plugin that prints what `answer` holds and counts its calls. */
+/** Creates an exec plugin that prints `answer` and counts its calls. */
 function plugin(t: TestContext, answer: string): { path: string; log: string } {
   const path = folder(t);
   const log = join(path, 'calls');
@@ -161,7 +161,7 @@ function execUser(command: string, extra: object = {}): object {
 
 describe('an exec plugin', () => {
   for (const version of ['v1', 'v1beta1']) {
-    test(`of ${version} is run once for all, and again when its token ends`, async (t) => {
+    test(`of ${version} is run once for all, and again when its token expires`, async (t) => {
       const clock = new VirtualClock();
       const expires = new Date(clock.wall() + 600_000).toISOString();
       const made = plugin(t, credential({ token: 'abc', expirationTimestamp: expires }, version));
@@ -192,7 +192,7 @@ describe('an exec plugin', () => {
     });
   }
 
-  test('is run again when the server refuses its token', async (t) => {
+  test('is run again when the server rejects its token', async (t) => {
     const made = plugin(t, credential({ token: 'old' }));
     await using rig = await makeRig({
       server: { tokens: ['new'] },
@@ -209,7 +209,7 @@ describe('an exec plugin', () => {
     await elapse(rig.clock, 60_000, () => rig.source.synced);
   });
 
-  test('may give a client certificate', async (t) => {
+  test('may supply a client certificate', async (t) => {
     const made = plugin(t, credential({ clientCertificateData: 'CERT', clientKeyData: 'KEY' }));
     const connection = kubeconfigConnection(write(t, { user: execUser(made.path) }));
     const first = await connection.access();
@@ -264,7 +264,7 @@ function jwt(clock: VirtualClock, seconds: number): string {
   return `${part({ alg: 'none' })}.${part({ exp: Math.floor(clock.wall() / 1000) + seconds })}.x`;
 }
 
-/** An identity provider that renews tokens; `answers` are given in order. */
+/** Starts an identity provider that renews tokens; `answers` are returned in order. */
 async function provider(
   t: TestContext,
   answers: object[],
@@ -288,7 +288,7 @@ async function provider(
 describe('an OIDC user', () => {
   const user = (config: object): object => ({ 'auth-provider': { name: 'oidc', config } });
 
-  test('shows its id token while it lasts and renews it then', async (t) => {
+  test('presents its id token until it expires, then renews it', async (t) => {
     const clock = new VirtualClock();
     const first = jwt(clock, 100);
     const second = jwt(clock, 1000);
@@ -339,7 +339,7 @@ describe('an OIDC user', () => {
     );
   });
 
-  test('whose refresh token is refused is reported', async (t) => {
+  test('whose refresh token is rejected is reported', async (t) => {
     const clock = new VirtualClock();
     const { url } = await provider(t, [{ error: 'invalid_grant' }]);
     const path = write(t, {
@@ -352,7 +352,7 @@ describe('an OIDC user', () => {
   });
 });
 
-describe('a kubeconfig problem says where and what is meant:', () => {
+describe('a kubeconfig problem gives the position and the expected value:', () => {
   const cases: readonly [string, Parts, string | undefined, RegExp, RegExp | null][] = [
     ['an unknown context', {}, 'her', /no context named 'her'/, /did you mean 'here'\?/],
     ['a context of a missing cluster', {}, 'there', /no cluster named 'gone'/, /it has: main/],
@@ -435,7 +435,7 @@ describe('a kubeconfig problem says where and what is meant:', () => {
     assert.deepEqual([problem.place?.line, problem.place?.column], [5, 18]);
   });
 
-  test('a file that is not there, is empty, or is not YAML', (t) => {
+  test('a file that is missing, empty, or not YAML', (t) => {
     const path = folder(t);
     assert.match(
       problemOf(() => readKubeconfig(join(path, 'x'))).message,

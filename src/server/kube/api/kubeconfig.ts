@@ -14,15 +14,15 @@ import { FILE_MAX, readFileBytes, readFileText } from '../../base/read-file.ts';
 import { nearest, Problem } from '../../base/problem.ts';
 import { parseYaml, type DocumentPath, type YamlDocument } from '../manifests/yaml-document.ts';
 
-/** One context of a kubeconfig file: the server and the user. Paths are absolute. */
+/** One context in a kubeconfig file: the server and the user. Paths are absolute. */
 export interface KubeconfigContext {
   readonly name: string;
-  /** `''` if it names none. */
+  /** `''` if it specifies none. */
   readonly namespace: string;
   readonly server: string;
   readonly tlsServerName: string;
   readonly insecure: boolean;
-  /** PEM text or the file that holds it; null = the system's CAs. */
+  /** PEM text or the file that contains it; null = the system's CAs. */
   readonly ca: Pem | null;
   readonly user: KubeconfigUser;
   /** The user to impersonate; null: none. */
@@ -32,17 +32,17 @@ export interface KubeconfigContext {
 /** Impersonation: the server checks these rights instead of the user's own. */
 export interface ActingAs {
   readonly user: string;
-  /** `''` if it is not said. */
+  /** `''` if not given. */
   readonly uid: string;
   readonly groups: readonly string[];
 }
 
-/** Certificates or a key: inline, or in another file. */
+/** Certificates or a key, inline or in another file. */
 export type Pem =
   | { readonly from: 'file'; readonly path: string }
   | { readonly from: 'data'; readonly text: string };
 
-/** The way in which a user of a kubeconfig file authenticates. */
+/** The authentication method of a user in a kubeconfig file. */
 export type KubeconfigUser =
   | { readonly how: 'nobody' }
   | { readonly how: 'token'; readonly token: string }
@@ -59,7 +59,7 @@ export interface ExecSettings {
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly installHint: string;
-  /** Passed to the plugin if it requests it (`provideClusterInfo`); else null. */
+  /** Passed to the plugin if it requests it (`provideClusterInfo`); otherwise null. */
   readonly cluster: JsonObject | null;
 }
 
@@ -76,9 +76,8 @@ export interface OidcSettings {
 const execVersions = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
 
 /**
- * Reads one context, by default the current one, of a kubeconfig file, or of several that are
- * merged as kubectl does: of two entries with the same name the first counts. Throws a `Problem`
- * that says what is wrong and where.
+ * Reads one context, by default the current one, from a kubeconfig file, or from several that are merged like kubectl
+ * does. If two entries have the same name, the first counts. Throws a `Problem` with the error and its position.
  */
 export function readKubeconfig(
   files: string | readonly string[],
@@ -93,7 +92,7 @@ interface ConfigFile {
   readonly raw: JsonObject;
 }
 
-/** A value and its place. */
+/** A value and its position. */
 interface ConfigEntry {
   readonly file: ConfigFile;
   readonly raw: JsonObject;
@@ -229,7 +228,7 @@ class KubeconfigReader {
       environment[text(variable, 'name')] = text(variable, 'value');
     return {
       apiVersion,
-      // A bare command is searched in PATH; one with a slash is relative to the file.
+      // A bare command is looked up in PATH; one with a slash is relative to the file.
       command: command.includes('/') ? resolved(entry.file, command) : command,
       args: texts(raw, 'args'),
       environment,
@@ -266,7 +265,7 @@ class KubeconfigReader {
     };
   }
 
-  /** The entry with this name in one of the three lists, from the first file that has one. */
+  /** Returns the entry with this name in one of the three lists, from the first file that has one. */
   #entry(where: 'contexts' | 'clusters' | 'users', key: string, name: string): ConfigEntry {
     for (const file of this.#files) {
       const index = list(file.raw, where).findIndex(
@@ -317,7 +316,7 @@ class KubeconfigReader {
     return { from: 'file', path };
   }
 
-  /** A place in the first file, for something that no file has. */
+  /** Returns a position in the first file, for something that is in none of the files. */
   #place(path: DocumentPath): ConfigEntry {
     const [file] = this.#files;
     if (file === undefined)
@@ -356,7 +355,7 @@ function resolved(file: ConfigFile, path: string): string {
   return isAbsolute(path) ? path : resolve(dirname(file.path), path);
 }
 
-/** The part of a cluster's entry for the exec plugin. */
+/** Returns the part of a cluster's entry that is meant for the exec plugin. */
 function execConfig(cluster: JsonObject): unknown {
   const extension = children(cluster, 'extensions').find(
     (entry) => text(entry, 'name') === 'client.authentication.k8s.io/exec',

@@ -7,7 +7,7 @@ import type { ApiClient, ApiRequest } from './client.ts';
 import { statusFailure } from './failure.ts';
 import { Lease } from './lease.ts';
 
-/** An API server that holds one lease, and may say nothing any more. */
+/** An API server that stores one lease and may stop responding. */
 class LeaseServer implements ApiClient {
   readonly host = 'api';
   silent = false;
@@ -28,7 +28,7 @@ class LeaseServer implements ApiClient {
   close(): void {}
 }
 
-/** A replica that wants the lease; `led`: when it began to lead, and when it was to end. */
+/** A replica that wants the lease. `led`: when its leadership began, and when it was to end. */
 function replica(clock: VirtualClock, client: ApiClient, identity: string) {
   const led: [begun: number, ended: number | null][] = [];
   const stop = new AbortController();
@@ -59,7 +59,7 @@ function replica(clock: VirtualClock, client: ApiClient, identity: string) {
 }
 
 describe('a lease', () => {
-  test('is one replica’s, and the other’s as soon as that one ends', async () => {
+  test('belongs to one replica, and to the other as soon as the first one ends', async () => {
     const clock = new VirtualClock();
     const server = new LeaseServer();
     const first = replica(clock, server, 'a');
@@ -73,7 +73,7 @@ describe('a lease', () => {
     await second.close();
   });
 
-  test('whose renewal is not answered is given up before it runs out for the others', async () => {
+  test('that cannot be renewed is given up before it expires for the others', async () => {
     const clock = new VirtualClock();
     const server = new LeaseServer();
     const { led, close } = replica(clock, server, 'a');

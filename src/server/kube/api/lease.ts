@@ -1,7 +1,7 @@
 /**
- * Leader election among replicas: a Lease of coordination.k8s.io, used as client-go uses it, so
- * that other programs may hold it, too. Whether a lease has expired is judged by how long it has
- * not changed as seen from here. So the machines' clocks may differ.
+ * Leader election among replicas with a Lease from coordination.k8s.io, compatible with client-go so that other
+ * programs may hold it too. A lease is considered expired if this process has not seen it change for long enough, so
+ * the machines' clocks may differ.
  */
 import { sleep, type Clock, type Timer } from '../../base/clock.ts';
 import { FailureReport } from '../../base/failure-report.ts';
@@ -16,7 +16,7 @@ export interface LeaseParts {
   readonly client: ApiClient;
   readonly namespace: string;
   readonly name: string;
-  /** The name of this replica, unique among them. */
+  /** This replica's name, which must be unique. */
   readonly identity: string;
   readonly clock: Clock;
   readonly random: Random;
@@ -24,24 +24,20 @@ export interface LeaseParts {
 }
 
 /**
- * client-go's times in milliseconds: how long a lease lasts, how long renewing may keep failing,
- * and how often it is tried.
+ * client-go's times in milliseconds: duration of a lease, how long renewal may keep failing, and the retry interval.
  */
 const LASTS_MS = 15_000;
 const RENEW_WITHIN_MS = 10_000;
 const RETRY_MS = 2000;
-/** The longest wait for the API server, in milliseconds. */
+/** Maximum wait for the API server, in milliseconds. */
 const WAIT_MS = 2 * RETRY_MS;
 
-/** Takes the lease when it is free, renews it, and releases it at the end. */
+/** Acquires the lease when it is free, renews it, and releases it at the end. */
 export class Lease {
   readonly #parts: LeaseParts;
   readonly #failures: FailureReport;
   #holder = '';
-  /**
-   * The last state that was read, and the time of its last change in milliseconds of the monotonic
-   * clock.
-   */
+  /** The last state read, and the time of its last change in milliseconds of the monotonic clock. */
   #seen = '';
   #changedAt = -Infinity;
 
@@ -51,15 +47,14 @@ export class Lease {
     this.#failures = new FailureReport({ clock, log, work: `the lease ${namespace}/${name}` });
   }
 
-  /** The holder of the lease as last read; `''`: there is none. */
+  /** The lease's holder when last read; `''` if there is none. */
   get holder(): string {
     return this.#holder;
   }
 
   /**
-   * Runs until the signal. Calls `lead` each time this replica acquires the lease, with a signal
-   * that fires when it is lost. Awaits `lead` before it releases the lease, so the next leader
-   * begins after that.
+   * Runs until the signal fires. Calls `lead` each time this replica acquires the lease, with a signal that fires when
+   * it is lost. Awaits `lead` before releasing the lease, so the next leader starts after that.
    */
   async run(signal: AbortSignal, lead: (signal: AbortSignal) => Promise<void>): Promise<void> {
     const { clock, random } = this.#parts;
@@ -75,8 +70,7 @@ export class Lease {
     const lost = new AbortController();
     const ended = AbortSignal.any([signal, lost.signal]);
     const led = lead(ended);
-    // Independent of any request that is still pending: other replicas do not wait longer for this
-    // one.
+    // Independent of any pending request, because other replicas do not wait longer for this one.
     const giveUp = (): Timer => clock.after(RENEW_WITHIN_MS, () => lost.abort());
     let limit = giveUp();
     while (!ended.aborted) {
@@ -93,7 +87,7 @@ export class Lease {
     else if (this.#holder === identity) await this.#release();
   }
 
-  /** @returns whether the lease is held now */
+  /** @returns true if the lease is held now */
   async #try(signal: AbortSignal): Promise<boolean> {
     try {
       const held = await this.#take(signal);
@@ -179,7 +173,7 @@ export class Lease {
   }
 }
 
-/** A time in the format of the API's MicroTime. */
+/** Formats a time as the API's MicroTime. */
 function microTime(wall: number): string {
   return new Date(wall).toISOString().replace('Z', '000Z');
 }

@@ -1,6 +1,6 @@
 /**
- * Decides a reflector's next request: the version, the kind of list that its API server supports,
- * and the pause.
+ * Determines a reflector's next request: the version, the kind of list that its API server supports, and how long to
+ * wait before it.
  */
 import { Backoff } from '../../base/backoff.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -8,9 +8,8 @@ import type { Random } from '../../base/random.ts';
 import type { ApiFailure } from './failure.ts';
 
 /**
- * The next step after a failure, and its report. `detour`: the request is repeated in another way,
- * without a report; `relist`: the same, by a list; `dropped`: a watch broke off, which is routine;
- * `failure`: it is reported.
+ * The next step after a failure, and how to report it. `detour`: repeat the request in a different way, without a
+ * report; `relist`: the same, with a list; `dropped`: a watch broke off, which is routine; `failure`: report it.
  */
 export interface NextTry {
   readonly as: 'detour' | 'relist' | 'dropped' | 'failure';
@@ -18,16 +17,13 @@ export interface NextTry {
   readonly waitMs: number;
 }
 
-/** Upper limit for Retry-After, which a misconfigured proxy may set to hours. */
+/** A limit on Retry-After, which a proxy may wrongly set to hours. */
 const RETRY_AFTER_MAX_MS = 60_000;
 /**
- * If a watch lasted this long, the list before it was worthwhile, and the next list is requested at
- * once.
+ * Milliseconds. If a watch lasted this long, the list before it was worthwhile, and the next list is requested at once.
  */
 const USEFUL_LIST_MS = 60_000;
-/**
- * Broken lists before streaming lists are abandoned, and failed watches before a list is requested.
- */
+/** Number of broken lists before streaming lists are abandoned, and of failed watches before a list is requested. */
 const GARBLED_LISTS = 3;
 const WATCH_FAILURES = 5;
 
@@ -40,20 +36,18 @@ export class ListWatchState {
   readonly #clock: Clock;
   readonly #forms: number;
   readonly #backoff: Backoff;
-  /** The pause after lists that no watch could continue from. */
+  /** The delay after lists that no watch could continue from. */
   readonly #relisting: Backoff;
   #form = 0;
   #listedAt: number | null = null;
   #streaming = true;
-  /**
-   * True if streaming was given up for an error that may be temporary: an ordinary list will show.
-   */
+  /** True if streaming was abandoned for an error that may be temporary, which an ordinary list will show. */
   #doubted = false;
   #pages = true;
   #watchFailures = 0;
   #garbledLists = 0;
 
-  /** @param forms the number of API versions in which the kind may be served */
+  /** @param forms number of API versions that may serve the kind */
   constructor(clock: Clock, random: Random, forms: number) {
     this.#clock = clock;
     this.#forms = forms;
@@ -86,7 +80,7 @@ export class ListWatchState {
     return this.#backoff.failures === 0;
   }
 
-  /** Called when a list is complete, with its version. */
+  /** Call when a list is complete, with its version. */
   listed(version: string): void {
     this.version = version;
     this.#listedAt = this.#clock.now();
@@ -96,18 +90,18 @@ export class ListWatchState {
     this.#backoff.succeed();
   }
 
-  /** Called for each event of a watch or a streaming list. */
+  /** Call for each event in a watch or a streaming list. */
   progressed(): void {
     this.#backoff.succeed();
     this.#watchFailures = 0;
   }
 
-  /** Called when the server has returned after failures: the next wait begins small. */
+  /** Call when the server has come back after failures, so that the next delay starts small. */
   returned(): void {
     this.#backoff.succeed();
   }
 
-  /** Called when a request has failed. */
+  /** Call when a request has failed. */
   fail(failure: ApiFailure): NextTry {
     const watching = this.version !== null;
     this.interrupted ||= watching;
@@ -116,8 +110,8 @@ export class ListWatchState {
     const backoffMs = this.#backoff.fail();
     switch (failure.kind) {
       case 'gone':
-        // The continue token of a page has expired: the next list goes without pages. Or the
-        // watch's version is too old: a list is due.
+        // A page's continue token has expired, so the next list uses no pages. Or the watch's version is too old, so a
+        // list is due.
         if (!watching) this.#pages = !this.#pages;
         this.version = null;
         return {
@@ -125,8 +119,7 @@ export class ListWatchState {
           waitMs: Math.max(first ? 0 : backoffMs, watching ? this.#relistMs() : 0),
         };
       case 'future':
-        // The database was restored from a backup: its versions are behind ours, and only a list
-        // shows its content.
+        // The database was restored from a backup. Its versions are behind ours, and only a list shows its content.
         this.version = null;
         if (watching && first) return { as: 'detour', waitMs: this.#relistMs() };
         break;
@@ -134,7 +127,7 @@ export class ListWatchState {
         this.version = null;
         break;
       case 'missing':
-        // An API version is no longer served: the server was upgraded and has a better one.
+        // An API version is no longer served, because the server was upgraded and has a better one.
         this.version = null;
         this.#form = 0;
         if (watching && first) return { as: 'detour', waitMs: this.#relistMs() };
@@ -153,10 +146,7 @@ export class ListWatchState {
     return { as: dropped ? 'dropped' : 'failure', waitMs };
   }
 
-  /**
-   * After an answer that the server does not support the request: whether there is another way to
-   * list.
-   */
+  /** Call if the server does not support the request. Returns true if there is another way to list. */
   #tryOtherwise(failure: ApiFailure): boolean {
     // Servers whose etcd is too old for streaming lists (before 3.4.31 and 3.5.13) answer 500.
     if (this.#streaming && (failure.kind === 'invalid' || failure.status === 500)) {
@@ -183,15 +173,15 @@ export class ListWatchState {
   }
 
   #watchFailed({ kind }: ApiFailure): void {
-    // The version itself may cause the server's errors (a database restored from a backup), but not
-    // that there is no connection, or no right.
+    // The version itself may cause server errors (a database restored from a backup), but not a missing connection or
+    // permission.
     if (kind !== 'server' && kind !== 'malformed') return;
     if (++this.#watchFailures < WATCH_FAILURES) return;
     this.version = null;
     this.#watchFailures = 0;
   }
 
-  /** Milliseconds until the next list, if the list before was not useful for long. */
+  /** Returns the delay until the next list in milliseconds, if the previous list was not useful for long. */
   #relistMs(): number {
     if (this.#clock.now() - (this.#listedAt ?? -Infinity) >= USEFUL_LIST_MS)
       this.#relisting.succeed();

@@ -8,23 +8,23 @@ export interface ListRequest {
   readonly path: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** Longest wait for each page, milliseconds. */
+  /** Maximum wait for each page, in milliseconds. */
   readonly waitMs: number;
   readonly signal: AbortSignal;
 }
 
-/** Items of a page; a smaller number is used when a page exceeds `PAGE_BYTES_MAX`. */
+/** Items per page. A smaller number is used if a page exceeds `PAGE_BYTES_MAX`. */
 const PAGES: readonly number[] = [500, 100, 20, 4];
-/** The most bytes of a page. etcd stores no object above 1.5 MiB, so a few always fit. */
+/** Maximum size of a page in bytes. etcd stores no object above 1.5 MiB, so a few always fit. */
 const PAGE_BYTES_MAX = 8 * 1024 * 1024;
-/** The most objects of a list; clusters have tens of thousands of pods, and more is a mistake. */
+/** Maximum number of objects in a list. Clusters have tens of thousands of pods, so more is an error. */
 const ITEMS_MAX = 200_000;
 
-/** The end of a list: complete, or cut short by `take` or the limit of items. */
+/** The end of a list: complete, or cut short by `take` or the item limit. */
 export type ListEnd = 'whole' | 'cut';
 
 /**
- * Passes every item of a list to `take`. Rejects with an `ApiFailure`, or when aborted.
+ * Passes every item in a list to `take`. Rejects with an `ApiFailure`, or when aborted.
  * @param take returns false to end the list
  */
 export async function listAll(
@@ -52,7 +52,7 @@ export async function listAll(
     }
     const items = children(list, 'items');
     for (const item of items) if (!take(item)) return 'cut';
-    // An empty page counts as well: a list of empty pages might never end.
+    // An empty page counts as well, because a list of empty pages might never end.
     taken += Math.max(1, items.length);
     from = text(child(list, 'metadata'), 'continue');
     if (from === '') return 'whole';
@@ -60,10 +60,7 @@ export async function listAll(
   return 'cut';
 }
 
-/**
- * The same for callers that need the whole list. Rejects with an `ApiFailure` of kind `large` if
- * there are too many objects.
- */
+/** Returns the whole list. Rejects with an `ApiFailure`, of kind `large` if there are too many objects. */
 export async function listWhole(
   client: ApiClient,
   request: ListRequest,

@@ -1,8 +1,8 @@
-/** Reports on a command line that an API server could not be reached. */
+/** Reports on the command line that an API server could not be reached. */
 import { Problem } from '../../base/problem.ts';
 import { ApiFailure } from './failure.ts';
 
-/** Texts that differ from the failure's own. */
+/** Texts that replace the failure's own. */
 export interface NotAsked {
   /** Replaces the failure's message. */
   readonly text?: string;
@@ -11,7 +11,7 @@ export interface NotAsked {
   readonly remedy?: string | undefined;
 }
 
-/** The problem `cluster-not-asked`. */
+/** Creates the problem `cluster-not-asked`. */
 export function clusterNotAsked(failure: Error, { text, hint, remedy }: NotAsked): Problem {
   const advice =
     failure instanceof ApiFailure && failure.advice !== '' ? failure.advice : undefined;

@@ -1,4 +1,4 @@
-/** Tokens of a kubeconfig's `oidc` auth provider, refreshed when they expire. */
+/** Tokens for a kubeconfig's `oidc` auth provider, refreshed when they expire. */
 import { whyFailed } from '../../base/why-failed.ts';
 import { sendHttp } from '../../base/http-request.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -7,15 +7,14 @@ import { ApiFailure } from './failure.ts';
 import type { OidcSettings } from './kubeconfig.ts';
 
 const LEEWAY_MS = 10_000;
-/** Time limit for the token issuer's answer, in milliseconds. */
+/** Timeout for the token issuer's answer, in milliseconds. */
 const WAIT_MAX_MS = 30_000;
-/** Maximum bytes of an issuer's answer. */
+/** Maximum size of an issuer's answer in bytes. */
 const BYTES_MAX = 1024 * 1024;
 
 /**
- * The id token of a user of the `oidc` auth provider. When it expires a new one is fetched with the
- * refresh token (OpenID Connect Core 1.0, section 12). The kubeconfig file is not changed, because
- * it belongs to the person.
+ * The id token of a user of the `oidc` auth provider. When it expires, a new one is fetched with the refresh token
+ * (OpenID Connect Core 1.0, section 12). The kubeconfig file is not changed, because it belongs to the user.
  */
 export class OidcToken {
   readonly #settings: OidcSettings;
@@ -45,7 +44,7 @@ export class OidcToken {
   }
 
   forget(): void {
-    // Without a refresh token the old token is all there is.
+    // Without a refresh token, the old token is all there is.
     if (this.#refreshToken !== '') this.#idToken = '';
   }
 
@@ -82,7 +81,10 @@ export class OidcToken {
     return token;
   }
 
-  /** Sends a GET, or a POST with the form. @returns the JSON object of the answer, with any status */
+  /**
+   * Sends a GET, or a POST with the form.
+   * @returns the answer's JSON object, with any status
+   */
   async #ask(url: string, form: string | null): Promise<JsonObject> {
     try {
       const parsed = URL.parse(url);
@@ -117,7 +119,7 @@ export class OidcToken {
   }
 }
 
-/** The claim `exp` of a JSON web token as milliseconds since 1970; the token is not verified. */
+/** Returns the `exp` claim of a JSON web token in milliseconds since 1970, without verifying the token. */
 function expiryOf(token: string): number {
   try {
     const claims = asObject(

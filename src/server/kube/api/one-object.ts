@@ -1,10 +1,10 @@
-/** Reads, creates, replaces, patches and deletes single objects of the Kubernetes API. */
+/** Reads, creates, replaces, patches and deletes single Kubernetes API objects. */
 import { asObject, type JsonObject } from '../../base/json-object.ts';
 import type { ApiChange, ApiClient } from './client.ts';
 import { ApiFailure } from './failure.ts';
 import { getJson, sendJson, type JsonRequest } from './get-json.ts';
 
-/** The object, and the time limit. All functions here reject with an `ApiFailure`, or when aborted. */
+/** The object and the timeout. All functions here reject with an `ApiFailure`, or when aborted. */
 export type ObjectRequest = Omit<JsonRequest, 'query' | 'headers' | 'bytesMax'>;
 
 /** Reads an object that must exist: status 404 is a failure of kind `missing`. */
@@ -12,14 +12,17 @@ export async function getObject(client: ApiClient, request: ObjectRequest): Prom
   return asObject(await getJson(client, request));
 }
 
-/** Reads an object. @returns null if it does not exist (status 404) */
+/**
+ * Reads an object.
+ * @returns null if it does not exist (status 404)
+ */
 export function findObject(client: ApiClient, request: ObjectRequest): Promise<JsonObject | null> {
   return unlessMissing(() => getObject(client, request));
 }
 
 /**
  * Creates an object.
- * @param request its path is that of the collection
+ * @param request with the path of the collection
  * @returns the object as stored
  */
 export function createObject(
@@ -31,8 +34,7 @@ export function createObject(
 }
 
 /**
- * Replaces an object; if its `resourceVersion` is not the current one, the server refuses with
- * status 409.
+ * Replaces an object. If its `resourceVersion` is not current, the server refuses with status 409.
  * @returns the object as stored
  */
 export function replaceObject(
@@ -45,7 +47,7 @@ export function replaceObject(
 
 /**
  * Patches an object.
- * @param patch a JSON merge patch (RFC 7396): null removes a key
+ * @param patch a JSON merge patch (RFC 7396), where null removes a key
  * @returns the object as stored
  */
 export function patchObject(
@@ -61,7 +63,7 @@ export async function deleteObject(client: ApiClient, request: ObjectRequest): P
   await unlessMissing(() => change(client, request, 'DELETE', 'application/json', null));
 }
 
-/** The result of `ask`; null if the object does not exist. */
+/** Returns the result of `ask`, or null if the object does not exist. */
 export async function unlessMissing<T>(ask: () => Promise<T>): Promise<T | null> {
   try {
     return await ask();

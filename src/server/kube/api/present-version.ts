@@ -1,14 +1,14 @@
-/** Finds an API server's current resource version. */
+/** Determines an API server's current resource version. */
 import type { ApiClient } from './client.ts';
 import { ApiFailure } from './failure.ts';
 import { ListReader, MalformedStream } from '../store/json-stream.ts';
 
-/** Time limit in milliseconds. */
+/** Timeout in milliseconds. */
 const ANSWER_MS = 10_000;
 
 /**
- * The current version of the server's database, from a list of one object; null if the server does
- * not say.
+ * Returns the current version of the server's database, from a list of one object, or null if the server does not
+ * report it.
  * @throws ApiFailure if it cannot be reached
  */
 export async function presentVersion(

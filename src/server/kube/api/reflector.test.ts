@@ -14,12 +14,12 @@ function fill(rig: Rig, services = 3): void {
 async function synced(rig: Rig): Promise<void> {
   rig.start();
   await until(() => rig.source.synced);
-  // Every kind is watching: what happens from here on is an event.
+  // All kinds are being watched, so later changes arrive as events.
   await until(() => rig.server.watches.size === 4);
 }
 
 describe('a watch', () => {
-  test('that is dropped goes on where it was, without a new list', async () => {
+  test('that is dropped continues where it was, without a new list', async () => {
     await using rig = await makeRig();
     fill(rig);
     await synced(rig);
@@ -28,7 +28,7 @@ describe('a watch', () => {
     await until(() => rig.server.watches.size === 0);
     rig.server.put('services', service(7));
     await elapse(rig.clock, 5000, () => rig.heard.names('Service').includes('service-7'));
-    // One object, only to see that the server has not gone back in time.
+    // A single object, only to check that the server has not gone back in time.
     for (const { query } of rig.server.requests('list', 'services'))
       assert.equal(query.get('limit'), '1');
     assert.equal(rig.heard.all.length, 1);
@@ -37,7 +37,7 @@ describe('a watch', () => {
     assert.equal(taken.query.get('sendInitialEvents'), null);
   });
 
-  test('too old (410) lists again and tells only real differences, deletions too', async () => {
+  test('too old (410) lists again and reports only real differences, including deletions', async () => {
     for (const streamingLists of [true, false]) {
       await using rig = await makeRig({ server: { streamingLists } });
       fill(rig, 10);
@@ -55,7 +55,7 @@ describe('a watch', () => {
     }
   });
 
-  test('that gets an ERROR event of code 410 lists again at once', async () => {
+  test('that gets an ERROR event with code 410 lists again at once', async () => {
     await using rig = await makeRig();
     fill(rig);
     await synced(rig);
@@ -66,7 +66,7 @@ describe('a watch', () => {
     assert.deepEqual(rig.lines, []);
   });
 
-  test('that gets another ERROR event says so, waits and goes on', async () => {
+  test('that gets another ERROR event reports it, waits and continues', async () => {
     await using rig = await makeRig();
     fill(rig);
     await synced(rig);
@@ -78,7 +78,7 @@ describe('a watch', () => {
     assert.match(rig.lines.at(-1)!, /^\[INFO\] list and watch of services: works again/);
   });
 
-  test('on a half-open connection is given up when bookmarks stay away', async () => {
+  test('on a half-open connection is abandoned when bookmarks stop', async () => {
     await using rig = await makeRig();
     fill(rig);
     await synced(rig);
@@ -90,7 +90,7 @@ describe('a watch', () => {
     assert.match(rig.lines.join('\n'), /services: .* sent nothing for 150s/);
   });
 
-  test('on a half-open connection to a server without bookmarks ends a little after its time', async () => {
+  test('on a half-open connection to a server without bookmarks ends shortly after its timeout', async () => {
     await using rig = await makeRig({ server: { streamingLists: false } });
     fill(rig);
     await synced(rig);
@@ -99,7 +99,7 @@ describe('a watch', () => {
     await elapse(rig.clock, 640_000, () => rig.heard.names('Service').includes('service-8'));
   });
 
-  test('asks for an end after 5 to 10 minutes, each at its own time', async () => {
+  test('requests a timeout of 5 to 10 minutes, different each time', async () => {
     await using rig = await makeRig();
     await synced(rig);
     const times = ['services', 'pods', 'namespaces', 'endpointslices'].map((kind) =>
@@ -111,7 +111,7 @@ describe('a watch', () => {
     assert.deepEqual(rig.lines, []);
   });
 
-  test('of a version the server has never had ends in a new list', async () => {
+  test('for a version the server has never had ends in a new list', async () => {
     await using rig = await makeRig({ server: { streamingLists: false } });
     fill(rig);
     await synced(rig);
@@ -131,7 +131,7 @@ describe('a watch', () => {
 });
 
 describe('a server that', () => {
-  test('does not know streaming lists is asked for pages', async () => {
+  test('does not support streaming lists is asked for pages', async () => {
     await using rig = await makeRig({ server: { minor: 30 } });
     fill(rig);
     await synced(rig);
@@ -147,7 +147,7 @@ describe('a server that', () => {
     assert.deepEqual(asked, []);
   });
 
-  test('forgets the list between two pages gets one request for the whole list', async () => {
+  test('loses the list between two pages gets one request for the whole list', async () => {
     await using rig = await makeRig({ server: { streamingLists: false, pagesFromCache: true } });
     fill(rig, 1200);
     rig.server.faults.add({
@@ -161,7 +161,7 @@ describe('a server that', () => {
     assert.equal(rig.server.requests('list', 'services').at(-1)!.query.get('limit'), null);
   });
 
-  test('is away gets retries at growing intervals', async () => {
+  test('is unavailable gets retries at growing intervals', async () => {
     await using rig = await makeRig();
     rig.server.faults.add({ fault: { kind: 'drop' } });
     rig.start();
@@ -181,7 +181,7 @@ describe('a server that', () => {
     [500, /500 InternalError/],
     [503, /503 ServiceUnavailable/],
   ] as const) {
-    test(`answers ${status} is waited for, and the line says what to do`, async () => {
+    test(`answers ${status} is waited for, and the log line suggests a fix`, async () => {
       await using rig = await makeRig();
       fill(rig);
       const lift = rig.server.faults.add({
@@ -198,7 +198,7 @@ describe('a server that', () => {
     });
   }
 
-  test('answers 429 is left alone as long as it asks for', async () => {
+  test('answers 429 is left alone for as long as it requests', async () => {
     await using rig = await makeRig();
     fill(rig);
     rig.server.faults.add({
@@ -229,7 +229,7 @@ describe('a server that', () => {
     await elapse(rig.clock, 61_000, () => rig.source.synced);
   });
 
-  test('comes back from a backup is listed at once: its versions are behind ours', async () => {
+  test('comes back from a backup is listed at once, because its versions are behind ours', async () => {
     await using rig = await makeRig();
     fill(rig);
     await synced(rig);
@@ -239,7 +239,7 @@ describe('a server that', () => {
       rig.server
         .requests('watch', 'services')
         .filter(({ query }) => query.get('sendInitialEvents') === 'true').length;
-    // Virtual time does not advance: nothing waits.
+    // Virtual time does not advance, so nothing waits.
     await until(() => lists() === 2 && rig.server.watches.size === before);
   });
 
@@ -257,15 +257,15 @@ describe('a server that', () => {
       await elapse(rig.clock, 5000, () => rig.heard.names('Service').length === 10);
       assert.ok(rig.heard.names('Service').includes('service-4'));
       await until(() => rig.lines.length > 0);
-      assert.match(rig.lines.join('\n'), /services.*version \d+ but was at \d+.*listing again/);
-      // And what happens from here on is followed.
+      assert.match(rig.lines.join('\n'), /services.*version \d+, behind \d+.*listing again/);
+      // Later changes are followed as well.
       await elapse(rig.clock, 5000, () => rig.server.watches.size === 4);
       rig.server.put('services', service(30));
       await until(() => rig.heard.names('Service').includes('service-30'));
     }
   });
 
-  test('is put back to an older backup while its watches live on is listed when bookmarks stay away', async () => {
+  test('is restored from an older backup while its watches stay open is listed when bookmarks stop', async () => {
     await using rig = await makeRig();
     fill(rig, 10);
     await synced(rig);
@@ -276,7 +276,7 @@ describe('a server that', () => {
     await elapse(rig.clock, 200_000, () => rig.heard.names('Service').length === 10);
   });
 
-  test('sends a bookmark older than what it sent before is listed again', async () => {
+  test('sends a bookmark older than earlier ones is listed again', async () => {
     await using rig = await makeRig();
     fill(rig);
     await synced(rig);
@@ -289,11 +289,11 @@ describe('a server that', () => {
     assert.equal(again.query.get('sendInitialEvents'), 'true');
   });
 
-  test('falls silent within a list gets a retry, and no object is deleted until then', async () => {
+  test('falls silent during a list gets a retry, and no object is deleted until then', async () => {
     await using rig = await makeRig({ server: { streamingLists: false, pagesFromCache: true } });
     fill(rig, 100);
     await synced(rig);
-    // The first is the request that only compares versions.
+    // The first request only compares versions.
     rig.server.faults.add({
       resource: 'services',
       verb: 'list',
@@ -310,7 +310,7 @@ describe('a server that', () => {
   });
 
   for (const streamingLists of [true, false]) {
-    test(`sends a list drop by drop is given up after a quarter of an hour (${streamingLists ? 'streamed' : 'in pages'})`, async () => {
+    test(`sends a list very slowly is abandoned after a quarter of an hour (${streamingLists ? 'streamed' : 'in pages'})`, async () => {
       await using rig = await makeRig({ server: { streamingLists } });
       fill(rig);
       await synced(rig);
@@ -329,7 +329,7 @@ describe('a server that', () => {
     });
   }
 
-  test('accepts a request and never answers is given up after 70 s', async () => {
+  test('accepts a request and never answers is abandoned after 70 s', async () => {
     await using rig = await makeRig();
     fill(rig);
     rig.server.faults.add({ resource: 'services', times: 1, fault: { kind: 'hang' } });
@@ -364,7 +364,7 @@ describe('a server that', () => {
     }
   });
 
-  test('forgets each version as soon as it has listed it is listed less and less often', async () => {
+  test('forgets each version right after listing it is listed less and less often', async () => {
     await using rig = await makeRig();
     fill(rig);
     await synced(rig);
@@ -413,7 +413,7 @@ describe('a server that', () => {
     });
   }
 
-  test('sends endless objects fills only its memory limit, and the known objects keep changing', async () => {
+  test('sends endless objects fills only its memory limit, and known objects keep changing', async () => {
     const left: string[] = [];
     await using rig = await makeRig({
       source: { memory: 2 * 1024 * 1024, leftOut: (kind) => left.push(kind) },
@@ -481,13 +481,13 @@ describe('a server that', () => {
   });
 });
 
-describe('a list that never ends', () => {
+describe('an endless list', () => {
   for (const [of, verb, had] of [
     ['pages', 'list', '5 pages'],
     ['items', 'list', '100 items'],
     ['events', 'watch', '100 items'],
   ] as const)
-    test(`of ${of} is left, reported and asked for again after a pause`, async () => {
+    test(`of ${of} is abandoned, reported and requested again after a delay`, async () => {
       const counted: string[] = [];
       await using rig = await makeRig({
         server: { streamingLists: of === 'events' },
@@ -514,7 +514,7 @@ describe('a list that never ends', () => {
       await rig.clock.advance(50_000);
       await quiet();
       assert.equal(asked(), before);
-      // The objects of the endless list disappear with the first list that ends.
+      // The endless list's objects disappear with the first list that ends.
       lift();
       await elapse(rig.clock, 60_000, () => rig.source.synced);
       assert.equal(rig.heard.names('Service').length, 3);

@@ -1,4 +1,4 @@
-/** Keeps a store equal to a kind of objects at an API server, by list and watch. */
+/** Keeps a store in sync with one kind of objects at an API server, by list and watch. */
 import type { Clock } from '../../base/clock.ts';
 import { FailureReport, roundedDuration } from '../../base/failure-report.ts';
 import { asObject, child, isObject, text, type JsonObject } from '../../base/json-object.ts';
@@ -19,7 +19,7 @@ import { presentVersion } from './present-version.ts';
 import type { ResourceForm, WatchedResource } from './resources.ts';
 import { serverReturn, type ServerReturn } from './server-return.ts';
 
-/** A longer list counts as one that never ends. */
+/** A longer list is treated as endless. */
 export interface ListMost {
   readonly items: number;
   readonly pages: number;
@@ -34,19 +34,19 @@ export interface ReflectorParts<T, C> {
   readonly random: Random;
   readonly log: Log;
   readonly listMost?: ListMost;
-  /** True if the server can send a list as a watch (KEP-3157). */
+  /** Returns true if the server can send a list as a watch (KEP-3157). */
   canStream(): Promise<boolean>;
   changes(batch: readonly C[]): void;
   /** Called after each complete list. */
   listed(): void;
-  /** Called when a request failed; it will be retried. */
+  /** Called when a request failed and will be retried. */
   failed(failure: ApiFailure): void;
 }
 
 /**
- * Keeps one store equal to the API server's objects of one kind: lists, then watches from the
- * list's version; lists again only when the server no longer has that version. Whatever goes wrong,
- * the store keeps its last good state.
+ * Keeps one store in sync with the API server's objects of one kind. Lists, then watches from the list's version, and
+ * lists again only when the server no longer has that version. Whatever goes wrong, the store keeps its last good
+ * state.
  */
 export class Reflector<T, C> {
   readonly #parts: ReflectorParts<T, C>;
@@ -56,10 +56,10 @@ export class Reflector<T, C> {
   readonly #stopping = new AbortController();
   #running: Promise<void> | null = null;
   #lastGoodAt: number | null = null;
-  /** True if bookmarks have been received, so that a quiet connection must be dead. */
+  /** True once bookmarks have been received, so that a quiet connection must be dead. */
   #bookmarks = false;
   #out: C[] = [];
-  /** The size of the current list so far; null: there is none. */
+  /** Size of the current list so far; null if there is none. */
   #listed: { items: number; pages: number } | null = null;
 
   constructor(parts: ReflectorParts<T, C>) {
@@ -109,9 +109,8 @@ export class Reflector<T, C> {
   async #list(): Promise<void> {
     const { client, store } = this.#parts;
     const form = this.#currentForm();
-    // The first list may come from the server's cache, which spares its database when a whole
-    // cluster restarts. Later ones must be current: a lagging server would otherwise revert us to
-    // an older state.
+    // The first list may come from the server's cache, which spares its database when a whole cluster restarts. Later
+    // ones must be current, because a lagging server would revert us to an older state.
     const version: Record<string, string> = this.#state.hasListed ? {} : { resourceVersion: '0' };
     const pages: Record<string, string> = this.#state.pages ? { limit: String(PAGE_ITEMS) } : {};
     let next = '';
@@ -147,7 +146,7 @@ export class Reflector<T, C> {
     }
   }
 
-  /** Lists all objects as the beginning of a watch, which then continues. */
+  /** Lists all objects as the start of a watch, which then continues. */
   async #streamList(): Promise<void> {
     this.#parts.store.beginList();
     this.#listed = { items: 0, pages: 0 };
@@ -168,10 +167,10 @@ export class Reflector<T, C> {
   }
 
   /**
-   * Checks that the server's database has not gone back in time. After a restore from a backup the
-   * server does not tell: a watch from a version in the future stays silent until that version
-   * comes, while the state known here may never have existed. So a watch that broke off is resumed
-   * only from a version that the database has reached.
+   * Checks that the server's database has not gone back in time. After a restore from a backup the server does not
+   * report that. A watch from a future version stays silent until that version is reached, while the state known here
+   * may never have existed. A watch that broke off is therefore resumed only from a version that the database has
+   * reached.
    * @throws ApiFailure if it has gone back, or the server cannot be reached
    */
   async #compareVersions(version: string): Promise<void> {
@@ -236,7 +235,10 @@ export class Reflector<T, C> {
     }
   }
 
-  /** Applies one watch event. @returns whether it ended the initial events */
+  /**
+   * Applies one watch event.
+   * @returns true if it ended the initial events
+   */
   #event(form: ResourceForm<T>, event: JsonObject, filling: boolean): boolean {
     const object = child(event, 'object');
     const metadata = child(object, 'metadata');
@@ -271,8 +273,7 @@ export class Reflector<T, C> {
     const version = text(metadata, 'resourceVersion');
     if (!filling && type === 'BOOKMARK' && isBehind(version, this.#state.version ?? ''))
       throw this.#wentBack(version, this.#state.version!);
-    // The initial events are not in the order of versions, so no version among them can be
-    // continued from.
+    // The initial events are not in version order, so none of their versions can be resumed from.
     if (!filling && version !== '') this.#state.version = version;
     return false;
   }
@@ -328,7 +329,7 @@ export class Reflector<T, C> {
         cause: error,
       });
     }
-    // A bug of ours must not end the watch: it is logged in full, and a new list starts.
+    // A bug must not end the watch, so it is logged in full and a new list starts.
     this.#state.version = null;
     log.error(bugText(error));
     return new ApiFailure({
@@ -340,7 +341,7 @@ export class Reflector<T, C> {
 
   /**
    * Reports a failure if necessary.
-   * @returns how long to wait before the next request, in milliseconds
+   * @returns milliseconds to wait before the next request
    */
   #afterFailure(failure: ApiFailure): number {
     const { clock, log } = this.#parts;
@@ -363,7 +364,7 @@ export class Reflector<T, C> {
 
   /**
    * Delivers changes after each chunk, so that no event waits for the next one.
-   * @param listSince when the list whose body this is began; Infinity: it is not a list
+   * @param listSince returns when the list with this body began; Infinity: it is not a list
    */
   #flushing(inner: JsonStream, listSince: () => number): JsonStream {
     const { client, clock } = this.#parts;
@@ -399,8 +400,8 @@ export class Reflector<T, C> {
   }
 
   /**
-   * True if reading may be slow, because an earlier state is being served. If the server cut the
-   * last list short, it may not tolerate a slow reader.
+   * True if reading may be slow, because an earlier state is being served. If the server cut the last list short, it
+   * may not tolerate a slow reader.
    */
   get #unhurried(): boolean {
     return this.#state.hasListed && this.#state.isHealthy;
@@ -418,21 +419,21 @@ export class Reflector<T, C> {
 /** client-go's page size; a page of pods has about 2 MiB on the wire. */
 const PAGE_ITEMS = 500;
 const BATCH_CHANGES = 500;
-/** Maximum number of objects in a list: more than six times the number of pods that Kubernetes supports. */
+/** Maximum number of objects in a list: more than six times the pods that Kubernetes supports. */
 const ITEMS_MAX = 1_000_000;
-/** Maximum number of pages in a list; the server may return smaller pages than requested, or empty ones. */
+/** Maximum number of pages in a list. The server may make them smaller than requested, or empty. */
 const PAGES_MAX = 20_000;
-/** The pause after a list that did not end, which costs both sides more than most failures. */
+/** Delay after an endless list, which costs both sides more than most failures. */
 const ENDLESS_PAUSE_MS = 60_000;
-/** A watch lasts one to two times this, so that the watches of many clients do not end together. */
+/** A watch lasts one to two times this, so that many clients' watches do not end together. */
 const WATCH_SECONDS = 300;
 const SHORT_WATCH_MS = 1000;
 /** An API server aborts a list after 60 s. */
 const LIST_ANSWER_MS = 70_000;
 const LIST_SILENCE_MS = 60_000;
-/** Time limit for a list that comes slowly; the largest clusters take a minute or two. */
+/** Time limit for a slow list; the largest clusters take a minute or two. */
 const LIST_MS = 15 * 60_000;
-/** Bookmarks come about once a minute. */
+/** Bookmarks arrive about once a minute. */
 const BOOKMARK_SILENCE_MS = 150_000;
 const initialEventsEnd = 'k8s.io/initial-events-end';
 

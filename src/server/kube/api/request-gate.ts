@@ -3,27 +3,27 @@ import { sleep, type Clock } from '../../base/clock.ts';
 /** Configurable limits on requests to the server; 0: no limit. */
 export interface RequestLimits {
   readonly perSecond: number;
-  /** Requests that may be sent at once after a pause; at least 1 if `perSecond` is set. */
+  /** Number of requests that may be sent at once after a pause; at least 1 if `perSecond` is set. */
   readonly burst: number;
-  /** Concurrent lists; watches do not count. */
+  /** Number of concurrent lists; watches do not count. */
   readonly inFlight: number;
 }
 
 /** Delays requests that exceed the limits. Every `enter` needs a `leave`. */
 export interface RequestGate {
-  /** Waits until the request may be sent. @returns how long that took, in milliseconds */
+  /**
+   * Waits until the request may be sent.
+   * @returns how long that took, in milliseconds
+   */
   enter(watch: boolean, signal: AbortSignal): Promise<number>;
   leave(watch: boolean): void;
 }
 
-/** A token bucket for the rate, and a queue for the number in flight. */
+/** Creates a token bucket for the rate, and a queue for the number in flight. */
 export function requestGate(clock: Clock, limits: RequestLimits): RequestGate {
   const waiting: (() => void)[] = [];
   let inFlight = 0;
-  /**
-   * The time of the next request if the bucket is empty. The bucket fills as this time recedes into
-   * the past.
-   */
+  /** Time of the next request if the bucket is empty. The bucket fills as this time recedes into the past. */
   let nextAt = -Infinity;
   const slotMs = limits.perSecond > 0 ? 1000 / limits.perSecond : 0;
   const depthMs = slotMs * (Math.max(1, limits.burst) - 1);
@@ -44,7 +44,7 @@ export function requestGate(clock: Clock, limits: RequestLimits): RequestGate {
     },
     leave(watch) {
       if (watch) return;
-      // The place is passed directly to the request that has waited longest.
+      // The slot is passed directly to the request that has waited longest.
       const next = waiting.shift();
       if (next === undefined) inFlight--;
       else next();

@@ -14,18 +14,15 @@ import {
   type TransformOptions,
 } from '../store/transform.ts';
 
-/** A resource to list and watch, and the stored part of each object. */
+/** A resource to list and watch, and the part of each object to store. */
 export interface WatchedResource<T> {
   readonly labelSelector: string;
   readonly fieldSelector: string;
-  /**
-   * The API versions that have it, best first; the next one is tried if the server does not serve
-   * one.
-   */
+  /** The API versions that have it, best first. If the server does not serve one, the next is tried. */
   readonly forms: readonly ResourceForm<T>[];
 }
 
-/** The list and watch of one kind that DNS knows. */
+/** The list and watch for one kind used by DNS. */
 export interface Resource extends WatchedResource<KubeObject> {
   readonly kind: ObjectKind;
 }
@@ -39,8 +36,7 @@ export interface ResourceForm<T> {
 }
 
 /**
- * Finished pods have no address: the server leaves them out, and reports a pod that finishes as
- * deleted.
+ * Finished pods have no address. With this selector, the server omits them, and reports a pod that finishes as deleted.
  */
 const livePods = 'status.phase!=Succeeded,status.phase!=Failed,status.phase!=Unknown';
 
@@ -53,7 +49,7 @@ export function nodeResource(
   return { kind: 'Node', labelSelector, fieldSelector: '', forms: [form] };
 }
 
-/** The kinds that a source reads from an API server, in all namespaces. */
+/** Returns the kinds that a source reads from an API server, in all namespaces. */
 export function wantedResources(wanted: WantedObjects): Resource[] {
   const { zones, podLabels = false, topology } = wanted;
   const options: TransformOptions = { zones, podLabels, topology };

@@ -21,7 +21,7 @@ async function synced(rig: Rig): Promise<void> {
   await until(() => rig.server.watches.size === 4);
 }
 
-/** Lets virtual time pass in steps of a second. */
+/** Advances virtual time in steps of a second. */
 async function pass(rig: Rig, ms: number): Promise<void> {
   for (let passed = 0; passed < ms; passed += 1000) {
     await rig.clock.advance(1000);
@@ -29,7 +29,10 @@ async function pass(rig: Rig, ms: number): Promise<void> {
   }
 }
 
-/** Lets virtual time pass in steps of a tenth of a second. @returns how much of it, milliseconds */
+/**
+ * Advances virtual time in steps of a tenth of a second.
+ * @returns the time that passed, in milliseconds
+ */
 async function waited(rig: Rig, limitMs: number, holds: () => boolean): Promise<number> {
   for (let passed = 0; passed <= limitMs; passed += 100) {
     if (holds()) return passed;
@@ -39,7 +42,7 @@ async function waited(rig: Rig, limitMs: number, holds: () => boolean): Promise<
   return Infinity;
 }
 
-describe('an API server that was away', () => {
+describe('an API server that was unavailable', () => {
   for (const seed of [1, 2, 3]) {
     for (const awayMs of [8000, 66_000, 300_000]) {
       test(`for ${awayMs / 1000} s is watched again within 5 s, without a list (seed ${seed})`, async () => {
@@ -72,7 +75,7 @@ describe('an API server that was away', () => {
     assert.ok(tookMs <= 5000, `${tookMs}`);
   });
 
-  test('and says when to come back (Retry-After) is not asked earlier, probes included', async () => {
+  test('and specifies when to come back (Retry-After) is not contacted earlier, even by probes', async () => {
     await using rig = await makeRig();
     await synced(rig);
     const headers = { 'retry-after': '40' };
@@ -101,7 +104,7 @@ describe('an API server that was away', () => {
   });
 });
 
-describe('a source says that the server is away', () => {
+describe('a source reports that the server is unavailable', () => {
   test('at the first failure', async () => {
     await using rig = await makeRig();
     rig.server.faults.add({ fault: { kind: 'drop' } });
@@ -110,7 +113,7 @@ describe('a source says that the server is away', () => {
     assert.equal(rig.clock.now(), 0);
   });
 
-  test('after a second in which nothing has come', async () => {
+  test('after a second without data', async () => {
     await using rig = await makeRig();
     rig.server.faults.add({ fault: { kind: 'hang' } });
     rig.start();
@@ -121,7 +124,7 @@ describe('a source says that the server is away', () => {
     assert.equal(rig.heard.timesAway, 1);
   });
 
-  test('never while lists come, and not when all is known', async () => {
+  test('never while lists arrive, and not once everything is known', async () => {
     await using rig = await makeRig();
     await synced(rig);
     await pass(rig, 3000);
@@ -132,7 +135,7 @@ describe('a source says that the server is away', () => {
   });
 });
 
-describe('rights that come back', () => {
+describe('restored permissions', () => {
   for (const status of [401, 403]) {
     for (const resources of [['services'], ['services', 'pods', 'namespaces', 'endpointslices']]) {
       test(`(${status}, ${resources.length} kinds) are used within 5 s per kind`, async () => {
@@ -183,7 +186,7 @@ describe('a request that fails for a reason of its own', () => {
   }
 });
 
-test('300 replicas return within 5 s, and no second has more than 1 000 requests', async () => {
+test('300 replicas return within 5 s, with at most 1 000 requests in any second', async () => {
   const clock = new VirtualClock();
   let away = false;
   const perSecond = new Map<number, number>();

@@ -1,6 +1,6 @@
 /**
- * Detects that an API server is back, or again allows what it had forbidden. It sends one cheap
- * request at a time for all waiting callers.
+ * Detects that an API server is back, or again permits something that it had forbidden. Sends one cheap request at a
+ * time on behalf of all waiting callers.
  */
 import { sleep, type Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
@@ -15,34 +15,34 @@ export interface ServerReturnParts {
   readonly random: Random;
 }
 
-/** A request that failed and is to be repeated. */
+/** A failed request that is to be repeated. */
 export interface FailedRequest {
   readonly failure: ApiFailure;
-  /** Of the list or watch; probed where the failure is about rights. */
+  /** Path of the list or watch, which is probed if the failure is about permissions. */
   readonly path: string;
-  /** The longest wait in milliseconds. */
+  /** Maximum wait in milliseconds. */
   readonly waitMs: number;
   readonly signal: AbortSignal;
 }
 
-/** Between two probes: at least this, and at most twice as long, in milliseconds. */
+/** Minimum time between two probes in milliseconds; the maximum is twice as long. */
 const PROBE_MS = 1000;
-/** After this many probes for rights in a row they come less often, by the factor. */
+/** After this many consecutive permission probes, they become less frequent, by this factor. */
 const PATIENT_AFTER = 60;
 const PATIENT_FACTOR = 3;
-/** The longest wait for a probe's answer, in milliseconds. */
+/** Maximum wait for a probe's answer, in milliseconds. */
 const ANSWER_MS = 2000;
-/** The most bytes of a probe's answer: one object is the most that is requested. */
+/** Maximum size of a probe's answer in bytes; at most one object is requested. */
 const ANSWER_BYTES = 4 * 1024 * 1024;
 /**
- * Requests resume within this time after the server has returned, in milliseconds: all replicas of
- * all clients notice it within the same seconds.
+ * Milliseconds over which requests resume after the server has come back. All replicas of all clients notice that
+ * within the same few seconds.
  */
 const SPREAD_MS = 2500;
 
 /**
- * The goal of a probe. `reachable`: any answer at all; `ready`: an answer without a server error;
- * `allowed`: the list is permitted.
+ * The goal of a probe. `reachable`: any answer at all; `ready`: an answer without a server error; `allowed`: the list
+ * is permitted.
  */
 type Wanted = 'reachable' | 'ready' | 'allowed';
 
@@ -63,9 +63,8 @@ interface Waiting {
 }
 
 /**
- * Shortens the back-off of requests to one API server. It shortens a wait only if a probe has
- * failed and a later one succeeds. If all probes succeed, the requests fail for another reason, and
- * their back-off is right.
+ * Shortens the back-off of requests to one API server, but only if a probe has failed and a later one succeeds. If all
+ * probes succeed, the requests fail for another reason, and their back-off is right.
  */
 export class ServerReturn {
   readonly #parts: ServerReturnParts;
@@ -78,8 +77,8 @@ export class ServerReturn {
   }
 
   /**
-   * Waits before a request is repeated. `Retry-After` is always waited for.
-   * @returns whether the wait was cut short because the server has returned
+   * Waits before a request is repeated. `Retry-After` is always respected.
+   * @returns true if the wait was cut short because the server has come back
    */
   async wait({ failure, path, waitMs, signal }: FailedRequest): Promise<boolean> {
     const { clock } = this.#parts;
@@ -120,7 +119,7 @@ export class ServerReturn {
       const leastMs = patient ? PATIENT_FACTOR * PROBE_MS : PROBE_MS;
       await sleep(clock, leastMs + random.integer(leastMs), signal);
       const open = [...this.#waiting].filter((each) => !fine.has(keyOf(each)));
-      // Kinds that are forbidden take turns.
+      // Forbidden kinds take turns.
       const probed = open[probes % Math.max(1, open.length)];
       if (probed === undefined || signal.aborted) break;
       const failure = await this.#ask(probed, signal);
@@ -141,7 +140,7 @@ export class ServerReturn {
       if (waiting.wanted === wanted) clock.after(random.integer(SPREAD_MS), waiting.resume);
   }
 
-  /** @returns why there was no answer of success; null if there was one */
+  /** @returns the reason if the request did not succeed, otherwise null */
   async #ask({ wanted, path }: Waiting, signal: AbortSignal): Promise<ApiFailure | null> {
     let bytes = 0;
     try {
@@ -170,7 +169,7 @@ export class ServerReturn {
 
 const returns = new WeakMap<ApiClient, ServerReturn>();
 
-/** The one of this client: all that use the client wait for the same server. */
+/** Returns this client's instance, because all users of a client wait for the same server. */
 export function serverReturn({ client, clock, random }: ServerReturnParts): ServerReturn {
   const known = returns.get(client);
   if (known !== undefined) return known;

@@ -3,50 +3,48 @@ import net from 'node:net';
 import type { Clock } from '../../base/clock.ts';
 import type { TlsMaterial } from './connection.ts';
 
-/** A connection to the API server that reads into its own buffer, which is reused. */
+/** A connection to the API server that reads into its own reusable buffer. */
 export interface PooledSocket {
   readonly socket: net.Socket;
   /** Receives the input; `piece` is valid only during the call. Returns false to pause. */
   taker: ((piece: Buffer) => boolean) | null;
-  /**
-   * True if it has carried a reply before, so that the server may have closed it in the meantime.
-   */
+  /** True if it has carried a reply before, so that the server may have closed it in the meantime. */
   used: boolean;
   /** True once the TCP connection is established, so that the server may have seen the request. */
   established: boolean;
 }
 
-/** After this long without traffic, TCP checks whether the peer is alive, in milliseconds. */
+/** Milliseconds without traffic after which TCP checks whether the peer is alive. */
 const KEEP_ALIVE_MS = 30_000;
 const READ_BYTES = 64 * 1024;
 /** Maximum number of idle connections; more than the number of parallel lists are useless. */
 const IDLE_MAX = 4;
 
-/** The time limit for a connection to one of several addresses, in milliseconds: a dead server drops packets. */
+/** Timeout for connecting to one of several addresses, in milliseconds, because a dead server drops packets. */
 const CONNECT_MS = 1500;
-/** After this long at another address the first one is tried again, in milliseconds. */
+/** Milliseconds at another address after which the first one is tried again. */
 const RETURN_MS = 10 * 60_000;
 
-/** A TCP address of a server. */
+/** A server's TCP address. */
 export interface SocketAddress {
   readonly host: string;
   readonly port: number;
 }
 
-/** The addresses of a server, and the clock that says when to return to the first one. */
+/** A server's addresses, and the clock that determines when to return to the first one. */
 export interface SocketsParts {
   readonly address: SocketAddress;
-  /** More addresses of the server, tried in turn after a connection could not be established. */
+  /** More addresses of the server, tried in turn after a failed connection. */
   readonly others: () => readonly SocketAddress[];
   readonly clock: Clock;
 }
 
-/** The connections to one server, kept for the next request after a reply. */
+/** The connections to one server, which stay open for the next request after a reply. */
 export class Sockets {
   readonly #parts: SocketsParts;
   #tls: TlsMaterial | null = null;
   readonly #idle: PooledSocket[] = [];
-  /** The address in use, counted from the first one; rises with each failure. */
+  /** The address in use, counted from the first one; increases with each failure. */
   #turn = 0;
   #leftAt = 0;
 
@@ -54,9 +52,9 @@ export class Sockets {
     this.#parts = parts;
   }
 
-  /** An idle connection, or a new one that is still being established; writes wait until it is. */
+  /** Returns an idle connection, or a new one that is still connecting, in which case writes wait. */
   take(material: TlsMaterial | null, fresh: boolean): PooledSocket {
-    // The server identifies a client certificate by the connection, so other credentials need other
+    // The server identifies a client certificate by the connection, so different credentials need different
     // connections.
     if (material !== this.#tls) this.close();
     this.#tls = material;
@@ -118,8 +116,8 @@ export class Sockets {
       pooled.established = true;
       limit?.cancel();
     });
-    // Before the listener of the request, which takes the next address at once. An idle connection
-    // may end without harm, but an error without any listener would end the process.
+    // Add this before the request's listener, which tries the next address at once. An idle connection may end without
+    // harm, but an error without any listener would end the process.
     socket.on('error', leave);
     socket.on('close', () => {
       leave();
@@ -130,12 +128,12 @@ export class Sockets {
     return pooled;
   }
 
-  /** The number of addresses that a request may try. */
+  /** Number of addresses that a request may try. */
   get addresses(): number {
     return 1 + this.#parts.others().length;
   }
 
-  /** The certificate names the server's first address, whichever one leads to it. */
+  /** The certificate contains the server's first address, whichever one is used. */
   #connectTls(options: net.TcpNetConnectOpts & TlsMaterial): net.Socket {
     const tls = builtins.tls();
     const name = options.servername ?? this.#parts.address.host;

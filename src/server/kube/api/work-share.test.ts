@@ -4,8 +4,8 @@ import { VirtualClock } from '../../base/virtual-clock.ts';
 import { WorkShare } from './work-share.ts';
 
 /**
- * Works in pieces of `pieceMs` for `forMs`, resting as told.
- * @returns the share of the time that was work
+ * Works in pieces of `pieceMs` for `forMs`, pausing as instructed.
+ * @returns the share of the time spent working
  */
 async function workedShare(processors: number, pieceMs: number, forMs: number): Promise<number> {
   const clock = new VirtualClock();
@@ -21,19 +21,19 @@ async function workedShare(processors: number, pieceMs: number, forMs: number): 
 }
 
 void suite('the share of a CPU that a list may take', () => {
-  test('is half of one where nothing limits the process', async () => {
+  test('is half of one if nothing limits the process', async () => {
     const share = await workedShare(Infinity, 1, 10_000);
     assert.ok(share > 0.49 && share < 0.51, String(share));
   });
 
-  test('is a quarter of the limit of the process, also if each piece of work is long', async () => {
+  test("is a quarter of the process's limit, even if each piece of work is long", async () => {
     for (const pieceMs of [0.2, 1, 10]) {
       const share = await workedShare(0.5, pieceMs, 20_000);
       assert.ok(share > 0.12 && share < 0.13, `${pieceMs} ms: ${share}`);
     }
   });
 
-  test('delays no change that comes alone', async () => {
+  test('does not delay isolated changes', async () => {
     const clock = new VirtualClock();
     let cpuMs = 0;
     const share = new WorkShare({ clock, cpuMs: () => cpuMs, processors: () => 0.5 });
@@ -59,7 +59,7 @@ void suite('the share of a CPU that a list may take', () => {
     assert.equal(await restMs(), 20);
   });
 
-  test('is not paid back for what the thread did before, such as its start', async () => {
+  test('ignores what the thread did before, such as startup', async () => {
     const clock = new VirtualClock();
     let cpuMs = 0;
     const share = new WorkShare({ clock, cpuMs: () => cpuMs, processors: () => Infinity });

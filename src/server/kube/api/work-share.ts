@@ -1,38 +1,35 @@
-/** Limits the share of CPU time that reading lists of the API server may take. */
+/** Limits the share of CPU time spent reading lists from the API server. */
 import type { Clock } from '../../base/clock.ts';
 import { processorLimit } from '../../runtime/processor-limit.ts';
 
 export interface WorkShareParts {
   readonly clock: Clock;
-  /** CPU time of this thread, milliseconds. */
+  /** CPU time of this thread, in milliseconds. */
   cpuMs(): number;
-  /** The number of CPUs that the process may use; called occasionally. Infinity: no limit. */
+  /** Returns the number of CPUs that the process may use; called occasionally. Infinity: no limit. */
   processors(): number;
 }
 
 /** Share of one CPU, if nothing limits the process. */
 const MOST = 0.5;
-/** Share of the process's CPU limit: the workers and the garbage collector need the rest. */
+/** Share of the process's CPU limit, because the workers and the garbage collector need the rest. */
 const OF_LIMIT = 0.25;
-/**
- * The smallest share: with less, a list would take minutes, which an API server does not wait for.
- */
+/** The smallest share. With less, a list would take minutes, which an API server does not wait for. */
 const LEAST = 0.05;
-/** Work up to this long is never delayed, in milliseconds; single changes are far below it. */
+/** Milliseconds of work that is never delayed; single changes are far below it. */
 const BURST_MS = 3;
 /**
- * The most overuse that is made up for by a pause, whether by this work or by others on the thread,
- * in milliseconds.
+ * Maximum excess, in milliseconds, that is compensated by a pause, whether it came from this work or from other work on
+ * the thread.
  */
 const DEBT_MS = 20;
-/** Milliseconds that a value of `processors` is used. */
+/** Milliseconds for which a value of `processors` is used. */
 const LIMIT_MS = 1000;
 
 /**
- * Keeps long work on this thread below a share of a CPU: it is done in small pieces with
- * pauses in between. Reading a list of everything takes seconds of CPU time. Without pauses it
- * would delay the workers that share the CPUs. Within a container's CPU limit, the kernel would
- * also stop all threads for the rest of the period.
+ * Limits long work on this thread to a share of a CPU, by doing it in small pieces with pauses in between. Reading a
+ * complete list takes seconds of CPU time. Without pauses, it would delay the workers that share the CPUs. Within a
+ * container's CPU limit, the kernel would also stop all threads for the rest of the period.
  */
 export class WorkShare {
   readonly #parts: WorkShareParts;
@@ -40,7 +37,7 @@ export class WorkShare {
   #askedAt = -Infinity;
   #at: number;
   #cpuMs: number;
-  /** CPU time until a pause is due, in milliseconds; negative: too much was used. */
+  /** CPU time until a pause is due, in milliseconds; negative if too much was used. */
   #allowanceMs = BURST_MS;
 
   constructor(parts: WorkShareParts) {
@@ -50,8 +47,8 @@ export class WorkShare {
   }
 
   /**
-   * To be called after each piece of work.
-   * @returns how long to pause before the next one, in milliseconds
+   * Call after each piece of work.
+   * @returns milliseconds to pause before the next one
    */
   restMs(): number {
     const now = this.#parts.clock.now();
@@ -69,7 +66,7 @@ export class WorkShare {
   }
 }
 
-/** The share of this thread, measured by the system's count of its CPU time. */
+/** Creates the share of this thread, measured by the system's count of its CPU time. */
 export function shareOfThread(clock: Clock): WorkShare {
   return new WorkShare({
     clock,

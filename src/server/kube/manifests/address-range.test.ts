@@ -29,7 +29,7 @@ describe('addresses by name', () => {
     );
   });
 
-  test('stay when other names come and go, even when they collide', () => {
+  test('stay when other names come and go, even if they collide', () => {
     const made = new AddressRange('10.0.0.0/24');
     const names = Array.from({ length: 200 }, (_, i) => `name-${i}`);
     made.begin([]);
@@ -44,12 +44,12 @@ describe('addresses by name', () => {
     made.end();
   });
 
-  test('are never chosen ones', () => {
+  test('are never explicitly chosen ones', () => {
     const [free] = allot('10.0.0.0/24', ['web']);
     assert.notEqual(allot('10.0.0.0/24', ['web'], [free!])[0], free);
   });
 
-  test('give way when a service chooses one that was given out', () => {
+  test('change when a service explicitly chooses an assigned one', () => {
     const made = new AddressRange('10.0.0.0/24');
     made.begin([]);
     const before = made.take('web')!;
@@ -69,7 +69,7 @@ describe('addresses by name', () => {
     assert.equal(found[6], null);
   });
 
-  test('of a range that has run out are not looked for again and again', async () => {
+  test('in an exhausted range are not searched for again and again', async () => {
     const fill = (): AddressRange => {
       const made = new AddressRange('10.0.0.0/20');
       made.begin([]);
@@ -86,7 +86,7 @@ describe('addresses by name', () => {
     assert.notEqual(range.take('name-0'), null);
   });
 
-  test('by custom leave the first and the tenth alone, and give these on demand', () => {
+  test('skip the customary first and tenth addresses, which are assigned on demand', () => {
     const made = new AddressRange('10.0.0.0/24');
     made.begin([]);
     assert.equal(made.take('kubernetes', 1), '10.0.0.1');
@@ -95,7 +95,7 @@ describe('addresses by name', () => {
     assert.equal(rest.filter((address) => address !== null).length, 252);
   });
 
-  test('need a range', () => {
+  test('require a range', () => {
     for (const range of ['', '10.0.0.0', '10.0.0.0/31', '10.0.0.0/33', 'x/8']) {
       assert.throws(() => new AddressRange(range), RangeError, range);
     }

@@ -2,24 +2,20 @@ import { FIXED_HASH_START, nextFixedHash } from '../../base/fixed-hash.ts';
 import { parseAddress, parseNet, printAddress, type Net } from '../../base/ip.ts';
 
 /**
- * Assigns addresses of a range by name: the same name gets the same address in every run, whatever
- * the other names are. If two names hash to the same address, the first keeps it while the process
- * lives.
+ * Assigns addresses from a range by name. The same name gets the same address in every run, regardless of other names.
+ * If two names hash to the same address, the first keeps it while the process runs.
  */
 export class AddressRange {
   readonly #net: Net;
-  /** The number of usable addresses, at most the first 2^24 of a huge range. */
+  /** Number of usable addresses, at most the first 2^24 of a huge range. */
   readonly #size: number;
   readonly #held = new Map<string, string>();
   #next = new Map<string, string>();
   #taken = new Set<string>();
-  /** All addresses are used until the end of this round. */
+  /** All addresses are in use until the end of this round. */
   #full = false;
 
-  /**
-   * @param range in CIDR form; throws a `RangeError` if it is malformed or has fewer than 4
-   * addresses.
-   */
+  /** @param range in CIDR form; throws a `RangeError` if it is malformed or has fewer than 4 addresses */
   constructor(range: string) {
     const net = parseNet(range);
     if (net === null || net.bytes.length * 8 - net.bits < 2) {
@@ -29,7 +25,7 @@ export class AddressRange {
     this.#size = 2 ** Math.min(24, net.bytes.length * 8 - net.bits);
   }
 
-  /** Begins a round: `fixed` are explicitly chosen addresses, which no other name gets. */
+  /** Starts a round. `fixed` are explicitly chosen addresses, which no other name gets. */
   begin(fixed: Iterable<string>): void {
     const chosen = new Set(fixed);
     this.#taken = new Set(chosen);
@@ -42,15 +38,15 @@ export class AddressRange {
     }
   }
 
-  /** Ends the round: names without a request in it lose their address. */
+  /** Ends the round. Names that were not requested in it lose their address. */
   end(): void {
     this.#held.clear();
     for (const [name, address] of this.#next) this.#held.set(name, address);
   }
 
   /**
-   * The address for `name`, or null if the range is used up. `place` requests the address at this
-   * offset in the range.
+   * Returns the address for `name`, or null if the range is exhausted. `place` requests the address at this offset in
+   * the range.
    */
   take(name: string, place?: number): string | null {
     const held = this.#next.get(name) ?? this.#held.get(name);
@@ -59,7 +55,7 @@ export class AddressRange {
       return held;
     }
     if (this.#full && place === undefined) return null;
-    // The first and the last address are the network's own.
+    // The first and last addresses are reserved for the network.
     const usable = this.#size - 2;
     const start = place === undefined ? hashOf(name) % usable : place - 1;
     for (let step = 0; step < usable; step++) {
@@ -82,15 +78,15 @@ export class AddressRange {
   }
 }
 
-/** The offset that clusters customarily give to the service `kubernetes`. */
+/** The offset that clusters customarily assign to the service `kubernetes`. */
 export const API_SERVER_PLACE = 1;
-/** The offset that they give to `kube-dns`. */
+/** The offset that clusters customarily assign to `kube-dns`. */
 export const DNS_PLACE = 10;
 const reservedPlaces = [API_SERVER_PLACE, DNS_PLACE];
 
 /**
- * The addresses of a list such as `172.17.0.4-172.17.0.6, fd00::4`: addresses, first-last spans and
- * CIDR ranges, at most 65 536; null if it is malformed.
+ * Parses a list such as `172.17.0.4-172.17.0.6, fd00::4`: addresses, first-last spans and CIDR ranges, at most 65 536
+ * addresses. Returns null if it is malformed.
  */
 export function parseSpans(text: string): string[] | null {
   const found: string[] = [];
@@ -115,7 +111,7 @@ export function parseSpans(text: string): string[] | null {
   return found;
 }
 
-/** Maximum number of addresses in a range; clusters defined by manifests need few. */
+/** Maximum number of addresses in one span; manifests need only a few. */
 const SPAN_MAX = 65_536;
 
 function maskHost(bytes: Uint8Array, bits: number): void {
@@ -133,7 +129,7 @@ function plus(bytes: Uint8Array, offset: number): Uint8Array {
   return sum;
 }
 
-/** The distance of `to` behind `from`; negative or infinite if they cannot be compared. */
+/** Returns the distance from `from` to `to`; negative or infinite if they cannot be compared. */
 function distance(from: Uint8Array, to: Uint8Array): number {
   let value = 0;
   for (let i = 0; i < from.length; i++) value = value * 256 + (to[i]! - from[i]!);
@@ -141,8 +137,7 @@ function distance(from: Uint8Array, to: Uint8Array): number {
 }
 
 /**
- * A hash that is the same in every run, with a final mix so that names that differ in one digit are
- * not neighbours.
+ * Returns a hash that is the same in every run, with a final mix so that names differing in one digit are not adjacent.
  */
 export function hashOf(text: string): number {
   let hash = FIXED_HASH_START;

@@ -14,7 +14,7 @@ const wanted: WantedObjects = {
   zones: true,
 };
 
-/** The objects of one kind that a text of manifests implies. */
+/** Returns the objects of one kind implied by a manifest text. */
 function imply(text: string, kind: ObjectKind, more: Partial<WantedObjects> = {}): KubeObject[] {
   const { manifests, problems } = readManifests(text, 'a.yaml');
   assert.deepEqual(
@@ -40,7 +40,7 @@ const service = (name: string, spec: string): string =>
   `kind: Service\nmetadata: {name: ${name}}\nspec: {${spec}}\n---\n`;
 
 describe('pods of workloads', () => {
-  test('are as many as it says, one if it does not', () => {
+  test('are as numerous as specified, one by default', () => {
     const count = (kind: string, spec: string): number =>
       pods(workload(kind, 'web', `${spec}${template('app: web')}`)).length;
     assert.equal(count('Deployment', 'replicas: 3, '), 3);
@@ -51,7 +51,7 @@ describe('pods of workloads', () => {
     assert.equal(count('StatefulSet', 'replicas: 5, '), 5);
   });
 
-  test('are named as controllers name them', () => {
+  test('are named as by controllers', () => {
     const names = (kind: string): string[] =>
       pods(workload(kind, 'web', `replicas: 2, ${template('app: web')}`)).map((pod) => pod.name);
     for (const name of names('Deployment')) assert.match(name, /^web-[b-z0-9]{10}-[b-z0-9]{5}$/);
@@ -65,7 +65,7 @@ describe('pods of workloads', () => {
     );
   });
 
-  test('have addresses that other workloads do not move', () => {
+  test('have addresses that other workloads do not affect', () => {
     const one = workload('Deployment', 'one', `replicas: 3, ${template('app: one')}`);
     const two = workload('Deployment', 'two', `replicas: 50, ${template('app: two')}`);
     const alone = pods(one).map((pod) => pod.ips[0]!);
@@ -76,7 +76,7 @@ describe('pods of workloads', () => {
     assert.ok(alone.every((ip) => ip.startsWith('10.244.')));
   });
 
-  test('have the addresses of the annotation, in order, and others when these run out', () => {
+  test('have the addresses from the annotation, in order, then others', () => {
     const found = pods(
       `kind: Deployment\nmetadata: {name: web, annotations: {ndots.dev/pod-ips: "172.17.0.4-172.17.0.5, fd00::4"}}\nspec: {replicas: 3, ${template('app: web')}}\n`,
     );
@@ -85,7 +85,7 @@ describe('pods of workloads', () => {
     assert.match(found[2]!.ips[0]!, /^10\.244\./);
   });
 
-  test('on the network of their node share its address', () => {
+  test("on their node's network share its address", () => {
     const found = pods(
       workload('DaemonSet', 'proxy', template('app: proxy', '{hostNetwork: true}')) +
         workload('DaemonSet', 'agent', template('app: agent', '{hostNetwork: true}')),
@@ -94,7 +94,7 @@ describe('pods of workloads', () => {
     assert.ok(found.every((pod) => pod.hostNetwork && pod.ips[0]!.startsWith('172.18.')));
   });
 
-  test('are not invented where the directory has them, as an export of a live cluster does', () => {
+  test('are not created if the directory contains them, as in an export of a live cluster', () => {
     const owned = (kind: string, owner: string, name: string, rest: string): string =>
       `kind: ${kind}\nmetadata: {name: ${name}, labels: {app: web}, ownerReferences: [{kind: ${owner}, name: web}]}\n${rest}\n---\n`;
     const found = pods(
@@ -109,8 +109,8 @@ describe('pods of workloads', () => {
   });
 });
 
-describe('written pods', () => {
-  test('keep the address of their status, have one chosen otherwise, or none while pending', () => {
+describe('explicit pods', () => {
+  test('keep the address in their status, get one otherwise, or have none while pending', () => {
     const pod = (name: string, status: string): string =>
       `kind: Pod\nmetadata: {name: ${name}}\nstatus: ${status}\n---\n`;
     const found = pods(
@@ -129,7 +129,7 @@ describe('written pods', () => {
 describe('slices of services', () => {
   const web = workload('Deployment', 'web', `replicas: 2, ${template('app: web')}`);
 
-  test('hold the pods the selector means, of the same namespace only', () => {
+  test('contain the pods selected, from the same namespace only', () => {
     const other = web.replace('name: web', 'name: web, namespace: other');
     const [slice, ...rest] = slices(
       service('web', 'selector: {app: web}, ports: [{port: 80}]') + web + other,
@@ -152,7 +152,7 @@ describe('slices of services', () => {
     );
   });
 
-  test('have the port numbers of the pods: by number, by name, and apart where they differ', () => {
+  test("have the pods' port numbers: by number, by name, and separately where they differ", () => {
     const named = (name: string, port: number): string =>
       workload(
         'Deployment',
@@ -187,13 +187,13 @@ describe('slices of services', () => {
     assert.deepEqual(without[0]!.ports, []);
   });
 
-  test('of a headless service without ports are there', () => {
+  test('for a headless service without ports exist', () => {
     const [slice] = slices(service('web', 'clusterIP: None, selector: {app: web}') + web);
     assert.equal(slice!.endpoints.length, 2);
     assert.deepEqual(slice!.ports, []);
   });
 
-  test('name the pods of the StatefulSet the service governs, and no others', () => {
+  test('name the pods of the StatefulSet governed by the service, and no others', () => {
     const db = workload(
       'StatefulSet',
       'db',
@@ -210,7 +210,7 @@ describe('slices of services', () => {
     assert.deepEqual(names('other'), ['', '']);
   });
 
-  test('name a pod that has host name and subdomain', () => {
+  test('name a pod that has a host name and a subdomain', () => {
     const [slice] = slices(
       service('sub', 'clusterIP: None, selector: {app: a}') +
         'kind: Pod\nmetadata: {name: a, labels: {app: a}}\nspec: {hostname: busybox, subdomain: sub}\n',
@@ -243,7 +243,7 @@ describe('slices of services', () => {
     ]);
   });
 
-  test('are apart for IPv4 and IPv6, of the families the service has', () => {
+  test('are separate for IPv4 and IPv6, for the families of the service', () => {
     const dual =
       'kind: Pod\nmetadata: {name: a, labels: {app: a}}\nstatus: {podIPs: [{ip: 10.0.0.1}, {ip: "fd00::1"}]}\n---\n';
     const addresses = (spec: string): string[] =>
@@ -258,7 +258,7 @@ describe('slices of services', () => {
     assert.equal(slices(service('a', 'selector: {app: a}') + six).length, 1);
   });
 
-  test('carry the zone of the node, from its labels', () => {
+  test("carry the node's zone, from its labels", () => {
     const node = (name: string, zone: string): string =>
       `kind: Node\nmetadata: {name: ${name}, labels: {topology.kubernetes.io/zone: ${zone}}}\n---\n`;
     const text =
@@ -271,7 +271,7 @@ describe('slices of services', () => {
     assert.equal(plain!.endpoints[0]!.zone, '');
   });
 
-  test('that are written down count instead of made-up ones, and slices before Endpoints', () => {
+  test('that are given explicitly replace generated ones, with slices before Endpoints', () => {
     const written =
       'kind: EndpointSlice\nmetadata: {name: web-1, labels: {kubernetes.io/service-name: web}}\nendpoints: [{addresses: [10.9.9.9]}]\n---\n';
     const old =
@@ -284,7 +284,7 @@ describe('slices of services', () => {
     assert.deepEqual(ips(old), ['10.8.8.8']);
   });
 
-  test('of services that are not wanted by label are not either', () => {
+  test('are omitted for services excluded by label', () => {
     const text = service('web', 'selector: {app: web}') + web;
     assert.deepEqual(imply(text, 'EndpointSlice', { labels: 'x=y' }), []);
     assert.deepEqual(imply(text, 'EndpointSlice', { endpoints: false }), []);
@@ -292,12 +292,12 @@ describe('slices of services', () => {
 });
 
 describe('services', () => {
-  test('get an address of the range where they state none', () => {
+  test('get an address from the range if they specify none', () => {
     const [one] = services(service('web', 'ports: [{port: 80}]'));
     assert.match(one!.clusterIPs[0]!, /^10\.(9[6-9]|10\d|11[01])\./);
   });
 
-  test('keep the address they state, also none', () => {
+  test('keep the address they specify, or none', () => {
     assert.deepEqual(services(service('a', 'clusterIP: 10.3.0.116'))[0]!.clusterIPs, [
       '10.3.0.116',
     ]);
@@ -308,13 +308,13 @@ describe('services', () => {
     );
   });
 
-  test('that are dual-stack get one of each family, first one first', () => {
+  test('that are dual-stack get one of each family, the first family first', () => {
     const [one] = services(service('a', 'ipFamilies: [IPv6, IPv4]'));
     assert.match(one!.clusterIPs[0]!, /^fd00:10:96::/);
     assert.match(one!.clusterIPs[1]!, /^10\./);
   });
 
-  test('of custom get the addresses of custom', () => {
+  test('with customary addresses get those', () => {
     const found = services(
       'kind: Service\nmetadata: {name: kubernetes}\n---\nkind: Service\nmetadata: {name: kube-dns, namespace: kube-system}\n',
     );
@@ -324,7 +324,7 @@ describe('services', () => {
     );
   });
 
-  test('keep their address while others come, over many builds', () => {
+  test('keep their address while others are added, over many builds', () => {
     const cluster = new ImpliedCluster(wanted, { ...defaultRanges, services: '10.0.0.0/26' });
     const build = (names: readonly string[]): Map<string, string> => {
       const text = names.map((name) => service(name, 'ports: [{port: 1}]')).join('');
@@ -343,7 +343,7 @@ describe('services', () => {
   });
 });
 
-test('namespaces exist because an object is in them, and default always does', () => {
+test('a namespace exists because an object is in it, and default always exists', () => {
   const names = (more: Partial<WantedObjects> = {}): string[] =>
     imply(
       'kind: Namespace\nmetadata: {name: empty, labels: {team: a}}\n---\nkind: Pod\nmetadata: {name: p, namespace: implied}\n',
@@ -355,7 +355,7 @@ test('namespaces exist because an object is in them, and default always does', (
   assert.deepEqual(names({ namespaceLabels: 'kubernetes.io/metadata.name=implied' }), ['implied']);
 });
 
-test('service imports and their slices are brought in', () => {
+test('service imports and their slices are included', () => {
   const text =
     'kind: ServiceImport\nmetadata: {name: db}\nspec: {type: ClusterSetIP, ips: [10.42.0.1]}\n---\n' +
     'kind: EndpointSlice\nmetadata: {name: db-1, labels: {multicluster.kubernetes.io/service-name: db, multicluster.kubernetes.io/source-cluster: east}}\nendpoints: [{addresses: [10.9.9.9]}]\n';

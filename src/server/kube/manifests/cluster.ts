@@ -16,7 +16,7 @@ import { impliedNodes, impliedPods, statedPodIps, type ImpliedPod } from './pods
 import { parseSelector, type Selector } from './selector.ts';
 import { impliedSlices, statedFamilies, withHints } from './slices.ts';
 
-/** The ranges that the directory's cluster takes addresses from, in CIDR form. */
+/** The ranges from which the directory's cluster gets its addresses, in CIDR form. */
 export interface ClusterRanges {
   readonly services: string;
   readonly servicesV6: string;
@@ -24,7 +24,7 @@ export interface ClusterRanges {
   readonly nodes: string;
 }
 
-/** The ranges of kubeadm and kind. */
+/** The ranges used by kubeadm and kind. */
 export const defaultRanges: ClusterRanges = {
   services: '10.96.0.0/12',
   servicesV6: 'fd00:10:96::/108',
@@ -32,7 +32,7 @@ export const defaultRanges: ClusterRanges = {
   nodes: '172.18.0.0/16',
 };
 
-/** One object of the implied cluster, with the name it is stored under. */
+/** One object in the implied cluster, with the name under which it is stored. */
 export interface ImpliedEntry {
   readonly namespace: string;
   readonly name: string;
@@ -40,9 +40,8 @@ export interface ImpliedEntry {
 }
 
 /**
- * The cluster that a set of manifests describes: the written objects, and objects that controllers
- * would derive from them (pods, endpoint slices, cluster addresses, namespaces). Addresses stay the
- * same from one `build` to the next.
+ * The cluster described by a set of manifests: the explicit objects, and those that controllers would derive from them
+ * (pods, endpoint slices, cluster addresses, namespaces). Addresses stay the same from one `build` to the next.
  */
 export class ImpliedCluster {
   readonly #wanted: WantedObjects;
@@ -65,8 +64,8 @@ export class ImpliedCluster {
   }
 
   /**
-   * Makes all objects of the wanted kinds. Of two manifests with the same name the first counts;
-   * the other is a problem.
+   * Creates all objects of the wanted kinds. If two manifests have the same name, the first counts, and the other is a
+   * problem.
    */
   build(all: readonly Manifest[]): {
     readonly entries: ReadonlyMap<ObjectKind, readonly ImpliedEntry[]>;
@@ -100,7 +99,7 @@ export class ImpliedCluster {
     return { entries, problems };
   }
 
-  /** All pods: written ones, and those that workloads would make. */
+  /** Returns all pods: explicit ones, and those that workloads would create. */
   pods(manifests: readonly Manifest[]): ImpliedPod[] {
     const nodes = impliedNodes(manifests);
     this.#pods.begin(statedPodIps(manifests));
@@ -173,7 +172,7 @@ export class ImpliedCluster {
       served.add(`${manifest.namespace}/${manifest.labels[serviceNameLabel] ?? ''}`);
       add(manifest, transformSlice(manifest.raw, keep));
     }
-    // An export of a live cluster holds both forms of the same endpoints.
+    // An export of a live cluster contains both forms of the same endpoints.
     for (const manifest of ofKind(manifests, 'Endpoints')) {
       const key = `${manifest.namespace}/${manifest.name}`;
       if (served.has(key)) continue;

@@ -1,4 +1,4 @@
-/** Finds the files of a manifest directory, and the changes since the last scan. */
+/** Finds the files in a manifest directory, and the changes since the last scan. */
 import { readdirSync, realpathSync, statSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
 import { errorCode, isGone } from '../../base/error-code.ts';
@@ -13,29 +13,24 @@ import type { Manifest } from './manifest.ts';
 import { readInThread } from './read-thread.ts';
 
 /**
- * Maximum number of files in a directory, so that a wrong path (`/`) results in a message instead of filling
- * the memory.
+ * Maximum number of files in a directory, so that a wrong path (`/`) results in an error rather than exhausted memory.
  */
 const FILES_MAX = 10_000;
-/** Maximum directory depth, for the same reason. */
+/** Maximum nesting of directories, for the same reason. */
 const DEPTH_MAX = 16;
-/** Maximum total size of files that changed between two checks, in bytes. */
+/** Maximum bytes of all files that changed between two scans. */
 const BYTES_MAX = 64 * 1024 * 1024;
-/**
- * Files up to this size are read at once, in a few dozen milliseconds; larger ones are read in a separate
- * thread.
- */
+/** Up to this size, files are read immediately, within a few dozen milliseconds; beyond it, in a separate thread. */
 const BYTES_AT_ONCE_MAX = 64 * 1024;
 
-/** Memory limit for verbs that look once and end, in bytes. */
+/** Memory limit for commands that scan once and exit, in bytes. */
 const MEMORY_OF_A_RUN = 512 * 1024 * 1024;
 
 const endings = /\.(ya?ml|json)$/i;
 
 /**
- * The manifest files of one directory (or one file) and their contents, found by polling. Symbolic
- * links are followed at each look, so a swapped `..data` (how a mounted ConfigMap changes) is an
- * ordinary change.
+ * The manifest files in one directory (or one file) and their contents, found by polling. Symbolic links are followed
+ * on each scan, so a swapped `..data` (how a mounted ConfigMap changes) is an ordinary change.
  */
 export class ManifestFolder {
   readonly #folder: string;
@@ -43,16 +38,13 @@ export class ManifestFolder {
   readonly #files = new Map<string, KnownFile>();
   #bytes = 0;
 
-  /**
-   * @param memory the most bytes that reading one object may take, and that all objects together
-   * may occupy
-   */
+  /** @param memory maximum bytes for reading one object, and for all objects together */
   constructor(folder: string, memory: number = MEMORY_OF_A_RUN) {
     this.#folder = folder;
     this.#memory = memory;
   }
 
-  /** All manifests in order of file name; of each file its last good content. */
+  /** All manifests in order of file name; for each file, its last good content. */
   get manifests(): Manifest[] {
     return [...this.#files.keys()].sort().flatMap((path) => this.#files.get(path)!.manifests);
   }
@@ -61,7 +53,7 @@ export class ManifestFolder {
     return this.#files.size;
   }
 
-  /** Estimated memory that the objects occupy, in bytes. */
+  /** Estimated memory of the objects, in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -72,8 +64,8 @@ export class ManifestFolder {
   }
 
   /**
-   * Looks once. Returns a promise if much has changed, which is then read beside this thread's
-   * other work; the next look must wait for it.
+   * Scans once. Returns a promise if much has changed, which is then read without blocking this thread. The next scan
+   * must wait for it.
    * @throws Problem if the directory itself cannot be read
    */
   look(): Maybe<Look> {
@@ -84,7 +76,7 @@ export class ManifestFolder {
     for (const [path, error] of seen.unread.errors) problems.push(unreadable(path, error));
     const changed: string[] = [];
     for (const [path, { bytes }] of this.#files) {
-      // Files that could not be read keep their content.
+      // Unreadable files keep their last content.
       if (found.has(path) || seen.unread.hides(path)) continue;
       this.#files.delete(path);
       this.#bytes -= bytes;
@@ -103,7 +95,7 @@ export class ManifestFolder {
         bytes: known?.bytes ?? 0,
         good: known?.good ?? false,
       });
-      // Files that are refused for their size are not read.
+      // Files rejected for their size are not read.
       if (stats.size <= FILE_MAX.manifest) size += stats.size;
       if (size > BYTES_MAX) problems.push(unreadable(path, tooMuch()));
       else paths.push(path);
@@ -119,8 +111,8 @@ export class ManifestFolder {
   }
 
   /**
-   * Stores the result of reading a file. A file with errors keeps its last good content; of a new
-   * one the good parts count.
+   * Stores the result of reading a file. A file with errors keeps its last good content; for a new one, the good parts
+   * count.
    */
   #take(path: string, read: ManifestFile | Error, problems: Problem[]): void {
     const known = this.#files.get(path)!;
@@ -153,14 +145,14 @@ export class ManifestFolder {
     } catch (error) {
       if (error instanceof Problem) throw error;
       if (depth === 0) throw unreadable(folder, error);
-      // The file was removed during this look; the next look will report it.
+      // The file was removed during this scan, and the next scan will report it.
       if (!isGone(error)) unread.add(folder, error);
       return;
     }
     if (above.has(real) || depth > DEPTH_MAX) return;
     const within = new Set(above).add(real);
     for (const name of names) {
-      // This also skips `..data` and its kind, which hold the same files again.
+      // This also skips `..data` and similar entries, which contain the same files again.
       if (name.startsWith('.')) continue;
       const path = join(folder, name);
       let stats: Stats;
@@ -186,17 +178,17 @@ export class ManifestFolder {
   }
 }
 
-/** The findings of one look. */
+/** The findings of one scan. */
 class Seen {
   /** Files of manifests. */
   readonly found = new Map<string, Stats>();
-  /** Files and directories that are there, and cannot be looked at. */
+  /** Files and directories that exist but cannot be examined. */
   readonly unread = new UnreadPaths();
 }
 
-/** The result of one look at a directory. */
+/** The result of scanning a directory. */
 export interface Look {
-  /** Files that were added, removed or changed since the last look. */
+  /** Files that were added, removed or changed since the last scan. */
   readonly changed: readonly string[];
   readonly problems: readonly Problem[];
 }
@@ -204,16 +196,13 @@ export interface Look {
 interface KnownFile {
   readonly mark: string;
   readonly manifests: readonly Manifest[];
-  /** Estimated memory that they occupy. */
+  /** Estimated memory in bytes. */
   readonly bytes: number;
   /** True if the manifests are a complete version of the file. */
   readonly good: boolean;
 }
 
-/**
- * Files below /proc and /sys have the size 0 until they are read, so they are read in the separate
- * thread.
- */
+/** Files under /proc and /sys report a size of 0 until they are read, so they are read in the separate thread. */
 function holdsNothing(path: string): boolean {
   try {
     return readFileText(path, 0) === '';
@@ -249,7 +238,7 @@ function unreadable(path: string, error: unknown): Problem {
   });
 }
 
-/** A pipe, say, which cannot be looked at a second time. */
+/** Reports a path such as a pipe, which cannot be scanned a second time. */
 function neither(path: string): Problem {
   return new Problem({
     code: 'unreadable-manifests',

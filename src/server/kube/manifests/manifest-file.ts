@@ -1,4 +1,4 @@
-/** Reads the objects of one manifest file that matter for DNS. */
+/** Reads the objects in a manifest file that matter for DNS. */
 import { isObject, list, text, type JsonObject } from '../../base/json-object.ts';
 import { printBytes } from '../../base/limits.ts';
 import { nearest, Problem } from '../../base/problem.ts';
@@ -13,34 +13,30 @@ import {
 import type { DocumentPath } from './yaml-document.ts';
 import { PIECE_MEMORY } from './yaml-stream.ts';
 
-/** The API groups of the kinds that are read: other groups may have kinds of the same name. */
+/** The API groups of the supported kinds, because other groups may have kinds with the same name. */
 const groups = /^(v1|(apps|discovery\.k8s\.io|multicluster\.x-k8s\.io)\/.*)$/;
 
-/** The content of one file. */
+/** The contents of a file. */
 export interface ManifestFile {
   readonly manifests: readonly Manifest[];
-  /** Estimated memory that they occupy, in bytes. */
+  /** Estimated memory, in bytes. */
   readonly bytes: number;
   readonly problems: readonly Problem[];
 }
 
 /**
- * Memory of an object without its texts, in bytes, and how much more its texts occupy than in the
- * file; measured.
+ * Memory of an object without its strings, in bytes, and the factor by which its strings are larger than in the file;
+ * measured.
  */
 const OBJECT_BYTES = 1024;
 const TEXT_FACTOR = 4;
 
-/**
- * Maximum number of problems for a file. Further ones add no information, and the rest of the file is not
- * read.
- */
+/** Maximum number of problems per file. Further ones are not informative, and the rest of the file is not read. */
 const PROBLEMS_MAX = 100;
 
 /**
- * Reads the objects of one file. Kinds that do not matter for DNS are skipped; faulty objects
- * become problems. @param memory the maximum bytes of reading one object, and of all objects
- * together
+ * Reads the objects in one file. Kinds that do not matter for DNS are skipped; invalid objects become problems.
+ * @param memory maximum bytes for reading one object, and for all objects together
  */
 export function readManifests(
   content: string,
@@ -48,7 +44,7 @@ export function readManifests(
   memory: number = PIECE_MEMORY,
 ): ManifestFile {
   const found = new FoundManifests();
-  /** The entries of the list being read; they count if its end shows that it is a list. */
+  /** Entries of the list being read, which count once its end shows that it is a list. */
   let entries = new FoundManifests();
   for (const part of readYaml(content, file, { memory, entries: true })) {
     if (part.item === null) {
@@ -85,7 +81,7 @@ function tooMany(
 export const manifestMemoryRemedy =
   'split the directory, leave out unneeded objects, or raise manifest_memory in kubernetes';
 
-/** The manifests and problems found in documents, or in the entries of a list. */
+/** The manifests and problems found in documents, or in list entries. */
 class FoundManifests {
   readonly manifests: Manifest[] = [];
   readonly problems: Problem[] = [];
@@ -150,7 +146,7 @@ class FoundManifests {
   }
 }
 
-/** List, and also ServiceList and its like, as `kubectl get -o yaml` prints them. */
+/** Matches List, and also ServiceList etc., as printed by `kubectl get -o yaml`. */
 function isList(value: unknown): value is JsonObject {
   return isObject(value) && text(value, 'kind').endsWith('List') && Array.isArray(value['items']);
 }

@@ -31,7 +31,7 @@ interface Bench {
   readonly heard: Listener;
   readonly lines: string[];
   write(name: string, content: string): void;
-  /** Until the directory has been looked at again. */
+  /** Resolves when the directory has been scanned again. */
   poll(): Promise<void>;
 }
 
@@ -82,7 +82,7 @@ function get<K extends KubeObject['kind']>(
 const service = (name: string, extra = ''): string =>
   `apiVersion: v1\nkind: Service\nmetadata: {name: ${name}}\nspec: {ports: [{port: 80}]${extra}}\n`;
 
-test('an empty file, and one that is refused for its size, keep nothing waiting for a thread', (t) => {
+test('an empty file, and one rejected for its size, do not wait for a thread', (t) => {
   const { source, heard } = bench(t, {
     'empty.yaml': '',
     'huge.yaml': `# ${' '.repeat(17 * 1024 * 1024)}`,
@@ -103,7 +103,7 @@ describe('the example cluster', () => {
     assert.deepEqual(heard.names('Namespace'), ['critical-app', 'default', 'kube-system', 'shop']);
   });
 
-  test('has the backend of the story: one address, three pods, and the client', (t) => {
+  test("has the scenario's backend: one address, three pods, and the client", (t) => {
     const { heard } = bench(t, {}, { folder: examples });
     const backend = get(heard, 'Service', 'critical-app/backend');
     assert.deepEqual(backend.clusterIPs, ['10.3.0.116']);
@@ -120,7 +120,7 @@ describe('the example cluster', () => {
     assert.deepEqual(get(heard, 'Pod', 'critical-app/client').ips, ['172.17.0.7']);
   });
 
-  test('has a headless database whose pods have names of their own', (t) => {
+  test('has a headless database whose pods have their own names', (t) => {
     const { heard } = bench(t, {}, { folder: examples });
     const [slice] = [...heard.state.values()].filter(
       (one) => one.kind === 'EndpointSlice' && one.service === 'db',
@@ -153,7 +153,7 @@ describe('the example cluster', () => {
 });
 
 describe('a directory of manifests', () => {
-  test('is synced when it is started, and gives late workers everything', (t) => {
+  test('is synced when started, and gives late workers everything', (t) => {
     const { source, heard } = bench(t, { 'a.yaml': service('web') });
     assert.equal(source.synced, true);
     assert.deepEqual([...heard.syncedKinds].sort(), [
@@ -165,7 +165,7 @@ describe('a directory of manifests', () => {
     assert.deepEqual(new Set([...source.snapshot()]), new Set(heard.state.values()));
   });
 
-  test('is read in all its depths, in YAML and JSON, many documents and lists', (t) => {
+  test('is read at every depth, in YAML and JSON, with many documents and lists', (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'ndots-'));
     t.after(() => rmSync(folder, { recursive: true }));
     mkdirSync(join(folder, 'deep/er'), { recursive: true });
@@ -188,7 +188,7 @@ describe('a directory of manifests', () => {
     assert.equal(lines.length, 1, lines.join('\n'));
   });
 
-  test('tells what changed when a file changes, comes or goes', async (t) => {
+  test('reports the differences when a file is changed, added or removed', async (t) => {
     const made = bench(t, { 'a.yaml': service('one'), 'b.yaml': service('two') });
     made.heard.forget();
     await made.poll();
@@ -220,7 +220,7 @@ describe('a directory of manifests', () => {
     ] as const) {
       mkdirSync(join(folder, version));
       writeFileSync(join(folder, version, 'a.yaml'), service(name));
-      // Same size, same time: only the file itself is another one.
+      // Same size, same time: only the file itself differs.
       utimesSync(join(folder, version, 'a.yaml'), then, then);
     }
     symlinkSync('..1', join(folder, '..data'));
@@ -233,7 +233,7 @@ describe('a directory of manifests', () => {
     assert.deepEqual(made.heard.names('Service'), ['two']);
   });
 
-  test('may hold a link to itself', (t) => {
+  test('may contain a link to itself', (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'ndots-'));
     t.after(() => rmSync(folder, { recursive: true }));
     symlinkSync('.', join(folder, 'again'));
@@ -252,7 +252,7 @@ describe('a directory of manifests', () => {
     assert.match(device.message, /\/dev\/null is neither a file nor a directory/);
   });
 
-  test('may be one file, whatever its name', (t) => {
+  test('may be a single file with any name', (t) => {
     const made = bench(t, { 'a.yaml': service('one'), 'b.yaml': service('two') });
     made.write('objects', service('three'));
     for (const [name, found] of [
@@ -264,7 +264,7 @@ describe('a directory of manifests', () => {
     }
   });
 
-  test('that vanishes later keeps its objects, and is reported once', async (t) => {
+  test('that disappears later keeps its objects, and is reported once', async (t) => {
     const made = bench(t, { 'a.yaml': service('one') });
     renameSync(made.folder, `${made.folder}-gone`);
     t.after(() => rmSync(`${made.folder}-gone`, { recursive: true, force: true }));
@@ -277,7 +277,7 @@ describe('a directory of manifests', () => {
     assert.match(made.lines.at(-1)!, /can be read again/);
   });
 
-  test('with a file that may not be read says so and keeps the rest', (t) => {
+  test('with an unreadable file reports it and keeps the rest', (t) => {
     if (process.getuid?.() === 0) {
       t.skip('root may read everything');
       return;
@@ -292,7 +292,7 @@ describe('a directory of manifests', () => {
     assert.match(lines[0]!, /cannot read .*b\.yaml: EACCES/);
   });
 
-  test('with an unreadable directory reports it once, and again when it comes back', async (t) => {
+  test('with an unreadable subdirectory reports it once, and again when it comes back', async (t) => {
     const made = bench(t, { 'a.yaml': service('one') });
     const closed = join(made.folder, 'closed');
     const root = process.getuid?.() === 0;
@@ -317,7 +317,7 @@ describe('a directory of manifests', () => {
     }
   });
 
-  test('with a directory that became unreadable keeps its objects until it is readable or gone', async (t) => {
+  test('with a subdirectory that became unreadable keeps its objects until it is readable or gone', async (t) => {
     const made = bench(t, { 'a.yaml': service('one') });
     const closed = join(made.folder, 'closed');
     const root = process.getuid?.() === 0;
@@ -339,7 +339,7 @@ describe('a directory of manifests', () => {
     assert.deepEqual(made.heard.names('Service'), ['one']);
   });
 
-  test('of another label is left out, services, slices and pods alike', (t) => {
+  test('with other labels is excluded, including services, slices and pods', (t) => {
     const labelled = (name: string, tier: string): string =>
       `kind: Service\nmetadata: {name: ${name}, labels: {tier: ${tier}}}\nspec: {selector: {app: ${name}}, ports: [{port: 1}]}\n---\n` +
       `kind: Pod\nmetadata: {name: ${name}, labels: {app: ${name}, tier: ${tier}}}\n---\n`;
@@ -354,7 +354,7 @@ describe('a directory of manifests', () => {
   });
 });
 
-describe('a bad file', () => {
+describe('an invalid file', () => {
   const bad: readonly [string, string, RegExp][] = [
     [
       'broken YAML',
@@ -439,7 +439,7 @@ describe('a bad file', () => {
     ],
   ];
   for (const [name, content, words] of bad) {
-    test(`with ${name} is reported with its place, and the rest stays`, (t) => {
+    test(`with ${name} is reported with its position, and the rest stays`, (t) => {
       const { lines, heard } = bench(t, { 'a.yaml': content, 'b.yaml': service('other') });
       assert.match(lines[0]!, words);
       assert.ok(lines[0]!.startsWith('[ERROR]'));
@@ -448,7 +448,7 @@ describe('a bad file', () => {
     });
   }
 
-  test('gives its good parts, as long as it was never good as a whole', (t) => {
+  test('contributes its good parts, as long as it was never valid as a whole', (t) => {
     const { heard, lines } = bench(t, {
       'a.yaml': `${service('good')}---\nkind: Service\nmetadata: {}\n`,
     });
@@ -456,7 +456,7 @@ describe('a bad file', () => {
     assert.match(lines[0]!, /until then this object is ignored/);
   });
 
-  test('that was good stays as it was then, until it is good again', async (t) => {
+  test('that was valid keeps its last valid content until it is valid again', async (t) => {
     const made = bench(t, { 'a.yaml': service('one') + '---\n' + service('two') });
     made.write('a.yaml', `${service('three')}---\nkind: [`);
     await made.poll();
@@ -473,7 +473,7 @@ describe('a bad file', () => {
     assert.deepEqual(made.heard.names('Service'), ['three']);
   });
 
-  test('does not fill the memory by aliases of aliases', (t) => {
+  test('does not exhaust memory with aliases of aliases', (t) => {
     const lines = ['a0: &a0 [x,x,x,x,x,x,x,x,x]'];
     for (let i = 1; i < 12; i++) {
       lines.push(
@@ -486,13 +486,13 @@ describe('a bad file', () => {
     assert.match(made.lines[0]!, /this is not YAML: .*alias/i);
   });
 
-  test('is handed on as a problem too', (t) => {
+  test('is passed on as a problem too', (t) => {
     const problems: Problem[] = [];
     bench(t, { 'a.yaml': 'kind: [' }, { problem: (problem) => problems.push(problem) });
     assert.equal(problems[0]!.code, 'yaml-syntax');
   });
 
-  test('twice the same object: the first one counts, told once', async (t) => {
+  test('duplicate object: the first one counts, and it is reported once', async (t) => {
     const made = bench(t, {
       'a.yaml': service('web', ', clusterIP: 10.96.0.77'),
       'b.yaml': service('web', ', clusterIP: 10.96.0.78'),
@@ -504,7 +504,7 @@ describe('a bad file', () => {
     assert.equal(made.lines.filter((line) => line.includes('already')).length, 1);
   });
 
-  test('two services of one address are both served, and told', (t) => {
+  test('two services with one address are both served, and reported', (t) => {
     const made = bench(t, {
       'a.yaml':
         service('one', ', clusterIP: 10.96.0.77') +
@@ -524,7 +524,7 @@ describe('a bad file', () => {
   });
 });
 
-describe('a hostile manifest', () => {
+describe('a malicious manifest', () => {
   test('nested 200 000 deep is one problem, and the other files are served', async (t) => {
     const deep = '['.repeat(200_000) + ']'.repeat(200_000);
     const made = bench(t, { 'a.yaml': deep, 'b.yaml': service('web') });
@@ -533,13 +533,13 @@ describe('a hostile manifest', () => {
     assert.match(made.lines.join('\n'), /a\.yaml:1:\d+: this is nested too deeply to be read/);
   });
 
-  test('nested deeply within what is read at once is a problem, too', (t) => {
+  test('nested deeply in a file that is read immediately is a problem, too', (t) => {
     const made = bench(t, { 'a.yaml': '- '.repeat(20_000) + 'a', 'b.yaml': service('web') });
     assert.deepEqual(made.heard.names('Service'), ['web']);
     assert.match(made.lines.join('\n'), /nested too deeply/);
   });
 
-  test('of ten times as many keys takes not a hundred times as long', async () => {
+  test('with ten times as many keys does not take a hundred times as long', async () => {
     const keys = (count: number): string =>
       Array.from({ length: count }, (_, index) => `k${index}: 1`).join('\n');
     const [many, few] = [keys(20_000), keys(2000)];
@@ -550,7 +550,7 @@ describe('a hostile manifest', () => {
     );
   });
 
-  test('of a million documents, of which none is an object, has its first hundred mistakes told', () => {
+  test('of a million documents, none of them an object, has its first hundred errors reported', () => {
     const { problems } = readManifests('--- 1\n'.repeat(1e5), 'a.yaml');
     assert.equal(problems.length, 101);
     assert.match(
@@ -576,7 +576,7 @@ describe('a hostile manifest', () => {
     });
   }
 
-  test('that grows beyond the memory for manifests counts previous version, and so do the others', async (t) => {
+  test('that grows beyond the manifest memory keeps its previous version, and so do the others', async (t) => {
     const made = bench(
       t,
       { 'a.yaml': service('web'), 'b.yaml': service('db') },
@@ -594,7 +594,7 @@ describe('a hostile manifest', () => {
     assert.deepEqual(made.heard.names('Service'), ['db', 'web']);
   });
 
-  test('that takes, with the other files, more than the memory for manifests is left out', async (t) => {
+  test('that exceeds the manifest memory together with the other files is left out', async (t) => {
     const many = (name: string): string =>
       Array.from({ length: 500 }, (_, index) => service(`${name}-${index}`)).join('---\n');
     const told: string[] = [];
@@ -608,12 +608,12 @@ describe('a hostile manifest', () => {
     assert.deepEqual(told, ['manifest-too-large']);
   });
 
-  test('that says a key twice is a problem with its place', (t) => {
+  test('with a duplicate key is a problem with its position', (t) => {
     const made = bench(t, { 'a.yaml': 'kind: Service\nmetadata: {name: a, name: b}\n' });
     assert.match(made.lines[0]!, /a\.yaml:2:21: the key 'name' appears twice in one mapping/);
   });
 
-  test('of many objects is read while this thread keeps working', async (t) => {
+  test('with many objects is read while this thread keeps working', async (t) => {
     const many = Array.from({ length: 3000 }, (_, index) => service(`web-${index}`)).join('---\n');
     let turns = 0;
     const made = bench(t, { 'a.yaml': many });
@@ -632,7 +632,7 @@ describe('a hostile manifest', () => {
     assert.deepEqual(made.heard.names('Service'), ['web']);
   });
 
-  test('with a slip in its kind says which kind was meant', (t) => {
+  test('with a misspelled kind suggests the right one', (t) => {
     const made = bench(t, {
       'a.yaml': service('web').replace('Service', 'Srevice'),
       'b.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n',
@@ -643,7 +643,7 @@ describe('a hostile manifest', () => {
     assert.match(told[0]!, /a\.yaml:2:7: there is no kind 'Srevice'; did you mean Service\?/);
   });
 
-  test('that is a template of a Helm chart is called one', (t) => {
+  test('that is a Helm chart template is identified as one', (t) => {
     const made = bench(t, {
       'a.yaml': '{{- if .Values.x }}\napiVersion: v1\nkind: Service\n{{- end }}\n',
       'b.yaml': service('web').replace('web', '{{ .Release.Name }}'),

@@ -10,27 +10,26 @@ import { StringTable } from '../store/object-encoding.ts';
 import { ObjectStore } from '../store/object-store.ts';
 import type { Source, SourceEvents, WantedObjects } from '../store/source.ts';
 
-/** The directory to read, and the objects to read from it. */
+/** The directory, and the objects to read from it. */
 export interface ManifestParts {
   readonly folder: string;
-  /** The most bytes that reading one object may take, and that all objects together may occupy. */
+  /** Maximum bytes for reading one object, and for all objects together. */
   readonly memory?: number;
   readonly wanted: WantedObjects;
   readonly clock: Clock;
   readonly log: Log;
-  /** The ranges for addresses that no manifest states. */
+  /** The ranges for addresses that no manifest specifies. */
   readonly ranges?: Partial<ClusterRanges>;
-  /** Milliseconds between two looks for changes; default 1000. */
+  /** Milliseconds between scans for changes; default 1000. */
   readonly pollMs?: number;
-  /** Called for each problem of a manifest, in addition to the log line. */
+  /** Called for each problem in a manifest, in addition to the log line. */
   problem?(problem: Problem): void;
-  /** Called with the memory that the objects occupy, in bytes, when they have changed. */
+  /** Called with the memory of the objects, in bytes, when they have changed. */
   applied?(bytes: number): void;
 }
 
 /**
- * Kubernetes objects from a directory of YAML and JSON files. Throws a `Problem` if the directory
- * cannot be read.
+ * Reads Kubernetes objects from a directory of YAML and JSON files. Throws a `Problem` if the directory cannot be read.
  */
 export function manifestSource(parts: ManifestParts): Source {
   return new ManifestSource(parts);
@@ -43,13 +42,13 @@ class ManifestSource implements Source {
   readonly #stores = new Map<ObjectKind, ObjectStore>();
   #events: SourceEvents | null = null;
   #timer: Timer | null = null;
-  /** The look in progress, if it takes longer than a turn. */
+  /** The scan in progress, if it takes longer than a turn. */
   #reading: Promise<unknown> | null = null;
   #stopped = false;
   #synced = false;
-  /** The failure of the last look, so that it is logged only once. */
+  /** The failure of the last scan, so that it is logged only once. */
   #failure = '';
-  /** The problems of the last look, and of the last build. */
+  /** The problems from the last scan, and from the last build. */
   #seen: ReadonlySet<string> = new Set();
   #built: ReadonlySet<string> = new Set();
 
@@ -65,7 +64,7 @@ class ManifestSource implements Source {
     if (topology === 'nodes' || topology === 'pods') kinds.push('Node');
     if (multicluster) kinds.push('ServiceImport');
     for (const kind of kinds) this.#stores.set(kind, new ObjectStore(kind, strings));
-    // Checked here and not in `start`, so that a wrong directory is an error of the configuration.
+    // Check here rather than in `start`, so that a wrong directory is a configuration error.
     this.#folder.check();
   }
 
@@ -89,7 +88,7 @@ class ManifestSource implements Source {
     for (const store of this.#stores.values()) yield* store.objects();
   }
 
-  /** Looks at the directory, unless a look is still in progress. */
+  /** Scans the directory, unless a scan is still in progress. */
   #look(): void {
     if (this.#reading !== null) return;
     try {
@@ -142,8 +141,8 @@ class ManifestSource implements Source {
   }
 
   /**
-   * Logs only new problems: problems between files come up with every build, unreadable directories
-   * with every look.
+   * Logs only new problems, because problems between files recur with every build, and unreadable directories with
+   * every scan.
    */
   #tellNew(problems: readonly Problem[], before: ReadonlySet<string>): ReadonlySet<string> {
     this.#tell(problems.filter((problem) => !before.has(problem.print())));

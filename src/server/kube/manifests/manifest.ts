@@ -1,4 +1,4 @@
-/** One object of a manifest file: the fields that DNS depends on, and their faults. */
+/** One object in a manifest file: the fields that matter for DNS, and their faults. */
 import { isIP, plainAddress } from '../../base/ip.ts';
 import {
   child,
@@ -15,10 +15,10 @@ import { parseSpans } from './address-range.ts';
 import type { YamlDocument } from './yaml-document.ts';
 import type { DocumentPath } from './yaml-document.ts';
 
-/** One object of a manifest file. Only the parts that DNS depends on are checked. */
+/** One object in a manifest file. Only the parts that matter for DNS are checked. */
 export interface Manifest {
   readonly kind: ManifestKind;
-  /** `''` for an object without namespace. */
+  /** `''` for an object without a namespace. */
   readonly namespace: string;
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -47,12 +47,12 @@ export type WorkloadKind =
   | 'ReplicaSet'
   | 'ReplicationController';
 
-/** Addresses for the pods of a workload, in order, or for one pod: `172.17.0.4-172.17.0.6`. */
+/** Addresses for a workload's pods, in order, or for one pod: `172.17.0.4-172.17.0.6`. */
 export const podIpsAnnotation = 'ndots.dev/pod-ips';
-/** `"false"`: the pod, or the pods of this workload, are not ready. */
+/** `"false"`: the pod, or this workload's pods, are not ready. */
 export const readyAnnotation = 'ndots.dev/ready';
 
-/** Maximum number of replicas; a larger number is a typo. */
+/** Maximum number of replicas; more are a typo. */
 const REPLICAS_MAX = 10_000;
 
 export const shapes: Readonly<Record<ManifestKind, (check: ObjectCheck) => void>> = {
@@ -63,7 +63,7 @@ export const shapes: Readonly<Record<ManifestKind, (check: ObjectCheck) => void>
   Namespace: () => {},
   Node: () => {},
   ServiceImport: (check) => check.addresses(['spec', 'ips'], []),
-  // Their pods are temporary: they matter only to verbs that name one.
+  // Their pods are temporary, and matter only to commands that name one.
   Job: () => {},
   CronJob: () => {},
   Deployment: checkWorkload,
@@ -74,7 +74,7 @@ export const shapes: Readonly<Record<ManifestKind, (check: ObjectCheck) => void>
 };
 const withoutNamespace: ReadonlySet<string> = new Set(['Namespace', 'Node']);
 
-/** Checks one object and records its faults, with places. */
+/** Checks one object and records its faults, with positions. */
 export class ObjectCheck {
   readonly problems: Problem[] = [];
   readonly raw: JsonObject;
@@ -87,7 +87,7 @@ export class ObjectCheck {
     this.#path = path;
   }
 
-  /** The parts that do not depend on the kind; null: the object has no name. */
+  /** Checks the parts that do not depend on the kind; null if the object has no name. */
   manifest(kind: ManifestKind): Manifest | null {
     const metadata = child(this.raw, 'metadata');
     const name = metadata['name'];
@@ -267,7 +267,7 @@ function isPort(value: unknown): boolean {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 65_535;
 }
 
-/** A value as shown in messages. */
+/** Formats a value for messages. */
 export function describe(value: unknown): string {
   if (Array.isArray(value)) return 'a list';
   return isObject(value) ? 'an object' : `the value '${show(value)}'`;

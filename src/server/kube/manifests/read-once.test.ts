@@ -22,7 +22,7 @@ const service =
   'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { ports: [{ port: 80 }] }\n';
 
 describe('manifests that are read once', () => {
-  test('are those of a file, whatever its name', async () => {
+  test('are those in a file, whatever its name', async () => {
     const found = await readManifestsOnce(file('objects.txt', service), assert.fail);
     assert.deepEqual(
       found.map(({ kind, name }) => `${kind} ${name}`),
@@ -30,7 +30,7 @@ describe('manifests that are read once', () => {
     );
   });
 
-  test('are missed in an empty directory, one with other files, and one with other objects', async () => {
+  test('are reported missing in an empty directory, one with other files, and one with other objects', async () => {
     const empty = join(folder, 'empty');
     mkdirSync(empty);
     assert.match(
@@ -44,7 +44,7 @@ describe('manifests that are read once', () => {
     );
   });
 
-  test('of which none is good are an error: a cluster without objects would answer', async () => {
+  test('are an error if none is valid, because a cluster without objects would answer', async () => {
     for (const [name, text] of [
       ['binary.yaml', '\0'.repeat(100)],
       ['broken.yaml', 'a: [\n'],
@@ -60,7 +60,7 @@ describe('manifests that are read once', () => {
     await assert.rejects(told('/dev/null'), /\/dev\/null is neither a file nor a directory/);
   });
 
-  test('of a lab have to be good: the line, what is wrong, and what was expected', async () => {
+  test('for a lab must be valid: the line, the error, and the expected value are reported', async () => {
     const wrong = file('wrong.txt', 'hello\n');
     await assert.rejects(readGoodManifests(wrong), (problem: Problem) => {
       assert.match(problem.print(), /^a Kubernetes object was expected, this is /);

@@ -1,11 +1,11 @@
-/** Reads the manifests of a directory or a file once, for verbs that end on their own. */
+/** Reads the manifests in a directory or a file once, for commands that exit on their own. */
 import { Problem } from '../../base/problem.ts';
 import { ManifestFolder } from './folder.ts';
 import type { Manifest } from './manifest.ts';
 
 /**
- * All good manifests. `problem` receives the faults of the others. It is also called if there are
- * none at all, because a wrong directory would look like an empty cluster.
+ * Returns all valid manifests. `problem` receives the faults of the others. It is also called if there are none at all,
+ * because a wrong directory would look like an empty cluster.
  * @throws Problem if the path cannot be read
  */
 export async function readManifestsOnce(
@@ -16,24 +16,25 @@ export async function readManifestsOnce(
   const { problems } = await folder.look();
   const { manifests } = folder;
   const [first] = problems;
-  // Where there is nothing to read, or nothing of it is good, it is the path that is wrong: a
-  // cluster without objects would answer as if they did not exist.
+  // If there is nothing to read, or nothing valid, the path is wrong. A cluster without objects would answer as if they
+  // did not exist.
   if (manifests.length === 0 && first !== undefined) throw withoutFate(first);
   for (const each of problems) problem(each);
   if (manifests.length === 0 && problems.length === 0) problem(noManifests(path, folder.files));
   return manifests;
 }
 
-/** All manifests. @throws Problem the first mistake in them, or that there are none */
+/**
+ * Returns all manifests.
+ * @throws Problem for the first error in them, or if there are none
+ */
 export async function readGoodManifests(path: string): Promise<readonly Manifest[]> {
   return readManifestsOnce(path, (problem) => {
     throw withoutFate(problem);
   });
 }
 
-/**
- * The problem without its sentence about the rest of the file, for verbs that do not watch files.
- */
+/** Returns the problem without its sentence about the rest of the file, for commands that do not watch files. */
 function withoutFate(problem: Problem): Problem {
   return problem.with({
     hint: problem.hint ?? 'Kubernetes objects are expected here, in YAML or JSON',
@@ -41,7 +42,7 @@ function withoutFate(problem: Problem): Problem {
   });
 }
 
-/** @param files how many were read */
+/** @param files the number of files read */
 export function noManifests(path: string, files: number): Problem {
   return new Problem({
     code: 'no-manifests',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { matchesPairs, parseSelector } from './selector.ts';
 
-test('a label selector means what the API server means by it', () => {
+test('a label selector matches the same objects as in the API server', () => {
   const labels = { app: 'web', tier: 'front', generation: '4', empty: '' };
   const cases: readonly [string, boolean][] = [
     ['', true],
@@ -53,7 +53,7 @@ test('a malformed selector is rejected', () => {
   }
 });
 
-test('the selector of a service has every pair, and an empty one selects nothing', () => {
+test("a service's selector requires every pair, and an empty one selects nothing", () => {
   assert.equal(matchesPairs({ a: '1' }, { a: '1', b: '2' }), true);
   assert.equal(matchesPairs({ a: '1', b: '3' }, { a: '1', b: '2' }), false);
   assert.equal(matchesPairs({}, { a: '1' }), false);

@@ -5,9 +5,9 @@ import { suffix, type ImpliedPod } from './pods.ts';
 import { matchesPairs } from './selector.ts';
 
 /**
- * The slices that the endpoint slice controller would derive from a service with a selector: one
- * per address family and set of port numbers (pods may give one port name different numbers).
- * @param pods all pods of the service's namespace
+ * Returns the slices that the endpoint slice controller would derive from a service with a selector: one per address
+ * family and set of port numbers (pods may assign different numbers to one port name).
+ * @param pods all pods in the service's namespace
  * @param zones by node name
  */
 export function impliedSlices(
@@ -34,7 +34,7 @@ export function impliedSlices(
     for (const family of families) {
       const addresses = pod.ips
         .filter((ip) => ip.includes(':') === (family === 'IPv6'))
-        // A slice's endpoint holds one address.
+        // An endpoint in a slice has one address.
         .slice(0, 1);
       if (addresses.length === 0) continue;
       const key = JSON.stringify([family, ports]);
@@ -61,10 +61,10 @@ export function impliedSlices(
   }));
 }
 
-/** Values of `spec.trafficDistribution` by which the endpoint slice controller writes zone hints. */
+/** Values of `spec.trafficDistribution` for which the endpoint slice controller writes zone hints. */
 const ZONE_HINTED: readonly string[] = ['PreferClose', 'PreferSameZone', 'PreferSameNode'];
 
-/** The slice with the hints that the endpoint slice controller would write (KEP-4444, KEP-3015). */
+/** Returns the slice with the hints that the endpoint slice controller would write (KEP-4444, KEP-3015). */
 export function withHints(service: Manifest, slice: EndpointSlice): EndpointSlice {
   const distribution = text(child(service.raw, 'spec'), 'trafficDistribution');
   if (!ZONE_HINTED.includes(distribution)) return slice;
@@ -80,10 +80,10 @@ export function withHints(service: Manifest, slice: EndpointSlice): EndpointSlic
   return { ...slice, endpoints };
 }
 
-/** An address family, as the API calls it. */
+/** An address family, as named by the API. */
 export type IpFamily = 'IPv4' | 'IPv6';
 
-/** The address families that a service states, the primary one first; null if it states none. */
+/** Returns the address families that a service specifies, the primary one first, or null if it specifies none. */
 export function statedFamilies(spec: JsonObject): IpFamily[] | null {
   const stated = texts(spec, 'ipFamilies').filter((word) => word === 'IPv4' || word === 'IPv6');
   if (stated.length > 0) return stated;
@@ -94,7 +94,7 @@ export function statedFamilies(spec: JsonObject): IpFamily[] | null {
   return text(spec, 'ipFamilyPolicy').endsWith('DualStack') ? ['IPv4', 'IPv6'] : null;
 }
 
-/** The service's ports with this pod's numbers, without port names that no container has. */
+/** Returns the service's ports with this pod's numbers, without port names that no container has. */
 function targetPorts(spec: JsonObject, pod: ImpliedPod): ServicePort[] {
   const found: ServicePort[] = [];
   for (const entry of children(spec, 'ports')) {

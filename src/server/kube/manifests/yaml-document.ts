@@ -1,4 +1,4 @@
-/** Parses YAML and JSON files to plain values, with the place of each. */
+/** Parses YAML and JSON files to plain values, with the position of each. */
 import type { Document, Scalar } from 'yaml';
 import { isNoUtf8 } from '../../base/binary-text.ts';
 import { Problem, type Place } from '../../base/problem.ts';
@@ -10,13 +10,13 @@ import {
   type AnyDocument,
 } from './yaml-stream.ts';
 
-/** The place of a value in a document: the keys and indexes that lead to it. */
+/** The path of a value in a document: the keys and indexes that lead to it. */
 export type DocumentPath = readonly (string | number)[];
 
-/** One document of a YAML (or JSON) file, and the position of each of its parts in the file. */
+/** One document in a YAML (or JSON) file, and the position of each of its parts in the file. */
 export interface YamlDocument {
   readonly value: unknown;
-  /** The position of the value at `path`, or of the innermost enclosing value if there is none. */
+  /** Returns the position of the value at `path`, or of the innermost enclosing value if there is none. */
   place(path: DocumentPath): Place;
 }
 
@@ -30,13 +30,10 @@ export interface YamlPart extends YamlDocument {
   readonly problem: Problem | null;
 }
 
-/**
- * Maximum number of problems for a file. Further ones add no information, and the rest of the file is not
- * read.
- */
+/** Maximum number of problems per file. Further ones are not informative, and the rest of the file is not read. */
 const PROBLEMS_MAX = 100;
 
-/** All documents of a file; those with an error are skipped and reported as problems. */
+/** Parses all documents in a file. Those with an error are skipped and reported as problems. */
 export function parseYaml(
   content: string,
   file: string,
@@ -50,7 +47,7 @@ export function parseYaml(
   return { documents, problems };
 }
 
-/** The content of a file, piece by piece (see `yamlPieces`). Ends where a limit is exceeded. */
+/** Yields the content of a file piece by piece (see `yamlPieces`). Ends where a limit is exceeded. */
 export function* readYaml(
   content: string,
   file: string,
@@ -118,10 +115,7 @@ function valueOf(
   }
 }
 
-/**
- * Finds lines and columns without a table of all lines, because places are requested nearly in the
- * order of the file.
- */
+/** Finds lines and columns without a table of all lines, because positions are requested nearly in file order. */
 class Lines {
   readonly #content: string;
   #offset = 0;
@@ -133,7 +127,7 @@ class Lines {
 
   place(offset: number): { readonly line: number; readonly column: number } {
     const content = this.#content;
-    // Goes back line by line, since counting from the beginning could take long.
+    // Go back line by line, because counting from the beginning could take long.
     for (; this.#offset > offset; this.#line--)
       this.#offset = this.#offset < 2 ? 0 : content.lastIndexOf('\n', this.#offset - 2) + 1;
     for (;;) {
@@ -156,24 +150,20 @@ function syntaxProblem(message: string, place: Place, content: string): Problem 
   });
 }
 
-/** The advice for a file of a Helm chart that has not been rendered. */
+/** Advice for a Helm chart file that has not been rendered. */
 export const templateAdvice = {
   hint: 'this is a template of a Helm chart: it contains {{ … }}',
   remedy: 'render it first: helm template CHART > FILE.yaml',
 } as const;
 
-/**
- * True if it contains the braces of Go templates, which are not YAML or, worse, YAML with another
- * meaning.
- */
+/** Returns true if it contains Go template braces, which are not YAML or, worse, YAML with a different meaning. */
 export function isTemplate(content: string): boolean {
   return /\{\{-?\s*[.$a-z(]/.test(content);
 }
 
 /**
- * True if a value begins with braces of Go templates, which YAML reads as a mapping within a key.
- * Braces within quotes and blocks of text are text of alerts, or of values that a chart renders
- * itself.
+ * Returns true if a value begins with Go template braces, which YAML reads as a mapping within a key. Braces within
+ * quotes and text blocks belong to alerts, or to values that a chart renders itself.
  */
 export function hasTemplateKey(value: unknown): boolean {
   const seen = new Set<unknown>();
@@ -188,9 +178,7 @@ export function hasTemplateKey(value: unknown): boolean {
   return false;
 }
 
-/**
- * The first key that occurs twice in its mapping. Takes time linear in the size of the document.
- */
+/** Returns the first key that occurs twice in its mapping, in time linear in the size of the document. */
 function duplicateKey(yaml: typeof import('yaml'), document: Document): Scalar | null {
   const keys = new Set<string>();
   let twice: Scalar | null = null;

@@ -1,6 +1,6 @@
 /**
- * Declares the permitted content of a YAML file: each shape reads one value, and reports its faults
- * and their places.
+ * Declares the permitted content of a YAML file. Each shape reads one value, and reports its faults and their
+ * positions.
  */
 import { parseDuration } from '../../base/duration.ts';
 import { parseAddress, printAddress } from '../../base/ip.ts';
@@ -14,7 +14,7 @@ export interface Mistake {
   readonly hint: string | undefined;
 }
 
-/** Collects the mistakes of a document. Shapes that collect more than values use a subclass. */
+/** Collects the errors in a document. Shapes that collect more than values use a subclass. */
 export class YamlReading {
   readonly mistakes: Mistake[] = [];
 
@@ -22,7 +22,7 @@ export class YamlReading {
     this.mistakes.push({ path, text, hint });
   }
 
-  /** The mistakes as text, each with its place in the file. */
+  /** The errors as text, each with its position in the file. */
   problems(
     document: YamlDocument,
     common: { readonly code: string; readonly remedy: string },
@@ -37,13 +37,13 @@ export interface YamlShape<T> {
   /** Represents the value in descriptions of the syntax. */
   readonly placeholder: string;
   /**
-   * Reads a value. All shapes of one file share one `reading`.
-   * @returns an arbitrary value if it is faulty: check the mistakes first
+   * Reads a value. All shapes for one file share one `reading`.
+   * @returns an arbitrary value if it is invalid, so check the errors first
    */
   read(value: unknown, path: DocumentPath, reading: YamlReading): T;
 }
 
-/** A key of a mapping. */
+/** A key in a mapping. */
 export interface YamlField<T> {
   readonly shape: YamlShape<T>;
   readonly help: string;
@@ -57,7 +57,7 @@ export type ValuesOf<F extends YamlFields> = {
   readonly [K in keyof F]: F[K] extends YamlField<infer V> ? V : never;
 };
 
-/** The keys of a mapping that has this type. */
+/** The keys of a mapping with this type. */
 export type FieldsOf<V> = { readonly [K in keyof V]: YamlField<V[K]> };
 
 /** A required key. */
@@ -136,7 +136,7 @@ export function oneOrMore<T>(shape: YamlShape<T>): YamlShape<readonly T[]> {
   };
 }
 
-/** A mapping with any keys, whose values have this shape. */
+/** A mapping with arbitrary keys, whose values have this shape. */
 export function mapOf<T>(shape: YamlShape<T>): YamlShape<Readonly<Record<string, T>>> {
   return {
     placeholder: `{ KEY: ${shape.placeholder} }`,
@@ -155,7 +155,10 @@ export function mapOf<T>(shape: YamlShape<T>): YamlShape<Readonly<Record<string,
   };
 }
 
-/** A value for which `take` does not return null. @param fallback used for a faulty one */
+/**
+ * A value for which `take` does not return null.
+ * @param fallback used for an invalid one
+ */
 export function simple<T>(
   placeholder: string,
   wanted: string,
@@ -232,15 +235,15 @@ export function word<const T extends string>(words: readonly T[]): YamlShape<T> 
   };
 }
 
-/** Any value: it is checked elsewhere. */
+/** Any value; it is checked elsewhere. */
 export const anything: YamlShape<unknown> = { placeholder: '…', read: (value) => value };
 
-/** The key that the path, or the list that it leads into, belongs to. */
+/** Returns the key that the path, or the list it leads into, belongs to. */
 export function keyOf(path: DocumentPath): string {
   return String(path.findLast((step) => typeof step === 'string') ?? '');
 }
 
-/** A value as shown in messages: its kind, or the value itself. */
+/** Formats a value for messages: its kind, or the value itself. */
 export function described(value: unknown): string {
   if (value === null || value === undefined) return 'nothing';
   if (Array.isArray(value)) return 'a list';

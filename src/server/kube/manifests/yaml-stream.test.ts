@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PIECE_MEMORY, YamlBoundError, yamlPieces } from './yaml-stream.ts';
 
-/** The output: entries of lists as `[index, value]`, documents unchanged. */
+/** Returns the output, with list entries as `[index, value]` and documents unchanged. */
 function pieces(text: string, memory = PIECE_MEMORY): unknown[] {
   return [...yamlPieces(text, memory)].map(({ document, item }) => {
     assert.deepEqual(document.errors, []);
@@ -11,12 +11,12 @@ function pieces(text: string, memory = PIECE_MEMORY): unknown[] {
   });
 }
 
-describe('a YAML file comes piece by piece', () => {
+describe('a YAML file arrives piece by piece', () => {
   test('each document separately', () => {
     assert.deepEqual(pieces('a: 1\n---\nb: 2\n...\n---\n# c\n'), [{ a: 1 }, { b: 2 }, null]);
   });
 
-  test('the entries of items before the document that holds them, but for the last', () => {
+  test('the entries of items before the document that contains them, except the last', () => {
     assert.deepEqual(pieces('kind: List\nitems:\n- a: 1\n  b: [1, 2]\n\n# two\n- c\n- d: {}\n'), [
       [0, { a: 1, b: [1, 2] }],
       [1, 'c'],
@@ -24,13 +24,13 @@ describe('a YAML file comes piece by piece', () => {
     ]);
   });
 
-  test('a merge key takes over the keys of another mapping, as with kubectl', () => {
+  test('a merge key copies the keys of another mapping, as in kubectl', () => {
     assert.deepEqual(pieces('a: &a { b: 1, c: 2 }\nd: { <<: *a, c: 3 }\n'), [
       { a: { b: 1, c: 2 }, d: { b: 1, c: 3 } },
     ]);
   });
 
-  test('those of JSON, too', () => {
+  test('those in JSON, too', () => {
     assert.deepEqual(pieces('{\n "items": [\n {"a": [1, 2]} ,\n {"b": 2},3],\n "kind": "List"}'), [
       [0, { a: [1, 2] }],
       [1, { b: 2 }],
@@ -38,7 +38,7 @@ describe('a YAML file comes piece by piece', () => {
     ]);
   });
 
-  test('of several lists, each after the document before', () => {
+  test('those of several lists, each after the preceding document', () => {
     const list = (name: string): string => `items:\n  - ${name}1\n  - ${name}2\n`;
     assert.deepEqual(pieces([list('a'), 'x: 1\n', list('b')].join('---\n')), [
       [0, 'a1'],
@@ -49,14 +49,14 @@ describe('a YAML file comes piece by piece', () => {
     ]);
   });
 
-  test('lists with anchors whole from the first one on, as an alias may be anywhere', () => {
+  test('lists with anchors as a whole from the first anchor on, because an alias may be anywhere', () => {
     assert.deepEqual(pieces('items:\n- a\n- &x b\n- c\n- *x\n'), [
       [0, 'a'],
       { items: [null, 'b', 'c', 'b'] },
     ]);
   });
 
-  test('lists elsewhere whole', () => {
+  test('lists elsewhere as a whole', () => {
     for (const text of [
       'list:\n- a\n- b\n',
       'spec: {items: [a, b]}',

@@ -3,21 +3,21 @@ import { createRequire } from 'node:module';
 import { printBytes } from '../../base/limits.ts';
 import type { CST, Document } from 'yaml';
 
-/** A document as the parser produces it. */
+/** A document as produced by the parser. */
 export type AnyDocument = Document.Parsed;
 
 /** A part of a file that is in memory on its own. */
 export interface YamlPiece {
   readonly document: AnyDocument;
-  /** Its index in `items` of the document that comes after it; null: it is a whole document. */
+  /** Its index in `items` of the following document; null: it is a whole document. */
   readonly item: number | null;
   /** Its length in characters of the file. */
   readonly length: number;
 }
 
-/** Ends the reading of a file that exceeds a limit. Documents before it count. */
+/** Ends the reading of a file that exceeds a limit. Earlier documents count. */
 export class YamlBoundError extends Error {
-  /** Offset in characters from the beginning of the file. */
+  /** Offset in characters from the start of the file. */
   readonly offset: number;
 
   constructor(message: string, offset: number) {
@@ -26,30 +26,27 @@ export class YamlBoundError extends Error {
   }
 }
 
-/**
- * The default limit of memory for reading one piece, in bytes. Kubernetes objects have at most 1.5
- * MiB.
- */
+/** Default memory limit for reading one piece, in bytes. Kubernetes objects have at most 1.5 MiB. */
 export const PIECE_MEMORY: number = 64 * 1024 * 1024;
 
-/** Maximum nesting depth. The deepest custom resource schemas have about forty levels. */
+/** Maximum nesting. The deepest custom resource schemas have about forty levels. */
 const DEPTH_MAX = 200;
 /**
- * The most memory that the parser needs for a word, a sign or a line break, in bytes; measured:
- * empty mappings in a list take 480.
+ * Maximum memory that the parser needs for a word, a sign or a line break, in bytes; measured: empty mappings in a list
+ * take 480.
  */
 const BYTES_PER_PART = 512;
-/** The same for each character of a quoted text, which the parser puts together one by one. */
+/** The same for each character of a quoted text, which the parser assembles one by one. */
 const BYTES_PER_CHARACTER = 36;
 
 /**
- * The documents of a file, one after the other. The parser drops each document before the next one.
- * Entries of a top-level list `items`, as `kubectl get -o yaml` and `-o json` print it, are returned
- * separately before the document and are null in it. So a file of any size needs the memory of its
- * largest object. A document with anchors is returned whole.
- * @param memory the most bytes for reading one piece
- * @param entries false: lists are returned whole, too
- * @throws YamlBoundError when a piece needs more, or is nested too deeply
+ * Yields the documents in a file one at a time. The parser drops each document before the next one. Entries of a
+ * top-level list `items`, as printed by `kubectl get -o yaml` and `-o json`, are returned separately before the
+ * document and are null in it. A file of any size therefore needs only the memory of its largest object. A document
+ * with anchors is returned as a whole.
+ * @param memory maximum bytes for reading one piece
+ * @param entries false: lists are returned as a whole, too
+ * @throws YamlBoundError if a piece needs more, or is nested too deeply
  */
 export function* yamlPieces(content: string, memory: number, entries = true): Generator<YamlPiece> {
   const yaml = loadYaml();
@@ -57,7 +54,7 @@ export function* yamlPieces(content: string, memory: number, entries = true): Ge
   const composer = new yaml.Composer(options);
   const list = new ItemList(parser);
   let cost = 0;
-  /** Characters of the entries that were returned before the document that is being composed. */
+  /** Number of characters in entries returned before the document that is being composed. */
   let before = 0;
   for (const lexeme of new yaml.Lexer().lex(content)) {
     // Between documents there are comments and empty lines, which leave nothing, and directives.
@@ -90,9 +87,9 @@ export function* yamlPieces(content: string, memory: number, entries = true): Ge
 const options = {
   prettyErrors: false,
   logLevel: 'error',
-  // The parser's own check is quadratic: it compares each key with every other one.
+  // The parser's own check is quadratic, because it compares each key with every other one.
   uniqueKeys: false,
-  // As kubectl: `<<: *defaults` takes over the keys of another mapping.
+  // Like kubectl: `<<: *defaults` copies the keys of another mapping.
   merge: true,
 } as const;
 
@@ -108,11 +105,11 @@ function tooLarge(memory: number, offset: number): YamlBoundError {
 /** The list `items` at the top of the document being read. */
 class ItemList {
   readonly #parser: InstanceType<typeof import('yaml').Parser>;
-  /** The number of entries that have been returned. */
+  /** Number of entries that have been returned. */
   #done = 0;
   /** Their characters. */
   #length = 0;
-  /** Set if there is an anchor: an alias may then stand for a part of any other entry. */
+  /** Set if there is an anchor, because an alias may then refer to a part of any other entry. */
   #hasAnchors = false;
 
   constructor(parser: InstanceType<typeof import('yaml').Parser>) {
@@ -121,7 +118,7 @@ class ItemList {
 
   /**
    * Called when another document begins.
-   * @returns the characters of all returned entries of this one
+   * @returns the number of characters in all returned entries of this one
    */
   restart(): number {
     const length = this.#length;
@@ -131,7 +128,7 @@ class ItemList {
     return length;
   }
 
-  /** The entry that is complete before this lexeme, if there is one. */
+  /** Returns the entry that is complete before this lexeme, if any. */
   before(lexeme: string): (YamlPiece & { readonly item: number }) | null {
     if (lexeme[0] === '&' || lexeme[0] === '*') this.#hasAnchors = true;
     if (this.#hasAnchors || this.#parser.stack.length !== 3) return null;
@@ -152,7 +149,7 @@ class ItemList {
     if (item.value === undefined) item.key = nothing;
     else item.value = nothing;
     const composer = new (loadYaml().Composer)(options);
-    // Composing a document would return the one before it, but there is none.
+    // Composing a document would return the previous one, but there is none.
     for (const _ of composer.next({ type: 'document', offset: value.offset, start: [], value }))
       continue;
     const [document] = [...composer.end()] as [AnyDocument];
@@ -176,7 +173,7 @@ class ItemList {
   }
 }
 
-/** The value of an entry that consists only of a value, without key or tag. */
+/** Returns the value of an entry that consists only of a value, without key or tag. */
 function valueOf({ start, key, sep, value }: CST.CollectionItem): CST.Token | null {
   if (start.some(({ type }) => type === 'tag')) return null;
   if (value !== undefined) return key === undefined && sep === undefined ? value : null;
@@ -185,10 +182,7 @@ function valueOf({ start, key, sep, value }: CST.CollectionItem): CST.Token | nu
 
 let loaded: typeof import('yaml') | null = null;
 
-/**
- * Loads the parser, which is large, on first use: a server that watches an API server never needs
- * it.
- */
+/** Loads the parser, which is large, on first use, because a server that watches an API server never needs it. */
 export function loadYaml(): typeof import('yaml') {
   loaded ??= createRequire(import.meta.url)('yaml') as typeof import('yaml');
   return loaded;

@@ -25,10 +25,7 @@ export type AddressOwners = ReadonlyMap<string, AddressOwner>;
 
 const WAIT_MS = 8000;
 
-/**
- * The owners of addresses in a cluster. Objects without the permission to list them are skipped and
- * reported.
- */
+/** Returns the owners of addresses in a cluster. Objects that may not be listed are skipped and reported. */
 export async function clusterOwners(
   access: ClusterAccess,
   parts: { readonly version: string; readonly signal: AbortSignal },
@@ -58,8 +55,8 @@ export async function clusterOwners(
 }
 
 /**
- * The owners of addresses in a directory of manifests or in one file, e.g. the output of `kubectl
- * get pods,services -A -o yaml`.
+ * Returns the owners of addresses in a directory of manifests or in one file, e.g. the output of
+ * `kubectl get pods,services -A -o yaml`.
  */
 export async function manifestOwners(
   path: string,
@@ -106,7 +103,7 @@ function add(owners: Map<string, AddressOwner>, kind: string, object: JsonObject
   }
 }
 
-/** True if a pod's address counts: that of a pod that has ended may belong to another by now. */
+/** Returns true if a pod's address counts. The address of a pod that has ended may belong to another by now. */
 function isThere(status: JsonObject, known: AddressOwner | undefined): boolean {
   return known === undefined || text(status, 'phase') === 'Running';
 }

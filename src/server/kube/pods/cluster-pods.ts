@@ -13,12 +13,12 @@ import { parseYaml } from '../manifests/yaml-document.ts';
 import { dnsNamespaces, dnsServiceIn, serviceAddresses } from './dns-service.ts';
 import { unlessMissing } from '../api/one-object.ts';
 
-/** Time limit for a request, in milliseconds. */
+/** Timeout for a request, in milliseconds. */
 const WAIT_MS = 8000;
-/** The number of pods that are searched for a running one. */
+/** Number of pods that are searched for a running one. */
 const mostPods = '50';
 
-/** A source that requests each thing once; call `close` at the end. */
+/** Creates a source that requests each thing once; call `close` at the end. */
 export function clusterPods(
   access: ClusterAccess,
   parts: {
@@ -65,7 +65,7 @@ export function clusterPods(
         const found = await get('list pods', `/api/v1/namespaces/${namespace}/pods`, query);
         return children(found, 'items');
       } catch (error) {
-        // Without the right to list pods, the template is still used.
+        // Without permission to list pods, the template is still used.
         if (error instanceof ApiFailure && error.kind === 'forbidden') return [];
         throw told(error, 'get pods', namespace, parts.instead);
       }
@@ -80,8 +80,7 @@ export function clusterPods(
       return names;
     },
     async dnsAddresses(node) {
-      // Skips objects that this account may not read: the only required permission is to list
-      // services.
+      // Skip objects that this account may not read. The only required permission is to list services.
       const orNothing = (found: Promise<JsonObject>): Promise<JsonObject> =>
         found.catch((error: unknown) => {
           if (error instanceof ApiFailure) return asObject(null);
@@ -108,13 +107,13 @@ export function clusterPods(
   };
 }
 
-/** `clusterDNS` of the KubeletConfiguration that kubeadm keeps in a ConfigMap. */
+/** Returns `clusterDNS` from the KubeletConfiguration that kubeadm stores in a ConfigMap. */
 function kubeletClusterDns(yaml: string): readonly string[] {
   const [document] = parseYaml(yaml, 'kubelet-config').documents;
   return texts(asObject(document?.value), 'clusterDNS');
 }
 
-/** The error as text at a command line. */
+/** Formats the error for the command line. */
 function told(error: unknown, command: string, namespace: string, instead?: string): unknown {
   if (!(error instanceof ApiFailure)) return error;
   const hint =

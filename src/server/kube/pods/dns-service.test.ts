@@ -1,4 +1,4 @@
-/** Finds the DNS Service of pods in the forms of several distributions. */
+/** Finds the pods' DNS Service in the forms used by several distributions. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { JsonObject } from '../../base/json-object.ts';
@@ -34,7 +34,7 @@ const lan = service('a-dns-for-the-lan', '10.96.9.9', { 'k8s-app': 'kube-dns' })
 const node = service('node-local-dns', '10.96.8.8', { 'k8s-app': 'node-local-dns' });
 const others = [upstream, metrics, headless, lan, node, service('web', '10.96.1.1', {})];
 
-describe('the Service that pods ask', () => {
+describe('the Service that pods query', () => {
   for (const [where, dns] of [
     ['kubeadm, k3s, GKE, EKS, AKS', service('kube-dns', '10.96.0.10', addon)],
     ['RKE2', service('rke2-coredns-rke2-coredns', '10.43.0.10', addon)],
@@ -49,7 +49,7 @@ describe('the Service that pods ask', () => {
       assert.equal(dnsServiceIn([dns, ...others]), dns);
     });
 
-  test('the charts of CoreDNS and ndots, with their own labels', () => {
+  test('in the charts of CoreDNS and ndots, with their own labels', () => {
     const chart = (name: string): JsonObject =>
       service(`release-${name}`, '10.96.0.10', {
         'app.kubernetes.io/name': name,
@@ -67,21 +67,21 @@ describe('the Service that pods ask', () => {
     }
   });
 
-  test('what kubelet was given is asked, whatever its name', () => {
+  test('is the one configured in kubelet, whatever its name', () => {
     const kubeDns = service('kube-dns', '10.96.0.10', addon);
     assert.equal(dnsServiceIn([...others, kubeDns], ['10.96.9.9']), lan);
     assert.equal(dnsServiceIn([...others, kubeDns], ['10.96.143.50']), upstream);
     assert.equal(dnsServiceIn([...others, kubeDns], ['169.254.20.10']), kubeDns);
   });
 
-  test('of two alike the older one', () => {
+  test('is the older one of two similar ones', () => {
     const young = service('a', '10.96.0.11', addon, DNS, '2026-02-01T00:00:00Z');
     const old = service('b', '10.96.0.10', addon, DNS, '2026-01-01T00:00:00Z');
     assert.equal(dnsServiceIn([young, old]), old);
     assert.equal(dnsServiceIn([old, young]), old);
   });
 
-  test('is not one of those with another purpose', () => {
+  test('is not one with another purpose', () => {
     assert.equal(dnsServiceIn([upstream, metrics, headless, node]), null);
     assert.equal(dnsServiceIn([]), null);
   });

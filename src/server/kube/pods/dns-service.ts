@@ -1,19 +1,20 @@
 /**
- * Finds the Service that pods ask for names. This is the one place that knows the names and labels
- * by which distributions mark cluster DNS. The DNS pods are those that its selector selects.
+ * Finds the Service that pods use for DNS. All names and labels by which distributions mark cluster DNS are in this
+ * file. The DNS pods are those selected by the Service.
  */
 import { child, children, text, textMap, texts, type JsonObject } from '../../base/json-object.ts';
 
 /** The namespaces in which distributions run cluster DNS. */
 export const dnsNamespaces = ['kube-system', 'openshift-dns'] as const;
 
-/** Selects the DNS pods of a namespace where their Service cannot be read, by the label k8s-app. */
+/** Selects a namespace's DNS pods by the label k8s-app, if their Service cannot be read. */
 export const usualDnsSelector = 'k8s-app in (kube-dns,coredns,ndots)';
 
 /**
- * The Service that pods query; null: none of these. Others may select the same pods: headless ones,
- * those of metrics, and `kube-dns-upstream` of a node cache, which no pod queries. @param services
- * of any namespaces @param clusterDns kubelet's clusterDNS, if it is known
+ * Returns the Service that pods query, or null if there is no such Service. Others may select the same pods: headless
+ * ones, those for metrics, and a node cache's `kube-dns-upstream`, which no pod queries.
+ * @param services from any namespaces
+ * @param clusterDns kubelet's clusterDNS, if known
  */
 export function dnsServiceIn(
   services: readonly JsonObject[],
@@ -26,10 +27,7 @@ export function dnsServiceIn(
   return ranked[0]?.service ?? null;
 }
 
-/**
- * The rank of a service as the one that pods use: the least is the surest; Infinity: pods do not
- * use it.
- */
+/** Ranks a service as a candidate: the lowest rank is the most certain; Infinity: pods do not use it. */
 function rankOf(service: JsonObject, clusterDns: readonly string[]): number {
   const metadata = child(service, 'metadata');
   const addresses = serviceAddresses(service);
@@ -53,13 +51,13 @@ function rankOf(service: JsonObject, clusterDns: readonly string[]): number {
   return /^(?:coredns|ndots)$/.test(chart) ? 6 : Infinity;
 }
 
-/** Sorts the oldest first: it was there when kubelets were given an address. */
+/** Sorts the oldest first, because it existed when kubelets were configured with an address. */
 function ageKey(service: JsonObject): string {
   const metadata = child(service, 'metadata');
   return `${text(metadata, 'creationTimestamp')} ${text(metadata, 'name')}`;
 }
 
-/** The addresses of a service; none if it is headless. */
+/** Returns a service's addresses; none if it is headless. */
 export function serviceAddresses(service: JsonObject): readonly string[] {
   const spec = child(service, 'spec');
   const all = texts(spec, 'clusterIPs');
@@ -68,7 +66,7 @@ export function serviceAddresses(service: JsonObject): readonly string[] {
   );
 }
 
-/** The selector of a Service in the API's syntax; empty if it has none. */
+/** Returns a Service's selector in the API's syntax; empty if it has none. */
 export function selectorOf(service: JsonObject): string {
   const pairs = Object.entries(textMap(child(service, 'spec'), 'selector'));
   return pairs.map(([key, value]) => `${key}=${value}`).join(',');

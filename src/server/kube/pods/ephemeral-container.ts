@@ -1,6 +1,6 @@
 /**
- * Runs a program in an existing pod: as an ephemeral container, in the pod's network and with its
- * resolv.conf. Its output is followed until it ends.
+ * Runs a program in an existing pod as an ephemeral container, in the pod's network and with its resolv.conf. Its
+ * output is followed until it ends.
  */
 import { sendJson } from '../api/get-json.ts';
 import { followContainer, REQUEST_MS, type FollowedContainer } from './followed-container.ts';
@@ -13,9 +13,7 @@ export interface EphemeralContainer {
   readonly env: Readonly<Record<string, string>>;
   /** The container whose processes it sees; null: none. */
   readonly target: string | null;
-  /**
-   * Capabilities such as NET_RAW, for which it runs as root; empty: it runs with all restrictions.
-   */
+  /** Capabilities such as NET_RAW, for which it runs as root; empty: it runs with all restrictions. */
   readonly capabilities: readonly string[];
 }
 
@@ -24,7 +22,11 @@ export interface EphemeralRun extends Omit<FollowedContainer, 'statuses'> {
   readonly container: EphemeralContainer;
 }
 
-/** Runs the program to its end. @returns its exit code @throws Problem, ApiFailure */
+/**
+ * Runs the program to completion.
+ * @returns its exit code
+ * @throws Problem, ApiFailure
+ */
 export async function runInPod(run: EphemeralRun): Promise<number> {
   await add(run);
   return followContainer({ ...run, statuses: 'ephemeralContainerStatuses' });
@@ -54,7 +56,7 @@ async function add({ client, namespace, pod, container, signal }: EphemeralRun):
   });
 }
 
-/** The requirements of the Pod Security level "restricted", unless capabilities are wanted. */
+/** Meets the Pod Security level "restricted" unless capabilities are requested. */
 export function securityContextFor(capabilities: readonly string[]): object {
   const asRoot = capabilities.length > 0;
   return {

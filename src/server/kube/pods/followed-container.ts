@@ -1,6 +1,4 @@
-/**
- * Follows the output of a container that was just added to a pod, and waits for its end.
- */
+/** Follows the output of a container that was just added to a pod, and waits for its end. */
 import { printSpan } from '../../base/elapsed.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
 import { child, children, text, type JsonObject } from '../../base/json-object.ts';
@@ -16,32 +14,35 @@ export interface FollowedContainer {
   readonly namespace: string;
   readonly pod: string;
   readonly container: { readonly name: string; readonly image: string };
-  /** The list of the pod's status that contains it. */
+  /** The list in the pod's status that contains it. */
   readonly statuses: 'containerStatuses' | 'ephemeralContainerStatuses';
-  /** The longest wait for its start, in milliseconds. */
+  /** Maximum wait for its start, in milliseconds. */
   readonly startMs: number;
-  /** Receives the bytes of both output streams; the kubelet does not separate them. */
+  /** Receives the bytes of both output streams, which the kubelet does not separate. */
   readonly out: (bytes: Uint8Array) => void;
   readonly signal: AbortSignal;
 }
 
-/** Time limit for requests, in milliseconds. */
+/** Timeout for requests, in milliseconds. */
 export const REQUEST_MS = 10_000;
 const LOOK_EVERY_MS = 300;
-/** The longest pause in the output; a program may be silent for long. */
+/** Maximum pause in the output, because a program may be silent for long. */
 const SILENCE_MS = 24 * 3600_000;
 
-/** Reasons of a waiting container that do not go away by waiting. */
+/** Reasons of a waiting container that waiting does not resolve. */
 const hopeless =
   /^(?:ErrImageNeverPull|InvalidImageName|ImageInspectError|ErrImagePull|ImagePullBackOff|CreateContainerConfigError|CreateContainerError|RunContainerError)$/;
 
-/** Follows it to its end. @returns its exit code @throws Problem, ApiFailure */
+/**
+ * Follows it to its end.
+ * @returns its exit code
+ * @throws Problem, ApiFailure
+ */
 export async function followContainer(run: FollowedContainer): Promise<number> {
   let state = await started(run);
   for (let first = true; ; first = false) {
     await follow(run, first);
-    // The log ends a moment before the kubelet reports the container's end; or something in between
-    // cut it off.
+    // The log ends a moment before the kubelet reports the container's end; or something in between cut it off.
     const end = run.clock.now() + REQUEST_MS;
     while (!('terminated' in state) && run.clock.now() < end) {
       await sleep(run.clock, LOOK_EVERY_MS, run.signal);
@@ -53,7 +54,10 @@ export async function followContainer(run: FollowedContainer): Promise<number> {
   }
 }
 
-/** Waits until it runs or has ended. @returns its state */
+/**
+ * Waits until it runs or has ended.
+ * @returns its state
+ */
 async function started(run: FollowedContainer): Promise<JsonObject> {
   const { clock, namespace, pod, container, signal, startMs } = run;
   const end = clock.now() + startMs;
@@ -79,7 +83,7 @@ async function started(run: FollowedContainer): Promise<JsonObject> {
   }
 }
 
-/** Its state; `{}`: nothing is known yet. */
+/** Returns its state; `{}` if nothing is known yet. */
 async function stateOf({
   client,
   namespace,
@@ -114,8 +118,7 @@ async function follow(
       signal,
     });
   } catch (error) {
-    // If a proxy or load balancer cut the connection, the container's state tells whether the log
-    // goes on.
+    // If a proxy or load balancer cut the connection, the container's state shows whether the log continues.
     if (!(error instanceof ApiFailure) || error.kind !== 'network') throw error;
   }
 }

@@ -9,7 +9,7 @@ import { templateLabels } from './pod-behind.ts';
 import { templatePaths, type PodSource } from './pod-source.ts';
 import { resourceKinds } from './resource-name.ts';
 
-/** Throws a `Problem` if the path cannot be read; problems within files are passed to `problem`. */
+/** Throws a `Problem` if the path cannot be read. Problems within files are passed to `problem`. */
 export async function manifestPods(
   path: string,
   problem: (problem: Problem) => void,
@@ -21,7 +21,7 @@ export async function manifestPods(
     name: path,
     isFolder: true,
     namespace: null,
-    // Those that have an object exist, whether or not their own is among the manifests.
+    // A namespace that contains an object exists, whether or not its own object is among the manifests.
     namespaces: new Set([
       'default',
       ...manifests.map(({ kind, namespace, name: own }) =>
@@ -34,7 +34,7 @@ export async function manifestPods(
       );
       return Promise.resolve(found?.raw ?? null);
     },
-    // Written pods, and those that a workload would make.
+    // Explicit pods, and those that a workload would create.
     pods: (namespace, selector) => {
       const selects = parseSelector(selector);
       if (selects === null) return Promise.resolve([]);
@@ -60,7 +60,7 @@ export async function manifestPods(
   };
 }
 
-/** One pod of a workload, made from its template, under the workload's name. */
+/** Returns one pod per workload, created from its template under the workload's name. */
 function podsOf({ kind, name, namespace, raw }: Manifest): readonly JsonObject[] {
   const path = resourceKinds.some((known) => known.kind === kind)
     ? templatePaths[kind as keyof typeof templatePaths]

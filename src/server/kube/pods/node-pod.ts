@@ -1,7 +1,4 @@
-/**
- * Runs a program on a node: in a pod with the node's network and processes, which is deleted at its
- * end.
- */
+/** Runs a program on a node, in a pod with the node's network and processes that is deleted at the end. */
 import type { Timer } from '../../base/clock.ts';
 import { createObject, deleteObject } from '../api/one-object.ts';
 import { followContainer, REQUEST_MS, type FollowedContainer } from './followed-container.ts';
@@ -12,20 +9,20 @@ export interface NodeRun extends Omit<FollowedContainer, 'statuses' | 'container
   readonly image: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** The kubelet ends the pod after this time, in milliseconds, even if the client is gone. */
+  /** Milliseconds after which the kubelet ends the pod, even if the client is gone. */
   readonly limitMs: number;
-  /** Ends the program as SIGTERM does; its last output is still followed. */
+  /** Ends the program like SIGTERM. Its last output is still followed. */
   readonly signal: AbortSignal;
 }
 
-/** Those of deploy/capture, whose page has the reason for each. */
+/** The same as in deploy/capture, whose page has the reason for each. */
 const capabilities = ['NET_RAW', 'SYS_ADMIN', 'SYS_PTRACE', 'NET_ADMIN', 'SYS_NICE'];
 /** Seconds between SIGTERM and SIGKILL. */
 const GRACE_SECONDS = 5;
 const CONTAINER = 'ndots';
 
 /**
- * Runs the program to its end, and deletes the pod.
+ * Runs the program to completion, and deletes the pod.
  * @returns its exit code; null: the signal ended it
  * @throws Problem, ApiFailure
  */
@@ -58,7 +55,7 @@ export async function runOnNode(run: NodeRun): Promise<number | null> {
       signal: cut.signal,
     });
   } catch (error) {
-    // The pod is gone before its status can be read.
+    // The pod may be gone before its status can be read.
     if (signal.aborted) return null;
     throw error;
   } finally {
@@ -98,7 +95,7 @@ function podFor({ namespace, pod, node, image, args, env, limitMs }: NodeRun): o
   };
 }
 
-/** As in deploy/capture, but with the runtime's seccomp profile: the node may not have another one. */
+/** As in deploy/capture, but with the runtime's seccomp profile, because the node may not have another one. */
 export const nodeSecurityContext: object = {
   runAsUser: 0,
   runAsNonRoot: false,

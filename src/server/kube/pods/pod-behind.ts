@@ -1,6 +1,6 @@
 /**
- * Finds the pod that a person means by `deploy/web` or `svc/web`: a running one if there is one,
- * else the template that it would be made from.
+ * Finds the pod meant by `deploy/web` or `svc/web`: a running one if there is one, otherwise the template from which it
+ * would be created.
  */
 import {
   asObject,
@@ -20,12 +20,9 @@ export interface FoundPod {
   readonly namespace: string;
   /** The pod's `spec`. */
   readonly spec: JsonObject;
-  /** The pod's name; null: there is no pod, this is a template. */
+  /** The pod's name; null if this is a template because there is no pod. */
   readonly pod: string | null;
-  /**
-   * A description for people: `pod shop/web-7d4b9c-x2x1z`, or `the template of Deployment
-   * shop/web`.
-   */
+  /** A description for people: `pod shop/web-7d4b9c-x2x1z`, or `the template of Deployment shop/web`. */
   readonly name: string;
 }
 
@@ -64,7 +61,7 @@ export async function podBehind(source: PodSource, wanted: ResourceName): Promis
   });
 }
 
-/** A running pod that is not terminating, else any. */
+/** Returns a running pod that is not terminating, otherwise any. */
 function best(pods: readonly JsonObject[]): JsonObject | null {
   const leaving = (pod: JsonObject): boolean =>
     text(child(pod, 'metadata'), 'deletionTimestamp') !== '';
@@ -78,8 +75,8 @@ function best(pods: readonly JsonObject[]): JsonObject | null {
 }
 
 /**
- * `spec.selector` in the API's syntax: services have pairs, other kinds matchLabels and
- * matchExpressions; null if it selects nothing.
+ * Returns `spec.selector` in the API's syntax. Services have pairs, other kinds matchLabels and matchExpressions. Null
+ * if it selects nothing.
  */
 function selectorOf(object: JsonObject): string | null {
   const selector = child(child(object, 'spec'), 'selector');
@@ -115,7 +112,7 @@ async function notFound(
   });
 }
 
-/** Names that are shown of those that a directory has. */
+/** Maximum number of a directory's names to show. */
 const THERE_MAX = 10;
 
 function thereText({ kind }: ResourceName['of'], names: readonly string[]): string {
@@ -124,7 +121,7 @@ function thereText({ kind }: ResourceName['of'], names: readonly string[]): stri
   return `Its objects of that kind: ${names.slice(0, THERE_MAX).join(', ')}${more}.`;
 }
 
-/** The labels of the pods that a template makes. */
+/** Returns the labels of the pods created from a template. */
 export function templateLabels(template: JsonObject): Record<string, string> {
   return textMap(asObject(template['metadata']), 'labels');
 }

@@ -6,27 +6,27 @@ import type { PodOwnerKind, ResourceKind } from './resource-name.ts';
 export interface PodSource {
   /** A description for people: `context prod`, or the directory. */
   readonly name: string;
-  /** True if it is a directory of manifests, which kubectl knows nothing of. */
+  /** True for a directory of manifests, which kubectl cannot access. */
   readonly isFolder: boolean;
   /** The default namespace; null: any. */
   readonly namespace: string | null;
-  /** All namespaces that there are; null: they are not known here. */
+  /** All existing namespaces; null if they are not known here. */
   readonly namespaces: ReadonlySet<string> | null;
-  /** The object with this name; null if there is none. */
+  /** Returns the object with this name, or null. */
   get(of: ResourceKind, namespace: string | null, name: string): Promise<JsonObject | null>;
-  /** The pods that a selector (in the API's syntax) selects. */
+  /** Returns the pods selected by a selector (in the API's syntax). */
   pods(namespace: string, selector: string): Promise<readonly JsonObject[]>;
-  /** Names of all objects of a kind, for completion. */
+  /** Returns the names of all objects of a kind, for completion. */
   names(of: ResourceKind, namespace: string | null): Promise<readonly string[]>;
   /**
-   * The name servers that kubelet writes into pods: its clusterDNS where that can be read, else the
-   * address of the cluster's DNS service. Empty if neither was found.
-   * @param node where the pod runs; empty if that is unknown
+   * Returns the name servers that kubelet writes into pods: its clusterDNS if that can be read, otherwise the address
+   * of the cluster's DNS service. Empty if neither was found.
+   * @param node where the pod runs; empty if unknown
    */
   dnsAddresses(node: string): Promise<readonly string[]>;
 }
 
-/** By kind: the path within the object of the template that pods are made from. */
+/** By kind: the path within the object to the template from which pods are created. */
 export const templatePaths: Readonly<Partial<Record<PodOwnerKind, readonly string[]>>> = {
   Deployment: ['spec', 'template'],
   StatefulSet: ['spec', 'template'],

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { Problem } from '../../base/problem.ts';
 import { parseResourceName } from './resource-name.ts';
 
-describe('names of objects as kubectl spells them', () => {
+describe("object names in kubectl's syntax", () => {
   const cases: [given: string, kind: string, name: string, namespace: string | null][] = [
     ['pod/web-0', 'Pod', 'web-0', null],
     ['po/web-0', 'Pod', 'web-0', null],
@@ -40,7 +40,7 @@ describe('names of objects as kubectl spells them', () => {
     ['a/b/c/d', /is not a pod/],
     ['', /is not a pod/],
   ] as const) {
-    test(`"${given}" is refused`, () => {
+    test(`"${given}" is rejected`, () => {
       assert.throws(
         () => parseResourceName(given),
         (error: unknown) =>

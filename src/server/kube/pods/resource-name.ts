@@ -1,7 +1,4 @@
-/**
- * Names of objects as kubectl spells them: `deploy/web`, `deployments.apps/web`, `po/web-0`,
- * `web-0`.
- */
+/** Object names in kubectl's syntax: `deploy/web`, `deployments.apps/web`, `po/web-0`, `web-0`. */
 import { nearest, Problem } from '../../base/problem.ts';
 import { isObjectName } from '../store/object-name.ts';
 
@@ -17,7 +14,7 @@ export type PodOwnerKind =
   | 'Job'
   | 'CronJob';
 
-/** A kind of object, with its API names and the spellings that people use. */
+/** A kind of object, with its API names and common spellings. */
 export interface ResourceKind {
   readonly kind: PodOwnerKind;
   readonly plural: string;
@@ -31,7 +28,7 @@ export interface ResourceKind {
 export interface ResourceName {
   readonly of: ResourceKind;
   readonly name: string;
-  /** Null if it is not said. */
+  /** Null if not given. */
   readonly namespace: string | null;
 }
 
@@ -67,8 +64,8 @@ export const resourceKinds: readonly ResourceKind[] = [
 ];
 
 /**
- * `TYPE/NAME`, `TYPE.GROUP/NAME`, `TYPE.VERSION.GROUP/NAME`, `TYPE/NAMESPACE/NAME`, or the name of
- * a pod. Throws a `Problem`.
+ * Parses `TYPE/NAME`, `TYPE.GROUP/NAME`, `TYPE.VERSION.GROUP/NAME`, `TYPE/NAMESPACE/NAME`, or a pod's name. Throws a
+ * `Problem`.
  */
 export function parseResourceName(given: string): ResourceName {
   const parts = given.split('/');
@@ -99,16 +96,13 @@ export function parseResourceName(given: string): ResourceName {
   return { of, name, namespace };
 }
 
-/** A kind in its shortest spelling, `deploy`; of kinds that are not known in lower case. */
+/** Returns a kind in its shortest spelling, `deploy`, or in lower case if it is unknown. */
 export function shortKind(type: string): string {
   const of = kindOf(type);
   return of?.shortNames[0] ?? (of?.kind ?? type).toLowerCase();
 }
 
-/**
- * `deploy`, `Deployment`, `deployments.apps`, `deployment.v1.apps`; null if it is not one of the
- * kinds.
- */
+/** Parses `deploy`, `Deployment`, `deployments.apps`, `deployment.v1.apps`; null if it is not one of the kinds. */
 function kindOf(type: string): ResourceKind | null {
   const [word = '', ...rest] = type.toLowerCase().split('.');
   const group = /^v\d/.test(rest[0] ?? '') ? rest.slice(1).join('.') : rest.join('.');

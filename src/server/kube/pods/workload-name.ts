@@ -1,10 +1,10 @@
-/** The name of the workload that made a pod. */
+/** Determines the workload that created a pod. */
 import { asObject, child, children, text, type JsonObject } from '../../base/json-object.ts';
 import { shortKind } from './resource-name.ts';
 
 /**
- * The workload of a pod: `deploy/cart` for one made by a ReplicaSet of that Deployment, whose name
- * ends in the template's hash.
+ * Returns a pod's workload: `deploy/cart` if it was created by that Deployment's ReplicaSet, whose name ends in the
+ * template's hash.
  */
 export function workloadOf(metadata: JsonObject): string {
   const owner = children(metadata, 'ownerReferences').find((each) => each['controller'] === true);

@@ -1,7 +1,4 @@
-/**
- * Keeps the replicas of workloads in proportion to the cluster, as cluster-proportional-autoscaler
- * does.
- */
+/** Keeps the number of workload replicas in proportion to the cluster, like cluster-proportional-autoscaler. */
 import { sleep, type Clock } from '../../base/clock.ts';
 import { FailureReport } from '../../base/failure-report.ts';
 import { child, isObject, textMap } from '../../base/json-object.ts';
@@ -31,7 +28,7 @@ export interface ScaleTarget {
   readonly name: string;
 }
 
-/** By kind, as it is written in lower case: where the API has it. */
+/** Their API paths, by kind in lower case. */
 const kinds = {
   deployment: '/apis/apps/v1/namespaces/NAMESPACE/deployments',
   replicaset: '/apis/apps/v1/namespaces/NAMESPACE/replicasets',
@@ -41,7 +38,6 @@ const kinds = {
 
 /** The kinds that can be scaled. */
 export type TargetKind = keyof typeof kinds;
-/** All of them. */
 const targetKinds = Object.keys(kinds) as readonly TargetKind[];
 
 export interface AutoscalerParts {
@@ -61,13 +57,10 @@ export interface AutoscalerParts {
   readonly log: Log;
 }
 
-/** Time limit for requests, in milliseconds. */
+/** Timeout for requests, in milliseconds. */
 const WAIT_MS = 10_000;
 
-/**
- * Follows the nodes with a list and a watch, and reads the ConfigMap and the targets every
- * `everyMs`.
- */
+/** Follows the nodes with a list and a watch, and reads the ConfigMap and the targets every `everyMs`. */
 export class Autoscaler {
   readonly #parts: AutoscalerParts;
   readonly #client: ApiClient;
@@ -97,13 +90,11 @@ export class Autoscaler {
     });
   }
 
-  /**
-   * Runs until the signal. Failures are reported and retried; replicas stay unchanged until then.
-   */
+  /** Runs until the signal fires. Failures are reported and retried; replicas stay unchanged until then. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, everyMs } = this.#parts;
     this.#reflector.start();
-    // An incomplete list decides nothing.
+    // An incomplete list must not decide anything.
     while (!this.#listed && !signal.aborted) await sleep(clock, 100, signal);
     while (!signal.aborted) {
       await this.#scaleOnce(signal);
@@ -199,7 +190,7 @@ function asked(path: string, task: string, signal: AbortSignal): ObjectRequest {
   return { path, task, waitMs: WAIT_MS, signal };
 }
 
-/** The report as text; null: it is a bug. */
+/** Returns the report as text; null for a bug. */
 function asFailure(error: unknown): { kind: string; message: string; advice: string } | null {
   if (error instanceof ApiFailure) return error;
   if (error instanceof Problem)
@@ -209,7 +200,7 @@ function asFailure(error: unknown): { kind: string; message: string; advice: str
 
 /**
  * Parses a comma-separated list of targets: `deployment/coredns`.
- * @throws the error that `wrong` returns for a malformed word
+ * @throws the error returned by `wrong` for a malformed word
  */
 export function readTargets(given: string, wrong: (text: string) => Error): readonly ScaleTarget[] {
   return given.split(',').map((word) => {
@@ -224,8 +215,8 @@ export function readTargets(given: string, wrong: (text: string) => Error): read
 }
 
 /**
- * Parses `{"linear": {…}}` to the data of a ConfigMap.
- * @throws what `wrong` makes of malformed text
+ * Parses `{"linear": {…}}` to the data for a ConfigMap.
+ * @throws the error returned by `wrong` for malformed text
  */
 export function readDefaults(
   given: string,

@@ -14,9 +14,8 @@ process_cpu_seconds_total ${cpu}
 coredns_cache_hits_total{type="success"} ${hits}
 `);
 
-test('one replica may be gone at the peak, with the others at seven tenths of their CPU', () => {
-  // Two replicas, 20 000 queries/s with 50 µs each: one CPU now, three at the peak, five
-  // replicas of 0.7.
+test('one replica may be down at the peak, with the others at seven tenths of their CPU', () => {
+  // Two replicas with 20 000 queries/s of 50 µs each use one CPU now and three at the peak, so five replicas at 0.7.
   const before = [sampleOf(scrape(0, 0, 0), 0), sampleOf(scrape(0, 0, 0), 0)];
   const after = [
     sampleOf(scrape(100_000, 5, 60_000), 10_000),

@@ -1,39 +1,38 @@
 /**
- * Computes replicas from the load of the current ones: queries, CPUs and cache, from two
- * scrapes of each.
+ * Computes the number of replicas from the load on the current ones: queries, CPUs and cache, from two scrapes of each.
  */
 import { Problem } from '../../base/problem.ts';
 import type { Scrape } from '../../metrics/read-exposition.ts';
 
-/** One scrape of one replica. Counters count since its start. */
+/** One scrape of one replica. Its counters start at zero when it starts. */
 export interface ReplicaSample {
-  /** Milliseconds of a clock that never goes back. */
+  /** Milliseconds of a monotonic clock. */
   readonly at: number;
   readonly queries: number;
   readonly cpuSeconds: number;
   readonly cacheHits: number;
 }
 
-/** The measurements, and the replicas that follow from them. */
+/** The measurements, and the resulting number of replicas. */
 export interface MeasuredSize {
   readonly replicas: number;
   readonly because: string;
-  /** The sum over all replicas. */
+  /** Sum over all replicas. */
   readonly queriesPerSecond: number;
   /** Seconds. */
   readonly cpuPerQuery: number;
-  /** The share of a replica's CPUs in use now, on average. */
+  /** Average share of a replica's CPUs currently in use. */
   readonly utilisation: number;
-  /** The share of queries that the cache answered. */
+  /** Share of queries answered from the cache. */
   readonly cacheHits: number;
 }
 
-/** Above this share of its CPUs a server queues noticeably, and has no room for bursts. */
+/** Above this share of its CPUs, a server queues noticeably and has no room for bursts. */
 const UTILISATION_MAX = 0.7;
 
 /**
  * Extracts a sample from a scrape of ndots or CoreDNS.
- * @param at when it was scraped, in milliseconds
+ * @param at time of the scrape, in milliseconds
  */
 export function sampleOf(scrape: Scrape, at: number): ReplicaSample {
   return {
@@ -45,8 +44,8 @@ export function sampleOf(scrape: Scrape, at: number): ReplicaSample {
 }
 
 /**
- * The number of replicas. With one of them down, the others can answer `peak` times the current
- * queries with at most seven tenths of their CPUs.
+ * Computes the number of replicas. With one of them down, the others can answer `peak` times the current queries with
+ * at most seven tenths of their CPUs.
  * @throws Problem if there was nothing to measure
  */
 export function measuredSize(

@@ -17,7 +17,7 @@ const replicas = (data: object, nodes: number, cores: number, schedulable = node
     schedulableCores: (cores * schedulable) / Math.max(1, nodes),
   }).replicas;
 
-describe('linear, as cluster-proportional-autoscaler 1.9 computes it', () => {
+describe('linear, as computed by cluster-proportional-autoscaler 1.9', () => {
   for (const [params, nodes, cores, wanted] of [
     [{ coresPerReplica: 2, nodesPerReplica: 1 }, 4, 13, 7],
     [{ coresPerReplica: 2, nodesPerReplica: 1, max: 5 }, 4, 13, 5],
@@ -25,7 +25,7 @@ describe('linear, as cluster-proportional-autoscaler 1.9 computes it', () => {
     [{ coresPerReplica: 256, nodesPerReplica: 16 }, 1, 4, 1],
     [{ nodesPerReplica: 16, preventSinglePointFailure: true }, 2, 8, 2],
     [{ nodesPerReplica: 16, preventSinglePointFailure: true }, 1, 8, 1],
-    // It gives the second replica for safety, whatever max says.
+    // It adds the second replica for safety, regardless of max.
     [{ nodesPerReplica: 16, preventSinglePointFailure: true, max: 1 }, 3, 8, 2],
     [{ coresPerReplica: 0.5 }, 1, 3, 6],
     [{ coresPerReplica: 4, min: 3 }, 0, 0, 3],
@@ -59,7 +59,7 @@ describe('linear, as cluster-proportional-autoscaler 1.9 computes it', () => {
     ));
 });
 
-describe('ladder, as cluster-proportional-autoscaler 1.9 computes it', () => {
+describe('ladder, as computed by cluster-proportional-autoscaler 1.9', () => {
   const params = {
     coresToReplicas: [
       [64, 3],
@@ -82,17 +82,17 @@ describe('ladder, as cluster-proportional-autoscaler 1.9 computes it', () => {
     test(`${nodes} nodes with ${cores} CPUs are on the rung of ${wanted}`, () =>
       assert.equal(replicas({ ladder: params }, nodes, cores), wanted));
 
-  test('a ladder may go down to none', () =>
+  test('a ladder may go down to zero', () =>
     assert.equal(replicas({ ladder: { nodesToReplicas: [[0, 0]] } }, 7, 7), 0));
 });
 
-test('more replicas than there can be are a problem, and no number for the API server', () => {
+test('more replicas than the API allows are a problem and are not sent to the API server', () => {
   for (const nodesPerReplica of [1e-10, 5e-324])
     assert.throws(() => replicas({ linear: { nodesPerReplica } }, 3, 12), /asks for .* replicas/);
   assert.equal(replicas({ linear: { nodesPerReplica: 5e-324, max: 7 } }, 3, 12), 7);
 });
 
-describe('a ConfigMap that says something else', () => {
+describe('an invalid ConfigMap', () => {
   for (const [data, wanted] of [
     [{}, /has nothing, where one of linear and ladder/],
     [{ linear: '{}', ladder: '{}' }, /has linear, ladder, where one/],

@@ -1,14 +1,11 @@
 /**
- * Computes replicas from the size of the cluster as cluster-proportional-autoscaler does from its
- * ConfigMap (`linear`, `ladder`): the same numbers for the same ConfigMap.
+ * Computes the number of replicas from the size of the cluster, as cluster-proportional-autoscaler does from its
+ * ConfigMap (`linear`, `ladder`). The same ConfigMap gives the same numbers.
  */
 import { isObject, type JsonObject } from '../../base/json-object.ts';
 import { Problem } from '../../base/problem.ts';
 
-/**
- * The size of the cluster: all nodes and their CPUs, and those on which pods can be
- * scheduled.
- */
+/** The size of the cluster: all nodes and their CPUs, and those on which pods can be scheduled. */
 export interface ClusterSize {
   readonly nodes: number;
   readonly cores: number;
@@ -16,7 +13,7 @@ export interface ClusterSize {
   readonly schedulableCores: number;
 }
 
-/** The rule of a ConfigMap, and which part of it decides. */
+/** The rule in a ConfigMap, and which part of it decides. */
 export interface Sizing {
   readonly mode: 'linear' | 'ladder';
   replicas(size: ClusterSize): SizedReplicas;
@@ -29,7 +26,7 @@ export interface SizedReplicas {
 }
 
 /**
- * Parses the data of a ConfigMap: one key, `linear` or `ladder`, whose value is JSON.
+ * Parses a ConfigMap's data: one key, `linear` or `ladder`, whose value is JSON.
  * @param where for messages: `ConfigMap kube-system/dns-autoscaler`
  * @throws Problem
  */
@@ -83,7 +80,7 @@ function linear(params: JsonObject, where: string): Sizing {
 function ladder(params: JsonObject, where: string): Sizing {
   const byCores = rungs(params['coresToReplicas'], 'coresToReplicas', where);
   const byNodes = rungs(params['nodesToReplicas'], 'nodesToReplicas', where);
-  // Without any rung, replicas stay unchanged: a misspelled key must not mean zero.
+  // Without any rung, replicas stay unchanged, because a misspelled key must not mean zero.
   if (byCores.length + byNodes.length === 0)
     throw wrong(where, 'has neither coresToReplicas nor nodesToReplicas');
   return {
@@ -114,7 +111,7 @@ function rungs(given: unknown, key: string, where: string): readonly Rung[] {
     .toSorted(([one], [other]) => one - other);
 }
 
-/** The last rung that is reached, or else the first one. */
+/** Returns the last rung that is reached, or else the first one. */
 function rungOf(all: readonly Rung[], count: number, what: string): SizedReplicas {
   const rung = all.findLast(([from]) => from <= count) ?? all[0];
   if (rung === undefined) return { replicas: 0, because: `no rung for ${what}` };
@@ -137,7 +134,7 @@ function numberOf(given: unknown, key: string, where: string): number {
   return given;
 }
 
-/** The API's maximum of replicas: 32-bit integers. */
+/** The API's maximum number of replicas: 32-bit integers. */
 const COUNT_MAX = 2 ** 31 - 1;
 
 function countOf(given: unknown, key: string, where: string): number {

@@ -1,6 +1,6 @@
 /**
- * Stores whole API objects, for callers that need all fields: custom resources. Meant for hundreds,
- * not for hundreds of thousands.
+ * Stores complete API objects, for callers that need all fields: custom resources. Meant for hundreds, not for hundreds
+ * of thousands.
  */
 import { child, text, type JsonObject } from '../../base/json-object.ts';
 import type { ReflectedStore } from './reflected-store.ts';
@@ -19,22 +19,22 @@ interface HeldObject {
   readonly weight: number;
 }
 
-/** Called for a new object that is omitted because there is no room. */
+/** Called for a new object that is omitted for lack of room. */
 export type OnLeftOut = (
   object: { readonly namespace: string; readonly name: string },
   why: 'object' | 'namespace' | 'all',
 ) => void;
 
-/** Maximum number of omitted objects that are stored by name; further ones are only counted. */
+/** Maximum number of omitted objects stored by name; more are only counted. */
 const LEFT_OUT_MAX = 1000;
 
-/** The current state of one kind of API objects, by namespace and name, if there is room. */
+/** The current state of one kind of API object, by namespace and name, as far as there is room. */
 export class JsonStore implements ReflectedStore<JsonObject, JsonChange> {
   readonly #room: ObjectRoom;
   readonly #tell: OnLeftOut;
   readonly #objects = new Map<string, HeldObject>();
   readonly #leftOut = new Set<string>();
-  /** Objects that the list in progress has not included yet; null: no list is in progress. */
+  /** Objects that the list in progress has not included yet; null if no list is in progress. */
   #unlisted: Set<string> | null = null;
 
   constructor(room: ObjectRoom, tell: OnLeftOut) {
@@ -65,8 +65,8 @@ export class JsonStore implements ReflectedStore<JsonObject, JsonChange> {
   }
 
   /**
-   * Stores an object. An event that is older than the stored state is ignored (it was in transit
-   * while the reply to a change came). A list is not.
+   * Stores an object. An event older than the stored state is ignored, because it was in transit while the reply to a
+   * change arrived. A list is not ignored.
    */
   put(namespace: string, name: string, [now]: readonly JsonObject[], out: JsonChange[] = []): void {
     if (now === undefined) return;
@@ -116,7 +116,7 @@ export class JsonStore implements ReflectedStore<JsonObject, JsonChange> {
   }
 }
 
-/** An object without the managed fields, which only the API server needs. */
+/** Returns an object without the managed fields, which only the API server needs. */
 export function withoutManagedFields(object: JsonObject): JsonObject {
   const { managedFields: _, ...metadata } = child(object, 'metadata');
   return { ...object, metadata };

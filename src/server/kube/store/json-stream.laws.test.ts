@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { JsonLineReader, ListReader, MalformedStream } from './json-stream.ts';
 
-/** Feeds `text` in pieces cut at the given places. */
+/** Feeds `text` in pieces cut at the given positions. */
 function feed(
   splitter: { push(chunk: Buffer): void },
   text: string,
@@ -11,7 +11,7 @@ function feed(
 ): void {
   const bytes = Buffer.from(text);
   const places = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
-  // One buffer for all pieces, as with a connection: stored parts must have been copied.
+  // All pieces use one buffer, as on a connection, so stored parts must have been copied.
   const lent = Buffer.alloc(bytes.length);
   let from = 0;
   for (const to of [...places, bytes.length]) {
@@ -25,8 +25,8 @@ function feed(
 const item = fc.dictionary(fc.string({ unit: 'grapheme' }), fc.jsonValue());
 const cuts = fc.array(fc.nat(5000), { maxLength: 20 });
 
-describe('a list cut into pieces anywhere', () => {
-  test('gives its items and its head, wherever the metadata is', () => {
+describe('a list split anywhere', () => {
+  test('yields its items and its head, wherever the metadata is', () => {
     fc.assert(
       fc.property(
         fc.array(item),
@@ -63,7 +63,7 @@ describe('a list cut into pieces anywhere', () => {
     );
   });
 
-  test('holds for a list without items, which Go prints as null', () => {
+  test('may have no items, which Go prints as null', () => {
     const splitter = new ListReader(() => assert.fail());
     splitter.push(Buffer.from('{"metadata":{"resourceVersion":"7"},"items":null}\n'));
     assert.deepEqual(splitter.end(), { version: '7', next: '' });
@@ -80,7 +80,7 @@ describe('a list cut into pieces anywhere', () => {
   });
 });
 
-test('lines cut into pieces anywhere come out whole, and a last half line does not', () => {
+test('lines split anywhere come out whole, and a last partial line does not', () => {
   fc.assert(
     fc.property(fc.array(item), cuts, (items, places) => {
       const text = items.map((value) => `${JSON.stringify(value)}\n`).join('\n');

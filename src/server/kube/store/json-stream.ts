@@ -1,12 +1,12 @@
 /**
- * Reads JSON from a byte stream without holding all of it: the items of a list one by one, the
- * events of a watch line by line. Pure; a chunk's bytes are not kept after `push` returns.
+ * Reads JSON from a byte stream without holding all of it: the items of a list one at a time, the events of a watch
+ * line by line. Has no side effects, and uses a chunk's bytes only until `push` returns.
  */
 export interface JsonStream {
   push(chunk: Buffer): void;
 }
 
-/** The stream is malformed; `message` says how, worded for the log. */
+/** The stream is malformed. `message` describes the error, worded for the log. */
 export class MalformedStream extends Error {}
 
 export interface ListHead {
@@ -16,11 +16,9 @@ export interface ListHead {
   readonly next: string;
 }
 
-/**
- * Maximum size of an object. etcd stores objects of up to 1.5 MiB, in an encoding a third the size of JSON.
- */
+/** Maximum size of an object. etcd stores none above 1.5 MiB, in an encoding that takes a third of JSON's size. */
 const ITEM_BYTES_MAX = 8 * 1024 * 1024;
-/** Maximum bytes around the items of a list; usually there are a few hundred. */
+/** Maximum bytes around a list's items; usually there are a few hundred. */
 const FRAME_BYTES_MAX = 1024 * 1024;
 
 const SPACE = 0x20;
@@ -34,9 +32,8 @@ const COMMA = 0x2c;
 const itemsKey = Buffer.from('items');
 
 /**
- * Passes on each element of the top-level array `items` as it completes. The text around the items
- * is parsed at the end, because `metadata` may come before or after them. `end` throws
- * `MalformedStream` if the list is not complete.
+ * Passes on each element of the top-level array `items` as it completes. The text around the items is parsed at the
+ * end, because `metadata` may come before or after them. `end` throws `MalformedStream` if the list is not complete.
  */
 export class ListReader implements JsonStream {
   readonly #item: (value: unknown) => void;
@@ -49,7 +46,7 @@ export class ListReader implements JsonStream {
   #escaped = false;
   #inItems = false;
   #itemOpen = false;
-  /** The last string at depth 1, by which the key `items` is recognised. */
+  /** The last string at depth 1, used to recognize the key `items`. */
   #key = new Gather(64, true);
   #items = 0;
 
@@ -57,7 +54,7 @@ export class ListReader implements JsonStream {
     this.#item = item;
   }
 
-  /** The number of items that were passed on. */
+  /** Number of items passed on. */
   get items(): number {
     return this.#items;
   }
@@ -66,7 +63,7 @@ export class ListReader implements JsonStream {
     let depth = this.#depth;
     let inString = this.#inString;
     let escaped = this.#escaped;
-    // The first byte that was not consumed yet, of an item or of the frame.
+    // The first unconsumed byte of an item or of the frame.
     let from = 0;
     for (let at = 0; at < chunk.length; at++) {
       const byte = chunk[at]!;
@@ -201,7 +198,7 @@ class Gather {
   readonly #limit: number;
   readonly #cut: boolean;
 
-  /** @param cut drop what exceeds the limit instead of throwing */
+  /** @param cut true to drop bytes beyond the limit instead of throwing */
   constructor(limit: number, cut = false) {
     this.#limit = limit;
     this.#cut = cut;
@@ -234,7 +231,7 @@ class Gather {
 
   clear(): void {
     this.#length = 0;
-    // A single large object must not keep its memory for ever.
+    // A single large object must not keep its memory forever.
     if (this.#bytes.length > 1024 * 1024) this.#bytes = Buffer.alloc(0);
   }
 

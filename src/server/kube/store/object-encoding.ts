@@ -1,7 +1,7 @@
 /**
- * Encodes objects in a few dozen bytes, from which they can be restored and which can be compared
- * with those of a newer version. The same object always has the same encoding while the string
- * table lives. `triggeredAt` is left out: it is not part of the object's state.
+ * Encodes objects in a few dozen bytes, from which they can be restored and compared with a newer version. The same
+ * object always has the same encoding while the string table exists. `triggeredAt` is left out, because it is not part
+ * of the object's state.
  */
 import { parseAddress, printAddress } from '../../base/ip.ts';
 import type {
@@ -24,21 +24,21 @@ const serviceTypes: readonly ServiceType[] = [
   'ExternalName',
 ];
 
-/** Flags of an endpoint beside `ready`, which is 1. */
+/** Flags of an endpoint in addition to `ready`, which is 1. */
 const FOR_ZONES = 2;
 const FOR_NODES = 4;
 
 /** Longer strings are not Kubernetes names, and are not shared. */
 const NAME_MAX = 256;
 
-/** Strings that many objects share (nodes, zones, port names, namespaces), each stored once. */
+/** Strings shared by many objects (nodes, zones, port names, namespaces), each stored once. */
 export class StringTable {
-  /** With this number of different words, further ones are written out in place. */
+  /** Maximum number of different words; further ones are written inline. */
   static readonly limit = 65_536;
   readonly #ids = new Map<string, number>();
   readonly #words: string[] = [];
 
-  /** The word's number; -1 if the table is full without it, or if it is longer than names are. */
+  /** Returns the word's number, or -1 if the table is full without it, or if it is longer than a name can be. */
   id(word: string): number {
     const known = this.#ids.get(word);
     if (known !== undefined) return known;
@@ -54,7 +54,7 @@ export class StringTable {
   }
 }
 
-/** Appends values to one buffer that is reused. */
+/** Appends values to one reusable buffer. */
 export class Encoder {
   bytes: Buffer<ArrayBuffer> = Buffer.allocUnsafeSlow(4096);
   length = 0;
@@ -73,7 +73,7 @@ export class Encoder {
     this.bytes[this.length++] = value;
   }
 
-  /** Writes an integer from 0 to 2^31 - 1, seven bits a byte. */
+  /** Writes an integer from 0 to 2^31 - 1, seven bits per byte. */
   number(value: number): void {
     this.#reserve(5);
     let rest = value;
@@ -84,7 +84,7 @@ export class Encoder {
     this.bytes[this.length++] = rest;
   }
 
-  /** Writes a text in place: an even header, then UTF-8. */
+  /** Writes a text inline: an even header, then UTF-8. */
   text(value: string): void {
     const size = Buffer.byteLength(value);
     this.number(size << 1);
@@ -93,17 +93,14 @@ export class Encoder {
     this.length += size;
   }
 
-  /** Writes a text that many objects share: an odd header with its number in the table. */
+  /** Writes a text shared by many objects: an odd header with its number in the table. */
   shared(value: string): void {
     const id = value === '' ? -1 : this.#strings.id(value);
     if (id < 0) this.text(value);
     else this.number((id << 1) | 1);
   }
 
-  /**
-   * Writes a text that probably begins like `before`: the length of the common prefix, then the
-   * rest.
-   */
+  /** Writes a text that probably begins like `before`: the length of the common prefix, then the rest. */
   similar(value: string, before: string): void {
     let common = 0;
     while (
@@ -140,7 +137,7 @@ export class Encoder {
   }
 }
 
-/** Reads what an `Encoder` wrote, from `at` on. */
+/** Reads the output of an `Encoder`, starting at `at`. */
 export class Decoder {
   readonly #bytes: Buffer;
   readonly #strings: StringTable;
@@ -165,7 +162,7 @@ export class Decoder {
     }
   }
 
-  /** Reads what `text` or `shared` wrote. */
+  /** Reads the output of `text` or `shared`. */
   text(): string {
     const header = this.number();
     if ((header & 1) === 1) return this.#strings.word(header >>> 1);
@@ -190,8 +187,7 @@ export class Decoder {
 }
 
 /**
- * Encodes everything except kind and namespace; `key` is the name under which the object is stored,
- * mostly its own.
+ * Encodes everything except kind and namespace. `key` is the name under which the object is stored, usually its own.
  */
 export function encodeObject(encoder: Encoder, object: KubeObject, key: string): void {
   encoder.similar(object.name, key);
@@ -227,7 +223,7 @@ export function encodeObject(encoder: Encoder, object: KubeObject, key: string):
   }
 }
 
-/** The object that `encodeObject` wrote, of this kind and namespace. */
+/** Decodes an object of this kind and namespace that `encodeObject` wrote. */
 export function decodeObject(
   decoder: Decoder,
   kind: ObjectKind,
@@ -296,7 +292,7 @@ function encodeSlice(encoder: Encoder, slice: EndpointSlice): void {
         (forNodes === undefined ? 0 : FOR_NODES),
     );
     encodeMany(encoder, endpoint.addresses, encodeAddress);
-    // Neighbours' names differ in their last few characters only.
+    // Neighbouring names differ only in their last few characters.
     encoder.similar(endpoint.hostname, before?.hostname ?? '');
     encoder.shared(endpoint.nodeName);
     encoder.similar(endpoint.pod, before?.pod ?? slice.name);

@@ -1,7 +1,4 @@
-/**
- * Limits the memory of objects that any user of the cluster may create: per object, per namespace,
- * and in total.
- */
+/** Limits the memory for objects that any user of the cluster may create: per object, per namespace, and in total. */
 
 /** Limits in approximate bytes of memory (not of text). */
 export interface RoomLimits {
@@ -12,7 +9,7 @@ export interface RoomLimits {
 
 /** An empty value has few characters of JSON but takes much more memory. */
 const VALUE_BYTES = 24;
-/** The memory in addition to the object: its name in several places, derived data. */
+/** Memory in addition to the object: its name in several places, derived data. */
 const OBJECT_BYTES = 1500;
 
 const COMMA = 0x2c;
@@ -20,7 +17,7 @@ const COLON = 0x3a;
 const BRACKET = 0x5b;
 const BRACE = 0x7b;
 
-/** The approximate memory of an object, in bytes. */
+/** Estimates the memory of an object, in bytes. */
 export function weightOf(object: object): number {
   const text = JSON.stringify(object);
   let values = 1;
@@ -46,7 +43,10 @@ export class ObjectRoom {
     return this.#all;
   }
 
-  /** Reserves memory for an object. @returns which limit is reached; null: it is reserved */
+  /**
+   * Reserves memory for an object.
+   * @returns the limit that is reached, or null if the memory is reserved
+   */
   take(namespace: string, weight: number): 'object' | 'namespace' | 'all' | null {
     const { object, namespace: one, all } = this.#limits;
     const there = this.#namespaces.get(namespace) ?? 0;
@@ -58,7 +58,7 @@ export class ObjectRoom {
     return null;
   }
 
-  /** Releases memory that was reserved. */
+  /** Releases reserved memory. */
   give(namespace: string, weight: number): void {
     const left = (this.#namespaces.get(namespace) ?? 0) - weight;
     if (left > 0) this.#namespaces.set(namespace, left);

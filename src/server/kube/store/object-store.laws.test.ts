@@ -96,7 +96,7 @@ function storeOf(objects: readonly KubeObject[]): ObjectStore {
   return store;
 }
 
-describe('what is put on a store comes back equal', () => {
+describe('stored objects come back equal', () => {
   for (const [name, arbitrary] of [
     ['a service', service],
     ['an endpoint slice', slice],
@@ -131,7 +131,7 @@ describe('what is put on a store comes back equal', () => {
     assert.deepEqual([...storeOf([found]).objects()], [found]);
   });
 
-  test('also when the strings is full', () => {
+  test('also when the string table is full', () => {
     const strings = new StringTable();
     for (let i = 0; i < StringTable.limit; i++) strings.id(`word-${i}`);
     const store = new ObjectStore('Pod', strings);
@@ -159,7 +159,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({
     do: fc.constant('put' as const),
     key,
-    // Now and then larger than a chunk.
+    // Occasionally larger than a chunk.
     size: fc.oneof(
       { weight: 9, arbitrary: fc.nat(60) },
       { weight: 1, arbitrary: fc.constant(9000) },
@@ -194,7 +194,7 @@ function sliceOf(number: number, size: number, ready: boolean): EndpointSlice {
   };
 }
 
-test('after any puts, removals and lists a store holds what a map would, and told exactly the differences', () => {
+test('after any puts, removals and lists, a store equals a map and has reported exactly the differences', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const store = new ObjectStore('EndpointSlice', new StringTable());
@@ -244,7 +244,7 @@ test('after any puts, removals and lists a store holds what a map would, and tol
   );
 });
 
-test('a store whose objects come and go for ever does not grow', () => {
+test('a store whose objects come and go forever does not grow', () => {
   const store = new ObjectStore('EndpointSlice', new StringTable());
   for (let number = 0; number < 1000; number++) {
     store.put('default', `s-${number}`, [sliceOf(number, 50, true)], []);
@@ -273,7 +273,7 @@ test('a slow reader of a pinned store misses nothing that stays', () => {
   let round = 0;
   for (const object of store.objects()) {
     seen.add(object.name);
-    // All with an odd number go while it reads.
+    // All odd-numbered ones are removed while it reads.
     store.remove('default', `s-${2 * (round++ % 1500) + 1}`, []);
   }
   store.unpin();

@@ -9,13 +9,12 @@ import {
 } from './object-encoding.ts';
 
 /**
- * The current state of one kind, encoded: records are in buffers, one after the other, and so cost
- * the garbage collector nothing. A hash table of one word per record finds them by namespace and
- * name. Every method that changes the state reports the resulting changes. So first lists, later
- * lists and watch events share the code.
+ * The current state of one kind, encoded. Records are stored consecutively in buffers, and so cost the garbage
+ * collector nothing. A hash table with one word per record finds them by namespace and name. Every method that changes
+ * the state reports the resulting changes, so first lists, later lists and watch events share the code.
  *
- * A record: body length and flags (4 bytes), hash of its key (4), key (namespace, name), number of
- * objects, objects; padded to whole words.
+ * A record: body length and flags (4 bytes), hash of its key (4), key (namespace, name), number of objects, objects;
+ * padded to whole words.
  */
 export class ObjectStore {
   readonly kind: ObjectKind;
@@ -33,7 +32,7 @@ export class ObjectStore {
     this.#encoder = new Encoder(strings);
   }
 
-  /** The number of API objects. */
+  /** Number of API objects. */
   get size(): number {
     return this.#size;
   }
@@ -46,8 +45,7 @@ export class ObjectStore {
   }
 
   /**
-   * Stores what one API object was transformed to (`objects`, mostly one), and appends the real
-   * changes to `out`.
+   * Stores the result of transforming one API object (`objects`, usually one), and appends the actual changes to `out`.
    */
   put(namespace: string, name: string, objects: readonly KubeObject[], out: ObjectChange[]): void {
     if (objects.length === 0) return this.remove(namespace, name, out);
@@ -83,7 +81,7 @@ export class ObjectStore {
       return;
     }
     this.#slots[slot] = this.#append(hash, encoder.bytes, encoder.length);
-    // Only now: burying the old record may move others, which it looks up in the table.
+    // Only now, because burying the old record may move others, which it looks up in the table.
     this.#bury(address);
   }
 
@@ -94,7 +92,7 @@ export class ObjectStore {
     if (this.#slots[slot] !== 0) this.#drop(slot, out);
   }
 
-  /** Marks an object as still existing, without a change; false: it is unknown. */
+  /** Marks an object as still existing, without a change. Returns false if it is unknown. */
   mark(namespace: string, name: string): boolean {
     const keySize = this.#encodeKey(namespace, name);
     const slot = this.#find(
@@ -108,14 +106,14 @@ export class ObjectStore {
     return true;
   }
 
-  /** Begins a complete list: `endList` removes objects that were not put again. */
+  /** Starts a complete list. `endList` removes objects that were not put again. */
   beginList(): void {
     for (const address of this.#addresses()) {
       this.#chunkAt(address).words[unitOf(address)]! &= ~MARK_FLAG;
     }
   }
 
-  /** Ends a complete list: removes objects that it did not contain. */
+  /** Ends a complete list, removing objects that it did not contain. */
   endList(out: ObjectChange[]): void {
     this.#pins++;
     for (const address of this.#addresses()) {
@@ -126,9 +124,8 @@ export class ObjectStore {
   }
 
   /**
-   * All objects in arbitrary order, each in its current state. The iteration may extend over many
-   * event loop turns while objects change. Objects that exist all the time are returned at least
-   * once.
+   * Yields all objects in arbitrary order, each in its current state. The iteration may extend over many event loop
+   * turns while objects change. Objects that exist throughout are returned at least once.
    */
   *objects(): Generator<KubeObject> {
     this.pin();
@@ -139,11 +136,11 @@ export class ObjectStore {
     }
   }
 
-  /** The objects of a record, as long as it exists. */
+  /** Yields the objects of a record, as long as it exists. */
   *#living(address: number): Generator<KubeObject> {
     const [first, ...others] = this.#objectsAt(address);
     if (first !== undefined) yield first;
-    // If there are several, each is looked up again, because it may have changed.
+    // If there are several, look up each again, because it may have changed.
     for (let index = 1; index <= others.length && !this.#isDead(address); index++) {
       const object = this.#objectsAt(address)[index];
       if (object !== undefined) yield object;
@@ -178,7 +175,7 @@ export class ObjectStore {
     return hashBytes(bytes, 0, length) >>> 0;
   }
 
-  /** The differences between two states of one API object. */
+  /** Compares two states of one API object. */
   #compare(before: readonly KubeObject[], after: readonly KubeObject[], out: ObjectChange[]): void {
     for (const old of before) {
       if (!after.some((object) => object.name === old.name)) out.push(deletion(old));
@@ -200,7 +197,7 @@ export class ObjectStore {
     return encode(one).equals(encode(other));
   }
 
-  /** The slot of the key in `bytes`, or the empty slot where it belongs. */
+  /** Returns the slot of the key in `bytes`, or the empty slot where it belongs. */
   #find(hash: number, bytes: Buffer, keySize: number): number {
     const mask = this.#slots.length - 1;
     for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
@@ -279,7 +276,7 @@ export class ObjectStore {
     if (this.#pins === 0) this.#tidy(index, chunk);
   }
 
-  /** If a third of a chunk is dead, moves its living records to the current chunk and frees it. */
+  /** If a third of a chunk is dead, moves its live records to the current chunk and frees it. */
   #tidy(index: number, chunk: RecordChunk): void {
     if (3 * chunk.dead <= chunk.used || index === this.#current) return;
     for (const word of livingWords(chunk)) {
@@ -295,7 +292,7 @@ export class ObjectStore {
   }
 
   *#addresses(): Generator<number> {
-    // Iterated by index, because chunks that are added during the loop must be read as well.
+    // Iterate by index, because chunks added during the loop must be read as well.
     for (let index = 0; index < this.#chunks.length; index++) {
       const chunk = this.#chunks[index];
       if (!chunk) continue;
@@ -325,15 +322,14 @@ export class ObjectStore {
 }
 
 /**
- * A piece of record memory. A record's address is its offset in words over all chunks, plus one; 0
- * is an empty slot.
+ * A block of record memory. A record's address is its offset in words over all chunks, plus one; 0 is an empty slot.
  */
 interface RecordChunk {
   readonly bytes: Buffer;
   readonly words: Uint32Array;
   /** Words in use, from the front. */
   used: number;
-  /** Words of records that were removed. */
+  /** Words of removed records. */
   dead: number;
 }
 
@@ -345,10 +341,7 @@ const DEAD_FLAG = 0x8000_0000;
 const MARK_FLAG = 0x4000_0000;
 const LENGTH_MASK = 0x3fff_ffff;
 
-/**
- * A chunk of `size` bytes, rounded up to whole words; one that is larger than usual holds a single
- * record.
- */
+/** Creates a chunk of `size` bytes, rounded up to whole words. A larger than usual chunk holds a single record. */
 function newChunk(size: number): RecordChunk {
   const memory = new ArrayBuffer(size);
   return { bytes: Buffer.from(memory), words: new Uint32Array(memory), used: 0, dead: 0 };

@@ -1,6 +1,6 @@
 /**
- * Kubernetes objects reduced to what DNS needs of them (transform.ts). All are plain data that
- * survive a structured clone, so that a source on the main thread can send them to workers.
+ * Kubernetes objects reduced to what DNS needs (transform.ts). All are plain data that survive a structured clone, so
+ * that a source on the main thread can send them to workers.
  */
 export interface Service {
   readonly kind: 'Service';
@@ -8,14 +8,13 @@ export interface Service {
   readonly name: string;
   readonly type: ServiceType;
   /**
-   * Every address of `spec.clusterIPs` (or the one of `spec.clusterIP`); `['None']` if headless;
-   * `[]` if it has none.
+   * Every address in `spec.clusterIPs` (or the one in `spec.clusterIP`); `['None']` if headless; `[]` if there is none.
    */
   readonly clusterIPs: readonly string[];
   /** Target of an ExternalName service without a trailing dot; `''` otherwise. */
   readonly externalName: string;
   readonly externalIPs: readonly string[];
-  /** Addresses or host names of `status.loadBalancer.ingress`. */
+  /** Addresses or host names in `status.loadBalancer.ingress`. */
   readonly loadBalancer: readonly string[];
   readonly ports: readonly ServicePort[];
 }
@@ -27,46 +26,36 @@ export type ServiceType = 'ClusterIP' | 'NodePort' | 'LoadBalancer' | 'ExternalN
 export interface ServicePort {
   /** `''` if unnamed. */
   readonly name: string;
-  /** `TCP`, `UDP` or `SCTP`, as the API spells it. */
+  /** `TCP`, `UDP` or `SCTP`, as spelled by the API. */
   readonly protocol: string;
-  /** -1 where an endpoint slice leaves the port open. */
+  /** -1 if an endpoint slice leaves the port open. */
   readonly port: number;
 }
 
-/** One endpoint slice; of a core Endpoints object, one subset. */
+/** One endpoint slice; for a core Endpoints object, one subset. */
 export interface EndpointSlice {
   readonly kind: 'EndpointSlice';
   readonly namespace: string;
   readonly name: string;
-  /**
-   * The service it belongs to (label `kubernetes.io/service-name`); `''` if it only belongs to an
-   * import.
-   */
+  /** The service it belongs to (label `kubernetes.io/service-name`); `''` if it only belongs to an import. */
   readonly service: string;
   readonly ports: readonly ServicePort[];
   readonly endpoints: readonly Endpoint[];
   /**
-   * The time of the change that led here, milliseconds since 1970 (annotation
-   * `endpoints.kubernetes.io/last-change-trigger-time`). 0 if unknown, and always 0 in a source's
-   * `snapshot()`.
+   * Time of the change that led to this state, in milliseconds since 1970 (annotation
+   * `endpoints.kubernetes.io/last-change-trigger-time`). 0 if unknown, and always 0 in a source's `snapshot()`.
    */
   readonly triggeredAt: number;
-  /**
-   * The imported service it belongs to (label `multicluster.kubernetes.io/service-name`); absent
-   * for most.
-   */
+  /** The imported service it belongs to (label `multicluster.kubernetes.io/service-name`); usually absent. */
   readonly importedService?: string;
-  /**
-   * The cluster it was exported from (label `multicluster.kubernetes.io/source-cluster`); absent
-   * for most.
-   */
+  /** The cluster it was exported from (label `multicluster.kubernetes.io/source-cluster`); usually absent. */
   readonly cluster?: string;
 }
 
 export interface Endpoint {
-  /** IP addresses; in a slice of the address type FQDN, domain names. */
+  /** IP addresses; in a slice with address type FQDN, domain names. */
   readonly addresses: readonly string[];
-  /** Condition `ready`; true where the API leaves it out. */
+  /** Condition `ready`; true if the API omits it. */
   readonly ready: boolean;
   /** `''` if it has none. */
   readonly hostname: string;
@@ -81,7 +70,7 @@ export interface Endpoint {
   readonly forNodes?: readonly string[];
 }
 
-/** A pod, reduced to what its addresses need. */
+/** A pod, reduced to the data that determines its addresses. */
 export interface Pod {
   readonly kind: 'Pod';
   readonly namespace: string;
@@ -95,7 +84,7 @@ export interface Pod {
   readonly terminating: boolean;
   /** Only with `WantedObjects.podLabels`. */
   readonly labels?: Readonly<Record<string, string>>;
-  /** `spec.nodeName`; only if `WantedObjects.topology` asks for it. */
+  /** `spec.nodeName`; only if `WantedObjects.topology` requests it. */
   readonly nodeName?: string;
 }
 
@@ -104,7 +93,7 @@ export interface Namespace {
   readonly name: string;
 }
 
-/** A service of the cluster set (multicluster.x-k8s.io). */
+/** A service in the cluster set (multicluster.x-k8s.io). */
 export interface ServiceImport {
   readonly kind: 'ServiceImport';
   readonly namespace: string;
@@ -114,34 +103,31 @@ export interface ServiceImport {
   readonly ports: readonly ServicePort[];
 }
 
-/** A node, reduced to its size, or to its place. */
+/** A node, reduced to its size or its place. */
 export interface Node {
   readonly kind: 'Node';
   readonly name: string;
-  /** The CPUs available to pods, in thousandths. */
+  /** CPUs available to pods, in thousandths. */
   readonly milliCores: number;
   /** True if it is ready and not cordoned. */
   readonly schedulable: boolean;
   readonly place?: NodePlace;
 }
 
-/** The zone of a node, and the addresses from which it and its pods send. */
+/** A node's zone, and the addresses from which it and its pods send. */
 export interface NodePlace {
   /** Label `topology.kubernetes.io/zone`; `''` if it has none. */
   readonly zone: string;
-  /** Its internal addresses, and `spec.podCIDRs`. */
+  /** Its internal addresses and `spec.podCIDRs`. */
   readonly prefixes: readonly string[];
 }
 
-/** All kinds of objects that a source brings in. */
+/** All kinds of objects that a source delivers. */
 export type KubeObject = Service | EndpointSlice | Pod | Namespace | ServiceImport | Node;
-/** The kind of an object, as the API names it. */
+/** The kind of an object, as named by the API. */
 export type ObjectKind = KubeObject['kind'];
 
-/**
- * One step from one state of the cluster to the next. The namespace of a Namespace or a Node is
- * `''`.
- */
+/** One step from one state of the cluster to the next. The namespace of a Namespace or a Node is `''`. */
 export type ObjectChange =
   | { readonly verb: 'put'; readonly object: KubeObject }
   | {
@@ -151,7 +137,7 @@ export type ObjectChange =
       readonly name: string;
     };
 
-/** The namespace of an object; `''` for one without namespace. */
+/** Returns an object's namespace; `''` if it has none. */
 export function namespaceOf(object: KubeObject): string {
   return object.kind === 'Namespace' || object.kind === 'Node' ? '' : object.namespace;
 }

@@ -3,10 +3,10 @@ export interface ReflectedStore<T, C> {
   readonly size: number;
   /** Approximate memory in bytes. */
   readonly bytes: number;
-  /** Stores what one API object was transformed to, and appends the changes to `out`. */
+  /** Stores the result of transforming one API object, and appends the changes to `out`. */
   put(namespace: string, name: string, objects: readonly T[], out: C[]): void;
   remove(namespace: string, name: string, out: C[]): void;
-  /** Begins a complete list: `endList` removes objects that were not put again. */
+  /** Starts a complete list. `endList` removes objects that were not put again. */
   beginList(): void;
   endList(out: C[]): void;
 }

@@ -25,10 +25,7 @@ function folder(t: TestContext): string {
   return made;
 }
 
-/**
- * Runs a source once against a server, so that it leaves its file behind; returns how to run
- * another one.
- */
+/** Runs a source once against a server, so that it leaves its file behind. Returns a function that runs another one. */
 async function leaveFile(
   t: TestContext,
   file: string,
@@ -36,7 +33,7 @@ async function leaveFile(
 ): Promise<(options?: RigOptions) => RigOptions> {
   const server = await ApiServer.start();
   t.after(() => server.stop());
-  // The file belongs to one server, told by its address.
+  // The file belongs to one server, identified by its address.
   const connection = endpointConnection(server.url);
   await using rig = await makeRig({
     connection: () => connection,
@@ -57,8 +54,8 @@ async function leaveFile(
   });
 }
 
-describe('a state kept on disk', () => {
-  test('is served after a restart while the API server is away', async (t) => {
+describe('a state stored on disk', () => {
+  test('is served after a restart while the API server is unavailable', async (t) => {
     const file = join(folder(t), 'state');
     const again = await leaveFile(t, file);
     assert.equal(statSync(file).mode & 0o777, 0o600);
@@ -71,7 +68,7 @@ describe('a state kept on disk', () => {
     assert.equal([...rig.source.snapshot()].length, 152);
   });
 
-  test('gives way to the first list, which tells only what differs', async (t) => {
+  test('is replaced by the first list, which reports only the differences', async (t) => {
     const file = join(folder(t), 'state');
     const server = await ApiServer.start();
     t.after(() => server.stop());
@@ -127,7 +124,7 @@ describe('a state kept on disk', () => {
     assert.deepEqual(rig.heard.all, []);
   });
 
-  test('is not touched when the API server answers', async (t) => {
+  test('is not used if the API server answers', async (t) => {
     const file = join(folder(t), 'state');
     await leaveFile(t, file);
     const before = readFileSync(file, 'utf8');
@@ -151,7 +148,7 @@ describe('a state kept on disk', () => {
     assert.match(readFileSync(file, 'utf8'), /service-1/);
   });
 
-  test('is written once a minute while things change', async (t) => {
+  test('is written once a minute while there are changes', async (t) => {
     const file = join(folder(t), 'state');
     await using rig = await makeRig({ source: { snapshotFile: file } });
     rig.start();
@@ -162,7 +159,7 @@ describe('a state kept on disk', () => {
     assert.match(readFileSync(file, 'utf8'), /service-1/);
   });
 
-  test('is used when the API server neither answers nor refuses', async (t) => {
+  test('is used if the API server neither answers nor refuses', async (t) => {
     const file = join(folder(t), 'state');
     const again = await leaveFile(t, file, { kind: 'hang' });
     const silent = await makeRig(again());
@@ -191,7 +188,7 @@ describe('a state kept on disk', () => {
     });
   }
 
-  test('that is a named pipe is refused at once although it has no writer', (t) => {
+  test('that is a named pipe without a writer is rejected at once', (t) => {
     const file = join(folder(t), 'state');
     execFileSync('mkfifo', [file]);
     assert.throws(
@@ -205,7 +202,7 @@ describe('a state kept on disk', () => {
     );
   });
 
-  test('of another server, of other wishes or too old is not used', async (t) => {
+  test('from another server, for other resources or too old is not used', async (t) => {
     const file = join(folder(t), 'state');
     const again = await leaveFile(t, file);
     {
@@ -225,7 +222,7 @@ describe('a state kept on disk', () => {
     }
   });
 
-  test('that cannot be written is reported, and nothing else suffers', async (t) => {
+  test('that cannot be written is reported, and nothing else is affected', async (t) => {
     const file = join(folder(t), 'missing', 'state');
     await using rig = await makeRig({ source: { snapshotFile: file } });
     rig.server.put('services', service(1));

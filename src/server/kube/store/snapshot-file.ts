@@ -6,9 +6,9 @@ import type { KubeObject } from './objects.ts';
 import { JsonLineReader } from './json-stream.ts';
 
 /**
- * A source's state on disk, for a restart while the API server is down. One JSON document per line:
- * a head, the objects, and a tail with a checksum over everything before it. It is written to a
- * temporary file that then replaces the old one.
+ * A source's state on disk, for a restart while the API server is down. One JSON document per line: a head, the
+ * objects, and a tail with a checksum over everything before it. It is written to a temporary file that then replaces
+ * the old one.
  */
 export interface SnapshotHead {
   readonly format: 'ndots-snapshot-1';
@@ -16,7 +16,7 @@ export interface SnapshotHead {
   readonly writtenAt: number;
   /** The API server it came from, `host:port`. */
   readonly server: string;
-  /** The resources of the source, as JSON; a file for other resources is not used. */
+  /** The source's resources, as JSON. A file for other resources is not used. */
   readonly wanted: string;
 }
 
@@ -25,15 +25,12 @@ interface SnapshotTail {
   readonly sha256: string;
 }
 
-/** Bytes that are written or read at a time. */
+/** Number of bytes written or read at a time. */
 const PIECE_BYTES = 256 * 1024;
-/** More bytes than a tail has. */
+/** More bytes than any tail has. */
 const TAIL_BYTES = 512;
 
-/**
- * Writes the file; `objects` is read piece by piece, with other work in between. Rejects with the
- * system's error.
- */
+/** Writes the file. `objects` is read piece by piece, with other work in between. Rejects with the system's error. */
 export async function writeSnapshot(
   file: string,
   head: SnapshotHead,
@@ -41,7 +38,7 @@ export async function writeSnapshot(
 ): Promise<void> {
   const draft = `${file}.${process.pid}.tmp`;
   const hash = builtins.crypto().createHash('sha256');
-  // The endpoints of a cluster are confidential, so only the owner may read the file.
+  // The endpoints in a cluster are confidential, so only the owner may read the file.
   const handle = await open(draft, 'w', 0o600);
   try {
     let piece = `${JSON.stringify(head)}\n`;
@@ -70,8 +67,8 @@ export async function writeSnapshot(
 }
 
 /**
- * Checks the whole file, then returns its head and objects. Returns null if there is no file;
- * throws an `Error` with the fault.
+ * Checks the whole file, then returns its head and objects. Returns null if there is no file; throws an `Error` that
+ * describes the fault.
  */
 export function readSnapshot(
   file: string,

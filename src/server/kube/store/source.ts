@@ -1,38 +1,30 @@
 import type { ObjectChange, ObjectKind, KubeObject } from './objects.ts';
 
-/**
- * The origin of Kubernetes objects: an API server or a directory of manifests. Lives on the main
- * thread.
- */
+/** The origin of Kubernetes objects: an API server or a directory of manifests. Runs on the main thread. */
 export interface Source {
   start(events: SourceEvents): void;
   stop(): Promise<void>;
   /**
-   * True if the first complete list of every wanted kind has been delivered. Stays true when the
-   * API server becomes unavailable.
+   * True once the first complete list of every wanted kind has been delivered. Stays true if the API server becomes
+   * unavailable.
    */
   readonly synced: boolean;
   /**
-   * The whole current state, for a worker that joins later. To be read within the current turn of
-   * the event loop.
+   * The complete current state, for a worker that joins later. It must be read within the current turn of the event
+   * loop.
    */
   snapshot(): Iterable<KubeObject>;
 }
 
-/** Receives what a source brings in. */
+/** Receives the objects that a source delivers. */
 export interface SourceEvents {
-  /**
-   * Called with changes in the order they happened; never empty, and without changes that change
-   * nothing.
-   */
+  /** Called with changes in the order in which they happened; never empty, and without changes that change nothing. */
   changes(batch: readonly ObjectChange[]): void;
-  /**
-   * Called once per wanted kind, when its first complete list has been delivered through `changes`.
-   */
+  /** Called once per wanted kind, when its first complete list has been delivered through `changes`. */
   synced(kind: ObjectKind): void;
   /**
-   * Called when a request has failed, or no data for a moment, before everything was
-   * listed: the wait may be long.
+   * Called if a request has failed, or no data has arrived for a moment, before everything was listed. The wait may be
+   * long.
    */
   away?(): void;
 }
@@ -46,13 +38,10 @@ export interface WantedObjects {
   readonly labels: string;
   /** Label selector for namespaces; `''` for all. */
   readonly namespaceLabels: string;
-  /** Keep the topology zone of endpoints. */
+  /** Include the topology zone of endpoints. */
   readonly zones: boolean;
-  /** Keep the labels of pods (for the metadata `kubernetes/client-label/KEY`). */
+  /** Include pod labels (for the metadata `kubernetes/client-label/KEY`). */
   readonly podLabels?: boolean;
-  /**
-   * Keep the hints of endpoints. `nodes` includes nodes, reduced to their place; `pods` also the
-   * node of each pod.
-   */
+  /** Include endpoint hints. `nodes` adds nodes, reduced to their place; `pods` also adds each pod's node. */
   readonly topology?: 'prefixes' | 'nodes' | 'pods';
 }

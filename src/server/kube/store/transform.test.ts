@@ -13,7 +13,7 @@ const options = { zones: true, podLabels: false };
 const metadata = { namespace: 'default', name: 'web', managedFields: [{ manager: 'x' }] };
 
 describe('a service', () => {
-  test('keeps its addresses, ports and what points to it from outside', () => {
+  test('keeps its addresses, ports and external addresses', () => {
     assert.deepEqual(
       transformService({
         metadata,
@@ -50,7 +50,7 @@ describe('a service', () => {
     );
   });
 
-  test('of an old server has its one address', () => {
+  test('from an old server has its single address', () => {
     assert.deepEqual(
       transformService({ metadata, spec: { clusterIP: '10.0.0.1' } })[0].clusterIPs,
       ['10.0.0.1'],
@@ -70,7 +70,7 @@ describe('a service', () => {
     assert.deepEqual(found.clusterIPs, []);
   });
 
-  test('that was ExternalName once keeps no target', () => {
+  test('that used to be ExternalName keeps no target', () => {
     const [found] = transformService({
       metadata,
       spec: { type: 'ClusterIP', externalName: 'old.example' },
@@ -80,7 +80,7 @@ describe('a service', () => {
 });
 
 describe('an endpoint slice', () => {
-  test('is ready where it does not say otherwise, whatever serving and terminating say', () => {
+  test('is ready unless it says otherwise, regardless of serving and terminating', () => {
     const [found] = transformSlice(
       {
         metadata: { ...metadata, labels: { 'kubernetes.io/service-name': 'web' } },
@@ -99,7 +99,7 @@ describe('an endpoint slice', () => {
     );
   });
 
-  test('of v1beta1 knows node and zone by its topology', () => {
+  test('from v1beta1 gets node and zone from its topology', () => {
     const [found] = transformSlice(
       {
         metadata: { ...metadata, labels: { 'kubernetes.io/service-name': 'web' } },
@@ -132,7 +132,7 @@ describe('an endpoint slice', () => {
     assert.equal(found!.endpoints[0]!.zone, '');
   });
 
-  test('keeps hints only where they are wanted', () => {
+  test('keeps hints only if they are wanted', () => {
     const raw = {
       metadata: { ...metadata, labels: { 'kubernetes.io/service-name': 'web' } },
       endpoints: [
@@ -155,7 +155,7 @@ describe('an endpoint slice', () => {
     ]);
   });
 
-  test('names what is behind an endpoint whatever its kind', () => {
+  test('names the target of an endpoint whatever its kind', () => {
     const [found] = transformSlice(
       {
         metadata: { ...metadata, labels: { 'kubernetes.io/service-name': 'web' } },
@@ -171,7 +171,7 @@ describe('an endpoint slice', () => {
     assert.equal(found!.endpoints[0]!.pod, 'vm-1');
   });
 
-  test('has domain names only where its address type says so', () => {
+  test('has domain names only for that address type', () => {
     const addresses = (addressType: string | undefined): readonly string[] =>
       transformSlice(
         {
@@ -186,11 +186,11 @@ describe('an endpoint slice', () => {
     assert.deepEqual(addresses(undefined), ['10.9.0.6', '10.0.0.1']);
   });
 
-  test('of no service is of no use', () => {
+  test('without a service is ignored', () => {
     assert.deepEqual(transformSlice({ metadata, endpoints: [] }, options), []);
   });
 
-  test('leaves a port open where it has no number', () => {
+  test('leaves a port open if it has no number', () => {
     const [found] = transformSlice(
       {
         metadata: { ...metadata, labels: { 'kubernetes.io/service-name': 'web' } },
@@ -201,7 +201,7 @@ describe('an endpoint slice', () => {
     assert.deepEqual(found!.ports, [{ name: 'any', protocol: 'TCP', port: -1 }]);
   });
 
-  test('tells when its change happened, to the millisecond, and 0 if it says nonsense', () => {
+  test('reports the time of its change to the millisecond, or 0 if it is malformed', () => {
     const stamp = (text: string): number =>
       transformSlice(
         {
@@ -218,7 +218,7 @@ describe('an endpoint slice', () => {
   });
 });
 
-test('core Endpoints are one slice per subset, unready addresses included', () => {
+test('core Endpoints become one slice per subset, including unready addresses', () => {
   const found = transformEndpoints({
     metadata,
     subsets: [
@@ -251,7 +251,7 @@ test('core Endpoints are one slice per subset, unready addresses included', () =
   assert.deepEqual(transformEndpoints({ metadata, subsets: null }), []);
 });
 
-test('a pod keeps its addresses and what tells whether they are still its own', () => {
+test('a pod keeps its addresses and the fields that show whether they are still its own', () => {
   const raw = {
     metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z', labels: { app: 'web' } },
     spec: { hostNetwork: true },
@@ -289,7 +289,7 @@ test('a namespace is its name, a service import its addresses', () => {
   assert.deepEqual(found.ips, []);
 });
 
-test('what is oddly shaped is read as missing and never throws', () => {
+test('malformed fields are treated as missing and never throw', () => {
   for (const odd of [
     {},
     { metadata: 7, spec: [], status: 'x', endpoints: {}, subsets: [1, null] },

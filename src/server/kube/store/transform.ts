@@ -1,7 +1,7 @@
 /**
- * Reduces API objects to what DNS needs of them (as client-go's transform does). Most objects give
- * one; core Endpoints one per subset; an object without use for DNS gives none. Fields with an
- * unexpected type are treated as missing: a server's answer is never an error.
+ * Reduces API objects to what DNS needs (like client-go's transform). Most objects become one; core Endpoints become
+ * one per subset; an object that DNS does not use becomes none. Fields with an unexpected type are treated as missing,
+ * so a server's answer is never an error.
  */
 import { isIP, parseNet, plainAddress } from '../../base/ip.ts';
 import {
@@ -35,14 +35,14 @@ export interface TransformOptions {
   readonly topology?: WantedObjects['topology'];
 }
 
-/** The label of an endpoint slice that names its service. */
+/** The label on an endpoint slice that names its service. */
 export const serviceNameLabel = 'kubernetes.io/service-name';
-/** The label of an endpoint slice that names its imported service (multicluster.x-k8s.io). */
+/** The label on an endpoint slice that names its imported service (multicluster.x-k8s.io). */
 export const importedServiceLabel = 'multicluster.kubernetes.io/service-name';
 const sourceClusterLabel = 'multicluster.kubernetes.io/source-cluster';
 const triggerTimeAnnotation = 'endpoints.kubernetes.io/last-change-trigger-time';
 
-/** A Service of core/v1. */
+/** Transforms a Service from core/v1. */
 export function transformService(raw: JsonObject): [Service] {
   const { namespace, name } = names(raw);
   const spec = child(raw, 'spec');
@@ -75,7 +75,7 @@ function serviceType(word: string): ServiceType {
     : 'ClusterIP';
 }
 
-/** An EndpointSlice of discovery.k8s.io, v1 or v1beta1. */
+/** Transforms an EndpointSlice from discovery.k8s.io, v1 or v1beta1. */
 export function transformSlice(raw: JsonObject, options: TransformOptions): EndpointSlice[] {
   const { namespace, name } = names(raw);
   const metadata = child(raw, 'metadata');
@@ -129,17 +129,14 @@ function hintsOf(hints: JsonObject): Pick<Endpoint, 'forZones' | 'forNodes'> {
   };
 }
 
-/**
- * Core Endpoints, for servers without slices: one slice per subset, named `NAME`, `NAME#1`,
- * `NAME#2`, …
- */
+/** Transforms core Endpoints, for servers without slices: one slice per subset, named `NAME`, `NAME#1`, `NAME#2`, … */
 export function transformEndpoints(raw: JsonObject): EndpointSlice[] {
   const { namespace, name } = names(raw);
   const metadata = child(raw, 'metadata');
   return children(raw, 'subsets').map((subset, index) => ({
     kind: 'EndpointSlice',
     namespace,
-    // Object names cannot contain '#', so these names collide with no other object's.
+    // Object names cannot contain '#', so these names do not collide with any other object's.
     name: index === 0 ? name : `${name}#${index}`,
     service: name,
     ports: ports(subset, 'ports'),
@@ -163,7 +160,7 @@ function transformAddress(raw: JsonObject, ready: boolean): Endpoint {
   };
 }
 
-/** A Pod of core/v1. */
+/** Transforms a Pod from core/v1. */
 export function transformPod(raw: JsonObject, options: TransformOptions): [Pod] {
   const { namespace, name } = names(raw);
   const status = child(raw, 'status');
@@ -186,12 +183,12 @@ export function transformPod(raw: JsonObject, options: TransformOptions): [Pod] 
   ];
 }
 
-/** A Namespace of core/v1. */
+/** Transforms a Namespace from core/v1. */
 export function transformNamespace(raw: JsonObject): [Namespace] {
   return [{ kind: 'Namespace', name: names(raw).name }];
 }
 
-/** A Node: its capacity for pods, and whether new pods are scheduled on it. */
+/** Transforms a Node: its capacity for pods, and whether new pods are scheduled on it. */
 export function transformNode(raw: JsonObject): [Node] {
   const status = child(raw, 'status');
   const ready = children(status, 'conditions').some(
@@ -207,7 +204,7 @@ export function transformNode(raw: JsonObject): [Node] {
   ];
 }
 
-/** A Node without its size, which changes more often than its place. */
+/** Transforms a Node without its size, which changes more often than its place. */
 export function transformNodePlace(raw: JsonObject): [Node] {
   const place: NodePlace = {
     zone: text(child(child(raw, 'metadata'), 'labels'), 'topology.kubernetes.io/zone'),
@@ -227,15 +224,15 @@ function podRanges(spec: JsonObject): string[] {
 }
 
 /**
- * A quantity of CPUs in thousandths: `4`, `3920m`; 0 if it is malformed. The API has more
- * forms, but kubelets write only these two.
+ * Parses a quantity of CPUs into thousandths: `4`, `3920m`; 0 if it is malformed. The API has more forms, but kubelets
+ * write only these two.
  */
 function milliCores(quantity: string): number {
   const [, digits = '0', milli] = /^(\d+(?:\.\d+)?)(m?)$/.exec(quantity) ?? [];
   return Math.ceil(Number(digits) * (milli === 'm' ? 1 : 1000));
 }
 
-/** A ServiceImport of multicluster.x-k8s.io/v1alpha1. */
+/** Transforms a ServiceImport from multicluster.x-k8s.io/v1alpha1. */
 export function transformServiceImport(raw: JsonObject): [ServiceImport] {
   const { namespace, name } = names(raw);
   const spec = child(raw, 'spec');
@@ -251,7 +248,7 @@ export function transformServiceImport(raw: JsonObject): [ServiceImport] {
   ];
 }
 
-/** The IP addresses among these. */
+/** Returns the IP addresses among these. */
 function addresses(written: readonly string[]): string[] {
   return written.map(plainAddress).filter((address) => isIP(address) !== 0);
 }
