@@ -10,7 +10,7 @@ import { dial, parseEndpoint, printEndpoint } from './endpoint.ts';
 import { EtcdFailure, type EtcdFailureKind } from './etcd-failure.ts';
 import { MessageBuilder } from '../base/protobuf.ts';
 
-/** The client against servers that do what an etcd does, or what none should. */
+/** Tests the client against servers that behave like etcd, or like no etcd should. */
 
 type Answer = (stream: ServerHttp2Stream, headers: Record<string, unknown>) => void;
 
@@ -21,7 +21,7 @@ async function listen(t: TestContext, server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** A gRPC server; its connections are ended with the test. */
+/** Starts a gRPC server whose connections end with the test. */
 async function grpcServer(
   t: TestContext,
   answer: Answer,
@@ -53,7 +53,7 @@ function reply(stream: ServerHttp2Stream, message: Buffer, status = 0, text = ''
   stream.end(Buffer.concat([prefix, message]));
 }
 
-/** A status without a message. */
+/** Sends a status without a message. */
 function refuse(stream: ServerHttp2Stream, status: number, text: string): void {
   stream.respond(
     { ...typeOfGrpc, 'grpc-status': String(status), 'grpc-message': encodeURIComponent(text) },
@@ -99,7 +99,7 @@ async function fails(
 }
 
 describe('endpoints', () => {
-  test('host and port, with a scheme or without, addresses of both families, sockets', () => {
+  test('host and port, with or without a scheme, addresses of both families, sockets', () => {
     for (const [text, host, port, secure] of [
       ['http://localhost:2379', 'localhost', 2379, false],
       ['https://etcd-0.example:4001/', 'etcd-0.example', 4001, true],
@@ -123,7 +123,7 @@ describe('endpoints', () => {
   });
 });
 
-describe('a client of etcd', () => {
+describe('an etcd client', () => {
   test('invalid TLS files do not block the caller', async () => {
     const endpoint = parseEndpoint('https://127.0.0.1:1')!;
     const tls = { certificate: '', key: '', authority: '/dev/zero' };
@@ -140,11 +140,11 @@ describe('a client of etcd', () => {
     assert.equal(kvs[0]!.value.toString(), 'v');
   });
 
-  test('when none is there the first one is named', async (t) => {
+  test('if none is available, the first one is reported', async (t) => {
     await fails(ask(clientOf(t, [1, 2])), 'unavailable', /127\.0\.0\.1:1: nothing listens there/);
   });
 
-  test('the token is got once, sent with each call, and got again when it has run out', async (t) => {
+  test('the token is fetched once, sent with each call, and fetched again when it has expired', async (t) => {
     let logins = 0;
     let good = 'token1';
     const seen: unknown[] = [];
@@ -166,7 +166,7 @@ describe('a client of etcd', () => {
     assert.deepEqual(seen, ['token1', 'token1', 'token1', 'token2']);
   });
 
-  test('a cluster without authentication takes anybody', async (t) => {
+  test('a cluster without authentication accepts any client', async (t) => {
     const port = await grpcServer(t, (stream, headers) => {
       if (headers[':path'] === '/etcdserverpb.Auth/Authenticate')
         return refuse(stream, 9, 'etcdserver: authentication is not enabled');
@@ -176,7 +176,7 @@ describe('a client of etcd', () => {
     await ask(clientOf(t, [port], { credentials: { user: 'u', password: 'p' } }));
   });
 
-  test('a message above the size limit fails its call and no other', async (t) => {
+  test('a message above the size limit fails only its own call', async (t) => {
     let large = true;
     const port = await grpcServer(t, (stream) => reply(stream, large ? Buffer.alloc(5000) : range));
     const client = clientOf(t, [port], { messageMax: 1000 });
@@ -194,7 +194,7 @@ describe('a client of etcd', () => {
     for (let i = 0; i < 3; i++) assert.equal((await ask(client)).kvs[0]!.value.length, 3_000_000);
   });
 
-  test('a request larger than the window of the server waits for it', async (t) => {
+  test("a request larger than the server's window waits for it", async (t) => {
     let got = 0;
     const port = await grpcServer(t, (stream) => {
       stream.on('data', (chunk: Buffer) => (got += chunk.length));
@@ -204,7 +204,7 @@ describe('a client of etcd', () => {
     assert.ok(got > 1_000_000);
   });
 
-  test('a peer that does not speak HTTP/2, gRPC or etcd is reported as such', async (t) => {
+  test("a peer that does not use HTTP/2, gRPC or etcd's API is reported as such", async (t) => {
     const web = createServer((socket) => {
       socket.on('error', () => undefined);
       socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n');
@@ -221,18 +221,18 @@ describe('a client of etcd', () => {
     await fails(ask(clientOf(t, [empty])), 'malformed', /empty/);
   });
 
-  test('a call that the server gives up, and a connection that goes away, are tried at the next endpoint', async (t) => {
+  test('a call that the server aborts, and a closed connection, are retried at the next endpoint', async (t) => {
     const resets = await grpcServer(t, (stream) => stream.close(constants.NGHTTP2_REFUSED_STREAM));
     const leaves = await grpcServer(t, (stream) => stream.session!.destroy());
     const well = await grpcServer(t, (stream) => reply(stream, range));
     for (const bad of [resets, leaves]) await ask(clientOf(t, [bad, well]));
   });
 
-  test('a server that says nothing is given up after 5 s', async (t) => {
+  test('a silent server is abandoned after 5 s', async (t) => {
     const port = await grpcServer(t, () => undefined);
     const clock = new VirtualClock();
     const failed = fails(ask(clientOf(t, [port], { clock })), 'silent', /no reply in 5 s/);
-    // The connection is made in real time.
+    // The connection is established in real time.
     for (let i = 0; i < 40; i++) {
       await new Promise((resolve) => setTimeout(resolve, 5));
       await clock.advance(200);
@@ -240,7 +240,7 @@ describe('a client of etcd', () => {
     await failed;
   });
 
-  test('a watch on a connection that is only half there ends within 10 s', async (t) => {
+  test('a watch on a half-open connection ends within 10 s', async (t) => {
     const silent = createServer((socket) => {
       socket.on('error', () => undefined);
       socket.resume();
@@ -254,7 +254,7 @@ describe('a client of etcd', () => {
     assert.equal((await promise)?.kind, 'silent');
   });
 
-  test('a list whose bytes come in pieces has all its keys: a network cuts where it likes', async (t) => {
+  test('a list whose bytes arrive in pieces has all its keys, wherever the network splits it', async (t) => {
     const port = await grpcServer(t, (stream) => reply(stream, range));
     for (const size of [1, 5, 40, 1000]) {
       const proxy = createServer((near) => {
@@ -274,7 +274,7 @@ describe('a client of etcd', () => {
     }
   });
 
-  test('calls beyond those that the server takes at a time wait for their turn', async (t) => {
+  test("calls beyond the server's concurrency limit wait for their turn", async (t) => {
     let most = 0;
     let open = 0;
     const answer: Answer = (stream) => {
@@ -292,7 +292,7 @@ describe('a client of etcd', () => {
     assert.equal(most, 10);
   });
 
-  test('calls that fail with their connection go to the next endpoint together, over one connection', async (t) => {
+  test('calls that fail with their connection move to the next endpoint together, over one connection', async (t) => {
     let connections = 0;
     let asked = 0;
     const port = await grpcServer(t, (stream) => {
@@ -307,7 +307,7 @@ describe('a client of etcd', () => {
   });
 });
 
-/** Passes on the input in pieces of `size` bytes. */
+/** Forwards the input in pieces of `size` bytes. */
 async function cutUp(from: Socket, to: Socket, size: number): Promise<void> {
   for await (const chunk of from) {
     for (let at = 0; at < (chunk as Buffer).length; at += size) {
@@ -317,7 +317,7 @@ async function cutUp(from: Socket, to: Socket, size: number): Promise<void> {
   }
 }
 
-test('of several endpoints that cannot be connected to each is named', async (t) => {
+test('if several endpoints are unreachable, each is listed', async (t) => {
   const dead = async (): Promise<number> => {
     const server = createServer();
     server.listen(0, '127.0.0.1');

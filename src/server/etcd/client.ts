@@ -24,54 +24,54 @@ import {
 } from './messages.ts';
 import { MessageError } from '../base/protobuf.ts';
 
-/** A cluster, and how it is spoken with. */
+/** A cluster, and how to access it. */
 export interface EtcdAccess {
-  /** At least one; they are tried in order, and the first that works stays in use. */
+  /** At least one. They are tried in order, and the first that works stays in use. */
   readonly endpoints: readonly EtcdEndpoint[];
-  /** null: none; endpoints with `https://` are then checked by the system's authorities. */
+  /** Null: none; the certificates of `https://` endpoints are then verified with the system's CAs. */
   readonly tls: EtcdTlsFiles | null;
   readonly credentials: { readonly user: string; readonly password: string } | null;
 }
 
-/** The parts of a client: the cluster, and its access to the network and time. */
+/** The parts of a client: the cluster, and the client's access to the network and time. */
 export interface EtcdClientParts extends EtcdAccess {
   readonly clock: Clock;
-  /** Bytes of one reply; default 8 MiB. */
+  /** Maximum size of a reply in bytes; default 8 MiB. */
   readonly messageMax?: number;
-  /** Connects to an endpoint; tests have their own. */
+  /** Connects to an endpoint; replaced in tests. */
   readonly dial?: typeof dial;
 }
 
 /** Events of a watch. */
 export interface WatchCall {
-  /** One whole message; it is lent until the call returns. */
+  /** Called with one complete message, valid only during the call. */
   onMessage(message: Buffer): void;
-  /** The last event; null: etcd ended it without a failure. */
+  /** The last event; null if etcd ended it without a failure. */
   onEnd(failure: EtcdFailure | null): void;
 }
 
-/** Maximum bytes of a message from etcd; keys are read in smaller pages. */
+/** Maximum size of a message from etcd, in bytes; keys are read in smaller pages. */
 const MESSAGE_MAX = 8 * 1024 * 1024;
 /** Milliseconds after which an endpoint without a connection is skipped. */
 const DIAL_MS = 2000;
-/** CoreDNS waits as long. */
+/** The same as in CoreDNS. */
 const CALL_MS = 5000;
 
 /**
- * A client of etcd's API v3: one connection at a time, to the first endpoint that takes it. When it
- * breaks, or the member says that it cannot serve, the next one's turn has come. Every call either
- * gives its reply or throws an `EtcdFailure`.
+ * A client for etcd's v3 API. It has one connection at a time, to the first endpoint that accepts it. If the connection
+ * breaks, or the member reports that it cannot serve, the next endpoint is used. Every call either returns its reply or
+ * throws an `EtcdFailure`.
  */
 export class EtcdClient {
   readonly #parts: EtcdClientParts;
   #connection: Promise<GrpcConnection> | null = null;
-  /** The same once it is made. */
+  /** The same connection, once established. */
   #made: GrpcConnection | null = null;
-  /** The index of the endpoint in use, or of the next one to try. */
+  /** Index of the endpoint in use, or of the next one to try. */
   #index = 0;
   #token: string | null = null;
   #closed = false;
-  /** Calls that wait until the server accepts more: each that ends starts the next one. */
+  /** Calls that wait until the server accepts more; each call that ends starts the next one. */
   readonly #waiting = new Set<() => void>();
   readonly #closing = new AbortController();
 
@@ -79,10 +79,9 @@ export class EtcdClient {
     this.#parts = parts;
   }
 
-  /** The keys of a range; when the caller is done with them it may release `bytes`. */
+  /** Reads the keys in a range. When the caller has finished with them, it may release `bytes`. */
   range(request: RangeRequest): Promise<RangeResponse> {
-    // The received bytes are only valid during the call, and their memory is reused before the keys
-    // are read.
+    // The received bytes are valid only during the call, and their memory is reused before the keys are read.
     const read = (reply: Buffer): RangeResponse => readRange(ownCopy(reply), request.limit);
     return this.#call(METHOD.range, rangeRequest(request), read);
   }
@@ -92,30 +91,27 @@ export class EtcdClient {
     await this.#call(METHOD.put, putRequest(key, value, lease), ignore);
   }
 
-  /** Returns the number of deleted keys. */
+  /** Deletes a range and returns the number of deleted keys. */
   delete(range: KeyRange): Promise<number> {
     return this.#call(METHOD.deleteRange, deleteRequest(range), readDeleted);
   }
 
-  /** A lease that lasts `seconds` unless it is kept alive. */
+  /** Grants a lease that lasts `seconds` unless it is kept alive. */
   grantLease(seconds: number): Promise<EtcdLease> {
     return this.#call(METHOD.leaseGrant, leaseGrantRequest(seconds), readLease);
   }
 
-  /** The remaining time of a lease. */
+  /** Returns a lease's remaining time. */
   lease(id: bigint): Promise<EtcdLease> {
     return this.#call(METHOD.leaseTimeToLive, leaseRequest(id), readLease);
   }
 
-  /** Restarts a lease's time; `ttl` 0: it no longer exists. */
+  /** Restarts a lease's time; `ttl` is 0 if it no longer exists. */
   keepLeaseAlive(id: bigint): Promise<EtcdLease> {
     return this.#call(METHOD.leaseKeepAlive, leaseRequest(id), readLease);
   }
 
-  /**
-   * Opens a watch stream. etcd ends it when its member has lost the leader, so that another member
-   * is used.
-   */
+  /** Opens a watch stream. etcd ends it if its member has lost the leader, so that another member is used. */
   async watch(call: WatchCall): Promise<GrpcStream> {
     const connection = await this.#connected();
     const metadata = { ...(await this.#credentials(connection)), hasleader: 'true' };
@@ -126,7 +122,7 @@ export class EtcdClient {
     });
   }
 
-  /** The next call goes to the next endpoint: this one's answers are of no use. */
+  /** Makes the next call use the next endpoint, because this one's answers are useless. */
   moveOn(failure: EtcdFailure): void {
     if (failure.kind === 'token') this.#token = null;
     const connection = this.#connection;
@@ -146,8 +142,8 @@ export class EtcdClient {
   }
 
   /**
-   * One request and its reply, retried at each endpoint while members are unavailable, and with a
-   * new token.
+   * Sends a request and returns its reply. Retries at each endpoint while members are unavailable, and with a new
+   * token.
    */
   async #call<T>(method: string, request: Buffer, read: (reply: Buffer) => T): Promise<T> {
     try {
@@ -163,12 +159,11 @@ export class EtcdClient {
     let tries = endpoints.length;
     let tokens = 1;
     for (;;) {
-      // All endpoints have been tried when this fails.
+      // If this fails, all endpoints have been tried.
       const connection = await this.#connected();
       try {
         const metadata = await this.#credentials(connection);
-        // A server refuses calls beyond those that it takes at a time, as if it were going away:
-        // they wait here.
+        // A server refuses calls beyond its concurrency limit as if it were shutting down, so they wait here.
         if (connection.open && connection.room <= 0) await this.#turn(until, connection);
         else return await this.#exchange(connection, method, metadata, request, read);
       } catch (error) {
@@ -176,7 +171,7 @@ export class EtcdClient {
         const { kind } = error;
         if (kind === 'token' && tokens-- > 0) this.#token = null;
         else if (kind === 'unavailable' || kind === 'silent') {
-          // Another call may have replaced the connection already: calls over the new one continue.
+          // Another call may already have replaced the connection, in which case calls on the new one continue.
           if (connection === this.#made) this.moveOn(error);
           if (--tries <= 0) throw error;
         } else throw error;
@@ -184,7 +179,10 @@ export class EtcdClient {
     }
   }
 
-  /** Waits until a call has ended. @throws EtcdFailure when the time is up */
+  /**
+   * Waits until a call has ended.
+   * @throws EtcdFailure on timeout
+   */
   async #turn(until: number, { authority }: GrpcConnection): Promise<void> {
     const { clock } = this.#parts;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -242,7 +240,7 @@ export class EtcdClient {
     });
   }
 
-  /** The token of the user's log-in, got once; without credentials nothing. */
+  /** Returns the token from the user's login, fetched once; nothing without credentials. */
   async #credentials(connection: GrpcConnection): Promise<Readonly<Record<string, string>>> {
     const { credentials } = this.#parts;
     if (credentials === null) return {};
@@ -279,7 +277,7 @@ export class EtcdClient {
     return connection;
   }
 
-  /** Connects to the current endpoint, or the first of the others that takes it. */
+  /** Connects to the current endpoint, or the first of the others that accepts the connection. */
   async #connect(): Promise<GrpcConnection> {
     const { endpoints } = this.#parts;
     const failures: EtcdFailure[] = [];
@@ -319,8 +317,7 @@ export class EtcdClient {
 }
 
 /**
- * The error when no endpoint could be connected to: the kind of the first one, and the names of
- * all.
+ * Creates the error for when no endpoint could be reached, with the kind of the first failure and all endpoints' names.
  */
 function allOf(failures: readonly EtcdFailure[]): EtcdFailure {
   const [first, ...others] = failures;

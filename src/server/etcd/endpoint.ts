@@ -5,20 +5,20 @@ import { printHostPort } from '../base/ip.ts';
 import { FILE_MAX, readFileBytes } from '../base/read-file.ts';
 import { connectionFailure, EtcdFailure } from './etcd-failure.ts';
 
-/** The client address of one member of a cluster. */
+/** The client address of a cluster member. */
 export interface EtcdEndpoint {
-  /** A host name or an address without brackets; empty with a `socket`. */
+  /** A host name or an address without brackets; empty if there is a `socket`. */
   readonly host: string;
   readonly port: number;
   /** Path of a Unix socket, or null. */
   readonly socket: string | null;
-  /** null: as `tls` is given or not. */
+  /** Null: depends on whether `tls` is given. */
   readonly secure: boolean | null;
 }
 
 /**
- * Files of a TLS client; empty ones are not given. Read for every connection, so a renewed
- * certificate needs no reload.
+ * Files for a TLS client; empty if not given. They are read for every connection, so a renewed certificate needs no
+ * reload.
  */
 export interface EtcdTlsFiles {
   readonly certificate: string;
@@ -28,7 +28,7 @@ export interface EtcdTlsFiles {
 
 const PORT = 2379;
 
-/** `http://HOST:PORT`, `https://…`, `HOST:PORT`, `unix:///PATH`; null for other texts. */
+/** Parses `http://HOST:PORT`, `https://…`, `HOST:PORT`, `unix:///PATH`; null for other texts. */
 export function parseEndpoint(text: string): EtcdEndpoint | null {
   const unix = /^(unixs?):(?:\/\/)?(.+)$/.exec(text);
   if (unix !== null) return { host: '', port: 0, socket: unix[2]!, secure: unix[1] === 'unixs' };
@@ -43,13 +43,13 @@ export function parseEndpoint(text: string): EtcdEndpoint | null {
   return { host: bracketed ?? plain!, port, socket: null, secure };
 }
 
-/** For people, and for the authority of requests. */
+/** Formats an endpoint for messages, and for the authority of requests. */
 export function printEndpoint({ host, port, socket }: EtcdEndpoint): string {
   return socket === null ? printHostPort(host, port) : `unix:${socket}`;
 }
 
 /**
- * A socket that is connected, and with TLS has shaken hands. Gives up when `signal` says so.
+ * Connects a socket, including the TLS handshake. Stops when `signal` fires.
  * @throws EtcdFailure
  */
 export function dial(
@@ -70,8 +70,7 @@ export function dial(
     const done = (failure: EtcdFailure | null): void => {
       signal.removeEventListener('abort', aborted);
       socket.removeAllListeners();
-      // An error of a socket that was given up does not matter, but without a listener it would end
-      // the process.
+      // An error on an abandoned socket does not matter, but without a listener it would end the process.
       socket.on('error', () => undefined);
       if (failure === null) return resolve(socket);
       socket.destroy();
@@ -88,7 +87,7 @@ export function dial(
   });
 }
 
-/** True if TLS is spoken with it. */
+/** Returns true if the endpoint uses TLS. */
 export function isSecure({ secure }: EtcdEndpoint, tls: EtcdTlsFiles | null): boolean {
   return secure ?? tls !== null;
 }

@@ -2,36 +2,33 @@ import { errorCode } from '../base/error-code.ts';
 import { whyFailed } from '../base/why-failed.ts';
 import { STATUS, type GrpcFailure } from '../transport/grpc/grpc-failure.ts';
 
-/** The reason why etcd did not answer as expected; decides the next step. */
+/** The reason etcd did not answer as expected, which decides the next step. */
 export type EtcdFailureKind =
-  /**
-   * There is no connection, or it broke, or this member cannot serve now. Another member may
-   * answer.
-   */
+  /** There is no connection, it broke, or this member cannot serve now. Another member may answer. */
   | 'unavailable'
   /** The connection is open but silent. */
   | 'silent'
   | 'tls'
-  /** The token has expired: a new one is requested. */
+  /** The token has expired, so a new one is requested. */
   | 'token'
-  /** User or password are wrong. */
+  /** Wrong user name or password. */
   | 'credentials'
-  /** The user may not do this. */
+  /** The user lacks permission. */
   | 'forbidden'
-  /** The requested revision no longer exists: list everything again. */
+  /** The requested revision no longer exists, so everything must be listed again. */
   | 'compacted'
-  /** The answer is larger than the limit. */
+  /** The answer exceeds the limit. */
   | 'large'
   /** There is no such key or lease. */
   | 'missing'
-  /** The answer is not gRPC, or not a message of etcd's. */
+  /** The answer is not gRPC, or not an etcd message. */
   | 'malformed'
-  /** Everything else that etcd refuses. */
+  /** Any other refusal by etcd. */
   | 'refused';
 
 /**
- * One failed exchange with etcd. `message` says what happened, `advice` what to do (empty if only
- * waiting helps).
+ * A failed exchange with etcd. `message` describes the failure, `advice` the fix (empty if there is nothing to do but
+ * wait).
  */
 export class EtcdFailure extends Error {
   override readonly name = 'EtcdFailure';
@@ -46,8 +43,8 @@ export class EtcdFailure extends Error {
 }
 
 /**
- * The meaning of a failed call.
- * @param where the endpoint, for people
+ * Converts a failed call to a failure.
+ * @param where the endpoint, for messages
  */
 export function callFailure({ kind, code, message }: GrpcFailure, where: string): EtcdFailure {
   if (kind === 'status') return statusFailure(code, message, where);
@@ -56,7 +53,10 @@ export function callFailure({ kind, code, message }: GrpcFailure, where: string)
 
 const notEtcd = 'check that this is the client port of an etcd (2379), and http or https';
 
-/** The failure that a status other than OK stands for. @param where the endpoint, for people */
+/**
+ * Converts a status other than OK to a failure.
+ * @param where the endpoint, for messages
+ */
 function statusFailure(code: number, text: string, where: string): EtcdFailure {
   const what = `${where}: ${text === '' ? `gRPC status ${code}` : text}`;
   switch (code) {
@@ -84,7 +84,7 @@ function statusFailure(code: number, text: string, where: string): EtcdFailure {
   }
 }
 
-/** A failure below gRPC: name lookup, connection, TLS. */
+/** Creates a failure below gRPC: name lookup, connection, TLS. */
 export function connectionFailure(error: unknown, where: string): EtcdFailure {
   if (error instanceof EtcdFailure) return error;
   const code = codeOf(error);
@@ -94,10 +94,7 @@ export function connectionFailure(error: unknown, where: string): EtcdFailure {
   return new EtcdFailure('unavailable', text, '', error);
 }
 
-/**
- * Node tries the addresses of a name in parallel and puts their errors together; the first one
- * says enough.
- */
+/** Node tries a name's addresses in parallel and combines their errors. The first one is sufficient. */
 function codeOf(error: unknown): string {
   return error instanceof AggregateError && error.errors.length > 0
     ? codeOf(error.errors[0])

@@ -5,12 +5,12 @@ import { MessageBuilder, MessageError } from '../base/protobuf.ts';
 import { prefixRange, readLease, readRange, readWatch, TooManyEvents } from './messages.ts';
 
 describe("etcd's messages", () => {
-  test('a negative number of 64 bits is one: the TTL of a lease that is no more', () => {
+  test('a negative 64-bit number stays negative: the TTL of an expired lease', () => {
     const bytes = new MessageBuilder().number(3, BigInt.asUintN(64, -1n)).build();
     assert.equal(readLease(bytes).ttl, -1);
   });
 
-  test('any bytes are a message or a MessageError', () => {
+  test('any bytes are either a message or a MessageError', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         for (const read of [(one: Buffer) => readRange(one), readWatch, readLease]) {
@@ -24,7 +24,7 @@ describe("etcd's messages", () => {
     );
   });
 
-  test('more keys than were asked for, and more events than etcd ever sends at once, are not read', () => {
+  test('more keys than requested, and more events than etcd ever sends at once, are not read', () => {
     const keys = Buffer.alloc(2 * 4000, Buffer.of(0x12, 0));
     assert.equal(readRange(keys).kvs.length, 4000);
     assert.equal(readRange(keys, 4000).kvs.length, 4000);
@@ -34,7 +34,7 @@ describe("etcd's messages", () => {
     assert.throws(() => readWatch(events), TooManyEvents);
   });
 
-  test('a prefix covers what begins with it and nothing else', () => {
+  test('a prefix covers exactly the keys that begin with it', () => {
     const keys = fc.uint8Array({ minLength: 1, maxLength: 4 }).map((key) => Buffer.from(key));
     fc.assert(
       fc.property(keys, keys, (prefix, key) => {

@@ -1,7 +1,4 @@
-/**
- * The messages of etcd's API v3 (etcdserverpb, mvccpb) that this client uses, and the names of its
- * methods.
- */
+/** The messages of etcd's v3 API (etcdserverpb, mvccpb) used by this client, and the names of its methods. */
 import { MessageBuilder, MessageError, MessageReader } from '../base/protobuf.ts';
 
 /** Paths of the gRPC methods, as in `:path`. */
@@ -16,13 +13,13 @@ export const METHOD = {
   authenticate: '/etcdserverpb.Auth/Authenticate',
 } as const;
 
-/** A half-open range of keys; without `end` the one key. Keys are bytes. */
+/** A half-open range of keys; without `end`, a single key. Keys are bytes. */
 export interface KeyRange {
   readonly key: Buffer;
   readonly end: Buffer | null;
 }
 
-/** All keys that begin with these bytes. */
+/** Returns the range of all keys that begin with these bytes. */
 export function prefixRange(prefix: Buffer): KeyRange {
   const end = Buffer.from(prefix);
   for (let at = end.length - 1; at >= 0; at--) {
@@ -31,21 +28,18 @@ export function prefixRange(prefix: Buffer): KeyRange {
       return { key: prefix, end: end.subarray(0, at + 1) };
     }
   }
-  // etcd's word for "to the very end".
+  // etcd's representation of "to the very end".
   return { key: prefix, end: Buffer.of(0) };
 }
 
 /** The first part of every reply. */
 export interface ResponseHeader {
   readonly cluster: bigint;
-  /** The store's revision when the reply was made. */
+  /** The store's revision at the time of the reply. */
   readonly revision: number;
 }
 
-/**
- * A key with its stored value (mvccpb.KeyValue). The buffers are views of the message that was
- * read.
- */
+/** A key with its stored value (mvccpb.KeyValue). The buffers are views of the message. */
 export interface KeyValue {
   readonly key: Buffer;
   readonly value: Buffer;
@@ -56,58 +50,52 @@ export interface KeyValue {
 
 /** The requested keys (etcdserverpb.RangeRequest). */
 export interface RangeRequest extends KeyRange {
-  /** The most keys; 0: all. */
+  /** Maximum number of keys; 0: all. */
   readonly limit?: number;
-  /** The store at this revision; 0: the current one. */
+  /** The revision to read; 0: the current one. */
   readonly revision?: number;
   readonly keysOnly?: boolean;
 }
 
-/** The keys that were found, in ascending order of their bytes (etcdserverpb.RangeResponse). */
+/** The keys found, in ascending byte order (etcdserverpb.RangeResponse). */
 export interface RangeResponse {
   readonly header: ResponseHeader;
   readonly kvs: readonly KeyValue[];
-  /** There are more keys in the range. */
+  /** True if there are more keys in the range. */
   readonly more: boolean;
-  /** The memory that the keys and values are views of. */
+  /** The memory that contains the keys and values. */
   readonly bytes: Buffer;
 }
 
-/**
- * One change (mvccpb.Event): a key got a value, or was deleted. A deletion has the key and its
- * revision, and no value.
- */
+/** One change (mvccpb.Event): a key was set or deleted. A deletion has the key and its revision, but no value. */
 export interface WatchEvent {
   readonly deleted: boolean;
   readonly kv: KeyValue;
 }
 
-/**
- * One message of a watch stream (etcdserverpb.WatchResponse); `watch` is the id that the watch was
- * created with.
- */
+/** One message on a watch stream (etcdserverpb.WatchResponse). `watch` is the id with which the watch was created. */
 export interface WatchResponse {
   readonly header: ResponseHeader;
   readonly watch: number;
   readonly created: boolean;
   readonly canceled: boolean;
-  /** Not 0: the requested revision no longer exists, and this is the first one that does. */
+  /** Nonzero if the requested revision no longer exists; this is then the first one that does. */
   readonly compactRevision: number;
   readonly cancelReason: string;
-  /** More of the same revision follows. */
+  /** True if more of the same revision follows. */
   readonly fragment: boolean;
   readonly events: readonly WatchEvent[];
 }
 
-/** A lease and its time, seconds. */
+/** A lease and its time in seconds. */
 export interface EtcdLease {
   readonly id: bigint;
-  /** Seconds left (of a grant: seconds granted); below 0: it no longer exists. */
+  /** Seconds left (for a grant: seconds granted); negative if it no longer exists. */
   readonly ttl: number;
   readonly granted: number;
 }
 
-/** The message for `Range`. It requests no sort order: etcd then returns the keys ascending. */
+/** Builds a `Range` message. It requests no sort order, because etcd then returns the keys in ascending order. */
 export function rangeRequest({
   key,
   end,
@@ -125,9 +113,9 @@ export function rangeRequest({
 }
 
 /**
- * @param limit the requested keys, at most; 0: any number. An empty one takes two bytes
- * and stands for an object, so more are not read
- * @throws MessageError, as all readers below
+ * @param limit maximum number of requested keys; 0: any number. An empty one takes two bytes and becomes an object, so
+ * more are not read
+ * @throws MessageError, like all readers below
  */
 export function readRange(bytes: Buffer, limit = 0): RangeResponse {
   const reader = new MessageReader();
@@ -145,12 +133,15 @@ export function readRange(bytes: Buffer, limit = 0): RangeResponse {
   return { header, kvs, more, bytes };
 }
 
-/** The message for `Put`. @param lease the id of the lease with which the key ends; 0n: none */
+/**
+ * Builds a `Put` message.
+ * @param lease id of the lease with which the key expires; 0n: none
+ */
 export function putRequest(key: Buffer, value: Buffer, lease: bigint): Buffer {
   return new MessageBuilder().bytes(1, key).bytes(2, value).number(3, lease).build();
 }
 
-/** The message for `DeleteRange`. */
+/** Builds a `DeleteRange` message. */
 export function deleteRequest({ key, end }: KeyRange): Buffer {
   return new MessageBuilder()
     .bytes(1, key)
@@ -158,7 +149,7 @@ export function deleteRequest({ key, end }: KeyRange): Buffer {
     .build();
 }
 
-/** The number of deleted keys. */
+/** Reads the number of deleted keys. */
 export function readDeleted(bytes: Buffer): number {
   const reader = new MessageReader();
   let deleted = 0;
@@ -167,8 +158,8 @@ export function readDeleted(bytes: Buffer): number {
 }
 
 /**
- * Watches what happens from `revision` on: in pieces where one answer would be large, and with a
- * word from time to time when nothing does.
+ * Builds a request to watch from `revision` on. Large answers arrive in fragments, and idle watches report progress
+ * periodically.
  */
 export function watchRequest(watch: number, { key, end }: KeyRange, revision: number): Buffer {
   const create = new MessageBuilder()
@@ -182,14 +173,14 @@ export function watchRequest(watch: number, { key, end }: KeyRange, revision: nu
   return new MessageBuilder().message(1, create).build();
 }
 
-/** A message of a watch with so many events that they are better listed. */
+/** A watch message with so many events that listing is better. */
 export class TooManyEvents extends MessageError {}
 
 /** etcd truncates values above 2 MiB, and an event with a key and a value takes at least 20 bytes. */
 const EVENTS_MAX = 100_000;
 
 /**
- * A message of a watch stream: the events, or that the watch was created or canceled.
+ * Reads a watch stream message: the events, or that the watch was created or canceled.
  * @throws TooManyEvents
  */
 export function readWatch(bytes: Buffer): WatchResponse {
@@ -235,17 +226,17 @@ export function readWatch(bytes: Buffer): WatchResponse {
   return { header, watch, created, canceled, compactRevision, cancelReason, fragment, events };
 }
 
-/** The message for `LeaseGrant`: a lease of `seconds`, whose id etcd chooses. */
+/** Builds a `LeaseGrant` message: a lease for `seconds`, with an id chosen by etcd. */
 export function leaseGrantRequest(seconds: number): Buffer {
   return new MessageBuilder().number(1, seconds).build();
 }
 
-/** `LeaseTimeToLive` and `LeaseKeepAlive` ask with the same. */
+/** Builds the request for both `LeaseTimeToLive` and `LeaseKeepAlive`. */
 export function leaseRequest(id: bigint): Buffer {
   return new MessageBuilder().number(1, id).build();
 }
 
-/** The replies to `LeaseGrant`, `LeaseKeepAlive` and `LeaseTimeToLive`. */
+/** Reads replies to `LeaseGrant`, `LeaseKeepAlive` and `LeaseTimeToLive`. */
 export function readLease(bytes: Buffer): EtcdLease {
   const reader = new MessageReader();
   const lease = { id: 0n, ttl: 0, granted: 0 };
@@ -257,12 +248,12 @@ export function readLease(bytes: Buffer): EtcdLease {
   return lease;
 }
 
-/** The message for `Authenticate`: a user's name and password. */
+/** Builds an `Authenticate` message: a user's name and password. */
 export function authenticateRequest(name: string, password: string): Buffer {
   return new MessageBuilder().bytes(1, name).bytes(2, password).build();
 }
 
-/** The token in the reply to `Authenticate`; empty: there was none. */
+/** Reads the token from the reply to `Authenticate`; empty if there is none. */
 export function readToken(bytes: Buffer): string {
   const reader = new MessageReader();
   let token = '';

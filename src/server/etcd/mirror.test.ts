@@ -7,7 +7,7 @@ import { FakeEtcd } from '../../../test/kit/fake-etcd.ts';
 import { prefixRange } from './messages.ts';
 import { Mirror } from './mirror.ts';
 
-/** A mirror of a fake etcd, and what it knows. */
+/** Creates a mirror of a fake etcd, and records its contents. */
 function mirror() {
   const etcd = new FakeEtcd();
   const clock = new VirtualClock();
@@ -51,7 +51,7 @@ function mirror() {
   return { etcd, clock, known, lists, log, it, pass, stop: () => clock.run(it.stop()) };
 }
 
-describe('a mirror of etcd', () => {
+describe('an etcd mirror', () => {
   test('lists once, then follows from the next revision on', async () => {
     const { etcd, known, lists, it, pass, stop } = mirror();
     etcd.pageMax = 2;
@@ -67,7 +67,7 @@ describe('a mirror of etcd', () => {
     await stop();
   });
 
-  test('a broken watch resumes after the last event, and nothing is listed or removed in between', async () => {
+  test('a broken watch resumes after the last event, without listing or removing anything', async () => {
     const { etcd, known, lists, it, pass, stop } = mirror();
     etcd.put('/a', '1');
     it.start();
@@ -92,7 +92,7 @@ describe('a mirror of etcd', () => {
     await stop();
   });
 
-  test('waits between tries grow, and none is longer than 1.2 s: a server that is back is followed within 2 s', async () => {
+  test('delays between retries grow to at most 1.2 s: a server that comes back is followed within 2 s', async () => {
     const { etcd, it, pass, stop } = mirror();
     etcd.away = true;
     it.start();
@@ -104,7 +104,7 @@ describe('a mirror of etcd', () => {
     await stop();
   });
 
-  test('compacted history: everything is listed again, and only keys absent from the list are removed', async () => {
+  test('compacted history: everything is listed again, and only keys missing from the list are removed', async () => {
     const { etcd, known, lists, it, pass, stop } = mirror();
     etcd.put('/a', '1');
     etcd.put('/b', '1');
@@ -121,7 +121,7 @@ describe('a mirror of etcd', () => {
     await stop();
   });
 
-  test('a list that breaks off takes nothing away', async () => {
+  test('an incomplete list removes nothing', async () => {
     const { etcd, known, it, pass, stop } = mirror();
     etcd.pageMax = 1;
     for (const key of ['/a', '/b', '/c']) etcd.put(key, '1');
@@ -140,7 +140,7 @@ describe('a mirror of etcd', () => {
     await stop();
   });
 
-  test('a database that has gone back in time, or is another one, is listed again', async () => {
+  test('a database that has gone back in time, or is a different one, is listed again', async () => {
     for (const other of [false, true]) {
       const { etcd, known, lists, log, it, pass, stop } = mirror();
       for (const key of ['/a', '/b', '/c']) etcd.put(key, '1');
@@ -179,7 +179,7 @@ describe('a mirror of etcd', () => {
     await stop();
   });
 
-  test('a list that does not go upwards, or continues with an empty page, is dropped: it would never end', async () => {
+  test('a list that is not ascending, or continues with an empty page, is dropped because it would never end', async () => {
     const pages = {
       'out of order': ['/b', '/a'],
       'the same key again': ['/a', '/a'],
@@ -215,7 +215,7 @@ describe('a mirror of etcd', () => {
     }
   });
 
-  test('history that is compacted again and again is listed at longer and longer intervals, and told once a minute', async () => {
+  test('if history is compacted again and again, lists become less frequent and are reported once a minute', async () => {
     const { etcd, lists, log, it, pass, stop } = mirror();
     etcd.put('/a', '1');
     etcd.compacted = Number.MAX_SAFE_INTEGER;
@@ -241,7 +241,7 @@ describe('a mirror of etcd', () => {
     await stop();
   });
 
-  test('an event of a revision that is known already changes nothing', async () => {
+  test('an event with a known revision changes nothing', async () => {
     const { etcd, known, it, pass, stop } = mirror();
     etcd.put('/a', '1');
     etcd.put('/a', '2');
@@ -252,7 +252,7 @@ describe('a mirror of etcd', () => {
     await stop();
   });
 
-  test('the reason that etcd gives for the end of a watch is one line, and no book', async () => {
+  test("etcd's reason for ending a watch is logged as one short line", async () => {
     const { etcd, log, it, pass, stop } = mirror();
     it.start();
     await pass(10);

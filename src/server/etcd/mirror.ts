@@ -19,18 +19,18 @@ import {
 } from './messages.ts';
 import { MessageError } from '../base/protobuf.ts';
 
-/** The store of the copy. Buffers are valid only during the call. */
+/** The store for the copy. Buffers are valid only during the call. */
 export interface MirrorTarget {
-  /** Everything is listed again: the old content stays until `complete`. */
+  /** Starts listing everything again. The old content stays until `complete`. */
   begin(): void;
-  /** A part of the list: `value` null is a value that is too large. Keys of one range come in order. */
+  /** Receives a part of the list; `value` null is a value that is too large. Keys in one range are in order. */
   listed(entries: readonly ListedEntry[]): void;
-  /** The list is complete: keys that it did not name no longer exist. */
+  /** The list is complete, and keys missing from it no longer exist. */
   complete(): void;
   changed(events: readonly WatchEvent[]): void;
 }
 
-/** A key of a list. `value` is null if it is too large; `lease` is 0n if the key has none. */
+/** A key in a list. `value` is null if it is too large; `lease` is 0n if the key has none. */
 export interface ListedEntry {
   readonly key: Buffer;
   readonly value: Buffer | null;
@@ -41,22 +41,20 @@ export interface ListedEntry {
 export interface MirrorHooks {
   listed(why: ListReason): void;
   failed(kind: EtcdFailureKind): void;
-  /** True if etcd is being followed: the copy equals its content. */
+  /** Reports whether etcd is being followed, so that the copy equals its content. */
   following(follows: boolean): void;
-  /** All up to this revision is known. */
+  /** Everything up to this revision is known. */
   reached(revision: number): void;
 }
 
 /**
- * The reason for listing everything: it is the first time, the history was compacted, etcd went
- * back in time or is another cluster. Or a message was too large, or there is room for omitted
- * keys.
+ * The reason for listing everything: the first time, compacted history, an etcd that went back in time or is a
+ * different cluster. Or a message was too large, or there is room for omitted keys.
  */
 export type ListReason = 'start' | 'compacted' | 'restored' | 'large' | 'room';
 
 /**
- * The parts of a mirror: the copied keys (`ranges`), their origin (`client`), and the store of the
- * copy (`target`).
+ * The parts of a mirror: the keys to copy (`ranges`), their origin (`client`), and the store for the copy (`target`).
  */
 export interface MirrorParts {
   readonly client: Pick<EtcdClient, 'range' | 'watch' | 'moveOn'>;
@@ -69,36 +67,33 @@ export interface MirrorParts {
 }
 
 /**
- * Keys of one reply of a list, at most, and of the first. etcd counts all that follow for every
- * page, so small ones cost it much.
+ * Maximum number of keys per list reply, and for the first one. etcd counts all remaining keys for every page, so small
+ * pages are expensive for it.
  */
 const PAGE_KEYS = 2000;
 const PAGE_FIRST = 100;
-/**
- * Bytes that a page is to have: a few of them are memory at a time, here and on the way to the
- * workers.
- */
+/** Target size of a page in bytes. A few pages are in memory at a time, here and on the way to the workers. */
 const PAGE_BYTES = 512 * 1024;
-/** A cluster that is back is to be followed within 2 s, so no wait is longer than that. */
+/** A cluster that comes back must be followed within 2 s, so no delay is longer than that. */
 const BACKOFF = { firstMs: 50, mostMs: 800 };
 /**
- * Everything is listed again and again only if etcd throws its history away as fast as it is
- * followed, or lies about it.
+ * Everything is listed again and again only if etcd discards its history as fast as it is followed, or reports it
+ * incorrectly.
  */
 const RELIST_BACKOFF = { firstMs: 50, mostMs: 30_000 };
-/** A watch that lasted so long was a good one: the next failure is a new story. */
+/** Milliseconds after which a watch counts as successful, so the next failure is unrelated. */
 const GOOD_MS = 5000;
-/** Milliseconds between two log lines about the reason of listing everything again. */
+/** Milliseconds between log lines about the reason for listing everything again. */
 const RELIST_TOLD_MS = 60_000;
-/** Maximum number of characters in a reason from etcd. */
+/** Maximum length of a reason reported by etcd. */
 const REASON_MAX = 300;
-/** Watches must be there in this time. */
+/** Milliseconds within which watches must be created. */
 const CREATED_MS = 5000;
 
 /**
- * Mirrors some ranges of keys: one list of all at one revision, then a watch from the next revision
- * on. A broken watch resumes. Everything is listed again and compared only if etcd no longer has
- * that history, or has gone back in time. Only an event or a whole list removes keys.
+ * Mirrors ranges of keys: lists all at one revision, then watches from the next revision on. A broken watch resumes.
+ * Everything is listed again and compared only if etcd no longer has that history, or has gone back in time. Only an
+ * event or a complete list removes keys.
  */
 export class Mirror {
   readonly #parts: MirrorParts;
@@ -106,22 +101,19 @@ export class Mirror {
   readonly #relisting: Backoff;
   readonly #report: FailureReport;
   readonly #stopping = new AbortController();
-  /** For each range the first revision that is not known; null: everything is to be listed. */
+  /** For each range, the first unknown revision; null: everything must be listed. */
   #next: number[] | null = null;
   /** Ranges that the user may read. */
   #allowed: boolean[] = [];
   #why: ListReason = 'start';
-  /**
-   * The last reported reason of listing everything again, its time, and the number of lists since
-   * then that were not reported.
-   */
+  /** The last reported reason for listing everything again, its time, and the number of unreported lists since then. */
   #toldReason: ListReason = 'start';
   #toldAt = -Infinity;
   #untold = 0;
   #cluster = 0n;
   #lastGoodAt = -1;
   #running: Promise<void> | null = null;
-  /** `listAgain` was called since the last list began. */
+  /** True if `listAgain` was called since the last list began. */
   #wanted = false;
   #endWatch: ((failure: EtcdFailure) => void) | null = null;
 
@@ -204,7 +196,7 @@ export class Mirror {
     await sleep(clock, wait, this.#stopping.signal);
   }
 
-  /** At once if it was something else before, otherwise once a minute. */
+  /** Reports it at once if the previous reason was different, otherwise once a minute. */
   #tellRelist(text: string): void {
     const { clock, log } = this.#parts;
     const now = clock.now();
@@ -226,7 +218,10 @@ export class Mirror {
     return `answers use data from ${roundedDuration(age)} ago`;
   }
 
-  /** Lists all ranges as they were at one revision. @throws EtcdFailure */
+  /**
+   * Lists all ranges at a single revision.
+   * @throws EtcdFailure
+   */
   async #list(): Promise<void> {
     const { ranges, target, hooks } = this.#parts;
     hooks.listed(this.#why);
@@ -239,7 +234,7 @@ export class Mirror {
         revision = await this.#listRange(range, revision);
         allowed.push(true);
       } catch (error) {
-        // Permission for `PATH/` alone is enough: the name of the zone itself is a key beside it.
+        // Permission for `PATH/` is sufficient. The name of the zone itself is a separate key.
         const spared =
           range.end === null && error instanceof EtcdFailure && error.kind === 'forbidden';
         if (!spared) throw error;
@@ -268,7 +263,7 @@ export class Mirror {
           limit = Math.ceil(limit / 8);
           continue;
         }
-        // A single value is too large: request only its key.
+        // A single value is too large, so request only its key.
         page = await client.range({ key, end: range.end, limit, revision, keysOnly: true });
         page = { ...page, kvs: page.kvs.map((kv) => ({ ...kv, value: null })) };
       }
@@ -290,7 +285,10 @@ export class Mirror {
     }
   }
 
-  /** Watches until that ends. @returns why it ended */
+  /**
+   * Watches until the watch ends.
+   * @returns the reason it ended
+   */
   async #follow(created: () => void): Promise<EtcdFailure> {
     const { client, clock, ranges } = this.#parts;
     const next = this.#next!;
@@ -345,14 +343,14 @@ export class Mirror {
     const index = response.watch - 1;
     const known = next[index];
     if (known === undefined) return;
-    // A database that was restored from a backup has gone back in time, and says nothing until it
-    // reaches this revision again.
+    // A database restored from a backup has gone back in time, and reports nothing until it reaches this revision
+    // again.
     if (response.created && header.revision < known - 1) {
       throw new WentBack(
         `etcd is at revision ${header.revision}, lower than the last one (${known - 1}), as after a restore from a backup`,
       );
     }
-    // Older events bring nothing new.
+    // Older events are already known.
     const news = events.filter(({ kv }) => kv.modRevision >= known);
     if (news.length > 0) target.changed(news);
     if (response.fragment) return;
@@ -363,7 +361,10 @@ export class Mirror {
   }
 }
 
-/** A list goes upwards, or it would never end. @throws EtcdFailure */
+/**
+ * Checks that a list is ascending, because otherwise it would never end.
+ * @throws EtcdFailure
+ */
 function checkOrder(entries: readonly { readonly key: Buffer }[], from: Buffer): void {
   let before = from;
   for (const [index, { key }] of entries.entries()) {
@@ -381,7 +382,7 @@ class ListAgain extends EtcdFailure {
   }
 }
 
-/** After these failures of a watch its place in history is of no use. */
+/** After these watch failures, its position in history is useless. */
 const listReasons: Partial<Record<EtcdFailureKind, ListReason>> = {
   compacted: 'compacted',
   large: 'large',
