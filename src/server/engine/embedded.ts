@@ -1,4 +1,4 @@
-/** A whole server in memory, without sockets or threads. */
+/** A complete server in memory, without sockets or threads. */
 import type { Maybe } from '../base/maybe.ts';
 import { SharedRegistry } from '../metrics/shared-registry.ts';
 import { Intake } from '../transport/intake.ts';
@@ -19,18 +19,15 @@ type GivenParts = 'plugins' | 'clock' | 'random' | 'log' | 'env' | 'load' | 'fol
 
 /** The parts of an embedded server. */
 export interface EmbeddedParts extends Pick<ServerParts, GivenParts> {
-  /** Makes the upstreams. */
+  /** Creates the upstreams. */
   readonly network: Network;
-  /**
-   * True if plugins that only operate a running server are set up too (`Plugin.operational`):
-   * probes, metrics, reloads.
-   */
+  /** True to include plugins that only operate a running server (`Plugin.operational`): probes, metrics, reloads. */
   readonly operational: boolean;
   /** Called with the message when something would end the process. */
   readonly onFatal: (text: string) => void;
 }
 
-/** The client of a message, its transport, and the address that it asked. */
+/** A message's client, transport, and queried address. */
 export interface Sender {
   readonly proto: Proto;
   /** 4 or 16 bytes. */
@@ -51,14 +48,13 @@ interface Opened {
 }
 
 /**
- * A whole server in memory: control plane and one worker on this thread, with the given clock,
- * random numbers and upstreams. It opens no DNS socket; messages come and go as bytes, parsed and
- * written like those of a listener.
+ * A complete server in memory: control plane and one worker on this thread, with the given clock, random numbers and
+ * upstreams. It opens no DNS socket. Messages are exchanged as bytes, parsed and written as by a listener.
  *
- * With a virtual clock nothing happens until the caller lets time pass.
+ * With a virtual clock, nothing happens until the caller advances it.
  */
 export class EmbeddedServer {
-  /** The control plane: for reloads, metrics, and the list of listen addresses. */
+  /** The control plane, for reloads, metrics, and the list of listen addresses. */
   readonly server: Server;
   readonly #parts: EmbeddedParts;
   readonly #opened = new Map<string, Opened>();
@@ -102,12 +98,15 @@ export class EmbeddedServer {
     await this.server.stop();
   }
 
-  /** Listen addresses with scheme that are open, in the order of the Corefile. */
+  /** Open listen addresses with scheme, in Corefile order. */
   get open(): readonly EndpointPlan[] {
     return [...this.#opened.values()].map(({ endpoint }) => endpoint);
   }
 
-  /** Sends a message to a listen address. @returns the reply; null: the server stays silent */
+  /**
+   * Sends a message to a listen address.
+   * @returns the reply; null: the server stays silent
+   */
   async exchange(message: Uint8Array, from: Sender, server: string): Promise<Uint8Array | null> {
     const opened = this.#opened.get(server);
     if (opened === undefined) throw new Error(`nothing listens at ${server}`);
@@ -122,8 +121,7 @@ export class EmbeddedServer {
         this.#parts.clock.now(),
       );
       if (!asked) resolve(null);
-      // A real listener reads the next message into the same buffer: this reveals plugins that did
-      // not keep a query.
+      // A real listener reads the next message into the same buffer. This reveals plugins that did not copy a query.
       bytes.fill(0xff);
       intake.take(nobody, bytes, 0, 0, 0);
     });
@@ -159,7 +157,7 @@ export class EmbeddedServer {
   }
 }
 
-/** A plugin that accepts its directive and does nothing. */
+/** Returns a plugin that accepts its directive and does nothing. */
 function idle(plugin: Plugin): Plugin {
   return plugin.operational === true ? { name: plugin.name, syntax: plugin.syntax } : plugin;
 }
@@ -210,7 +208,7 @@ class Mailbox implements Outlet<null> {
   }
 
   hold(): void {
-    // Replies are handed over within the process, so no reader is slow.
+    // Replies are delivered within the process, so no reader is slow.
   }
 
   flush(): void {

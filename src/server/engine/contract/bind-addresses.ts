@@ -1,4 +1,4 @@
-/** Resolves the words of `bind` to addresses. */
+/** Resolves the arguments of `bind` to addresses. */
 import { networkInterfaces } from 'node:os';
 import { isIP } from '../../base/ip.ts';
 import { nearest, Problem } from '../../base/problem.ts';
@@ -6,9 +6,8 @@ import { interfaceAddresses } from '../../runtime/interfaces.ts';
 import { LibcMissing } from '../../runtime/libc.ts';
 
 /**
- * The IP addresses that the words of `bind` mean: addresses themselves, and those of the named
- * interfaces.
- * @returns empty only if there are no words, which means all addresses
+ * Returns the IP addresses given to `bind`: addresses themselves, and those of named interfaces.
+ * @returns empty only if there are no arguments, which means all addresses
  * @throws Problem (`bind-unknown-interface`, `bind-no-address`)
  */
 export function bindAddresses(
@@ -23,8 +22,8 @@ export function bindAddresses(
 
 function addressesOf(word: string): readonly string[] {
   if (isIP(word.replace(/%.*/s, '')) !== 0) return [word];
-  // The runtime lists only interfaces that are up, which is enough for most. Asking the kernel for
-  // the others costs memory that is never released.
+  // The runtime lists only interfaces that are up, which is usually enough. Asking the kernel for the others uses
+  // memory that is never released.
   const running = runningAddresses(networkInterfaces()[word], word);
   if (running !== null) return running;
   const all = allInterfaces();
@@ -58,7 +57,7 @@ function runningAddresses(
   );
 }
 
-/** All interfaces, also those without carrier; null if they cannot be listed on this machine. */
+/** Returns all interfaces, including those without carrier, or null if they cannot be listed on this machine. */
 function allInterfaces(): ReadonlyMap<string, readonly string[]> | null {
   try {
     return interfaceAddresses();
@@ -68,10 +67,7 @@ function allInterfaces(): ReadonlyMap<string, readonly string[]> | null {
   }
 }
 
-/**
- * The problem that `except` leaves no address to listen on. CoreDNS silently serves such a block
- * nowhere.
- */
+/** Reports that `except` leaves no address to listen on. CoreDNS silently serves such a block nowhere. */
 function nothingLeft(words: readonly string[], except: readonly string[]): Problem {
   const named = words.join(' ');
   return new Problem({

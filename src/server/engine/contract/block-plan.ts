@@ -1,30 +1,30 @@
-/** The settings of a server block that are needed before it is opened. */
+/** The server block settings that are needed before it is opened. */
 import type { ListenerLimits } from '../../transport/limits/limits.ts';
 import type { ClientAuth } from '../../transport/listener.ts';
 import type { ProxyPlan } from '../../transport/proxy/proxy-policy.ts';
 import type { Scheme } from '../../wire/transports.ts';
 
 /**
- * The settings of configuring plugins (`bind`, `tls`, `timeouts`, `multisocket` …) for their server
- * block before it is opened.
+ * Settings from configuring plugins (`bind`, `tls`, `timeouts`, `multisocket` …) for their server block before it is
+ * opened.
  */
 export interface BlockPlan {
   readonly zones: readonly string[];
   /** Addresses or interface names to listen on; empty: all. */
   readonly binds: string[];
   readonly bindExcept: string[];
-  /** Sockets per address, which means workers here; 0: the default. */
+  /** Sockets per address, which here means workers; 0: the default. */
   sockets: number;
-  /** Base for relative file paths. */
+  /** Base directory for relative file paths. */
   root: string;
   tls: TlsPlan | null;
   /** The proxies whose PROXY protocol headers are trusted; null: none. */
   proxy: ProxyPlan | null;
-  /** The limits that the block sets; the others keep their defaults. */
+  /** The limits set by the block; the others keep their defaults. */
   readonly limits: PlannedLimits;
   /** True if the links of the chain report to `query.recorder`. */
   recorded: boolean;
-  /** True if queries of classes other than IN are served (`chaos`, `forward`). */
+  /** True if queries for classes other than IN are served (`chaos`, `forward`). */
   anyClass: boolean;
   /** Name of the block's view, or empty. */
   view: string;
@@ -34,25 +34,25 @@ export interface BlockPlan {
   stacktrace: boolean;
 }
 
-/** Limits that a block sets. */
+/** The limits that a block sets. */
 export interface PlannedLimits extends Partial<Changeable<ListenerLimits>> {
-  /** Limits for the listeners of one transport, which take precedence over those for all. */
+  /** Limits for one transport's listeners, which take precedence over those for all. */
   readonly of: Partial<Record<Scheme, Partial<ListenerLimits>>>;
 }
 
 type Changeable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** The files of `tls`; paths may be relative to the Corefile's directory. Empty: not set. */
+/** The `tls` files. Paths may be relative to the Corefile's directory; empty: not set. */
 export interface TlsPlan {
   readonly certificate: string;
   readonly key: string;
   readonly authority: string;
   readonly clientAuth: ClientAuth;
-  /** The file that TLS secrets are written to, for decrypting captures. */
+  /** The file for TLS secrets, used to decrypt captures. */
   readonly keyLog: string;
 }
 
-/** The plan of a block without settings. */
+/** Creates the plan for a block without settings. */
 export function makePlan(zones: readonly string[]): BlockPlan {
   return {
     zones,

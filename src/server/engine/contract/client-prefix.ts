@@ -6,7 +6,7 @@ import { integer } from '../../corefile/word-values.ts';
 import type { Query } from '../../transport/query.ts';
 
 /**
- * Directive properties that set the prefix lengths.
+ * Creates directive properties that set the prefix lengths.
  * @param words their names
  * @param defaults bits
  */
@@ -26,11 +26,9 @@ export function clientPrefixSettings(
   };
 }
 
-/**
- * A client's address cut to a prefix: `read` fills `bytes` up to `length` and allocates nothing.
- */
+/** A client's address reduced to a prefix. `read` fills `bytes` up to `length` and allocates nothing. */
 export class ClientPrefix {
-  /** The address with all bits behind the prefix cleared; valid until the next `read`. */
+  /** The address with all bits after the prefix cleared; valid until the next `read`. */
   readonly bytes: Uint8Array = new Uint8Array(16);
   /** 4 or 16. */
   length: 4 | 16 = 4;
@@ -56,12 +54,12 @@ export class ClientPrefix {
     return this;
   }
 
-  /** A hash of the prefix that was read. */
+  /** A hash of the current prefix. */
   get hash(): number {
     return hashBytes(this.bytes, 0, this.length);
   }
 
-  /** The prefix as text: `10.1.2.0/24`; without `/…` if it is a whole address. */
+  /** Prints the prefix: `10.1.2.0/24`; without `/…` if it is a full address. */
   readonly print = (key: Uint8Array): string => {
     const [bits, whole] = key.length === 4 ? [this.#bits4, 32] : [this.#bits6, 128];
     const address = printAddress(key);

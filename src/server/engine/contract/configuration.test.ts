@@ -4,7 +4,7 @@ import { plugins } from '../../../../test/kit/plugins.ts';
 import { parseCorefile } from '../../corefile/parse.ts';
 import { bindConfiguration, forWorkers } from './configuration.ts';
 
-test('lines that only control parts read are not sent to workers, which bind the rest alike', () => {
+test('lines needed only by control parts are not sent to workers, which bind the rest in the same way', () => {
   const text = `. {
     hosts example.hosts example.org {
       10.0.0.1 a.example.org

@@ -1,4 +1,4 @@
-/** Makes a configuration of a Corefile's tree: each directive is parsed by its plugin's syntax. */
+/** Turns a Corefile's tree into a configuration: each directive is parsed by its plugin's syntax. */
 import { Problem } from '../../base/problem.ts';
 import type { PropertySchema } from '../../corefile/properties.ts';
 import { bindDirective } from '../../corefile/syntax.ts';
@@ -11,11 +11,11 @@ import { defaultWorkers } from './worker-shares.ts';
 export interface Instance {
   readonly plugin: Plugin;
   readonly options: never;
-  /** Unique within the configuration, the same on all threads, e.g. `0/forward/1`. */
+  /** Unique within the configuration and identical on all threads, e.g. `0/forward/1`. */
   readonly id: string;
 }
 
-/** A server block whose directives have been parsed. */
+/** A server block with parsed directives. */
 export interface BoundBlock {
   readonly block: ServerBlock;
   readonly zones: readonly string[];
@@ -28,7 +28,7 @@ export interface BoundBlock {
   readonly sound: boolean;
 }
 
-/** A whole Corefile, if it could be parsed, with its problems. */
+/** A whole Corefile, as far as it could be parsed, with its problems. */
 export interface Configuration {
   readonly blocks: readonly BoundBlock[];
   readonly problems: readonly Problem[];
@@ -36,9 +36,9 @@ export interface Configuration {
 }
 
 /**
- * Parses every directive of a Corefile. All problems are found in one go, in CoreDNS's order: by
- * plugin in chain order, and for each plugin by block. Pure: main thread and workers get the same
- * result from the same tree.
+ * Parses every directive in a Corefile. All problems are found in a single pass, in CoreDNS's order: by plugin in chain
+ * order, and for each plugin by block. It has no side effects, so the main thread and workers get the same result from
+ * the same tree.
  * @param plugins in chain order
  */
 export function bindConfiguration(corefile: Corefile, plugins: readonly Plugin[]): Configuration {
@@ -76,15 +76,15 @@ export function bindConfiguration(corefile: Corefile, plugins: readonly Plugin[]
   };
 }
 
-/** The number of workers: that of `multisocket`, up to the number of CPUs. */
+/** Returns the number of workers: from `multisocket`, up to the number of CPUs. */
 export function workersWanted({ blocks }: Configuration, processors: number): number {
   const asked = Math.max(0, ...blocks.map(({ plan }) => plan.sockets));
   return asked > 0 ? Math.min(asked, processors) : defaultWorkers(processors);
 }
 
 /**
- * The tree as workers bind it: without the lines that only control parts read. Twenty thousand
- * lines of hosts would take ten megabytes and more in each worker.
+ * Returns the tree that workers bind, without lines needed only by control parts. Twenty thousand lines of hosts would
+ * take ten megabytes or more in each worker.
  */
 export function forWorkers(corefile: Corefile, plugins: readonly Plugin[]): Corefile {
   const syntaxes = new Map(plugins.map(({ name, syntax }) => [name, syntax]));
@@ -109,7 +109,7 @@ function withoutControlLines(
   return { ...directive, block: block.filter(({ name }) => others.has(name.text)) };
 }
 
-/** Names of all directives in use. */
+/** Returns the names of all directives in use. */
 export function namesIn({ blocks }: Corefile): ReadonlySet<string> {
   return new Set(blocks.flatMap(({ directives }) => directives.map(({ name }) => name)));
 }
@@ -121,8 +121,7 @@ function usesOf(plugin: Plugin, directives: readonly Directive[]): readonly Dire
 }
 
 /**
- * Runs a plugin's `plan`; returns the problem that shows only then (an interface that does not
- * exist, for example).
+ * Runs a plugin's `plan`. Returns the problem that only appears then (an interface that does not exist, for example).
  */
 function planned(plugin: Plugin, options: never, plan: BlockPlan, at: Directive): Problem | null {
   try {
@@ -135,8 +134,8 @@ function planned(plugin: Plugin, options: never, plan: BlockPlan, at: Directive)
 }
 
 /**
- * A plugin's problem with the place of its directive, and the plugin's name before the text, unless
- * it has them already.
+ * Returns a plugin's problem with the position of its directive, and the plugin's name before the text, unless it
+ * already has them.
  */
 export function placed(
   problem: Problem,

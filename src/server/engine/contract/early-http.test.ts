@@ -7,7 +7,7 @@ const plugins = new Map([
   ['ready', 8181],
 ]);
 
-describe('the addresses of probes, before a Corefile is read', () => {
+describe('probe addresses, before a Corefile is read', () => {
   const addresses = (text: string): readonly string[] =>
     probeAddresses(text, plugins).map(({ host, port }) => `${host}:${port}`);
 

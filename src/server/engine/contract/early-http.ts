@@ -1,14 +1,13 @@
 /**
- * Opens the addresses of `health` and `ready` before the program is loaded. A probe that finds a
- * closed port fails, and kubelet probes again only after `periodSeconds`. One that finds an open
- * port waits (docs/decisions/start.md).
+ * Opens the addresses of `health` and `ready` before the program is loaded. A probe that finds a closed port fails, and
+ * kubelet probes again only after `periodSeconds`. A probe that finds an open port waits (docs/decisions/start.md).
  */
 import { readFileSync, statSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 
-/** Kubelet waits a second for an answer (`timeoutSeconds`). Requests are answered before that. */
+/** Requests are answered within this time, because kubelet waits only a second (`timeoutSeconds`). */
 export const HOLD_MS = 800;
-/** Maximum number of connections; more than probes need are dropped. */
+/** Connections beyond the needs of probes are dropped. */
 const CONNECTIONS_MAX = 64;
 /** A larger file is not a Corefile. */
 const FILE_MAX = 1 << 20;
@@ -18,20 +17,20 @@ interface EarlyListener {
   readonly port: number;
   readonly server: Server;
   readonly openedAt: number;
-  /** Connections whose requests have not been read, and what ends their wait. */
+  /** Connections with unread requests, and the timers that end their wait. */
   readonly waiting: Map<Socket, NodeJS.Timeout>;
 }
 
 const open: EarlyListener[] = [];
-/** The earliest possible start of a connection, for connections that are older than the server. */
+/** The earliest possible start of a connection, for connections older than the server. */
 const begun = new WeakMap<object, number>();
 
 /**
- * Opens what the Corefile seems to name. It is only scanned: an address that is missed is opened
- * with the server, and one too many is closed then. Errors are left to the server.
- * @param words the command line after the verb
- * @param plugins those that answer probes, with the ports that they have unless a line names one
- * @returns resolves when each is open, or cannot be
+ * Opens the addresses that the Corefile appears to contain. The file is only scanned: a missed address is opened with
+ * the server, and a superfluous one is closed then. Errors are left to the server.
+ * @param words the command line after the command
+ * @param plugins those that answer probes, with their default ports
+ * @returns resolves when each is open or has failed
  */
 export async function openEarly(
   words: readonly string[],
@@ -51,7 +50,7 @@ export async function openEarly(
     server.unref();
     open.push(listener);
   }
-  // With an address, and not just a port, the runtime takes a turn of the event loop.
+  // For an address, rather than just a port, the runtime takes a turn of the event loop.
   for (const { server } of [...open])
     if (!server.listening)
       await new Promise<void>((done) => {
@@ -74,7 +73,7 @@ function hold(socket: Socket, { openedAt, waiting }: EarlyListener): void {
   socket.on('error', forget).on('close', forget);
 }
 
-/** Answers as the plugin `ready` does while it waits. */
+/** Answers like the `ready` plugin while it waits. */
 function cut(socket: Socket): void {
   socket.resume();
   const headers = 'Content-Type: text/plain; charset=utf-8\r\nConnection: close';
@@ -82,13 +81,13 @@ function cut(socket: Socket): void {
   setTimeout(() => socket.destroy(), 100).unref();
 }
 
-/** Hands over the open socket of an address. */
+/** Hands over the open socket for an address. */
 export interface EarlyConnections {
   readonly server: Server;
   readonly sockets: readonly Socket[];
 }
 
-/** Hands the socket that is open at this address over to the caller; null: there is none. */
+/** Hands the socket that is open at this address to the caller; null if there is none. */
 export function takeEarly(host: string, port: number): EarlyConnections | null {
   const at = open.findIndex((each) => each.host === host && each.port === port);
   const [found] = at < 0 ? [] : open.splice(at, 1);
@@ -108,8 +107,7 @@ export function closeEarly(): void {
 }
 
 /**
- * The longest time that the client of a connection may have waited before its request was read,
- * milliseconds.
+ * Returns the longest time, in milliseconds, that a connection's client may have waited before its request was read.
  */
 export function waitedMs(socket: object): number {
   const since = begun.get(socket);
@@ -117,7 +115,7 @@ export function waitedMs(socket: object): number {
   return since === undefined ? 0 : performance.now() - since;
 }
 
-/** `''`: none of them can be read twice. */
+/** Returns `''` for input that cannot be read twice. */
 function corefileText(words: readonly string[]): string {
   const at = words.findIndex((word) => /^--?conf(=|$)/.test(word));
   const file = at < 0 ? 'Corefile' : (/=(.*)/s.exec(words[at]!)?.[1] ?? words[at + 1] ?? '');
@@ -139,7 +137,7 @@ interface ProbeAddress {
   readonly port: number;
 }
 
-/** The addresses of the plugins, if single lines define them. */
+/** Returns the plugins' addresses, if each is defined on a single line. */
 export function probeAddresses(
   corefile: string,
   plugins: ReadonlyMap<string, number>,

@@ -15,14 +15,14 @@ import type { PlannedLimits, TlsPlan } from './block-plan.ts';
 /** A listen address and its settings; plain data, the same for all workers. */
 export interface EndpointPlan {
   /**
-   * Listen address with scheme, e.g. `dns://:53` or `dns://127.0.0.1:53`: its identity, and the
-   * `server` label of metrics.
+   * Listen address with scheme, e.g. `dns://:53` or `dns://127.0.0.1:53`; its identity, and the `server` label in
+   * metrics.
    */
   readonly server: string;
   readonly scheme: Scheme;
   /**
-   * An IP address as `bind` names it; empty: there is no `bind`. Empty, `0.0.0.0` and `::` all mean
-   * all addresses of both families.
+   * An IP address as given to `bind`; empty if there is no `bind`. Empty, `0.0.0.0` and `::` all mean all addresses of
+   * both families.
    */
   readonly address: string;
   readonly port: number;
@@ -32,13 +32,13 @@ export interface EndpointPlan {
   readonly zones: readonly { readonly block: number; readonly zone: string }[];
 }
 
-/** The default limits of each listener. */
+/** A listener's default limits. */
 export interface ListenerShares {
-  /** Queries that may wait. */
+  /** Maximum number of waiting queries. */
   readonly waiting: number;
-  /** Bytes for all of its clients. */
+  /** Maximum bytes held for all of its clients. */
   readonly heldBytes: number;
-  /** The part of the connections that stay where memory is short, above 0. */
+  /** The share of connections that stay when memory is short; above 0. */
   readonly spared: number;
 }
 
@@ -49,9 +49,9 @@ const AMPLE: ListenerShares = {
 };
 
 /**
- * All listen addresses of a configuration, or the problems that prevent listening.
+ * Returns all listen addresses in a configuration, or the problems that prevent listening.
  * @param directory base of relative file paths
- * @param shares the default limits of a listener
+ * @param shares a listener's default limits
  */
 export function planEndpoints(
   blocks: readonly BoundBlock[],
@@ -62,7 +62,7 @@ export function planEndpoints(
   readonly problems: readonly Problem[];
 } {
   const problems: Problem[] = [];
-  // By block; null: its addresses could not be determined.
+  // By block; null if its addresses could not be determined.
   const binds = blocks.map(({ plan, block }) => {
     try {
       return bindAddresses(plan.binds, plan.bindExcept);
@@ -72,7 +72,7 @@ export function planEndpoints(
       return null;
     }
   });
-  // A block with a mistake is skipped, because its addresses are uncertain.
+  // A block with an error is skipped, because its addresses are uncertain.
   const claims = blocks.flatMap(({ block, view, sound }, index) => {
     const addresses = binds[index]!;
     if (!sound || addresses === null) return [];
@@ -84,7 +84,7 @@ export function planEndpoints(
     for (const key of block.keys) {
       const wrong = keyProblem(key, plan.tls !== null);
       if (wrong !== null) {
-        // In a block with a mistake the missing directive may be the mistaken one.
+        // In a block with an error, the missing directive may be the invalid one.
         if (sound || wrong.code !== 'tls-missing') problems.push(wrong);
         continue;
       }
@@ -110,15 +110,15 @@ export function planEndpoints(
 }
 
 /**
- * Why nothing can listen at an address of a server block; null: something can.
- * @param hasTls whether the block has `tls`
+ * Returns the reason nothing can listen on a server block's address, or null.
+ * @param hasTls true if the block has `tls`
  */
 export function keyProblem(key: Key, hasTls: boolean): Problem | null {
   if (!servedSchemes.includes(key.scheme)) return notServed(key);
   return transports[key.scheme].tls === 'always' && !hasTls ? certificateMissing(key) : null;
 }
 
-/** The place of the word that the problem quotes; the block's place if it is not found. */
+/** Returns the position of the word quoted by the problem, or the block's position if it is not found. */
 function placeOf(error: Problem, { directives, place }: ServerBlock): Place {
   const word = /'([^']*)'/.exec(error.message)?.[1];
   const tokens = directives.flatMap(({ args, block }) => [
@@ -133,7 +133,7 @@ interface GrowingPlan extends EndpointPlan {
   zones: { block: number; zone: string }[];
 }
 
-/** The limits of a transport: those of the block, and defaults for the rest. */
+/** Returns a transport's limits: those set by the block, and defaults for the rest. */
 function limitsOf(
   { of, ...given }: PlannedLimits,
   scheme: Scheme,
@@ -144,7 +144,7 @@ function limitsOf(
   return { ...usualLimits, waiting, heldBytes, connections, spared: stay, ...given, ...of[scheme] };
 }
 
-/** The files of `tls` with paths relative to the Corefile's directory made absolute. */
+/** Returns the `tls` files with paths relative to the Corefile's directory made absolute. */
 function absolute(tls: TlsPlan, directory: string): TlsPlan {
   const path = (file: string): string => (file === '' ? '' : resolve(directory, file));
   return {

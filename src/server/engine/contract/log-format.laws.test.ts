@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { printSeconds } from './log-format.ts';
 
-test('a duration is printed with all its nanoseconds and no zeros behind them', () => {
+test('a duration is printed with all its nanoseconds and no trailing zeros', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 0, max: 20_000 }),

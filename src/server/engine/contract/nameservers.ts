@@ -1,7 +1,7 @@
-/** Reads files in resolv.conf format where a directive names upstreams. */
+/** Reads files in resolv.conf format where a directive takes upstreams. */
 import { isIP } from '../../base/ip.ts';
 
-/** The addresses of `nameserver` lines in file order, without repetitions (resolv.conf(5)). */
+/** Returns the addresses in `nameserver` lines in file order, without duplicates (resolv.conf(5)). */
 export function readNameservers(text: string): readonly string[] {
   const found: string[] = [];
   for (const line of text.split('\n')) {

@@ -1,10 +1,9 @@
-/** Objects made once for each route. */
+/** Objects created once per route. */
 import type { Route } from '../../transport/query.ts';
 
 /**
- * Keeps one object per route (listen address, zone, view), such as metric handles: made at the
- * first query of the route and found by a single load afterwards. `make` may only use the fields
- * that become metric labels.
+ * Caches one object per route (listen address, zone, view), such as metric handles. It is created at the route's first
+ * query and found by a single load afterwards. `make` may only use the fields that become metric labels.
  */
 export function perRoute<T extends object>(make: (route: Route) => T): (route: Route) => T {
   const made: (T | undefined)[] = [];

@@ -1,4 +1,4 @@
-/** The contract of a plugin, and the data plane as plugins see it. */
+/** The plugin contract, and the data plane as seen by plugins. */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Maybe } from '../../base/maybe.ts';
@@ -16,13 +16,12 @@ import type { ControlContext } from './control-context.ts';
 import type { NamedFiles } from './named-files.ts';
 
 /**
- * A link of the chain: answers a query, or asks the next link and perhaps changes its reply. It
- * returns a reply that it has at once; only if it must wait it returns a promise, after calling
- * `query.keep()`.
+ * A link in the chain. It answers a query, or queries the next link and possibly changes its reply. If it has the
+ * reply, it returns it directly. Only if it must wait does it return a promise, after calling `query.keep()`.
  */
 export type Next = (query: Query) => Maybe<Reply>;
 
-/** The cause of a reply from the end of a chain: no plugin of the server block had an answer. */
+/** The cause of a reply from the end of a chain: no plugin in the server block had an answer. */
 export class NoNextPlugin extends Error {
   override readonly name = 'NoNextPlugin';
 }
@@ -30,29 +29,25 @@ export class NoNextPlugin extends Error {
 /**
  * One plugin: the syntax of its directive, and its part in each of the two planes.
  *
- * A plugin lives in both planes: `control` runs once on the main thread (watches, HTTP, files),
- * `setup` once in every worker (answers). They communicate only over the instance's channel. Each
- * part is optional.
+ * A plugin runs in both planes: `control` runs once on the main thread (watches, HTTP, files), and `setup` once in
+ * every worker (answers). They communicate only over the instance's channel. Each part is optional.
  */
 export interface Plugin {
   readonly name: string;
   readonly syntax: Syntax;
   /**
-   * True if it only operates the running server or reports on it (probes, metrics, reloads) and has
-   * no part in answers. A server that is only used to compute answers leaves it out.
+   * True if it only operates the running server or reports on it (probes, metrics, reloads) and has no part in answers.
+   * A server used only to compute answers leaves it out.
    */
   readonly operational?: boolean;
-  /** False: it has `setup` but does not take part in the chain, and is not reported as enabled. */
+  /** False: it has `setup` but is not part of the chain, and is not reported as enabled. */
   readonly link?: boolean;
-  /**
-   * Main thread, before anything is opened: sets listen addresses and limits. May throw a Problem.
-   */
+  /** Main thread, before anything is opened: sets listen addresses and limits. May throw a Problem. */
   plan?(options: never, plan: BlockPlan): void;
   /** Main thread. May throw a Problem, which rejects the configuration. */
   control?(options: never, context: ControlContext): Maybe<void>;
   /**
-   * Worker: makes the link; called from the last plugin of the chain to the first. A plugin without
-   * it is not a link.
+   * Worker: creates the link; called from the last plugin in the chain to the first. A plugin without it is not a link.
    */
   setup?(options: never, context: WorkerContext, next: Next): Next;
 }
@@ -67,22 +62,19 @@ export interface PluginParts<S extends Syntax> {
   setup?(options: Options<S>, context: WorkerContext, next: Next): Next;
 }
 
-/** True if the plugin takes part in the chain. */
+/** Returns true if the plugin is part of the chain. */
 export function isLink({ setup, link }: Plugin): boolean {
   return setup !== undefined && link !== false;
 }
 
-/**
- * Defines a plugin; its options have the types that its syntax declares. The plugin's name is the
- * directive's.
- */
+/** Defines a plugin, whose options have the types declared by its syntax. The plugin's name is the directive's. */
 export function definePlugin<const S extends Syntax>(parts: PluginParts<S>): Plugin {
   return { ...parts, name: parts.syntax.name } as Plugin;
 }
 
 /**
- * A named interface by which plugins of one server block use each other without importing each
- * other, e.g. autopath and kubernetes.
+ * A named interface through which plugins in one server block use each other without importing each other, e.g.
+ * autopath and kubernetes.
  */
 export interface PluginPort<T> {
   readonly name: string;
@@ -96,23 +88,17 @@ export function definePort<T>(name: string): PluginPort<T> {
 
 /** A worker's end of a channel to the control part of the same plugin. */
 export interface WorkerChannel {
-  /**
-   * Receives messages of the control part: first the state set by `onJoin`, then everything
-   * published.
-   */
+  /** Receives messages from the control part: first the state set by `onJoin`, then everything published. */
   onMessage(handler: (message: unknown) => void): void;
   /** Sends a message (by structured clone) to the control part. */
   post(message: unknown): void;
 }
 
-/**
- * The context of a plugin's data plane part: its place in one worker, and the channel of its
- * instance.
- */
+/** The context of a plugin's data plane part: its position in one worker, and its instance's channel. */
 export interface WorkerContext extends WorkerChannel, NamedFiles {
   /** The server block's zones: absolute, lower case. */
   readonly zones: readonly string[];
-  /** Listen addresses with scheme that the block answers on, e.g. `dns://:53`. */
+  /** Listen addresses with scheme on which the block answers, e.g. `dns://:53`. */
   readonly servers: readonly string[];
   /** Name of the block's view, or empty. */
   readonly view: string;
@@ -121,56 +107,46 @@ export interface WorkerContext extends WorkerChannel, NamedFiles {
   /** A log whose lines carry the plugin's name. */
   readonly log: Log;
   readonly metrics: Registry;
-  /**
-   * The thread's writer of replies. It is free whenever a link runs, because links never run at the
-   * same time.
-   */
+  /** The thread's reply writer. It is available whenever a link runs, because links never run at the same time. */
   readonly writer: MessageWriter;
-  /** Makes upstreams. */
+  /** Creates upstreams. */
   readonly network: Network;
-  /**
-   * Queries the whole server, from the top of the matching block (for CNAME targets, for example).
-   */
+  /** Queries the whole server, from the top of the matching block (for CNAME targets, for example). */
   readonly ask: Next;
-  /** Offers `value` to the other plugins of this block. */
+  /** Offers `value` to the other plugins in this block. */
   offer<T>(port: PluginPort<T>, value: T): void;
   /**
-   * Everything offered at `port` in this block. To be called after setup, when all plugins have
-   * made their offers.
+   * Returns everything offered at `port` in this block. Call it after setup, when all plugins have made their offers.
    */
   find<T>(port: PluginPort<T>): readonly T[];
-  /** True if the block has this plugin. */
+  /** Returns true if the block has this plugin. */
   has(plugin: string): boolean;
-  /** True if this is the last plugin of the chain. */
+  /** True if this is the last plugin in the chain. */
   readonly last: boolean;
   /** Called for queries that no server block matched (`zone` label `dropped`), at any listener. */
   onDropped(run: (query: Query, reply: Reply) => void): void;
   /**
-   * Lets the plugin judge, before they are sent, the replies to such queries and the errors for
-   * messages that are not queries (`Query.rejection`). At each listener the first block that does
-   * so decides.
+   * Lets the plugin review the replies to such queries, and the errors for messages that are not queries
+   * (`Query.rejection`), before they are sent. At each listener, the first block that does so decides.
    */
   judgeDropped(judge: (query: Query, reply: Reply) => Reply): void;
-  /** The counters of the listener of one of `servers` in this worker. */
+  /** Returns this worker's counters for the listener of one of `servers`. */
   readonly counters: (server: string) => CountersOf;
-  /**
-   * Adds a filter to this server block (`view`): it serves a query only if all filters accept it.
-   */
+  /** Adds a filter to this server block (`view`), which serves a query only if all filters accept it. */
   filter(accepts: (query: Query) => boolean): void;
   /** Runs once the configuration is being served. */
   onStart(run: () => void): void;
   /** Runs when the configuration has been replaced, or when the server ends. */
   onStop(run: () => void): void;
   /**
-   * This worker's copy of the data set that `ControlContext.replicated` has under the same key:
-   * made by `make` unless the previous configuration had it already. It is complete before the
-   * first query is served.
+   * Returns this worker's copy of the data set that `ControlContext.replicated` has under the same key. `make` creates
+   * it unless the previous configuration already had it. It is complete before the first query is served.
    */
   replica<T extends Replica<never, unknown>>(key: string, make: () => T): T;
   /**
-   * State that this worker keeps from one configuration to the next: made by `make` unless this
-   * plugin had something under the same key before, in the block of the same servers, zones and
-   * view. Both configurations have it while they change.
+   * Returns state that this worker retains from one configuration to the next. It is created by `make` unless this
+   * plugin had something under the same key before. That must have been in the block with the same servers, zones and
+   * view. Both configurations have it during the switch.
    */
   kept<T>(key: string, make: () => T): T;
 }

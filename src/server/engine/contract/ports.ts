@@ -1,41 +1,35 @@
-/** The ports by which plugins of one server block use each other. */
+/** The ports through which plugins in one server block use each other. */
 import type { Query } from '../../transport/query.ts';
 import type { Protocol } from '../../wire/transports.ts';
 import type { WireName } from '../../wire/name.ts';
 import { definePort, type PluginPort } from './plugin.ts';
 import type { Dependency } from './reply-cache.ts';
 
-/**
- * Adds what a plugin knows about a query before it is answered: label
- * (`kubernetes/client-namespace`) → value.
- */
+/** Adds what a plugin knows about a query before it is answered: label (`kubernetes/client-namespace`) → value. */
 export type MetadataProvider = (query: Query, notes: Map<string, string>) => void;
 
-/**
- * Offered by plugins with metadata; used by `metadata`, from the last of the chain to the first.
- */
+/** Offered by plugins with metadata; used by `metadata`, from the last in the chain to the first. */
 export const metadataProviders: PluginPort<MetadataProvider> =
   definePort<MetadataProvider>('metadata providers');
 
 /**
- * Offered by `metadata` to `view`, which needs the metadata before the chain begins: collects it
- * into `query.notes`.
+ * Offered by `metadata` to `view`, which needs the metadata before the chain begins: collects it into `query.notes`.
  */
 export const metadataCollector: PluginPort<(query: Query) => void> =
   definePort<(query: Query) => void>('metadata collector');
 
 /**
- * Finds the search path of a cluster's clients: offered by `kubernetes`, used by `autopath`. Both
- * methods return the offset in `query.folded` at which the client's first search domain
- * (`NS.svc.ZONE`) begins. At least one label precedes it. -1 if the query must be answered unchanged.
+ * Finds the search path of a cluster's clients; offered by `kubernetes`, used by `autopath`. Both methods return the
+ * offset in `query.folded` at which the client's first search domain (`NS.svc.ZONE`) begins. At least one label
+ * precedes it. -1 if the query must be answered unchanged.
  */
 export interface ClientSearchPaths {
   readonly plugin: string;
   /** True if clients can be identified by their address. */
   readonly knowsClients: boolean;
-  /** By the namespace of the pod with the client's address. */
+  /** Uses the namespace of the pod with the client's address. */
   byClient(query: Query): number;
-  /** By the domain in the name itself, unless the name may exist in the zone. */
+  /** Uses the domain in the name itself, unless the name may exist in the zone. */
   byName(query: Query): number;
 }
 
@@ -52,19 +46,16 @@ export interface SearchList {
 /** Offered by `erratic`, used by `autopath`. */
 export const searchLists: PluginPort<SearchList> = definePort<SearchList>('search lists');
 
-/**
- * The namespaces of clients: offered by `kubernetes`, used by plugins that treat clients by
- * namespace.
- */
+/** The namespaces of clients; offered by `kubernetes`, used by plugins that treat clients by namespace. */
 export interface ClientNamespaces {
-  /** True if pods are watched; without that no client is known. */
+  /** True if pods are watched; otherwise no client is known. */
   readonly known: boolean;
   /**
-   * The namespace of the pod with the client's address; empty if it is not the address of exactly
-   * one pod.
+   * Returns the namespace of the pod with the client's address; empty if the address does not belong to exactly one
+   * pod.
    */
   of(query: Query): string;
-  /** The pod with this address (4 or 16 bytes); empty texts if it is not known. */
+  /** Returns the pod with this address (4 or 16 bytes); empty texts if it is not known. */
   pod(address: Uint8Array): { readonly namespace: string; readonly name: string };
 }
 
@@ -73,17 +64,16 @@ export const clientNamespaces: PluginPort<ClientNamespaces> =
   definePort<ClientNamespaces>('client namespaces');
 
 /**
- * Recognises the server's own loop detection queries. Every plugin must see each of them, so none
- * may be joined with another query that is in progress. Offered by `loop`, used by plugins that join
- * queries.
+ * Recognizes the server's own loop detection queries. Every plugin must see each of them, so none may be joined with
+ * another query in progress. Offered by `loop`, used by plugins that join queries.
  */
 export const roundTrips: PluginPort<(query: Query) => boolean> =
   definePort<(query: Query) => boolean>('round trips');
 
 /**
- * Recognises queries whose upstream answers depend on more than the question, DO and CD: no other
- * client may get them. Offered by `rewrite` for EDNS options that differ by client, used by
- * plugins that store replies or join queries.
+ * Recognizes queries whose upstream answers depend on more than the question, DO and CD, so that no other client may
+ * get them. Offered by `rewrite` for EDNS options that differ by client, used by plugins that store replies or join
+ * queries.
  */
 export const personalAnswers: PluginPort<(query: Query) => boolean> =
   definePort<(query: Query) => boolean>('personal answers');
@@ -95,18 +85,15 @@ export interface EndedExchange {
   readonly host: string;
   readonly port: number;
   readonly proto: Protocol;
-  /** The time of sending: milliseconds of the clock. */
+  /** Time of sending, in milliseconds of the clock. */
   readonly sentAt: number;
-  /** Holds the reply in `[start, end)`; null: there was none. */
+  /** Contains the reply in `[start, end)`; null if there was none. */
   readonly reply: Uint8Array | null;
   readonly start: number;
   readonly end: number;
 }
 
-/**
- * Called for every finished exchange with an upstream. Offered by `dnstap`, used by forwarding
- * plugins.
- */
+/** Called for every finished exchange with an upstream. Offered by `dnstap`, used by forwarding plugins. */
 export interface ExchangeTap {
   exchanged(exchange: EndedExchange): void;
 }
@@ -115,41 +102,37 @@ export interface ExchangeTap {
 export const exchangeTaps: PluginPort<ExchangeTap> = definePort<ExchangeTap>('exchange taps');
 
 /**
- * One way to reach a service from outside the cluster. Names in it are relative to the queried
- * zone, and end in the root.
+ * One way to reach a service from outside the cluster. Names in it are relative to the queried zone, and end in the
+ * root.
  */
 export interface OutsideEntry {
-  /** 4 or 16 bytes, or the name of a host elsewhere. */
+  /** 4 or 16 bytes, or the name of an external host. */
   readonly address: Uint8Array;
   readonly named: boolean;
-  /** -1: the service declares no port. */
+  /** -1 if the service declares no port. */
   readonly port: number;
   /** The name that has this address: the service's, or that of one of its endpoints. */
   readonly below: WireName;
 }
 
-/** A name of a service that is reachable from outside, and what a query for it finds. */
+/** A name of an externally reachable service, and the result of a query for it. */
 export interface OutsideName {
   readonly below: WireName;
-  /** Each part is made on request, and takes no longer than fits between two queries. */
+  /** Each part is created on request, and takes no longer than fits between two queries. */
   entries(): Iterable<readonly OutsideEntry[]>;
 }
 
-/**
- * A service that is reachable from outside, for transfers. It does not change when the service
- * does.
- */
+/** An externally reachable service, for transfers. It does not change when the service does. */
 export interface OutsideService {
   /** True if its endpoints have names. */
   readonly headless: boolean;
-  /** The name of the service, and behind it those of its ports. */
+  /** Returns the name of the service, followed by those of its ports. */
   names(): readonly OutsideName[];
 }
 
 /**
- * The services of a cluster as they are reachable from outside: by their own `externalIPs` or by
- * load balancers, and, with `headless`, the endpoints of headless services that have neither.
- * Offered by `kubernetes`, used by `k8s_external`.
+ * A cluster's services as they can be reached from outside: by their own `externalIPs` or by load balancers, and, with
+ * `headless`, the endpoints of headless services that have neither. Offered by `kubernetes`, used by `k8s_external`.
  */
 export interface OutsideServices extends Dependency {
   /** Unix time of the last change. */
@@ -157,10 +140,9 @@ export interface OutsideServices extends Dependency {
   /** True if all objects have been listed. */
   readonly synced: boolean;
   /**
-   * Looks up the name `folded[0, end)`: `NAMESPACE`, `SERVICE.NAMESPACE`, or an endpoint or port of
-   * a service.
-   * @param most with this many entries, no further endpoints are read
-   * @returns null: the name does not exist; empty: it exists without addresses
+   * Looks up the name `folded[0, end)`: `NAMESPACE`, `SERVICE.NAMESPACE`, or an endpoint or port of a service.
+   * @param most number of entries after which no further endpoints are read
+   * @returns null if the name does not exist; empty if it exists without addresses
    */
   find(
     folded: Uint8Array,
@@ -169,11 +151,11 @@ export interface OutsideServices extends Dependency {
     most: number,
   ): readonly OutsideEntry[] | null;
   /**
-   * The services with the address of the reverse name `folded[0, end)`, as relative names; null if
-   * there is none.
+   * Returns the services with the address of the reverse name `folded[0, end)`, as relative names, or null if there are
+   * none.
    */
   pointers(folded: Uint8Array, end: number): readonly WireName[] | null;
-  /** The addresses by which this DNS server itself is reachable from outside. */
+  /** Returns the external addresses at which this DNS server itself can be reached. */
   nameServers(headless: boolean): readonly Uint8Array[];
   all(headless: boolean): Iterable<OutsideService>;
 }

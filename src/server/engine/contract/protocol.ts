@@ -4,10 +4,7 @@ import type { Corefile } from '../../corefile/corefile-tree.ts';
 import type { Registration } from '../../metrics/registration.ts';
 import type { EndpointPlan } from './endpoints.ts';
 
-/**
- * A configuration as it is sent to a worker: the tree to bind again, and the addresses to listen
- * on.
- */
+/** A configuration in the form sent to a worker: the tree to bind again, and the addresses to listen on. */
 export interface Program {
   readonly generation: number;
   readonly corefile: Corefile;
@@ -17,10 +14,7 @@ export interface Program {
   readonly files: ReadonlyMap<string, Uint8Array>;
 }
 
-/**
- * From the main thread to a worker. `prepare`, `open` and `close` are answered by `done` with the
- * same `seq`.
- */
+/** From the main thread to a worker. `prepare`, `open` and `close` are answered by `done` with the same `seq`. */
 export type ToWorker =
   | { readonly kind: 'prepare'; readonly seq: number; readonly program: Program }
   | { readonly kind: 'open'; readonly seq: number; readonly generation: number }
@@ -29,7 +23,7 @@ export type ToWorker =
   | { readonly kind: 'deliver'; readonly channel: string; readonly message: unknown }
   | { readonly kind: 'close'; readonly seq: number; readonly graceMs: number };
 
-/** The last message to a worker's thread, which then ends itself, in a separate turn. */
+/** The last message to a worker's thread, which then ends itself in a separate turn. */
 export interface EndThread {
   readonly kind: 'end';
 }

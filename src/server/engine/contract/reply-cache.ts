@@ -1,4 +1,4 @@
-/** Keeps replies that a plugin made, as long as they are valid. */
+/** Caches replies made by a plugin, as long as they are valid. */
 import { copyOf } from '../../base/copy-bytes.ts';
 import { hashPair } from '../../base/hash.ts';
 import { HEADER } from '../../wire/iana.ts';
@@ -7,56 +7,55 @@ import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 
 /**
- * The sources of replies: `version` rises (and wraps around at 32 bits) whenever a reply made from
- * them might differ.
+ * The data behind replies. `version` increases (and wraps around at 32 bits) whenever a reply made from it might
+ * differ.
  */
 export interface Dependency {
   readonly version: number;
 }
 
-/** Slots of a new generation; at most half of the slots are used. */
+/** Slots in a new generation; at most half of the slots are used. */
 const SLOTS_MIN = 512;
-/** Maximum number of slots in one generation. */
+/** Maximum slots per generation. */
 const SLOTS_MAX = 32_768;
-/** Maximum number of slots searched for a question; random keys need fewer. */
+/** Maximum number of slots searched for a question; chance needs fewer. */
 const PROBES_MAX = 128;
-/** Maximum bytes of replies in one generation. */
+/** Maximum bytes of replies per generation. */
 const BYTES_MAX = 2 * 1024 * 1024;
 const CHUNK = 64 * 1024;
-/**
- * Longer replies are in a separate table, so that a few names with thousands of endpoints do not
- * evict all others.
- */
+/** Longer replies are in a separate table, so that a few names with thousands of endpoints do not evict all others. */
 const LARGE = 8 * 1024;
-/** Maximum bytes of large replies in one generation: 64 of the largest. */
+/** Maximum bytes of large replies per generation: 64 of the longest. */
 const LARGE_BYTES_MAX = 4 * 1024 * 1024;
-/** Large replies per second that are built only for the cache. Above it, clients get the part that fits. */
+/**
+ * Maximum number of large replies per second that are built only for the cache. Above it, clients get the part that
+ * fits.
+ */
 const LARGE_PER_SECOND = 64;
-/** A name is cached only at its second query: otherwise a flood of random names would evict all others. */
+/** A name is cached only at its second query, because otherwise a flood of random names would evict all others. */
 const SEEN_BITS = 1 << 17;
-/** Maximum number of names that were queried only once so far. */
+/** Maximum number of names seen only once. */
 const SEEN_MAX = 40_000;
 
 /**
- * A plugin's replies to standard queries by name and type, so that a repeated question costs one
- * table lookup and no memory. Other queries are rare, and are always answered again. A reply is
- * valid while the version of its dependency is unchanged, so it is never stale. The size is
- * bounded: when one generation is full, the previous one is dropped. Replies that are still queried
- * move to the new one.
+ * Caches a plugin's replies to standard queries by name and type, so that a repeated question costs one table lookup
+ * and no memory. Other queries are rare and are always answered afresh. A reply is valid while the version of its
+ * dependency is unchanged, so it is never stale. The size is limited: when one generation is full, the previous one is
+ * dropped. Replies that are still queried move to the new one.
  */
 export class ReplyCache {
   readonly #small = new Generations(BYTES_MAX);
   readonly #large = new Generations(LARGE_BYTES_MAX);
   /**
-   * One bit per question seen lately. Some questions share one, which only means that they are
-   * remembered at their first query.
+   * One bit per recently seen question. Some questions share one, which only means that they are cached at their first
+   * query.
    */
   readonly #seen = new Int32Array(SEEN_BITS >> 5);
   #seenCount = 0;
   #largeLeft = LARGE_PER_SECOND;
   #refilledAt = 0;
 
-  /** The remembered reply to this query, or null. */
+  /** Returns the cached reply to this query, or null. */
   get(query: Query): Reply | null {
     if (!query.isStandard) return null;
     const key = keyOf(query);
@@ -64,8 +63,8 @@ export class ReplyCache {
   }
 
   /**
-   * True if a large reply to this query is worth making although its client cannot receive it: the
-   * question has been seen before, and not too many such replies are made.
+   * Returns true if a large reply to this query is worth building although its client cannot receive it: the question
+   * has been seen before, and not too many such replies are being built.
    */
   wants(query: Query): boolean {
     if (!query.isStandard || !this.#wasSeen(keyOf(query))) return false;
@@ -80,8 +79,8 @@ export class ReplyCache {
   }
 
   /**
-   * Keeps a reply that was just made, if its question has been seen before.
-   * @returns the reply as kept, or the same one
+   * Caches a new reply, if its question has been seen before.
+   * @returns the cached reply, or the same one
    */
   offer(query: Query, reply: Reply, dependency: Dependency): Reply {
     if (!query.isStandard) return reply;
@@ -150,8 +149,7 @@ class Generations {
 }
 
 /**
- * A key of 30 bits from name and type. It is a hash of both, so that the types of one name do not
- * fill slots beside one another.
+ * Computes a 30-bit key from name and type. It hashes both, so that the types of one name do not fill adjacent slots.
  */
 function keyOf(query: Query): number {
   return hashPair(query.hash, query.type) & 0x3fffffff;
@@ -172,7 +170,7 @@ class ReplyTable {
     return 2 * this.#entries >= SLOTS_MAX || this.#bytes + size > bytesMax;
   }
 
-  /** The slot of this question, or -1. */
+  /** Returns the slot of this question, or -1. */
   find(query: Query, key: number): number {
     const mask = this.#mask;
     let slot = key & mask;
@@ -184,7 +182,7 @@ class ReplyTable {
     return -1;
   }
 
-  /** The reply in this slot; null if it is not valid any more. */
+  /** Returns the reply in this slot, or null if it is no longer valid. */
   reply(slot: number): Reply | null {
     return this.#dependencies[slot]!.version === this.#versions[slot] ? this.#replies[slot]! : null;
   }
@@ -212,7 +210,7 @@ class ReplyTable {
     this.#dependencies[slot] = dependency;
   }
 
-  /** Puts it into the first free slot; if there is none nearby, it is not kept. */
+  /** Puts the reply into the first free slot. If there is none nearby, it is not cached. */
   #add(key: number, reply: Reply, dependency: Dependency, version: number): void {
     let slot = key & this.#mask;
     for (let probes = 0; probes < PROBES_MAX; probes++, slot = (slot + 1) & this.#mask) {
@@ -259,7 +257,7 @@ class ReplyTable {
   }
 }
 
-/** True if the reply has the query's question: type and name (ignoring ASCII case). */
+/** Returns true if the reply has the query's question: type and name (ignoring ASCII case). */
 function asks(reply: Reply, query: Query): boolean {
   const { folded, nameLength } = query;
   const { bytes } = reply;

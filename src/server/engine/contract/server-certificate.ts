@@ -1,4 +1,4 @@
-/** Checks the certificates of our own servers before a configuration is accepted. */
+/** Checks our own servers' certificates before a configuration is accepted. */
 import { whyFailed } from '../../base/why-failed.ts';
 import { builtins } from '../../base/builtins.ts';
 import { Problem } from '../../base/problem.ts';
@@ -6,8 +6,8 @@ import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
 import type { ControlContext } from './control-context.ts';
 
 /**
- * Reads one of the files of a certificate.
- * @param forWorkers workers need it, too
+ * Reads one of a certificate's files.
+ * @param forWorkers true if workers need it, too
  * @throws Problem `tls-unreadable`
  */
 export function readCertificateFile(
@@ -28,7 +28,7 @@ export function readCertificateFile(
 }
 
 /**
- * Checks that a TLS server can be made of these.
+ * Checks that these can be used for a TLS server.
  * @param files their names in the Corefile, for the message
  * @throws Problem `tls-unusable`
  */
@@ -52,8 +52,7 @@ export function checkCertificate(
 }
 
 /**
- * Checks that the file of authorities contains a certificate: with an empty one, no client or every
- * client would be trusted.
+ * Checks that the CA file contains a certificate. With an empty one, no client or every client would be trusted.
  * @throws Problem `tls-unusable`
  */
 export function checkAuthority(pem: Buffer, file: string): void {
@@ -75,8 +74,8 @@ export function checkAuthority(pem: Buffer, file: string): void {
 }
 
 /**
- * Why a certificate is not valid now, as text: it has expired, or is not valid yet. Null if it is
- * valid or cannot be read.
+ * Explains why a certificate is not valid now: it has expired, or is not valid yet. Returns null if it is valid or
+ * cannot be read.
  */
 export function outOfTime(pem: Buffer, wallMs: number): string | null {
   try {
@@ -89,7 +88,7 @@ export function outOfTime(pem: Buffer, wallMs: number): string | null {
   }
 }
 
-/** The end of a certificate, milliseconds since 1970; null: it cannot be read. */
+/** Returns the end of a certificate's validity in milliseconds since 1970, or null if it cannot be read. */
 export function endOf(pem: Buffer): number | null {
   try {
     return new (builtins.crypto().X509Certificate)(pem).validToDate.getTime();

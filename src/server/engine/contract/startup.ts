@@ -1,22 +1,22 @@
-/** Waits before the server serves, until its data is loaded. */
+/** Delays serving until the server's data is loaded. */
 import { every, type Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 
 /** The condition to wait for, and the log lines until then. */
 export interface StartupWait {
-  /** Calls back, perhaps at once, when there is nothing more to wait for. */
+  /** Calls back, possibly at once, when there is nothing more to wait for. */
   readonly whenReady: (run: () => void) => void;
   readonly timeoutMs: number;
   /** Logged every `everyMs` milliseconds while waiting. */
   readonly waiting: string;
   readonly everyMs: number;
-  /** Logged when the time limit is reached: the server then serves without it. */
+  /** Logged on timeout, after which the server serves without the data. */
   readonly late: string;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Waits until all is ready, at most `timeoutMs`. Never rejects. */
+/** Waits until everything is ready, at most `timeoutMs`. Never rejects. */
 export function waitBeforeServing(wait: StartupWait): Promise<void> {
   const { whenReady, timeoutMs, waiting, everyMs, late, clock, log } = wait;
   return new Promise((resolve) => {

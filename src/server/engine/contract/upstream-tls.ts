@@ -6,7 +6,7 @@ import type { NamedFiles } from './named-files.ts';
 import { checkAuthority, checkCertificate } from './server-certificate.ts';
 
 /**
- * Reads the files that a directive's `tls` names; null if it has none.
+ * Reads the files given to a directive's `tls`; null if there are none.
  * @throws Problems (`file-unreadable`, `tls-unusable`) with everything that is wrong
  */
 export function readUpstreamTls(

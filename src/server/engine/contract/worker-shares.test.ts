@@ -4,7 +4,7 @@ import { workerHeapMb } from './worker-shares.ts';
 
 const MIB = 1024 * 1024;
 
-test('the heaps of workers share what a container may take', () => {
+test("worker heaps share the container's memory limit", () => {
   assert.equal(workerHeapMb(170 * MIB, 1), 80);
   assert.equal(workerHeapMb(170 * MIB, 2), 52);
   assert.equal(workerHeapMb(170 * MIB, 4), 38);

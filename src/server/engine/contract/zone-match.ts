@@ -1,4 +1,4 @@
-/** Matches the names of queries against zones. */
+/** Matches query names against zones. */
 import { foldName, parseName, suffixAt, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../transport/query.ts';
 
@@ -7,7 +7,7 @@ interface MatchedZone {
   readonly wire: WireName;
 }
 
-/** Finds the zone of a query's name among a few. A lookup allocates nothing. */
+/** Finds the zone of a query's name among a few zones. A lookup allocates nothing. */
 export class ZoneMatch {
   readonly #zones: readonly MatchedZone[];
 
@@ -18,7 +18,7 @@ export class ZoneMatch {
       .toSorted((a, b) => b.wire.length - a.wire.length);
   }
 
-  /** The longest zone that holds the question's name, or null. */
+  /** Returns the longest zone that contains the question's name, or null. */
   find(query: Query): string | null {
     for (const { text, wire } of this.#zones) if (isInZone(query, wire)) return text;
     return null;
@@ -28,13 +28,13 @@ export class ZoneMatch {
     return this.find(query) !== null;
   }
 
-  /** The same for any name in wire form, lower case. */
+  /** Returns true if any zone contains this name, given in wire form and lower case. */
   holdsName(name: WireName): boolean {
     return this.#zones.some(({ wire }) => suffixAt(name, wire) >= 0);
   }
 }
 
-/** True if the question's name is `zone` (wire form, lower case) or below it. */
+/** Returns true if the question's name is in `zone` (wire form, lower case). */
 export function isInZone(query: Query, zone: WireName): boolean {
   return zone.length === 1 || suffixAt(query.folded, zone, query.nameLength) >= 0;
 }

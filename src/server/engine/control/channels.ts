@@ -1,4 +1,4 @@
-/** Channels between the control parts of plugins and their parts in workers. */
+/** Channels between plugins' control parts and their parts in workers. */
 import type { ControlChannel } from '../contract/control-context.ts';
 import { carriesDataSet, type ReplicaAck, type ReplicaBatch } from '../contract/data-set.ts';
 import type { ReplicaLinks } from './replicated-set.ts';
@@ -12,10 +12,7 @@ interface PluginChannel {
   left: ((worker: number) => void) | null;
 }
 
-/**
- * The main thread's ends of all channels: the receivers of messages, and the first messages for a
- * new worker.
- */
+/** The main thread's ends of all channels: the message receivers, and the first messages for a new worker. */
 export class Channels {
   readonly #channels = new Map<string, PluginChannel>();
 
@@ -28,7 +25,7 @@ export class Channels {
     return channel;
   }
 
-  /** The control end of a plugin's channel. */
+  /** Returns the control end of a plugin's channel. */
   control(id: string): ControlChannel {
     const channel = this.#get(id);
     return {
@@ -49,8 +46,8 @@ export class Channels {
   }
 
   /**
-   * The control end of a channel that carries a data set: workers get different messages, as they
-   * differ in progress.
+   * Returns the control end of a channel that carries a data set. Workers get different messages, because their
+   * progress differs.
    */
   replicas(id: string): ReplicaLinks {
     const channel = this.#get(id);
@@ -68,7 +65,7 @@ export class Channels {
     };
   }
 
-  /** A worker joins a channel: it is sent the current state, then everything published. */
+  /** Adds a worker to a channel. It receives the current state, then everything published. */
   join(worker: WorkerLink, id: string): void {
     const channel = this.#get(id);
     for (const message of channel.state?.() ?? []) worker.deliver(id, message);

@@ -1,4 +1,4 @@
-/** The connections of an HTTP address, by client. */
+/** An HTTP address's connections, by client. */
 import type { Socket } from 'node:net';
 import { addressOf } from '../../base/http-admission.ts';
 import {
@@ -7,9 +7,9 @@ import {
 } from '../../transport/limits/connection-table.ts';
 
 /**
- * Limits the connections of one HTTP address. At the limit the client with the most connections
- * loses the one that has been idle longest, or whose request began first: a client that opens many
- * connections makes room at its own expense.
+ * Limits the connections to one HTTP address. At the limit, the client with the most connections loses the one that has
+ * been idle longest, or whose request began first. A client that opens many connections therefore makes room at its own
+ * expense.
  */
 export class ClientConnections {
   readonly #most: number;
@@ -17,7 +17,7 @@ export class ClientConnections {
   readonly #clients = new Map<string, ConnectionTable<HttpConnection>>();
   readonly #bySocket = new Map<Socket, HttpConnection>();
 
-  /** @param onEvicted called for each connection that is closed to make room */
+  /** @param onEvicted called for each connection closed to make room */
   constructor(most: number, onEvicted: () => void) {
     this.#most = Math.max(1, most);
     this.#onEvicted = onEvicted;
@@ -46,12 +46,12 @@ export class ClientConnections {
     });
   }
 
-  /** Called when a request has arrived. */
+  /** Call when a request has arrived. */
   begun(socket: Socket): void {
     this.#use(socket, 1);
   }
 
-  /** Called when a request is answered, or its client has disconnected. */
+  /** Call when a request is answered, or its client has disconnected. */
   done(socket: Socket): void {
     this.#use(socket, -1);
   }
@@ -63,7 +63,7 @@ export class ClientConnections {
     this.#clients.get(addressOf(socket))?.touch(connection);
   }
 
-  /** The client with the most connections; the newcomer's if it has as many as any other. */
+  /** Returns the client with the most connections; the new one if it has as many as any other. */
   #heaviest(
     newcomer: ConnectionTable<HttpConnection> | undefined,
   ): ConnectionTable<HttpConnection> | undefined {
@@ -74,10 +74,10 @@ export class ClientConnections {
   }
 }
 
-/** A connection as the connection table sees it. */
+/** A connection as seen by the connection table. */
 class HttpConnection implements EvictableConnection {
   readonly #socket: Socket;
-  /** Requests that are not answered yet. */
+  /** Number of unanswered requests. */
   requests = 0;
 
   constructor(socket: Socket) {

@@ -48,7 +48,7 @@ export interface ControlParts {
 
 type Hook = () => Maybe<void>;
 
-/** The action of a plugin at the final shutdown. */
+/** A plugin's action at the final shutdown. */
 export interface Shutdown {
   readonly run: Hook;
   /** Its expected duration in milliseconds; one that takes much longer hangs. */
@@ -59,7 +59,7 @@ export interface Shutdown {
 export interface ControlGeneration {
   readonly number: number;
   readonly starts: readonly Hook[];
-  /** Run when it has replaced the previous one. */
+  /** Functions to run when it has replaced the previous one. */
   readonly servings: readonly (() => void)[];
   readonly stops: readonly Hook[];
   /** In chain order, in which they run at the final shutdown. */
@@ -71,18 +71,21 @@ export interface ControlGeneration {
   readonly files: ReadonlyMap<string, Uint8Array>;
 }
 
-/** The input of the control parts of one configuration. */
+/** The inputs for a configuration's control parts. */
 export interface ControlDraft {
-  /** Number of the configuration, which rises with each reload. */
+  /** Number of the configuration, which increases with each reload. */
   readonly number: number;
   readonly configuration: Configuration;
   readonly endpoints: readonly EndpointPlan[];
-  /** Base of relative paths. */
+  /** Base directory for relative paths. */
   readonly folder: string;
   readonly fingerprint: string;
 }
 
-/** Runs the control part of every plugin. @throws Problems with everything that cannot work */
+/**
+ * Runs every plugin's control part.
+ * @throws Problems with everything that cannot work
+ */
 export async function buildControl(
   draft: ControlDraft,
   control: ControlParts,
@@ -114,7 +117,7 @@ export async function buildControl(
   return building.finished();
 }
 
-/** One server block as its plugins see it. */
+/** One server block as seen by its plugins. */
 interface BlockPlace {
   readonly index: number;
   readonly root: string;
@@ -145,7 +148,7 @@ function placeOf(
   };
 }
 
-/** True if an instance is ready. */
+/** An instance's readiness. */
 interface Readiness {
   readonly block: number;
   readonly plugin: string;
@@ -278,13 +281,13 @@ interface GrowingAddress {
   readonly tls: HttpTls | null;
 }
 
-/** The most milliseconds that a control part may take to stop. */
+/** Maximum milliseconds that a control part may take to stop. */
 const STOP_MS = 4000;
 
 /**
- * Stops a configuration's control parts. One that throws or hangs does not prevent the others from
- * stopping; it is logged.
- * @returns whether all have stopped
+ * Stops a configuration's control parts. One that throws or hangs does not prevent the others from stopping, and is
+ * logged.
+ * @returns true if all have stopped
  */
 export async function undo(
   { stops }: Pick<ControlGeneration, 'stops'>,

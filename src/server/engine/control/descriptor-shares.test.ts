@@ -21,7 +21,7 @@ const endpoint = (
 const plans = [endpoint('dns', '', 4096), endpoint('tls', '10.0.0.1', 1024)];
 
 describe('descriptors', () => {
-  test('as many as a container has change no limit', () => {
+  test("a container's usual number changes no limit", () => {
     const { endpoints, warning } = withinDescriptors(plans, 2, 65_536);
     assert.equal(endpoints, plans);
     assert.equal(warning, null);
@@ -29,7 +29,7 @@ describe('descriptors', () => {
     assert.equal(withinDescriptors(plans, 2, Infinity).warning, null);
   });
 
-  test('of few ones the connections of all listeners, handshakes included, take half of the free ones', () => {
+  test('if there are few, the connections of all listeners, including handshakes, take half of the free ones', () => {
     for (const limit of [128, 256, 1024, 4096]) {
       for (const workers of [1, 2]) {
         const { endpoints, warning } = withinDescriptors(plans, workers, limit);
@@ -53,7 +53,7 @@ describe('descriptors', () => {
     assert.equal(httpShare(32), 2);
   });
 
-  test('a limit without end is lowered, too', () => {
+  test('an infinite limit is lowered, too', () => {
     const [fitting] = withinDescriptors([endpoint('https', '::1', Infinity)], 1, 1024).endpoints;
     assert.ok(fitting!.limits.connections <= 488);
   });

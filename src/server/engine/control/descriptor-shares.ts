@@ -1,11 +1,11 @@
-/** Divides the file descriptors that the process may open among its uses. */
+/** Divides the process's file descriptors among their uses. */
 import { isWildcard } from '../../transport/wildcard.ts';
 import { transports } from '../../wire/transports.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
 
 /**
- * Descriptors that the process has open before the first client (measured: 42 with one worker), and
- * those for each further worker.
+ * Number of descriptors that the process has open before the first client (measured: 42 with one worker), and of those
+ * for each additional worker.
  */
 const OWN = 48;
 const OWN_PER_WORKER = 12;
@@ -13,8 +13,8 @@ const OWN_PER_WORKER = 12;
 const HTTP_ADDRESSES = 3;
 
 /**
- * The most connections of each HTTP address, so that all together have at most a quarter of the
- * free descriptors.
+ * Returns the maximum number of connections per HTTP address, so that all together use at most a quarter of the free
+ * descriptors.
  * @param limit descriptors that the process may open; Infinity: no limit
  */
 export function httpShare(limit: number): number {
@@ -22,7 +22,7 @@ export function httpShare(limit: number): number {
 }
 
 /**
- * The most UDP sockets towards upstreams of each worker: an eighth of the free descriptors for all
+ * Returns the maximum number of UDP sockets for upstreams per worker: an eighth of the free descriptors for all
  * workers. Another eighth is left for connections to upstreams and for files.
  * @param limit descriptors that the process may open; Infinity: no limit
  */
@@ -35,11 +35,10 @@ function freeOf(limit: number, workers: number): number {
 }
 
 /**
- * The listen addresses with connection limits lowered such that all listeners of all workers
- * together have at most half of the free descriptors. A quarter is left for probes and scrapers
- * (`httpShare`), a quarter for upstreams and files.
+ * Lowers the connection limits of listen addresses so that all listeners of all workers together use at most half of
+ * the free descriptors. A quarter is left for probes and scrapers (`httpShare`), a quarter for upstreams and files.
  * @param limit descriptors that the process may open; Infinity: no limit
- * @returns also the warning about it, or null if nothing had to be lowered
+ * @returns also a warning about it, or null if nothing had to be lowered
  */
 export function withinDescriptors(
   endpoints: readonly EndpointPlan[],

@@ -72,14 +72,14 @@ describe('HTTP listeners', () => {
     assert.match(await raw(port, get('/hello')), /^HTTP\/1\.1 200 [^]*hello$/);
   });
 
-  test('query, fragment and absolute form do not matter', async (t) => {
+  test('query, fragment and absolute form make no difference', async (t) => {
     const { port } = await open(t);
     for (const target of ['/hello?x=1', '/hello#top', 'http://any.host:1/hello?a/b']) {
       assert.match(await raw(port, get(target)), /^HTTP\/1\.1 200 /, target);
     }
   });
 
-  test('a handler that throws is a 500 and a line in the log', async (t) => {
+  test('a handler that throws is a 500 and a log line', async (t) => {
     const { port, lines } = await open(t, {
       '/hello': hello,
       '/broken': () => {
@@ -107,7 +107,7 @@ describe('HTTP listeners', () => {
     assert.match(metrics(), /^ndots_http_refused_total 4$/m);
   });
 
-  test('requests of one connection that wait for the answer are all answered', async (t) => {
+  test('waiting requests on one connection are all answered', async (t) => {
     const { port } = await open(t);
     const socket = connect(port, '127.0.0.1');
     t.after(() => socket.destroy());
@@ -118,7 +118,7 @@ describe('HTTP listeners', () => {
     }
   });
 
-  test('a client has at most 8 requests under way; further ones are 503 with Retry-After, probes never', async (t) => {
+  test('a client has at most 8 requests in progress; further ones are 503 with Retry-After, probes never', async (t) => {
     const held: ServerResponse[] = [];
     const probe: HttpHandler = (_request, response) => void response.end('alive');
     const { port, metrics } = await open(t, {
@@ -143,7 +143,7 @@ describe('HTTP listeners', () => {
     assert.match(await served, /late$/);
   });
 
-  test('nonsense, endless headers and an unread body leave the next request unharmed', async (t) => {
+  test('garbage, endless headers and an unread body do not affect the next request', async (t) => {
     const { port } = await open(t);
     assert.match(await raw(port, '\0\x01\x02 nonsense\r\n\r\n'), /^HTTP\/1\.1 400 /);
     const endless = `GET /hello HTTP/1.1\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`;
@@ -153,7 +153,7 @@ describe('HTTP listeners', () => {
     assert.match(await raw(port, get('/hello')), /^HTTP\/1\.1 200 /);
   });
 
-  test('a body without a reader is read to a few kilobytes; then the connection ends, its request answered', async (t) => {
+  test('an unread body is discarded up to a few kilobytes; then the connection ends, with its request answered', async (t) => {
     const { port } = await open(t);
     const chunk = Buffer.alloc(64 * 1024, 'x');
     for (const length of ['Content-Length: 500000000', 'Transfer-Encoding: chunked']) {
@@ -183,7 +183,7 @@ describe('HTTP listeners', () => {
     }
   });
 
-  test('a short body leaves its connection to the next request', async (t) => {
+  test('a short body leaves its connection usable for the next request', async (t) => {
     const { port } = await open(t);
     const socket = connect(port, '127.0.0.1');
     t.after(() => socket.destroy());
@@ -195,7 +195,7 @@ describe('HTTP listeners', () => {
     }
   });
 
-  test('the reply for a missing page is that of Go, with its length', async (t) => {
+  test("the reply for a missing page is the same as Go's, with its length", async (t) => {
     const { port } = await open(t);
     const reply = (await raw(port, get('/other'))).toLowerCase();
     assert.match(reply, /^http\/1\.1 404 not found\r\n/);
@@ -219,14 +219,14 @@ describe('HTTP listeners', () => {
     });
   }
 
-  test('two spellings of one address are one', () => {
+  test('two spellings of one address are the same', () => {
     assert.equal(httpAddress('0.0.0.0:9153'), httpAddress(':9153'));
     assert.equal(httpAddress('[::]:9153'), httpAddress(':9153'));
     assert.equal(httpAddress('localhost:9153'), httpAddress('127.0.0.1:9153'));
     assert.notEqual(httpAddress('[::1]:9153'), httpAddress(':9153'));
   });
 
-  test('idle connections are bounded, and a newcomer is always served', async (t) => {
+  test('idle connections are limited, and a new one is always served', async (t) => {
     const { port, metrics } = await open(t);
     const sockets: Socket[] = [];
     t.after(() => sockets.forEach((socket) => socket.destroy()));
@@ -250,7 +250,7 @@ describe('HTTP listeners', () => {
     assert.match(metrics(), /^ndots_http_connections\{address="127\.0\.0\.1:0"\} 25[0-6]$/m);
   });
 
-  test('a connection that was used again goes later than one that was not', async (t) => {
+  test('a reused connection is evicted later than one that was not reused', async (t) => {
     const { port } = await open(t);
     const sockets: Socket[] = [];
     t.after(() => sockets.forEach((socket) => socket.destroy()));
@@ -323,7 +323,7 @@ describe('HTTP listeners', () => {
   });
 
   for (const host of ['', '127.0.0.1'])
-    test(`${host}:PORT that was open before the server answers those who came then, and later ones`, async (t) => {
+    test(`${host}:PORT, opened before the server, answers earlier and later connections`, async (t) => {
       const folder = mkdtempSync(join(tmpdir(), 'ndots-early-'));
       t.after(() => rmSync(folder, { recursive: true }));
       const [port, other] = await freePorts(2);
@@ -351,7 +351,7 @@ describe('HTTP listeners', () => {
     });
 });
 
-/** Sends scrapes over a connection, some at once, and again when an answer comes or it is closed. */
+/** Sends scrapes over a connection, several at once, and again when an answer arrives or the connection is closed. */
 class Flooder {
   readonly #port: number;
   readonly #atOnce: number;

@@ -1,4 +1,4 @@
-/** HTTP for plugins: one server per address, kept over reloads. */
+/** HTTP for plugins: one server per address, which stays open across reloads. */
 import { builtins } from '../../base/builtins.ts';
 import type {
   IncomingMessage,
@@ -22,22 +22,21 @@ import { Problem } from '../../base/problem.ts';
 import { makeSecureServer, type CutServer, type SecureParts } from './https-server.ts';
 
 /**
- * The most connections per address. More than probes and scrapers need would use up descriptors
- * that DNS needs.
+ * Maximum number of connections per address. More than probes and scrapers need would use up descriptors that DNS
+ * needs.
  */
 export const httpConnectionLimit: Limit = limit({ default: 256, min: 2, max: 65_536 });
-/** Requests are small and local: slow ones are cut off as CoreDNS does. */
+/** Requests are small and local, so slow ones are cut off as in CoreDNS. */
 const TIMEOUT_MS = 5000;
 /**
- * Maximum bytes of a request body, which no plugin reads. A client that sends more is disconnected after the
- * answer.
+ * Maximum bytes of a request body, which no plugin reads. A client that sends more is disconnected after the answer.
  */
 const BODY_MAX = 4096;
 /** Milliseconds between checks for slow connections. */
 const CHECK_MS = 1000;
-/** Milliseconds until an idle connection is closed: scrapers come back within a minute. */
+/** Milliseconds until an idle connection is closed; scrapers come back within a minute. */
 const IDLE_MS = 60_000;
-/** A client that reads nothing of its answer for this long is disconnected. */
+/** Milliseconds after which a client that reads none of its answer is disconnected. */
 const UNREAD_MS = 30_000;
 
 interface HttpListener {
@@ -47,19 +46,18 @@ interface HttpListener {
   paths: ReadonlyMap<string, HttpHandler>;
 }
 
-/** The services at an address: handlers by path, and whether over TLS. */
+/** An address's services: handlers by path, and whether they use TLS. */
 export interface PlannedAddress {
   readonly paths: ReadonlyMap<string, HttpHandler>;
   readonly tls: HttpTls | null;
 }
 
-/** By address, as `httpAddress` writes them. */
+/** By address, as formatted by `httpAddress`. */
 export type HttpPlan = ReadonlyMap<string, PlannedAddress>;
 
 /**
- * The HTTP servers (`health`, `ready`, `prometheus`): one per address, shared by all plugins that
- * name it. A reload opens new addresses before it closes any, so a failed one leaves every address
- * unchanged.
+ * The HTTP servers (`health`, `ready`, `prometheus`): one per address, shared by all plugins that use it. A reload
+ * opens new addresses before it closes any, so if one fails, every address stays unchanged.
  */
 export class HttpListeners {
   readonly #log: Log;
@@ -67,11 +65,14 @@ export class HttpListeners {
   readonly #shared: boolean;
   readonly #evicted: Family<readonly ['address'], Counter>;
   readonly #open: Family<readonly ['address'], Gauge>;
-  /** One for all addresses: they share this thread. */
+  /** Shared by all addresses, because they share this thread. */
   readonly #admission: HttpAdmission;
   readonly #listeners = new Map<string, HttpListener>();
 
-  /** @param connections limit per address @param shared other processes may listen there too */
+  /**
+   * @param connections limit per address
+   * @param shared true if other processes may listen there too
+   */
   constructor(
     log: Log,
     metrics: Registry,
@@ -98,8 +99,7 @@ export class HttpListeners {
   }
 
   /**
-   * Opens the addresses that are not open yet. They answer at once; nothing changes for the others
-   * until `commit`.
+   * Opens the addresses that are not open yet. They answer at once; nothing changes for the others until `commit`.
    * @throws Problem
    */
   async open(wanted: HttpPlan): Promise<readonly string[]> {
@@ -131,7 +131,7 @@ export class HttpListeners {
     });
   }
 
-  /** Limits the connections of an address, and admits its requests. */
+  /** Limits an address's connections, and admits its requests. */
   #bound(listener: HttpListener, address: string): void {
     const { server } = listener;
     const open = this.#open.with(address);
@@ -158,8 +158,7 @@ export class HttpListeners {
   }
 
   /**
-   * Answers any request without throwing: this thread also feeds the workers, and a request must
-   * not end it.
+   * Answers any request without throwing, because this thread also feeds the workers, and a request must not end it.
    */
   #answer(listener: HttpListener, request: IncomingMessage, response: ServerResponse): void {
     const handler = this.#handler(listener, request);
@@ -177,10 +176,7 @@ export class HttpListeners {
     }
   }
 
-  /**
-   * Assigns every address to the new configuration's handlers, and closes those that are no longer
-   * used.
-   */
+  /** Assigns every address to the new configuration's handlers, and closes those no longer used. */
   async commit(wanted: HttpPlan): Promise<void> {
     for (const [address, { paths }] of wanted) this.#listeners.get(address)!.paths = paths;
     await this.close([...this.#listeners.keys()].filter((address) => !wanted.has(address)));
@@ -200,14 +196,14 @@ export class HttpListeners {
     );
   }
 
-  /** The port in use at an address (for `:0`), or null. */
+  /** Returns the actual port of an address (for `:0`), or null. */
   port(address: string): number | null {
     const bound = this.#listeners.get(httpAddress(address))?.server.address();
     return typeof bound === 'object' && bound !== null ? bound.port : null;
   }
 }
 
-/** Discards the body of a request if it is short enough. */
+/** Discards a request's body if it is short enough. */
 function passOver(request: IncomingMessage, response: ServerResponse): void {
   const { socket } = request;
   let left = BODY_MAX;
@@ -242,7 +238,7 @@ function plainServer(options: ServerOptions): CutServer {
   return { server, cut: () => server.closeAllConnections() };
 }
 
-/** The problem of two plugins that want an address with different TLS settings. */
+/** Creates the problem of two plugins that use an address with different TLS settings. */
 export function mixedTls(address: string): Problem {
   return new Problem({
     code: 'http-tls-mixed',
@@ -261,10 +257,7 @@ function changedTls(address: string): Problem {
   });
 }
 
-/**
- * The path of a request's target, which may be anything (`//`, `*`, a whole URL), so no URL parser
- * is used.
- */
+/** Returns the path in a request's target, which may be anything (`//`, `*`, a whole URL), so no URL parser is used. */
 function pathOf(target: string): string {
   const path = target.replace(/^https?:\/\/[^/?#]*/i, '').replace(/[?#].*/s, '');
   return path === '' ? '/' : path;
@@ -300,16 +293,16 @@ function listen({ server, tls }: HttpListener, address: string, shared: boolean)
   });
 }
 
-/** Splits an address into host and port; an invalid one fails when it is bound. */
+/** Splits an address into host and port. An invalid one fails when it is bound. */
 function placeOf(address: string): { readonly host: string; readonly port: number } {
   const { host, port } = splitHostPort(address) ?? { host: address, port: null };
   return { host, port: port ?? 0 };
 }
 
 /**
- * The canonical spelling of an address, by which plugins share it. `0.0.0.0` and `::` mean all
- * addresses of both families, as in Go. localhost means IPv4 first, whatever the machine's resolver
- * says, as scrapers and probes expect.
+ * Returns an address's canonical spelling, by which plugins share it. `0.0.0.0` and `::` mean all addresses of both
+ * families, as in Go. localhost means IPv4 first, regardless of the machine's resolver, because scrapers and probes
+ * expect that.
  */
 export function httpAddress(address: string): string {
   const { host, port } = placeOf(address);

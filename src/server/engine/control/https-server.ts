@@ -1,4 +1,4 @@
-/** HTTPS for plugins: the certificate may be renewed at any time, and handshakes are limited. */
+/** HTTPS for plugins. The certificate may be renewed at any time, and handshakes are limited. */
 import type { Server as HttpServer, ServerOptions } from 'node:http';
 import type { SecureContextOptions } from 'node:tls';
 import { builtins } from '../../base/builtins.ts';
@@ -6,25 +6,28 @@ import { bugText, type Log } from '../../base/log.ts';
 import { HandshakeBound } from '../../transport/stream/handshake-bound.ts';
 import type { HttpTls } from '../contract/control-context.ts';
 
-/** The parts of an HTTPS server in addition to the options that it shares with HTTP servers. */
+/** The parts of an HTTPS server in addition to the options shared with HTTP servers. */
 export interface SecureParts {
   readonly tls: HttpTls;
   readonly log: Log;
-  /** The most connections in a handshake; beyond it the oldest is closed. */
+  /** Maximum number of connections in a handshake; beyond it, the oldest is closed. */
   readonly handshakes: number;
-  /** The time limit of a handshake, milliseconds. */
+  /** Time limit for a handshake, in milliseconds. */
   readonly timeoutMs: number;
   /** Called when a connection is closed to make room. */
   readonly evicted: () => void;
 }
 
-/** A server, and a function that closes all its connections at once. */
+/** A server, and a function that closes all its connections immediately. */
 export interface CutServer {
   readonly server: HttpServer;
   cut(): void;
 }
 
-/** Makes a server that does not listen yet. @throws Error if there is no usable certificate */
+/**
+ * Creates a server that does not listen yet.
+ * @throws Error if there is no usable certificate
+ */
 export function makeSecureServer(
   options: ServerOptions,
   { tls, log, handshakes, timeoutMs, evicted }: SecureParts,
@@ -47,7 +50,7 @@ export function makeSecureServer(
   return {
     server,
     cut() {
-      // The runtime does not close connections whose handshake is not done.
+      // The runtime does not close connections with an unfinished handshake.
       shaking.cut();
       server.closeAllConnections();
     },
@@ -55,9 +58,8 @@ export function makeSecureServer(
 }
 
 /**
- * Checks the certificate's files and uses them if they have changed. If they are being replaced, or
- * certificate and key do not match, the previous certificate stays in use. Each such state is
- * logged once, however many connections come.
+ * Checks the certificate's files and uses them if they have changed. If they are being replaced, or certificate and key
+ * do not match, the previous certificate stays in use. Each such state is logged once, however many connections arrive.
  */
 function renewal(
   first: SecureContextOptions,

@@ -4,7 +4,7 @@ import { listenerShares } from './listener-shares.ts';
 
 const MIB = 1024 * 1024;
 
-test('as many queries wait as the memory of the container has room for, and no more than without a limit', () => {
+test("the limit of waiting queries fits the container's memory, and is at most the one without a limit", () => {
   const waiting = (limit: number, workers: number): number =>
     listenerShares(limit, workers).waiting;
   assert.equal(waiting(Infinity, 1), 65_536);
@@ -17,7 +17,7 @@ test('as many queries wait as the memory of the container has room for, and no m
   assert.equal(waiting(8192 * MIB, 2), 65_536);
 });
 
-test('connections that stay where memory is short take a sixteenth of it, in all workers together', () => {
+test('connections that stay when memory is short take a sixteenth of it, over all workers', () => {
   const spared = (limit: number, workers: number): number => listenerShares(limit, workers).spared;
   assert.equal(spared(512 * MIB, 1), 0.5);
   assert.equal(spared(512 * MIB, 2), 0.25);
@@ -25,7 +25,7 @@ test('connections that stay where memory is short take a sixteenth of it, in all
   assert.equal(spared(Infinity, 4), 1);
 });
 
-test('replies that clients do not read take a 32nd of the memory of the container, and no more than without a limit', () => {
+test("unread replies take a 32nd of the container's memory, and at most as much as without a limit", () => {
   const held = (limit: number, workers: number): number => listenerShares(limit, workers).heldBytes;
   assert.equal(held(128 * MIB, 1), 4 * MIB);
   assert.equal(held(128 * MIB, 2), 2 * MIB);

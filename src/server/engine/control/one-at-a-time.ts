@@ -1,10 +1,10 @@
-/** Runs jobs that must not overlap: the start, reloads, and jobs that must not run during a reload. */
+/** Runs jobs that must not overlap: startup, reloads, and jobs that must not run during a reload. */
 export class OneAtATime {
   #running: Promise<unknown> | null = null;
   /** A job that was requested during the current one and follows it. */
   #next: Promise<unknown> | null = null;
 
-  /** The job in progress; null: none. */
+  /** The job in progress, or null. */
   get running(): Promise<unknown> | null {
     return this.#running;
   }
@@ -25,8 +25,8 @@ export class OneAtATime {
   }
 
   /**
-   * Runs a job at once, or when the current one ends. All requests during the current job are met
-   * by one run, so they must be for the same job.
+   * Runs a job at once, or when the current one ends. All requests during the current job are satisfied by one run, so
+   * they must be for the same job.
    */
   once<T>(work: () => Promise<T>): Promise<T> {
     if (this.#running === null) return this.run(work);

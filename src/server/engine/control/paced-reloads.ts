@@ -1,16 +1,15 @@
-/** Limits how often a Corefile is loaded again, however often that is requested. */
+/** Limits how often a Corefile is reloaded, however often that is requested. */
 import { sleep, type Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Counter, Registry } from '../../metrics/registry.ts';
 import type { OneAtATime } from './one-at-a-time.ts';
 
-/** Number of consecutive reloads that start at once; people and controllers do not need more. */
+/** Number of consecutive reloads that start at once; people and controllers need no more. */
 const ROW_MAX = 4;
 /**
- * Milliseconds between the starts of further reloads, for each two workers: all of them share the
- * memory of the process. A configuration that was replaced lives, in each worker, as long as a
- * query that it answers, some ten seconds where upstreams are silent: at most `ROW_MAX` and twenty
- * of them are in the memory of two workers.
+ * Milliseconds between the starts of further reloads, per two workers, because all of them share the process's memory.
+ * In each worker, a replaced configuration lives as long as a query that it answers, about ten seconds if upstreams are
+ * silent. The memory of two workers therefore holds at most `ROW_MAX` plus twenty of them.
  */
 const PAUSE_MS = 500;
 
@@ -22,18 +21,18 @@ export interface PacedReloadsParts {
   readonly taking: OneAtATime;
   /** The number of workers. */
   readonly workers: () => number;
-  /** Loads the Corefile as it is when this is called. */
+  /** Loads the Corefile in its state at the time of the call. */
   readonly run: () => Promise<boolean>;
 }
 
 /**
- * Reloads, at most one of which waits: it reads the Corefile when its turn has come, so that the
- * newest is always served in the end.
+ * Paces reloads, at most one of which waits. It reads the Corefile when its turn has come, so that the newest is always
+ * served in the end.
  */
 export class PacedReloads {
   readonly #parts: PacedReloadsParts;
   readonly #deferred: Counter;
-  /** Those that may begin at once, as of `#countedAt`. */
+  /** Number of reloads that may start at once, as of `#countedAt`. */
   #free = ROW_MAX;
   #countedAt: number;
   #next: Promise<boolean> | null = null;
@@ -51,7 +50,10 @@ export class PacedReloads {
       .with();
   }
 
-  /** Loads the Corefile now, or when its turn has come. @returns whether it is served */
+  /**
+   * Loads the Corefile now, or when its turn has come.
+   * @returns true if it is served
+   */
   request(): Promise<boolean> {
     if (this.#next !== null) return this.#next;
     let begun = false;
@@ -63,7 +65,7 @@ export class PacedReloads {
     return next;
   }
 
-  /** @param begins called when the Corefile is read: later requests are another reload */
+  /** @param begins called when the Corefile is read; later requests are another reload */
   async #inTurn(begins: () => void): Promise<boolean> {
     const { clock, log, taking, run } = this.#parts;
     const waitMs = this.#waitMs();
@@ -87,7 +89,7 @@ export class PacedReloads {
     return PAUSE_MS * Math.max(1, this.#parts.workers() / 2);
   }
 
-  /** Milliseconds until the next may begin. */
+  /** Returns milliseconds until the next one may start. */
   #waitMs(): number {
     const now = this.#parts.clock.now();
     this.#free = Math.min(ROW_MAX, this.#free + (now - this.#countedAt) / this.#pauseMs);

@@ -16,27 +16,27 @@ import { withinDescriptors } from './descriptor-shares.ts';
 import { listenerShares } from './listener-shares.ts';
 
 export interface CorefileParts {
-  /** Loads the plugins of these directives, in chain order; without names, all plugins. */
+  /** Loads the plugins for these directives, in chain order; without names, all plugins. */
   readonly plugins: (names?: ReadonlySet<string>) => Promise<readonly Plugin[]>;
   /**
-   * Reads and parses the Corefile. Syntaxes improve the hints of problems.
+   * Reads and parses the Corefile. Syntaxes improve the hints in problems.
    * @throws Problem if it cannot be read
    */
   readonly load: (syntaxes: readonly Syntax[]) => ParseOutput;
-  /** Base of relative paths: the Corefile's directory. */
+  /** Base directory for relative paths: the Corefile's directory. */
   readonly folder: string;
   readonly log: Log;
-  /** The number of workers, at least one; determined by the Corefile at the start. */
+  /** The number of workers, at least one; determined by the Corefile at startup. */
   readonly workers: (configuration: Configuration) => number;
-  /** Descriptors that the process may open; undefined: no known limit. */
+  /** Number of descriptors that the process may open; undefined: no known limit. */
   readonly descriptors?: number;
-  /** Bytes that the process may take; without it no limit is known. */
+  /** Bytes that the process may use; undefined: no known limit. */
   readonly memory?: number;
 }
 
 /** A Corefile without problems. */
 export interface PlannedCorefile {
-  /** As workers bind it. */
+  /** In the form that workers bind. */
   readonly corefile: Corefile;
   readonly configuration: Configuration;
   readonly endpoints: readonly EndpointPlan[];
@@ -46,8 +46,8 @@ export interface PlannedCorefile {
 /**
  * Reads and checks the Corefile; its warnings are logged.
  *
- * @param mayBeEmpty allows a Corefile without server blocks; false for a reload, because a file
- * that is being written is empty for a moment
+ * @param mayBeEmpty true to allow a Corefile without server blocks; false for a reload, because a file being written is
+ * briefly empty
  * @throws Problems with all faults; Problem if it cannot be read
  */
 export async function planCorefile(
@@ -72,10 +72,7 @@ export async function planCorefile(
   return { corefile: forWorkers(corefile, plugins), configuration, endpoints, workers };
 }
 
-/**
- * Loads the Corefile and the plugins that it names; if something is wrong, all plugins, because
- * hints need them.
- */
+/** Loads the Corefile and the plugins it names or, if something is wrong, all plugins, because hints need them. */
 async function read({
   load,
   plugins: loadPlugins,
@@ -88,8 +85,7 @@ async function read({
 }
 
 /**
- * The problem of an empty Corefile: a file that is being rewritten is empty for a moment, which
- * must not stop the service.
+ * Returns the problem for an empty Corefile. A file being rewritten is briefly empty, which must not stop the service.
  */
 function nothingToServe(): Problem {
   return new Problem({

@@ -1,4 +1,4 @@
-/** Corefiles that are to be loaded again more often than is good for the memory of a pod. */
+/** Corefiles that are reloaded more often than a pod's memory allows. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { makeWorld, type World } from '../../../../test/kit/world.ts';
@@ -8,7 +8,7 @@ import { SharedRegistry } from '../../metrics/shared-registry.ts';
 import { OneAtATime } from './one-at-a-time.ts';
 import { PacedReloads } from './paced-reloads.ts';
 
-/** The address that the `n`th Corefile gives every name. */
+/** The address that the `n`th Corefile returns for every name. */
 function nth(n: number): string {
   return `. {\n template IN A . {\n  answer "{{ .Name }} 60 IN A 10.0.${n >> 8}.${n & 255}"\n }\n}\n`;
 }
@@ -18,7 +18,7 @@ function reloads({ log }: World): number {
 }
 
 describe('a Corefile that changes ten times a second', () => {
-  test('is taken at once while that is seldom, and then twice a second at most', async () => {
+  test('is loaded at once at first, and then at most twice a second', async () => {
     const world = await makeWorld(nth(0));
     for (let n = 1; n <= 4; n++) {
       world.setCorefile(nth(n));
@@ -35,7 +35,7 @@ describe('a Corefile that changes ten times a second', () => {
     await world.close();
   });
 
-  test('is served as it was last, half a second later, and the log says why it took so long', async () => {
+  test('is served in its final state half a second later, and the log explains the delay', async () => {
     const world = await makeWorld(nth(0));
     let last: Promise<boolean> = Promise.resolve(false);
     for (let n = 1; n <= 100; n++) {
@@ -53,7 +53,7 @@ describe('a Corefile that changes ten times a second', () => {
   });
 });
 
-test('reloads that are asked for without end begin twice a second with two workers, and half as often with four', async () => {
+test('endless reload requests start twice a second with two workers, and half as often with four', async () => {
   for (const [workers, most] of [
     [1, 64],
     [2, 64],

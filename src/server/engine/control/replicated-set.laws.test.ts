@@ -7,10 +7,10 @@ import type { Replica, ReplicaAck, ReplicaBatch } from '../contract/data-set.ts'
 import { followDataSet } from '../worker/follow-data-set.ts';
 import { ReplicatedSet, type ReplicaLinks } from './replicated-set.ts';
 
-/** A key has a version, or is gone. */
+/** A key has a version, or has been removed. */
 interface Change {
   readonly key: number;
-  /** Rises with every change of the key, also when it is removed. */
+  /** Increases with every change to the key, including its removal. */
   readonly version: number;
   readonly there: boolean;
 }
@@ -21,7 +21,7 @@ const BACKLOG_BYTES = 400;
 
 /** A worker's copy, which checks what it receives. */
 class Copy implements Replica<Change, readonly number[]> {
-  /** The state that it answers from. */
+  /** The state used for answers. */
   state = new Map<number, Change>();
   next: Map<number, Change> | null = null;
   /** The set when the last part of the snapshot was read. */
@@ -29,7 +29,7 @@ class Copy implements Replica<Change, readonly number[]> {
   wantedVersion = 0;
   snapshots = 0;
   completed = 0;
-  /** The latest version that it received. */
+  /** The latest version received. */
   latest = 0;
 
   begin(): void {
@@ -65,21 +65,21 @@ function present(state: ReadonlyMap<number, Change>): string[] {
     .sort();
 }
 
-/** The handlers of the set. */
+/** The set's handlers. */
 interface Handlers {
   join: (worker: number) => void;
   leave: (worker: number) => void;
   acknowledge: (worker: number, ack: ReplicaAck) => void;
 }
 
-/** The set, and workers that take their time. */
+/** The set, and workers with delays. */
 class Rig {
   readonly clock = new VirtualClock();
   readonly truth = new Map<number, Change>();
   readonly copies = new Map<number, Copy>();
   /** Versions, in the order in which they were reported as applied. */
   readonly applied: number[] = [];
-  /** By worker: how long a batch is on its way and in the works, ms; Infinity: it hangs. */
+  /** By worker: delay of a batch in transit and being applied, in ms; Infinity: it hangs. */
   readonly delays = new Map<number, number>();
   readonly #stuck = new Map<number, (() => void)[]>();
   readonly #underWay = new Map<number, number>();
@@ -127,8 +127,7 @@ class Rig {
     }
     for (const [worker, copy] of this.copies) {
       const slow = (this.delays.get(worker) ?? 0) >= 500;
-      // A worker that has not applied it gets a snapshot: it has just joined, or fallen too far
-      // behind.
+      // A worker that has not applied it gets a snapshot, because it has just joined or fallen too far behind.
       if (!slow && copy.latest < versions.at(-1)!) this.behind.set(copy, copy.completed);
     }
   }
@@ -228,7 +227,7 @@ async function play(rig: Rig, steps: readonly Step[]): Promise<void> {
 }
 
 describe('laws of a replicated set', () => {
-  test('every worker that answers comes to hold what the set holds, whatever it missed, and the log is empty then', async () => {
+  test("every responsive worker ends up with the set's content, whatever it missed, and the log is then empty", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
         const rig = new Rig();
@@ -257,7 +256,7 @@ describe('laws of a replicated set', () => {
     );
   });
 
-  test('a worker that hangs neither keeps others waiting nor is waited for, for longer than a second', async () => {
+  test('a hanging worker does not delay others, and is waited for at most a second', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), fc.nat(2), async (steps, hung) => {
         const rig = new Rig();

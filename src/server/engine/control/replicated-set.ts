@@ -17,37 +17,37 @@ export interface ReplicatedSetParts {
   readonly links: ReplicaLinks;
   readonly clock: Clock;
   readonly metrics: Registry;
-  /** The most bytes of a batch (or one change): a worker applies it between two queries. */
+  /** Maximum bytes of a batch (unless a single change is larger), which a worker applies between two queries. */
   readonly batchBytes?: number;
-  /** The most bytes kept for the slowest worker; beyond it the worker gets a snapshot instead. */
+  /** Maximum bytes buffered for the slowest worker; beyond it, the worker gets a snapshot instead. */
   readonly backlogBytes?: number;
 }
 
-/** Default size of a batch in bytes; a worker applies a batch between two queries. */
+/** Default batch size in bytes; a worker applies it between two queries. */
 const BATCH_BYTES = 10_000;
-/** Default for the bytes that may wait for the slowest worker; beyond that, the worker gets a snapshot. */
+/** Default for the bytes buffered for the slowest worker; beyond it, the worker gets a snapshot. */
 const BACKLOG_BYTES = 16 * 1024 * 1024;
-/** A worker that has not acknowledged for this long is skipped: it is slow, hangs, or has ended. */
+/** Milliseconds without an acknowledgement after which a worker is skipped: it is slow, hangs, or has ended. */
 const LATE_MS = 1000;
 
-/** Changes that are sent together, the same ones to all workers. */
+/** Changes that are sent together, identical for all workers. */
 interface Batch<C, R> {
   readonly changes: C[];
   bytes: number;
-  /** Set once it was sent to any worker: nothing is added any more. */
+  /** Set once it was sent to any worker, after which nothing is added. */
   closed: boolean;
   result: R | undefined;
 }
 
 /** The progress of one worker. At most one batch is in flight to it. */
 interface Follower<C> {
-  /** Number of the batch that is to be sent next. */
+  /** Number of the next batch to send. */
   next: number;
   /** All batches before this number have been acknowledged. */
   acknowledged: number;
-  /** Id of the batch in progress; -1: none. */
+  /** Id of the batch in flight; -1: none. */
   underWay: number;
-  /** The rest of the snapshot being sent; null: there is none. */
+  /** The rest of the snapshot being sent, or null. */
   snapshot: Iterator<C> | null;
   /** True if nothing of the snapshot has been sent yet. */
   begins: boolean;
@@ -60,12 +60,11 @@ interface Follower<C> {
 }
 
 /**
- * The control thread's end of a data set; contract/data-set.ts defines its guarantees. Changes are
- * stored in batches until the slowest worker has acknowledged them; each worker gets them at its
- * own pace.
+ * The control thread's end of a data set, whose guarantees are defined in contract/data-set.ts. Changes are stored in
+ * batches until the slowest worker has acknowledged them, and each worker gets them at its own pace.
  *
- * While a worker gets a snapshot, pending changes go first: parts of the snapshot are then never
- * older than the worker's state, so nothing in the worker is ever reverted.
+ * While a worker gets a snapshot, pending changes go first. Parts of the snapshot are then never older than the
+ * worker's state, so nothing in the worker is ever reverted.
  */
 export class ReplicatedSet<C, R> implements DataSet<C> {
   readonly #parts: ReplicatedSetParts;
@@ -113,7 +112,7 @@ export class ReplicatedSet<C, R> implements DataSet<C> {
     links.onAck((worker, ack) => this.#acknowledge(worker, ack));
   }
 
-  /** Bytes kept for the slowest worker. */
+  /** Bytes buffered for the slowest worker. */
   get backlogBytes(): number {
     return this.#logBytes;
   }
@@ -130,7 +129,7 @@ export class ReplicatedSet<C, R> implements DataSet<C> {
     this.#check();
   }
 
-  /** Ends snapshots and timers; nothing is sent any more. */
+  /** Ends snapshots and timers, after which nothing is sent. */
   close(): void {
     for (const worker of this.#followers.keys()) this.#leave(worker);
   }
@@ -182,10 +181,7 @@ export class ReplicatedSet<C, R> implements DataSet<C> {
     this.#check();
   }
 
-  /**
-   * Sends batches to a worker until one is in flight, and continues if acknowledgements come
-   * synchronously.
-   */
+  /** Sends batches to a worker until one is in flight, and continues if acknowledgements arrive synchronously. */
   #send(worker: number, follower: Follower<C>): void {
     if (follower.sending) return;
     follower.sending = true;
@@ -193,7 +189,7 @@ export class ReplicatedSet<C, R> implements DataSet<C> {
     follower.sending = false;
   }
 
-  /** Sends one batch; false if there is none. */
+  /** Sends one batch; returns false if there is none. */
   #sendNext(worker: number, follower: Follower<C>): boolean {
     if (follower.behind) this.#beginSnapshot(follower);
     let changes: readonly C[];
@@ -230,7 +226,7 @@ export class ReplicatedSet<C, R> implements DataSet<C> {
     follower.behind = false;
   }
 
-  /** The next part of the snapshot; at its end `snapshot` becomes null. */
+  /** Returns the next part of the snapshot; at its end, `snapshot` becomes null. */
   #readOn(follower: Follower<C>): C[] {
     const part = { changes: [] as C[], bytes: 0 };
     const snapshot = follower.snapshot!;
@@ -278,7 +274,7 @@ export class ReplicatedSet<C, R> implements DataSet<C> {
     this.#trim();
   }
 
-  /** Passes on results of applied batches, and drops the batches that no worker needs any more. */
+  /** Passes on the results of applied batches, and drops the batches that no worker needs any more. */
   #trim(): void {
     let needed = this.#end;
     let applied = this.#end;

@@ -9,7 +9,7 @@ import { SECTION } from '../../wire/writer.ts';
 import type { Replica } from '../contract/data-set.ts';
 import type { Plugin } from '../contract/plugin.ts';
 
-/** A plugin with a data set of numbers, whose workers answer how many there are. */
+/** A plugin with a data set of numbers, whose workers answer with their count. */
 function numbers(count: number): {
   readonly plugin: Plugin;
   readonly events: string[];
@@ -71,7 +71,7 @@ async function known(world: World): Promise<string | undefined> {
 }
 
 describe('a data set', () => {
-  test('is complete in a worker when the first query comes, and follows every change', async () => {
+  test('is complete in a worker when the first query arrives, and follows every change', async () => {
     const { plugin, publish } = numbers(200);
     const world = await makeWorld('. {\n numbers\n}', { plugins: [plugin] });
     assert.equal(await known(world), '0.0.0.200');
@@ -81,7 +81,7 @@ describe('a data set', () => {
     await world.close();
   });
 
-  test('outlives a reload without being sent again, and ends when no plugin asks for it', async () => {
+  test('outlives a reload without being sent again, and ends when no plugin requests it', async () => {
     const { plugin, events, publish } = numbers(30);
     const other: Plugin = { ...plugin, name: 'other', syntax: { ...plugin.syntax, name: 'other' } };
     delete (other as Partial<Plugin>).control;
@@ -99,7 +99,7 @@ describe('a data set', () => {
     await world.close();
   });
 
-  test('shows in the metrics', async () => {
+  test('appears in the metrics', async () => {
     const { plugin } = numbers(30);
     const world = await makeWorld('. {\n numbers\n}', { plugins: [plugin] });
     const metrics = world.metrics();

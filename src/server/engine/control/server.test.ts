@@ -54,8 +54,8 @@ const later = bare('later', {
 });
 
 /**
- * Counts up on the main thread and answers with the count in workers: a control part, a channel, a
- * kept thing.
+ * Counts up on the main thread and answers with the count in workers: a control part, a channel, an object that
+ * survives reloads.
  */
 const counting = bare('counting', {
   control: (_options, context) => {
@@ -82,7 +82,7 @@ const unable = bare('unable', {
   },
 });
 
-/** Hangs when told to; its promises never resolve. */
+/** Hangs on demand; its promises never resolve. */
 const hanging: Plugin = definePlugin({
   syntax: directive({
     name: 'hanging',
@@ -102,7 +102,7 @@ const hanging: Plugin = definePlugin({
 /** The open resources of `keeping`. */
 let keptOpen = 0;
 
-/** Keeps a thing of its own for each ADDRESS. */
+/** Keeps a separate object for each ADDRESS. */
 const keeping: Plugin = definePlugin({
   syntax: directive({
     name: 'keeping',
@@ -118,7 +118,7 @@ const keeping: Plugin = definePlugin({
   },
 });
 
-/** Its worker part throws when it begins to serve. */
+/** Its worker part throws when it starts to serve. */
 const stumbling = bare('stumbling', {
   setup: (_options, context, next) => {
     context.onStart(() => {
@@ -128,10 +128,7 @@ const stumbling = bare('stumbling', {
   },
 });
 
-/**
- * Throws at queries outside its chain: those that no block took, and those that it is asked to
- * recognise.
- */
+/** Throws on queries outside its chain: those that no block matched, and those it is asked to recognize. */
 const clumsy: Plugin = definePlugin({
   syntax: directive({
     name: 'clumsy',
@@ -166,7 +163,7 @@ const address = (reply: { answer: readonly { data: unknown }[] }): string =>
   JSON.stringify(reply.answer[0]?.data ?? null);
 
 describe('the server', () => {
-  test('a query is answered by the block of its zone, REFUSED if there is none, and an empty block refuses', async () => {
+  test('a query is answered by the block for its zone, REFUSED if there is none, and an empty block refuses', async () => {
     const world = await makeWorld('a.test. {\n fixed 10.0.0.1\n}\nb.test. {\n}\n', { plugins });
     assert.match(address(await world.ask('x.a.test. A')), /10\.0\.0\.1/);
     assert.equal((await world.ask('x.b.test. A')).rcode, RCODE.REFUSED);
@@ -174,7 +171,7 @@ describe('the server', () => {
     await world.close();
   });
 
-  test('the question comes back in the spelling of the client, and so do owner names', async () => {
+  test("the question and owner names have the client's spelling", async () => {
     const world = await makeWorld('. {\n fixed 10.0.0.1\n}\n', { plugins });
     const reply = await world.ask('MiXeD.TeSt. A');
     assert.equal(reply.question[0]?.name, 'MiXeD.TeSt.');
@@ -182,7 +179,7 @@ describe('the server', () => {
     await world.close();
   });
 
-  test('a query outlives the datagram it came in', async () => {
+  test('a query outlives the datagram it arrived in', async () => {
     const world = await makeWorld('. {\n later\n fixed 10.0.0.1\n}\n', { plugins });
     assert.equal((await world.ask('KeEp.me. A')).answer[0]?.name, 'KeEp.me.');
     await world.close();
@@ -211,7 +208,7 @@ describe('the server', () => {
     });
   }
 
-  test('the end of the chain is SERVFAIL with the cause that CoreDNS names', async () => {
+  test("the end of the chain is SERVFAIL with CoreDNS's cause", async () => {
     const world = await makeWorld('. {\n later\n}\n', { plugins });
     assert.equal((await world.ask('x. A')).rcode, RCODE.SERVFAIL);
     await world.close();
@@ -250,13 +247,13 @@ describe('the server', () => {
   });
 });
 
-describe('the end', () => {
+describe('shutdown', () => {
   for (const [where, inOrder, limitMs] of [
     ['stop', false, 4300],
     ['shutdown', false, 2000 + 4300],
     ['nowhere', true, 4300],
   ] as const) {
-    test(`a control part that hangs (${where}) does not keep the process`, async () => {
+    test(`a hanging control part (${where}) does not keep the process from ending`, async () => {
       const world = await makeWorld(`. {\n hanging ${where}\n fixed 10.0.0.1\n}\n`, { plugins });
       const { clock, server } = world;
       const begun = clock.now();
@@ -267,7 +264,7 @@ describe('the end', () => {
   }
 
   for (const where of ['stop', 'close'] as const) {
-    test(`a control part that hangs (${where}) does not keep the next Corefile from being taken`, async () => {
+    test(`a hanging control part (${where}) does not prevent the next Corefile from being loaded`, async () => {
       const world = await makeWorld(`. {\n hanging ${where}\n fixed 10.0.0.1\n}\n`, { plugins });
       for (const last of [2, 3]) {
         world.setCorefile(`. {\n fixed 10.0.0.${last}\n}\n`);
@@ -277,7 +274,7 @@ describe('the end', () => {
       await world.close();
     });
 
-    test(`one of a Corefile that cannot be taken (${where}) does not, either`, async () => {
+    test(`nor does one in a rejected Corefile (${where})`, async () => {
       const world = await makeWorld('. {\n fixed 10.0.0.1\n}\n', { plugins });
       world.setCorefile(`. {\n hanging ${where}\n unable\n}\n`);
       assert.equal(await world.clock.run(world.server.reload()), false);
@@ -289,7 +286,7 @@ describe('the end', () => {
 });
 
 describe('reload', () => {
-  test('a new Corefile takes the place of the old one, kept things stay', async () => {
+  test('a new Corefile replaces the old one, and surviving objects stay', async () => {
     const world = await makeWorld('. {\n counting\n}\n', { plugins });
     assert.match(address(await world.ask('x. A')), /0\.0\.0\.1/);
     world.setCorefile('. {\n counting\n}\nb. {\n fixed 10.0.0.2\n}\n');
@@ -320,7 +317,7 @@ describe('reload', () => {
     });
   }
 
-  test('what a Corefile that is not taken has opened is closed again', async () => {
+  test('everything opened for a rejected Corefile is closed again', async () => {
     const world = await makeWorld('. {\n keeping one\n fixed 10.0.0.1\n}\n', { plugins });
     assert.equal(keptOpen, 1);
     world.setCorefile('. {\n keeping two\n unable\n}\n');
@@ -330,7 +327,7 @@ describe('reload', () => {
     assert.equal(keptOpen, 0);
   });
 
-  test('a bug in a worker when it begins to serve is logged; the new Corefile is still served', async () => {
+  test('a bug in a worker when it starts to serve is logged, and the new Corefile is still served', async () => {
     const world = await makeWorld('. {\n fixed 10.0.0.1\n}\n', { plugins });
     world.setCorefile('. {\n stumbling\n fixed 10.0.0.2\n}\n');
     assert.equal(await world.clock.run(world.server.reload()), true);
@@ -340,11 +337,11 @@ describe('reload', () => {
     await world.close();
   });
 
-  test('a reload that is requested during another reads the file again', async () => {
+  test('a reload requested during another reads the file again', async () => {
     const world = await makeWorld('. {\n fixed 10.0.0.1\n}\n', { plugins });
     world.setCorefile('. {\n fixed 10.0.0.2\n}\n');
     const first = world.server.reload();
-    // The first has read the file by now, the change after it must not be missed.
+    // The first has read the file by now, and the change after that must not be missed.
     await Promise.resolve();
     world.setCorefile('. {\n fixed 10.0.0.3\n}\n');
     const second = world.server.reload();
@@ -353,7 +350,7 @@ describe('reload', () => {
     await world.close();
   });
 
-  test('all mistakes of a Corefile are reported at once, with their places', async () => {
+  test('all errors in a Corefile are reported at once, with their positions', async () => {
     await assert.rejects(
       makeWorld('. {\n fixed\n fixd\n}\n', { plugins }),
       (error: { problems: readonly Problem[] }) => {

@@ -1,4 +1,4 @@
-/** The control plane of a server: starting, loading Corefiles, ending. */
+/** A server's control plane: startup, loading Corefiles, shutdown. */
 import type { Clock } from '../../base/clock.ts';
 import { bugText } from '../../base/log.ts';
 import type { Maybe } from '../../base/maybe.ts';
@@ -40,42 +40,36 @@ export interface ServerParts extends CorefileParts {
   readonly random: Random;
   readonly env: Readonly<Record<string, string | undefined>>;
   /**
-   * Checks whether another process listens at an address, which opening it would not show
-   * (SO_REUSEPORT).
+   * Checks whether another process listens on an address, which opening it would not reveal (SO_REUSEPORT).
    * @throws Problem
    */
   readonly probe?: (endpoint: ListenAddress) => Promise<void>;
   readonly spawn: (id: number, workers: number) => WorkerPort;
-  /**
-   * A worker whose event loop has been blocked for this long is replaced, in milliseconds; 0:
-   * never.
-   */
+  /** Milliseconds after which a worker with a blocked event loop is replaced; 0: never. */
   readonly hangMs?: number;
-  /** The most HTTP connections per address (`httpConnectionLimit`). */
+  /** Maximum number of HTTP connections per address (`httpConnectionLimit`). */
   readonly httpConnections?: number;
-  /** True if other processes may serve HTTP at the same addresses, e.g. one that takes over. */
+  /** True if other processes may serve HTTP on the same addresses, e.g. one that takes over. */
   readonly sharesHttp?: boolean;
   /** Called when something ends the process (`loop`); the text has been logged. */
   readonly onFatal: (text: string) => void;
   readonly collection?: Collection;
-  /**
-   * Makes sure that the process ends even if threads hang; without it `stop` can hang with them.
-   */
+  /** Ensures that the process ends even if threads hang; without it, `stop` can hang with them. */
   readonly termination?: Termination;
 }
 
-/** A worker hangs when its event loop has been blocked for this long. */
+/** Milliseconds after which a worker with a blocked event loop is considered hung. */
 const HANG_MS = 2000;
 /**
- * The maximum time of an orderly end beyond lameduck, in milliseconds, even if something hangs. An
- * immediate end has the same limit.
+ * Maximum time of an orderly shutdown after lameduck, in milliseconds, even if something hangs. An immediate shutdown
+ * has the same limit.
  */
 const END_MS = 4300;
-/** After this much more time the kernel kills the process. */
+/** Milliseconds after that at which the kernel kills the process. */
 const MARGIN_MS = 400;
 /** The part of `END_MS` for queries in flight. */
 const GRACE_MS = 3500;
-/** The part of `END_MS` for a start or reload in progress. */
+/** The part of `END_MS` for a startup or reload in progress. */
 const TAKING_MS = 500;
 
 interface ServingGeneration {
@@ -84,9 +78,8 @@ interface ServingGeneration {
 }
 
 /**
- * The control plane: builds the control parts of a Corefile's plugins on this thread, and their
- * chains in the workers. A reload replaces them; if the new configuration cannot serve, the
- * previous one stays.
+ * The control plane. It builds the control parts of a Corefile's plugins on this thread, and their chains in the
+ * workers. A reload replaces them. If the new configuration cannot serve, the previous one stays.
  */
 export class Server {
   readonly #parts: ServerParts;
@@ -102,7 +95,7 @@ export class Server {
   #generation = 0;
   #ending = false;
   #debugging = false;
-  /** Serialises the start, reloads and the replacement of workers. */
+  /** Serializes startup, reloads and the replacement of workers. */
   readonly #taking = new OneAtATime();
   readonly #reloads: PacedReloads;
 
@@ -168,14 +161,16 @@ export class Server {
     };
   }
 
-  /** Starts; it serves when the promise resolves. @throws Problems; everything is closed again then */
+  /**
+   * Starts the server, which serves when the promise resolves.
+   * @throws Problems, in which case everything is closed again
+   */
   start(): Promise<void> {
     return this.#taking.run(() => this.#startNow());
   }
 
   async #startNow(): Promise<void> {
-    // A thread takes time to start, so the first one, which is always needed, starts while the
-    // Corefile is read.
+    // Starting a thread takes time, so the first one, which is always needed, starts while the Corefile is read.
     this.#workers.start(1);
     try {
       await this.#take();
@@ -187,12 +182,12 @@ export class Server {
     this.#workers.serving();
   }
 
-  /** The listen addresses, e.g. for the start-up lines. */
+  /** The listen addresses, e.g. for the startup lines. */
   get endpoints(): readonly EndpointPlan[] {
     return this.#serving?.program.endpoints ?? [];
   }
 
-  /** The port in use at a listen address (`dns://:0`), or 0. */
+  /** Returns the actual port of a listen address (`dns://:0`), or 0. */
   port(server: string): number {
     return this.#workers.port(server);
   }
@@ -201,9 +196,7 @@ export class Server {
     return this.#http.port(address);
   }
 
-  /**
-   * The workers' threads, with the time that their event loops were busy and idle, in milliseconds.
-   */
+  /** Returns the workers' threads, with the time that their event loops were busy and idle, in milliseconds. */
   threads(): readonly ThreadTimes[] {
     return this.#workers.threads();
   }
@@ -222,9 +215,9 @@ export class Server {
   }
 
   /**
-   * Loads the current Corefile. False: it was rejected and the previous one still serves. If a
-   * Corefile is being loaded, or reloads are too frequent, it waits. It then loads the file again,
-   * because it may have changed after it was read.
+   * Loads the current Corefile. Returns false if it was rejected, in which case the previous one still serves. If a
+   * Corefile is being loaded, or reloads are too frequent, it waits. It then loads the file again, because it may have
+   * changed after it was read.
    */
   reload(): Promise<boolean> {
     return this.#reloads.request();
@@ -272,7 +265,7 @@ export class Server {
     version.with('sha512', this.fingerprint).set(1);
   }
 
-  /** Builds the Corefile's configuration beside the current one, then replaces it. */
+  /** Builds the Corefile's configuration next to the current one, then replaces it. */
   async #take(): Promise<void> {
     const planned = await planCorefile(this.#parts, this.endpoints.length === 0);
     const { corefile, configuration, endpoints, workers } = planned;
@@ -307,7 +300,7 @@ export class Server {
       for (const endpoint of this.#newIn(endpoints)) await this.#parts.probe?.(endpoint);
       await this.#workers.orderAll({ kind: 'open', generation });
     } catch (error) {
-      // Waits until the workers have built it: before that there would be nothing to discard.
+      // Wait until the workers have built it, because before that there would be nothing to discard.
       await prepared.catch(() => undefined);
       await this.#abandon(generation, control, opened);
       this.#debugging = debugged;
@@ -326,8 +319,9 @@ export class Server {
   }
 
   /**
-   * Reverts a configuration that cannot serve. @param control null: its control parts could not be
-   * built, and have been stopped @param opened HTTP addresses that were opened for it
+   * Reverts a configuration that cannot serve.
+   * @param control null if its control parts could not be built, and have been stopped
+   * @param opened HTTP addresses that were opened for it
    */
   async #abandon(
     generation: number,
@@ -345,7 +339,7 @@ export class Server {
     this.#channels.drop((id) => id.startsWith(`${generation}/`));
   }
 
-  /** The addresses that are not open yet. */
+  /** Returns the addresses that are not open yet. */
   #newIn(endpoints: readonly EndpointPlan[]): readonly EndpointPlan[] {
     const open = new Set(this.endpoints.map(({ server }) => server));
     return endpoints.filter(({ server, port }) => port !== 0 && !open.has(server));
@@ -368,7 +362,7 @@ export class Server {
   }
 
   /**
-   * Ends at once, also during `stop`: no lameduck, no wait for queries in flight.
+   * Ends immediately, also during `stop`: no lameduck, no wait for queries in flight.
    * @returns see `stop`
    */
   quit(): Promise<boolean> {
@@ -377,9 +371,9 @@ export class Server {
   }
 
   /**
-   * Ends in order: lameduck, then the listeners, then everything else, at most `END_MS` after
-   * lameduck. @param staying the process continues without the server, so its end is not enforced
-   * @returns whether everything ended; false: something hangs, and the process must be killed
+   * Shuts down in order: lameduck, then the listeners, then everything else, at most `END_MS` after lameduck.
+   * @param staying true if the process continues without the server, so its end is not enforced
+   * @returns true if everything ended; false: something hangs, and the process must be killed
    */
   async stop(staying = false): Promise<boolean> {
     if (this.#ending) return true;
@@ -396,7 +390,7 @@ export class Server {
     return (await this.#end(GRACE_MS, END_MS - TAKING_MS)) && inTime;
   }
 
-  /** The most milliseconds that an orderly end may take. */
+  /** Maximum milliseconds that an orderly shutdown may take. */
   get #endsWithinMs(): number {
     const shutdowns = this.#serving?.control.shutdowns ?? [];
     return shutdowns.reduce((sum, { lastsMs }) => sum + lastsMs, END_MS + MARGIN_MS);

@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 
 /**
  * Waits for a promise, at most `limitMs`. A rejection counts as settled; the caller handles it.
- * @returns whether it settled in time
+ * @returns true if it settled in time
  */
 export function within(
   clock: Clock,

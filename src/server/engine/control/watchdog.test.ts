@@ -5,10 +5,7 @@ import type { ThreadState } from '../../runtime/thread-state.ts';
 import { beat, makePulse, showBuilding, showLoaded } from '../contract/pulse.ts';
 import { Watchdog, type WatchedWorker } from './watchdog.ts';
 
-/**
- * A worker whose pulse beats by a clock of its own, so that it can stop while the watchdog's goes
- * on.
- */
+/** A worker whose pulse uses its own clock, so that it can stop while the watchdog's continues. */
 interface Fake extends WatchedWorker {
   readonly own: VirtualClock;
 }
@@ -21,7 +18,7 @@ function fake(loaded = true): Fake {
   return { own, pulse };
 }
 
-/** A thread of which the system reports this part of the CPU's time. */
+/** A thread for which the system reports this share of CPU time. */
 function thread(clock: VirtualClock, share: number, runnable = true): () => ThreadState {
   return () => ({ cpuMs: clock.now() * share, runnable, waits: 0 });
 }
@@ -47,7 +44,7 @@ async function watched(
 }
 
 describe('watchdog', () => {
-  test('a worker that turns is left alone', async () => {
+  test('a running worker is left alone', async () => {
     const { hung } = await watched((clock) => thread(clock, 1));
     assert.deepEqual(hung, []);
   });
@@ -69,7 +66,7 @@ describe('watchdog', () => {
     });
   }
 
-  test('one that the machine gives no time to is waited for', async () => {
+  test('one that gets no CPU time is waited for', async () => {
     const { clock, hung, worker } = await watched((now) => thread(now, 0.1));
     await clock.advance(4000);
     assert.deepEqual(hung, []);
@@ -78,7 +75,7 @@ describe('watchdog', () => {
     assert.deepEqual(hung, [worker]);
   });
 
-  test('one that waits for others now and then, who may lack time, too, is given ten times as long', async () => {
+  test('one that sometimes waits for other threads, which may lack CPU time too, gets ten times as long', async () => {
     const { clock, hung, worker } = await watched((now) => () => ({
       cpuMs: now.now() * 0.02,
       runnable: false,
@@ -102,11 +99,11 @@ describe('watchdog', () => {
     assert.deepEqual(hung, [worker]);
   });
 
-  test('time in which the watchdog itself did not turn does not count', async () => {
+  test('time in which the watchdog itself did not run does not count', async () => {
     const clock = new VirtualClock();
     const hung: Fake[] = [];
     const dog = new Watchdog<Fake>({
-      // A machine that is suspended for minutes between two looks.
+      // A machine that is suspended for minutes between two checks.
       clock: {
         now: () => clock.now() * 1000,
         wall: () => 0,
@@ -121,7 +118,7 @@ describe('watchdog', () => {
     assert.deepEqual(hung, []);
   });
 
-  test('one that builds a configuration is given ten times as long', async () => {
+  test('one that builds a configuration gets ten times as long', async () => {
     const { clock, hung, worker } = await watched((now) => thread(now, 1));
     showBuilding(worker.pulse!, true);
     await clock.advance(18_000);
@@ -130,7 +127,7 @@ describe('watchdog', () => {
     assert.deepEqual(hung, [worker]);
   });
 
-  test('so is one that still loads its program, even from a slow disk', async () => {
+  test('so does one that is still loading its program, even from a slow disk', async () => {
     const loading = fake(false);
     const { clock, hung } = await watched((now) => thread(now, 0, false), loading);
     await clock.advance(18_000);

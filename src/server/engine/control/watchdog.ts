@@ -1,58 +1,51 @@
-/** Finds workers that hang. */
+/** Detects workers that hang. */
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import { threadState, type ThreadState } from '../../runtime/thread-state.ts';
 import { beatsOf, hasLoaded, isBuilding, threadOf, type Pulse } from '../contract/pulse.ts';
 
-/** A worker as the watchdog sees it. */
+/** A worker as seen by the watchdog. */
 export interface WatchedWorker {
-  /** null: it runs on this thread, and so cannot be watched. */
+  /** Null if it runs on this thread, and so cannot be watched. */
   readonly pulse: Pulse | null;
 }
 
-/** The time that a worker may be blocked, and what happens then. */
+/** The time a worker may be blocked, and what happens then. */
 export interface WatchdogParts<T extends WatchedWorker> {
   readonly clock: Clock;
-  /** Milliseconds; a worker whose event loop has been blocked for this long hangs. 0: off. */
+  /** Milliseconds after which a worker with a blocked event loop hangs; 0: off. */
   readonly hangMs: number;
-  /** Called once for each worker that hangs; it is not watched any more. */
+  /** Called once for each worker that hangs, which is no longer watched. */
   readonly onHang: (worker: T) => void;
-  /** The state of a thread; replaced in tests. */
+  /** Returns the state of a thread; replaced in tests. */
   readonly stateOf?: (thread: number) => ThreadState | null;
 }
 
 const CHECK_MS = 200;
 /** Building a configuration, or loading code, may take this many times as long. */
 const BUILDING = 10;
-/**
- * A hanging worker must have used the CPU for at least this share of the time, unless it
- * waits in the kernel.
- */
+/** A hanging worker must have used the CPU for at least this share of the time, unless it waits in the kernel. */
 const BUSY = 0.4;
 
 interface WorkerObservation {
   beats: number;
   /**
-   * For how long the beats have not changed, counting only time in which this thread was running;
-   * -1: they have changed.
+   * The time for which the beats have not changed, counting only time in which this thread was running; -1: they have
+   * changed.
    */
   stillMs: number;
   /** The worker's CPU time when its beats were first found unchanged. */
   cpuMs: number;
-  /**
-   * The wait in the kernel in which it was at the last check, and for how long so far; null: it was
-   * running.
-   */
+  /** The wait in the kernel in which it was at the last check, and how long so far; null: it was running. */
   wait: number | null;
   waitMs: number;
 }
 
 /**
- * Finds workers that hang: in an endless loop, or in a call that does not return.
+ * Detects workers that hang in an endless loop, or in a call that does not return.
  *
- * A worker is not to blame for a machine that is too busy to run it. So time during which the
- * watchdog itself did not run (a suspended machine, a stopped process, a CPU limit) does not count.
- * A worker that could not get the CPU has more time: only one that was running all the time, or
- * that is in one and the same wait in the kernel, hangs.
+ * A worker is not to blame if the machine is too busy to run it. Time during which the watchdog itself did not run (a
+ * suspended machine, a stopped process, a CPU limit) therefore does not count. A worker that could not get the CPU has
+ * more time. Only one that was running all the time, or that is in one and the same wait in the kernel, hangs.
  */
 export class Watchdog<T extends WatchedWorker> {
   readonly #parts: WatchdogParts<T>;
@@ -111,14 +104,12 @@ export class Watchdog<T extends WatchedWorker> {
     found.waitMs = wait !== null && wait === found.wait ? found.waitMs + passedMs : 0;
     found.wait = wait;
     const patience = hasLoaded(worker.pulse!) && !isBuilding(worker.pulse!) ? 1 : BUILDING;
-    // When it was found unchanged, the last beat was up to two checks old, and this check may be
-    // late by one.
+    // When it was found unchanged, the last beat was up to two checks old, and this check may be late by one.
     const limitMs = hangMs * patience - 3 * CHECK_MS;
     if (found.stillMs < limitMs) return false;
     if (state === null || found.waitMs >= limitMs) return true;
     if (state.cpuMs - found.cpuMs >= BUSY * limitMs) return true;
-    // Neither in one call nor in a loop: it sometimes waits for other threads, which may lack CPU
-    // time, too.
+    // Neither in one call nor in a loop: it sometimes waits for other threads, which may lack CPU time, too.
     return !state.runnable && found.stillMs >= BUILDING * limitMs;
   }
 }

@@ -16,10 +16,7 @@ import { WORKER_THREAD } from './spare-thread.ts';
 
 const program = join(import.meta.dirname, '../../../../bin/ndots');
 
-/**
- * Makes a thread fail, outside any query, in the way that the file named by DIE says, once it is
- * there.
- */
+/** Makes a thread fail outside any query, in the way specified by the file named in DIE, once that file exists. */
 const assassin = `
   import { isMainThread } from 'node:worker_threads';
   import { openSync, readFileSync, unlinkSync } from 'node:fs';
@@ -56,7 +53,7 @@ interface Victim {
   readonly child: Child;
   readonly port: number;
   fail(way: Way): void;
-  /** Status of `/health`. */
+  /** Returns the status of `/health`. */
   health(): Promise<number>;
   metrics(): Promise<string>;
 }
@@ -94,7 +91,7 @@ async function victim(
     child,
     port,
     fail: (way) => {
-      // In one step: half of it must not be read.
+      // In one step, because half of it must not be read.
       writeFileSync(`${die}.new`, way);
       renameSync(`${die}.new`, die);
     },
@@ -103,7 +100,7 @@ async function victim(
   };
 }
 
-/** The number of UDP sockets that are bound to the port. */
+/** Counts the UDP sockets bound to the port. */
 function bound(port: number): number {
   const wanted = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   return readFileSync('/proc/net/udp', 'utf8')
@@ -111,7 +108,7 @@ function bound(port: number): number {
     .filter((line) => line.includes(wanted)).length;
 }
 
-/** The CPUs of a process or a thread, as the system writes them: `0-3`. */
+/** Returns the CPUs of a process or a thread, as formatted by the system: `0-3`. */
 function processorsOf(place: string): string {
   const status = readFileSync(`/proc/${place}/status`, 'latin1');
   return /^Cpus_allowed_list:\s*(.*)$/m.exec(status)![1]!;
@@ -128,7 +125,7 @@ const { available } = batchedUdp();
 
 describe('a worker that dies', { skip: available ? false : 'needs batched UDP' }, () => {
   for (const workers of [1, 2]) {
-    test(`of ${workers} loses no query, and leaves no socket without a reader`, async (t) => {
+    test(`among ${workers} loses no query, and leaves no socket without a reader`, async (t) => {
       const { child, port, fail } = await victim(t, workers);
       const clients = await Promise.all(Array.from({ length: 8 }, () => UdpClient.open()));
       t.after(() => clients.forEach((client) => client.close()));
@@ -137,7 +134,7 @@ describe('a worker that dies', { skip: available ? false : 'needs batched UDP' }
         fail('a worker throws');
         let id = 1000 * death;
         const served = (): number => child.output().split('serves again').length - 1;
-        // Each client has one query in progress: whichever socket it falls to, it is answered.
+        // Each client has one query in progress, which is answered whichever socket it reaches.
         while (served() < death) {
           const wave = clients.map(() => answers(clients, port, id++));
           assert.deepEqual([...new Set(await Promise.all(wave))], [true]);
@@ -184,7 +181,7 @@ describe('a worker that dies', { skip: available ? false : 'needs batched UDP' }
     t.after(() => client.close());
     for (let turn = 1; turn <= 4; turn++) {
       fail('a worker throws');
-      // At a different moment of dying and coming back each time.
+      // It dies and comes back at a different moment each time.
       await new Promise((resolve) => setTimeout(resolve, 25 * turn));
       child.signal('SIGUSR1');
       await printed(child, new RegExp(`(Reloading complete[^]*){${turn}}`));
@@ -195,7 +192,7 @@ describe('a worker that dies', { skip: available ? false : 'needs batched UDP' }
     assert.equal(bound(port), 2);
   });
 
-  test('is replaced by one that has the files of the Corefile as they were checked, whatever they hold now', async (t) => {
+  test("is replaced by one that has the Corefile's files as they were checked, whatever they contain now", async (t) => {
     const [tls, other] = await freePorts(2);
     const files: Readonly<Record<string, string>> = {
       'cert.pem': testCertificate,
@@ -227,7 +224,7 @@ grpc . resolv.conf {\ntls cert.pem key.pem cert.pem\n}\n}\n`;
     assert.equal(socket.getPeerCertificate().subject.CN, 'dns.example');
   });
 
-  test('of lack of memory dies alone, while queries come', async (t) => {
+  test('from lack of memory dies alone, while queries arrive', async (t) => {
     const { child, port, fail } = await victim(t, 1);
     const clients = await Promise.all(Array.from({ length: 8 }, () => UdpClient.open()));
     t.after(() => clients.forEach((client) => client.close()));
@@ -245,7 +242,7 @@ grpc . resolv.conf {\ntls cert.pem key.pem cert.pem\n}\n}\n`;
     assert.match(child.output(), /worker 0 (ended unexpectedly .*heap out of memory|hangs)/);
   });
 
-  test('does not keep the process from ending in order', async (t) => {
+  test('does not prevent an orderly shutdown', async (t) => {
     const { child, fail } = await victim(t, 1);
     fail('a worker throws');
     await printed(child, /ended unexpectedly/);
@@ -263,8 +260,8 @@ describe('a worker that hangs', { skip: available ? false : 'needs batched UDP' 
       assert.equal(await health(), 200);
       fail(way);
       await new Promise((resolve) => setTimeout(resolve, 100));
-      // They wait in the socket of the worker that hangs, which the next one inherits. Where it
-      // comes late, on a busy machine, it drops those that have become stale, and answers a retry.
+      // They wait in the socket of the hanging worker, which its replacement inherits. If that comes late, on a busy
+      // machine, it drops those that have become stale, and answers a retry.
       const ask = (): void => client.send(queryBytes('early.example.', 7), port);
       const retries = setInterval(ask, 500);
       t.after(() => clearInterval(retries));
@@ -281,7 +278,7 @@ describe('a worker that hangs', { skip: available ? false : 'needs batched UDP' 
       const stuck = way === 'a worker loops' ? 0 : 1;
       assert.match(text, new RegExp(`^ndots_workers\\{state="stuck"\\} ${stuck}$`, 'm'));
       child.signal('SIGTERM');
-      // A process that cannot be ended in order is ended by force, and reports that.
+      // A process that cannot be shut down in order is killed, and reports that.
       assert.equal(await child.exitCode, stuck);
     });
 
@@ -296,7 +293,7 @@ describe('a worker that hangs', { skip: available ? false : 'needs batched UDP' 
 });
 
 describe('a main thread that hangs', { skip: available ? false : 'needs batched UDP' }, () => {
-  test('leaves queries answered, and SIGTERM ends the process by force', async (t) => {
+  test('leaves queries answered, and SIGTERM kills the process', async (t) => {
     const { child, port, fail } = await victim(t, 1, 'lameduck 1s');
     fail('the main thread loops');
     await new Promise((resolve) => setTimeout(resolve, 200));

@@ -1,4 +1,4 @@
-/** One worker as the control thread sees it. */
+/** One worker as seen by the control thread. */
 import { Problem } from '../../base/problem.ts';
 import type { Registration } from '../../metrics/registration.ts';
 import type { FromWorker, Program, ToWorker } from '../contract/protocol.ts';
@@ -6,9 +6,9 @@ import type { Pulse } from '../contract/pulse.ts';
 
 /** The connection to one worker: to its thread, or within this thread in tests. */
 export interface WorkerPort {
-  /** Its sign of life; null: it runs on this thread. */
+  /** Its heartbeat; null if it runs on this thread. */
   readonly pulse: Pulse | null;
-  /** Milliseconds that its event loop was busy and idle so far; null: unknown. */
+  /** Milliseconds that its event loop has been busy and idle so far; null: unknown. */
   times(): { readonly active: number; readonly idle: number } | null;
   send(message: ToWorker, transfer?: readonly ArrayBuffer[]): void;
   onMessage(handler: (message: FromWorker) => void): void;
@@ -16,15 +16,15 @@ export interface WorkerPort {
   onExit(handler: (error: Error) => void): void;
   /**
    * Asks the worker to end, and forces it if it does not in time; `onExit` is not called then.
-   * @param hangs it is known not to respond, so it is not waited for
-   * @returns whether it ended: the runtime cannot interrupt a call outside JavaScript
+   * @param hangs true if it is known not to respond, so it is not waited for
+   * @returns true if it ended: the runtime cannot interrupt a call outside JavaScript
    */
   end(hangs: boolean): Promise<boolean>;
   /** Resolves when it has ended, in any way. */
   readonly ended: Promise<void>;
 }
 
-/** Reports of a worker, except for the outcome of orders. */
+/** A worker's reports, except the outcome of orders. */
 export interface WorkerEvents {
   join(worker: WorkerLink, channel: string): void;
   leave(worker: WorkerLink, channel: string): void;
@@ -45,13 +45,10 @@ interface PendingOrder {
   reject(error: Error): void;
 }
 
-/**
- * The main thread's view of one worker: orders, which are acknowledged, and messages, which are
- * not.
- */
+/** The main thread's view of one worker: orders, which are acknowledged, and messages, which are not. */
 export class WorkerLink {
   readonly id: number;
-  /** Ports in use by listen address, as last reported. */
+  /** Actual ports by listen address, as last reported. */
   ports: Readonly<Record<string, number>> = {};
   readonly #port: WorkerPort;
   readonly #pending = new Map<number, PendingOrder>();
@@ -70,7 +67,7 @@ export class WorkerLink {
     });
   }
 
-  /** True if the worker has died or was given up, and will be replaced. */
+  /** True if the worker has died or was abandoned, and will be replaced. */
   get gone(): boolean {
     return this.#gone !== null;
   }
@@ -89,7 +86,7 @@ export class WorkerLink {
     return this.#port.pulse;
   }
 
-  /** Gives the worker up: orders in progress fail with `error`, and its messages are ignored. */
+  /** Abandons the worker: orders in progress fail with `error`, and its messages are ignored. */
   giveUp(error: Error): void {
     if (this.#gone !== null) return;
     this.#gone = error;
@@ -99,7 +96,7 @@ export class WorkerLink {
 
   /**
    * Resolves when the worker has carried out the order.
-   * @throws Problem that the worker reported
+   * @throws Problem reported by the worker
    */
   order(order: Order): Promise<void> {
     if (this.#gone !== null) return Promise.reject(this.#gone);

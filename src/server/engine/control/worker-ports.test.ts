@@ -11,8 +11,8 @@ const run = promisify(execFile);
 const at = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href);
 
 /**
- * A module of plugins that takes and gives back memory and wake-ups of the event loop, 60 ms at a
- * time, as `busy` says.
+ * Builds a plugin module that allocates and frees memory and event loop wakeups, 60 ms at a time, as specified by
+ * `busy`.
  */
 const plugins = (busy: string): string => `
   import { Epoll } from ${at('../../runtime/epoll.ts')};
@@ -30,9 +30,7 @@ const plugins = (busy: string): string => `
   export const loadPlugins = async () => [];
 `;
 
-/**
- * Starts workers with these plugins and ends each, `rounds` times, at moments spread over 100 ms.
- */
+/** Starts workers with these plugins and ends each, `rounds` times, at moments spread over 100 ms. */
 const program = (busy: string, rounds: number, hangs: boolean): string => `
   import { lineOutput } from ${at('../../base/line-output.ts')};
   import { hasLoaded } from ${at('../contract/pulse.ts')};
@@ -61,7 +59,7 @@ describe('a worker that is ended', { skip: batchedUdp().available ? false : 'no 
     test(`${when} does not take the process with it`, async (t) => {
       const folder = mkdtempSync(join(tmpdir(), 'ndots-end-'));
       t.after(() => rmSync(folder, { recursive: true, force: true }));
-      // A file: threads take over the options of a program given as text, and would not start.
+      // Use a file, because threads inherit the options of a program given as text, and would not start.
       const file = join(folder, 'program.mjs');
       writeFileSync(file, program(busy, 5, false));
       const { stdout } = await run(process.execPath, [file], { timeout: 30_000 });
@@ -69,8 +67,7 @@ describe('a worker that is ended', { skip: batchedUdp().available ? false : 'no 
     });
   }
 
-  // What a worker looks like that the machine gives no time to: it is held to hang, and then turns
-  // after all.
+  // A worker without CPU time looks like this: it is considered hung, and then runs after all.
   const mistaken = [
     ['turns after all', 'setInterval(work, 1);'],
     ['does nothing but calls outside of JavaScript', 'setTimeout(() => { for (;;) work(); }, 1);'],

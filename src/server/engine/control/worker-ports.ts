@@ -15,30 +15,35 @@ import type { WorkerPort } from './worker-link.ts';
 import type { WorkerStart } from '../worker/worker-thread.ts';
 
 /**
- * The longest time for a thread to end. An idle one ends at once, and one that runs JavaScript can
- * be terminated: after this time it must be in a call that does not return.
+ * Maximum milliseconds for a thread to end. An idle one ends at once, and one that runs JavaScript can be terminated.
+ * After this time it must be in a call that does not return.
  */
 const END_MS = 1000;
-/** A thread that is still loading ends when it has loaded, which takes time on a busy machine. */
+/**
+ * Milliseconds for a thread that is still loading, which ends once it has loaded. That takes time on a busy machine.
+ */
 const LOADING_MS = 3000;
 /** Milliseconds between checks of a thread that cannot be terminated yet. */
 const LOOK_MS = 10;
 
-/** The sockets of dead workers, by the worker's id: the replacement thread takes them over. */
+/** The sockets of dead workers, by worker id, which the replacement thread takes over. */
 const leftBehind = new Map<number, HeldByThread>();
 
 let ticketSecret: Uint8Array | null = null;
 
-/** A worker in a separate thread. @param heapMb MiB of JavaScript objects that it may have */
+/**
+ * Creates a worker in a separate thread.
+ * @param heapMb maximum MiB of JavaScript objects
+ */
 export function threadPort(
   start: Omit<WorkerStart, 'held' | 'gate' | 'pulse' | 'ticketSecret' | 'hashKey'>,
   heapMb: number,
 ): WorkerPort {
-  // If the system cannot start a thread, the sockets of the lost worker wait for the next attempt.
+  // If the system cannot start a thread, the lost worker's sockets wait for the next attempt.
   const { worker, begin } = threadOrWhy(heapMb);
   const held = leftBehind.get(start.id) ?? makeNotes();
   leftBehind.delete(start.id);
-  // A client can resume its TLS session at any worker, also at a replacement.
+  // A client can resume its TLS session at any worker, including a replacement.
   ticketSecret ??= builtins.crypto().randomBytes(32);
   const pulse = makePulse();
   const gate = makeGate();
@@ -79,9 +84,8 @@ export function threadPort(
 }
 
 /**
- * Terminates a thread as soon as it is safe. Some calls must not be interrupted, and on a busy
- * machine they may take long. Waits until the thread has left them: terminating it then would end
- * the whole process.
+ * Terminates a thread as soon as it is safe. Some calls must not be interrupted, and on a busy machine they may take
+ * long. Waits until the thread has left them, because terminating it during one would end the whole process.
  */
 async function terminate(worker: Worker, gate: TerminationGate): Promise<void> {
   while (!closeGate(gate)) await sleep(systemClock, LOOK_MS);
@@ -89,14 +93,15 @@ async function terminate(worker: Worker, gate: TerminationGate): Promise<void> {
 }
 
 /**
- * A worker on this thread, for servers in memory. Its messages are the same, cloned as between
- * threads, each in a separate turn. @param make gets the function that sends to the main side
+ * Creates a worker on this thread, for in-memory servers. Its messages are the same, cloned as between threads, each in
+ * a separate turn.
+ * @param make receives the function that sends to the main side
  */
 export function inlinePort(make: (send: (message: FromWorker) => void) => DataPlane): WorkerPort {
   const handlers: ((message: FromWorker) => void)[] = [];
   const plane = make((message) => {
-    // Registrations carry shared memory and must arrive at once; all other messages come in a later
-    // turn, as between threads.
+    // Registrations carry shared memory and must arrive at once. All other messages arrive in a later turn, as between
+    // threads.
     if (message.kind === 'register') for (const handler of handlers) handler(message);
     else queueMicrotask(() => handlers.forEach((handler) => handler(structuredClone(message))));
   });

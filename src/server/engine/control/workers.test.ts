@@ -15,11 +15,11 @@ const nothing = definePlugin({
   syntax: directive({ name: 'nothing', summary: 'for tests', repeat: 'once' }),
 });
 
-/** A worker that answers every order at once, until it hangs: it does not receive later orders. */
+/** A worker that answers every order at once, until it hangs and no longer receives orders. */
 interface Fake extends WorkerPort {
   readonly heard: ToWorker[];
   hang(): void;
-  /** It ends although it could not be made to. */
+  /** Makes it end after all, although it could not be forced to. */
   endLate(): void;
 }
 
@@ -32,10 +32,10 @@ function fake(
   const pulse = makePulse();
   const handlers: ((message: FromWorker) => void)[] = [];
   let hangs = false;
-  // A hanging worker does not run: its pulse does not change.
+  // A hanging worker does not run, so its pulse does not change.
   beat(pulse, { ...own(clock), after: (ms, run) => clock.after(ms, () => hangs || run()) });
   showLoaded(pulse);
-  // Its thread is this one, of which the system would tell; that of a fake is unknown.
+  // Its thread would be this one, which the system knows; a fake's thread is unknown.
   pulse[1] = 0;
   const self: Fake = {
     heard: [],
@@ -115,7 +115,7 @@ async function started(
 const kinds = ({ heard }: Fake): string[] => heard.map(({ kind }) => kind);
 
 describe('workers', () => {
-  test('one that could not be ended counts as stuck until it has ended after all', async () => {
+  test('one that could not be ended counts as stuck until it ends after all', async () => {
     const { clock, server, workers, log } = await started(undefined, false);
     workers[1]!.hang();
     await clock.advance(2000);
@@ -127,7 +127,7 @@ describe('workers', () => {
     await clock.run(server.stop());
   });
 
-  test('one that hangs is replaced by one that begins with the current configuration', async () => {
+  test('one that hangs is replaced by one that starts with the current configuration', async () => {
     const { clock, server, workers, log } = await started();
     workers[1]!.hang();
     await clock.advance(2000);
@@ -140,7 +140,7 @@ describe('workers', () => {
     assert.equal(await clock.run(server.stop()), true);
   });
 
-  test('one whose thread the system refuses is tried again until there is one', async () => {
+  test('one whose thread the system refuses is retried until there is one', async () => {
     let refused = 0;
     const { clock, server, workers, log } = await started(undefined, true, () => refused-- > 0);
     refused = 3;
@@ -164,14 +164,14 @@ describe('workers', () => {
     await clock.run(server.stop());
   });
 
-  test('a configuration that makes a worker hang is not taken', async () => {
+  test('a configuration that makes a worker hang is rejected', async () => {
     const { clock, server, log } = await started((message, self) => {
       if (message.kind !== 'prepare' || message.program.generation < 2) return;
       showBuilding(self.pulse!, true);
       self.hang();
     });
     const reloaded = server.reload();
-    // It is given ten times as long.
+    // It gets ten times as long.
     await clock.advance(15_000);
     assert.doesNotMatch(log.join('\n'), /hangs/);
     assert.equal(await clock.run(reloaded), false);

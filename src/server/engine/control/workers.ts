@@ -1,4 +1,4 @@
-/** All workers of a server: gives them orders, and replaces those that are lost. */
+/** All workers of a server: gives them orders, and replaces lost ones. */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { Problem, problemsIn } from '../../base/problem.ts';
@@ -13,7 +13,7 @@ import { WorkerLink, type Order, type WorkerEvents, type WorkerPort } from './wo
 
 /** The parts of worker management. */
 export interface WorkersParts {
-  /** Starts a worker; `workers` is how many there will be. */
+  /** Starts a worker; `workers` is the planned total. */
   readonly spawn: (id: number, workers: number) => WorkerPort;
   /** See `WatchdogParts`. */
   readonly hangMs: number;
@@ -22,37 +22,29 @@ export interface WorkersParts {
   readonly metrics: Registry;
   readonly collection: Collection;
   readonly channels: Channels;
-  /** The program that is being served, for a replacement worker to begin with; null: none yet. */
+  /** The program being served, with which a replacement worker starts; null: none yet. */
   readonly program: () => Program | null;
-  /**
-   * Runs `take` once no configuration is being loaded, and prevents loading others until it ends.
-   */
+  /** Runs `take` once no configuration is being loaded, and prevents loading others until it ends. */
   readonly alone: (take: () => Promise<void>) => Promise<void>;
 }
 
-/**
- * The least time between two restarts of a worker that keeps dying; the first time it is replaced
- * at once.
- */
+/** Minimum milliseconds between restarts of a worker that keeps dying; the first time, it is replaced at once. */
 const RESPAWN_MS = 1000;
 /**
- * Two losses of one worker within this time probably have the same cause: the second time it is
+ * Milliseconds within which two losses of one worker probably have the same cause, so that the second time it is
  * replaced after a pause.
  */
 const AGAIN_MS = 10_000;
 /**
- * A worker that has not closed its listeners this long after its grace period hangs, and is not
- * waited for.
+ * Milliseconds after its grace period after which a worker that has not closed its listeners hangs, and is not waited
+ * for.
  */
 const SLACK_MS = 500;
 
-/** Why a worker was lost; label of a metric. */
+/** The reason a worker was lost; label of a metric. */
 type Loss = 'died' | 'hung';
 
-/**
- * The problem of a configuration that made a worker hang while building it, so that it cannot be
- * served.
- */
+/** The problem of a configuration that made a worker hang while building it, so that it cannot be served. */
 class BuildHangs extends Problem {
   constructor(worker: number) {
     super({
@@ -71,14 +63,14 @@ export interface ThreadTimes {
   readonly idle: number;
 }
 
-/** The workers of a server: gives them orders, and replaces each that dies or hangs. */
+/** A server's workers: gives them orders, and replaces each that dies or hangs. */
 export class Workers {
   readonly #parts: WorkersParts;
   readonly #watchdog: Watchdog<WorkerLink>;
   readonly #restarts: Family<readonly ['reason'], Counter>;
   readonly #states: Family<readonly ['state'], Gauge>;
   #links: WorkerLink[] = [];
-  /** The time of each worker's last loss. */
+  /** Time of each worker's last loss. */
   readonly #lostAt = new Map<number, number>();
   /** Threads that could not be ended. */
   readonly #stuck = new Set<WorkerLink>();
@@ -104,18 +96,18 @@ export class Workers {
     this.#count();
   }
 
-  /** Starts workers until there are `count`; the new ones have nothing to serve yet. */
+  /** Starts workers until there are `count`; new ones have nothing to serve yet. */
   start(count: number): void {
     this.#wanted = count;
     while (this.#links.length < count) this.#links.push(this.#spawn(this.#links.length));
   }
 
-  /** The number of workers that there should be. */
+  /** The intended number of workers. */
   get wanted(): number {
     return this.#wanted;
   }
 
-  /** Called when the first configuration serves: from now on lost workers are replaced. */
+  /** Called when the first configuration serves; from then on, lost workers are replaced. */
   serving(): void {
     this.#starting = false;
     // A worker lost while the others began to serve could not be replaced before.
@@ -123,7 +115,7 @@ export class Workers {
     this.#count();
   }
 
-  /** True if any worker answers; true during the start, too, when nothing is served yet. */
+  /** True if any worker answers, and also during startup, when nothing is served yet. */
   get answering(): boolean {
     return this.#starting || this.#links.some(({ serving }) => serving);
   }
@@ -134,16 +126,15 @@ export class Workers {
     );
   }
 
-  /** The port in use at a listen address (`dns://:0`), or 0. */
+  /** Returns the actual port of a listen address (`dns://:0`), or 0. */
   port(server: string): number {
     return this.#links[0]?.ports[server] ?? 0;
   }
 
   /**
-   * Gives all workers an order. A worker that dies during it does not count, except at the start,
-   * because its replacement gets the current program. But a configuration that makes a worker hang
-   * is rejected.
-   * @throws Problem that a worker reported
+   * Gives all workers an order. A worker that dies in the meantime does not count, except at startup, because its
+   * replacement gets the current program. However, a configuration that makes a worker hang is rejected.
+   * @throws Problem reported by a worker
    */
   async orderAll(order: Order): Promise<void> {
     await Promise.all(
@@ -162,7 +153,7 @@ export class Workers {
 
   /**
    * Ends all workers; queries in flight get `graceMs`.
-   * @returns whether all have ended: a thread that hangs outside JavaScript cannot be ended
+   * @returns true if all have ended: a thread that hangs outside JavaScript cannot be ended
    */
   async end(graceMs: number): Promise<boolean> {
     this.#ending = true;
@@ -200,8 +191,8 @@ export class Workers {
   }
 
   /**
-   * Remembers a thread that could not be ended, until it ends after all: when it gets CPU
-   * time again, or its call returns.
+   * Remembers a thread that could not be ended, until it ends after all, when it gets CPU time again or its call
+   * returns.
    */
   #hold(link: WorkerLink): void {
     this.#stuck.add(link);
@@ -215,7 +206,7 @@ export class Workers {
   #died(worker: WorkerLink, error: Error): void {
     this.#watchdog.forget(worker);
     this.#forget(worker);
-    // If a worker does not even start, the whole start fails; it is not retried.
+    // If a worker does not even start, startup fails as a whole, without a retry.
     if (this.#ending || this.#starting) return;
     this.#parts.log.error(
       `worker ${worker.id} ended unexpectedly and is started again: ${error.message}`,
@@ -224,8 +215,8 @@ export class Workers {
   }
 
   /**
-   * Replaces a worker that hangs, even if its thread cannot be ended: then a CPU is lost
-   * until the process ends.
+   * Replaces a worker that hangs, even if its thread cannot be ended, in which case a CPU is lost until the process
+   * ends.
    */
   #hung(worker: WorkerLink): void {
     const { log, hangMs } = this.#parts;
@@ -259,10 +250,7 @@ export class Workers {
     this.#replace(worker, again ? RESPAWN_MS : 0);
   }
 
-  /**
-   * Starts a replacement. It waits for a configuration that is being loaded, so that it begins with
-   * that one.
-   */
+  /** Starts a replacement. It waits for a configuration that is being loaded, so that it starts with that one. */
   #replace(worker: WorkerLink, waitMs: number): void {
     const { alone, clock } = this.#parts;
     clock.after(waitMs, () => void alone(() => this.#respawn(worker)));
@@ -287,8 +275,7 @@ export class Workers {
       this.#count();
       log.info(`worker ${link.id} serves again`);
     } catch (error) {
-      // The replacement was lost as well and is being replaced itself, unless the whole server
-      // ends.
+      // The replacement was lost as well and is being replaced itself, unless the whole server is ending.
       if (link.gone || this.#ending) return;
       log.error(
         `worker ${link.id} could not be started again, the next try follows: ${whyNot(error)}`,

@@ -9,20 +9,20 @@ import type { Query } from '../../transport/query.ts';
 import { silence, type Reply } from '../../wire/reply.ts';
 import { stamp, STAMP_ROOM } from '../../wire/stamp.ts';
 
-/** Milliseconds between two readings of the machine's clock, which may be set. */
+/** Milliseconds between two readings of the system clock, which may be set. */
 const LOOK_MS = 1000;
 
-/** Maximum bytes of a query; a longer one is omitted from its reply's message. */
+/** Bytes; a longer query is omitted from its reply's message. */
 const QUERY_MAX = 4096;
 
-/** Writes what a worker sees as frames into shared memory. Nothing here waits for readers. */
+/** Writes a worker's traffic as frames into shared memory. Nothing here waits for readers. */
 export class Tap implements ExchangeTap {
   readonly #writer: DnstapWriter;
   readonly #full: boolean;
   readonly #extra: ReturnType<typeof compileFormat> | null;
   readonly #clock: Clock;
   #ring: LineWriter | null = null;
-  /** The wall time at the zero of the monotonic clock, in milliseconds since 1970. */
+  /** Wall time at the zero of the monotonic clock, in milliseconds since 1970. */
   #epoch = 0;
   #lookAt = -Infinity;
   readonly #upstreams = new Map<string, TapPeer>();
@@ -48,7 +48,7 @@ export class Tap implements ExchangeTap {
     this.#send();
   }
 
-  /** CLIENT_RESPONSE, with the reply as the client gets it. */
+  /** Writes a CLIENT_RESPONSE, with the reply as the client gets it. */
   reply(query: Query, reply: Reply, hasQuery = false): void {
     if (reply === silence) return;
     const writer = this.#writer;
@@ -64,19 +64,19 @@ export class Tap implements ExchangeTap {
     this.#send();
   }
 
-  /** One message with query and reply, so that a full ring never takes the one without the other. */
+  /** Writes one message with query and reply, so that a full ring never includes only one of them. */
   both(query: Query, reply: Reply): void {
     if (reply === silence) this.query(query);
     else this.reply(query, reply, true);
   }
 
-  /** FORWARDER_QUERY, and FORWARDER_RESPONSE if there is one. */
+  /** Writes a FORWARDER_QUERY, and a FORWARDER_RESPONSE if there is a reply. */
   exchanged(exchange: EndedExchange): void {
     this.#forwarded(exchange);
     if (exchange.reply !== null) this.exchangedBoth(exchange, false);
   }
 
-  /** One message with query and reply, or FORWARDER_QUERY if no reply came. */
+  /** Writes one message with query and reply, or a FORWARDER_QUERY if no reply came. */
   exchangedBoth(exchange: EndedExchange, hasQuery = true): void {
     const { query, host, port, proto, sentAt, reply, start, end } = exchange;
     if (reply === null) return this.#forwarded(exchange);
@@ -117,7 +117,7 @@ export class Tap implements ExchangeTap {
     return made;
   }
 
-  /** A time of the clock in milliseconds since 1970. */
+  /** Converts a time of the clock to milliseconds since 1970. */
   #wall(time: number): number {
     if (time >= this.#lookAt) {
       this.#lookAt = time + LOOK_MS;

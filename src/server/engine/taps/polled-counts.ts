@@ -1,21 +1,21 @@
-/** Metrics of a tap's outlet, which counts in plain numbers: brought up to date each second and at the end. */
+/** Metrics for a tap's outlet, which counts in plain numbers; updated every second and at the end. */
 import { every } from '../../base/clock.ts';
 import type { ControlContext } from '../contract/control-context.ts';
 
-/** The period in which the metrics are brought up to date, milliseconds. */
+/** Milliseconds between updates of the metrics. */
 const COUNT_MS = 1000;
 
 /** A counter, and the number that it follows. */
 export interface PolledCounter {
   readonly counter: { add(amount: number): void };
-  /** A number that only grows. */
+  /** Returns a number that only increases. */
   readonly count: () => number;
 }
 
 /**
  * Follows the numbers until the configuration ends.
- * @param look called each time
- * @param end called after the last time
+ * @param look called on each update
+ * @param end called after the last one
  */
 export function pollCounts(
   context: Pick<ControlContext, 'clock' | 'onStop'>,

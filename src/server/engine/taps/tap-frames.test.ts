@@ -4,7 +4,7 @@ import { LineWriter } from '../../base/line-ring.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import { Frames } from './tap-frames.ts';
 
-/** A frame with this many equal bytes of data. */
+/** Creates a frame with this many equal bytes of data. */
 function frame(size: number, byte: number): Uint8Array {
   const bytes = new Uint8Array(4 + size).fill(byte);
   new DataView(bytes.buffer).setUint32(0, size);
@@ -38,7 +38,7 @@ test('a chunk has complete frames, also where the ring wraps around, and none tw
   assert.equal(frames.lost, 0);
 });
 
-test('the memory of a chunk goes when the last of those who need it has released it', () => {
+test("a chunk's memory is freed when its last user has released it", () => {
   const frames = new Frames(new VirtualClock());
   const one = frame(10, 1);
   new LineWriter(frames.add(4096)).writeBytes(one, 0, one.length);

@@ -1,18 +1,18 @@
-/** Frames on their way from the workers to the main thread. */
+/** Frames in transit from the workers to the main thread. */
 import { readUint32 } from '../../base/big-endian.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
 import { LineReader, makeLineRing, type LineRingMemory } from '../../base/line-ring.ts';
 
-/** Frames are gathered for so long before they are written, milliseconds. */
+/** Milliseconds for which frames are collected before they are written. */
 const GATHER_MS = 10;
-/** Bytes that are collected for one write; the last frame may exceed it. */
+/** Bytes collected for one write; the last frame may exceed it. */
 const CHUNK = 262_144;
 /** Larger than the longest frame. */
 const FRAME_MAX = 73_728;
 
 /**
- * Complete frames in transit to all connected collectors. Their memory is freed when the last one
- * has received them: tens of megabytes per second would keep the garbage collector busy.
+ * Complete frames in transit to all connected collectors. Their memory is freed when the last one has received them,
+ * because tens of megabytes per second would keep the garbage collector busy.
  */
 export class FrameChunk {
   readonly bytes: Buffer;
@@ -20,21 +20,19 @@ export class FrameChunk {
   readonly #memory: ArrayBuffer;
   #holders = 1;
 
-  /** Memory that is not shared with anything else. */
+  /** @param memory not shared with anything else */
   constructor(memory: ArrayBuffer, length: number, frames: number) {
     this.bytes = Buffer.from(memory, 0, length);
     this.frames = frames;
     this.#memory = memory;
   }
 
-  /** One more needs the bytes. */
+  /** Adds a user of the bytes. */
   hold(): void {
     this.#holders++;
   }
 
-  /**
-   * Called once by each holder when it needs the frames no more, the taker of the chunk included.
-   */
+  /** Called once by each user that no longer needs the frames, including the one that took the chunk. */
   release(): void {
     if (--this.#holders === 0) this.#memory.transfer(0);
   }
@@ -52,20 +50,20 @@ export class Frames {
     this.#clock = clock;
   }
 
-  /** Memory for one more worker, of `size` bytes. */
+  /** Allocates `size` bytes of memory for one more worker. */
   add(size: number): LineRingMemory {
     const memory = makeLineRing(size, this.#bell);
     this.#rings.set(memory, { reader: new LineReader(memory), retired: false });
     return memory;
   }
 
-  /** Marks a ring whose writer has ended: it is removed once it has been read. */
+  /** Marks a ring whose writer has ended, which is removed once it has been read. */
   retire(memory: LineRingMemory): void {
     const ring = this.#rings.get(memory);
     if (ring !== undefined) ring.retired = true;
   }
 
-  /** Frames that found no room, since the beginning. */
+  /** Total number of frames that did not fit. */
   get lost(): number {
     let sum = this.#lostBefore;
     for (const { reader } of this.#rings.values()) sum += reader.lost;
@@ -88,7 +86,7 @@ export class Frames {
     return null;
   }
 
-  /** Calls `run` whenever frames have come, until `end`. */
+  /** Calls `run` whenever frames have arrived, until `end`. */
   async listen(run: () => void): Promise<void> {
     while (!this.#ended) {
       const { async, value } = Atomics.waitAsync(this.#bell, 0, 0);
@@ -107,7 +105,7 @@ export class Frames {
   }
 }
 
-/** A copy of the first frames, up to CHUNK bytes or a little more. */
+/** Copies the first frames, up to CHUNK bytes or slightly more. */
 function wholeFrames(pieces: readonly Uint8Array[]): FrameChunk {
   const most = CHUNK + FRAME_MAX;
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0);

@@ -22,27 +22,24 @@ import type { FromWorker, Program, ToWorker } from '../contract/protocol.ts';
 
 /** The parts of a worker. */
 export interface DataPlaneParts {
-  /** Loads the plugins of these directives, in chain order. */
+  /** Loads the plugins for these directives, in chain order. */
   readonly plugins: (names: ReadonlySet<string>) => Promise<readonly Plugin[]>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
   readonly metrics: Registry;
   readonly network: Network;
-  /** Opens the transports of a listen address; a server in memory has none. */
+  /** Opens the transports for a listen address; an in-memory server has none. */
   readonly listen: (
     endpoint: EndpointPlan,
     serve: Serve,
     counters: CountersOf,
     files: Program['files'],
   ) => Listener;
-  /**
-   * The limits and the certificate of a plan; may throw a Problem. Undefined where there are no
-   * transports.
-   */
+  /** Returns a plan's limits and certificate; may throw a Problem. Undefined if there are no transports. */
   readonly terms?: (endpoint: EndpointPlan, files: Program['files']) => ListenerTerms;
   readonly send: (message: FromWorker) => void;
-  /** Called when a plugin threw and `debug` says not to catch it: ends the worker. */
+  /** Called when a plugin threw and `debug` says not to catch it; ends the worker. */
   readonly crash: (error: unknown) => void;
   /** Runs last, after everything has been closed. */
   readonly onClosed?: () => void;
@@ -66,16 +63,16 @@ interface PreparedConfiguration {
   readonly built: Generation;
   /** Channels in use. */
   readonly used: Set<string>;
-  /** Keys of the objects that the next one keeps. */
+  /** Keys of the objects that the next configuration keeps. */
   readonly kept: ReadonlySet<string>;
-  /** Changes to listeners that stay open, applied when the configuration begins to serve. */
+  /** Changes to listeners that stay open, applied when the configuration starts to serve. */
   readonly adoptions: (() => void)[];
 }
 
 /**
- * One worker: owns sockets, answers queries. Messages (protocol.ts) control it. It keeps listeners
- * over reloads. A new configuration takes a listener over by one assignment, so no query is lost,
- * and each is answered by one configuration only.
+ * One worker, which owns sockets, answers queries, and is controlled by messages (protocol.ts). It keeps listeners open
+ * across reloads. A new configuration takes over a listener with one assignment, so no query is lost, and each is
+ * answered by only one configuration.
  */
 export class DataPlane {
   readonly #parts: DataPlaneParts;
@@ -89,7 +86,7 @@ export class DataPlane {
   /** Messages that arrived before their handler was set. */
   readonly #early = new Map<string, unknown[]>();
   readonly #replicas = new Map<string, FollowedReplica>();
-  /** The state of plugins that outlives a configuration, by key. */
+  /** Plugin state that outlives a configuration, by key. */
   readonly #kept = new Map<string, unknown>();
   readonly #routes = new Map<string, Route>();
   readonly #counters = new Map<string, CountersOf>();
@@ -98,7 +95,7 @@ export class DataPlane {
     this.#parts = parts;
   }
 
-  /** Handles one message of the main thread. */
+  /** Handles one message from the main thread. */
   async handle(message: ToWorker): Promise<void> {
     if (message.kind === 'deliver') return this.#deliver(message.channel, message.message);
     let problem: ProblemParts | null = null;
@@ -226,7 +223,7 @@ export class DataPlane {
 
   async #openListeners(generation: number): Promise<void> {
     const { endpoints, files, used, adoptions } = this.#prepared.get(generation)!;
-    // Before its data sets are complete a worker would deny names that exist.
+    // Before its data sets are complete, a worker would deny names that exist.
     for (const id of used) await this.#replicas.get(id)?.complete;
     const fresh: string[] = [];
     try {
@@ -261,8 +258,8 @@ export class DataPlane {
   }
 
   /**
-   * Holds a query that arrived after its socket was opened and before the configuration serves: a
-   * moment, while the other sockets are opened.
+   * Holds a query that arrived before the configuration serves. That is briefly possible while the other sockets are
+   * being opened.
    */
   async #whenServing(open: OpenListener, query: Query): Promise<Reply> {
     const kept = query.keep();
@@ -271,8 +268,8 @@ export class DataPlane {
   }
 
   /**
-   * Switches to the new configuration: it answers every query from now on; listeners that it does
-   * not use are closed.
+   * Switches to the new configuration, which answers every query from now on. Listeners that it does not use are
+   * closed.
    */
   async #commit(generation: number): Promise<void> {
     const { built, endpoints, adoptions } = this.#prepared.get(generation)!;
@@ -290,8 +287,8 @@ export class DataPlane {
   }
 
   /**
-   * Applies new settings to a listener. The certificate was checked with the configuration, but its
-   * file may have changed since.
+   * Applies new settings to a listener. The certificate was checked with the configuration, but its file may have
+   * changed since.
    */
   #adopt(adopt: () => void): void {
     try {
@@ -320,7 +317,7 @@ export class DataPlane {
     for (const key of keys) if (!others.some(({ kept }) => kept.has(key))) this.#kept.delete(key);
   }
 
-  /** Leaves the channels among these that no configuration uses any more. */
+  /** Leaves those of these channels that no configuration uses any more. */
   #forgetChannels(used: ReadonlySet<string>): void {
     const inUse = new Set([...this.#prepared.values()].flatMap((other) => [...other.used]));
     for (const channel of used) {

@@ -1,4 +1,4 @@
-/** The treatment of a query before any plugin sees it. */
+/** Processes a query before any plugin sees it. */
 import { andThen, isLater, orElse, type Maybe } from '../../base/maybe.ts';
 import { CLASS, EDE, RCODE } from '../../wire/iana.ts';
 import type { Query, Route } from '../../transport/query.ts';
@@ -6,7 +6,7 @@ import { failure, type ExtendedError, type Reply } from '../../wire/reply.ts';
 import { DEPTH_MAX, endlessAliases, isEndless, LOOKUPS_MAX } from '../contract/lookup-bounds.ts';
 import type { ZoneTable } from './router.ts';
 
-/** A listen address as queries see it: its server blocks, and the accepted queries. */
+/** A listen address as seen by queries: its server blocks, and the accepted queries. */
 export interface ServedEndpoint {
   /** Listen address with scheme, e.g. `dns://:53`. */
   readonly server: string;
@@ -17,8 +17,8 @@ export interface ServedEndpoint {
   readonly dropped: readonly ((query: Query, reply: Reply) => void)[];
   readonly nowhere: Route;
   /**
-   * Decides whether the error is sent for such a query, or for a message that is not a query
-   * (`Query.rejection`); null: it always is.
+   * Decides whether the error is sent for such a query, or for a message that is not a query (`Query.rejection`); null:
+   * it always is.
    */
   readonly judge: ((query: Query, reply: Reply) => Reply) | null;
   /**
@@ -30,12 +30,11 @@ export interface ServedEndpoint {
   readonly debug: boolean;
 }
 
-/** With this many records, the reply to a lookup is as much work as another lookup. */
+/** Number of records from which the reply to a lookup is as much work as another lookup. */
 const RECORDS_PER_LOOKUP = 64;
 
 /**
- * Answers an internal lookup: a query that a plugin sends to complete another reply. Bounded in
- * depth, number and size.
+ * Answers an internal lookup: a query that a plugin sends to complete another reply. Limited in depth, number and size.
  */
 export function answerLookup(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
   const lookups = (query.lookups ??= { count: 0 });
@@ -51,8 +50,8 @@ export function answerLookup(endpoint: ServedEndpoint, query: Query): Maybe<Repl
 }
 
 /**
- * Answers one query: applies the checks that come before any plugin (in CoreDNS: `ServeDNS`),
- * chooses the server block, runs its chain. Never throws, never rejects.
+ * Answers one query: applies the checks that come before any plugin (in CoreDNS: `ServeDNS`), chooses the server block,
+ * and runs its chain. Never throws, never rejects.
  */
 export function answer(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
   try {
@@ -79,7 +78,7 @@ function pass(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
   return served.chain(query);
 }
 
-/** Refuses a query with an error that no plugin made. */
+/** Refuses a query with an error that no plugin created. */
 function refuse(
   endpoint: ServedEndpoint,
   query: Query,

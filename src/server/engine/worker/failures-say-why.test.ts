@@ -56,7 +56,7 @@ const rows: readonly (readonly [
 ];
 
 for (const [what, block, question, rcode, code] of rows)
-  test(`the reply says why there is none: ${what}`, async () => {
+  test(`the reply gives the reason for a failure: ${what}`, async () => {
     const clock = new VirtualClock();
     const network = scriptedNetwork(clock, () => ({ fail: 'timeout' }));
     const world = await makeWorld(block, { clock, network, plugins });

@@ -11,7 +11,7 @@ export interface FollowedReplica {
   readonly complete: Promise<void>;
 }
 
-/** Applies the batches that come over the channel to the replica, and acknowledges them. */
+/** Applies the batches that arrive over the channel to the replica, and acknowledges them. */
 export function followDataSet(replica: AnyReplica, channel: WorkerChannel): FollowedReplica {
   const { promise, resolve } = Promise.withResolvers<void>();
   channel.onMessage((message) => {

@@ -32,22 +32,22 @@ export interface WorkerParts {
   readonly metrics: Registry;
   readonly network: Network;
   readonly writer: MessageWriter;
-  /** The directory of the Corefile: base of relative paths. */
+  /** The Corefile's directory, the base for relative paths. */
   readonly folder: string;
   /** See `Program.files`. */
   readonly files: ReadonlyMap<string, Uint8Array>;
-  /** The worker's end of a channel, joined once the configuration has been built. */
+  /** Returns the worker's end of a channel, joined once the configuration has been built. */
   channel(id: string): WorkerChannel;
   replica: WorkerContext['replica'];
   kept: WorkerContext['kept'];
   counters: WorkerContext['counters'];
   /** Called when a plugin threw and `debug` says not to catch it. */
   crash(error: unknown): void;
-  /** The route with these labels; equal labels give the same route throughout the worker's life. */
+  /** Returns the route with these labels. Equal labels give the same route throughout the worker's life. */
   route(server: string, zone: string, view: string): Route;
 }
 
-/** One configuration as a worker serves it. */
+/** One configuration, as served by a worker. */
 export interface Generation {
   /** By listen address. */
   readonly served: ReadonlyMap<string, ServedEndpoint>;
@@ -55,17 +55,15 @@ export interface Generation {
   stop(): void;
 }
 
-/** A server block without the words that it was read from. */
+/** A server block without the words from which it was parsed. */
 export type ServedBlock = Omit<BoundBlock, 'block'>;
 
-/** The words of a configuration would stay in memory of each worker for as long as it is served. */
+/** Removes a configuration's words, which would stay in each worker's memory for as long as it is served. */
 export function withoutText({ zones, instances, plan, view, sound }: BoundBlock): ServedBlock {
   return { zones, instances, plan, view, sound };
 }
 
-/**
- * Builds the chains of all server blocks, last plugin first, and the endpoints that lead to them.
- */
+/** Builds the chains of all server blocks, last plugin first, and the endpoints that lead to them. */
 export function buildGeneration(
   blocks: readonly ServedBlock[],
   endpoints: readonly EndpointPlan[],
@@ -104,7 +102,7 @@ export function buildGeneration(
   };
 }
 
-/** Runs hooks. One that throws is logged and does not keep the others from running. */
+/** Runs hooks. One that throws is logged and does not prevent the others from running. */
 function runAll(hooks: readonly (() => void)[], log: Log): void {
   for (const run of hooks) {
     try {
@@ -115,7 +113,7 @@ function runAll(hooks: readonly (() => void)[], log: Log): void {
   }
 }
 
-/** The chain of one server block, and the other settings of its plugins. */
+/** The chain of one server block, and its plugins' other settings. */
 interface BuiltBlock {
   readonly chain: Next | null;
   readonly filters: readonly ((query: Query) => boolean)[];
@@ -123,15 +121,15 @@ interface BuiltBlock {
   readonly judges: readonly ((query: Query, reply: Reply) => Reply)[];
 }
 
-/** The input of all blocks of one configuration. */
+/** The input for all blocks of one configuration. */
 interface GenerationParts {
   /** Number of the configuration. */
   readonly generation: number;
   readonly worker: WorkerParts;
-  /** Hooks of all blocks for the beginning and the end, in the order in which they are set. */
+  /** Start and stop hooks of all blocks, in the order in which they were set. */
   readonly starts: (() => void)[];
   readonly stops: (() => void)[];
-  /** Asks the whole server. */
+  /** Queries the whole server. */
   readonly ask: Next;
 }
 
@@ -201,7 +199,7 @@ function buildBlock(
 }
 
 /**
- * The stored content of a file.
+ * Returns the stored content of a file.
  * @throws Error if it is not stored
  */
 export function fileAt(path: string, files: ReadonlyMap<string, Uint8Array>): Buffer {
@@ -227,7 +225,7 @@ function serveEndpoint(
     server,
     anyClass: here.some((block) => blocks[block]!.plan.anyClass),
     debug,
-    // Several blocks may count metrics; an unmatched query is counted once.
+    // Several blocks may count metrics, but an unmatched query is counted once.
     nowhere: worker.route(server, 'dropped', ''),
     dropped: here.flatMap((block) => built[block]!.dropped).slice(0, 1),
     judge: here.flatMap((block) => built[block]!.judges)[0] ?? null,

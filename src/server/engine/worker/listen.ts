@@ -1,4 +1,4 @@
-/** Makes listeners of planned listen addresses. */
+/** Creates listeners for planned listen addresses. */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { CountersOf } from '../../transport/listener-counters.ts';
@@ -15,14 +15,14 @@ export interface ListenParts {
   readonly log: Log;
   readonly counters: CountersOf;
   readonly transport: UdpMode;
-  /** The same in all workers: see `ListenerTls`. */
+  /** The same in all workers; see `ListenerTls`. */
   readonly ticketSecret: Uint8Array;
   readonly files: Program['files'];
   /** See `ListenerParts`. */
   readonly isShort: () => boolean;
 }
 
-/** The listener of one planned listen address. */
+/** Creates the listener for one planned listen address. */
 export function listenAt(
   endpoint: EndpointPlan,
   serve: Serve,
@@ -43,7 +43,10 @@ export function listenAt(
   );
 }
 
-/** The limits, the proxy policy and the certificate of a plan. @param files the files of the configuration */
+/**
+ * Returns a plan's limits, proxy policy and certificate.
+ * @param files the files in the configuration
+ */
 export function termsOf(
   { limits, tls, proxy }: EndpointPlan,
   ticketSecret: Uint8Array,

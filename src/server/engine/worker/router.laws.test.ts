@@ -21,7 +21,7 @@ function served(zone: string, index: number, filters: RoutedBlock['filters'] = [
 }
 
 describe('choice of the server block', () => {
-  test('it is the longest zone that contains the name, letter case aside', () => {
+  test('it is the one with the longest zone that contains the name, ignoring case', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(name, { maxLength: 6, selector: (zone) => zone.toLowerCase() }),
@@ -38,7 +38,7 @@ describe('choice of the server block', () => {
     );
   });
 
-  test('a DS question at the apex of a zone goes to the block of the zone above, if there is one', () => {
+  test('a DS question at the apex of a zone goes to the block for the parent zone, if there is one', () => {
     const both = new ZoneTable([served('example.org.', 0), served('org.', 1)]);
     const alone = new ZoneTable([served('example.org.', 0)]);
     const ds = makeQuery(parseName('example.org.'), 43);
@@ -67,7 +67,7 @@ describe('choice of the server block', () => {
     assert.equal(new ZoneTable([served('a.', 0)]).match(makeQuery(parseName('b.'), 1)), null);
   });
 
-  test('a name of any bytes is matched by bytes, not by text', () => {
+  test('a name with any bytes is matched by bytes, not by text', () => {
     const zone = parseName('a\\.b.c.');
     const table = new ZoneTable([{ ...served('.', 0), zone }]);
     const inside = joinNames(parseName('x.'), zone)!;

@@ -1,15 +1,15 @@
-/** Finds the server block that a query belongs to. */
+/** Finds the server block for a query. */
 import { hashBytes } from '../../base/hash.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { foldName, type WireName } from '../../wire/name.ts';
 import type { Query, Route } from '../../transport/query.ts';
 import type { Next } from '../contract/plugin.ts';
 
-/** One server block for one of its zones on one listen address. */
+/** One server block, for one of its zones on one listen address. */
 export interface RoutedBlock {
   readonly zone: WireName;
   readonly route: Route;
-  /** null: a block without plugins. */
+  /** Null for a block without plugins. */
   readonly chain: Next | null;
   /** All must accept a query for the block to serve it. */
   readonly filters: readonly ((query: Query) => boolean)[];
@@ -17,13 +17,13 @@ export interface RoutedBlock {
 
 interface ZoneBucket {
   readonly zone: WireName;
-  /** In the order of the Corefile; more than one only with views. */
+  /** In Corefile order; more than one only with views. */
   readonly served: RoutedBlock[];
 }
 
 /**
- * Finds the server block with the longest zone that matches a name; of blocks with views, the first
- * whose filters accept the query.
+ * Finds the server block with the longest zone that matches a name. Among blocks with views, it is the first whose
+ * filters accept the query.
  */
 export class ZoneTable {
   readonly #buckets = new Map<number, ZoneBucket[]>();
@@ -50,7 +50,7 @@ export class ZoneTable {
     else same.served.push(served);
   }
 
-  /** The block for this query; null: none, which means REFUSED. */
+  /** Returns the block for this query, or null, which means REFUSED. */
   match(query: Query): RoutedBlock | null {
     if (this.#onlyRoot) return pick(this.#root, query);
     const { folded, nameLength } = query;
@@ -73,10 +73,10 @@ export class ZoneTable {
     return pick(this.#root, query) ?? found;
   }
 
-  /** The number of labels of the name hashed last. */
+  /** Number of labels in the most recently hashed name. */
   length = 0;
 
-  /** Hashes every suffix of a folded name, from the right; returns the hash of the whole. */
+  /** Hashes every suffix of a folded name, from the right, and returns the hash of the whole name. */
   #hash(name: Uint8Array, length: number): number {
     const starts = this.#starts;
     let labels = 0;

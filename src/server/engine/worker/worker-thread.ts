@@ -1,4 +1,4 @@
-/** Entry of a worker thread: a data plane behind the thread's message port. */
+/** Entry point of a worker thread: a data plane behind the thread's message port. */
 import { parentPort, workerData, type MessagePort } from 'node:worker_threads';
 import { systemClock } from '../../base/clock.ts';
 import { useHashKey, type HashKey } from '../../base/hash.ts';
@@ -24,12 +24,12 @@ import { beat, showBuilding, showLoaded, type Pulse } from '../contract/pulse.ts
 /** The first message to a thread. */
 export interface WorkerStart {
   readonly id: number;
-  /** Module that exports `loadPlugins`: the server itself knows none. */
+  /** Module that exports `loadPlugins`, because the server itself knows no plugins. */
   readonly pluginsModule: string;
   readonly transport: 'auto' | 'batched' | 'plain';
-  /** The most UDP sockets towards upstreams that this thread may open; Infinity: no limit. */
+  /** Maximum number of UDP sockets for upstreams on this thread; Infinity: no limit. */
   readonly sourcePorts: number;
-  /** Records the sockets of this thread, and lists those of the thread that it replaces. */
+  /** Records this thread's sockets, and lists those of the thread that it replaces. */
   readonly held: HeldByThread;
   /** Shows when this thread must not be terminated. */
   readonly gate: TerminationGate;
@@ -41,13 +41,13 @@ export interface WorkerStart {
   readonly pulse: Pulse;
   /** The secret from which TLS session ticket keys are derived, in all threads of the process. */
   readonly ticketSecret: Uint8Array;
-  /** The key of all hash tables: threads share some of them. */
+  /** The key for all hash tables, because threads share some of them. */
   readonly hashKey: HashKey;
   /** True if saving memory is worth an occasional pause of about 15 ms. */
   readonly thrifty?: boolean;
-  /** Bytes that the process may take; undefined: no limit is known. */
+  /** Bytes that the process may use; undefined: no known limit. */
   readonly memory?: number;
-  /** The CPUs of this thread, regardless of its parent's; undefined: the same. */
+  /** This thread's CPUs, regardless of its parent's; undefined: the same. */
   readonly processors?: Processors;
   /** Ends the process if the main thread hangs. */
   readonly termination?: Termination;
@@ -120,10 +120,9 @@ const plane: DataPlane = new DataPlane({
     }),
   terms: (endpoint, files) => termsOf(endpoint, ticketSecret, files),
 });
-// However this thread ends: no more callbacks into JavaScript; the replacement finds the sockets
-// open.
+// However this thread ends, there are no more callbacks into JavaScript, and the replacement finds the sockets open.
 process.on('exit', stopPackets);
-// A bug outside any query ends the worker in an orderly way; the main thread starts another.
+// A bug outside any query ends the worker in an orderly way, and the main thread starts another.
 process.on('uncaughtException', (error) => {
   log.error(`worker ${id} ends because of a bug: ${bugText(error)}`);
   process.exit(1);
@@ -139,7 +138,7 @@ port.on('message', (message: ToWorker | EndThread) => {
   });
 });
 
-/** Waits for the single message of a port; null: there is nothing to do. */
+/** Waits for the single message on a port; null: there is nothing to do. */
 function told(from: MessagePort): Promise<WorkerStart | null> {
   return new Promise((resolve) => {
     from.once('message', (message: WorkerStart | null) => {
