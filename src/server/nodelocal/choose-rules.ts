@@ -7,17 +7,17 @@ import { NftablesRules } from './nftables.ts';
 import { nodeRules, type RuleSet, type RuleParts } from './packet-rules.ts';
 import { findProgram } from '../runtime/programs.ts';
 
-/** The parts of the choice. */
+/** The inputs for the choice. */
 export interface ChooseRulesParts extends RuleParts {
   readonly program: 'auto' | 'iptables' | 'nftables';
-  /** Of the table of nft, and of the lists of iptables. */
+  /** Name of the nft table and the iptables lists. */
   readonly name: string;
   readonly path: string;
   readonly log: Log;
 }
 
 /**
- * The rules, by the program that sets them: iptables where it is installed, else nft.
+ * Returns the rules with the program that sets them: iptables if it is installed, otherwise nft.
  * @throws Problem
  */
 export function chooseRules(parts: ChooseRulesParts): readonly RuleSet[] {

@@ -1,4 +1,4 @@
-/** Tunes the server blocks of a node cache that forward to the cluster's DNS. */
+/** Tunes a node cache's server blocks that forward to the cluster's DNS. */
 import type {
   Corefile,
   Directive,
@@ -9,15 +9,15 @@ import type {
 
 /** Facts about the cluster's DNS. */
 export interface ClusterDns {
-  /** The address that the template's variable stands for. */
+  /** The address represented by the template's variable. */
   readonly address: string;
-  /** A file with its endpoints, which takes the place of the address; null: there is none. */
+  /** A file with its endpoints, which replaces the address; null if there is none. */
   readonly file: string | null;
 }
 
 /**
- * Changes blocks that forward to the cluster's DNS: their denials follow the serial of the zones, so
- * that a new name is not hidden, and their queries go to the endpoints.
+ * Changes blocks that forward to the cluster's DNS. Their denials follow the zones' serial, so that a new name is not
+ * hidden, and their queries go to the endpoints.
  */
 export function tuneClusterBlocks(corefile: Corefile, dns: ClusterDns): Corefile {
   return { ...corefile, blocks: corefile.blocks.map((block) => tuned(block, dns)) };

@@ -1,22 +1,17 @@
-/**
- * From the cluster's Corefile to the template of the node's, so that a name means the same on both.
- */
+/** Derives the node's Corefile template from the cluster's Corefile, so that a name means the same on both. */
 import { isIP } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
 import { printCorefile } from '../corefile/print.ts';
 import type { Corefile, Directive, ServerBlock } from '../corefile/corefile-tree.ts';
 import { FORWARD_BOUND } from './template.ts';
 
-/** Further input of the derived template. */
+/** Additional inputs for the derived template. */
 export interface DeriveParts {
-  /** `169.254.20.10:8080`, where `/health` is. */
+  /** Address of `/health`, e.g. `169.254.20.10:8080`. */
   readonly health: string;
   /** `:9253`. */
   readonly metrics: string;
-  /**
-   * The port that pods use. The cluster's own blocks may have another one, to which their service
-   * leads.
-   */
+  /** The port that pods use. The cluster's own blocks may have a different one, to which their service leads. */
   readonly port: number;
 }
 
@@ -50,10 +45,9 @@ const neutral: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The template of a node's Corefile. Zones of `kubernetes` are forwarded to the cluster's DNS. Of
- * the others, those that the cluster only forwards go straight to the same upstreams. Those that it
- * answers in any other way (`hosts`, `rewrite`, `template`, `file`, `etcd` …) go to the cluster's
- * DNS, too: a node does not answer what it could answer differently.
+ * Derives a node's Corefile template. Zones of `kubernetes` are forwarded to the cluster's DNS. Other zones that the
+ * cluster only forwards go directly to the same upstreams. Those that it answers in any other way (`hosts`, `rewrite`,
+ * `template`, `file`, `etcd` …) go to the cluster's DNS as well, because a node must not answer anything differently.
  * @throws Problem if no block serves the cluster's DNS
  */
 export function deriveTemplate(cluster: Corefile, parts: DeriveParts): string {
@@ -79,7 +73,7 @@ export function deriveTemplate(cluster: Corefile, parts: DeriveParts): string {
   return pieces.join('\n').replace(/^ {4}errors$/m, `    errors\n    health ${parts.health}`);
 }
 
-/** The way in which NodeLocal DNSCache queries the cluster: over TCP, with short times for missing names. */
+/** The settings with which NodeLocal DNSCache queries the cluster: TCP, and short TTLs for missing names. */
 const clusterLines = [
   'cache {',
   '    success 9984 30',
@@ -103,9 +97,9 @@ function printBlock(
 }
 
 /**
- * The port of the cluster's DNS in its pods, which is often none that pods ask (OpenShift has
- * 5353): that of the blocks with `kubernetes`, else the one that pods ask, else the only one.
- * @param asked counts first where several would do
+ * Returns the port of the cluster's DNS in its pods, which often differs from the one that pods query (5353 in
+ * OpenShift). This is the port of the blocks with `kubernetes`, else the one that pods query, else the only one.
+ * @param asked preferred if there are several candidates
  */
 function clusterPort({ blocks }: Corefile, asked: number): number {
   const withZones = blocks.filter((block) => kubernetesZones(block).length > 0);
@@ -133,7 +127,7 @@ function plainPorts(blocks: readonly ServerBlock[]): readonly number[] {
   return [...new Set(keys.map(({ port }) => port))];
 }
 
-/** Zones that are served as plain DNS on the port of the cluster's DNS. */
+/** Returns the zones served as plain DNS on the port of the cluster's DNS. */
 function zonesOf({ keys }: ServerBlock, port: number): readonly string[] {
   const plain = keys.filter((key) => key.scheme === 'dns' && key.port === port);
   return [...new Set(plain.map(({ zone }) => zone))];
@@ -154,17 +148,14 @@ function forwardsOnly({ directives }: ServerBlock): boolean {
   return others.length > 0 && others.every((directive) => isPlainForward(directive));
 }
 
-/** True if a node reaches the same upstreams in the same way. */
+/** Returns true if a node reaches the same upstreams in the same way. */
 function isPlainForward({ name, args, block }: Directive): boolean {
   if (name !== 'forward') return false;
   const files = (block ?? []).some(({ name: { text } }) => text === 'tls' || text === 'resolver');
   return !files && args.slice(1).every(({ text }) => isReachable(text));
 }
 
-/**
- * The pod's own address is not the node's, and of the files of its image a node has only the usual
- * one.
- */
+/** The pod's own address differs from the node's, and of the image's files a node has only the usual one. */
 function isReachable(to: string): boolean {
   if (to === '/etc/resolv.conf') return true;
   const [, host = ''] = /^(?:[a-z]+:\/\/)?\[?([^%\]]*)/.exec(to) ?? [];

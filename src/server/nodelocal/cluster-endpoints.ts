@@ -7,15 +7,15 @@ import type { Log } from '../base/log.ts';
 import type { Random } from '../base/random.ts';
 import { whyFailed } from '../base/why-failed.ts';
 
-/** Milliseconds between lookups of the name: a large cluster has thousands of nodes. */
+/** Milliseconds between lookups of the name; a large cluster has thousands of nodes. */
 const PERIOD_MS = 5000;
 const TIMEOUT_MS = 2000;
-/** `forward` takes 15 upstreams, and one is the service. */
+/** `forward` accepts 15 upstreams, and one is the service. */
 const MOST = 14;
 
-/** The service whose endpoints they are, and the file that they are written to. */
+/** The service that owns the endpoints, and the file to write them to. */
 export interface ClusterEndpointsParts {
-  /** A headless service over the pods of the cluster's DNS. */
+  /** A headless service for the cluster's DNS pods. */
   readonly name: string;
   /** The address of the service that lists them, which stays an upstream. */
   readonly clusterDns: string;
@@ -26,8 +26,8 @@ export interface ClusterEndpointsParts {
 }
 
 /**
- * Looks the endpoints up at the cluster's DNS itself: every node may do that without the API
- * server. The last known endpoints stay when there is no answer.
+ * Looks up the endpoints through the cluster's DNS itself, which every node may do without the API server. The last
+ * known endpoints stay if there is no answer.
  */
 export class ClusterEndpoints {
   readonly #parts: ClusterEndpointsParts;
@@ -85,7 +85,7 @@ export class ClusterEndpoints {
     if (found.length > 0) log.info(`the cluster's zones are queried at ${servers.join(', ')}`);
   }
 
-  /** As many as there may be, others on every node. */
+  /** Returns as many as allowed, different ones on every node. */
   #some(found: readonly string[]): readonly string[] {
     const left = [...found];
     while (left.length > MOST) left.splice(this.#parts.random.integer(left.length), 1);

@@ -8,7 +8,7 @@ import { emptyConfig, readKubeDnsConfig } from './kube-dns-config.ts';
 import { renderTemplate, type TemplateValues } from './template.ts';
 import { whyFailed } from '../base/why-failed.ts';
 
-/** The directory of the ConfigMap `kube-dns` in NodeLocal DNSCache, by default. */
+/** The default directory of the ConfigMap `kube-dns` in NodeLocal DNSCache. */
 const KUBE_DNS_FOLDER = '/etc/kube-dns';
 
 /** The sources of the Corefile. */
@@ -20,17 +20,17 @@ export interface CorefileWriterParts {
    * @throws Problem
    */
   readonly derive: ((text: string) => string) | null;
-  /** The path of the written Corefile. */
+  /** Path of the Corefile to write. */
   readonly corefile: string;
-  /** The directory of the ConfigMap `kube-dns`; empty: the usual one, if it exists. */
+  /** Directory of the ConfigMap `kube-dns`; empty: the default one, if it exists. */
   readonly kubeDnsFolder: string;
   readonly values: Omit<TemplateValues, 'config'>;
   readonly log: Log;
-  /** A source has a mistake: the Corefile stays unchanged. */
+  /** Called if a source has an error, in which case the Corefile stays unchanged. */
   readonly onError: () => void;
 }
 
-/** Writes the Corefile. True if it has changed. */
+/** Writes the Corefile. */
 export class CorefileWriter {
   readonly #parts: CorefileWriterParts;
   #text: string | null = null;
@@ -41,8 +41,8 @@ export class CorefileWriter {
   }
 
   /**
-   * Writes it for the first time. After a mistake, an existing one is served. @throws Problem if
-   * there is none
+   * Writes it for the first time. After an error, an existing one is served.
+   * @throws Problem if there is none
    */
   begin(): void {
     try {
@@ -55,8 +55,7 @@ export class CorefileWriter {
 
   /**
    * Writes the Corefile from the current sources.
-   * @returns whether it has changed. Without a template nothing is written: the Corefile is used
-   * unchanged.
+   * @returns true if it has changed. Without a template nothing is written, and the Corefile is used unchanged.
    */
   update(): boolean {
     try {
@@ -92,7 +91,7 @@ export class CorefileWriter {
     return true;
   }
 
-  /** The next try may come in a few seconds: each fault is reported once. */
+  /** Reports each fault once, because the next attempt may come in a few seconds. */
   #fail(error: unknown): false {
     const mistake = error instanceof Problem ? error.print() : (error as Error).message;
     if (this.#mistake !== mistake) {
@@ -103,7 +102,7 @@ export class CorefileWriter {
     return false;
   }
 
-  /** True if a Corefile is there that says anything. */
+  /** Returns true if a Corefile exists and is not empty. */
   #isThere(): boolean {
     const { corefile } = this.#parts;
     return existsSync(corefile) && !isEmpty(readFileText(corefile, FILE_MAX.corefile));
@@ -119,13 +118,13 @@ export class CorefileWriter {
     const { base, derive, values } = this.#parts;
     const text = readFileText(base, FILE_MAX.corefile);
     const made = renderTemplate(derive === null ? text : derive(text), { ...values, config });
-    // Served, it would stand for CoreDNS's default: every name, at every address.
+    // If served, it would mean CoreDNS's default: every name, at every address.
     if (isEmpty(made)) throw nothingToServe();
     return made;
   }
 }
 
-/** True if there are but blanks and comments. */
+/** Returns true if there are only blanks and comments. */
 function isEmpty(text: string): boolean {
   return text.split('\n').every((line) => /^\s*(?:#|$)/.test(line));
 }
@@ -140,15 +139,12 @@ function nothingToServe(): Problem {
   });
 }
 
-/**
- * The errors of a process that may not create a file beside the other one, or not replace it
- * because it is a mount.
- */
+/** Errors of a process that cannot create a file next to the other one, or cannot replace it because it is a mount. */
 const ONLY_IN_PLACE: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS', 'EBUSY', 'EXDEV']);
 
 /**
- * Replaces the content of a file. If the disk is full the file stays unchanged, because half of a
- * Corefile has another meaning.
+ * Replaces the content of a file. If the disk is full the file stays unchanged, because half a Corefile has a different
+ * meaning.
  */
 function replace(path: string, text: string): void {
   const beside = `${path}.new`;
@@ -162,7 +158,7 @@ function replace(path: string, text: string): void {
   }
 }
 
-/** An error with a prefix that says what failed. */
+/** Returns an error with a prefix that describes the failed operation. */
 function told(what: string, error: unknown): Error {
   if (error instanceof Problem) return error.with({ text: `${what}${error.message}` });
   return new Error(`${what}${whyFailed(error)}`);

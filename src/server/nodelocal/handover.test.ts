@@ -11,7 +11,7 @@ const log = makeLog(
   () => false,
 );
 
-describe('where instances of a node meet', () => {
+describe('where instances on a node meet', () => {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-meeting-'));
   after(() => rmSync(folder, { recursive: true }));
   const path = meetingPoint(folder);
@@ -42,7 +42,7 @@ describe('where instances of a node meet', () => {
     only.close();
   });
 
-  test('one that ends leaves the place of its successor alone', async () => {
+  test("one that ends does not remove its successor's socket", async () => {
     const first = await instance();
     const second = await instance();
     first.close();

@@ -1,21 +1,15 @@
-/**
- * Lets an instance on a node find the one before it, take over its state, and make it release the
- * node.
- */
+/** Lets an instance on a node find its predecessor, take over its state, and make it release the node. */
 import { chmodSync, existsSync, renameSync, rmSync, statSync, unlinkSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Log } from '../base/log.ts';
 import { whyFailed } from '../base/why-failed.ts';
 
-/** The words between the instances, a line each. */
+/** The messages between the instances, one per line. */
 const WORDS = { ASK: 'take over', SERVING: 'serving', RELEASED: 'released' };
-/** One that says nothing for so long is not there, milliseconds. */
+/** Milliseconds of silence after which the other instance is treated as gone. */
 const SILENCE_MS = 8000;
-/**
- * The most bytes of cache content that are handed over: the largest nodes have some in each of many
- * workers.
- */
+/** Maximum bytes of cache content that are handed over; the largest nodes have some in each of many workers. */
 const CACHE_MAX = 64 * 1024 * 1024;
 const LINE_MAX = 64;
 
@@ -24,32 +18,31 @@ export interface Predecessor {
   /** The content of its caches. */
   readonly cache: Uint8Array;
   /**
-   * Reports that this instance serves, so that the other one releases the node. Resolves when it
-   * has, or has ended.
+   * Reports that this instance serves, so that the other one releases the node. Resolves when it has done so, or has
+   * ended.
    */
   release(): Promise<void>;
 }
 
-/** The services of the serving instance for the next one. */
+/** The functions that the serving instance provides to the next one. */
 export interface HandoverParts {
   readonly path: string;
-  /** The content of its caches. */
+  /** Returns the content of its caches. */
   readonly cache: () => Promise<Uint8Array>;
-  /** The next one serves. Resolves when this one does not any more. */
+  /** Called when the next instance serves. Resolves when this one no longer does. */
   readonly release: () => Promise<void>;
   readonly log: Log;
 }
 
 /**
- * The meeting point of the instances in this network namespace: a socket in a directory that only
- * root can enter, and that they all see. Several nodes of one machine (network namespaces) may
- * share the directory.
+ * Returns the meeting point of the instances in this network namespace: a socket in a directory that only root can
+ * enter, and that they all see. Several nodes on one machine (network namespaces) may share the directory.
  */
 export function meetingPoint(folder: string): string {
   return join(folder, `node-cache-${statSync('/proc/self/ns/net').ino}.sock`);
 }
 
-/** Requests the cache of the serving instance; null: there is none. */
+/** Requests the serving instance's cache; null if there is none. */
 export async function findPredecessor(path: string, log: Log): Promise<Predecessor | null> {
   if (!existsSync(path)) return null;
   const socket = connect(path);
@@ -81,19 +74,19 @@ export async function findPredecessor(path: string, log: Log): Promise<Predecess
 function tellServing(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     socket.on('close', () => resolve());
-    // From now on it only reports that it has released the node.
+    // From now on, it only reports that it has released the node.
     socket.on('data', () => socket.end());
     socket.write(`${WORDS.SERVING}\n`);
     if (socket.destroyed) resolve();
   });
 }
 
-/** Waits for the next instance. Only the first that asks is served. */
+/** Waits for the next instance. Only the first one to connect is served. */
 export class Handover {
   readonly #parts: HandoverParts;
   readonly #server: Server;
   #busy = false;
-  /** The socket's file, as the kernel counts: the next instance puts its own in that place. */
+  /** Inode of the socket file, because the next instance replaces it with its own. */
   #inode: number | null = null;
 
   constructor(parts: HandoverParts) {
@@ -104,7 +97,7 @@ export class Handover {
     );
   }
 
-  /** Takes the place of the instance before. */
+  /** Takes the place of the previous instance. */
   listen(): void {
     const { path } = this.#parts;
     const own = `${path}.${process.pid}`;
@@ -117,7 +110,7 @@ export class Handover {
     this.#server.unref();
   }
 
-  /** Ends the offer to take over. Its socket is removed, unless another instance has it already. */
+  /** Ends the offer to take over. Its socket is removed, unless another instance has already replaced it. */
   close(): void {
     this.#server.close();
     const { path } = this.#parts;

@@ -1,13 +1,10 @@
-/**
- * The server block that answers the heartbeat, beside those of the Corefile and at the same
- * addresses.
- */
+/** The server block that answers the heartbeat, next to those in the Corefile and at the same addresses. */
 import type { Corefile, ServerBlock } from '../corefile/corefile-tree.ts';
 import { HEARTBEAT_ZONE } from './heartbeat.ts';
 
 /**
- * Text of the blocks to add: one for the addresses that others are bound to, one for all addresses
- * if others have no `bind`.
+ * Returns the text of the blocks to add: one for the addresses used in `bind`, and one for all addresses if there are
+ * blocks without `bind`.
  */
 export function heartbeatBlocks({ blocks }: Corefile, port: number): string {
   const here = blocks.filter(({ keys }) =>

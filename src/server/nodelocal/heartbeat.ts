@@ -1,31 +1,29 @@
-/** Sends DNS queries to the cache itself, and so shows that it answers. */
+/** Sends DNS queries to the cache itself, to show that it answers. */
 import { createSocket, type Socket } from 'node:dgram';
 import { every, type Clock, type Timer } from '../base/clock.ts';
 import { parseName } from '../wire/name.ts';
 import { makeQueryMessage, QueryMessage } from '../wire/query-message.ts';
 import { HEARTBEAT_SOURCE } from './packet-rules.ts';
 
-/**
- * The zone of the heartbeat's query: it exists nowhere (RFC 6761), and the cache itself answers it.
- */
+/** The zone of the heartbeat query, which does not exist anywhere (RFC 6761), and which the cache itself answers. */
 export const HEARTBEAT_ZONE = 'node-cache-heartbeat.invalid.';
 
-/** Five or six of them fit into a lease: a busy machine may be late with some. */
+/** Milliseconds. Five or six heartbeats fit into a lease, because a busy machine may delay some. */
 const PERIOD_MS = 150;
-/** An address without a reply for so long does not answer. */
+/** Milliseconds without a reply after which an address counts as not answering. */
 const SILENCE_MS = 1000;
 
 export interface HeartbeatParts {
   readonly addresses: readonly string[];
   readonly port: number;
   readonly clock: Clock;
-  /** An address has begun to answer, or has ceased to. */
+  /** Called when an address has started or stopped answering. */
   readonly onChange: (address: string, answers: boolean) => void;
 }
 
 /**
- * Asks every local address several times a second. The kernel sees the replies and renews the lease
- * of their source address. So a lease ends even if this process is dead.
+ * Queries every local address several times a second. The kernel sees the replies and renews the lease on their source
+ * address, so a lease ends even if this process is dead.
  */
 export class Heartbeat {
   readonly #parts: HeartbeatParts;
@@ -35,7 +33,7 @@ export class Heartbeat {
     parseName(HEARTBEAT_ZONE),
     1,
   ).bytes.slice();
-  /** The time of each address's last answer. */
+  /** Time of each address's last answer. */
   readonly #last = new Map<string, number>();
   readonly #answering = new Set<string>();
   #timer: Timer | null = null;

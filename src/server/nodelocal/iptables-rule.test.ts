@@ -15,30 +15,30 @@ describe('rules of a node cache', () => {
       chain === 'PREROUTING' && protocol === 'udp' && action === 'notrack',
   )!;
 
-  test('a saved rule is recognized whatever the version of iptables prints for NOTRACK', () => {
+  test('a saved rule is recognized however the iptables version prints NOTRACK', () => {
     assert.ok(sameAs(saved!, ruleWords(skip, 'list')));
   });
 
-  test('a rule for another address or port is another rule', () => {
+  test('a rule for another address or port is a different rule', () => {
     assert.ok(!sameAs(saved!, ruleWords({ ...skip, to: '10.96.0.11' }, 'list')));
     assert.ok(!sameAs(saved!, ruleWords({ ...skip, toPort: 54 }, 'list')));
   });
 
-  test('an address of version 6 is the same however it is spelled', () => {
+  test('an IPv6 address is the same however it is spelled', () => {
     const line =
       '-A PREROUTING -d fd00::10/128 -p udp -m udp --dport 53 -m comment --comment "NodeLocal DNS Cache: skip conntrack" -j NOTRACK';
     const [six] = readSaved(line);
     assert.ok(sameAs(six!, ruleWords({ ...skip, family: 6, to: 'fd00:0:0:0:0:0:0:10' }, 'list')));
   });
 
-  test('in each chain the rules that release an address precede those that lead there', () => {
+  test('in each chain, the rules that release an address precede those that lead there', () => {
     for (const chain of ['PREROUTING', 'OUTPUT']) {
       const actions = rules.filter((rule) => rule.chain === chain).map(({ action }) => action);
       assert.ok(actions.lastIndexOf('lapse') < actions.indexOf('notrack'));
     }
   });
 
-  test('without a lease they are NodeLocal DNSCache’s twelve', () => {
+  test('without a lease, they are NodeLocal DNSCache’s twelve', () => {
     assert.equal(nodeRules({ ...parts, lease: false }).length, 12);
   });
 });

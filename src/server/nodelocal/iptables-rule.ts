@@ -1,22 +1,22 @@
-/** Rules in the words of iptables, and as `iptables-save` prints them. */
+/** Rules as iptables arguments, and as printed by `iptables-save`. */
 import { parseAddress, printAddress } from '../base/ip.ts';
 import type { PacketRule } from './packet-rules.ts';
 
 /**
- * Signs of life that a lease takes, and within how many seconds. iptables knows whole seconds only.
- * But signs come every 150 ms. So two are within the last second until the last one is 0.85 s old.
+ * Number of heartbeats required for a lease, and the period in seconds. iptables supports only whole seconds, but
+ * heartbeats come every 150 ms. Two are therefore within the last second until the last one is 0.85 s old.
  */
 const LEASE = { SECONDS: 1, SIGNS: 2 };
 
-/** A line of `iptables-save`. */
+/** One line of `iptables-save`. */
 export interface SavedRule {
   readonly chain: string;
   readonly meaning: string;
 }
 
 /**
- * The rule in the words that NodeLocal DNSCache uses.
- * @param list of the module `recent` that holds the leases
+ * Returns the rule as arguments, in the form used by NodeLocal DNSCache.
+ * @param list the `recent` module's list that holds the leases
  */
 export function ruleWords(rule: PacketRule, list: string): readonly string[] {
   const { protocol, from, notFrom, to, fromPort, toPort, action, comment } = rule;
@@ -40,7 +40,7 @@ export function ruleWords(rule: PacketRule, list: string): readonly string[] {
   ];
 }
 
-/** The rules in what `iptables-save` prints. */
+/** Parses the rules in the output of `iptables-save`. */
 export function readSaved(text: string): readonly SavedRule[] {
   return text.split('\n').flatMap((line) => {
     if (!line.startsWith('-A ')) return [];
@@ -49,7 +49,7 @@ export function readSaved(text: string): readonly SavedRule[] {
   });
 }
 
-/** True if a saved rule is the one that these words make. */
+/** Returns true if a saved rule is equivalent to these arguments. */
 export function sameAs(saved: SavedRule, words: readonly string[]): boolean {
   return saved.meaning === meaningOf(words);
 }
@@ -58,10 +58,10 @@ function wordsOf(line: string): readonly string[] {
   return [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, inner, plain]) => inner ?? plain!);
 }
 
-/** Options that say nothing, with the word after them. */
+/** Options without effect on the meaning, together with the next argument. */
 const silent: ReadonlySet<string> = new Set(['-m', '--mask']);
 
-/** The words in a canonical order and spelling, so that equal rules have equal texts. */
+/** Returns the arguments in a canonical order and spelling, so that equal rules have equal texts. */
 function meaningOf(words: readonly string[]): string {
   const found: string[] = [];
   let negated = '';
@@ -81,7 +81,7 @@ function meaningOf(words: readonly string[]): string {
 }
 
 function valueOf(option: string, value: string): string {
-  // Newer versions print what NOTRACK has become: CT --notrack.
+  // Newer versions print NOTRACK as CT --notrack.
   if (option === '-j' && value === 'CT') return 'NOTRACK';
   if (option !== '-s' && option !== '-d') return value;
   const bytes = parseAddress(value.replace(/\/(?:32|128)$/, ''));

@@ -1,4 +1,4 @@
-/** The rules by iptables: one family, both of its tables. */
+/** Rules set with iptables: one family, both of its tables. */
 import { ruleGeneration } from '../runtime/netlink.ts';
 import { runProgram } from '../runtime/programs.ts';
 import {
@@ -11,14 +11,14 @@ import {
 } from './packet-rules.ts';
 import { readSaved, sameAs, ruleWords, type SavedRule } from './iptables-rule.ts';
 
-/** The parts of rules with iptables. */
+/** The inputs for rules with iptables. */
 export interface IptablesParts {
   readonly family: 4 | 6;
-  /** Of that family. */
+  /** The rules of that family. */
   readonly rules: readonly PacketRule[];
-  /** The directory of the programs, with a slash at its end. */
+  /** The directory of the programs, with a trailing slash. */
   readonly folder: string;
-  /** The list of the module `recent` that holds the leases. */
+  /** The `recent` module's list that holds the leases. */
   readonly list: string;
 }
 
@@ -28,9 +28,9 @@ const WAIT = ['-w', '5'];
 const LOCKED = 4;
 
 /**
- * Keeps the rules of one family. It reads them with `iptables-save` and changes them with one call
- * of `iptables-restore`, which changes a table as a whole: at no time do only some of them hold.
- * Rules of other programs stay unchanged, even with the same comments.
+ * Maintains the rules of one family. It reads them with `iptables-save` and changes them with a single call of
+ * `iptables-restore`, which changes a table atomically: the rules are never partially in effect. Other programs' rules
+ * stay unchanged, even if they have the same comments.
  */
 export class IptablesRules implements RuleSet {
   readonly name = 'iptables';
@@ -38,9 +38,9 @@ export class IptablesRules implements RuleSet {
   readonly #save: string;
   readonly #restore: string;
   readonly #plain: string;
-  /** It sets rules of nftables, whose changes the kernel counts. */
+  /** True if it sets nftables rules, whose changes the kernel counts. */
   #counted = false;
-  /** The generation of the rules at the last look that found them correct. */
+  /** Generation of the rules at the last check that found them correct. */
   #generation: number | null = null;
 
   constructor({ family, rules, folder, list }: IptablesParts) {
@@ -75,7 +75,7 @@ export class IptablesRules implements RuleSet {
       });
       await this.#change(table, [...deletions(wanted, present), ...additions]);
     }
-    // The generation of before the look, so that changes during the look are noticed next time.
+    // The generation before the check, so that changes during the check are noticed next time.
     this.#generation = generation;
     return { missing };
   }
@@ -98,19 +98,19 @@ export class IptablesRules implements RuleSet {
   }
 
   leave(): void {
-    // Nothing goes with this process.
+    // Nothing ends with this process.
   }
 
   get removal(): readonly string[] {
     return [...this.#rules].flatMap(([table, wanted]) => {
-      // Those that lead packets here go first.
+      // Those that lead packets here are removed first.
       const order = wanted.toSorted(
         (a, b) => Number(b.rule.action === 'notrack') - Number(a.rule.action === 'notrack'),
       );
       const lines = order.map(({ rule: { chain }, words }) => deletion(chain, words));
       const all = [`*${table}`, ...lines, 'COMMIT'].map((line) => `'${line}'`).join(' ');
       const wait = WAIT.join(' ');
-      // All at once where each is there once; else one after the other, as often as each is there.
+      // All at once if each exists once; otherwise one by one, as often as each exists.
       const each = lines.map(
         (line) => `while ${this.#plain} ${wait} -t ${table} ${line}; do :; done`,
       );
@@ -152,7 +152,7 @@ function wantedOf(rule: PacketRule, list: string): WantedRule {
   return { rule, words: ruleWords(rule, list) };
 }
 
-/** Lines that delete these rules as often as they are there. */
+/** Returns lines that delete these rules as often as they exist. */
 function deletions(
   wanted: readonly WantedRule[],
   present: readonly SavedRule[],
@@ -160,7 +160,7 @@ function deletions(
   return present.flatMap((saved) => {
     const { rule: { chain } = { chain: '' }, words = [] } =
       wanted.find(({ rule, words }) => saved.chain === rule.chain && sameAs(saved, words)) ?? {};
-    // In our words: iptables does not recognise some of its own output (`--mask` of `recent`).
+    // Use our own arguments, because iptables does not accept some of its own output (`--mask` in `recent`).
     return chain === '' ? [] : [deletion(chain, words)];
   });
 }
@@ -169,7 +169,7 @@ function deletion(chain: string, words: readonly string[]): string {
   return `-D ${chain} ${words.map(quoted).join(' ')}`;
 }
 
-/** The number of rules that are missing, or behind a rule that they must precede. */
+/** Counts the rules that are missing, or after a rule that they must precede. */
 function misplaced(wanted: readonly WantedRule[], present: readonly SavedRule[]): number {
   let wrong = 0;
   const last = new Map<string, number>();
@@ -183,7 +183,7 @@ function misplaced(wanted: readonly WantedRule[], present: readonly SavedRule[])
   return wrong;
 }
 
-/** A word for iptables-restore and for a shell. */
+/** Quotes a word for iptables-restore and for a shell. */
 function quoted(word: string): string {
   return /^[\w.:/-]+$/.test(word) ? word : `"${word}"`;
 }

@@ -8,7 +8,7 @@ import { FILE_MAX, readFileText } from '../base/read-file.ts';
 
 /** The content of the ConfigMap. */
 export interface KubeDnsConfig {
-  /** Domain → its servers, in the order of the domains' names. */
+  /** Maps domains to their servers, in the order of the domain names. */
   readonly stubDomains: ReadonlyMap<string, readonly string[]>;
   readonly upstreamNameservers: readonly string[];
 }
@@ -16,10 +16,13 @@ export interface KubeDnsConfig {
 /** The content of an absent ConfigMap. */
 export const emptyConfig: KubeDnsConfig = { stubDomains: new Map(), upstreamNameservers: [] };
 
-/** More servers than this kube-dns refuses. */
+/** kube-dns rejects more servers than this. */
 const UPSTREAMS_MAX = 3;
 
-/** Reads the directory; one that is not there is an empty ConfigMap. @throws Problem */
+/**
+ * Reads the directory; a missing one is an empty ConfigMap.
+ * @throws Problem
+ */
 export function readKubeDnsConfig(folder: string): KubeDnsConfig {
   const stubs = readKey(folder, 'stubDomains');
   const upstreams = readKey(folder, 'upstreamNameservers');
@@ -39,7 +42,7 @@ export function readKubeDnsConfig(folder: string): KubeDnsConfig {
 function readKey(folder: string, key: string): unknown {
   const path = join(folder, key);
   if (statSync(path, { throwIfNoEntry: false }) === undefined) {
-    // A directory that cannot be read is another matter than a key that is not there.
+    // An unreadable directory is different from a missing key.
     if (statSync(folder, { throwIfNoEntry: false }) !== undefined) readdirSync(folder);
     return null;
   }
@@ -66,8 +69,8 @@ function readServers(value: unknown, folder: string, what: string): readonly str
 }
 
 /**
- * `IP`, `IP:PORT`, `[v6]:PORT`, any of them with `dns://` or `tls://`; nothing that would be a
- * second word of the Corefile.
+ * Accepts `IP`, `IP:PORT`, `[v6]:PORT`, any of them with `dns://` or `tls://`, and nothing that would be a second word
+ * in the Corefile.
  */
 function isServer(server: unknown): boolean {
   if (typeof server !== 'string') return false;

@@ -1,4 +1,4 @@
-/** The interface that holds the addresses of a node cache. */
+/** The interface that holds a node cache's addresses. */
 import { parseAddress, printAddress } from '../base/ip.ts';
 import type { Log } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
@@ -15,39 +15,36 @@ import {
   type Link,
 } from '../runtime/own-interface.ts';
 
-/** The alias of the interface: `ip link show` prints it. */
+/** The alias of the interface, shown by `ip link show`. */
 const ALIAS = 'ndots node-cache';
 /**
- * Kinds of interfaces that hold addresses without a wire, the usual first. A bridge without ports
- * serves where the kernel has no dummy devices, and `lo` anywhere.
+ * Types of interfaces that can hold addresses without a link, the usual one first. A bridge without ports works if the
+ * kernel has no dummy devices, and `lo` works anywhere.
  */
 const KINDS = ['dummy', 'bridge'];
 /**
- * Seconds after which the kernel removes an address that was not renewed, with up to a second of
- * delay. Until then it does no harm to pods, because the rules release their queries sooner. The
- * first lease is as long as a start may take.
+ * Seconds after which the kernel removes an address that was not renewed, with a delay of up to a second. Until then it
+ * does no harm to pods, because the rules release their queries sooner. The first lease is as long as startup may take.
  */
 const LEASE_SECONDS = { FIRST: 60, LATER: 4 };
 
-/** The parts of an interface's set-up. */
+/** The inputs for setting up an interface. */
 export interface LocalInterfaceParts {
   readonly name: string;
   readonly addresses: readonly string[];
-  /** True if the kernel removes the addresses if they are not renewed. */
+  /** True if the kernel should remove the addresses when they are not renewed. */
   readonly lease: boolean;
   readonly log: Log;
 }
 
-/**
- * Makes the interface, looks after it, and takes it away; nothing else of the machine is touched.
- */
+/** Creates the interface, maintains it, and removes it, without affecting anything else on the machine. */
 export class LocalInterface {
   readonly #parts: LocalInterfaceParts;
-  /** Addresses are on `lo`, because there is no better interface. */
+  /** True if addresses are on `lo`, because there is no better interface. */
   #loopback = false;
-  /** The interface of that name is ours, or was checked and may be used. */
+  /** True if the interface with that name is ours, or was checked and may be used. */
   #ours = false;
-  /** Others have addresses on it, so it stays at the end. */
+  /** True if others have addresses on it, so that it stays at the end. */
   #shared = false;
 
   constructor(parts: LocalInterfaceParts) {
@@ -57,7 +54,7 @@ export class LocalInterface {
 
   /**
    * Adds the interface if it is missing, and renews the addresses.
-   * @param starting no program listens there yet
+   * @param starting true if no program listens there yet
    * @returns the missing parts: the interface's name, or addresses
    * @throws Problem, SystemError
    */
@@ -76,7 +73,10 @@ export class LocalInterface {
     return missing;
   }
 
-  /** Makes the addresses permanent: they need no renewal any more. @throws SystemError */
+  /**
+   * Makes the addresses permanent, so that they need no renewal.
+   * @throws SystemError
+   */
   leave(): void {
     const link = this.#ours ? findLink(this.#name) : null;
     if (link === null) return;
@@ -84,7 +84,7 @@ export class LocalInterface {
   }
 
   /**
-   * Removes the addresses, and the interface if there are no other addresses on it.
+   * Removes the addresses, and the interface if it has no other addresses.
    * @throws SystemError
    */
   remove(): void {
@@ -96,7 +96,7 @@ export class LocalInterface {
     for (const address of own) takeAddress(link.index, address);
   }
 
-  /** Lines for a shell that do the same. */
+  /** Shell commands that do the same. */
   get removal(): readonly string[] {
     if (!this.#loopback && !this.#shared) return [`ip link delete ${this.#name}`];
     return this.#parts.addresses.map((address) => `ip address delete ${address} dev ${this.#name}`);
@@ -141,8 +141,8 @@ export class LocalInterface {
   }
 
   /**
-   * An interface of that name existed before: a leftover of ours, one of another node cache, or one
-   * of another program.
+   * Checks an existing interface with that name: it may be a leftover of ours, or belong to another node cache or
+   * program.
    */
   #judge({ name, kind, index, alias }: Link): void {
     if (kind !== 'dummy' && alias !== ALIAS) {
@@ -179,7 +179,7 @@ export class LocalInterface {
   }
 }
 
-/** Throws the problem that keeps interfaces from being set up here at all, if there is one. */
+/** Throws the problem, if any, that prevents interfaces from being set up here at all. */
 export function checkInterfaces(): void {
   const why = noInterfaces();
   if (why === null) return;

@@ -1,4 +1,4 @@
-/** The rules by nft: a separate table for both families. */
+/** Rules set with nft: a separate table for both families. */
 import { ruleGeneration } from '../runtime/netlink.ts';
 import { runProgram, startProgram, type StartedProgram } from '../runtime/programs.ts';
 import {
@@ -10,26 +10,26 @@ import {
   type RuleSet,
 } from './packet-rules.ts';
 
-/** The parts of rules with nft. */
+/** The inputs for rules with nft. */
 export interface NftablesParts {
   readonly rules: readonly PacketRule[];
-  /** The program, with its path. */
+  /** Path of the program. */
   readonly program: string;
   /** Name of the table. */
   readonly table: string;
-  /** Said once, when the kernel or nft is too old for a table that goes with its owner. */
+  /** Called once, if the kernel or nft is too old for a table that is removed with its owner. */
   readonly onUnowned: (why: string) => void;
 }
 
-/** For so long a sign of life counts, milliseconds. */
+/** Milliseconds for which a heartbeat counts. */
 const LEASE_MS = 900;
-/** Milliseconds that a table may take to appear, and between two looks for it. */
+/** Milliseconds that a table may take to appear, and between two checks for it. */
 const APPEARS_MS = 3000;
 const LOOK_MS = 25;
-/** Nft takes a line at once, and says nothing when it has. */
+/** Milliseconds to wait after sending a line to nft, which executes it at once but does not confirm it. */
 const DIVERTS_MS = 50;
 
-/** Chains of the table, and their hooks in the kernel. */
+/** The table's chains, and their hooks in the kernel. */
 const hooks: Readonly<Record<string, { readonly name: string; readonly at: string }>> = {
   'raw PREROUTING': { name: 'prerouting', at: 'prerouting priority -300' },
   'raw OUTPUT': { name: 'output', at: 'output priority -300' },
@@ -38,22 +38,22 @@ const hooks: Readonly<Record<string, { readonly name: string; readonly at: strin
 };
 
 /**
- * Keeps a table owned by an `nft` process that reads our commands. The kernel guards it against all
- * other programs, even `nft flush ruleset` (`flags owner`, Linux 5.12). It removes the table when
- * that process ends, which ends when we do. Without kernel support the table is an ordinary one.
+ * Maintains a table owned by an `nft` process that reads our commands. The kernel guards it against all other programs,
+ * even `nft flush ruleset` (`flags owner`, Linux 5.12), and removes it when that process ends. The process ends when we
+ * do. Without kernel support, the table is an ordinary one.
  */
 export class NftablesRules implements RuleSet {
   readonly name = 'nftables';
   readonly #parts: NftablesParts;
   #owner: StartedProgram | null = null;
-  /** The table's name in use: while another instance owns ours, one beside it. */
+  /** Name of the table in use. While another instance owns ours, it is one next to it. */
   #table: string;
-  /** As nft prints the table when it is whole; empty: not made yet. */
+  /** nft's output for the complete table; empty: not created yet. */
   #whole = '';
-  /** The generation of the table at the last look. */
+  /** Generation of the table at the last check. */
   #generation: number | null = null;
   #owned = true;
-  /** The error output of the owner. */
+  /** Returns the owner's error output. */
   #complaints: () => string = () => '';
 
   constructor(parts: NftablesParts) {
@@ -121,7 +121,7 @@ export class NftablesRules implements RuleSet {
   async divert(): Promise<void> {
     this.#whole = '';
     const chains = [hooks['raw PREROUTING']!.name, hooks['raw OUTPUT']!.name];
-    // As one change: at no time do replies pass that are tracked.
+    // In a single change, so that no tracked replies pass in between.
     const commands = [
       ...chains.map((chain) => `flush chain inet ${this.#table} ${chain}`),
       ...this.#parts.rules
@@ -143,7 +143,7 @@ export class NftablesRules implements RuleSet {
     const owner = this.#owner;
     this.#endOwner();
     await owner.ended;
-    // The kernel takes the table away when it gets to it.
+    // The kernel removes the table asynchronously.
     for (let waited = 0; waited < APPEARS_MS; waited += LOOK_MS) {
       if ((await this.#list()) === null) return;
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
@@ -158,7 +158,7 @@ export class NftablesRules implements RuleSet {
     return [`${this.#parts.program} delete table inet ${this.#parts.table}`];
   }
 
-  /** The table without its counters, or null if there is none. */
+  /** Returns the table without its counters, or null if there is none. */
   async #list(): Promise<string | null> {
     const words = [this.#parts.program, '-s', '-t', 'list', 'table', 'inet', this.#table];
     const { code, stdout } = await runProgram(words, { limitMs: RULE_LIMIT_MS });

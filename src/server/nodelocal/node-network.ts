@@ -1,4 +1,4 @@
-/** The network of a node cache: its interface and its rules, maintained until the end. */
+/** A node cache's network: its interface and its rules, maintained until the end. */
 import type { Log } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import { SystemError } from '../runtime/libc.ts';
@@ -6,7 +6,7 @@ import { TeardownPipe, TeardownShell, type Teardown } from './teardown-shell.ts'
 import { checkInterfaces, LocalInterface } from './local-interface.ts';
 import { RuleFailure, type RuleSet } from './packet-rules.ts';
 
-/** Kinds of errors, in the words of the label `errortype`. */
+/** Kinds of errors, as values of the label `errortype`. */
 export type SetupError =
   | 'iptables'
   | 'iptables_lock'
@@ -14,33 +14,32 @@ export type SetupError =
   | 'interface_check'
   | 'configmap';
 
-/** The parts of the network's set-up. */
+/** The inputs for setting up the network. */
 export interface NodeNetworkParts {
-  /** null: the interface is set up by another program. */
+  /** Null if another program sets up the interface. */
   readonly localInterface: LocalInterface | null;
-  /** Empty: the rules are set up by another program. */
+  /** Empty if another program sets up the rules. */
   readonly rules: readonly RuleSet[];
-  /** The shell that cleans up after us; null: there is none, or nothing is to be cleaned up. */
+  /** The shell that cleans up after us; null if there is none, or nothing to clean up. */
   readonly shell: string | null;
   /** A named pipe to a shell in another container, instead of a local one; null: none. */
   readonly pipe: string | null;
-  /** Interface and rules stay at the end. */
+  /** True to leave the interface and rules in place at the end. */
   readonly skipTeardown: boolean;
   readonly log: Log;
   readonly onError: (kind: SetupError) => void;
-  /** Receives parts that other programs had removed, and that were restored. */
+  /** Called for parts that other programs had removed and that were restored. */
   readonly onRepair: (what: 'interface' | 'rules') => void;
 }
 
 /**
- * Sets the network up, repairs it, withdraws it. Failures after the start are counted and logged,
- * never fatal.
+ * Sets up the network, repairs it, and withdraws it. Failures after startup are counted and logged, but never fatal.
  */
 export class NodeNetwork {
   readonly #parts: NodeNetworkParts;
   readonly #teardown: Teardown | null;
   #rulesWanted = false;
-  /** One call at a time maintains the rules. */
+  /** Only one call at a time maintains the rules. */
   #busy: Promise<void> | null = null;
   /** The last logged failure, by subject. */
   #reported = new Map<string, string>();
@@ -61,7 +60,10 @@ export class NodeNetwork {
           : new TeardownPipe(pipe, lines);
   }
 
-  /** The interface, before anything can listen at its addresses. @throws Problem */
+  /**
+   * Sets up the interface, before anything can listen on its addresses.
+   * @throws Problem
+   */
   setUpInterface(): void {
     const { localInterface, log } = this.#parts;
     if (localInterface === null) return;
@@ -76,7 +78,10 @@ export class NodeNetwork {
     this.#teardown?.ensure();
   }
 
-  /** The rules, from now on: something answers. @throws Problem */
+  /**
+   * Sets up the rules, now that something answers.
+   * @throws Problem
+   */
   async setUpRules(): Promise<void> {
     const { rules, log } = this.#parts;
     if (rules.length === 0) return;
@@ -148,10 +153,7 @@ export class NodeNetwork {
     this.#parts.log.error(text);
   }
 
-  /**
-   * First half of the end: new queries go to the cluster's service, while those in progress are still
-   * answered.
-   */
+  /** First half of shutdown: new queries go to the cluster's service, while those in progress are still answered. */
   async withdraw(): Promise<void> {
     this.#over = true;
     await this.#busy;
@@ -188,7 +190,7 @@ export class NodeNetwork {
     this.#teardown?.release();
   }
 
-  /** Another instance takes all of it over. */
+  /** Leaves everything to another instance that takes over. */
   async handOver(): Promise<void> {
     this.#over = true;
     await this.#busy;
@@ -201,7 +203,7 @@ function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The reason why the network cannot be set up, as text. */
+/** Returns the reason the network cannot be set up, as a problem. */
 function problemOf(error: unknown): unknown {
   if (error instanceof Problem) return error;
   if (error instanceof SystemError && (error.code === 'EPERM' || error.code === 'EACCES'))

@@ -1,19 +1,15 @@
 /**
- * The packet filter rules of a node cache, as data: those of NodeLocal DNSCache, and the lease that
- * releases its addresses.
+ * A node cache's packet filter rules, as data: those of NodeLocal DNSCache, and the lease that releases its addresses.
  */
 
-/** The action of a rule for a packet. */
+/** A rule's action for a packet. */
 export type PacketAction =
-  /** Connection tracking, and with it the translation of service addresses, passes it by. */
+  /** Exempt the packet from connection tracking, and thus from the translation of service addresses. */
   | 'notrack'
   | 'accept'
-  /** A heartbeat of the cache: restarts the lease of its source address. */
+  /** A heartbeat of the cache: restart the lease on its source address. */
   | 'renew'
-  /**
-   * The lease of the address that it goes to is over: it goes the way of all packets, to the
-   * cluster's service.
-   */
+  /** The lease on the destination address has ended, so the packet goes to the cluster's service like any other. */
   | 'lapse';
 
 /** One rule for one local address. An absent field matches everything. */
@@ -23,7 +19,7 @@ export interface PacketRule {
   readonly protocol: 'tcp' | 'udp';
   readonly family: 4 | 6;
   readonly from?: string;
-  /** The packet does not come from there. */
+  /** Matches packets that do not come from this address. */
   readonly notFrom?: string;
   readonly to?: string;
   readonly fromPort?: number;
@@ -32,7 +28,7 @@ export interface PacketRule {
   readonly comment: string;
 }
 
-/** The comments of NodeLocal DNSCache's rules: other programs find the rules by them. */
+/** The comments on NodeLocal DNSCache's rules, by which other programs find them. */
 const COMMENT = {
   skip: 'NodeLocal DNS Cache: skip conntrack',
   allow: 'NodeLocal DNS Cache: allow DNS traffic',
@@ -40,28 +36,25 @@ const COMMENT = {
   lapse: 'NodeLocal DNS Cache: no sign of life',
 } as const;
 
-/** The input of the rules. */
+/** The inputs for the rules. */
 export interface RuleParts {
   readonly addresses: readonly string[];
   readonly port: number;
   readonly healthPort: number;
-  /** True if the addresses are released without signs of life. */
+  /** True if the addresses are released when there are no heartbeats. */
   readonly lease: boolean;
 }
 
-/**
- * A program that sets rules waits for a lock for 5 s at most: one that has not ended by then is
- * ended, milliseconds.
- */
+/** Milliseconds after which a program that sets rules is killed. It waits for a lock for 5 s at most. */
 export const RULE_LIMIT_MS: number = 8000;
 
 /**
- * The source address of the cache's own heartbeat: no other program asks a local address from a
- * loopback one.
+ * The source address of the cache's own heartbeat, because no other program queries a local address from a loopback
+ * one.
  */
 export const HEARTBEAT_SOURCE = { 4: '127.0.0.1', 6: '::1' } as const;
 
-/** All rules, in the order in which each chain must have them. */
+/** Returns all rules, in the order required in each chain. */
 export function nodeRules(parts: RuleParts): readonly PacketRule[] {
   const rules = parts.addresses.flatMap((address) => rulesFor(address, parts));
   const order = (rule: PacketRule): number => ['renew', 'lapse'].indexOf(rule.action) + 1 || 3;
@@ -97,18 +90,18 @@ function rulesFor(address: string, { port, healthPort, lease }: RuleParts): read
   ];
 }
 
-/** True if a rule leads packets to the cache that would go to the cluster's service without it. */
+/** Returns true if a rule leads packets to the cache that would otherwise go to the cluster's service. */
 export function leadsHere({ action, toPort, to }: PacketRule): boolean {
   return action === 'notrack' && to !== undefined && toPort !== undefined;
 }
 
 /** The result of maintaining the rules. */
 export interface Ensured {
-  /** Rules that were missing, or in the wrong place, and have been put back. */
+  /** Number of rules that were missing, or in the wrong place, and have been restored. */
   readonly missing: number;
 }
 
-/** The rules, by one of the programs that set them. */
+/** The rules, as managed by one of the programs that set them. */
 export interface RuleSet {
   /** The program: `iptables`, `nftables`. */
   readonly name: string;
@@ -118,24 +111,26 @@ export interface RuleSet {
    */
   ensure(): Promise<Ensured>;
   /**
-   * Removes the rules that lead packets here. Rules that keep replies out of connection tracking
-   * stay: a tracked reply would be the first packet of a connection, and bind later queries from
-   * the same port to it.
+   * Removes the rules that lead packets here. Rules that keep replies out of connection tracking stay. A tracked reply
+   * would be the first packet of a connection, and bind later queries from the same port to it.
    * @throws RuleFailure
    */
   divert(): Promise<void>;
-  /** Removes all our rules, duplicates included, and no others. @throws RuleFailure */
+  /**
+   * Removes all our rules, including duplicates, and no others.
+   * @throws RuleFailure
+   */
   remove(): Promise<void>;
-  /** Releases what ends with this process, while another instance keeps the rules. */
+  /** Releases everything that ends with this process, while another instance keeps the rules. */
   leave(): void;
-  /** Lines for a shell that remove them after this process has ended. */
+  /** Shell commands that remove them after this process has ended. */
   readonly removal: readonly string[];
 }
 
-/** Why rules could not be looked after. */
+/** Reports that rules could not be maintained. */
 export class RuleFailure extends Error {
   override readonly name = 'RuleFailure';
-  /** Another program holds the lock of iptables: the next try is likely to succeed. */
+  /** True if another program holds the iptables lock, so that the next attempt is likely to succeed. */
   readonly locked: boolean;
 
   constructor(text: string, locked = false) {

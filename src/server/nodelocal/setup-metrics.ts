@@ -1,4 +1,4 @@
-/** The metrics of a node cache, and their address. */
+/** A node cache's metrics, and their address. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { HttpAdmission } from '../base/http-admission.ts';
 import { answerText } from '../base/http-answer.ts';
@@ -20,9 +20,9 @@ const kinds: readonly SetupError[] = [
   'configmap',
 ];
 
-/** Requests are small and local. */
+/** Milliseconds; requests are small and local. */
 const TIMEOUT_MS = 5000;
-/** Scrapers at a time. */
+/** Maximum number of concurrent scrapers. */
 const CONNECTIONS = 64;
 
 /** The address of the metrics. */
@@ -31,7 +31,7 @@ export interface MetricsAddress {
   readonly port: number;
 }
 
-/** The metrics at port 9353: those of NodeLocal DNSCache, and those of the lease. */
+/** The metrics on port 9353: those of NodeLocal DNSCache, and those of the lease. */
 export class SetupMetrics {
   readonly #collection = new Collection();
   readonly #registry = new SharedRegistry((event) => this.#collection.add('main', event));
@@ -85,9 +85,7 @@ export class SetupMetrics {
     this.#handovers.with(direction).add(1);
   }
 
-  /**
-   * Serves them; an address that cannot be had is a line of the log, as with NodeLocal DNSCache.
-   */
+  /** Serves the metrics. As in NodeLocal DNSCache, an unavailable address is only logged. */
   async serve({ host, port }: MetricsAddress, log: Log): Promise<void> {
     const server = createServer({ requestTimeout: TIMEOUT_MS, headersTimeout: TIMEOUT_MS });
     boundConnections(server, CONNECTIONS);
@@ -102,7 +100,7 @@ export class SetupMetrics {
         log.error(`Failed to start metrics handler: ${whyFailed(error)}`);
         resolve();
       });
-      // The process that this one takes over from still has the port.
+      // The previous process, which this one replaces, still has the port.
       server.listen({ port, host, reusePort: true }, resolve);
     });
     server.on('error', () => undefined);

@@ -1,4 +1,4 @@
-/** The shell that deploy/node-cache has in a container of its own, and a cache that is killed. */
+/** The shell that deploy/node-cache runs in a separate container, and a cache that is killed. */
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,7 +15,7 @@ interface Container {
   readonly args: readonly string[];
 }
 
-/** The script of the DaemonSet's container `teardown`. */
+/** Returns the script of the DaemonSet's `teardown` container. */
 function readerScript(): string {
   const text = readFileSync('deploy/node-cache/node-local-dns.yaml', 'utf8');
   const daemon = parseAllDocuments(text)
@@ -34,7 +34,7 @@ async function until(what: () => boolean, text: string): Promise<void> {
   }
 }
 
-/** A reader, and what stands for the cache: it writes its lines, and `release` when told. */
+/** Starts a reader, and a substitute for the cache that writes its lines, and `release` on request. */
 async function pair(t: TestContext): Promise<{
   readonly reader: ChildProcess;
   readonly folder: string;
@@ -67,7 +67,7 @@ async function pair(t: TestContext): Promise<{
 }
 
 describe('a cache whose teardown is in another container', () => {
-  test('leaves nothing when it is killed, again and again', async (t) => {
+  test('leaves nothing behind when it is killed, again and again', async (t) => {
     const { folder, startCache } = await pair(t);
     for (const nth of ['one', 'two']) {
       const cache = await startCache(`echo "it is over" > ${folder}/${nth}`);
@@ -77,19 +77,19 @@ describe('a cache whose teardown is in another container', () => {
     }
   });
 
-  test('has nothing taken away when it ends in order, or hands over', async (t) => {
+  test('has nothing removed when it ends in order, or hands over', async (t) => {
     const { folder, startCache } = await pair(t);
     const first = await startCache(`: > ${folder}/first`);
     first.send('release');
     await once(first, 'exit');
-    // What the next one leaves shows that the reader is done with the first.
+    // What the second one leaves shows that the reader has finished with the first.
     const second = await startCache(`: > ${folder}/second`);
     second.kill('SIGKILL');
     await until(() => existsSync(join(folder, 'second')), 'the second was not run');
     assert.equal(existsSync(join(folder, 'first')), false);
   });
 
-  test('is not kept from ending with its pod by the shell, whether a cache is there or not', async (t) => {
+  test('the shell does not keep its pod from ending, with or without a cache', async (t) => {
     const waiting = await pair(t);
     waiting.reader.kill('SIGTERM');
     await once(waiting.reader, 'exit');

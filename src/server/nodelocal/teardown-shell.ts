@@ -1,36 +1,36 @@
-/** Whatever takes away what this process has set up, once the process has ended. */
+/** Removes what this process has set up, once the process has ended. */
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import { startProgram, type StartedProgram } from '../runtime/programs.ts';
 
-/** Waits for the end of this process, and then runs lines for a shell. */
+/** Waits for the end of this process, and then runs shell commands. */
 export interface Teardown {
-  /** Starts it, unless it waits. */
+  /** Starts it, unless it is already waiting. */
   ensure(): void;
-  /** It ends without doing anything. */
+  /** Makes it end without doing anything. */
   release(): void;
 }
 
-/** Its name in lists of processes. */
+/** Its name in process lists. */
 const NAME = 'ndots-node-cache-teardown';
 
 /**
- * A child of one MiB that reads from a pipe of which only this process has the other end. Whatever
- * ends this process (SIGKILL, the out-of-memory killer), the kernel closes the pipe, and the shell
- * runs its lines. Whatever ends the shell, this process notices and starts another. Where both end
- * at once, or this process hangs, addresses and rules lapse by their leases.
+ * A child process of one MiB that reads from a pipe whose other end only this process has. Whatever ends this process
+ * (SIGKILL, the out-of-memory killer), the kernel closes the pipe, and the shell runs its commands. Whatever ends the
+ * shell, this process notices and starts another. If both end at once, or this process hangs, addresses and rules
+ * expire with their leases.
  */
 export class TeardownShell implements Teardown {
   readonly #shell: string;
   readonly #lines: () => readonly string[];
   #child: StartedProgram | null = null;
 
-  /** @param lines the commands for the end of this process; called when the shell starts */
+  /** @param lines returns the commands for the end of this process; called when the shell starts */
   constructor(shell: string, lines: () => readonly string[]) {
     this.#shell = shell;
     this.#lines = lines;
   }
 
-  /** Its process, or null. */
+  /** Its process id, or null. */
   get pid(): number | null {
     return this.#child?.pid ?? null;
   }
@@ -38,8 +38,7 @@ export class TeardownShell implements Teardown {
   ensure(): void {
     if (this.#child !== null) return;
     const script = [
-      // A signal to the process group targets the node cache: the shell has to outlive it to clean
-      // up.
+      // A signal to the process group targets the node cache. The shell must outlive it to clean up.
       `trap '' HUP INT TERM`,
       'while read -r line; do [ "$line" = release ] && exit 0; done',
       'exec 2>/dev/null',
@@ -66,24 +65,23 @@ export class TeardownShell implements Teardown {
 }
 
 /**
- * A named pipe to a shell in another container, for where this process is the first of its PID
- * namespace: the kernel ends all other processes of the namespace with it, so a child could do
- * nothing. The reader collects lines, forgets them at `release`, and runs them when the pipe is
- * closed (deploy/node-cache has it). While nothing reads, addresses and rules lapse by their
- * leases.
+ * A named pipe to a shell in another container, for a process that is the first in its PID namespace. The kernel ends
+ * all other processes in the namespace with it, so a child could do nothing. The reader collects lines, discards them
+ * at `release`, and runs them when the pipe is closed (see deploy/node-cache). If there is no reader, addresses and
+ * rules expire with their leases.
  */
 export class TeardownPipe implements Teardown {
   readonly #file: string;
   readonly #lines: () => readonly string[];
   #pipe: number | null = null;
 
-  /** @param lines what the reader runs; asked when it is found */
+  /** @param lines returns the commands for the reader; called when a reader is found */
   constructor(file: string, lines: () => readonly string[]) {
     this.#file = file;
     this.#lines = lines;
   }
 
-  /** True if a reader has the lines. */
+  /** True if a reader has the commands. */
   get isRead(): boolean {
     return this.#pipe !== null;
   }
@@ -92,7 +90,7 @@ export class TeardownPipe implements Teardown {
     // An empty line does nothing, and fails if the reader has ended.
     if (this.#pipe !== null && this.#write('')) return;
     try {
-      // Without a reader this fails at once (ENXIO), as without the file.
+      // Without a reader this fails at once (ENXIO), as it does without the file.
       this.#pipe = openSync(this.#file, constants.O_WRONLY | constants.O_NONBLOCK);
     } catch {
       return;
@@ -110,7 +108,7 @@ export class TeardownPipe implements Teardown {
       writeSync(this.#pipe!, `${line}\n`);
       return true;
     } catch (error) {
-      // A busy reader has received enough already.
+      // A busy reader has already received enough.
       if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return true;
       this.#close();
       return false;

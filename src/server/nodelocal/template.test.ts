@@ -16,7 +16,7 @@ const render = (template: string, config: KubeDnsConfig = emptyConfig): string =
   });
 
 describe('the template of a node cache', () => {
-  test('variables stand for the local addresses, the cluster DNS and the upstreams', () => {
+  test('variables are replaced by the local addresses, the cluster DNS and the upstreams', () => {
     assert.equal(
       render(
         'bind __PILLAR__LOCAL__DNS__ __PILLAR__DNS__SERVER__\nforward . __PILLAR__CLUSTER__DNS__\nforward . __PILLAR__UPSTREAM__SERVERS__ {\n force_tcp\n}\n',
@@ -25,7 +25,7 @@ describe('the template of a node cache', () => {
     );
   });
 
-  test('upstreams that a ConfigMap names are asked over UDP', () => {
+  test('upstreams from a ConfigMap are queried over UDP', () => {
     const config = { ...emptyConfig, upstreamNameservers: ['2.2.2.2:10053', '3.3.3.3'] };
     assert.equal(
       render('    forward . __PILLAR__UPSTREAM__SERVERS__ {\n\t force_tcp\n    }\n', config),
@@ -33,7 +33,7 @@ describe('the template of a node cache', () => {
     );
   });
 
-  test('each stub domain has a block of its own at the same addresses', () => {
+  test('each stub domain has its own block at the same addresses', () => {
     const stubDomains = new Map([['acme.local', ['1.1.1.1', '2.2.2.2:5300']]]);
     assert.equal(
       render('', { ...emptyConfig, stubDomains }),
@@ -41,7 +41,7 @@ describe('the template of a node cache', () => {
     );
   });
 
-  test('the address of a service is in the variable that every pod has', () => {
+  test("a service's address is in the variable that every pod has", () => {
     assert.equal(serviceVariable('kube-dns-upstream'), 'KUBE_DNS_UPSTREAM_SERVICE_HOST');
   });
 });
@@ -69,7 +69,7 @@ describe('the ConfigMap kube-dns', () => {
     assert.deepEqual(upstreamNameservers, ['8.8.8.8', '8.8.4.4:53']);
   });
 
-  test('what would be another directive of the Corefile is refused', (context) => {
+  test('anything that would be another Corefile directive is rejected', (context) => {
     for (const [key, text] of [
       ['stubDomains', '{"a.test {\\n whoami\\n}":["1.1.1.1"]}'],
       ['stubDomains', '{"a.test":["1.1.1.1 {"]}'],

@@ -1,39 +1,36 @@
-/**
- * From the template of a node cache's Corefile to the Corefile: NodeLocal DNSCache's variables and
- * stub domains.
- */
+/** Turns a node cache's Corefile template into the Corefile, with NodeLocal DNSCache's variables and stub domains. */
 import { Problem } from '../base/problem.ts';
 import type { KubeDnsConfig } from './kube-dns-config.ts';
 
 /** The values of the variables. */
 export interface TemplateValues {
-  /** As `-localip` names them. */
+  /** As given to `-localip`. */
   readonly localAddresses: readonly string[];
   readonly port: number;
   /** The service that answers for the cluster's zones. */
   readonly service: string;
-  /** Its address; null: it is not known. */
+  /** Its address; null if it is not known. */
   readonly clusterDns: string | null;
   readonly config: KubeDnsConfig;
 }
 
-/** Seconds that replies of stub domains are cached. */
+/** Seconds for which stub domain replies are cached. */
 const STUB_TTL = 30;
 
 /**
- * The bound of every forward of a node, which is the default of `forward`: written out, so that
- * people at the limit find it.
+ * The limit for every `forward` on a node. It is the default of `forward`, but written out so that people who reach the
+ * limit find it.
  */
 export const FORWARD_BOUND = 'max_concurrent 16384';
 
-/**
- * Options of the template for the node's own upstreams, but not for those that a ConfigMap names,
- * which speak UDP.
- */
+/** Template options for the node's own upstreams, but not for those from a ConfigMap, which use UDP. */
 const FORCED_UPSTREAMS =
   /forward[ \t]+\.[ \t]+__PILLAR__UPSTREAM__SERVERS__[ \t]*\{\s*force_tcp\s*\}/g;
 
-/** The Corefile's text. @throws Problem if it takes an address that is not known */
+/**
+ * Returns the Corefile's text.
+ * @throws Problem if it needs an unknown address
+ */
 export function renderTemplate(template: string, values: TemplateValues): string {
   const { localAddresses, service, clusterDns, config } = values;
   if (clusterDns === null && asksCluster(template)) throw clusterDnsUnknown(service);
@@ -47,12 +44,12 @@ export function renderTemplate(template: string, values: TemplateValues): string
   const text = upstreams
     .replaceAll('__PILLAR__CLUSTER__DNS__', clusterDns ?? '')
     .replaceAll('__PILLAR__LOCAL__DNS__', localAddresses.join(' '))
-    // The previous variable stands for all addresses; older templates also have this one.
+    // The previous variable means all addresses; older templates also have this one.
     .replaceAll('__PILLAR__DNS__SERVER__', '');
   return text + stubBlocks(values);
 }
 
-/** True if a line that is not a comment forwards to the cluster's DNS. */
+/** Returns true if a line other than a comment forwards to the cluster's DNS. */
 function asksCluster(template: string): boolean {
   return template
     .split('\n')
@@ -78,9 +75,7 @@ function stubBlocks({ localAddresses, port, config }: TemplateValues): string {
     .join('');
 }
 
-/**
- * The variable that holds the address of a service in every pod: `KUBE_DNS_UPSTREAM_SERVICE_HOST`.
- */
+/** Returns the variable that holds a service's address in every pod: `KUBE_DNS_UPSTREAM_SERVICE_HOST`. */
 export function serviceVariable(service: string): string {
   return `${service.replaceAll('-', '_').toUpperCase()}_SERVICE_HOST`;
 }

@@ -44,7 +44,7 @@ const record: fc.Arbitrary<Rec> = fc
     owner: name,
     type: kind,
     ttl,
-    // Of a signature the first bytes say what it covers.
+    // A signature's first bytes are the covered type.
     data:
       kind === TYPE.RRSIG
         ? Uint8Array.of(covered >> 8, covered & 0xff, number)
@@ -85,7 +85,7 @@ function stored(records: readonly Rec[]): GrowingBytes {
   return bytes;
 }
 
-/** Records as `putRecord` writes them. */
+/** Parses records written by `putRecord`. */
 function listed(bytes: Uint8Array): Rec[] {
   const found: Rec[] = [];
   for (let at = 0; at < bytes.length;) {
@@ -98,7 +98,7 @@ function listed(bytes: Uint8Array): Rec[] {
   return found;
 }
 
-/** The next version, derived from the version before. */
+/** Derives the next version from the previous one. */
 function changed(old: PackedZone, removed: readonly Rec[], added: readonly Rec[]): PackedZone {
   const to = soa(old.serial + 1);
   const step = difference(stored([soa(old.serial), ...removed]), stored([to, ...added]));
@@ -106,9 +106,9 @@ function changed(old: PackedZone, removed: readonly Rec[], added: readonly Rec[]
   return atOnce(changedZone(old, changes, to));
 }
 
-/** The next version as a builder makes it of all its records. */
+/** Builds the next version from all its records. */
 function anew(old: PackedZone, removed: readonly Rec[], added: readonly Rec[]): PackedZone {
-  // A record that goes and comes again is mentioned where it went.
+  // A record that is removed and added again is listed where it was removed.
   const about = new Map<string, Rec | null>(removed.map((one) => [keyOf(one), null]));
   for (const one of added) about.set(keyOf(one), one);
   const [, ...others] = recordsOf(old);
@@ -120,7 +120,7 @@ function anew(old: PackedZone, removed: readonly Rec[], added: readonly Rec[]): 
 }
 
 describe('differences', () => {
-  test('property: a version built from the previous one equals, byte for byte, one built from all its records', () => {
+  test('property: a version derived from the previous one equals, byte for byte, one built from all its records', () => {
     const steps = fc.array(
       fc.record({
         keep: fc.array(fc.nat(3), { minLength: 1, maxLength: 60 }),
@@ -145,7 +145,7 @@ describe('differences', () => {
     );
   });
 
-  test('property: the difference of two versions is the SOA records and what only one of them has', () => {
+  test('property: the difference between two versions is their SOA records and the records that only one has', () => {
     const keys = (records: readonly Rec[]): string[] =>
       records.map(
         ({ owner: name, type: kind, ttl, data }) =>
@@ -173,7 +173,7 @@ describe('differences', () => {
     );
   });
 
-  test('a version with the same names has the hash table of the one before', () => {
+  test("a version with the same names has the previous version's hash table", () => {
     const a: Rec = {
       owner: parseName('a.example.org.'),
       type: TYPE.A,

@@ -24,7 +24,7 @@ function nameOf(label: string): Uint8Array {
   return Buffer.concat([Buffer.of(label.length), Buffer.from(label), origin]);
 }
 
-/** A version with an address for each of these names, in no order. */
+/** A version with an address for each of these names, in no particular order. */
 function zoneOf(names: number): PackedZone {
   const builder = new ZoneBuilder(origin);
   builder.add(origin, TYPE.SOA, 60, soa(1));
@@ -33,7 +33,7 @@ function zoneOf(names: number): PackedZone {
   return builder.pack();
 }
 
-/** The work of making the next version; `write` adds the records that go and come. */
+/** Creates the next version; `write` provides the removed and added records. */
 function changing(
   old: PackedZone,
   write: (removed: GrowingBytes, added: GrowingBytes) => void,
@@ -47,7 +47,7 @@ function changing(
   return changedZone(old, changes, { owner: origin, ttl: 60, data: soa(2) });
 }
 
-test('differences that give a name more than 65536 records make no version', () => {
+test('differences that give a name more than 65536 records are rejected', () => {
   const old = zoneOf(1);
   const many = (count: number): Slices<PackedZone> =>
     changing(old, (_, added) => {
@@ -61,7 +61,7 @@ test('differences that give a name more than 65536 records make no version', () 
   );
 });
 
-test('names that come or go by tens of thousands are put into a large zone in small steps', () => {
+test('tens of thousands of added or removed names are merged into a large zone in small steps', () => {
   const old = zoneOf(200_000);
   const kinds = {
     come: (_: GrowingBytes, added: GrowingBytes): void => {

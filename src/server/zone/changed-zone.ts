@@ -1,6 +1,6 @@
 /**
- * Makes the next version of a zone from the version before and its changes. Only changed names are
- * built; all others are copied in packed form, in long pieces.
+ * Creates the next version of a zone from the previous version and its changes. Only changed names are built. All
+ * others are copied in packed form, in long runs.
  */
 import { sharedBytes, sharedWords } from '../base/shared-memory.ts';
 import type { Slices } from '../base/slices.ts';
@@ -14,12 +14,12 @@ import { ZoneBuilder } from './zone-builder.ts';
 import { ZoneData } from './zone-data.ts';
 import { indexNodes } from './zone-index.ts';
 
-/** A mask: after so many nodes that are copied there may be a pause. */
+/** Bit mask: the number of copied nodes after which the work may pause. */
 const NODE_SLICE = 0x3fff;
-/** The same of bytes. */
+/** Number of copied bytes after which the work may pause. */
 const COPY_BYTES = 1024 * 1024;
 
-/** The SOA record of the new version. */
+/** The new version's SOA record. */
 export interface NewSoa {
   readonly owner: WireName;
   readonly ttl: number;
@@ -27,8 +27,9 @@ export interface NewSoa {
 }
 
 /**
- * The version of a zone after these changes: the remaining records, the SOA record and the new records, in this order.
- * @throws Error if a removed record does not exist, or a new one cannot be taken
+ * Returns the version of a zone after these changes: the remaining records, the SOA record and the new records, in this
+ * order.
+ * @throws Error if a removed record does not exist, or a new one is rejected
  */
 export function* changedZone(old: PackedZone, changes: Changes, soa: NewSoa): Slices<PackedZone> {
   const zone = new ZoneData(old);
@@ -78,8 +79,8 @@ export function* changedZone(old: PackedZone, changes: Changes, soa: NewSoa): Sl
 }
 
 /**
- * The node with a label (lower case, at `at`) below `parent`, even without records; or the node
- * after its place.
+ * Returns the node with a label (lower case, at `at`) below `parent`, even if it has no records, or the node after its
+ * place.
  */
 function childOrPlace(
   zone: ZoneData,
@@ -94,8 +95,8 @@ function childOrPlace(
 }
 
 /**
- * The node of a name of the zone (lower case), even without records, and of NSEC3 hashes; -1: there
- * is none.
+ * Returns the node of a name in the zone (lower case), including nodes without records and NSEC3 hashes; -1 if there is
+ * none.
  */
 function nodeOfOwner(zone: ZoneData, name: WireName): number {
   const starts: number[] = [];
@@ -110,8 +111,8 @@ function nodeOfOwner(zone: ZoneData, name: WireName): number {
 }
 
 /**
- * Nodes of which nothing stays: they own nothing any more, and neither does any name below them.
- * @param touched nodes that changes are about; of the others all stays
+ * Finds nodes that disappear, because neither they nor any name below them own records any more.
+ * @param touched nodes affected by the changes; all others stay
  * @param kept those of them that keep something
  * @returns each with the next node that stays
  */
@@ -137,7 +138,7 @@ function* goneNodes(
   return gone;
 }
 
-/** Nodes by their numbers. */
+/** Sorts nodes by number. */
 function* inOrder(nodes: ReadonlySet<number>): Slices<Uint32Array> {
   const numbers = new Uint32Array(nodes.size);
   let count = 0;
@@ -148,7 +149,7 @@ function* inOrder(nodes: ReadonlySet<number>): Slices<Uint32Array> {
   return numbers.sort();
 }
 
-/** The label of a node with its length before it. */
+/** Returns a node's label, preceded by its length. */
 function labelOf(zone: ZoneData, node: number): Uint8Array {
   return zone.data.subarray(zone.at(node) + 1, zone.setsAt(node));
 }
@@ -160,9 +161,7 @@ function isBelow(zone: ZoneData, node: number, above: number): boolean {
   return node === above;
 }
 
-/**
- * The place of each node of `fresh`: the node that it replaces, or the node behind it (`isNew`).
- */
+/** Returns the place of each node in `fresh`: the node that it replaces, or the node after it (`isNew`). */
 function* placesOf(
   zone: ZoneData,
   fresh: ZoneData,
@@ -190,8 +189,8 @@ function* placesOf(
 }
 
 /**
- * Nodes of both in canonical order, without removed ones: changed nodes are from `fresh`, others
- * from `zone`.
+ * Merges the nodes of both in canonical order, without removed ones. Changed nodes come from `fresh`, others from
+ * `zone`.
  */
 function* spliced(
   zone: ZoneData,
@@ -211,7 +210,7 @@ function* spliced(
   const nodes = sharedWords(2 * (count + 1));
   const room = zone.data.length + fresh.data.length;
   const data = new GrowingBytes(sharedBytes(room));
-  /** The new numbers of nodes. */
+  /** The nodes' new numbers. */
   const ofOld = new Uint32Array(zone.size);
   const ofFresh = new Uint32Array(fresh.size);
   const stopping = new Set(touched);
@@ -256,7 +255,7 @@ function* spliced(
       ofOld[at] = begin(ofOld[zone.parent(at)]!);
       if (touched.has(at) || gone.has(at)) {
         data.u8(isFresh ? fresh.flags(i) : 0);
-        // If nothing of a name stays, its new records determine the spelling.
+        // If none of a name's records stay, its new records determine the spelling.
         data.push(gone.has(at) ? labelOf(fresh, i) : labelOf(zone, at));
         if (isFresh) data.push(fresh.data.subarray(fresh.setsAt(i), fresh.at(i + 1)));
       } else data.push(zone.data.subarray(zone.at(at), zone.at(at + 1)));

@@ -1,29 +1,29 @@
-/** The sum of differences between versions of a zone. */
+/** The combined differences between versions of a zone. */
 import type { Slices } from '../base/slices.ts';
 import { CLASS, TYPE, typeName } from '../wire/iana.ts';
 import { foldName, printName, suffixAt, type WireName } from '../wire/name.ts';
 import type { Difference } from './difference.ts';
 import type { GrowingBytes } from './growing.ts';
 
-/** A record that differences are about. */
+/** A record mentioned in differences. */
 interface RecordChange {
-  /** The last state: the record exists, or was removed. */
+  /** The final state: true if the record exists, false if it was removed. */
   came: boolean;
-  /** The first change removes it: the old version must have it. */
+  /** True if the first change removes it, so that the old version must have it. */
   readonly expected: boolean;
   found: boolean;
   bytes: Uint8Array;
 }
 
 /**
- * The sum of differences: the records of the old version that go or have another TTL, and the new
- * ones. A removed record must exist. If it does not, the two servers have had different zones under
- * one serial, and a whole transfer corrects that.
+ * The combined differences: records of the old version that are removed or change their TTL, and the new records. A
+ * removed record must exist. If it does not, the two servers have had different zones under one serial, and a full
+ * transfer corrects that.
  */
 export class Changes {
   readonly #origin: WireName;
   readonly #records = new Map<string, RecordChange>();
-  /** The names that they are about, lower case, by their bytes. */
+  /** The affected names, lower case, keyed by their bytes. */
   readonly #names = new Map<string, WireName>();
 
   private constructor(origin: WireName) {
@@ -44,12 +44,12 @@ export class Changes {
     return changes;
   }
 
-  /** The names that they are about, each once, lower case. */
+  /** The affected names, each once, in lower case. */
   get names(): Iterable<WireName> {
     return this.#names.values();
   }
 
-  /** True if the record of the old version is one of them. */
+  /** Returns true if a record of the old version is affected. */
   touches(bytes: Uint8Array): boolean {
     const change = this.#records.get(keyOf(bytes));
     if (change === undefined) return false;
@@ -58,8 +58,8 @@ export class Changes {
   }
 
   /**
-   * The remaining records, one by one. Call it after the old version has been read. @throws Error
-   * if a removed record did not exist
+   * Yields the remaining records one at a time. Call it after the old version has been read.
+   * @throws Error if a removed record did not exist
    */
   *added(): Generator<Uint8Array> {
     for (const { came, expected, found, bytes } of this.#records.values()) {
@@ -93,14 +93,14 @@ function notThere(bytes: Uint8Array): never {
   );
 }
 
-/** The name that the bytes begin with. */
+/** Returns the name at the start of the bytes. */
 export function trimmed(owner: Uint8Array): WireName {
   let end = 0;
   while (owner[end]! > 0) end += owner[end]! + 1;
   return owner.subarray(0, end + 1);
 }
 
-/** Writes a record as it is sent, without compression. */
+/** Writes a record in message format, without compression. */
 export function putRecord(
   to: GrowingBytes,
   owner: WireName,
@@ -116,7 +116,7 @@ export function putRecord(
   to.push(data);
 }
 
-/** The position of the type in a record as sent, the type, and the TTL. */
+/** Returns the position of the type in an encoded record, the type, and the TTL. */
 export function partsOf(bytes: Uint8Array): { fields: number; type: number; ttl: number } {
   const fields = trimmed(bytes).length;
   const word = (at: number): number => (bytes[at]! << 8) | bytes[at + 1]!;
@@ -124,7 +124,9 @@ export function partsOf(bytes: Uint8Array): { fields: number; type: number; ttl:
   return { fields, type: word(fields), ttl };
 }
 
-/** Owner in lower case, type and data: what a record is. Its TTL may change with it. */
+/**
+ * Returns a record's identity: owner in lower case, type and data. Its TTL may change without changing the identity.
+ */
 function keyOf(bytes: Uint8Array): string {
   const { fields, type } = partsOf(bytes);
   const owner = Buffer.from(bytes.subarray(0, fields)).toString('latin1');

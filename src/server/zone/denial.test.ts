@@ -25,10 +25,7 @@ function zoneOf(fill: (add: Add) => void): ZoneData {
   return new ZoneData(builder.pack());
 }
 
-/**
- * The number of nodes that are searched while a query that wants DNSSEC is answered, and the bytes
- * of the reply.
- */
+/** Counts the nodes searched while answering a DNSSEC query, and the bytes of the reply. */
 function searches(
   zone: ZoneData,
   name: string,
@@ -54,7 +51,7 @@ function searches(
   return { count, reply: Buffer.from(reply.bytes.subarray(reply.start, reply.end)) };
 }
 
-test('for a query that wants DNSSEC nothing is searched for in a zone that is not signed, however many names it has', () => {
+test('in an unsigned zone, a DNSSEC query causes no searches, however many names the zone has', () => {
   const zone = zoneOf((add) => {
     for (let i = 0; i < NAMES; i++) add(`host${i}.example.org.`, TYPE.A, [192, 0, 2, 1]);
     add('*.wild.example.org.', TYPE.TXT, [1, 0x61]);
@@ -70,7 +67,7 @@ test('for a query that wants DNSSEC nothing is searched for in a zone that is no
 
 const HASH = '0123456789abcdefghijklmnopqrstuv';
 
-/** A zone whose one NSEC3 record stands for all names. */
+/** A zone whose only NSEC3 record covers all names. */
 function hashedZone(iterations: number): ZoneData {
   return zoneOf((add) => {
     const how = [1, 0, iterations >> 8, iterations & 0xff, 0];
@@ -79,7 +76,7 @@ function hashedZone(iterations: number): ZoneData {
   });
 }
 
-test('names are hashed as often as a zone says, up to a bound: beyond it a query would hold up all others', () => {
+test('names are hashed as often as a zone specifies, up to a limit that keeps a query from delaying all others', () => {
   const proves = (iterations: number): boolean =>
     searches(hashedZone(iterations), 'zzz.example.org.').reply.includes(HASH);
   assert.equal(proves(0), true);
@@ -88,12 +85,12 @@ test('names are hashed as often as a zone says, up to a bound: beyond it a query
   assert.equal(proves(65_535), false);
 });
 
-/** An NSEC3 record with a salt of one byte. */
+/** An NSEC3 record with a one-byte salt. */
 const saltedRecord = (salt: number): readonly number[] => [
   ...[1, 0, 0, 0, 1, salt, 20, ...Array<number>(20).fill(0), 0, 1, 0x40],
 ];
 
-test('while a zone is given another salt its denials are of the chain that its apex names', () => {
+test("while a zone's salt is being changed, denials use the chain listed at its apex", () => {
   const other = HASH.replace('0', '1');
   const asked = Array.from({ length: 40 }, (_, i) => `x${i}.example.org.`);
   const proofs = (named: readonly number[]): readonly string[] => {
@@ -111,10 +108,10 @@ test('while a zone is given another salt its denials are of the chain that its a
   assert.deepEqual(proofs([]), []);
 });
 
-test('a zone whose NSEC3 chain is still being made proves with NSEC', () => {
+test('a zone whose NSEC3 chain is incomplete uses NSEC', () => {
   const zone = zoneOf((add) => {
     add('example.org.', TYPE.NSEC, [...parseName('example.org.'), 0, 1, 0x40]);
-    // Flags other than 0: the signer is not done (RFC 5155 section 4.1.2).
+    // Flags other than 0: the signer has not finished (RFC 5155 section 4.1.2).
     add('example.org.', TYPE.NSEC3PARAM, [1, 1, 0, 0, 1, 0xaa]);
     add(`${HASH}.example.org.`, TYPE.NSEC3, saltedRecord(0xaa));
   });
@@ -123,7 +120,7 @@ test('a zone whose NSEC3 chain is still being made proves with NSEC', () => {
   assert.ok(readMessage(reply).authority.some(({ type }) => type === TYPE.NSEC));
 });
 
-test('the NSEC record before a name is found at once behind a delegation with ten thousand addresses', () => {
+test('the NSEC record before a name is found at once after a delegation with ten thousand addresses', () => {
   const nsec = [...parseName('example.org.'), 0, 1, 0x40];
   const zone = zoneOf((add) => {
     add('example.org.', TYPE.NSEC, nsec);

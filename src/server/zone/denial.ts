@@ -4,18 +4,15 @@ import { NODE } from './packed-zone.ts';
 import { hashName, ITERATIONS_MAX, readHashParts, type HashParts } from './nsec3-hash.ts';
 import type { ZoneData } from './zone-data.ts';
 
-/**
- * Maximum number of proofs in a reply. A chain of wildcards could need more, and its reply then lacks some.
- */
+/** Maximum number of proofs per reply. A chain of wildcards could require more, and then lacks some. */
 const PROOFS_MAX = 32;
-/** Maximum number of names in the zone whose proof is remembered. */
+/** Maximum number of names whose proof is cached. */
 const KNOWN_MAX = 10_000;
 const STAR = Uint8Array.of(1, 0x2a);
 
 /**
- * Collects the NSEC or NSEC3 records that prove a denial (RFC 4035 section 3.1.3, RFC 5155 section
- * 7.2). Does nothing in an unsigned zone, or if names are hashed too often. Names are in lower
- * case.
+ * Collects the NSEC or NSEC3 records that prove a denial (RFC 4035 section 3.1.3, RFC 5155 section 7.2). Does nothing
+ * in an unsigned zone, or if names are hashed too often. Names are in lower case.
  */
 export class Denial {
   readonly nodes: Uint32Array = new Uint32Array(PROOFS_MAX);
@@ -24,17 +21,16 @@ export class Denial {
   #parts: HashParts | null = null;
   #isSigned = false;
   /**
-   * By node: its own NSEC3 node or -1, and the node that covers the wildcard below it. Missing
-   * names are new each time, but their closest enclosers are not, and a hash of a hundred
-   * iterations is expensive.
+   * By node: its own NSEC3 node or -1, and the node that covers the wildcard below it. Missing names differ each time,
+   * but their closest enclosers do not, and a hash of a hundred iterations is expensive.
    */
   readonly #own = new Map<number, number>();
   readonly #starCovering = new Map<number, number>();
-  /** The encloser that was proved last. */
+  /** The most recently proved encloser. */
   #proved = 0;
   readonly #wildcard = new Uint8Array(257);
 
-  /** The type of the records that prove things in this zone. */
+  /** The type of the records used for proofs in this zone. */
   get type(): number {
     return this.#parts === null ? TYPE.NSEC : TYPE.NSEC3;
   }
@@ -46,17 +42,17 @@ export class Denial {
     this.#own.clear();
     this.#starCovering.clear();
     this.#parts = zone.hashed ? readHashParts(zone) : null;
-    // Every name of a signed zone has an NSEC record, its apex before all (RFC 4035 section 2.3).
+    // Every name in a signed zone has an NSEC record, above all its apex (RFC 4035 section 2.3).
     this.#isSigned =
       this.#parts === null ? zone.find(0, TYPE.NSEC) : this.#parts.iterations <= ITERATIONS_MAX;
   }
 
-  /** The name, which begins at `at`, is there: it has no such type. */
+  /** Proves that the name, which begins at `at`, exists but has no such type. */
   noType(node: number, name: Uint8Array, length: number, at: number): void {
     if (!this.#isSigned) return;
     const zone = this.#zone!;
     if (this.#parts === null) {
-      // An empty non-terminal has no NSEC: the previous one spans it.
+      // An empty non-terminal has no NSEC; the previous one spans it.
       if (zone.find(node, TYPE.NSEC)) this.#add(node);
       else if (node > 0) this.#add(this.#signedBefore(node - 1));
       return;
@@ -67,7 +63,7 @@ export class Denial {
     else if (node > 0) this.#enclosed(zone.parent(node), name, length, at + 1 + name[at]!, at);
   }
 
-  /** The name is not there, and no wildcard stands for it: `node` is its closest encloser. */
+  /** Proves that the name does not exist and matches no wildcard. `node` is its closest encloser. */
   noName(node: number, name: Uint8Array, length: number, nodeAt: number, nextAt: number): void {
     if (!this.#isSigned) return;
     const zone = this.#zone!;
@@ -76,7 +72,7 @@ export class Denial {
       this.#add(this.#signedBefore(zone.before(node, STAR, 0)));
       return;
     }
-    // The wildcard is that of the encloser which was proved: with opt-out it may be farther up.
+    // The wildcard belongs to the proved encloser, which with opt-out may be farther up.
     const proved = this.#enclosed(node, name, length, nodeAt, nextAt);
     let covering = this.#starCovering.get(this.#proved);
     if (covering === undefined) {
@@ -86,7 +82,7 @@ export class Denial {
     this.#add(covering);
   }
 
-  /** The name itself does not exist: the answer comes from a wildcard. */
+  /** Proves that the name itself does not exist, because the answer comes from a wildcard. */
   noExactName(
     node: number,
     name: Uint8Array,
@@ -102,7 +98,7 @@ export class Denial {
     else this.#add(this.#covering(name, nextAt, length));
   }
 
-  /** The wildcard below the name's closest encloser is there: it has no such type. */
+  /** Proves that the wildcard below the name's closest encloser exists but has no such type. */
   noTypeOfWildcard(
     wildcard: number,
     name: Uint8Array,
@@ -119,8 +115,8 @@ export class Denial {
   }
 
   /**
-   * Puts `*` before the part of the name from `at` on into the place for it.
-   * @returns its length
+   * Writes `*` and the part of the name from `at` on to its buffer.
+   * @returns the length
    */
   #starBelow(name: Uint8Array, length: number, at: number): number {
     this.#wildcard.set(STAR);
@@ -134,11 +130,11 @@ export class Denial {
     this.nodes[this.count++] = node;
   }
 
-  /** The last node up to this one that has an NSEC record, or -1. */
+  /** Returns the last node up to this one that has an NSEC record, or -1. */
   #signedBefore(node: number): number {
     const zone = this.#zone!;
     while (node >= 0) {
-      // Skips everything below a cut at once: there may be a hundred thousand addresses.
+      // Skip everything below a cut at once, because there may be a hundred thousand addresses.
       if ((zone.flags(node) & NODE.GLUE) !== 0) node = zone.parent(node);
       else if (zone.find(node, TYPE.NSEC)) return node;
       else node--;
@@ -147,9 +143,8 @@ export class Denial {
   }
 
   /**
-   * The closest encloser that can be proved, and that nothing is there one label further (RFC 5155
-   * section 7.2.1).
-   * @returns where its name begins
+   * Proves the closest provable encloser, and that the name one label longer does not exist (RFC 5155 section 7.2.1).
+   * @returns the start of its name
    */
   #enclosed(
     node: number,
@@ -173,7 +168,7 @@ export class Denial {
     }
   }
 
-  /** The NSEC3 node of a node, whose name is at `at`, or -1. */
+  /** Returns the NSEC3 node of a node whose name is at `at`, or -1. */
   #matching(node: number, name: Uint8Array, at: number, length: number): number {
     let own = this.#own.get(node);
     if (own === undefined) {
@@ -192,14 +187,14 @@ export class Denial {
       : -1;
   }
 
-  /** The NSEC3 node whose span holds the hash of the name at `at`; the last span wraps around. */
+  /** Returns the NSEC3 node whose span contains the hash of the name at `at`; the last span wraps around. */
   #covering(name: Uint8Array, at: number, length: number): number {
     const { nsec3 } = this.#zone!.packed;
     const index = this.#lastUpTo(hashName(name, at, length, this.#parts!));
     return nsec3[index < 0 ? nsec3.length - 1 : index]!;
   }
 
-  /** Index of the last NSEC3 node whose label does not come after this one, or -1. */
+  /** Returns the index of the last NSEC3 node whose label does not come after this one, or -1. */
   #lastUpTo(label: Uint8Array): number {
     const zone = this.#zone!;
     const { nsec3 } = zone.packed;

@@ -10,7 +10,7 @@ import { ZoneBuilder } from './zone-builder.ts';
 const origin = parseName('example.org.');
 const name = parseName('a.example.org.');
 
-/** A zone with one name of `texts` TXT records, of some 5000 bytes each. */
+/** Packs a zone with one name that has `texts` TXT records of about 5000 bytes each. */
 function pack(serial: number, texts: number): PackedZone {
   const builder = new ZoneBuilder(origin);
   const soa = Buffer.alloc(22);
@@ -24,7 +24,7 @@ function pack(serial: number, texts: number): PackedZone {
   return builder.pack();
 }
 
-test('versions of a zone have no difference to send where one name has megabytes of records', () => {
+test('versions of a zone have no difference to send if one name has megabytes of records', () => {
   assert.equal(atOnce(differenceOf(pack(1, 500), pack(2, 501), 1e6))?.length, 1);
   assert.equal(atOnce(differenceOf(pack(1, 2000), pack(2, 2001), 1e6)), null);
 });

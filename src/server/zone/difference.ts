@@ -9,29 +9,28 @@ import { RecordCursor } from './record-cursor.ts';
 import { ZoneData } from './zone-data.ts';
 
 /**
- * The changes from one version of a zone to the next (RFC 1995): removed and added records, in wire
- * form without compression, one behind the other: owner, type, class, TTL, length, data. Shared
- * memory, never changed.
+ * The changes from one version of a zone to the next (RFC 1995): removed and added records, consecutive and in
+ * uncompressed wire form: owner, type, class, TTL, length, data. Shared memory that never changes.
  */
 export interface Difference {
   readonly from: number;
   readonly to: number;
-  /** The SOA record of the older version, then the other removed records. */
+  /** The older version's SOA record, then the other removed records. */
   readonly removed: Uint8Array;
-  /** The SOA record of the newer one, then the other added records. */
+  /** The newer version's SOA record, then the other added records. */
   readonly added: Uint8Array;
 }
 
-/** Size in bytes up to which a name's records are compared as sets. */
+/** Maximum bytes for comparing the records of one name as sets. */
 const NAME_BYTES_MAX = 4 * 1024 * 1024;
 
-/** A mask: after this many names there may be a pause. */
+/** Bit mask: the number of names after which the work may pause. */
 const NAME_SLICE = 0x3f;
 
 /**
- * The difference between two versions of a zone, found in slices. Most names have the same records
- * in both and are skipped in packed form.
- * @returns null: it would take more bytes than the limit, or a name has too many records
+ * Computes the difference between two versions of a zone, in slices. Most names have the same records in both and are
+ * skipped in packed form.
+ * @returns null if it would take more bytes than the limit, or a name has too many records
  */
 export function* differenceOf(
   old: PackedZone,
@@ -60,7 +59,7 @@ export function* differenceOf(
   return [{ from: old.serial, to: now.serial, removed: shared(removed), added: shared(added) }];
 }
 
-/** Goes over the names of a zone in canonical order. */
+/** Iterates over the names in a zone in canonical order. */
 class NodeByNode {
   readonly zone: ZoneData;
   readonly #size: number;
@@ -82,14 +81,14 @@ class NodeByNode {
     if (++this.node < this.#size) this.length = this.zone.name(this.node, this.owner);
   }
 
-  /** The order of the two names; the end follows all names. */
+  /** Compares the two names; the end comes after all names. */
   compare(other: NodeByNode): number {
     if (!this.isThere) return 1;
     if (!other.isThere) return -1;
     return compareOwners(this.owner, this.length, other.owner, other.length);
   }
 
-  /** True if the name is spelled as there, and has the same RRsets. */
+  /** Returns true if the name is spelled the same as the other's and has the same RRsets. */
   isSame(other: NodeByNode): boolean {
     const { length } = this;
     if (length !== other.length) return false;
@@ -104,13 +103,16 @@ class NodeByNode {
     return true;
   }
 
-  /** Its records but for the SOA. */
+  /** Its records except the SOA. */
   records(): RecordCursor {
     return new RecordCursor(this.zone, this.node);
   }
 }
 
-/** Compares the records of one name as sets. @returns false: they are too many */
+/**
+ * Compares the records of one name as sets.
+ * @returns false if there are too many
+ */
 function compareRecords(
   before: NodeByNode,
   after: NodeByNode,
@@ -143,7 +145,7 @@ function writeRecords(to: GrowingBytes, at: NodeByNode): void {
   for (const cursor = at.records(); cursor.next();) writeRecord(to, at.zone, cursor);
 }
 
-/** A received difference: both parts begin with an SOA record. */
+/** Creates a received difference, both parts of which begin with an SOA record. */
 export function difference(removed: GrowingBytes, added: GrowingBytes): Difference {
   return {
     from: soaSerial(removed),
@@ -179,7 +181,7 @@ function writeRecord(to: GrowingBytes, { data }: ZoneData, cursor: RecordCursor)
   to.copy(data, at, length);
 }
 
-/** Canonical order of two names (RFC 4034 section 6.1). */
+/** Compares two names in canonical order (RFC 4034 section 6.1). */
 function compareOwners(a: Uint8Array, aLength: number, b: Uint8Array, bLength: number): number {
   const aCount = startsOf(a, aLength, aStarts);
   const bCount = startsOf(b, bLength, bStarts);
@@ -199,7 +201,10 @@ function compareOwners(a: Uint8Array, aLength: number, b: Uint8Array, bLength: n
 const aStarts = new Uint8Array(128);
 const bStarts = new Uint8Array(128);
 
-/** Writes where the labels of a name begin. @returns how many there are */
+/**
+ * Writes the positions of a name's labels.
+ * @returns the number of labels
+ */
 function startsOf(name: Uint8Array, length: number, to: Uint8Array): number {
   let count = 0;
   for (let at = 0; at < length - 1; at += name[at]! + 1) to[count++] = at;

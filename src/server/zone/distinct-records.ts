@@ -3,14 +3,13 @@ import { TYPE } from '../wire/iana.ts';
 import { GrowingNumbers, type GrowingBytes } from './growing.ts';
 
 /**
- * Records of an RRset without duplicates (RFC 2181, section 5). They are in the log of a builder:
- * type, TTL, length, data.
+ * An RRset's records without duplicates (RFC 2181, section 5). They are in a builder's log: type, TTL, length, data.
  */
 export class DistinctRecords {
   readonly #log: GrowingBytes;
   /** Their positions. */
   readonly #list = new GrowingNumbers();
-  /** By their hashes. Of others with the same hash nothing is known: they may be there twice. */
+  /** Positions by hash. Other records with the same hash are not tracked and may be duplicates. */
   #known: Map<number, number> | null = null;
 
   constructor(log: GrowingBytes) {
@@ -26,7 +25,7 @@ export class DistinctRecords {
     this.#known = null;
   }
 
-  /** @returns whether it was not there yet */
+  /** @returns true if it is new */
   add(at: number): boolean {
     const list = this.#list;
     if (list.length < FEW) {
@@ -42,7 +41,7 @@ export class DistinctRecords {
     return true;
   }
 
-  /** Writes their number, the bytes of all, their data; nothing but the number if there are none. */
+  /** Writes their number, their total size, and their data; only the number if there are none. */
   pack(to: GrowingBytes): void {
     const list = this.#list;
     to.varint(list.length);
@@ -77,19 +76,19 @@ export class DistinctRecords {
   }
 }
 
-/** The position of length and data of a record in the log, from its start. */
+/** Offset of a record's length and data in the log. */
 const LENGTH = 6;
 const DATA = 8;
 /** Up to this many are compared one by one. */
 const FEW = 8;
 
-/** The type of the RRset of a record: signatures belong to the covered type. */
+/** Returns the type of a record's RRset. Signatures belong to the covered type. */
 export function setOf(log: GrowingBytes, at: number): number {
   const type = log.readU16(at);
   return type === TYPE.RRSIG ? log.readU16(at + DATA) : type;
 }
 
-/** Sorts records by the type of their RRset, signatures after the covered records. */
+/** Returns a sort key that orders records by the type of their RRset, with signatures after the covered records. */
 export function placeOf(log: GrowingBytes, at: number): number {
   return 2 * setOf(log, at) + (log.readU16(at) === TYPE.RRSIG ? 1 : 0);
 }

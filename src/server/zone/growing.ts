@@ -1,6 +1,6 @@
 import { copyBytes } from '../base/copy-bytes.ts';
 
-/** Numbers of 32 bits, one after the other, as many as there are. */
+/** A growing array of 32-bit numbers. */
 export class GrowingNumbers {
   #items = new Uint32Array(256);
   length = 0;
@@ -16,7 +16,7 @@ export class GrowingNumbers {
     return this.length++;
   }
 
-  /** The written part: a view. */
+  /** The written part, as a view. */
   get written(): Uint32Array {
     return this.#items.subarray(0, this.length);
   }
@@ -30,33 +30,33 @@ export class GrowingNumbers {
   }
 }
 
-/** Bytes, one after the other, as many as there are. */
+/** A growing array of bytes. */
 export class GrowingBytes {
   bytes: Uint8Array;
   length = 0;
 
-  /** @param room how many bytes there is room for at first, or that room itself */
+  /** @param room initial capacity in bytes, or the initial buffer itself */
   constructor(room: number | Uint8Array = 1024) {
     this.bytes = typeof room === 'number' ? new Uint8Array(room) : room;
   }
 
-  /** The written part: a view. */
+  /** The written part, as a view. */
   get written(): Uint8Array {
     return this.bytes.subarray(0, this.length);
   }
 
-  /** Goes on elsewhere, where there is room for them. */
+  /** Moves to a buffer with enough room. */
   move(to: Uint8Array): void {
     to.set(this.bytes.subarray(0, this.length));
     this.bytes = to;
   }
 
-  /** @returns where they begin */
+  /** @returns the position of the added bytes */
   push(added: Uint8Array): number {
     return this.copy(added, 0, added.length);
   }
 
-  /** The same of a part of some bytes, without a view of it. */
+  /** Appends a part of some bytes, without creating a view. */
   copy(from: Uint8Array, at: number, size: number): number {
     const { length } = this;
     this.#room(size);
@@ -81,7 +81,7 @@ export class GrowingBytes {
     this.u16(value & 0xffff);
   }
 
-  /** Seven bits a byte, the lowest first; the top bit says that more follow. */
+  /** Writes seven bits per byte, lowest first. The top bit means that more follow. */
   varint(value: number): void {
     this.#room(5);
     for (; value >= 0x80; value >>>= 7) this.bytes[this.length++] = (value & 0x7f) | 0x80;
@@ -96,7 +96,7 @@ export class GrowingBytes {
     return ((this.readU16(at) << 16) | this.readU16(at + 2)) >>> 0;
   }
 
-  /** True if the first `size` bytes here equal those of another buffer. */
+  /** Returns true if the `size` bytes at `at` equal the start of another buffer. */
   equals(at: number, other: Uint8Array, size: number): boolean {
     for (let i = 0; i < size; i++) if (this.bytes[at + i] !== other[i]) return false;
     return true;

@@ -12,18 +12,18 @@ import { ZoneData } from './zone-data.ts';
 
 /** The result of a transfer from a primary. */
 export interface Transferred {
-  /** null: the zone is unchanged. */
+  /** Null if the zone is unchanged. */
   readonly packed: PackedZone | null;
   readonly serial: number;
   /** The changes, if the primary sent them. */
   readonly differences: readonly Difference[] | undefined;
-  /** Received records. */
+  /** Number of received records. */
   readonly records: number;
 }
 
-/** The memory of one transfer, bytes. */
+/** The memory for one transfer, in bytes. */
 export interface IncomingRoom {
-  /** The most memory that the records of a zone may take. */
+  /** Maximum memory for a zone's records. */
   readonly maxBytes: number;
   /**
    * Claims memory for more bytes of records.
@@ -31,21 +31,21 @@ export interface IncomingRoom {
    */
   readonly claim: (bytes: number) => void;
   /**
-   * Claims memory for other bytes than records.
+   * Claims memory for bytes other than records.
    * @throws Error if there is none
    */
   readonly reserve: (bytes: number) => void;
 }
 
-/** Maximum number of records in differences, which are stored individually, unlike those of a whole zone. */
+/** Maximum number of records in differences, which, unlike a whole zone, are stored individually. */
 const DIFFERENCE_RECORDS_MAX = 100_000;
-/** The same in bytes. */
+/** Maximum bytes of records in differences. */
 const DIFFERENCE_BYTES_MAX = 16 * 1024 * 1024;
 
-/** The place of the next record in a transfer. */
+/** The position of the next record in a transfer. */
 type TransferState = 'start' | 'second' | 'whole' | 'removed' | 'added' | 'end';
 
-/** Puts a zone together from the records of a transfer as they come. */
+/** Assembles a zone from the records of a transfer as they arrive. */
 export class IncomingZone {
   readonly #origin: WireName;
   readonly #old: PackedZone | null;
@@ -78,7 +78,7 @@ export class IncomingZone {
     return this.#state === 'end';
   }
 
-  /** Bytes of the records that have come. */
+  /** Bytes of the records received so far. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -94,9 +94,9 @@ export class IncomingZone {
   }
 
   /**
-   * Takes a record.
-   * @param owner the bytes that begin with its name
-   * @returns whether it was the last one
+   * Processes a record.
+   * @param owner bytes that begin with its name
+   * @returns true if it was the last one
    * @throws Error
    */
   take(owner: Uint8Array, type: number, ttl: number, data: GrowingBytes): boolean {
@@ -105,8 +105,7 @@ export class IncomingZone {
     this.takesAtLeast(this.#bytes + size);
     this.#claim(size);
     const isSoa = type === TYPE.SOA;
-    // Every SOA record of a transfer says where a part of it begins: one of another name says
-    // nothing.
+    // An SOA record marks where a part of the transfer begins, unless it has a different name.
     if (isSoa && !isSameName(trimmed(owner), this.#origin))
       throw new Error(`the SOA record is that of ${printName(owner)}`);
     if (this.#state === 'removed' || this.#state === 'added') this.#boundDifferences();
@@ -120,7 +119,7 @@ export class IncomingZone {
           this.#old !== null && !isNewer(this.#serial, this.#old.serial) ? 'end' : 'second';
         return this.isComplete;
       case 'second':
-        // A second SOA record at once begins differences (RFC 1995 section 4).
+        // An immediate second SOA record starts differences (RFC 1995 section 4).
         if (isSoa && this.#old !== null && serialIn(data.bytes) !== this.#serial) {
           this.#state = 'removed';
           putRecord(this.#removed, trimmed(owner), type, ttl, data.written);
@@ -179,7 +178,7 @@ export class IncomingZone {
     this.#builder!.add(owner, TYPE.SOA, ttl, data);
   }
 
-  /** Each difference continues where the previous one ends; the first one begins at the known version. */
+  /** Checks that each difference continues from the previous one, and the first from the known version. */
   #follows(next: Difference): void {
     const at = this.#differences.at(-1)?.to ?? this.#old!.serial;
     if (next.from !== at)
@@ -188,9 +187,9 @@ export class IncomingZone {
   }
 
   /**
-   * Differences begin at the SOA record that is here, and end at the one that the transfer
-   * announced (RFC 1995 section 4): where they do not, the two servers have had different zones
-   * under one serial, and the whole one puts that right.
+   * Checks that differences begin at the local SOA record and end at the one announced by the transfer (RFC 1995
+   * section 4). Otherwise, the two servers have had different zones under one serial, and a full transfer corrects
+   * that.
    * @throws Error
    */
   #checkSoas(differences: readonly Difference[]): void {
@@ -213,7 +212,7 @@ export class IncomingZone {
     const differences = this.#differences;
     if (differences.length === 0) return { packed: null, serial, differences: undefined, records };
     this.#checkSoas(differences);
-    // The next version is made beside the old one, and is nearly as large.
+    // The next version is built while the old one exists, and is nearly as large.
     this.#reserve(bytesOf(this.#old));
     const changes = yield* Changes.of(this.#origin, differences);
     const packed = yield* changedZone(this.#old!, changes, this.#soa!);
@@ -221,16 +220,16 @@ export class IncomingZone {
   }
 }
 
-/** The data of the SOA record that one part of a difference begins with. */
+/** Returns the data of the SOA record at the start of one part of a difference. */
 function soaDataIn(records: Uint8Array): Uint8Array {
   const at = partsOf(records).fields + 10;
   return records.subarray(at, at + ((records[at - 2]! << 8) | records[at - 1]!));
 }
 
-/** Bytes of the five numbers behind the two names in the data of an SOA record. */
+/** Bytes of the five numbers after the two names in an SOA record's data. */
 const SOA_NUMBERS = 20;
 
-/** True if the data of two SOA records is equal, ignoring the case of names (RFC 4343). */
+/** Returns true if the data of two SOA records is equal, ignoring the case of names (RFC 4343). */
 function isSameSoa(a: Uint8Array, b: Uint8Array): boolean {
   const names = a.length - SOA_NUMBERS;
   return (

@@ -7,7 +7,7 @@ import { printData } from '../wire/print.ts';
 import { FLAG } from '../wire/iana.ts';
 import { makeWorld } from '../../../test/kit/world.ts';
 
-test('of a name with thousands of addresses every client gets others, as many as it can receive', async (t) => {
+test('for a name with thousands of addresses, each client gets different ones, as many as it can receive', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-zone-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const many = Array.from({ length: 3000 }, (_, i) => `many A 10.0.${i >> 8}.${i & 255}`);

@@ -23,7 +23,7 @@ function file(t: TestContext, content: string): string {
 }
 
 describe('a large zone file', () => {
-  test('is read in a thread of its own to a zone that takes less than twice its text', async (t) => {
+  test('is read in its own thread, to a zone that takes less than twice its text', async (t) => {
     const content = text();
     assert.ok(content.length > 600_000);
     const { packed, problems } = await loadZone(file(t, content), origin, systemClock, null);
@@ -41,7 +41,7 @@ describe('a large zone file', () => {
     assert.equal(zone.walk(other, other.length), 'nothing');
   });
 
-  test('brings its mistakes along, and nothing if its serial is known', async (t) => {
+  test('returns its errors too, and nothing if its serial is known', async (t) => {
     const path = file(t, text('x A y\n'));
     const { packed, problems, digest } = await loadZone(path, origin, systemClock, null);
     assert.equal(packed, null);
@@ -55,7 +55,7 @@ describe('a large zone file', () => {
     });
   });
 
-  test('that takes more memory to be read than there is, with what it includes, is refused before', async (t) => {
+  test('that needs more memory than available, with its includes, is refused in advance', async (t) => {
     const path = file(t, text('$INCLUDE more\n'));
     writeFileSync(join(dirname(path), 'more'), 'x A 192.0.2.1\n'.repeat(20));
     const size = statSync(path).size;
@@ -85,14 +85,14 @@ describe('a large zone file', () => {
     assert.match(problems[0]!.message, /db: is larger than 500 MiB/);
   });
 
-  test("that is not there is an error with the system's code", async () => {
+  test("that does not exist is an error with the system's code", async () => {
     await assert.rejects(
       async () => loadZone('/no/such/zone', origin, systemClock, null),
       (error: NodeJS.ErrnoException) => error.code === 'ENOENT',
     );
   });
 
-  test('is one that includes or generates much, too: the thread that asked for it is not held up', async (t) => {
+  test('includes and $GENERATE count as well, so that the requesting thread is not blocked', async (t) => {
     const big = file(t, text().replace(/^.*\n.*\n.*\n/, ''));
     const head = '$TTL 60\n@ SOA ns host 7 2 3 4 5\n@ NS ns\n';
     for (const [line, count] of [
@@ -105,7 +105,7 @@ describe('a large zone file', () => {
   });
 });
 
-describe('mistakes of a zone file', () => {
+describe('errors in a zone file', () => {
   const head = '$TTL 60\n@ SOA ns host 7 2 3 4 5\n@ NS ns\n';
 
   test('are reported up to a limit, however many there are', async (t) => {
@@ -121,7 +121,7 @@ describe('mistakes of a zone file', () => {
     }
   });
 
-  test('more records than memory is to be had for are one, where they are too many: a $GENERATE is not carried out to its end', async (t) => {
+  test('too many records for the available memory are an error, and a large $GENERATE is stopped early', async (t) => {
     const share = 1_000_000;
     const read = async (lines: string): Promise<readonly string[]> => {
       const path = file(t, head + lines);
@@ -134,7 +134,7 @@ describe('mistakes of a zone file', () => {
     );
     assert.deepEqual(others, []);
     assert.match(generated!, /db:6:\d+: here the records of the zone exceed 1000000 bytes/);
-    // To carry it out takes ten times as long for ten times as many.
+    // Expanding it completely takes ten times as long for ten times as many.
     await costsAtMost(
       4,
       () => read('$GENERATE 1-3999990 h$ A 10.0.0.1\n'),
@@ -145,7 +145,7 @@ describe('mistakes of a zone file', () => {
     assert.match(line!, /db:2\d{4}:1: here the records/);
   });
 
-  test('data that no message has room for is one, with its place', async (t) => {
+  test('data that does not fit into any message is an error with its position', async (t) => {
     const long = `t TXT ${'"x" '.repeat(40_000)}\n`;
     const { packed, problems } = await loadZone(file(t, head + long), origin, systemClock, null);
     assert.equal(packed, null);
@@ -153,7 +153,7 @@ describe('mistakes of a zone file', () => {
   });
 });
 
-test('a zone file with zero bytes is reported with the place of the first', async (t) => {
+test('a zone file with zero bytes is reported with the position of the first', async (t) => {
   const path = file(t, '$TTL 60\n@ SOA ns host 7 2 3 4 5\n@ NS ns.x.\nw\0w\0 A 192.0.2.1\n');
   const { packed, problems, warnings } = await loadZone(path, origin, systemClock, null);
   assert.deepEqual(problems, []);

@@ -1,4 +1,4 @@
-/** Reads zone files in this thread or, if they are large, in a separate one. */
+/** Reads zone files on this thread or, if they are large, on a separate one. */
 import { statSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import type { Clock, Timer } from '../base/clock.ts';
@@ -16,60 +16,57 @@ import { zoneShare } from './zone-share.ts';
 
 /** Bytes; a separate thread reads larger files, because reading them takes longer than starting a thread. */
 const THREAD_FROM = 512 * 1024;
-/** The same of records: `$GENERATE` makes many of a line. */
+/** The same limit in records, because one `$GENERATE` line can create many. */
 const THREAD_FROM_RECORDS = 50_000;
 
 /**
- * Milliseconds until the runtime may free the heap of an ended thread, some 4 MiB, which it holds
- * for a possible successor.
+ * Milliseconds until the runtime may free the heap of an ended thread, about 4 MiB, which it holds for a possible
+ * successor.
  */
 const POOLED_MS = 10_000;
 
 /**
- * Memory for each byte of text at the worst moment: the text, the collected records, the zone.
- * Measured: 6.6 for short records, less for long ones.
+ * Peak memory per byte of text: the text, the collected records, the zone. Measured: 6.6 for short records, less for
+ * long ones.
  */
 const READING_TIMES = 7;
 /** Bytes that are always permitted. */
 const READ_ALWAYS = 4 * 1024 * 1024;
 
-/** Bytes of text that may be read, so that the process stays within what its container may take. */
+/** Returns how many bytes of text may be read, so that the process stays within its container's limit. */
 function readingRoom(): number {
   const left = memoryLimit() - process.memoryUsage.rss();
   return Math.max(READ_ALWAYS, Math.floor(left / READING_TIMES));
 }
 
-/** The job of the thread. */
+/** The thread's job. */
 export interface ZoneJob {
   readonly path: string;
   readonly origin: WireName;
   readonly unless: number | null;
-  /** Bytes that its records may take. */
+  /** Maximum bytes of its records. */
   readonly share: number;
-  /** The maximum bytes of the file and its includes; more is `EFBIG`. */
+  /** Maximum bytes of the file and its includes; more is `EFBIG`. */
   readonly bytes: number;
-  /** Shows the progress: the memory of a `ReadingProgress`. */
+  /** The memory of a `ReadingProgress`, which shows the progress. */
   readonly progress: Uint32Array;
-  /** The key of the process: others look names up in what the thread packs. */
+  /** The process's key, because other threads look up names in what this thread packs. */
   readonly hashKey: HashKey;
 }
 
 /** Limits and helpers for reading a zone file. */
 export interface LoadTerms {
-  /** Runs the reading by a thread, and may let it wait for others. */
+  /** Runs reading by a thread, possibly after waiting for others. */
   readonly inTurn?: (<T>(run: () => Promise<T>) => Promise<T>) | undefined;
-  /** Bytes that the records may take. */
+  /** Maximum bytes of the records. */
   readonly share?: number;
-  /** Bytes that a thread may read: a file that has more is a problem. */
+  /** Returns the number of bytes that a thread may read; a larger file is a problem. */
   readonly room?: () => number;
-  /** Watches a reading that may take long, from its beginning until it is cancelled. */
+  /** Monitors a potentially long read, from its start until it is cancelled. */
   readonly watch?: (progress: ReadingProgress) => Timer;
 }
 
-/**
- * The result of the thread: the zone and its problems as plain data, or the reason why the file
- * could not be read.
- */
+/** The thread's result: the zone and its problems as plain data, or the reason the file could not be read. */
 export type ZoneThreadResult =
   | {
       readonly packed: PackedZone | null;
@@ -85,8 +82,8 @@ export type ZoneThreadResult =
     };
 
 /**
- * Reads a zone file as `readZoneFile` does. A separate thread reads a large one, its includes
- * included, so it takes neither time nor memory of other threads.
+ * Reads a zone file like `readZoneFile`. A separate thread reads it if it is large, including its includes, so it takes
+ * neither time nor memory from other threads.
  * @throws Error with the system's code if the file cannot be read
  */
 export async function loadZone(
@@ -132,7 +129,7 @@ export async function loadZone(
 async function inThread(job: ZoneJob, clock: Clock): Promise<ZoneFileResult> {
   const own = import.meta.url;
   const entry = new URL(own.endsWith('.ts') ? './zone-thread.ts' : './zone-thread.js', own);
-  // The limit of this thread: Node's own is far beyond that of a container.
+  // This thread's limit, because Node's default is far beyond a container's.
   const heap = process.getBuiltinModule('node:v8').getHeapStatistics().heap_size_limit;
   const worker = new Worker(entry, {
     workerData: job,

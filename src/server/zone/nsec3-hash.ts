@@ -3,26 +3,26 @@ import { TYPE } from '../wire/iana.ts';
 import { Sha1Message } from './sha1.ts';
 import type { ZoneData } from './zone-data.ts';
 
-/** The hash parameters of a zone's names (RFC 5155, section 4). */
+/** The hash parameters for a zone's names (RFC 5155, section 4). */
 export interface HashParts {
   readonly iterations: number;
   readonly salt: Uint8Array;
 }
 
 /**
- * Maximum number of iterations. A name that is not cached costs 0.05 ms with this many, and 20 ms with 65
- * 535. RFC 9276 recommends none. Validators treat a zone with more than 150 as unsigned.
+ * Maximum number of iterations. A name that is not cached costs 0.05 ms at this limit, and 20 ms with 65 535. RFC 9276
+ * recommends none. Validators treat a zone with more than 150 as unsigned.
  */
 export const ITERATIONS_MAX = 150;
 
-/** The only algorithm that there is. */
+/** The only defined algorithm. */
 const SHA1 = 1;
-/** A mask: after this many nodes there may be a pause. */
+/** Bit mask: the number of nodes after which the work may pause. */
 const NODE_SLICE = 0x3ff;
 
 /**
- * The hash parameters of the chain for denials: the apex lists the whole chains (RFC 5155, section
- * 4). Of several, the chain with the fewest iterations; null: there is none.
+ * Returns the hash parameters of the chain used for denials. The apex lists complete chains (RFC 5155, section 4). If
+ * there are several, it is the one with the fewest iterations; null if there is none.
  */
 export function readHashParts(zone: ZoneData): HashParts | null {
   if (!zone.find(0, TYPE.NSEC3PARAM)) return null;
@@ -40,14 +40,14 @@ export function readHashParts(zone: ZoneData): HashParts | null {
   return parts;
 }
 
-/** @param at where the data of an NSEC3 or NSEC3PARAM record begins */
+/** @param at start of an NSEC3 or NSEC3PARAM record's data */
 function iterationsAt(data: Uint8Array, at: number): number {
   return (data[at + 2]! << 8) | data[at + 3]!;
 }
 
 /**
- * The nodes with NSEC3 records of the chain that the apex names. While a signer changes the salt,
- * or changes to or from NSEC3, the zone may have parts of another chain (RFC 5155, section 7.3).
+ * Returns the nodes with NSEC3 records in the chain listed at the apex. While a signer changes the salt, or changes to
+ * or from NSEC3, the zone may contain parts of another chain (RFC 5155, section 7.3).
  */
 export function* chainOf(zone: ZoneData, hashed: readonly number[]): Slices<readonly number[]> {
   const parts = readHashParts(zone);
@@ -80,8 +80,8 @@ const label = new Uint8Array(1 + LENGTH);
 const digest = new Uint8Array(20);
 
 /**
- * The label that the hash of a name (wire form, lower case, `name[at, end)`) makes: length byte and
- * base32hex; good until the next call.
+ * Returns the label for the hash of a name (wire form, lower case, `name[at, end)`): length byte and base32hex; valid
+ * until the next call.
  */
 export function hashName(
   name: Uint8Array,

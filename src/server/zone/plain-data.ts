@@ -1,4 +1,4 @@
-/** Record data of a message without compression. */
+/** Converts record data in a message to uncompressed form. */
 import { NAME_MAX } from '../wire/name.ts';
 import { checkData, firstName, layoutOf } from '../wire/layout.ts';
 import type { Reader } from '../wire/reader.ts';

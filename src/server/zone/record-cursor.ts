@@ -3,9 +3,8 @@ import { NAME_MAX } from '../wire/name.ts';
 import type { ZoneData } from './zone-data.ts';
 
 /**
- * Iterates over all records of a zone, one at a time, in canonical order; signatures follow the
- * covered records. The SOA record is the first. Allocates nothing. It may also iterate over one
- * node, without the SOA record.
+ * Iterates over all records in a zone, one at a time, in canonical order, with signatures after the covered records.
+ * The SOA record comes first. Allocates nothing. It may also iterate over one node, without the SOA record.
  */
 export class RecordCursor {
   readonly owner: Uint8Array = new Uint8Array(NAME_MAX + 1);
@@ -17,7 +16,7 @@ export class RecordCursor {
   /** The node that owns it. */
   node = -1;
   readonly #zone: ZoneData;
-  /** Remaining records and signatures of the current RRset. */
+  /** Remaining records and signatures in the current RRset. */
   #records = 0;
   #signatures = 0;
   #recordAt = 0;
@@ -27,7 +26,7 @@ export class RecordCursor {
 
   readonly #end: number;
 
-  /** @param only the node whose records it goes over */
+  /** @param only the node whose records to iterate over */
   constructor(zone: ZoneData, only?: number) {
     this.#zone = zone;
     this.#end = only === undefined ? zone.size : only + 1;

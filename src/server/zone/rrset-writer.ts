@@ -1,19 +1,14 @@
-/** RRsets of a zone on their way into a reply. */
+/** Writes a zone's RRsets into a reply. */
 import { TYPE } from '../wire/iana.ts';
 import { NAME_MAX } from '../wire/name.ts';
 import { SECTION, type MessageWriter, type Section } from '../wire/writer.ts';
 import { writeData } from './record-data.ts';
 import type { ZoneData } from './zone-data.ts';
 
-/**
- * The owner of the written records: the last node that `apex` or `node` chose, or the queried name.
- */
+/** The owner of the written records: the last node selected by `apex` or `node`, or the queried name. */
 export type Owner = 'node' | 'name';
 
-/**
- * Writes the current RRsets of a zone, with their signatures where the query wants them (RFC 4035,
- * section 3.1).
- */
+/** Writes a zone's current RRsets, with their signatures if the query requests them (RFC 4035, section 3.1). */
 export class RrsetWriter {
   /** The type of the last RRset in the answer section. */
   answeredType = 0;
@@ -23,7 +18,7 @@ export class RrsetWriter {
   /** True if signatures are written. */
   #dnssec = false;
   #most = 0;
-  /** A record is missing, so TC is set. */
+  /** True if a record is missing, so TC is set. */
   cut = false;
   #name: Uint8Array = this.#owner;
   #nameAt = -1;
@@ -33,8 +28,8 @@ export class RrsetWriter {
   }
 
   /**
-   * Begins a reply from this zone.
-   * @param most once the message has this many bytes, nothing more is written, and TC is set
+   * Starts a reply from this zone.
+   * @param most message size in bytes from which nothing more is written, and TC is set
    */
   begin(zone: ZoneData, dnssec: boolean, most: number): void {
     this.#zone = zone;
@@ -45,25 +40,28 @@ export class RrsetWriter {
 
   /**
    * Sets the queried name.
-   * @param at its position in the message; -1: nowhere that a pointer reaches
+   * @param at its position in the message; -1: beyond the reach of pointers
    */
   lookFor(name: Uint8Array, at: number): void {
     this.#name = name;
     this.#nameAt = at;
   }
 
-  /** The apex becomes the owner. */
+  /** Makes the apex the owner. */
   apex(): void {
     const { origin } = this.#zone;
     for (let i = 0; i < origin.length; i++) this.#owner[i] = origin[i]!;
   }
 
-  /** A node becomes the owner. */
+  /** Makes a node the owner. */
   node(node: number): void {
     this.#zone.name(node, this.#owner);
   }
 
-  /** Writes the current RRset of the zone. @param ttl replaces its own; -1: no */
+  /**
+   * Writes the zone's current RRset.
+   * @param ttl replaces its own; -1: unchanged
+   */
   write(section: Section, owner: Owner, ttl = -1, signed: boolean = this.#dnssec): void {
     const zone = this.#zone;
     const writer = this.#writer;
@@ -84,8 +82,8 @@ export class RrsetWriter {
   }
 
   /**
-   * Writes the signatures of the current RRset of the zone.
-   * @returns whether there are any
+   * Writes the signatures of the zone's current RRset.
+   * @returns true if there are any
    */
   signatures(section: Section, owner: Owner, ttl: number = this.#zone.ttl): boolean {
     const zone = this.#zone;
@@ -109,7 +107,7 @@ export class RrsetWriter {
     return true;
   }
 
-  /** Begins a record, whose data follow. */
+  /** Starts a record, whose data follow. */
   open(section: Section, owner: Owner, type: number, ttl: number): void {
     if (owner === 'node') this.#writer.open(section, this.#owner, type, ttl);
     else if (this.#nameAt > 0) this.#writer.openAt(section, this.#nameAt, type, ttl);

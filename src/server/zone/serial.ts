@@ -1,6 +1,6 @@
 /**
- * True if a zone with this serial has changed since the other: serial arithmetic (RFC 1982).
- * Serials half the range apart have no order: false.
+ * Returns true if this serial is newer than the other, using serial arithmetic (RFC 1982). Serials half the range apart
+ * have no order, so the result is false.
  */
 export function isNewer(serial: number, than: number): boolean {
   const ahead = (serial - than) >>> 0;

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { Sha1Message } from './sha1.ts';
 
-test('a digest is that of the runtime, for messages of one block and of several', () => {
+test("a digest equals the runtime's, for messages of one block and of several", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 600 }), (bytes) => {
       const message = new Sha1Message(bytes.length);
@@ -18,7 +18,7 @@ test('a digest is that of the runtime, for messages of one block and of several'
   );
 });
 
-test('a digest may replace its own message and the bytes that follow', () => {
+test('a digest may overwrite its own message and the bytes that follow', () => {
   fc.assert(
     fc.property(
       fc.uint8Array({ maxLength: 255 }),

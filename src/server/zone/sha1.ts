@@ -1,7 +1,6 @@
 /**
- * SHA-1 (FIPS 180-4) over short messages, again and again, as NSEC3 has it. A call of the runtime's
- * own takes 2 µs, of which most is the way there and back. A block here takes 0.3 µs, and a name is
- * hashed in up to 151 of them.
+ * SHA-1 (FIPS 180-4) over short messages, repeated as in NSEC3. The runtime's own takes 2 µs, most of which is call
+ * overhead. A block here takes 0.3 µs, and a name is hashed in up to 151 of them.
  */
 
 const BLOCK = 64;
@@ -9,7 +8,7 @@ const DIGEST = 20;
 const words = new Int32Array(80);
 const state = new Int32Array(5);
 
-/** A message of a length that stays the same, padded once. */
+/** A message of constant length, padded once. */
 export class Sha1Message {
   /** The input of the hash, `[0, length)`. */
   readonly bytes: Uint8Array;
@@ -24,7 +23,7 @@ export class Sha1Message {
     this.#view.setUint32(this.bytes.length - 4, length * 8);
   }
 
-  /** Writes the digest, 20 bytes, to `out` from its beginning; that may be the message itself. */
+  /** Writes the digest, 20 bytes, to the start of `out`, which may be the message itself. */
   digest(out: Uint8Array): void {
     state[0] = 0x67452301;
     state[1] = 0xefcdab89 | 0;
@@ -39,7 +38,7 @@ export class Sha1Message {
   }
 }
 
-/** Section 6.1.2: the block in `words[0, 16)`. */
+/** Section 6.1.2: processes the block in `words[0, 16)`. */
 function addBlock(): void {
   for (let i = 16; i < 80; i++) {
     const word = words[i - 3]! ^ words[i - 8]! ^ words[i - 14]! ^ words[i - 16]!;

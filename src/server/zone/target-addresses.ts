@@ -1,4 +1,4 @@
-/** Addresses in the additional section: of the names that an answer or a referral names. */
+/** Addresses in the additional section, for the names in an answer or a referral. */
 import { addressTypes, TYPE } from '../wire/iana.ts';
 import { foldNameInto, NAME_MAX, suffixAt } from '../wire/name.ts';
 import { SECTION, type MessageWriter } from '../wire/writer.ts';
@@ -6,12 +6,12 @@ import { NODE } from './packed-zone.ts';
 import type { RrsetWriter } from './rrset-writer.ts';
 import type { ZoneData } from './zone-data.ts';
 
-/** Nothing is added to a reply of so many bytes that it could do without. */
+/** Size in bytes from which a reply gets no optional records. */
 const ROOMY = 60_000;
 /** Maximum number of names whose addresses are added. */
 const TARGETS_MAX = 64;
 
-/** Adds the zone's addresses of the names in records. */
+/** Adds the zone's addresses for the names in records. */
 export class TargetAddresses {
   readonly #writer: MessageWriter;
   readonly #sets: RrsetWriter;
@@ -25,7 +25,7 @@ export class TargetAddresses {
 
   /**
    * Adds addresses for an RRset.
-   * @param withGlue also those below a cut, which are another zone's
+   * @param withGlue true to include those below a cut, which belong to another zone
    */
   add(zone: ZoneData, node: number, type: number, withGlue: boolean): void {
     const before = targetOffset(type);
@@ -35,7 +35,7 @@ export class TargetAddresses {
     this.#write(zone, withGlue);
   }
 
-  /** Collects the nodes that the records of the current RRset name. */
+  /** Collects the nodes of the names in the current RRset. */
   #collect(zone: ZoneData, before: number): void {
     this.#nodes.clear();
     const { data } = zone;
@@ -64,7 +64,7 @@ export class TargetAddresses {
   }
 }
 
-/** Some nodes of a zone, each once, without garbage: `TARGETS_MAX` at most. */
+/** A duplicate-free list of up to `TARGETS_MAX` nodes that creates no garbage. */
 export class NodeList {
   count = 0;
   readonly #nodes = new Uint32Array(TARGETS_MAX);
@@ -73,7 +73,7 @@ export class NodeList {
     return this.#nodes[index]!;
   }
 
-  /** @returns false: it is in the list already */
+  /** @returns false if it is already in the list */
   add(node: number): boolean {
     for (let i = 0; i < this.count; i++) if (this.#nodes[i] === node) return false;
     this.#nodes[this.count++] = node;
@@ -85,9 +85,7 @@ export class NodeList {
   }
 }
 
-/**
- * The position, in the data of a type, of the name whose addresses are wanted as well; -1: none.
- */
+/** Returns the position, in a type's data, of the name whose addresses should be included; -1: none. */
 function targetOffset(type: number): number {
   switch (type) {
     case TYPE.NS:

@@ -5,7 +5,7 @@ import { foldName, joinNames, printName, suffixAt, type WireName } from '../wire
 import { NODE, type PackedZone } from './packed-zone.ts';
 import { ZoneData } from './zone-data.ts';
 
-/** The position of the target in the data of these types. */
+/** Position of the target in these types' data. */
 const targetAt: ReadonlyMap<number, number> = new Map([
   [TYPE.NS, 0],
   [TYPE.MX, 2],
@@ -13,7 +13,7 @@ const targetAt: ReadonlyMap<number, number> = new Map([
   [TYPE.CNAME, 0],
 ]);
 
-/** Maximum number of targets in a zone that are checked; a zone with more was not written by hand. */
+/** Maximum number of targets checked per zone; a zone with more was not written by hand. */
 const TARGETS_MAX = 10_000;
 const STAR = Uint8Array.of(1, 0x2a);
 
@@ -31,12 +31,10 @@ interface Noted {
   readonly place: Place;
 }
 
-/**
- * Collects targets within the zone while its records are read, and finds those that do not exist.
- */
+/** Collects targets within the zone while its records are read, and finds those that do not exist. */
 export class TargetCheck {
   readonly #origin: WireName;
-  /** The origin below itself: what a name that was written in full, but for its dot, ends in. */
+  /** The origin appended to itself: the suffix of a fully qualified name written without its final dot. */
   readonly #doubled: WireName | null;
   readonly #noted = new Map<string, Noted>();
 
@@ -46,7 +44,7 @@ export class TargetCheck {
     this.#doubled = origin.length > 1 ? joinNames(origin, origin) : null;
   }
 
-  /** Takes a record; its data is in wire form. */
+  /** Adds a record, with its data in wire form. */
   note(owner: WireName, type: number, data: Uint8Array, place: Place): void {
     const at = targetAt.get(type);
     if (at === undefined || this.#noted.size >= TARGETS_MAX) return;
@@ -57,7 +55,7 @@ export class TargetCheck {
     if (!this.#noted.has(key)) this.#noted.set(key, { owner, type, target, place });
   }
 
-  /** The suspicious records of the finished zone. */
+  /** Yields the suspicious records in the finished zone. */
   *oddities(packed: PackedZone): Generator<Oddity> {
     const zone = new ZoneData(packed);
     for (const { owner, type, target, place } of this.#noted.values()) {
@@ -80,10 +78,7 @@ export class TargetCheck {
   }
 }
 
-/**
- * True if the zone says anything of a name: records, a wildcard, an alias of a tree, or that
- * another zone begins above it.
- */
+/** Returns true if the zone has any information about a name: records, a wildcard, a DNAME, or a zone cut above it. */
 function isThere(zone: ZoneData, name: WireName): boolean {
   const how = zone.walk(name, name.length);
   if (how !== 'nothing') return how !== 'exact' || hasRecords(zone, zone.node);

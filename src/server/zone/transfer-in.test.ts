@@ -17,7 +17,7 @@ import { ZoneData } from './zone-data.ts';
 const origin = 'example.org.';
 const MOST_BYTES = 10_000;
 
-/** A message of a primary with these records, framed. */
+/** A framed message from a primary with these records. */
 function framed(id: number, records: string, beside: Partial<Message> = {}): Buffer {
   const message = writeMessage({
     id,
@@ -33,10 +33,7 @@ function framed(id: number, records: string, beside: Partial<Message> = {}): Buf
   return Buffer.of(message.length >> 8, message.length & 0xff, ...message);
 }
 
-/**
- * Fetches the zone from a primary that sends these records, whatever the query is, and then does
- * what `rest` says.
- */
+/** Fetches the zone from a primary that sends these records, whatever the query is, and then follows `rest`. */
 async function from(
   records: string,
   known: PackedZone | null = old,
@@ -56,7 +53,7 @@ async function from(
   await once(primary, 'listening');
   const { port } = primary.address() as AddressInfo;
   const terms = {
-    // A large transfer takes its time on a busy machine.
+    // A large transfer takes time on a busy machine.
     idleMs: maxBytes > MOST_BYTES ? 10_000 : 300,
     totalMs: 20_000,
     maxBytes,
@@ -91,7 +88,7 @@ function hosts({ packed }: Transferred): string[] {
 
 const { packed: old } = await from(soa(1) + '@ NS ns.x.\nwww A 192.0.2.1\n' + soa(1), null);
 
-test('differences make the next version of the old one', async () => {
+test('differences turn the old version into the next one', async () => {
   const found = await from(
     soa(3) +
       soa(1) +
@@ -107,7 +104,7 @@ test('differences make the next version of the old one', async () => {
   assert.deepEqual(hosts(found), ['a.example.org.', 'b.example.org.']);
 });
 
-test('a record without data makes no version, unless its type may have none', async () => {
+test('a record without data is rejected, unless its type allows it', async () => {
   const empty = (type: string): string => `${soa(2)}@ NS ns.x.\na ${type} \\# 0\n${soa(2)}`;
   await assert.rejects(from(empty('TYPE1'), null), /the data of a record is empty/);
   await assert.rejects(from(empty('TYPE5'), null), /the data of a record is empty/);
@@ -123,12 +120,12 @@ test('memory for the next version is requested before that version is built', as
     throw new Error('there is no room for it');
   };
   await assert.rejects(from(step, old, undefined, MOST_BYTES, none), /there is no room for it/);
-  // A whole zone, or nothing new, makes no second copy.
+  // A full zone, or no change, makes no second copy.
   await from(soa(1), old, undefined, MOST_BYTES, none);
   await from(soa(2) + 'a A 192.0.2.2\n' + soa(2), old, undefined, MOST_BYTES, none);
 });
 
-test('differences from or to another SOA record than the one here and the one announced make no version', async () => {
+test('differences that start or end at an unexpected SOA record are rejected', async () => {
   const odd = (serial: number): string => soa(serial).replace(' 5\n', ' 777\n');
   await assert.rejects(
     from(soa(2) + odd(1) + soa(2) + 'b A 192.0.2.2\n' + soa(2)),
@@ -140,12 +137,12 @@ test('differences from or to another SOA record than the one here and the one an
   );
 });
 
-test('names in SOA records are the same in capitals and small letters: differences between such are taken', async () => {
+test('names in SOA records are compared ignoring case, also in differences', async () => {
   const capitals = soa(1).replace('ns.x. h.x.', 'NS.x. H.X.');
   const { packed: known } = await from(capitals + '@ NS ns.x.\n' + capitals, null);
   const found = await from(soa(2) + soa(1) + soa(2) + 'b A 192.0.2.2\n' + soa(2), known);
   assert.equal(found.packed?.serial, 2);
-  // A number that differs as a capital differs from its small letter is another one.
+  // A number whose bytes differ like upper and lower case is a different number.
   const numbers = (minimum: number): string => soa(1).replace(' 5\n', ` ${minimum}\n`);
   const { packed: letter } = await from(numbers(0x41) + '@ NS ns.x.\n' + numbers(0x41), null);
   await assert.rejects(
@@ -154,7 +151,7 @@ test('names in SOA records are the same in capitals and small letters: differenc
   );
 });
 
-test('differences that remove what is not there make no version', async () => {
+test('differences that remove a missing record are rejected', async () => {
   for (const records of [
     soa(2) + soa(1) + 'gone A 192.0.2.9\n' + soa(2) + soa(2),
     soa(2) + soa(1) + 'www A 192.0.2.9\n' + soa(2) + soa(2),
@@ -163,7 +160,7 @@ test('differences that remove what is not there make no version', async () => {
     await assert.rejects(from(records), /remove a record that is not there: \S+ A$/);
 });
 
-test('what differences add and remove again needs no old version, and what lies elsewhere none at all', async () => {
+test('records that differences both add and remove need no old version, and those outside the zone need none at all', async () => {
   const found = await from(
     soa(3) +
       soa(1) +
@@ -182,7 +179,7 @@ test('what differences add and remove again needs no old version, and what lies 
   );
 });
 
-test('an SOA record of another name begins and ends nothing', async () => {
+test('an SOA record with a different name begins and ends nothing', async () => {
   for (const owner of ['evil.test.', 'below', 'org.']) {
     const other = (serial: number): string => soa(serial, owner);
     for (const records of [
@@ -201,7 +198,7 @@ test('the SOA record may be spelled in any case', async () => {
   assert.equal(found.packed?.serial, 2);
 });
 
-test('differences with a gap between them make no version', async () => {
+test('differences with a gap between them are rejected', async () => {
   const begun = soa(9) + soa(1) + soa(2) + 'a A 192.0.2.2\n';
   await assert.rejects(from(begun + soa(7) + soa(9) + soa(9)), /continue at serial 7 instead of 2/);
   await assert.rejects(
@@ -210,7 +207,7 @@ test('differences with a gap between them make no version', async () => {
   );
 });
 
-test('a transfer that ends before its second SOA record, or is too large, makes no version', async () => {
+test('a transfer that ends before its second SOA record, or is too large, is rejected', async () => {
   await assert.rejects(from(soa(2) + 'a A 192.0.2.2\n'), /no reply/);
   await assert.rejects(from(soa(2) + 'a A 192.0.2.2\n', null), /no reply/);
   const large = Array.from({ length: 60 }, (_, i) => `h${i} TXT "${'x'.repeat(200)}"\n`).join('');
@@ -250,7 +247,7 @@ test('a version that is not newer than the known one ends a transfer at once', a
   }
 });
 
-test('differences of more than a hundred thousand records are not taken: the whole zone takes less memory', async () => {
+test('differences of more than a hundred thousand records are rejected, because the whole zone takes less memory', async () => {
   const many = (socket: Socket, id: number): void => {
     const one = framed(id, 'h A 192.0.2.7\n'.repeat(500));
     for (let i = 0; i < 101_000; i += 500) socket.write(one);
@@ -261,7 +258,7 @@ test('differences of more than a hundred thousand records are not taken: the who
   );
 });
 
-test('a zone with a name of more than 65536 records is not taken', async () => {
+test('a zone with a name that has more than 65536 records is rejected', async () => {
   const many = (socket: Socket, id: number): void => {
     const one = framed(id, 'www A 192.0.2.7\n'.repeat(512));
     for (let i = 0; i < 129; i++) socket.write(one);
@@ -272,7 +269,7 @@ test('a zone with a name of more than 65536 records is not taken', async () => {
   );
 });
 
-test('a small difference becomes part of a large zone in slices: what else the thread has to do does not wait for it', async () => {
+test("a small difference is merged into a large zone in slices, without delaying the thread's other work", async () => {
   const zone = parseName(origin);
   const builder = new ZoneBuilder(zone);
   const small = new ZoneData(old!);
@@ -300,12 +297,12 @@ test('a small difference becomes part of a large zone in slices: what else the t
   const text = soa(2) + soa(1) + soa(2) + 'new A 192.0.2.3\n' + soa(2);
   const found = await from(text, large, undefined, undefined, undefined, clock);
   assert.equal(found.packed!.records, hosts + 2);
-  // Work in slices looks at the clock wherever others could have their turn; that the steps in
-  // between are small is tested in changed-zone.test.ts.
+  // Sliced work checks the clock wherever other work could run. changed-zone.test.ts tests that the steps in between
+  // are small.
   assert.ok(looks > hosts / 0x4000, `${looks} looks at the clock`);
 });
 
-test('messages of a transfer that have been taken are collected every few megabytes', async (t) => {
+test('memory of processed transfer messages is collected every few megabytes', async (t) => {
   const collections: unknown[] = [];
   Object.assign(globalThis, { gc: (how: unknown) => collections.push(how) });
   t.after(() => Reflect.deleteProperty(globalThis, 'gc'));

@@ -20,28 +20,25 @@ import { IncomingZone, type IncomingRoom, type Transferred } from './incoming-zo
 import type { PackedZone } from './packed-zone.ts';
 import { readPlainData } from './plain-data.ts';
 
-/**
- * The limits of one transfer: of time without a message, of time in all (milliseconds), and of
- * memory (bytes).
- */
+/** The limits of one transfer: time without a message and total time (milliseconds), and memory (bytes). */
 export interface TransferInTerms extends IncomingRoom {
   readonly idleMs: number;
   readonly totalMs: number;
   readonly signal: AbortSignal;
   /** Id of the query. */
   readonly id: number;
-  /** The key of the primary and this server (RFC 8945); null: nothing is signed. */
+  /** The key shared by the primary and this server (RFC 8945); null: nothing is signed. */
   readonly key: TsigSigningKey | null;
-  /** Seconds since 1970, for signatures. */
+  /** Returns seconds since 1970, for signatures. */
   readonly seconds: () => number;
-  /** The received records are put together in slices. */
+  /** The clock for assembling the received records in slices. */
   readonly clock: Clock;
 }
 
 /**
- * Fetches a zone from a primary: all of it (AXFR, RFC 5936), or the changes since `old` (IXFR, RFC
- * 1995), which may be all of it as well. Nothing is stored of an incomplete transfer.
- * @throws Error in words for the log
+ * Fetches a zone from a primary: all of it (AXFR, RFC 5936), or the changes since `old` (IXFR, RFC 1995), for which the
+ * primary may also send the whole zone. Nothing is stored from an incomplete transfer.
+ * @throws Error worded for the log
  */
 export async function transferIn(
   origin: WireName,
@@ -74,8 +71,8 @@ export async function transferIn(
 }
 
 /**
- * Sends the query, and passes on verified messages: signed ones if there is a key. The last message
- * has to be signed. @throws Error
+ * Sends the query, and passes on verified messages: signed ones if there is a key. The last message must be signed.
+ * @throws Error
  */
 function askSigned(
   message: Uint8Array,
@@ -105,7 +102,7 @@ const emptyMessage: Message = {
   edns: null,
 };
 
-/** The serial that is known, as a record with nothing else in it (RFC 1995 section 3). */
+/** Returns the known serial in an otherwise empty record (RFC 1995 section 3). */
 function soaOf(origin: WireName, { serial }: PackedZone): DnsRecord {
   const name = printName(origin);
   const times = { refresh: 0, retry: 0, expire: 0, minimum: 0 };
@@ -119,21 +116,21 @@ function soaOf(origin: WireName, { serial }: PackedZone): DnsRecord {
 }
 
 /**
- * Bytes around the records of a message: header, question, signature. Further bytes count as
- * records, and so do `MESSAGE_LEAST` bytes of a message without records: else a primary could send
- * for ever.
+ * Bytes around a message's records: header, question, signature. Further bytes count as records, and so do
+ * `MESSAGE_LEAST` bytes of a message without records. Otherwise, a primary could send messages forever.
  */
 const MESSAGE_AROUND = 512;
 const MESSAGE_LEAST = 16;
 
-/**
- * Owner and data of a record without compression: there are many records, and none is stored in
- * this form.
- */
+/** Owner and data of a record without compression. There are many records, and none is stored in this form. */
 const owner = new Uint8Array(NAME_MAX);
 const data = new GrowingBytes();
 
-/** Takes the records of a message. @returns whether it was the last one @throws Error */
+/**
+ * Processes the records in a message.
+ * @returns true if it was the last one
+ * @throws Error
+ */
 function takeMessage(bytes: Uint8Array, id: number, first: boolean, to: IncomingZone): boolean {
   const from = new Reader(bytes, 0, bytes.length);
   if (from.left < 12) throw new Error('a message is shorter than a header');
@@ -167,7 +164,10 @@ function takeMessage(bytes: Uint8Array, id: number, first: boolean, to: Incoming
   return to.isComplete;
 }
 
-/** The serial of a zone at a primary. @throws Error */
+/**
+ * Returns a zone's serial at a primary.
+ * @throws Error
+ */
 export async function primarySerial(
   origin: WireName,
   server: RemoteServer,

@@ -11,7 +11,7 @@ import type { RecordStream, StreamStep } from './transfer-source.ts';
 
 const owner = parseName('example.org.');
 
-/** Records with these numbers of bytes of data; null is a pause. */
+/** A stream of records with these data sizes in bytes; null is a pause. */
 function streamOf(sizes: readonly (number | null)[]): RecordStream {
   let at = -1;
   return {
@@ -53,7 +53,7 @@ function given(sizes: readonly (number | null)[]): Given {
   }
 }
 
-describe('messages of a transfer', () => {
+describe('transfer messages', () => {
   test('end with the first record that makes them 16 KB long', () => {
     const { sizes, records } = given(Array.from({ length: 400 }, () => 200));
     assert.equal(records, 400);
@@ -61,7 +61,7 @@ describe('messages of a transfer', () => {
     assert.ok(sizes.slice(0, -1).every((size) => size >= 16_000));
   });
 
-  test('hold a record alone that has no room beside others', () => {
+  test('contain a single record if it does not fit with others', () => {
     const { messages, records } = given([100, 100, 60_000, 100, 65_000, 64_000, 100]);
     assert.deepEqual(
       messages.map(({ answer }) => answer.length),
@@ -70,7 +70,7 @@ describe('messages of a transfer', () => {
     assert.equal(records, 7);
   });
 
-  test('end where a stream pauses, and none is empty', () => {
+  test('end where a stream pauses, and are never empty', () => {
     const { messages, pauses } = given([10, null, 10, 10, null, null, 10]);
     assert.deepEqual(
       messages.map(({ answer }) => answer.length),
@@ -79,7 +79,7 @@ describe('messages of a transfer', () => {
     assert.equal(pauses, 1);
   });
 
-  test('cannot hold a record that is larger than any message', () => {
+  test('cannot contain a record that is larger than any message', () => {
     assert.throws(() => given([10, 65_535]), MessageFull);
   });
 });

@@ -10,19 +10,19 @@ import { writeData } from './record-data.ts';
 import type { RecordStream, Transferable } from './transfer-source.ts';
 
 /**
- * A message ends with the first record that makes it as long as this: pointers of compression reach
- * no farther, and making one takes a fraction of a millisecond.
+ * Size from which a message ends, because compression pointers reach no farther, and building such a message takes a
+ * fraction of a millisecond.
  */
 const MESSAGE_BYTES = 16_000;
 
-/** Bytes of a message that stay free for a signature and OPT. */
+/** Bytes per message that stay free for a signature and OPT. */
 const ADDED_BYTES = 1024;
 
 /**
- * A zone, or its changes since an older version, as a chain of messages (RFC 5936 section 2.2, RFC
- * 1995 section 4). Each is made when the previous message has been sent. A record that does not fit
- * beside others gets a separate message. @throws MessageFull if a record does not fit into any
- * message
+ * Returns a zone, or its changes since an older version, as a chain of messages (RFC 5936 section 2.2, RFC 1995 section
+ * 4). Each is built when the previous message has been sent. A record that does not fit with others gets its own
+ * message.
+ * @throws MessageFull if a record does not fit into any message
  */
 export function transferReply(
   query: Query,
@@ -56,12 +56,12 @@ export function transferReply(
   return write();
 }
 
-/** All records, with the SOA record at both ends. */
+/** Returns all records, with the SOA record at both ends. */
 export function wholeZone(zone: Transferable): RecordStream {
   return inTurn([zone.records(), onlySoa(zone)]);
 }
 
-/** The SOA record alone: nothing has changed, or a datagram has no room for more. */
+/** Returns only the SOA record: nothing has changed, or a datagram has no room for more. */
 export function onlySoa(zone: Transferable): RecordStream {
   const stream = zone.records();
   let given = false;
@@ -79,8 +79,8 @@ export function onlySoa(zone: Transferable): RecordStream {
 }
 
 /**
- * The changes since `serial`: each stored difference, between two current SOA records. null: they
- * are not known so far back.
+ * Returns the changes since `serial`: each stored difference, between two current SOA records. Null if the history does
+ * not go back that far.
  */
 export function changesSince(zone: Transferable, serial: number): RecordStream | null {
   const from = zone.history.findIndex((difference) => difference.from === serial);
@@ -94,7 +94,7 @@ export function changesSince(zone: Transferable, serial: number): RecordStream |
   return inTurn([onlySoa(zone), ...parts, onlySoa(zone)]);
 }
 
-/** One stream after the other. */
+/** Concatenates streams. */
 function inTurn(streams: readonly RecordStream[]): RecordStream {
   let at = 0;
   return {
@@ -112,7 +112,7 @@ function inTurn(streams: readonly RecordStream[]): RecordStream {
   };
 }
 
-/** Records one after the other without compression. */
+/** Streams consecutive records without compression. */
 function storedRecords(bytes: Uint8Array): RecordStream {
   let at = 0;
   let end = 0;
@@ -135,7 +135,7 @@ function recordEnd(bytes: Uint8Array, at: number): number {
   return fields + 10 + ((bytes[fields + 8]! << 8) | bytes[fields + 9]!);
 }
 
-/** Writes the record at `at`, which has no compression. */
+/** Writes the uncompressed record at `at`. */
 function writeStored(to: MessageWriter, bytes: Uint8Array, at: number): void {
   const fields = at + nameLength(bytes, at);
   const type = (bytes[fields]! << 8) | bytes[fields + 1]!;

@@ -2,19 +2,14 @@ import { definePort, type PluginPort } from '../engine/contract/plugin.ts';
 import type { MessageWriter } from '../wire/writer.ts';
 import type { Difference } from './difference.ts';
 
-/**
- * The result of a step: a record, nothing yet (it has worked long enough for one turn), or the end.
- */
+/** The result of a step: a record, a pause (it has worked long enough for one turn), or the end. */
 export type StreamStep = 'record' | 'pause' | 'end';
 
-/**
- * Gives records one after the other, to be written as answers. The first record comes without a
- * pause.
- */
+/** Yields records to be written as answers, one at a time. The first record comes without a pause. */
 export interface RecordStream {
-  /** Continues with the next record; at first with the first one. */
+  /** Moves to the next record, initially to the first one. */
   next(): StreamStep;
-  /** The most bytes that the record takes. */
+  /** Maximum size of the record in bytes. */
   readonly size: number;
   /** Writes the record. */
   write(to: MessageWriter): void;
@@ -25,19 +20,18 @@ export interface Transferable {
   /** As text, for the log: `example.org.` */
   readonly zone: string;
   readonly serial: number;
-  /** All records; the SOA record comes first and is not repeated at the end. */
+  /** All records. The SOA record comes first and is not repeated at the end. */
   records(): RecordStream;
-  /** Changes that lead here from older versions, oldest first. */
+  /** Changes that lead to this version from older ones, oldest first. */
   readonly history: readonly Difference[];
 }
 
 /**
- * A plugin that has zones to transfer: offered by `file`, `auto`, `secondary`, `kubernetes`,
- * `etcd`, asked by `transfer`.
+ * A plugin with zones to transfer; offered by `file`, `auto`, `secondary`, `kubernetes`, `etcd`, used by `transfer`.
  */
 export interface TransferSource {
   /**
-   * The zone of this name (wire form, lower case); null: it has no such zone, or nothing to give.
+   * Returns the zone with this name (wire form, lower case), or null if there is no such zone or nothing to transfer.
    */
   find(name: Uint8Array, length: number): Transferable | null;
   /**

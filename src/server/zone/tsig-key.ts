@@ -1,7 +1,4 @@
-/**
- * Keys of transaction signatures as people write them: in a Corefile, and in files as `tsig-keygen`
- * makes them.
- */
+/** Reads TSIG keys written by people, in a Corefile, and in files as created by `tsig-keygen`. */
 import { randomBytes } from 'node:crypto';
 import { Problem, type Place } from '../base/problem.ts';
 import { whyFailed } from '../base/why-failed.ts';
@@ -11,15 +8,14 @@ import { parseBase64 } from '../wire/encoding.ts';
 import { foldName, NameError, parseName, type WireName } from '../wire/name.ts';
 import type { TsigAlgorithm, TsigKey } from '../wire/tsig.ts';
 
-/** A key of a file: with its algorithm, if the file names one. */
+/** A key from a file, with its algorithm if the file specifies one. */
 export interface FileKey extends TsigKey {
   readonly algorithm: TsigAlgorithm | null;
 }
 
 /**
- * The key of this name and secret (base64), or the fault in them.
- * @param broken receives a secret that is not base64: no signature then matches the key; null: it
- * is a mistake
+ * Creates the key with this name and secret (base64), or returns what is wrong with them.
+ * @param broken receives a secret that is not base64, so that no signature matches the key; null: it is an error
  */
 export function makeKey(
   name: string,
@@ -47,7 +43,7 @@ function wireName(text: string): WireName | null {
   }
 }
 
-/** The algorithm of this name, or the reason why it is unknown. */
+/** Returns the algorithm with this name, or the reason it is unknown. */
 export function algorithmOrWhy(name: string): TsigAlgorithm | string {
   const found = algorithmNamed(name);
   if (found !== undefined) return found;
@@ -57,10 +53,9 @@ export function algorithmOrWhy(name: string): TsigAlgorithm | string {
 }
 
 /**
- * Reads a file with keys in the form of `named.conf`: `key NAME { algorithm NAME; secret TEXT; };`,
- * any number of them.
+ * Reads a file with any number of keys in `named.conf` format: `key NAME { algorithm NAME; secret TEXT; };`.
  * @param file as in the Corefile
- * @param by the reader, as a prefix of messages: `plugin/tsig: `
+ * @param by the reader, as a prefix for messages: `plugin/tsig: `
  * @param broken as for `makeKey`; it also receives unknown algorithms
  * @throws Problem with the line
  */
@@ -102,7 +97,10 @@ interface KeyWord {
   readonly line: number;
 }
 
-/** The keys of a text in the form of `named.conf`. @throws what `fail` makes */
+/**
+ * Parses keys in `named.conf` format.
+ * @throws the error created by `fail`
+ */
 function parseKeys(
   text: string,
   fail: (line: number, why: string) => Error,
@@ -151,7 +149,7 @@ function parseKeys(
   return keys;
 }
 
-/** Words, quoted texts, braces and semicolons; without comments. */
+/** Returns words, quoted texts, braces and semicolons, without comments. */
 function wordsOf(text: string): readonly KeyWord[] {
   const words: KeyWord[] = [];
   let line = 1;

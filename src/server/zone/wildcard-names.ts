@@ -1,6 +1,6 @@
 /**
- * Marks names whose answers come from a wildcard (RFC 4592) or a DNAME (RFC 6672): many other names
- * get the same answer.
+ * Marks names whose answers come from a wildcard (RFC 4592) or a DNAME (RFC 6672), because many other names get the
+ * same answer.
  */
 import { definePort, type PluginPort } from '../engine/contract/plugin.ts';
 import type { Query } from '../transport/query.ts';
@@ -9,13 +9,13 @@ import type { ZoneDirectory } from './zone-directory.ts';
 import type { ServedZone } from './zone-replica.ts';
 
 /**
- * The position in `query.folded` of the name whose wildcard (its closest encloser) or DNAME answers
- * the query. Or the name below which a plugin answers any name. -1: none. Offered by plugins that
- * answer from zones or generate answers, used by `rrl`, which knows whether the reply is NODATA.
+ * Returns the position in `query.folded` of the name whose wildcard (its closest encloser) or DNAME answers the query.
+ * Or of the name below which a plugin answers any name. -1: none. Offered by plugins that answer from zones or generate
+ * answers, used by `rrl`, which knows whether the reply is NODATA.
  */
 export type WildcardOf = (query: Query, isNoData: boolean) => number;
 
-/** The port at which `rrl` finds the wildcards of served zones. */
+/** The port at which `rrl` finds the wildcards in served zones. */
 export const wildcardNames: PluginPort<WildcardOf> = definePort<WildcardOf>('wildcard names');
 
 /** Looks it up in these zones; allocates nothing. */

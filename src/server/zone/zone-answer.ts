@@ -1,4 +1,4 @@
-/** Answers from a zone: which RRsets and proofs a reply has. */
+/** Answers from a zone: decides which RRsets and proofs a reply has. */
 import { readUint32 } from '../base/big-endian.ts';
 import { EDE, FLAG, HEADER, MESSAGE_MAX, RCODE, TYPE } from '../wire/iana.ts';
 import { foldNameInto, NAME_MAX, nameLength, suffixAt, type WireName } from '../wire/name.ts';
@@ -11,25 +11,22 @@ import { RrsetWriter } from './rrset-writer.ts';
 import { NodeList, TargetAddresses } from './target-addresses.ts';
 import type { ZoneData } from './zone-data.ts';
 
-/** Maximum number of consecutive aliases in a zone that are followed. */
+/** Maximum number of consecutive aliases followed in one zone. */
 const CHAIN_MAX = 10;
-/** The highest message offset that a compression pointer can reach (RFC 1035 section 4.1.4). */
+/** Maximum target of a compression pointer (RFC 1035 section 4.1.4). */
 const POINTER_MAX = 0x3fff;
 const STAR = Uint8Array.of(1, 0x2a);
 
 /**
- * Answers from a zone by RFC 1034, section 4.3.2. Also RFC 2308 (negative answers), 4592
- * (wildcards), 6672 (DNAME), 6604 (result codes of chains) and 8020 (empty non-terminals). Adds
- * DNSSEC where the query wants it (RFC 4035, section 3.1, RFC 5155, section 7.2).
+ * Answers from a zone according to RFC 1034, section 4.3.2. Also RFC 2308 (negative answers), 4592 (wildcards), 6672
+ * (DNAME), 6604 (result codes of chains) and 8020 (empty non-terminals). Adds DNSSEC if the query requests it (RFC
+ * 4035, section 3.1, RFC 5155, section 7.2).
  *
- * As in CoreDNS, an answer has the zone's name servers in its authority section, and the zone's
- * addresses of the names in it.
+ * As in CoreDNS, an answer has the zone's name servers in its authority section, and the zone's addresses for the names
+ * in it.
  */
 export class ZoneAnswers {
-  /**
-   * The last reply is only a beginning: it ends in an alias of this name, which this zone does not
-   * have.
-   */
+  /** Set if the last reply is incomplete: it ends in an alias to this name, which is not in this zone. */
   onward: WireName | null = null;
   readonly #writer: MessageWriter;
   readonly #plugin: string;
@@ -43,7 +40,7 @@ export class ZoneAnswers {
   #length = 0;
   #chained: Uint8Array = new Uint8Array(NAME_MAX + 1);
   #spare: Uint8Array = new Uint8Array(NAME_MAX + 1);
-  /** The node of the RRset that answers the question, for additional records; -1: none does. */
+  /** The node of the RRset that answers the question, for additional records; -1: none. */
   #answered = -1;
   #zone!: ZoneData;
   #dnssec = false;
@@ -56,10 +53,10 @@ export class ZoneAnswers {
   }
 
   /**
-   * The reply to a query whose name is in the zone.
-   * @param through another plugin answers for a name that owns nothing
-   * @param most once the reply has this many bytes, nothing more is written, and TC is set
-   * @returns null: the name owns nothing
+   * Returns the reply to a query whose name is in the zone.
+   * @param through true if another plugin answers for a name that owns nothing
+   * @param most reply size in bytes from which nothing more is written, and TC is set
+   * @returns null if the name owns nothing
    */
   answer(query: Query, zone: ZoneData, through: boolean, most: number = MESSAGE_MAX): Reply | null {
     this.#zone = zone;
@@ -104,7 +101,7 @@ export class ZoneAnswers {
         source = (zone.flags(node) & NODE.WILD) !== 0 ? zone.child(node, STAR, 0) : -1;
         if (source < 0) {
           if (through && links === 0) return this.#pass();
-          // It may be in a zone below that is served here, too.
+          // It may be in a child zone that is also served here.
           if (links > 0) return this.#leave();
           if (this.#dnssec) this.#denial.noName(node, this.#name, this.#length, nodeAt, nextAt);
           return this.#negative(RCODE.NXDOMAIN);
@@ -113,7 +110,7 @@ export class ZoneAnswers {
         return this.#pass();
       }
       if ((zone.flags(source) & NODE.ALIAS) !== 0 && follows(type)) {
-        // A loop is an error, and is reported as one (RFC 1034 section 3.6.2).
+        // A loop is an error, and is reported as such (RFC 1034 section 3.6.2).
         if (!wild && !this.#followed.add(source)) return this.#endless(query);
         this.#alias(source);
         if (wild && this.#dnssec)
@@ -143,24 +140,27 @@ export class ZoneAnswers {
     return at + 2 + this.#zone.data[at + 1]!;
   }
 
-  /** Aliases lead in a circle, or ever deeper. */
+  /** Reports aliases that form a loop, or lead ever deeper. */
   #endless(query: Query): Reply {
     this.#writer.abandon();
     return this.#failed(`the aliases of ${query.name} form a loop`);
   }
 
-  /** The log and the client get the fault of the zone. */
+  /** Reports the zone's fault to the log and the client. */
   #failed(text: string): Reply {
     return failure(RCODE.SERVFAIL, this.#plugin, new Error(text), [{ code: EDE.OTHER, text }]);
   }
 
-  /** Nothing was answered. */
+  /** Ends without an answer. */
   #pass(): null {
     this.#writer.abandon();
     return null;
   }
 
-  /** Writes what the node has of a type as the answer. @returns false: nothing */
+  /**
+   * Writes the node's records of a type as the answer.
+   * @returns false if there are none
+   */
   #records(node: number, type: number): boolean {
     const zone = this.#zone;
     if (type !== TYPE.ANY && type !== TYPE.RRSIG) {
@@ -181,7 +181,7 @@ export class ZoneAnswers {
     return any;
   }
 
-  /** Writes the CNAME record of a node, and makes its target the spare name. */
+  /** Writes a node's CNAME record, and makes its target the spare name. */
   #alias(node: number): void {
     const zone = this.#zone;
     const writer = this.#writer;
@@ -198,8 +198,8 @@ export class ZoneAnswers {
   }
 
   /**
-   * Writes a DNAME record and the CNAME that comes of it, and makes its target the spare name.
-   * @returns false: the new name were too long
+   * Writes a DNAME record and the CNAME derived from it, and makes its target the spare name.
+   * @returns false if the new name would be too long
    */
   #rename(node: number, nodeAt: number): boolean {
     const zone = this.#zone;
@@ -225,9 +225,7 @@ export class ZoneAnswers {
   #spareLength = 0;
   #spareAt = 0;
 
-  /**
-   * True if the spare name equals the current one: a DNAME, or a wildcard's alias, leads to itself.
-   */
+  /** True if the spare name equals the current one, because a DNAME, or a wildcard's alias, leads to itself. */
   get #spareIsName(): boolean {
     if (this.#spareLength !== this.#length) return false;
     for (let i = 0; i < this.#length; i++) if (this.#spare[i] !== this.#name[i]) return false;
@@ -252,7 +250,7 @@ export class ZoneAnswers {
     return suffixAt(this.#name, this.#zone.origin, this.#length) >= 0;
   }
 
-  /** The chain leads out of the zone. */
+  /** Ends a chain that leads out of the zone. */
   #leave(): Reply {
     this.onward = this.#name.slice(0, this.#length);
     return this.#positive();
@@ -265,16 +263,13 @@ export class ZoneAnswers {
       this.#sets.write(SECTION.authority, 'node');
     }
     this.#proofs();
-    // Addresses below a cut belong to another zone: validators ignore them.
+    // Addresses below a cut belong to another zone, and validators ignore them.
     if (this.#answered >= 0)
       this.#addresses.add(zone, this.#answered, this.#sets.answeredType, !this.#dnssec);
     return this.#writer.finish(RCODE.NOERROR, this.#plugin);
   }
 
-  /**
-   * NODATA or NXDOMAIN: the SOA record with the time that this may be remembered for (RFC 2308
-   * section 3).
-   */
+  /** Writes NODATA or NXDOMAIN: the SOA record with the time for which this may be cached (RFC 2308 section 3). */
   #negative(rcode: number): Reply {
     const zone = this.#zone;
     const at = zone.soa();
@@ -285,10 +280,7 @@ export class ZoneAnswers {
     return this.#writer.finish(rcode, this.#plugin);
   }
 
-  /**
-   * The name is in another zone: its name servers, and those of their addresses that are known
-   * here.
-   */
+  /** Refers to another zone: its name servers, and those of their addresses that are known here. */
   #referral(query: Query, node: number, chained: boolean): Reply {
     const zone = this.#zone;
     const writer = this.#writer;
@@ -318,7 +310,7 @@ export class ZoneAnswers {
   }
 }
 
-/** True if the target of an alias answers a question for this type. */
+/** Returns true if the target of an alias answers a question for this type. */
 function follows(type: number): boolean {
   return type !== TYPE.CNAME && type !== TYPE.ANY && type !== TYPE.RRSIG && type !== TYPE.NSEC;
 }

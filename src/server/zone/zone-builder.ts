@@ -9,7 +9,7 @@ import { GrowingNumbers, GrowingBytes } from './growing.ts';
 import { homeSlot, NODE, type PackedZone } from './packed-zone.ts';
 import { hashLabel, indexNodes, putSlot } from './zone-index.ts';
 
-/** The reasons for refusing a record. */
+/** The reasons for rejecting a record. */
 export type RecordRefusal =
   | 'outside'
   | 'second-soa'
@@ -20,8 +20,7 @@ export type RecordRefusal =
   | 'too-many';
 
 /**
- * Maximum number of records for a name. No reply has room for more, and the records of a name are searched
- * linearly.
+ * Maximum number of records per name: no reply has room for as many, and the records of a name are searched linearly.
  */
 export const NAME_RECORDS_MAX = 65_536;
 
@@ -29,35 +28,26 @@ const NONE = 0xffff_ffff;
 /** Types that may accompany a CNAME (RFC 4034, section 2.5, RFC 2535, section 2.3.5). */
 const besideAlias: ReadonlySet<number> = new Set([TYPE.RRSIG, TYPE.NSEC, TYPE.KEY, TYPE.SIG]);
 
-/**
- * Collects the records of one zone in any order, and packs them. Records cost little more here than
- * packed.
- */
+/** Collects the records of one zone in any order, and packs them. Records cost little more here than when packed. */
 export class ZoneBuilder {
   readonly #origin: WireName;
-  /**
-   * Per node: the position of its label, its parent, its first and its last record, their number.
-   * Node 0 is the apex.
-   */
+  /** Per node: the position of its label, its parent, its first and last record, their number. Node 0 is the apex. */
   readonly #labels = new GrowingBytes();
   readonly #labelAt = new GrowingNumbers();
   readonly #parents = new GrowingNumbers();
   readonly #first = new GrowingNumbers();
   readonly #last = new GrowingNumbers();
   readonly #counts = new GrowingNumbers();
-  /** Per record: the next one of its node, and its position: type, TTL, length, data. */
+  /** Per record: the node's next record, and its own position: type, TTL, length, data. */
   readonly #next = new GrowingNumbers();
   readonly #recordAt = new GrowingNumbers();
   readonly #log = new GrowingBytes();
   #slots: Uint32Array;
-  /** Scratch for one node after the other while they are packed. */
+  /** Scratch space for packing one node at a time. */
   readonly #ofNode = new GrowingNumbers();
   readonly #distinct = new DistinctRecords(this.#log);
   readonly #distinctSignatures = new DistinctRecords(this.#log);
-  /**
-   * The CNAME record of each node that has one, and nodes that have what keeps them from having
-   * one.
-   */
+  /** The CNAME record of each node that has one, and nodes with records that exclude a CNAME. */
   readonly #aliases = new Map<number, number>();
   readonly #noAliases = new Set<number>();
   /** The SOA record. */
@@ -65,7 +55,10 @@ export class ZoneBuilder {
   #hasNs = false;
   #serial = -1;
 
-  /** @param origin lower case @param nodes how many names there will be, where that is known */
+  /**
+   * @param origin lower case
+   * @param nodes number of names, if known
+   */
   constructor(origin: WireName, nodes = 0) {
     this.#origin = origin;
     this.#slots = new Uint32Array(Math.max(1024, 2 * nodes));
@@ -78,7 +71,7 @@ export class ZoneBuilder {
     return this.#recordAt.length;
   }
 
-  /** True if there is an SOA record, which a zone needs. */
+  /** True if there is an SOA record, which a zone requires. */
   get hasSoa(): boolean {
     return this.#serial >= 0;
   }
@@ -94,8 +87,8 @@ export class ZoneBuilder {
   }
 
   /**
-   * Takes a record. Its owner and its data may be at the start of larger buffers.
-   * @returns null, or the reason for refusing it
+   * Adds a record. Its owner and its data may be at the start of larger buffers.
+   * @returns null, or the reason for rejecting it
    */
   add(
     owner: Uint8Array,
@@ -109,7 +102,7 @@ export class ZoneBuilder {
     const node = this.#find(owner, depthAt);
     if (type === TYPE.SOA) {
       if (node !== 0) return 'soa-below-apex';
-      // The same SOA record again ends dig's output of a transfer.
+      // dig's output of a transfer ends with the same SOA record again.
       if (this.#serial >= 0) return this.#is(this.#soa, data, length) ? 'twice' : 'second-soa';
       this.#serial = serialIn(data);
       this.#soa = this.#recordAt.length;
@@ -133,8 +126,9 @@ export class ZoneBuilder {
   }
 
   /**
-   * Adds a record from a primary. Glue of other zones, and records beside a CNAME, are ignored: the
-   * primary must fix them. @throws Error if no zone can have this record, or none without it
+   * Adds a record from a primary. Glue for other zones, and records in addition to a CNAME, are ignored, because the
+   * primary must fix them.
+   * @throws Error if no zone can have this record, or none without it
    */
   addTransferred(
     owner: Uint8Array,
@@ -149,12 +143,12 @@ export class ZoneBuilder {
       throw new Error(`${printName(owner)} has more than ${NAME_RECORDS_MAX} records`);
   }
 
-  /** The position of the origin in the owner, or -1. */
+  /** Returns the position of the origin in the owner, or -1. */
   #depthAt(owner: Uint8Array): number {
     return suffixAt(folded, this.#origin, foldNameInto(owner, 0, folded));
   }
 
-  /** Scans the records of the node at most once, however often records repeat. */
+  /** Scans the node's records at most once, however often records repeat. */
   #conflict(node: number, type: number, data: Uint8Array, length: number): RecordRefusal | null {
     const alias = this.#aliases.get(node);
     if (type !== TYPE.CNAME)
@@ -174,12 +168,12 @@ export class ZoneBuilder {
     return this.#log.readU16(this.#recordAt.at(record));
   }
 
-  /** True if this is the data of the record. */
+  /** Returns true if this is the record's data. */
   #is(record: number, data: Uint8Array, length: number): boolean {
     return this.#log.equals(this.#recordAt.at(record) + 8, data, length);
   }
 
-  /** The node of a name whose part before the origin ends at `end`; made if there is none. */
+  /** Returns the node of a name whose part before the origin ends at `end`, creating it if necessary. */
   #find(owner: Uint8Array, end: number): number {
     let starts = 0;
     for (let at = 0; at < end; at += owner[at]! + 1) labelStarts[starts++] = at;
@@ -232,12 +226,12 @@ export class ZoneBuilder {
     }
   }
 
-  /** The zone as it is answered from. The builder is not used any more. */
+  /** Packs the zone into the form used for answers. The builder cannot be used afterwards. */
   pack(): PackedZone {
     return atOnce(this.packing());
   }
 
-  /** The same in slices. */
+  /** Packs in slices. */
   *packing(): Slices<PackedZone> {
     const order = yield* this.#preorder();
     const count = order.length;
@@ -274,7 +268,7 @@ export class ZoneBuilder {
     };
   }
 
-  /** All nodes in canonical order. */
+  /** Returns all nodes in canonical order. */
   *#preorder(): Slices<Uint32Array> {
     const count = this.#parents.length;
     const starts = new Uint32Array(count + 1);
@@ -308,7 +302,7 @@ export class ZoneBuilder {
     return order;
   }
 
-  /** The flags of a node by its records. */
+  /** Returns a node's flags, derived from its records. */
   #flags(old: number, node: number): number {
     let flags = 0;
     let hidden = false;
@@ -324,7 +318,10 @@ export class ZoneBuilder {
     return hidden && !other ? flags | NODE.HIDDEN : flags;
   }
 
-  /** Writes the RRsets of a node. @returns how many records they have */
+  /**
+   * Writes a node's RRsets.
+   * @returns their number of records
+   */
   #packSets(old: number, to: GrowingBytes): number {
     const log = this.#log;
     const all = this.#ofNode;
@@ -344,7 +341,7 @@ export class ZoneBuilder {
         const at = all.at(i);
         const isSignature = log.readU16(at) === TYPE.RRSIG;
         if (!(isSignature ? signatures : records).add(at)) continue;
-        // All records of an RRset have one TTL (RFC 2181 section 5.2): the least.
+        // All records in an RRset have the same TTL (RFC 2181 section 5.2): the lowest.
         ttl = Math.min(ttl, log.readU32(at + 2));
       }
       to.u16(type);
@@ -358,17 +355,17 @@ export class ZoneBuilder {
 }
 
 /**
- * From this many bytes on a zone is packed in place, with room for its largest size. Pages that are
- * never written cost no memory, and a second copy would. Smaller blocks would not stay unwritten.
+ * Size in bytes from which a zone is packed in place, with room for its maximum size. Pages that are never written cost
+ * no memory, but a second copy would. Smaller blocks would not stay unwritten.
  */
 const IN_PLACE_FROM = 1024 * 1024;
-/** Masks: after this many steps of a small loop, and this many nodes, there may be a pause. */
+/** Bit masks: the number of iterations of a tight loop, and the number of nodes, after which the work may pause. */
 const LOOP_SLICE = 0x3fff;
 const NODE_SLICE = 0xff;
 const labelStarts = new Uint8Array(128);
 const folded = new Uint8Array(NAME_MAX);
 
-/** Canonical order of two labels (RFC 4034 section 6.1). */
+/** Compares two labels in canonical order (RFC 4034 section 6.1). */
 function compareLabels(bytes: Uint8Array, a: number, b: number): number {
   const length = Math.min(bytes[a]!, bytes[b]!);
   for (let i = 1; i <= length; i++) {
@@ -378,7 +375,7 @@ function compareLabels(bytes: Uint8Array, a: number, b: number): number {
   return bytes[a]! - bytes[b]!;
 }
 
-/** The serial of SOA data: behind its two names. */
+/** Reads the serial from SOA data, where it follows the two names. */
 export function serialIn(data: Uint8Array): number {
   let at = 0;
   for (let names = 0; names < 2; names++) {

@@ -4,11 +4,12 @@ import { TYPE } from '../wire/iana.ts';
 import { LOWER, type WireName } from '../wire/name.ts';
 import { homeSlot, NODE, nodeBits, type PackedZone } from './packed-zone.ts';
 
-/** The end of a walk down the tree. */
+/** The result of a walk down the tree. */
 export type WalkEnd = 'exact' | 'cut' | 'dname' | 'nothing';
 
 /**
- * Looks names up in a packed zone and iterates over their records. The fields describe the last `walk`, `first` and `next`. Nothing is allocated.
+ * Looks up names in a packed zone and iterates over their records. The fields describe the last `walk`, `first` and
+ * `next`. Nothing is allocated.
  */
 export class ZoneData {
   readonly packed: PackedZone;
@@ -22,9 +23,9 @@ export class ZoneData {
 
   /** The node where the walk ended: the name's own, the cut, the DNAME, or the closest encloser. */
   node = 0;
-  /** The position of the node's own name in the queried name. */
+  /** Position of the node's own name in the queried name. */
   nodeAt = 0;
-  /** The position of the name with one label more (`nothing`, `dname` and `cut`). */
+  /** Position of the name one label longer (`nothing`, `dname` and `cut`). */
   nextAt = 0;
 
   constructor(packed: PackedZone) {
@@ -42,7 +43,7 @@ export class ZoneData {
     return this.#nodes.length / 2 - 1;
   }
 
-  /** The position of the node in `data`. */
+  /** Returns the position of the node in `data`. */
   at(node: number): number {
     return this.#nodes[2 * node]!;
   }
@@ -56,8 +57,8 @@ export class ZoneData {
   }
 
   /**
-   * Walks from the apex down to a name of the zone (lower case). It stops at the name, at the end
-   * of the tree, at a zone cut, or at a DNAME.
+   * Walks from the apex down to a name in the zone (lower case). Stops at the name, at the end of the tree, at a zone
+   * cut, or at a DNAME.
    */
   walk(name: Uint8Array, length: number): WalkEnd {
     let starts = 0;
@@ -80,7 +81,7 @@ export class ZoneData {
     return this.#ends(node, nodeAt, nodeAt, cut ? 'cut' : 'exact');
   }
 
-  /** The node of a name of the zone, also below zone cuts (glue), or -1. */
+  /** Returns the node of a name in the zone, including names below zone cuts (glue), or -1. */
   nodeOf(name: Uint8Array, length: number): number {
     let starts = 0;
     const end = length - this.origin.length;
@@ -90,7 +91,7 @@ export class ZoneData {
     return node;
   }
 
-  /** The child of `node` with the label (lower case) at `at`, or -1. */
+  /** Returns the child of `node` with the label (lower case) at `at`, or -1. */
   child(node: number, name: Uint8Array, at: number): number {
     const hash = hashBytes(name, at + 1, at + 1 + name[at]!, node) >>> 0;
     const slots = this.#slots;
@@ -124,7 +125,10 @@ export class ZoneData {
     return how;
   }
 
-  /** Writes the name of a node to `to`. @returns its length */
+  /**
+   * Writes a node's name to `to`.
+   * @returns its length
+   */
   name(node: number, to: Uint8Array): number {
     const { data, origin } = this;
     let length = 0;
@@ -136,32 +140,32 @@ export class ZoneData {
     return length;
   }
 
-  // RRsets: `first` begins, `next` steps; the fields describe the current one.
+  // RRsets: `first` starts, `next` advances, and the fields describe the current one.
 
   type = 0;
   ttl = 0;
-  /** Records: their number, and the position of the first one's length. */
+  /** Number of records, and the position of the first one's length. */
   count = 0;
   recordsAt = 0;
-  /** Signatures, likewise. */
+  /** Likewise for signatures. */
   signatures = 0;
   signaturesAt = 0;
   #setEnd = 0;
   #nodeEnd = 0;
 
-  /** The position of a node's RRsets in `data`: behind its flags and its label. */
+  /** Returns the position of a node's RRsets in `data`, after its flags and its label. */
   setsAt(node: number): number {
     const at = this.at(node) + 1;
     return at + 1 + this.data[at]!;
   }
 
-  /** Begins with the RRsets of a node; `next` gives the first. */
+  /** Starts iterating over a node's RRsets; `next` returns the first. */
   sets(node: number): void {
     this.#setEnd = this.setsAt(node);
     this.#nodeEnd = this.at(node + 1);
   }
 
-  /** Steps to the next RRset of the node; false: there is none. */
+  /** Advances to the node's next RRset; false if there is none. */
   next(): boolean {
     const { data } = this;
     let at = this.#setEnd;
@@ -177,10 +181,7 @@ export class ZoneData {
     return true;
   }
 
-  /**
-   * Steps to the RRset of a type at a node; false: there is none (a set may have signatures and no
-   * records).
-   */
+  /** Moves to the RRset of a type at a node; false if there is none (a set may have signatures and no records). */
   find(node: number, type: number): boolean {
     this.sets(node);
     while (this.next()) {
@@ -193,7 +194,10 @@ export class ZoneData {
   #listed = 0;
   #listAt = 0;
 
-  /** Reads how many there are in the list at `at`. @returns its end */
+  /**
+   * Reads the number of items in the list at `at`.
+   * @returns its end
+   */
   #list(at: number): number {
     const { data } = this;
     let count = data[at++]!;
@@ -214,7 +218,10 @@ export class ZoneData {
 
   value = 0;
 
-  /** Reads the number at `at` into `value`. @returns where it ends */
+  /**
+   * Reads the number at `at` into `value`.
+   * @returns the position after it
+   */
   varint(at: number): number {
     const { data } = this;
     let value = 0;
@@ -225,8 +232,8 @@ export class ZoneData {
   }
 
   /**
-   * The last node in canonical order that comes before the child of `parent` with the label (lower
-   * case) at `at`.
+   * Returns the last node in canonical order that comes before the child of `parent` with the label (lower case) at
+   * `at`.
    */
   before(parent: number, name: Uint8Array, at: number): number {
     let low = parent;
@@ -239,7 +246,7 @@ export class ZoneData {
     return low;
   }
 
-  /** True if a node behind `parent` comes before its child with that label. */
+  /** Returns true if a node after `parent` comes before its child with that label. */
   #precedes(node: number, parent: number, name: Uint8Array, at: number): boolean {
     let up = this.parent(node);
     // Parents have lower numbers than their children.
@@ -251,7 +258,7 @@ export class ZoneData {
     return this.compareLabel(node, name, at) < 0;
   }
 
-  /** Canonical order of the node's label and the one (lower case) at `at`. */
+  /** Compares the node's label with the one (lower case) at `at` in canonical order. */
   compareLabel(node: number, name: Uint8Array, at: number): number {
     const { data } = this;
     const there = this.at(node) + 1;
@@ -263,12 +270,12 @@ export class ZoneData {
     return data[there]! - name[at]!;
   }
 
-  /** True if the zone proves with NSEC3. */
+  /** True if the zone uses NSEC3. */
   get hashed(): boolean {
     return this.packed.nsec3.length > 0;
   }
 
-  /** The position of the SOA record's data, and its TTL in `ttl`; a zone has one. */
+  /** Returns the position of the SOA record's data, with its TTL in `ttl`; a zone has exactly one. */
   soa(): number {
     this.find(0, TYPE.SOA);
     return this.varint(this.recordsAt);

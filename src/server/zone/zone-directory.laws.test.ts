@@ -9,7 +9,7 @@ const name = fc.array(label, { maxLength: 4 }).map((labels) => `${labels.join('.
 const steps = fc.array(fc.record({ zone: name, gone: fc.boolean() }), { maxLength: 20 });
 
 describe('many zones', () => {
-  test('property: a name is in the existing zone with the longest origin, whichever zones came and went', () => {
+  test('property: a name is in the existing zone with the longest origin, whichever zones were added and removed', () => {
     fc.assert(
       fc.property(steps, name, fc.boolean(), (changes, asked, above) => {
         const zones = new ZoneDirectory<{ readonly origin: Uint8Array; readonly turn: number }>();

@@ -2,26 +2,26 @@ import { hashBytes } from '../base/hash.ts';
 import type { WireName } from '../wire/name.ts';
 import { suffixAt } from '../wire/name.ts';
 
-/** Something of a zone. */
+/** An item that belongs to a zone. */
 export interface OfZone {
   /** Wire form, lower case. */
   readonly origin: WireName;
 }
 
 /**
- * Finds the zone of a name among one or thousands. A lookup allocates nothing; adding or removing a
- * zone does not touch the others.
+ * Finds the zone of a name among one or thousands. A lookup allocates nothing. Adding or removing a zone does not touch
+ * the others.
  */
 export class ZoneDirectory<T extends OfZone> {
-  /** By the number of bytes of their origins, longest first: few lengths however many zones. */
+  /** By length of their origins, longest first. There are few lengths however many zones there are. */
   #byLength: { readonly length: number; readonly zones: Map<number, T[]> }[] = [];
 
-  /** All of them. */
+  /** Yields all items. */
   *all(): Generator<T> {
     for (const { zones } of this.#byLength) for (const same of zones.values()) yield* same;
   }
 
-  /** Adds it, and replaces one with the same origin. */
+  /** Adds an item, replacing one with the same origin. */
   put(item: T): void {
     const { origin } = item;
     const { length } = origin;
@@ -47,8 +47,8 @@ export class ZoneDirectory<T extends OfZone> {
   }
 
   /**
-   * The zone with the longest name that holds this one (lower case), or null.
-   * @param above only zones above the name count, not one of the very name
+   * Returns the longest zone that contains this name (lower case), or null.
+   * @param above true to consider only zones above the name, not one equal to it
    */
   find(name: Uint8Array, length: number, above = false): T | null {
     for (const { length: size, zones } of this.#byLength) {
@@ -65,7 +65,7 @@ function isOf({ origin: one }: OfZone, other: WireName): boolean {
   return one.length === other.length && suffixAt(one, other) === 0;
 }
 
-/** A small integer. */
+/** Returns a small integer. */
 function hashOf(name: Uint8Array, at: number, end: number): number {
   return hashBytes(name, at, end) & 0x3fffffff;
 }

@@ -1,4 +1,4 @@
-/** Reading a zone file. */
+/** Reads a zone file. */
 import { isUtf8 } from 'node:buffer';
 import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -21,19 +21,16 @@ import { TargetCheck } from './target-check.ts';
 import { ZoneData } from './zone-data.ts';
 import { NAME_RECORDS_MAX, ZoneBuilder, type RecordRefusal } from './zone-builder.ts';
 
-/**
- * Maximum size of a zone file, and of each file that it includes, in bytes. JavaScript strings cannot be much
- * longer.
- */
+/** Maximum size of a zone file, and of each included file, in bytes; larger ones do not fit into a string. */
 const FILE_MAX = 500 * 1024 * 1024;
-/** Maximum number of errors reported for a file; more probably have the same cause. */
+/** Maximum number of errors reported per file; more are most likely one error. */
 const PROBLEMS_MAX = 20;
-/** Type, class, TTL and length of a record. */
+/** Size of a record's type, class, TTL and length. */
 const RECORD_AROUND = 10;
-/** A mask: after this many records there may be a pause. */
+/** Bit mask: the number of records after which the work may pause. */
 const RECORD_SLICE = 0x3f;
 
-/** Files and `$GENERATE` make more of a zone file than may be read here: nothing has come of it. */
+/** Thrown if files and `$GENERATE` make a zone file larger than may be read here, in which case nothing was stored. */
 export class ZoneTooLarge extends Error {
   /** See `ZoneFileResult`. */
   readonly included: readonly FileStamp[];
@@ -46,10 +43,10 @@ export class ZoneTooLarge extends Error {
 
 /** Limits for reading. */
 export interface ZoneFileTerms {
-  /** Bytes of all files, and records; more is `ZoneTooLarge`. */
+  /** Maximum bytes of all files, and maximum records; more is `ZoneTooLarge`. */
   readonly bytes?: number;
   readonly records?: number;
-  /** Bytes that all records may take; more is a mistake. */
+  /** Maximum bytes of all records; more is an error. */
   readonly share?: number;
   /** Receives the progress. */
   readonly progress?: ReadingProgress;
@@ -57,23 +54,23 @@ export interface ZoneFileTerms {
 
 /** The result of reading a zone file. */
 export interface ZoneFileResult {
-  /** null: there is no zone, and `problems` say why. */
+  /** Null if there is no zone, and `problems` has the reasons. */
   readonly packed: PackedZone | null;
   readonly problems: readonly Problem[];
-  /** Ignored parts, and how they were understood. */
+  /** Parts that were ignored, and how they were interpreted. */
   readonly warnings: readonly Problem[];
   /** Equal for equal bytes of the file, without its includes; empty: it could not be read. */
   readonly digest: string;
-  /** The included files so far, and their state. */
+  /** The files included so far, and their state. */
   readonly included: readonly FileStamp[];
 }
 
 /**
- * Reads a zone from a file, in slices, so that the thread is never blocked for long. A zone with a
- * mistake is not served: all its mistakes are reported together.
- * @param unless a zone with this serial need not be read further, and the result has neither zone
- * nor problems; null: any is read
- * @param beforePacking runs when all is read and the text is no longer needed
+ * Reads a zone from a file, in slices, so that the thread is never blocked for long. A zone with an error is not
+ * served, and all its errors are reported together.
+ * @param unless serial of a zone that need not be read further, in which case the result has neither zone nor problems;
+ * null: read any
+ * @param beforePacking runs when everything has been read and the text is no longer needed
  * @throws Error with the system's code if the file cannot be read; `ZoneTooLarge`
  */
 export async function readZoneFile(
@@ -177,8 +174,8 @@ function* readingZoneFile(
     }
   }
   if (problems.length > 0) return { packed: null, problems, warnings, digest, included };
-  // CoreDNS uses any SOA record as the zone's, the last one. A zone without its own and without
-  // other records would be empty.
+  // CoreDNS uses the last SOA record as the zone's, whatever its name. A zone without its own SOA and without other
+  // records would be empty.
   const taken = !builder.hasSoa && builder.records > 0 ? strays.at(-1) : undefined;
   for (const stray of strays) {
     const { owner, ttl, wire, place } = stray;
@@ -223,7 +220,7 @@ function* readingZoneFile(
 }
 
 /**
- * The text of a file: UTF-8, else bytes that mean themselves, as other servers take them.
+ * Decodes a file's text as UTF-8, or else byte by byte, like other servers.
  * @throws Problem
  */
 function textOf(bytes: Buffer, file: string): string {
@@ -237,11 +234,11 @@ function textOf(bytes: Buffer, file: string): string {
   if (!isUtf8(bytes))
     return bytes.toString('latin1').replaceAll(/[\x80-\xff]/g, (char) => `\\${char.charCodeAt(0)}`);
   const text = bytes.toString('utf8');
-  // Editors of Windows put a byte order mark in front.
+  // Windows editors add a byte order mark.
   return text.startsWith('\uFEFF') ? text.slice(1) : text;
 }
 
-/** A file whose end was lost in a crash has zeros there. A name with a zero is never queried. */
+/** Detects a file whose end was lost in a crash, which contains zeros there. A name with a zero is never queried. */
 function holdsZeros(bytes: Buffer, at: number, file: string): Problem {
   let line = 1;
   let lineAt = 0;
@@ -255,7 +252,7 @@ function holdsZeros(bytes: Buffer, at: number, file: string): Problem {
 
 const LINE_FEED = 0x0a;
 
-/** An SOA record of another name than the zone's. */
+/** An SOA record whose name differs from the zone's. */
 interface Stray {
   readonly owner: WireName;
   readonly ttl: number;
@@ -265,7 +262,7 @@ interface Stray {
 
 const writer = new MessageWriter(false);
 
-/** Thrown when enough mistakes of this file were reported. */
+/** Thrown when enough errors in this file have been reported. */
 const enough = new Error('too many mistakes to list');
 
 function* untilEnough<T>(records: Iterable<T>): Generator<T> {
@@ -276,7 +273,7 @@ function* untilEnough<T>(records: Iterable<T>): Generator<T> {
   }
 }
 
-/** Record data in wire form, without compression; null: no message has room for it. */
+/** Returns record data in wire form, without compression, or null if it does not fit into any message. */
 function wireData(type: number, data: object): Uint8Array | null {
   writer.begin(0, 0);
   try {

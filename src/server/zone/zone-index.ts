@@ -6,23 +6,23 @@ import { chainOf } from './nsec3-hash.ts';
 import { homeSlot, NODE, nodeBits, type PackedZone } from './packed-zone.ts';
 import { ZoneData } from './zone-data.ts';
 
-/** Facts about the nodes of a finished zone. */
+/** Facts about the nodes in a finished zone. */
 export interface ZoneIndex {
   readonly slots: Uint32Array;
   readonly nsec3: Uint32Array;
 }
 
-/** Flags of a node by its parent and children. Its other flags come from its records. */
+/** Flags that depend on a node's parent and children. Its other flags come from its records. */
 const BY_PLACE = NODE.GLUE | NODE.WILD;
 const origin = Uint8Array.of(0);
 const none = new Uint32Array(0);
-/** A mask: after this many nodes there may be a pause. */
+/** Bit mask: the number of nodes after which the work may pause. */
 const NODE_SLICE = 0x3ff;
 
 /**
- * Writes flags that follow from parents and children into all nodes, and builds the tables that
- * find nodes. @param data its nodes have the flags of their own records @param known the hash table
- * of a version with the same names; null: build it
+ * Writes flags that depend on parents and children into all nodes, and builds the tables that find nodes.
+ * @param data its nodes have the flags from their own records
+ * @param known the hash table of a version with the same names; null: build it
  */
 export function* indexNodes(
   data: Uint8Array,
@@ -58,7 +58,7 @@ export function* indexNodes(
   return { slots, nsec3 };
 }
 
-/** The hash of the child of `parent` with the label at `at`, ignoring case. */
+/** Returns the hash of the child of `parent` with the label at `at`, ignoring case. */
 export function hashLabel(parent: number, bytes: Uint8Array, at: number): number {
   const length = bytes[at]!;
   for (let i = 0; i < length; i++) label[i] = LOWER[bytes[at + 1 + i]!]!;

@@ -1,4 +1,4 @@
-/** The link of plugins that answer from zones. */
+/** The link for plugins that answer from zones. */
 import { isLater, type Maybe } from '../base/maybe.ts';
 import type { Next } from '../engine/contract/plugin.ts';
 import { ReplyCache } from '../engine/contract/reply-cache.ts';
@@ -14,25 +14,22 @@ import type { ZoneDirectory } from './zone-directory.ts';
 import { ZoneAnswers } from './zone-answer.ts';
 import type { ServedZone } from './zone-replica.ts';
 
-/**
- * The parts of the link. `ask` queries the whole server, for the targets of aliases; `next` is the
- * next plugin.
- */
+/** The parts of the link. `ask` queries the whole server, for the targets of aliases; `next` is the next plugin. */
 export interface ZoneLinkParts {
   readonly plugin: string;
   readonly zones: ZoneDirectory<ServedZone>;
-  /** Names below these that own nothing go to the next plugin; null: none do. */
+  /** Names in these zones that own nothing go to the next plugin; null: none do. */
   readonly fallthrough: readonly string[] | null;
   readonly writer: MessageWriter;
   readonly ask: Next;
   readonly next: Next;
-  /** There is no next plugin: names outside all zones are refused. */
+  /** True if there is no next plugin, so that names outside all zones are refused. */
   readonly last: boolean;
   /** Answers a NOTIFY for a zone (RFC 1996); default: it is refused. */
   readonly notified?: (query: Query, zone: ServedZone) => Maybe<Reply>;
 }
 
-/** The link of a plugin that answers from zones. */
+/** Creates the link for a plugin that answers from zones. */
 export function zoneLink(parts: ZoneLinkParts): Next {
   const { plugin, zones, next, ask } = parts;
   const answers = new ZoneAnswers(parts.writer, plugin);
@@ -47,8 +44,8 @@ export function zoneLink(parts: ZoneLinkParts): Next {
   };
 
   /**
-   * Writes what the client can receive. A longer reply is made as a whole when its question comes
-   * again, and cached until the zone changes: so `loadbalance` has all addresses to draw from.
+   * Writes as much as the client can receive. A longer reply is built as a whole when its question is repeated, and
+   * cached until the zone changes. This lets `loadbalance` choose from all addresses.
    */
   const answer = (query: Query, { origin }: ServedZone, data: ZoneData): Reply | null => {
     const passes = through?.holds(query) === true;
@@ -74,9 +71,9 @@ export function zoneLink(parts: ZoneLinkParts): Next {
     if (zone === null || (query.class !== CLASS.IN && query.class !== CLASS.ANY))
       return parts.last ? refused : next(query);
     if (query.opcode === OPCODE.NOTIFY) return parts.notified?.(query, zone) ?? refused;
-    // Transfers are the business of `transfer`, which comes before.
+    // Transfers are handled by `transfer`, which comes earlier.
     if (type === TYPE.AXFR || type === TYPE.IXFR) return refused;
-    // The parent knows of DS records (RFC 4035 section 3.1.4.1).
+    // The parent has the DS records (RFC 4035 section 3.1.4.1).
     if (type === TYPE.DS && zone.origin.length === query.nameLength)
       zone = zones.find(query.folded, query.nameLength, true) ?? zone;
     if (zone.data === null) return failures.absent;
@@ -91,7 +88,7 @@ function failed(plugin: string, code: number, text: string): Reply {
   return failure(RCODE.SERVFAIL, plugin, null, [{ code, text }]);
 }
 
-/** The alias leads to another zone: the whole server looks its target up. */
+/** Continues with an alias into another zone, whose target is resolved by the whole server. */
 function goOn(query: Query, first: Reply, target: WireName, ask: Next): Maybe<Reply> {
   const asked = query.asking(target);
   asked.depth = query.depth + 1;
@@ -99,7 +96,7 @@ function goOn(query: Query, first: Reply, target: WireName, ask: Next): Maybe<Re
   return isLater(rest) ? rest.then((late) => joined(first, late)) : joined(first, rest);
 }
 
-/** A server that refuses or fails leaves the alias alone. */
+/** If a server refuses or fails, only the alias is returned. */
 function joined(first: Reply, rest: Reply): Reply {
   const { rcode } = rest;
   const says = rcode === RCODE.NOERROR || rcode === RCODE.NXDOMAIN || rcode === RCODE.SERVFAIL;

@@ -4,7 +4,7 @@ import { makeLog, pluginLog } from '../base/log.ts';
 import { VirtualClock } from '../base/virtual-clock.ts';
 import { ReadingProgress, tellProgress } from './zone-progress.ts';
 
-test('a zone that takes long tells after five seconds how far it is, and then each ten; one that does not tells nothing', async () => {
+test('a slow zone reports its progress after five seconds, then every ten; a fast one reports nothing', async () => {
   const clock = new VirtualClock();
   const lines: string[] = [];
   const log = pluginLog(
@@ -14,7 +14,7 @@ test('a zone that takes long tells after five seconds how far it is, and then ea
   let shown = -1;
   const gauge = { set: (value: number): void => void (shown = value) };
   const progress = new ReadingProgress();
-  // What the thread that reads has is the same memory.
+  // The reading thread has the same memory.
   const reader = new ReadingProgress(progress.words);
   const begin = (): ReturnType<typeof tellProgress> =>
     tellProgress(

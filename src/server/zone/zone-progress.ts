@@ -1,17 +1,17 @@
 /**
- * Reports the progress of reading or fetching a zone in the log and in a metric. So a slow load
- * does not look like a hung one.
+ * Reports the progress of reading or fetching a zone in the log and in a metric. A slow load then does not look like a
+ * hung one.
  */
 import { every, type Clock, type Timer } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import type { Gauge } from '../metrics/registry.ts';
 import { sharedWords } from '../base/shared-memory.ts';
 
-/** Milliseconds until the first report: shorter loads are only reported at their end. */
+/** Milliseconds until the first report; shorter loads are only reported at their end. */
 const FIRST_MS = 5000;
-/** The time between the lines that follow, in milliseconds. */
+/** Interval between subsequent log lines, in milliseconds. */
 const AGAIN_MS = 10_000;
-/** The time between updates of the metric, in milliseconds. */
+/** Interval between updates of the metric, in milliseconds. */
 const TICK_MS = 1000;
 
 /** The progress of reading a file, in shared memory. */
@@ -22,13 +22,13 @@ export class ReadingProgress {
     this.words = words;
   }
 
-  /** Counts `records` that have been read, the last one at this line of its file. */
+  /** Sets the number of records read, the last one on this line of its file. */
   note(records: number, line: number): void {
     this.words[0] = records;
     this.words[1] = line;
   }
 
-  /** All have been read, and are put in order. */
+  /** Records that everything has been read, and is now being sorted. */
   hasRead(): void {
     this.words[2] = 1;
   }
@@ -48,13 +48,13 @@ export class ReadingProgress {
 export interface ProgressParts {
   readonly clock: Clock;
   readonly log: Log;
-  /** Records so far; 0 when it is over. */
+  /** Number of records so far; 0 when finished. */
   readonly gauge: Pick<Gauge, 'set'>;
 }
 
 /**
  * Reports the progress of something that begins now, until it is cancelled.
- * @param print the action, and its progress
+ * @param print formats the action and its progress
  */
 export function tellProgress(
   { clock, log, gauge }: ProgressParts,

@@ -1,4 +1,4 @@
-/** Zones on their way from the control thread to the workers. */
+/** Publishes zones from the control thread to the workers. */
 import type { Clock } from '../base/clock.ts';
 import { droppedShared } from '../runtime/memory-policy.ts';
 import { inSlices } from '../base/slices.ts';
@@ -10,27 +10,21 @@ import { bytesOf, type PackedZone } from './packed-zone.ts';
 import { isNewer } from './serial.ts';
 import type { ZoneChange } from './zone-replica.ts';
 
-/** Bytes of a message about a zone to a worker: the zone itself is shared memory. */
+/** Size of a message about a zone to a worker in bytes; the zone itself is in shared memory. */
 const CHANGE_BYTES = 256;
-/**
- * The older versions of a zone are remembered as differences as long as these take no more than
- * this part of the zone.
- */
+/** Older versions of a zone are stored as differences, as long as these take at most this fraction of the zone. */
 const HISTORY_PART = 0.25;
-/** Maximum number of differences stored for a zone. */
+/** Maximum number of differences per zone. */
 const HISTORY_MAX = 64;
 
-/**
- * The control thread's end of the zones of a plugin: every worker answers from the zones that it
- * publishes.
- */
+/** The control thread's end of a plugin's zones. Every worker answers from the zones that it publishes. */
 export class ZonePublisher implements KeptAcrossReloads {
   readonly #set: DataSet<ZoneChange>;
   readonly #zones = new Map<string, ZoneChange>();
   readonly #confirmed = new Map<string, number>();
-  /** By zone: the digest of the file that is served, if it is one. */
+  /** By zone: the digest of the file being served, if any. */
   readonly digests: Map<string, string> = new Map();
-  /** By zone: the path of its file at the last look, if there was one. */
+  /** By zone: the path of its file at the last check, if any. */
   readonly paths: Map<string, string> = new Map();
   readonly #clock: Clock;
 
@@ -42,7 +36,7 @@ export class ZonePublisher implements KeptAcrossReloads {
     });
   }
 
-  /** The version of a zone that is served; null: none, or there is no such zone. */
+  /** Returns the version of a zone being served; null if there is none, or no such zone. */
   packed(zone: string): PackedZone | null {
     return this.#zones.get(zone)?.packed ?? null;
   }
@@ -56,9 +50,9 @@ export class ZonePublisher implements KeptAcrossReloads {
   }
 
   /**
-   * Serves another version of a zone, which is there from now on.
+   * Serves a new version of a zone, adding the zone if necessary.
    * @param packed null: it has not been loaded, and its names are SERVFAIL
-   * @param differences what changed since the version before; null: that is not known
+   * @param differences the changes since the previous version; null if unknown
    */
   put(
     zone: string,
@@ -71,31 +65,26 @@ export class ZonePublisher implements KeptAcrossReloads {
     this.#tell(zone, { ...this.#entry(zone), packed, history, expired: false });
   }
 
-  /** The changes of this version; null: not known, or not worth their memory. */
+  /** Returns the changes in this version; null if they are unknown, or not worth their memory. */
   async differences(zone: string, packed: PackedZone): Promise<readonly Difference[] | null> {
     const old = this.packed(zone);
     if (old === null || !isNewer(packed.serial, old.serial)) return null;
     return inSlices(differenceOf(old, packed, mostHistory(packed)), this.#clock);
   }
 
-  /**
-   * The zone is as its primary has it at this time of the clock: one that was expired is good
-   * again.
-   */
+  /** Records that the zone matched its primary at this time of the clock. An expired zone becomes valid again. */
   confirm(zone: string, now: number): void {
     this.#confirmed.set(zone, now);
     const entry = this.#zones.get(zone);
     if (entry?.expired === true) this.#tell(zone, { ...entry, expired: false });
   }
 
-  /**
-   * The last confirmation of a zone, milliseconds of the clock; null: never. It outlives reloads.
-   */
+  /** Returns the last confirmation of a zone in milliseconds of the clock; null: never. It outlives reloads. */
   confirmedAt(zone: string): number | null {
     return this.#confirmed.get(zone) ?? null;
   }
 
-  /** The zone is no longer good, although it is known (RFC 1035 section 3.3.13, EXPIRE). */
+  /** Marks the zone as no longer valid, although it is known (RFC 1035 section 3.3.13, EXPIRE). */
   expire(zone: string): void {
     this.#tell(zone, { ...this.#entry(zone), expired: true });
   }
@@ -111,7 +100,7 @@ export class ZonePublisher implements KeptAcrossReloads {
     this.#set.publish([{ ...entry, packed: null, history: [], gone: true }]);
   }
 
-  /** Runs when every worker answers from the published zones. */
+  /** Runs once every worker answers from the published zones. */
   whenApplied(run: () => void): void {
     this.#set.whenApplied(run);
   }
@@ -138,19 +127,19 @@ export class ZonePublisher implements KeptAcrossReloads {
   }
 }
 
-/** Bytes that the differences to older versions may take. */
+/** Returns the maximum bytes for the differences to older versions. */
 function mostHistory(packed: PackedZone): number {
   return HISTORY_PART * bytesOf(packed);
 }
 
-/** The differences that lead to this version, if they are worth their memory. */
+/** Returns the differences that lead to this version, if they are worth their memory. */
 function historyOf(
   before: ZoneChange | undefined,
   packed: PackedZone,
   added: readonly Difference[] | null,
 ): readonly Difference[] {
   const old = before?.packed ?? null;
-  // Another version may have come while this one was compared.
+  // Another version may have arrived during the comparison.
   if (old === null || added === null || added[0]?.from !== old.serial) return [];
   const most = mostHistory(packed);
   const history = [...before!.history, ...added];

@@ -8,7 +8,7 @@ import type { RecordStream, StreamStep, Transferable, TransferSource } from './t
 import { ZoneData } from './zone-data.ts';
 import type { ServedZone, ZoneReplica } from './zone-replica.ts';
 
-/** Zones of a replica for transfer. */
+/** Offers a replica's zones for transfer. */
 export function zoneTransfers(replica: ZoneReplica): TransferSource {
   const transferable = (zone: ServedZone | null): Transferable | null => {
     if (zone === null || zone.data === null || zone.expired) return null;
@@ -30,7 +30,7 @@ export function zoneTransfers(replica: ZoneReplica): TransferSource {
   };
 }
 
-/** A packed zone for transfer. */
+/** Offers a packed zone for transfer. */
 function recordsOf(packed: PackedZone, history: readonly Difference[]): Transferable {
   return {
     zone: printName(packed.origin),

@@ -15,7 +15,7 @@ after(() => rmSync(folder, { recursive: true }));
 
 const head = '$TTL 60\n@ SOA ns h 1 100 10 1000 5\n@ NS ns\n';
 
-/** A zone file that takes a thread, or not. */
+/** A zone file that requires a thread, or not. */
 function source(zone: string, text: string): ZoneSource {
   const path = join(folder, zone);
   writeFileSync(path, head + text);
@@ -48,19 +48,19 @@ function make(clock: Clock = systemClock): {
 const large = source('large.', '$GENERATE 0-99999 h$ A 192.0.2.1\n');
 const small = source('small.', 'www A 192.0.2.1\n');
 
-test('a zone that takes long to be read holds up no other one', async () => {
+test('a zone that takes long to read does not delay any other one', async () => {
   const { reloader, publisher } = make();
   const all = reloader.refresh([large, small]);
   while (publisher.packed('small.') === null) await new Promise((go) => setTimeout(go, 5));
   assert.equal(publisher.packed('large.'), null);
-  // Nor is it read twice at a time, however often it is requested.
+  // Nor is it read twice at the same time, however often that is requested.
   await reloader.refresh([large, small]);
   assert.equal(publisher.packed('large.'), null);
   await all;
   assert.equal(publisher.packed('large.')?.records, 100_002);
 });
 
-test('a zone that is forgotten while it is read does not come back', async () => {
+test('a zone that is removed while being read does not come back', async () => {
   const { reloader, publisher } = make();
   const all = reloader.refresh([large]);
   await new Promise((go) => setTimeout(go, 20));
@@ -69,11 +69,11 @@ test('a zone that is forgotten while it is read does not come back', async () =>
   assert.equal(publisher.has('large.'), false);
 });
 
-test('a file that takes long to be read tells how far it is', async () => {
+test('a file that takes long to read reports its progress', async () => {
   const clock = new VirtualClock();
   const { reloader, publisher, lines } = make(clock);
   const all = reloader.load(large);
-  // Time is over as soon as the thread has read some of it.
+  // Time advances as soon as the thread has read some of it.
   let isDone = false;
   void all.then(() => (isDone = true));
   while (!isDone) {

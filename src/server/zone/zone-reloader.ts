@@ -11,12 +11,12 @@ import { loadZone } from './load-zone.ts';
 import type { ZonePublisher } from './zone-publisher.ts';
 import { tellProgress, type ReadingProgress } from './zone-progress.ts';
 
-/** A zone and the file that it is read from. */
+/** A zone and its file. */
 export interface ZoneSource {
   /** Absolute, lower case. */
   readonly zone: string;
   readonly path: string;
-  /** It is read again whenever the file has changed, rather than when its serial has. */
+  /** True to reload it whenever the file has changed, rather than when its serial has. */
   readonly byTime: boolean;
 }
 
@@ -29,21 +29,20 @@ export interface ZoneReloaderParts {
 }
 
 /**
- * Keeps zones equal to their files: reads them, reads them again when they have changed, and
- * publishes the result. A file with a mistake, or a missing one, leaves the zone unchanged.
+ * Keeps zones in sync with their files: reads them, reloads them when they have changed, and publishes the result. A
+ * file that is missing or has an error leaves the zone unchanged.
  */
 export class ZoneReloader {
   readonly #parts: ZoneReloaderParts;
-  /** By zone: its file and those that it includes, as they were read last. */
+  /** By zone: its file and the included files, in the state in which they were last read. */
   readonly #stamps = new Map<string, readonly FileStamp[]>();
   readonly #metrics: ZoneMetrics;
   /**
-   * The end of the current reading in slices on this thread, and of reading on other threads: one
-   * file at a time of each kind.
+   * The end of the current sliced read on this thread, and of reads on other threads; one file at a time of each kind.
    */
   #busy: Promise<void> = Promise.resolve();
   #busyThread: Promise<unknown> = Promise.resolve();
-  /** Zones that are being read again. */
+  /** Zones that are being reloaded. */
   readonly #reading = new Set<string>();
 
   constructor(parts: ZoneReloaderParts) {
@@ -52,8 +51,8 @@ export class ZoneReloader {
   }
 
   /**
-   * Reads a zone for the first time. A file that is not there leaves a zone that is not loaded.
-   * @returns all mistakes of the file; `missing`: it could not be read
+   * Reads a zone for the first time. If the file does not exist, the zone is not loaded.
+   * @returns all errors in the file; `missing`: it could not be read
    */
   async load(source: ZoneSource): Promise<{
     readonly problems: readonly Problem[];
@@ -61,7 +60,7 @@ export class ZoneReloader {
   }> {
     const { publisher, log } = this.#parts;
     const { zone, path, byTime } = source;
-    // Another Corefile, with which the zone was served already.
+    // The zone was already served with a different Corefile.
     const serial = publisher.packed(zone)?.serial ?? null;
     const digest = publisher.digests.get(zone);
     const { problems, missing, taken } = await this.#read(source, null);
@@ -75,9 +74,8 @@ export class ZoneReloader {
   }
 
   /**
-   * Reads those zones again whose files have changed, one after the other; those that are not known
-   * yet, too. One that takes a thread holds up only others of its kind, and is not read twice at a
-   * time.
+   * Reloads the zones whose files have changed, one at a time, and those that are not known yet. One that requires a
+   * thread delays only others of its kind, and is not read twice at the same time.
    * @returns resolves when all have been read
    */
   async refresh(sources: readonly ZoneSource[]): Promise<void> {
@@ -102,7 +100,7 @@ export class ZoneReloader {
     await Promise.all(slow);
   }
 
-  /** The zone is no longer looked after. */
+  /** Stops managing the zone. */
   forget(zone: string): void {
     this.#stamps.delete(zone);
     this.#reading.delete(zone);
@@ -129,7 +127,7 @@ export class ZoneReloader {
     log.info(`Successfully reloaded zone "${zone}" in "${path}" with ${taken} SOA serial`);
   }
 
-  /** Warns of a serial that is older than that of the version before. */
+  /** Warns about a serial that is older than the previous version's. */
   #compare({ zone, path }: ZoneSource, before: number | null, taken: number | null): void {
     if (before === null || taken === null || taken === before || isNewer(taken, before)) return;
     this.#parts.log.warning(
@@ -153,7 +151,7 @@ export class ZoneReloader {
   ): Promise<{
     readonly problems: readonly Problem[];
     readonly missing: Error | null;
-    /** The serial of the version that is served from now on. */
+    /** The serial of the version served from now on. */
     readonly taken: number | null;
   }> {
     const { clock, log, publisher } = this.#parts;
@@ -185,7 +183,7 @@ export class ZoneReloader {
       return { problems, missing: null, taken: packed.serial };
     } catch (error) {
       if (error instanceof Problem) return { problems: [error], missing: null, taken: null };
-      // A file that needs too much memory will do so again: only another file is read.
+      // A file that needs too much memory will do so again, so it is only read again after a change.
       if (errorCode(error) === 'ERR_WORKER_OUT_OF_MEMORY') {
         if (stamp !== null) this.#stamps.set(zone, [[path, stamp]]);
         return { problems: [tooMuch(path)], missing: null, taken: null };
@@ -207,8 +205,8 @@ function tooMuch(path: string): Problem {
 type InTurn = <T>(run: () => Promise<T>) => Promise<T>;
 
 /**
- * Metrics of zones, each by the name of its zone: records and serial of the served version,
- * accepted versions, refused versions, records of an incoming one.
+ * Zone metrics, each by zone name: records and serial of the served version, accepted versions, rejected versions,
+ * records of an incoming one.
  */
 export interface ZoneMetrics {
   readonly records: { with(zone: string): Gauge };
@@ -218,7 +216,7 @@ export interface ZoneMetrics {
   readonly loading: { with(zone: string): Gauge };
 }
 
-/** Metrics of zones, for all plugins that serve them. */
+/** Returns zone metrics, shared by all plugins that serve zones. */
 export function zoneMetrics(metrics: Registry): ZoneMetrics {
   return {
     records: metrics.gauge('ndots_zone_records', 'Records in the zone.', ['zone'], 'last'),

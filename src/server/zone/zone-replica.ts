@@ -7,31 +7,31 @@ import { ZoneData } from './zone-data.ts';
 import { ZoneDirectory, type OfZone } from './zone-directory.ts';
 
 /**
- * A change of the set of zones that a plugin serves. What it holds is shared memory: telling a
- * worker costs next to nothing.
+ * A change to the set of zones that a plugin serves. Its content is in shared memory, so sending it to a worker costs
+ * almost nothing.
  */
 export interface ZoneChange {
   readonly origin: WireName;
-  /** null: the zone has not been loaded. */
+  /** Null if the zone has not been loaded. */
   readonly packed: PackedZone | null;
-  /** The changes that led to it, oldest first, each from the serial of the one before: for IXFR. */
+  /** The changes that led to it, oldest first, each from the previous one's serial; for IXFR. */
   readonly history: readonly Difference[];
   readonly expired: boolean;
-  /** The zone is served no more. */
+  /** True if the zone is no longer served. */
   readonly gone: boolean;
 }
 
-/** A zone that is answered from. */
+/** A zone used for answers. */
 export interface ServedZone extends OfZone {
   readonly data: ZoneData | null;
   readonly history: readonly Difference[];
   readonly expired: boolean;
 }
 
-/** A worker's view of the zones of a plugin. */
+/** A worker's view of a plugin's zones. */
 export class ZoneReplica implements Replica<ZoneChange> {
   readonly zones: ZoneDirectory<ServedZone> = new ZoneDirectory();
-  /** Origins that a snapshot has not named, by their bytes; null: there is no snapshot. */
+  /** Origins that a snapshot has not included, keyed by their bytes; null if there is no snapshot. */
   #unnamed: Map<string, WireName> | null = null;
   readonly #watchers = new Set<(zone: ServedZone) => void>();
 
