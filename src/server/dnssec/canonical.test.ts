@@ -32,8 +32,8 @@ const names = fc
     return name;
   });
 
-describe('the next name', () => {
-  test('the next name is greater and is a valid name', () => {
+describe('names that follow a name', () => {
+  test('the following name is greater and is a valid name', () => {
     fc.assert(
       fc.property(names, (name) => {
         for (const next of [nameBehind(name), nameBeside(name)]) {
@@ -48,11 +48,11 @@ describe('the next name', () => {
     );
   });
 
-  test('the successor of a name is a label with a zero byte under it', () => {
+  test('the name right after another one begins with a zero byte under it', () => {
     assert.equal(printName(nameBehind(parseName('a.example.'))), '\\000.a.example.');
   });
 
-  test('the next name beside a name is not under it', () => {
+  test('the next name outside a subtree is not in it', () => {
     assert.equal(printName(nameBeside(parseName('a.example.'))), 'a\\000.example.');
     assert.equal(
       printName(nameBeside(parseName(`${'a'.repeat(63)}.example.`))),

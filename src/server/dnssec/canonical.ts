@@ -89,7 +89,7 @@ export function labelCount(name: WireName): number {
 
 /**
  * Returns a name right after `name` (lower case), so that only names under it are in between. Usually that is `\000`
- * under it. Where that would be too long for a name, it is the next one beside it.
+ * under it. Where that would exceed the length of a name, it is the next name at the same level.
  */
 export function nameBehind(name: WireName): WireName {
   if (name.length + 2 > NAME_MAX) return nameBeside(name);

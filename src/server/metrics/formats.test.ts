@@ -50,7 +50,7 @@ const cases: readonly (readonly [string, string | null | undefined, ExpositionFo
 ];
 
 for (const [who, header, format] of cases) {
-  test(`${who} is given ${format}`, () => assert.equal(formatFor(header), format));
+  test(`${who} gets ${format}`, () => assert.equal(formatFor(header), format));
 }
 
 test('content types include version and character set', () => {

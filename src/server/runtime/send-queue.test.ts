@@ -100,7 +100,7 @@ describe('datagrams of one turn', { skip: found.available ? false : found.reason
     socket.close();
   });
 
-  test('that cannot be sent do not hold up others', async () => {
+  test('that cannot be sent do not delay others', async () => {
     const there = listening();
     const mine = owner();
     const socket = new ConnectedSocket('', '127.0.0.1', there.port, mine);

@@ -30,7 +30,7 @@ export interface FoundSocket {
   readonly inode: number;
   /** Not reused by another socket until the machine reboots. */
   readonly cookie: bigint;
-  /** The user who created it. */
+  /** The user that created it. */
   readonly uid: number;
   /** Its cgroup v2 (the inode number of the cgroup's directory), or null if the kernel does not report it. */
   readonly cgroup: bigint | null;

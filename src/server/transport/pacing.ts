@@ -22,7 +22,7 @@ export class Pacing {
   #older = 0;
   /** Unanswered queries sent earlier during the current silence. */
   #old = 0;
-  /** Epoch of the last reply, or of the end of waiting for the silence to end. */
+  /** Epoch of the last reply, moved forward when the wait for an end of the silence is given up. */
   #heardIn = 0;
 
   constructor(limit: number) {

@@ -2,7 +2,7 @@
 import { hashMapped, hashPair } from '../base/hash.ts';
 import { LOWER } from './name.ts';
 
-/** Maximum target of a pointer (RFC 1035 section 4.1.4). */
+/** Pointers can only reach offsets below this (RFC 1035 section 4.1.4). */
 const REACH = 0x4000;
 /** Number of hash chains for labels; a power of two. */
 const CHAINS = 4096;

@@ -161,12 +161,12 @@ export class Reader {
   }
 }
 
-/** Maximum target of a pointer (RFC 1035 section 4.1.4). */
+/** Pointers can only reach offsets below this (RFC 1035 section 4.1.4). */
 const REACH = 0x4000;
 
 /**
- * Number of pointers that a message's names may follow: this many in total, and this many again per name. Names with
- * ordinary compression follow one or two. Later scans of the names take proportional time.
+ * Limit on the pointers followed by a message's names: `HOPS_FREE` in total, plus `HOPS_PER_NAME` for each name. Names
+ * with ordinary compression follow one or two. Later scans of the names take proportional time.
  */
 const HOPS_FREE = 1024;
 const HOPS_PER_NAME = 8;

@@ -179,9 +179,9 @@ function tooLong(place: Place): Problem {
   return zoneProblem('the word is longer than any record', place, 'Is a quote missing?');
 }
 
-/** As many ordinary characters of a word as there are. */
+/** The longest run of ordinary characters in a word. */
 const plain = /[^ \t\r\n;()"\\]+/y;
-/** Likewise between quotes; may match nothing. */
+/** The longest run of characters between quotes, possibly empty. */
 const within = /[^"\n\\]*/y;
 
 function isBlank(char: string): boolean {

@@ -63,7 +63,7 @@ export class ClientConnections {
     this.#clients.get(addressOf(socket))?.touch(connection);
   }
 
-  /** Returns the client with the most connections; the new one if it has as many as any other. */
+  /** Returns the client with the most connections, which is the new one in case of a tie. */
   #heaviest(
     newcomer: ConnectionTable<HttpConnection> | undefined,
   ): ConnectionTable<HttpConnection> | undefined {

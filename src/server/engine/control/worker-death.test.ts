@@ -149,7 +149,7 @@ describe('a worker that dies', { skip: available ? false : 'needs batched UDP' }
     });
   }
 
-  test('is replaced by one that may run on all CPUs, while all other threads leave one of a few to it', async (t) => {
+  test('is replaced by one that may run on all CPUs, while all other threads leave it one CPU if there are few', async (t) => {
     const { child, port, fail } = await victim(t, 1);
     const client = await UdpClient.open();
     t.after(() => client.close());
