@@ -257,7 +257,7 @@ describe('a server that', () => {
       await elapse(rig.clock, 5000, () => rig.heard.names('Service').length === 10);
       assert.ok(rig.heard.names('Service').includes('service-4'));
       await until(() => rig.lines.length > 0);
-      assert.match(rig.lines.join('\n'), /services.*version \d+, behind \d+.*listing again/);
+      assert.match(rig.lines.join('\n'), /services.*version \d+ but was at \d+.*listing again/);
       // Later changes are followed as well.
       await elapse(rig.clock, 5000, () => rig.server.watches.size === 4);
       rig.server.put('services', service(30));
