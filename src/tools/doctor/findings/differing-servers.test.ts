@@ -117,3 +117,16 @@ test('a new name at DNS pods whose serial numbers differ by one second is not an
   );
   assert.ok(!['ND4005', 'ND8001'].includes((await first(created))?.code ?? ''));
 });
+
+test('a zone at two providers, with addresses that change each time, is well', async () => {
+  const providers = ['dns1.one.net.', 'ns-2.two.org.'].map((primary) => ({ primary, serial: 1 }));
+  const all = asked(
+    'example.com.',
+    (nth) => providers[isOld(nth) ? 0 : 1]!,
+    () => '10.0.0.2',
+    () => true,
+  ).map((each, nth) =>
+    each.address === undefined ? each : { ...each, address: `192.0.2.${(nth * 7) % 4}`, ttl: 2 },
+  );
+  assert.ok(!['ND4005', 'ND8001'].includes((await first(all))?.code ?? ''));
+});

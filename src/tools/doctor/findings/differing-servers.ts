@@ -8,6 +8,7 @@ import type { ServerReply } from '../cluster/asking.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { Outcomes } from '../observe/outcomes.ts';
+import { isPrivate } from '../observe/private-address.ts';
 import { mixedNames } from '../observe/mixed-names.ts';
 import { serveTheSame } from '../observe/roles.ts';
 import { isRemembered } from '../observe/remembered-denial.ts';
@@ -183,6 +184,7 @@ function differingNames(zone: string, observed: Observations, claims: Claims): r
         firstFoundMs < each.lastNegativeMs &&
         each.firstNegativeMs < lastFoundMs,
     );
+    const isOwn = isOfCluster(name, observed);
     // Caches keep an old answer for as long as its TTL.
     const often = (sets?.list ?? []).filter(({ count }) => count >= MIN_SAME_ANSWERS);
     return (
@@ -191,6 +193,8 @@ function differingNames(zone: string, observed: Observations, claims: Claims): r
         often.some(
           (other) =>
             one.hash !== other.hash &&
+            // External names may have other addresses each time.
+            (isOwn || one.addresses.every(isPrivate) !== other.addresses.every(isPrivate)) &&
             overlapMs(one, other) > 1000 * Math.max(one.ttl, other.ttl) + TTL_ROUNDED_MS,
         ),
       )

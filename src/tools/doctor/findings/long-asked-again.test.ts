@@ -58,8 +58,9 @@ test('large replies that are not asked again are well', async () => {
   assert.deepEqual(await first({ large: false, small: false }), []);
 });
 
-/** Two forwarders ask for large names and small ones in turn. @param tries of each large question, with new ids */
-async function ofForwarders(tries: number, names: readonly string[]) {
+/** Two clients ask for large names and small ones in turn. @param tries of each large question, with new ids */
+async function ofClients(tries: number, isForwarder: boolean) {
+  const names = ['big.example.com.', 'large.example.net.'];
   const packets = names.flatMap((name, nth) =>
     Array.from({ length: 3 }, (_, round) =>
       Array.from({ length: tries }, (__, i) => {
@@ -69,6 +70,9 @@ async function ofForwarders(tries: number, names: readonly string[]) {
         return [
           ...large(atMs, port, port * 7, name, from),
           ...asked(atMs + 50, ends(from, port + 5000, POD), `n${port}.example.com.`, port),
+          ...(isForwarder
+            ? asked(atMs + 90, ends(from, port + 9000, POD), '.', port, { type: 'NS' })
+            : []),
         ];
       }).flat(),
     ),
@@ -78,9 +82,8 @@ async function ofForwarders(tries: number, names: readonly string[]) {
 }
 
 test('a forwarder asks again with another id for large names alone', async () => {
-  const names = ['big.example.com.', 'large.example.net.'];
-  assert.equal((await ofForwarders(3, names))[0], 'ND3012');
-  assert.deepEqual(await ofForwarders(1, names), []);
-  // A program that asks for one name all the time.
-  assert.deepEqual(await ofForwarders(3, names.slice(0, 1)), []);
+  assert.equal((await ofClients(3, true))[0], 'ND3012');
+  assert.deepEqual(await ofClients(1, true), []);
+  // A program without a cache asks for names all the time.
+  assert.deepEqual(await ofClients(3, false), []);
 });

@@ -53,9 +53,11 @@ export const longAskedAgain: FindingKind = {
   },
 };
 
-/** Repeats with another id, unless a program without a cache may ask for one name over and over. */
+/** Repeats with another id, of servers with a cache: programs without one may ask over and over. */
 function repeatsOfCaches(observed: Observations): readonly RepeatedQuery[] {
-  const anew = observed.askedAgain.longAnew;
-  const isOneName = new Set(anew.map(({ first }) => first.name)).size < 2;
-  return isOneName ? anew.filter(({ first }) => isForwarder(observed, first.client.address)) : anew;
+  const { askedAgain } = observed;
+  return askedAgain.longAnew.filter(
+    ({ first: { client } }) =>
+      isForwarder(observed, client.address) || askedAgain.isProbing(client.address),
+  );
 }

@@ -107,6 +107,8 @@ function appendedDomains({ names }: Observations): readonly string[] {
     const isAlias = all.some(({ stem, addresses }) =>
       names.get(stem, TYPE.A)?.addresses.some((address) => addresses.includes(address)),
     );
-    return zones.size < MIN_SAME_ADDRESS_ZONES || isAlias ? [] : domain;
+    // Of names of several owners some are in the most common domain.
+    const isCommon = all.some(({ stem }) => stem.endsWith('.com.'));
+    return zones.size < MIN_SAME_ADDRESS_ZONES || isAlias || !isCommon ? [] : domain;
   });
 }

@@ -37,6 +37,8 @@ interface Asker {
   otherMs: number;
   /** Questions with small replies that came again soon, with another id. */
   smallAnew: number;
+  /** Queries for the root, by which forwarders see whether their upstream works. */
+  probes: number;
 }
 
 /** An exchange, and how many before it had its id and question. */
@@ -80,6 +82,7 @@ export class AskedAgain {
       this.#askers.set(client.address, asker);
     }
     asker.asked++;
+    if (name === '.') asker.probes++;
     this.#settled = null;
     if (asker.lastId === id && asker.lastName !== name) asker.reused++;
     this.#forget(sentMs);
@@ -131,10 +134,13 @@ export class AskedAgain {
     );
   }
 
+  /** True if the client asks whether its upstream works. */
+  isProbing(client: string): boolean {
+    return (this.#askers.get(client)?.probes ?? 0) > 0;
+  }
+
   #addAnew(asker: Asker, first: SeenExchange, again: SeenExchange): void {
-    if (!isAfter(first, again, SHORTEST_PATIENCE_MS, SAME_QUERY_MS)) return;
-    // Forwarders see by this question whether their upstream works.
-    if (first.name === '.') return;
+    if (!isAfter(first, again, SHORTEST_PATIENCE_MS, SAME_QUERY_MS) || first.name === '.') return;
     if (!needsFragments(first.replyBytes)) asker.smallAnew++;
     else if (this.#longAnew.length < REPEATS_MAX) {
       this.#kept.keep(first);
@@ -263,7 +269,7 @@ function isUsable(exchange: SeenExchange): boolean {
 
 const newAsker = (): Asker => ({
   ...{ asked: 0, reused: 0, longestRun: 0, lastMs: -Infinity, lastName: '', lastId: -1 },
-  ...{ otherMs: -Infinity, smallAnew: 0 },
+  ...{ otherMs: -Infinity, smallAnew: 0, probes: 0 },
 });
 
 function hasFixedIds({ asked, reused, longestRun }: Asker): boolean {

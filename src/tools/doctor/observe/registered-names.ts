@@ -1,7 +1,7 @@
 /** Names that hold the name of another owner, with a domain appended: `api.stripe.com.corp.example.` */
 
-/** Top-level domains with most registered names. Labels of hosts are hardly ever called like this. */
-const COMMON_TOPS = /^(?:com|net|org|io|dev|edu|gov|info|cloud|app|co|ai)$/;
+/** Top-level domains with most registered names. Zones of one owner are hardly ever called like this, as they are `dev` or `app`. */
+const COMMON_TOPS = /^(?:com|net|org)$/;
 
 /**
  * The registered name with its hosts, and the domain behind it, both with a final dot; null: no
