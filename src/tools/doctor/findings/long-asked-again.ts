@@ -53,7 +53,7 @@ export const longAskedAgain: FindingKind = {
   },
 };
 
-/** Repeats with another id, of servers with a cache: programs without one may ask over and over. */
+/** Repeats with another id, of servers with a cache. Programs without a cache repeat such queries. */
 function repeatsOfCaches(observed: Observations): readonly RepeatedQuery[] {
   const { askedAgain } = observed;
   return askedAgain.longAnew.filter(
