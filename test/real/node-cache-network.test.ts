@@ -36,7 +36,7 @@ describe('the network of a node cache', { skip: reason ?? false }, () => {
   test('an existing interface of that name that belongs to another program is left alone', async () => {
     world.node('ip', 'link', 'add', 'mine', 'type', 'veth');
     const before = world.node('ip', 'link', 'show', 'mine');
-    await refused(['-interfacename', 'mine'], /the interface mine is there already.*of type veth/);
+    await refused(['-interfacename', 'mine'], /the interface mine already exists.*of type veth/);
     assert.equal(world.node('ip', 'link', 'show', 'mine'), before);
     world.node('ip', 'link', 'delete', 'mine');
   });

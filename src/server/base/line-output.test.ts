@@ -100,7 +100,7 @@ describe('the output of lines', () => {
     assert.equal(await output.flushed(100), false);
     // This may take several lines, as space becomes available.
     const told = (text: string): number =>
-      [...text.matchAll(/^\[WARNING\] (\d+) lines of the log are lost/gm)].reduce(
+      [...text.matchAll(/^\[WARNING\] (\d+) log lines were lost/gm)].reduce(
         (sum, [, count]) => sum + Number(count),
         0,
       );

@@ -146,7 +146,7 @@ class RingOutput implements LineOutput {
     this.#told += missing;
     const why = this.#why === '' ? 'standard output was too slow' : this.#why;
     this.#why = '';
-    this.#own.write(this.#print(`[WARNING] ${missing} lines of the log are lost: ${why}`));
+    this.#own.write(this.#print(`[WARNING] ${missing} log lines were lost: ${why}`));
   }
 
   /** Writes the current contents of a ring. Later lines wait for the next round, so that every thread gets its turn. */

@@ -79,17 +79,17 @@ function parse(source: string): RE2JS {
 }
 
 function syntaxHint(reason: string): string {
-  if (reason.startsWith('duplicate')) return 'Give each group a name of its own.';
+  if (reason.startsWith('duplicate')) return 'Give each group a different name.';
   return reason === 'invalid repeat count'
-    ? `Repeats are at most ${REPEATS_MAX}, and so are repeats of repeats taken together.`
-    : 'Patterns are written in RE2 syntax: no back references, no look-around.';
+    ? `Repeat counts are at most ${REPEATS_MAX}, and so is the product of nested ones.`
+    : 'Patterns use RE2 syntax: no backreferences, no lookarounds.';
 }
 
 function tooLarge(source: string, size: number): PatternError {
   return new PatternError(
     'size',
     `error parsing regexp: expression too large: \`${source}\``,
-    `Its counted repeats expand to about ${size} instructions; at most ${SIZE_MAX} are taken. Write * or + for {n}.`,
+    `Its counted repeats expand to about ${size} instructions; at most ${SIZE_MAX} are allowed. Write * or + for {n}.`,
   );
 }
 

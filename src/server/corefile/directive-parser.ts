@@ -82,9 +82,9 @@ export class DirectiveParser {
     if (words.some(({ text, quoted }) => !quoted && /[(){}=<>]/.test(text))) return;
     for (const { text, quoted, place } of words)
       if (!quoted && /^[\w.:[\]-]+,$/.test(text))
-        this.#report.warning(place, `the comma is a part of the word '${text}'`, {
+        this.#report.warning(place, `the comma is part of the word '${text}'`, {
           code: 'word-comma',
-          hint: 'The words of a line are separated only by blanks.',
+          hint: 'Words on a line are separated only by blanks.',
         });
   }
 
@@ -97,7 +97,7 @@ export class DirectiveParser {
       const text = `Wrong argument count or unexpected line ending after '${stream.last.text}'`;
       this.#report.mistake(stream.last.place, text, {
         code: 'corefile-brace',
-        hint: `The { of '${owner.text}' is on a line of its own.`,
+        hint: `The { of '${owner.text}' is on a separate line.`,
         remedy: 'Put the { at the end of the line before it.',
       });
     }
@@ -144,7 +144,7 @@ export class DirectiveParser {
     if (last !== undefined && last.block === null && !this.#stream.atLineStart()) {
       this.#report.warning(
         brace.place,
-        `the } behind '${last.name.text}' is read as the end of its braces`,
+        `the } after '${last.name.text}' is read as the end of its braces`,
         {
           code: 'brace-behind-words',
           hint: 'CoreDNS rejects it after most properties, and reads it as a word after the others.',
@@ -180,7 +180,7 @@ export class DirectiveParser {
   }
 
   #behindBrace(owner: Token, { text, place }: RawToken): void {
-    this.#report.warning(place, `'${text}' behind a } is read as one more '${owner.text}'`, {
+    this.#report.warning(place, `'${text}' after a } is read as another '${owner.text}'`, {
       code: 'corefile-brace',
       remedy: `Put '${text}' on a new line, or remove it.`,
     });

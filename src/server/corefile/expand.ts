@@ -97,13 +97,9 @@ export class TokenStream {
     this.last = token;
     if (++this.#taken === TOKENS_MAX) {
       this.#full = true;
-      this.#refuse(
-        token.place,
-        `the Corefile and what it imports are more than ${TOKENS_MAX} words`,
-        {
-          code: 'import-too-large',
-        },
-      );
+      this.#refuse(token.place, `the Corefile and its imports have more than ${TOKENS_MAX} words`, {
+        code: 'import-too-large',
+      });
     }
     return token;
   }

@@ -229,12 +229,12 @@ describe('cycles end at CoreDNS’s limits', () => {
     const text = `(s13) {\n ${'log a b c d e f g\n'.repeat(100)}}\n${levels.join('\n')}\n. {\n import s0\n}`;
     assert.deepEqual(
       messages(text).map((message) => message.replace(/^Corefile:\d+ - /, '')),
-      [`Error during parsing: the Corefile and what it imports are more than ${TOKENS_MAX} words`],
+      [`Error during parsing: the Corefile and its imports have more than ${TOKENS_MAX} words`],
     );
   });
 
   test('a file with too many words is rejected before servers are built from it', () => {
     for (const text of ['a '.repeat(TOKENS_MAX * 2), 'a{\n}\n'.repeat(TOKENS_MAX)])
-      assert.match(messages(text).join('\n'), /are more than 65536 words/);
+      assert.match(messages(text).join('\n'), /have more than 65536 words/);
   });
 });

@@ -67,8 +67,8 @@ describe('structure', () => {
     assert.deepEqual(
       warnings.map(({ message, place }) => [message, place?.line, place?.column]),
       [
-        ["'x' behind a } is read as one more 'acl'", 4, 4],
-        ["'y' behind a } is read as one more 'acl'", 6, 4],
+        ["'x' after a } is read as another 'acl'", 4, 4],
+        ["'y' after a } is read as another 'acl'", 6, 4],
       ],
     );
     assert.deepEqual(

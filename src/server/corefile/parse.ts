@@ -187,7 +187,7 @@ class Parser {
     if (expectingAnother && !stream.cut) {
       this.#report.mistake(stream.last.place, 'Unexpected EOF', {
         code: 'corefile-comma',
-        hint: 'The comma says that another address follows.',
+        hint: 'The comma announces another address.',
       });
     }
     return found;

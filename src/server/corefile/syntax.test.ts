@@ -151,8 +151,8 @@ describe('repetition', () => {
     assert.deepEqual(
       warnings.map(({ message, place }) => [message, place?.column]),
       [
-        ["plugin/forward: 'tls_servername' is read as if it were on a line of its own", 12],
-        ["plugin/forward: 'max_fails' is read as if it were on a line of its own", 29],
+        ["plugin/forward: 'tls_servername' is read as if it were on a separate line", 12],
+        ["plugin/forward: 'max_fails' is read as if it were on a separate line", 29],
       ],
     );
     const refused = (text: string): string =>

@@ -176,7 +176,7 @@ function onceProblem(syntax: Syntax, again: Directive, first: Directive): Proble
 }
 
 function notRead({ name }: Syntax, again: Directive, { at }: Directive): Problem {
-  return pluginRemark(name, again.at.place, `a second '${name}' in a server block is not read`, {
+  return pluginRemark(name, again.at.place, `a second '${name}' in a server block is ignored`, {
     code: 'directive-repeated',
     hint: `The directive that applies is at ${at.place.file}:${at.place.line}.`,
     remedy: 'Delete it, or move it to another server block.',
@@ -290,7 +290,7 @@ function bindProperties<P extends Properties>(
 }
 
 function readsNext({ text, place }: Token, binding: Binding): void {
-  binding.warning(place, `'${text}' is read as if it were on a line of its own`, {
+  binding.warning(place, `'${text}' is read as if it were on a separate line`, {
     remedy: 'Put it there.',
   });
 }

@@ -112,12 +112,12 @@ describe('keys in files', () => {
       [
         made.key,
         made.secret.replace('v1.3', 'v2.0'),
-        'K.private:1:1: private keys of format v2.0 are not known',
+        'K.private:1:1: private key format v2.0 is not supported',
       ],
       [
         made.key,
         made.secret.replace('Algorithm: 13', 'Algorithm: 8'),
-        'K.private:2:1: the private key is of algorithm 8',
+        'K.private:2:1: the private key uses algorithm 8',
       ],
       [
         made.key,

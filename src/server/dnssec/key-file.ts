@@ -106,11 +106,11 @@ function readPrivate(file: string, algorithm: Algorithm, { publicKey }: PublicKe
     const field = line.slice(0, colon).trim();
     const value = line.slice(colon + 1).trim();
     if (field === 'Private-key-format' && !/^v1\.\d+$/.test(value))
-      throw broken(place, `private keys of format ${value} are not known`, 'Format v1.3 is.');
+      throw broken(place, `private key format ${value} is not supported`, 'Format v1.3 is.');
     if (field === 'Algorithm' && Number.parseInt(value, 10) !== algorithm.number)
       throw broken(
         place,
-        `the private key is of algorithm ${value}, the public one of ${algorithm.number} (${algorithm.name})`,
+        `the private key uses algorithm ${value}, the public key ${algorithm.number} (${algorithm.name})`,
       );
     if (field === 'Label' || field === 'Engine')
       throw broken(
@@ -130,7 +130,7 @@ function readPrivate(file: string, algorithm: Algorithm, { publicKey }: PublicKe
   try {
     return createPrivateKey({ key: jwk, format: 'jwk' });
   } catch (error) {
-    const hint = 'Either a line is broken, or the public key in the other file is another one.';
+    const hint = 'Either a line is malformed, or the other file has a different public key.';
     throw broken(whole, `the private key does not fit ${algorithm.name}`, hint, error);
   }
 }
@@ -151,8 +151,8 @@ function read(file: string): string {
     throw new Problem({
       code: 'key-unreadable',
       text: `open ${file}: ${whyFailed(error)}`,
-      hint: 'A key is named by BASE, BASE.key or BASE.private, and both files are in one directory.',
-      remedy: `Check the path and who may read it: ls -l ${keyBase(file)}.*`,
+      hint: 'Specify a key as BASE, BASE.key or BASE.private; both files must be in the same directory.',
+      remedy: `Check the path and its permissions: ls -l ${keyBase(file)}.*`,
       cause: error,
     });
   }

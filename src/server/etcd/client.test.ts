@@ -180,7 +180,7 @@ describe('an etcd client', () => {
     let large = true;
     const port = await grpcServer(t, (stream) => reply(stream, large ? Buffer.alloc(5000) : range));
     const client = clientOf(t, [port], { messageMax: 1000 });
-    await fails(ask(client), 'large', /5000 bytes, at most 1000/);
+    await fails(ask(client), 'large', /5000 bytes; at most 1000/);
     large = false;
     await ask(client);
   });

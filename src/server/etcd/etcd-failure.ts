@@ -103,6 +103,6 @@ function codeOf(error: unknown): string {
 
 const tlsCode =
   /^(?:CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERROR_IN_CERT|HOSTNAME_|INVALID_CA|CRL_|EPROTO)/;
-const tlsAdvice = 'check the CA, certificate and key of `tls`, and that the endpoint speaks https';
+const tlsAdvice = 'check the CA, certificate and key of `tls`, and that the endpoint uses https';
 const forbiddenAdvice =
-  'grant the user to read the keys: etcdctl role grant-permission ROLE read PATH/ --prefix';
+  'allow the user to read the keys: etcdctl role grant-permission ROLE read PATH/ --prefix';

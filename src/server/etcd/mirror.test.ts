@@ -209,7 +209,7 @@ describe('an etcd mirror', () => {
       assert.ok(asked < 200, `${what}: ${asked} pages`);
       assert.match(
         log.join('\n'),
-        /(a list of etcd is not in the order of its keys|etcd announces more keys and sends an empty page)/,
+        /(an etcd list is not in key order|etcd announced more keys but sent an empty page)/,
       );
       await stop();
     }

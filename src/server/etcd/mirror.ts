@@ -280,7 +280,7 @@ export class Mirror {
       releaseBytes(page.bytes);
       if (!page.more) return revision;
       if (last === undefined)
-        throw new EtcdFailure('malformed', 'etcd announces more keys and sends an empty page');
+        throw new EtcdFailure('malformed', 'etcd announced more keys but sent an empty page');
       limit = Math.max(1, Math.min(PAGE_KEYS, 8 * limit, Math.floor(PAGE_BYTES / size)));
     }
   }
@@ -304,9 +304,9 @@ export class Mirror {
         } catch (error) {
           if (error instanceof EtcdFailure) end(error);
           else if (error instanceof TooManyEvents)
-            end(new EtcdFailure('large', `a watch of etcd: ${error.message}`));
+            end(new EtcdFailure('large', `an etcd watch: ${error.message}`));
           else if (error instanceof MessageError)
-            end(new EtcdFailure('malformed', `a watch of etcd: ${error.message}`));
+            end(new EtcdFailure('malformed', `an etcd watch: ${error.message}`));
           else throw error;
         }
       },
@@ -370,7 +370,7 @@ function checkOrder(entries: readonly { readonly key: Buffer }[], from: Buffer):
   for (const [index, { key }] of entries.entries()) {
     const order = Buffer.compare(key, before);
     if (order < 0 || (order === 0 && index > 0))
-      throw new EtcdFailure('malformed', 'a list of etcd is not in the order of its keys');
+      throw new EtcdFailure('malformed', 'an etcd list is not in key order');
     before = key;
   }
 }

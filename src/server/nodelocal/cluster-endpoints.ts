@@ -78,7 +78,7 @@ export class ClusterEndpoints {
       writeFileSync(`${file}.new`, servers.map((server) => `nameserver ${server}\n`).join(''));
       renameSync(`${file}.new`, file);
     } catch (error) {
-      log.error(`the endpoints of ${name} cannot be written: ${whyFailed(error)}`);
+      log.error(`the ${name} endpoints cannot be written: ${whyFailed(error)}`);
       return;
     }
     this.#written = found;

@@ -148,8 +148,8 @@ export class LocalInterface {
     if (kind !== 'dummy' && alias !== ALIAS) {
       throw new Problem({
         code: 'interface-foreign',
-        text: `the interface ${name} is there already, and is ${kind === '' ? 'a device of this machine' : `of type ${kind}`}`,
-        hint: 'A node cache makes an interface of type dummy for itself.',
+        text: `the interface ${name} already exists and is ${kind === '' ? 'a device of this machine' : `of type ${kind}`}`,
+        hint: 'A node cache creates its own interface of type dummy.',
         remedy: `Give it another name: -interfacename NAME; or see whose this is: ip -details link show ${name}`,
       });
     }
@@ -158,7 +158,7 @@ export class LocalInterface {
     this.#shared = others.length > 0;
     if (!this.#shared) return;
     this.#parts.log.warning(
-      `the interface ${name} also has ${others.join(', ')}, which -localip does not name: that address stays, also after shutdown`,
+      `the interface ${name} also has ${others.join(', ')}, which -localip does not include: that address stays, also after shutdown`,
     );
   }
 
@@ -171,8 +171,8 @@ export class LocalInterface {
       throw new Problem({
         code: 'no-ipv6',
         text: `${address} cannot be put on ${this.#name}: ${error.code}`,
-        hint: 'IPv6 is switched off on this machine, or on this interface.',
-        remedy: `Leave it out of -localip, or switch IPv6 on: sysctl net.ipv6.conf.${this.#name}.disable_ipv6=0`,
+        hint: 'IPv6 is disabled on this machine, or on this interface.',
+        remedy: `Leave it out of -localip, or enable IPv6: sysctl net.ipv6.conf.${this.#name}.disable_ipv6=0`,
         cause: error,
       });
     }

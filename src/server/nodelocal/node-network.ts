@@ -96,7 +96,7 @@ export class NodeNetwork {
           error instanceof RuleFailure && error.locked ? 'iptables_lock' : 'iptables',
         );
         if (error instanceof RuleFailure && error.locked)
-          log.error(`${error.message}; the next try follows`);
+          log.error(`${error.message}; will be retried`);
         else throw problemOf(error);
       }
     }
@@ -135,9 +135,7 @@ export class NodeNetwork {
         const { missing } = await set.ensure();
         if (missing > 0) {
           onRepair('rules');
-          log.warning(
-            `Added back nodelocaldns rules: ${missing} of ${set.name} had been taken away`,
-          );
+          log.warning(`Added back nodelocaldns rules: ${missing} of ${set.name} had been removed`);
         }
         this.#reported.delete(set.name);
       } catch (error) {

@@ -154,7 +154,7 @@ export function takeAddress(index: number, address: string): void {
 
 function addressBody(index: number, address: string): Uint8Array {
   const value = parseAddress(address);
-  if (value === null) throw new Error(`no IP address: ${address}`);
+  if (value === null) throw new Error(`not an IP address: ${address}`);
   const head = new Uint8Array(ADDRESS.SIZE);
   head[ADDRESS.FAMILY] = value.length === 4 ? AF_INET : AF_INET6;
   head[ADDRESS.PREFIX] = 8 * value.length;

@@ -30,7 +30,7 @@ export function writeSocketAddress(
   const percent = address.indexOf('%');
   const plain = percent < 0 ? address : address.slice(0, percent);
   const binary = parseAddress(plain);
-  if (binary === null) throw new Error(`no IP address: ${address}`);
+  if (binary === null) throw new Error(`not an IP address: ${address}`);
   const family = binary.length === 4 ? 4 : 6;
   bytes.fill(0, at, at + NAME_SLOT);
   bytes[at] = family === 4 ? AF_INET : AF_INET6;

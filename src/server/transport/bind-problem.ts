@@ -40,7 +40,7 @@ export async function bindProblem(
       return new Problem({
         code: 'address-not-available',
         text: `${where}: address family not supported`,
-        hint: `${address.includes(':') ? 'IPv6' : 'IPv4'} is switched off on this machine.`,
+        hint: `${address.includes(':') ? 'IPv6' : 'IPv4'} is disabled on this machine.`,
         remedy: `Bind to addresses of the other family only.`,
         cause,
       });

@@ -263,7 +263,7 @@ export class SignedExchange {
     if (error !== 0 && mac.length === 0)
       throw new Error(`the server rejects the signature: ${rcodeName(error)} at ${seconds}`);
     if (textOf(key) !== textOf(own.name) || textOf(algorithm) !== textOf(own.algorithm.wire))
-      throw new Error(`a message is signed with another key or algorithm than "${name}"`);
+      throw new Error(`a message is signed with a different key or algorithm than "${name}"`);
   }
 }
 

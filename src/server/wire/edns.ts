@@ -34,7 +34,7 @@ export function readEdns(from: Reader): Edns {
   const version = from.u8();
   const flags = from.u16();
   const length = from.u16();
-  if (length > from.left) from.fail('the data of OPT runs over the end of the message');
+  if (length > from.left) from.fail('the data of OPT runs past the end of the message');
   const outer = from.end;
   from.end = from.at + length;
   const options = readOptions(from);
@@ -52,7 +52,7 @@ function readOptions(from: Reader): EdnsOption[] {
   while (from.left > 0) {
     const code = from.u16();
     const length = from.u16();
-    if (length > from.left) from.fail('an EDNS option runs over the end of OPT');
+    if (length > from.left) from.fail('an EDNS option runs past the end of OPT');
     options.push({ code, data: from.bytes(length) });
   }
   return options;

@@ -115,7 +115,7 @@ function readRecord(from: Reader): DnsRecord {
  * @throws ReadError
  */
 export function readData(from: Reader, type: number, length: number): object {
-  if (length > from.left) from.fail('the data of a record runs over the end of the message');
+  if (length > from.left) from.fail('the data of a record runs past the end of the message');
   const kind = length === 0 ? undefined : kindOf(type);
   if (kind === undefined) return new Opaque(from.bytes(length));
   const outer = from.end;

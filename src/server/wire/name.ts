@@ -70,7 +70,7 @@ function parseAny(text: string): WireName {
     if (size === 0) throw new NameError(`${JSON.stringify(text)}: empty label at character ${at}`);
     if (size > LABEL_MAX)
       throw new NameError(
-        `${JSON.stringify(text)}: label of ${size} bytes, at most 63 are allowed`,
+        `${JSON.stringify(text)}: label of ${size} bytes; at most 63 are allowed`,
       );
     out[length] = size;
     length = end++;

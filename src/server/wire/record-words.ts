@@ -80,7 +80,7 @@ export class Words {
     const word = this.next(what);
     const bytes = parseString(word);
     if (bytes === null)
-      this.fail(`${what} has a bad escape: a backslash goes before a character or three digits`);
+      this.fail(`${what} has a bad escape: a backslash must precede a character or three digits`);
     if (bytes.length > most)
       this.fail(`${what} has ${bytes.length} bytes, at most ${most} are allowed`);
     return printString(bytes);

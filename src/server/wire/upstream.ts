@@ -103,7 +103,7 @@ function checkRecords(
     const data = at + 10;
     at = data + u16At(bytes, at + 8);
     if (at > end)
-      throw new ReadError('the data of a record runs over the end of the message', data - start);
+      throw new ReadError('the data of a record runs past the end of the message', data - start);
     if (type === TYPE.OPT) {
       if (bytes[owner] !== 0 || index < additional || seen.opt !== 0) {
         throw new ReadError(
@@ -112,7 +112,7 @@ function checkRecords(
         );
       }
       if (!areOptions(bytes, data, at))
-        throw new ReadError('an EDNS option runs over the end of OPT', data - start);
+        throw new ReadError('an EDNS option runs past the end of OPT', data - start);
       seen.opt = owner;
       seen.optEnd = at;
       // OPT is cut off if it is the last record. Elsewhere, it would leave a gap.

@@ -178,7 +178,7 @@ describe('zone files', () => {
     );
     assert.match(
       problem(`${ttl}a. A 10.0.0.1 10.0.0.2`),
-      /^db\.example:2:15: A has a word too many/,
+      /^db\.example:2:15: A has too many words/,
     );
     assert.match(
       problem(`${ttl}a. FOO bar`),

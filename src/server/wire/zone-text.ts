@@ -238,7 +238,7 @@ class ZoneParser {
     const ttl = parseTtl(text);
     if (ttl === null || ttl > TTL_MAX) {
       return line.fail(
-        `the TTL must be seconds below 2147483648, perhaps with units (1h30m), not ${JSON.stringify(text)}`,
+        `the TTL must be seconds below 2147483648, optionally with units (1h30m), not ${JSON.stringify(text)}`,
       );
     }
     return ttl;
@@ -277,7 +277,7 @@ class ZoneParser {
     try {
       if (generic) return readGeneric(words, type);
       const data = kind!.parse(words);
-      if (words.left > 0) words.fail(`${kind!.name} has a word too many`, words.index);
+      if (words.left > 0) words.fail(`${kind!.name} has too many words`, words.index);
       return data;
     } catch (error) {
       if (error instanceof TextError) return line.fail(error.reason, begin + error.index);

@@ -88,9 +88,7 @@ export class Changes {
 
 function notThere(bytes: Uint8Array): never {
   const owner = printName(trimmed(bytes));
-  throw new Error(
-    `differences remove a record that is not there: ${owner} ${typeName(partsOf(bytes).type)}`,
-  );
+  throw new Error(`differences remove a missing record: ${owner} ${typeName(partsOf(bytes).type)}`);
 }
 
 /** Returns the name at the start of the bytes. */

@@ -107,7 +107,7 @@ export class IncomingZone {
     const isSoa = type === TYPE.SOA;
     // An SOA record marks where a part of the transfer begins, unless it has a different name.
     if (isSoa && !isSameName(trimmed(owner), this.#origin))
-      throw new Error(`the SOA record is that of ${printName(owner)}`);
+      throw new Error(`the SOA record belongs to ${printName(owner)}`);
     if (this.#state === 'removed' || this.#state === 'added') this.#boundDifferences();
     switch (this.#state) {
       case 'start':
@@ -196,9 +196,9 @@ export class IncomingZone {
     const here = new ZoneData(this.#old!);
     const at = here.soa();
     if (!isSameSoa(soaDataIn(differences[0]!.removed), here.data.subarray(at, at + here.value)))
-      throw new Error('differences begin at another SOA record than the current one');
+      throw new Error('differences begin at an SOA record other than the current one');
     if (!isSameSoa(soaDataIn(differences.at(-1)!.added), this.#soa!.data))
-      throw new Error('differences end at another SOA record than announced');
+      throw new Error('differences end at an SOA record other than the announced one');
   }
 
   *finish(): Slices<Transferred> {

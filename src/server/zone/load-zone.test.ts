@@ -73,7 +73,7 @@ describe('a large zone file', () => {
         files,
         'what is smaller later on is read then',
       );
-      assert.match(problems[0]!.message, /db: reading it takes more memory than there is/);
+      assert.match(problems[0]!.message, /db: reading it takes more memory than available/);
     }
   });
 

@@ -11,7 +11,7 @@ const name = new Uint8Array(NAME_MAX);
  * @throws ReadError
  */
 export function readPlainData(from: Reader, type: number, length: number, to: GrowingBytes): void {
-  if (length > from.left) from.fail('the data of a record runs over the end of the message');
+  if (length > from.left) from.fail('the data of a record runs past the end of the message');
   const { message, start, at } = from;
   const end = at + length;
   to.length = 0;

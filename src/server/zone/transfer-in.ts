@@ -134,7 +134,7 @@ const data = new GrowingBytes();
 function takeMessage(bytes: Uint8Array, id: number, first: boolean, to: IncomingZone): boolean {
   const from = new Reader(bytes, 0, bytes.length);
   if (from.left < 12) throw new Error('a message is shorter than a header');
-  if (from.u16() !== id) throw new Error('a message has another id');
+  if (from.u16() !== id) throw new Error('a message has a different id');
   const flags = from.u16();
   const rcode = flags & 0xf;
   if ((flags & 0x8000) === 0) throw new Error('a message is not a reply');
@@ -182,7 +182,7 @@ export async function primarySerial(
     terms,
     (bytes) => {
       const { id, rcode, answer } = readMessage(bytes);
-      if (id !== terms.id) throw new Error('a message has another id');
+      if (id !== terms.id) throw new Error('a message has a different id');
       if (rcode !== 0) throw new Error(`the SOA record is answered with ${rcodeName(rcode)}`);
       for (const record of answer) serial ??= dataOf(record, soa)?.serial ?? null;
       return true;

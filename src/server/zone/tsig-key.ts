@@ -48,7 +48,7 @@ export function algorithmOrWhy(name: string): TsigAlgorithm | string {
   const found = algorithmNamed(name);
   if (found !== undefined) return found;
   return name.toLowerCase().startsWith('hmac-md5')
-    ? 'hmac-md5 must not be used any more (RFC 8945 section 6): make a key with hmac-sha256'
+    ? 'hmac-md5 must no longer be used (RFC 8945 section 6): make a key with hmac-sha256'
     : `there is no algorithm "${name}": hmac-sha256, hmac-sha512, hmac-sha384, hmac-sha224, hmac-sha1`;
 }
 
@@ -73,7 +73,7 @@ export function readKeyFile(
     throw new Problem({
       code: 'file-unreadable',
       text: `${by}key file ${path} cannot be read: ${whyFailed(error)}`,
-      remedy: `Check the path, and who may read it: ls -l ${path}`,
+      remedy: `Check the path and its permissions: ls -l ${path}`,
       cause: error,
     });
   }

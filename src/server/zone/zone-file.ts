@@ -322,7 +322,7 @@ const refusals: Readonly<
     hint: 'A name without a last dot is below the origin; with one it is used unchanged.',
     harmless: true,
   },
-  'second-soa': { text: () => 'there is another SOA record already', harmless: false },
+  'second-soa': { text: () => 'there is already another SOA record', harmless: false },
   'soa-below-apex': {
     text: (origin) => `an SOA record belongs only at ${origin}`,
     harmless: false,
@@ -333,13 +333,13 @@ const refusals: Readonly<
     harmless: true,
   },
   'second-alias': {
-    text: () => 'there is another CNAME record already; this one is ignored',
+    text: () => 'there is already another CNAME record; this one is ignored',
     harmless: true,
   },
   twice: { text: () => 'is there twice', harmless: true },
   'too-many': {
     text: () => `a name may have ${NAME_RECORDS_MAX} records`,
-    hint: 'No reply has room for more: give them separate names.',
+    hint: 'No reply has room for more: use separate names.',
     harmless: false,
   },
 };

@@ -36,7 +36,7 @@ export function zoneLink(parts: ZoneLinkParts): Next {
   const through = parts.fallthrough === null ? null : new ZoneMatch(parts.fallthrough);
   const replies = new ReplyCache();
   const refused = failure(RCODE.REFUSED, plugin, null, [
-    { code: EDE.NOT_AUTHORITATIVE, text: 'no served zone has the name' },
+    { code: EDE.NOT_AUTHORITATIVE, text: 'no served zone contains the name' },
   ]);
   const failures = {
     absent: failed(plugin, EDE.NOT_READY, 'the zone has not been loaded'),

@@ -702,7 +702,7 @@ describe('a signed query (-y, -k)', () => {
   test('takes the words of a key, and says what is wrong with them', async () => {
     for (const [word, why] of [
       ['k', /takes the name and the secret of a key/],
-      ['hmac-md5:k:YQ==', /hmac-md5 must not be used any more/],
+      ['hmac-md5:k:YQ==', /hmac-md5 must no longer be used/],
       ['hmac-sha257:k:YQ==', /there is no algorithm "hmac-sha257"/],
       ['k:???', /the secret of key "k" is not base64/],
     ] as const) {

@@ -21,7 +21,7 @@ export function readCertificateFile(
     throw new Problem({
       code: 'tls-unreadable',
       text: `could not load TLS cert: ${whyFailed(error)}`,
-      remedy: `Check the path and who may read it: ls -l ${context.path(file)}`,
+      remedy: `Check the path and its permissions: ls -l ${context.path(file)}`,
       cause: error,
     });
   }
@@ -43,7 +43,7 @@ export function checkCertificate(
       code: 'tls-unusable',
       text: `could not load TLS cert: ${whyFailed(error)}`,
       hint: isKey(parts.cert)
-        ? `${files.certificate} holds a private key: the certificate comes first, then its key.`
+        ? `${files.certificate} contains a private key: the certificate comes first, then its key.`
         : 'The files are not PEM, or the key does not belong to the certificate.',
       remedy: `Compare: openssl x509 -noout -pubkey -in ${files.certificate}; openssl pkey -pubout -in ${files.key}`,
       cause: error,
@@ -67,8 +67,8 @@ export function checkAuthority(pem: Buffer, file: string): void {
   throw new Problem({
     code: 'tls-unusable',
     text: `could not read root certs: ${whyFailed(cause)}`,
-    hint: `${file} must have the certificates of authorities, in PEM.`,
-    remedy: `Look at it: openssl x509 -noout -subject -in ${file}`,
+    hint: `${file} must contain CA certificates in PEM form.`,
+    remedy: `Inspect it: openssl x509 -noout -subject -in ${file}`,
     cause,
   });
 }

@@ -25,7 +25,7 @@ export function readUpstreamTls(
         code: 'file-unreadable',
         text: `plugin/${plugin}: could not load TLS file ${file}: ${whyFailed(error)}`,
         place: at,
-        remedy: `Check that ${files.path(file)} is there and readable.`,
+        remedy: `Check that ${files.path(file)} exists and is readable.`,
         cause: error,
       });
       problems.push(problem);

@@ -297,10 +297,10 @@ export async function undo(
     try {
       await stop();
     } catch (error) {
-      log.error(`a plugin fails while it ends, because of a bug: ${bugText(error)}`);
+      log.error(`a plugin failed during shutdown because of a bug: ${bugText(error)}`);
     }
   });
   if (await within(clock, STOP_MS, Promise.all(ended))) return true;
-  log.error('a plugin of an old configuration does not end');
+  log.error('a plugin of the old configuration does not stop');
   return false;
 }

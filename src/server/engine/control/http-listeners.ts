@@ -243,16 +243,16 @@ export function mixedTls(address: string): Problem {
   return new Problem({
     code: 'http-tls-mixed',
     text: `${address} is to be served both with TLS and without, or with two certificates`,
-    hint: 'Plugins of one address share its server, and blocks theirs.',
-    remedy: 'Give them addresses of their own, or the same `tls`.',
+    hint: 'Plugins that use the same address share one server.',
+    remedy: 'Give them separate addresses, or the same `tls`.',
   });
 }
 
 function changedTls(address: string): Problem {
   return new Problem({
     code: 'http-tls-changed',
-    text: `${address} changes between HTTP and HTTPS, or its settings of TLS do`,
-    hint: 'The address is open, and can only be opened otherwise once it is closed.',
+    text: `${address} changes between HTTP and HTTPS, or its TLS settings change`,
+    hint: 'The open address can only be changed after it is closed.',
     remedy: 'Restart the server, or use another address.',
   });
 }

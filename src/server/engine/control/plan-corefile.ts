@@ -91,7 +91,7 @@ function nothingToServe(): Problem {
   return new Problem({
     code: 'nothing-to-serve',
     text: 'The Corefile holds no server block',
-    hint: 'It may have been read while it was written.',
+    hint: 'It may have been read while it was being written.',
     remedy:
       'Write it to another file and rename that, then reload; to serve nothing, stop the server.',
   });

@@ -356,7 +356,7 @@ export class Server {
         END_MS,
         attempt(() => kept.close()),
       );
-      if (!closed) log.error(`${key}, which outlives reloads, does not end`);
+      if (!closed) log.error(`${key}, which outlives reloads, does not stop`);
       this.#channels.drop((id) => id === key);
     }
   }
@@ -414,7 +414,7 @@ export class Server {
       await this.#http.close();
     };
     const ended = await within(clock, Math.max(500, until - clock.now()), rest());
-    if (!ended) log.error('a plugin does not end: the process ends without it');
+    if (!ended) log.error('a plugin does not stop: the process ends without it');
     return workersEnded && ended && undone;
   }
 }

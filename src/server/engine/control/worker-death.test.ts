@@ -145,7 +145,7 @@ describe('a worker that dies', { skip: available ? false : 'needs batched UDP' }
         child.output(),
         /\[ERROR\] worker \d ends because of a bug: Error: killed by a test/,
       );
-      assert.match(child.output(), /\[ERROR\] worker \d ended unexpectedly and is started again/);
+      assert.match(child.output(), /\[ERROR\] worker \d ended unexpectedly and is being restarted/);
     });
   }
 
@@ -188,7 +188,7 @@ describe('a worker that dies', { skip: available ? false : 'needs batched UDP' }
       await printed(child, new RegExp(`(serves again[^]*){${turn}}`));
       assert.ok(await answers([client], port, turn));
     }
-    assert.doesNotMatch(child.output(), /Restart failed|could not be started/);
+    assert.doesNotMatch(child.output(), /Restart failed|could not be restarted/);
     assert.equal(bound(port), 2);
   });
 
@@ -211,8 +211,8 @@ grpc . resolv.conf {\ntls cert.pem key.pem cert.pem\n}\n}\n`;
     });
     for (const name of Object.keys(files)) writeFileSync(join(folder, name), 'broken');
     fail('a worker throws');
-    await printed(child, /serves again|could not be started again/);
-    assert.doesNotMatch(child.output(), /could not be started again/);
+    await printed(child, /serves again|could not be restarted/);
+    assert.doesNotMatch(child.output(), /could not be restarted/);
     const client = await UdpClient.open();
     t.after(() => client.close());
     assert.ok(await answers([client], port, 1));

@@ -134,7 +134,7 @@ describe('workers', () => {
     assert.equal(workers.length, 3);
     assert.deepEqual(kinds(workers[2]!), ['prepare', 'open', 'commit']);
     assert.deepEqual(log, [
-      '[ERROR] worker 1 hangs: its event loop has not turned for 2s; another takes its place',
+      '[ERROR] worker 1 hangs: its event loop has not turned for 2s; it is being replaced',
       '[INFO] worker 1 serves again',
     ]);
     assert.equal(await clock.run(server.stop()), true);
@@ -149,7 +149,7 @@ describe('workers', () => {
     assert.equal(workers.length, 2);
     await clock.advance(10_000);
     assert.equal(workers.length, 3);
-    assert.equal(log.filter((line) => /could not be started again.*EAGAIN/.test(line)).length, 3);
+    assert.equal(log.filter((line) => /could not be restarted.*EAGAIN/.test(line)).length, 3);
     assert.match(log.at(-1)!, /worker 1 serves again/);
     assert.equal(await clock.run(server.stop()), true);
   });

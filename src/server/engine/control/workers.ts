@@ -50,7 +50,7 @@ class BuildHangs extends Problem {
     super({
       code: 'configuration-hangs',
       text: `worker ${worker} hangs while it builds the configuration`,
-      hint: 'A plugin reads or computes without end, or far too much.',
+      hint: 'A plugin reads or computes endlessly, or far too much.',
       remedy: 'Remove the last addition, or raise -hang (a build may take ten times as long).',
     });
   }
@@ -209,7 +209,7 @@ export class Workers {
     // If a worker does not even start, startup fails as a whole, without a retry.
     if (this.#ending || this.#starting) return;
     this.#parts.log.error(
-      `worker ${worker.id} ended unexpectedly and is started again: ${error.message}`,
+      `worker ${worker.id} ended unexpectedly and is being restarted: ${error.message}`,
     );
     this.#lost(worker, 'died');
   }
@@ -222,7 +222,7 @@ export class Workers {
     const { log, hangMs } = this.#parts;
     const text = `worker ${worker.id} hangs: its event loop has not turned for ${hangMs / 1000}s`;
     if (this.#ending || this.#starting) log.error(text);
-    else log.error(`${text}; another takes its place`);
+    else log.error(`${text}; it is being replaced`);
     const builds = this.#starting || (worker.pulse !== null && isBuilding(worker.pulse));
     worker.giveUp(builds ? new BuildHangs(worker.id) : new Error(text));
     this.#forget(worker);
@@ -263,9 +263,7 @@ export class Workers {
     try {
       link = this.#spawn(worker.id);
     } catch (error) {
-      log.error(
-        `worker ${worker.id} could not be started again, the next try follows: ${whyNot(error)}`,
-      );
+      log.error(`worker ${worker.id} could not be restarted and will be retried: ${whyNot(error)}`);
       this.#replace(worker, RESPAWN_MS);
       return;
     }
@@ -277,9 +275,7 @@ export class Workers {
     } catch (error) {
       // The replacement was lost as well and is being replaced itself, unless the whole server is ending.
       if (link.gone || this.#ending) return;
-      log.error(
-        `worker ${link.id} could not be started again, the next try follows: ${whyNot(error)}`,
-      );
+      log.error(`worker ${link.id} could not be restarted and will be retried: ${whyNot(error)}`);
       await this.#end(link);
       this.#forget(link);
       this.#replace(link, RESPAWN_MS);

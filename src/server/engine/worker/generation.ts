@@ -108,7 +108,7 @@ function runAll(hooks: readonly (() => void)[], log: Log): void {
     try {
       run();
     } catch (error) {
-      log.error(`a plugin fails while it begins or ends, because of a bug: ${bugText(error)}`);
+      log.error(`a plugin failed while starting or stopping because of a bug: ${bugText(error)}`);
     }
   }
 }

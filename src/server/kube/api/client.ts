@@ -383,7 +383,7 @@ function requestText(
   for (const [name, value] of all) {
     // A line end in a token would inject headers or another request.
     if (/[\r\n\0]/.test(value)) {
-      throw new ApiFailure({ kind: 'credentials', text: `the ${name} holds a line end` });
+      throw new ApiFailure({ kind: 'credentials', text: `the ${name} contains a line end` });
     }
     lines.push(`${name}: ${value}`);
   }

@@ -234,7 +234,7 @@ describe('at an endpoint', () => {
       ],
       [
         'a server certificate for another address',
-        /no trusted TLS connection.*an address that the API server's certificate names/,
+        /no trusted TLS connection.*an address in the API server's certificate/,
         (authority) => authority.issue('api', ['10.1.1.1', 'kubernetes']),
       ],
       [
@@ -262,7 +262,7 @@ describe('at an endpoint', () => {
     await using rig = await makeRig({ connection: (server) => inCluster(server, path) });
     rig.start();
     await until(() => rig.lines.length > 0);
-    assert.match(rig.lines[0]!, /the port speaks plain HTTP/);
+    assert.match(rig.lines[0]!, /the port uses plain HTTP/);
   });
 
   test('a closed port and a nonexistent name are reported differently', async () => {

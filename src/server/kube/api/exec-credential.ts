@@ -58,7 +58,7 @@ export class ExecCredentials {
     try {
       printed = JSON.parse(output);
     } catch {
-      throw this.#failure(`printed no ExecCredential but: ${output.slice(0, 80).trim()}`);
+      throw this.#failure(`did not print an ExecCredential but: ${output.slice(0, 80).trim()}`);
     }
     const raw = asObject(printed);
     const version = text(raw, 'apiVersion');
@@ -74,7 +74,7 @@ export class ExecCredentials {
       key: text(status, 'clientKeyData'),
     };
     if (credential.token === '' && (credential.cert === '' || credential.key === '')) {
-      throw this.#failure('gave neither a token nor a client certificate with its key');
+      throw this.#failure('returned neither a token nor a client certificate with its key');
     }
     const expires = Date.parse(text(status, 'expirationTimestamp'));
     // Without an expiry, it is valid until the server rejects it.

@@ -133,7 +133,7 @@ function tlsAdvice(code: string, detail: string): string | null {
     case 'CERT_HAS_EXPIRED':
       return "renew the API server's certificate, and check this machine's clock";
     case 'ERR_TLS_CERT_ALTNAME_INVALID':
-      return "use an address that the API server's certificate names, or set tls-server-name in the kubeconfig";
+      return "use an address in the API server's certificate, or set tls-server-name in the kubeconfig";
     case 'DEPTH_ZERO_SELF_SIGNED_CERT':
     case 'SELF_SIGNED_CERT_IN_CHAIN':
     case 'UNABLE_TO_GET_ISSUER_CERT':
@@ -142,7 +142,7 @@ function tlsAdvice(code: string, detail: string): string | null {
       return "give the cluster's CA certificate (third argument of tls, or certificate-authority in the kubeconfig)";
   }
   if (detail.includes('does not use TLS'))
-    return 'the port speaks plain HTTP: use http:// in the URL';
+    return 'the port uses plain HTTP: use http:// in the URL';
   if (code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS') || code === 'EPROTO') {
     return 'check the certificate, key and CA of the connection';
   }

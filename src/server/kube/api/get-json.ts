@@ -98,7 +98,7 @@ function streamed(
 }
 
 function large({ host }: ApiClient, { task }: JsonRequest, bytesMax: number): ApiFailure {
-  const text = `${host}: "${task}" gave more than ${printBytes(bytesMax)}`;
+  const text = `${host}: "${task}" returned more than ${printBytes(bytesMax)}`;
   return new ApiFailure({ kind: 'large', text });
 }
 

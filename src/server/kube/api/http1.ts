@@ -173,7 +173,7 @@ export class ReplyReader {
 function parseHead(text: string): ReplyHead {
   const [first = '', ...lines] = text.split('\r\n');
   const match = /^HTTP\/1\.[01] (\d{3})(?: |$)/.exec(first);
-  if (match === null) throw new MalformedStream(`no HTTP but '${first.slice(0, 40)}'`);
+  if (match === null) throw new MalformedStream(`not HTTP but '${first.slice(0, 40)}'`);
   const fields = new Map<string, string>();
   for (const line of lines) {
     const colon = line.indexOf(':');

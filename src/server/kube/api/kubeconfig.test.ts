@@ -219,13 +219,13 @@ describe('an exec plugin', () => {
   });
 
   const faults: readonly [string, string, RegExp][] = [
-    ['prints no JSON', 'Please log in:', /printed no ExecCredential but: Please log in:/],
+    ['prints no JSON', 'Please log in:', /did not print an ExecCredential but: Please log in:/],
     [
       'prints another version',
       credential({ token: 'x' }, 'v1alpha1'),
       /printed ExecCredential of version/,
     ],
-    ['gives nothing', credential({}), /gave neither a token nor a client certificate/],
+    ['gives nothing', credential({}), /returned neither a token nor a client certificate/],
   ];
   for (const [name, answer, words] of faults) {
     test(`that ${name} is reported`, async (t) => {
@@ -347,7 +347,7 @@ describe('an OIDC user', () => {
     });
     await assert.rejects(
       async () => kubeconfigConnection(path, undefined, clock).access(),
-      /renewed no id_token: invalid_grant/,
+      /did not renew the id_token: invalid_grant/,
     );
   });
 });

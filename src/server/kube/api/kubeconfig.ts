@@ -320,7 +320,7 @@ class KubeconfigReader {
   #place(path: DocumentPath): ConfigEntry {
     const [file] = this.#files;
     if (file === undefined)
-      throw new Problem({ code: 'kubeconfig', text: 'no kubeconfig is named' });
+      throw new Problem({ code: 'kubeconfig', text: 'no kubeconfig is specified' });
     return { file, raw: file.raw, path };
   }
 

@@ -61,7 +61,7 @@ export class OidcToken {
       null,
     );
     const endpoint = text(discovery, 'token_endpoint');
-    if (endpoint === '') throw failure(`the identity provider ${issuer} names no token_endpoint`);
+    if (endpoint === '') throw failure(`the identity provider ${issuer} has no token_endpoint`);
     const form = new URLSearchParams({
       grant_type: 'refresh_token',
       refresh_token: this.#refreshToken,
@@ -72,7 +72,7 @@ export class OidcToken {
     const token = text(answer, 'id_token');
     if (token === '') {
       throw failure(
-        `the identity provider ${issuer} renewed no id_token${text(answer, 'error') === '' ? '' : `: ${text(answer, 'error')}`}`,
+        `the identity provider ${issuer} did not renew the id_token${text(answer, 'error') === '' ? '' : `: ${text(answer, 'error')}`}`,
         'log in again, so that the kubeconfig gets a new refresh-token',
       );
     }

@@ -248,14 +248,14 @@ function neither(path: string): Problem {
 }
 
 function unreadableRemedy(error: unknown): string {
-  if (isGone(error)) return 'create it, or name another directory';
+  if (isGone(error)) return 'create it, or specify another directory';
   return errorCode(error) === 'EFBIG'
     ? 'split it, or leave out what is not needed'
-    : 'give the user that runs ndots the right to read it';
+    : 'give the user that runs ndots permission to read it';
 }
 
 function tooMuch(): Error {
-  const text = `the changed files have more than ${BYTES_MAX / (1024 * 1024)} MiB in all`;
+  const text = `the changed files have more than ${BYTES_MAX / (1024 * 1024)} MiB in total`;
   return Object.assign(new Error(text), { code: 'EFBIG' });
 }
 

@@ -69,7 +69,7 @@ function tooMany(
   memory: number,
 ): { readonly text: string; readonly remedy?: string } | null {
   if (problems.length + entries.problems.length >= PROBLEMS_MAX)
-    return { text: `there are ${PROBLEMS_MAX} mistakes: the rest of the file is not read` };
+    return { text: `there are ${PROBLEMS_MAX} errors: the rest of the file is not read` };
   if (bytes + entries.bytes <= memory) return null;
   return {
     text: `the objects so far take more than ${printBytes(memory)} of memory`,

@@ -247,7 +247,7 @@ describe('a directory of manifests', () => {
     const parts = { wanted: everything, clock: new VirtualClock(), log: makeLog(() => {}) };
     const missing = problemOf(() => manifestSource({ ...parts, folder: '/no/such/folder' }));
     assert.match(missing.message, /cannot read \/no\/such\/folder: no such file/);
-    assert.equal(missing.remedy, 'create it, or name another directory');
+    assert.equal(missing.remedy, 'create it, or specify another directory');
     const device = problemOf(() => manifestSource({ ...parts, folder: '/dev/null' }));
     assert.match(device.message, /\/dev\/null is neither a file nor a directory/);
   });
@@ -370,22 +370,22 @@ describe('an invalid file', () => {
     [
       'a number as name',
       'kind: Service\nmetadata:\n  name: 7\n',
-      /a\.yaml:3:9: metadata\.name must be a text/,
+      /a\.yaml:3:9: metadata\.name must be a string/,
     ],
     [
       'an impossible name',
       'kind: Pod\nmetadata:\n  name: A_b\n',
-      /a\.yaml:3:9: 'A_b' is not a legal name/,
+      /a\.yaml:3:9: 'A_b' is not a valid object name/,
     ],
     [
       'an impossible namespace',
       'kind: Pod\nmetadata:\n  name: a\n  namespace: 12\n',
-      /a\.yaml:4:14: '12' is not a legal namespace/,
+      /a\.yaml:4:14: '12' is not a valid namespace/,
     ],
     [
       'a wrong type',
       'kind: Service\nmetadata: {name: a}\nspec:\n  type: Nodeport\n',
-      /a\.yaml:4:9: 'Nodeport' is not a type.*did you mean NodePort\?/,
+      /a\.yaml:4:9: 'Nodeport' is not a service type.*did you mean NodePort\?/,
     ],
     [
       'no target',
@@ -410,7 +410,7 @@ describe('an invalid file', () => {
     [
       'an unknown protocol',
       'kind: Service\nmetadata: {name: a}\nspec:\n  ports:\n  - {port: 1, protocol: tcp}\n',
-      /a\.yaml:5:25: 'tcp' is not a protocol/,
+      /a\.yaml:5:25: 'tcp' is not a service protocol/,
     ],
     [
       'replicas in words',
@@ -553,10 +553,7 @@ describe('a malicious manifest', () => {
   test('of a million documents, none of them an object, has its first hundred errors reported', () => {
     const { problems } = readManifests('--- 1\n'.repeat(1e5), 'a.yaml');
     assert.equal(problems.length, 101);
-    assert.match(
-      problems[100]!.message,
-      /there are 100 mistakes: the rest of the file is not read/,
-    );
+    assert.match(problems[100]!.message, /there are 100 errors: the rest of the file is not read/);
   });
 
   for (const [name, text] of Object.entries({

@@ -95,14 +95,14 @@ export class ObjectCheck {
     if (typeof name !== 'string' || name === '') {
       this.fault(
         'name' in metadata ? ['metadata', 'name'] : ['metadata'],
-        name === undefined ? `this ${kind} has no metadata.name` : `metadata.name must be a text`,
+        name === undefined ? `this ${kind} has no metadata.name` : `metadata.name must be a string`,
       );
       return null;
     }
     if (!isObjectName(name))
-      this.fault(['metadata', 'name'], `'${name}' is not a legal name of an object`);
+      this.fault(['metadata', 'name'], `'${name}' is not a valid object name`);
     if (typeof namespace !== 'string' || !isObjectName(namespace)) {
-      this.fault(['metadata', 'namespace'], `'${show(namespace)}' is not a legal namespace`);
+      this.fault(['metadata', 'namespace'], `'${show(namespace)}' is not a valid namespace`);
       return null;
     }
     const own = withoutNamespace.has(kind) ? '' : namespace;
@@ -175,12 +175,12 @@ export class ObjectCheck {
       if (protocol !== undefined && !protocols.includes(show(protocol))) {
         this.fault(
           [...path, index, 'protocol'],
-          `'${show(protocol)}' is not a protocol of a service`,
+          `'${show(protocol)}' is not a service protocol`,
           `one of ${protocols.join(', ')}`,
         );
       }
       if (name !== undefined && typeof name !== 'string') {
-        this.fault([...path, index, 'name'], `the name of a port must be a text: put it in quotes`);
+        this.fault([...path, index, 'name'], `a port name must be a string: put it in quotes`);
       }
     });
   }
@@ -196,7 +196,7 @@ function checkService(check: ObjectCheck): void {
     const meant = nearest(show(type), serviceTypes);
     check.fault(
       ['spec', 'type'],
-      `'${show(type)}' is not a type of a service`,
+      `'${show(type)}' is not a service type`,
       meant === null ? `one of ${serviceTypes.join(', ')}` : `did you mean ${meant}?`,
     );
   }

@@ -118,7 +118,7 @@ function told(error: unknown, command: string, namespace: string, instead?: stri
   if (!(error instanceof ApiFailure)) return error;
   const hint =
     error.kind === 'forbidden'
-      ? `May you? kubectl auth can-i ${command} -n ${namespace}`
+      ? `Check your permissions: kubectl auth can-i ${command} -n ${namespace}`
       : undefined;
   return clusterNotAsked(error, {
     hint,

@@ -57,7 +57,7 @@ export async function podBehind(source: PodSource, wanted: ResourceName): Promis
       selector === null
         ? 'It has no selector: its endpoints are not found by labels.'
         : `No pod has the labels ${selector}.`,
-    remedy: 'Name a pod, or what makes them: --from deploy/NAME',
+    remedy: 'Specify a pod or its workload: --from deploy/NAME',
   });
 }
 

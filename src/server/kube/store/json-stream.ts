@@ -128,7 +128,7 @@ export class ListReader implements JsonStream {
     }
     const list = parse(this.#frame.text());
     if ((list as { kind?: unknown })?.kind === 'Status')
-      throw new MalformedStream('a Status in place of a list');
+      throw new MalformedStream('a Status instead of a list');
     const metadata = (list as { metadata?: { resourceVersion?: unknown; continue?: unknown } })
       ?.metadata;
     const version = metadata?.resourceVersion;

@@ -95,7 +95,7 @@ export function readSnapshot(
       if (first) {
         first = false;
         const found = line as SnapshotHead;
-        if (found.format !== 'ndots-snapshot-1') throw new Error('it is of another format');
+        if (found.format !== 'ndots-snapshot-1') throw new Error('it has a different format');
         wanted = head(found);
       } else if (wanted) {
         count++;

@@ -262,7 +262,7 @@ describe('a listener for sinks', () => {
     await until(() => lines.length > 0, 'a line');
     assert.match(
       lines[0]!,
-      /Failed to start dnstap listener: listen g\.sock: another process has the address/,
+      /Failed to start dnstap listener: listen g\.sock: another process uses the address/,
     );
     await before.close();
     await until(() => lines.some((line) => line.includes('listener started')), 'the second');

@@ -133,7 +133,7 @@ function unreadable(path: string, error: Error): Problem {
   return new Problem({
     code: 'zone-unreadable',
     text: `plugin/file: open ${path}: ${whyFailed(error)}`,
-    remedy: `Check the path and who may read it: ls -l ${path}`,
+    remedy: `Check the path and its permissions: ls -l ${path}`,
     cause: error,
   });
 }

@@ -100,8 +100,8 @@ describe('tls', () => {
     writeFileSync(join(folder, 'half.crt'), testCertificate.slice(0, 200));
     writeFileSync(join(folder, 'empty'), '');
     for (const [authority, why] of [
-      ['empty', 'there is no PEM text in it'],
-      ['text', 'there is no PEM text in it'],
+      ['empty', 'it contains no PEM text'],
+      ['text', 'it contains no PEM text'],
       ['half.crt', 'the PEM text is truncated'],
     ])
       assert.match(
@@ -169,7 +169,7 @@ describe('tls', () => {
   test('a key in place of the certificate is reported', async () => {
     assert.match(
       await refusal('tls a.key a.crt'),
-      /a\.key holds a private key: the certificate comes first/,
+      /a\.key contains a private key: the certificate comes first/,
     );
   });
 

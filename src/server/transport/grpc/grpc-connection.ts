@@ -216,7 +216,7 @@ export class GrpcConnection implements GrpcStreamHost, ClientInputHost {
 
   onHeader(stream: number, { bytes, start, end, endsStream }: HeaderBlock): void {
     const fields = this.#fields;
-    if (!fields.read(bytes, start, end)) return this.onViolation('a header block is broken');
+    if (!fields.read(bytes, start, end)) return this.onViolation('a header block is malformed');
     this.#streams.get(stream)?.headers(fields, endsStream);
   }
 

@@ -121,7 +121,7 @@ export class ClientInput {
         return host.onViolation('it pushes a stream, which ndots disabled');
     }
     // Frames of other types are ignored.
-    if (block.error !== null) host.onViolation('a header block is broken');
+    if (block.error !== null) host.onViolation('a header block is malformed');
   }
 
   /** Returns true if a frame is part of an answer. */

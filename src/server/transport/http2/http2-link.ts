@@ -246,7 +246,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
   /** Called when a response's header is complete. Trailers and informational responses are ignored. */
   onHeader(id: number, block: HeaderBlock): void {
     const status = this.#status(block);
-    if (this.#decoder.broken) return this.onViolation('a header block is broken');
+    if (this.#decoder.broken) return this.onViolation('a header block is malformed');
     const exchange = this.#streams.get(id);
     if (exchange === undefined) return;
     const { endsStream } = block;

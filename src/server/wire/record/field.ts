@@ -45,7 +45,9 @@ export const seconds: Field<number> = {
     const value = parseTtl(word);
     return (
       value ??
-      from.fail(`${what} must be seconds, perhaps with units (1h30m), not ${JSON.stringify(word)}`)
+      from.fail(
+        `${what} must be seconds, optionally with units (1h30m), not ${JSON.stringify(word)}`,
+      )
     );
   },
 };

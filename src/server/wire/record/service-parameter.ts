@@ -56,7 +56,7 @@ export const serviceParameters: Field<readonly ServiceParameter[]> = {
     while (from.left > 0) {
       const parameter = parseParameter(from, what);
       if (parameters.some(({ key }) => key === parameter.key))
-        from.fail(`${keyName(parameter.key)} stands twice`);
+        from.fail(`${keyName(parameter.key)} occurs twice`);
       parameters.push(parameter);
     }
     return parameters.sort((a, b) => a.key - b.key);
