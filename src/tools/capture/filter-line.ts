@@ -1,13 +1,13 @@
 /**
- * Filters as one line of text, as a person types them into a live view: `namespace=shop not
- * rcode=NXDOMAIN`. The words are those of the command line, which may also be pasted unchanged.
+ * Filters as one line of text, as typed into a live view: `namespace=shop not rcode=NXDOMAIN`. The words are the same
+ * as on the command line, which can be pasted unchanged.
  */
 import { nearest, Problem } from '../../server/base/problem.ts';
 import { filterOf, filterWords, type FilterWord, type GivenFilter } from './filter.ts';
 
 const LINE_MAX = 4096;
 
-/** Null: not a `word=value`. */
+/** Returns null if the text is not `word=value`. */
 export function parseTerm(text: string, negated: boolean): GivenFilter | null {
   const equals = text.search(/[=:]/);
   const word = filterWords.find((each) => each === text.slice(0, equals));
@@ -15,9 +15,9 @@ export function parseTerm(text: string, negated: boolean): GivenFilter | null {
 }
 
 /**
- * Parses a line of filters. A term is `word=value`, `word:value`, `--word value` or `--word=value`. `not`,
- * `--not`, `!` or `-` negates it. A term with no `word` matches a part of a name.
- * @throws Problem with the code `usage`, also for a value that its word does not take
+ * Parses a filter line. A term is `word=value`, `word:value`, `--word value` or `--word=value`. `not`, `--not`, `!` or
+ * `-` negates it. A term without a `word` matches part of a name.
+ * @throws Problem with code `usage`, also for a value that is invalid for its word
  */
 export function parseFilterLine(line: string): readonly GivenFilter[] {
   const filters: GivenFilter[] = [];
@@ -50,7 +50,7 @@ export function parseFilterLine(line: string): readonly GivenFilter[] {
     const last = option === null ? 'not' : `--${option}`;
     throw new Problem({ code: 'usage', text: `${last} needs a value` });
   }
-  // Parsed here, so that a mistake is reported while it is being typed.
+  // Parse it now, so that errors are reported while the user is typing.
   filterOf(filters, new Map());
   return filters;
 }
@@ -69,7 +69,7 @@ function termOf(text: string, negated: boolean): GivenFilter {
   });
 }
 
-/** Inverse of `parseFilterLine`. */
+/** The inverse of `parseFilterLine`. */
 export function printFilterLine(filters: readonly GivenFilter[]): string {
   return filters
     .map(({ word, value, negated }) => `${negated ? 'not ' : ''}${word}=${value}`)

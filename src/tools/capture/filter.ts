@@ -1,4 +1,4 @@
-/** Selects exchanges, in the words of Hubble's command line: from-pod, to-ip, verdict, not … */
+/** Selects exchanges with the filters of Hubble's command line: from-pod, to-ip, verdict, not … */
 import { netHolds, parseAddress, parseNet, type Net } from '../../server/base/ip.ts';
 import { Problem } from '../../server/base/problem.ts';
 import { rcodeNumber, typeNumber } from '../../server/wire/iana.ts';
@@ -28,7 +28,7 @@ export const filterWords = [
 ] as const;
 export type FilterWord = (typeof filterWords)[number];
 
-/** Filters that only the reply decides: packets cannot be selected by them as they pass. */
+/** Filters that depend on the reply, and so cannot select packets as they pass. */
 export const afterwards: ReadonlySet<FilterWord> = new Set([
   'rcode',
   'verdict',
@@ -40,7 +40,7 @@ export const afterwards: ReadonlySet<FilterWord> = new Set([
 /** Filters that match nothing unless processes are looked up. */
 export const ofProcesses: ReadonlySet<FilterWord> = new Set(['command', 'container']);
 
-/** Filters that depend on the client alone. */
+/** Filters that depend only on the client. */
 export const ofClients: ReadonlySet<FilterWord> = new Set([
   'from-pod',
   'namespace',
@@ -48,7 +48,7 @@ export const ofClients: ReadonlySet<FilterWord> = new Set([
   'from-ip',
 ]);
 
-/** Filters that match nothing unless the owners of addresses are known. */
+/** Filters that match nothing unless address owners are known. */
 export const ofOwners: ReadonlySet<FilterWord> = new Set([
   'pod',
   'from-pod',
@@ -59,8 +59,8 @@ export const ofOwners: ReadonlySet<FilterWord> = new Set([
 ]);
 
 /**
- * One filter as given. Values of one word are alternatives; different words must all match; a negated word
- * must not match.
+ * A filter as given. Values for the same word are alternatives; different words must all match; a negated word must not
+ * match.
  */
 export interface GivenFilter {
   readonly word: FilterWord;
@@ -68,7 +68,7 @@ export interface GivenFilter {
   readonly negated: boolean;
 }
 
-/** The fields of an exchange that filters read. Captured and stored exchanges both have them. */
+/** The exchange fields that filters read. Captured and stored exchanges both have them. */
 export type FilteredExchange = Pick<
   SeenExchange,
   | 'client'
@@ -88,7 +88,7 @@ export type Filter = (exchange: FilteredExchange) => boolean;
 
 /**
  * @param owners maps addresses to pods and services
- * @throws Problem with the code `usage`
+ * @throws Problem with code `usage`
  */
 export function filterOf(given: readonly GivenFilter[], owners: AddressOwners): Filter {
   const wanted = new Map<FilterWord, Filter[]>();
@@ -98,7 +98,7 @@ export function filterOf(given: readonly GivenFilter[], owners: AddressOwners): 
     if (negated) unwanted.push(test);
     else wanted.set(word, [...(wanted.get(word) ?? []), test]);
   }
-  // Runs for each exchange of a capture, usually without a filter.
+  // This runs for each exchange in a capture, usually without a filter.
   if (given.length === 0) return () => true;
   const groups = [...wanted.values()];
   return (exchange) =>
@@ -183,8 +183,8 @@ function testOf(word: FilterWord, value: string, owners: AddressOwners): Filter 
 }
 
 /**
- * `NAMESPACE/NAME` or `NAME`. As in Hubble, a prefix of the pod's name is enough, and `NAMESPACE/` selects
- * the whole namespace.
+ * Matches `NAMESPACE/NAME` or `NAME`. As in Hubble, a prefix of the pod name is enough, and `NAMESPACE/` selects the
+ * whole namespace.
  */
 function isPod(owners: AddressOwners, address: string, value: string): boolean {
   const owner = owners.get(address);
@@ -218,7 +218,7 @@ function byNet(
     });
 }
 
-/** A name, or a part of one with `*` at either end. The trailing dot is optional. */
+/** Matches a name, or part of one with `*` at either end. The trailing dot is optional. */
 function byName(value: string): Filter {
   const before = value.startsWith('*');
   const after = value.endsWith('*') && value.length > 1;

@@ -20,7 +20,7 @@ test('a query that a vantage point had no room for is not counted as lost there'
     for (const each of [client, server]) each.add(exchange(id, id * 1000));
   assert.equal(server.leftOut, 60);
   const { exchanges } = join([client, server]);
-  // The server's last one is of second 39; queries of the 2 s before it may have arrived later.
+  // The server's last exchange is from second 39. Queries in the preceding 2 s may have arrived later.
   assert.equal(exchanges.length, 38);
   assert.ok(exchanges.every(({ seen }) => seen[1] !== null));
 });
@@ -30,7 +30,7 @@ test('queries that look equal are joined in the order of their times, in time pr
     const places = [new Vantage('client', count), new Vantage('server', count)];
     for (let nth = 0; nth < count; nth++) {
       places[0]!.add(exchange(7, nth / 50));
-      // The server got nine in ten.
+      // Nine out of ten reached the server.
       if (nth % 10 > 0) places[1]!.add(exchange(7, nth / 50 + 0.004));
     }
     const { exchanges, matched } = join(places);

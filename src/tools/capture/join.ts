@@ -1,40 +1,39 @@
 /**
- * Joins captures of the same traffic from several vantage points along its path, and shows where
- * queries and replies were lost. Matches queries by id, name and type, regardless of address
- * translation.
+ * Joins captures of the same traffic from several vantage points along its path, and shows where queries and replies
+ * were lost. Queries are matched by ID, name and type, regardless of address translation.
  */
 import { limit, type Limit } from '../../server/base/limits.ts';
 import type { SeenExchange } from './pair/seen-exchange.ts';
 
 /**
- * Exchanges of all vantage points together that are held in memory for comparison, excluding those that still
- * wait for replies. The excess is skipped and reported.
+ * The number of exchanges from all vantage points that are held in memory for comparison, excluding those still waiting
+ * for replies. Any excess is skipped and reported.
  */
 export const joinLimit: Limit = limit({ default: 100_000, min: 10, max: 10_000_000 });
-/** Milliseconds; every exchange ends within this time, answered or lost. */
+/** In milliseconds. Every exchange ends within this time, answered or lost. */
 const ENDING_MS = 16_000;
-/** Milliseconds; clocks that differ by less are not corrected. */
+/** In milliseconds. Clocks that differ by less are not corrected. */
 const NEAR_MS = 1000;
-/** Milliseconds; a query reaches every vantage point within this time. */
+/** In milliseconds. A query reaches every vantage point within this time. */
 const WAY_MS = 2000;
 
-/** The exchanges that one vantage point saw. */
+/** The exchanges seen at one vantage point. */
 export class Vantage {
   readonly name: string;
   readonly exchanges: SeenExchange[] = [];
   leftOut = 0;
-  /** True once there is no more room and all admitted exchanges were added. */
+  /** True once it is full and all accepted exchanges have been added. */
   isOver = false;
   readonly #most: number;
   #lastMs = -Infinity;
 
-  /** @param most limit of exchanges to compare */
+  /** @param most the number of exchanges to compare */
   constructor(name: string, most: number) {
     this.name = name;
     this.#most = most;
   }
 
-  /** Takes an ended exchange. They come in the order of their ends, so lost ones come late. */
+  /** Adds an ended exchange. They come in the order in which they ended, so lost ones come late. */
   add(exchange: SeenExchange): void {
     const { sentMs } = exchange;
     if (this.exchanges.length < this.#most) this.#lastMs = Math.max(this.#lastMs, sentMs);
@@ -46,7 +45,7 @@ export class Vantage {
     this.exchanges.push(exchange);
   }
 
-  /** Exchanges sent after this time may have had no room. */
+  /** Exchanges sent after this time may not have fitted. */
   get untilMs(): number {
     return this.leftOut === 0 ? Infinity : this.#lastMs - WAY_MS;
   }
@@ -59,24 +58,24 @@ export interface PathStretch {
   readonly to: number;
 }
 
-/** One exchange of the first vantage point, with its sightings at the others. */
+/** An exchange at the first vantage point, and where else it was seen. */
 export interface JoinedExchange {
   readonly exchange: SeenExchange;
-  /** By vantage point: the times of query and reply on the first one's clock; null: not seen. */
+  /** Per vantage point, the times of query and reply on the first one's clock; null: not seen. */
   readonly seen: readonly ({ readonly sentMs: number; readonly repliedMs: number | null } | null)[];
-  /** Null: it was answered at the first vantage point. */
+  /** Null if it was answered at the first vantage point. */
   readonly lost: PathStretch | null;
 }
 
 export interface Join {
   readonly exchanges: readonly JoinedExchange[];
-  /** Milliseconds that each clock is ahead of the first one's, including the travel time of the query. */
+  /** The milliseconds that each clock is ahead of the first, including the query's travel time. */
   readonly aheadMs: readonly number[];
-  /** The number of the first one's exchanges that each vantage point saw. */
+  /** The number of the first vantage point's exchanges that each one saw. */
   readonly matched: readonly number[];
 }
 
-/** The first vantage point is the nearest to the clients. */
+/** The first vantage point is the closest to the clients. */
 export function join(vantages: readonly Vantage[]): Join {
   const [first, ...others] = vantages;
   const tables = others.map(({ exchanges }) => tableOf(exchanges));
@@ -105,17 +104,17 @@ export function join(vantages: readonly Vantage[]): Join {
 function stretchOf(seen: JoinedExchange['seen']): PathStretch {
   const last = seen.findLastIndex((each) => each !== null);
   const replied = seen.findIndex((each) => each !== null && each.repliedMs !== null);
-  // The reply reached `replied`, but no later point.
+  // The reply reached `replied`, but nothing beyond it.
   if (replied > 0) return { what: 'reply', from: replied, to: previous(seen, replied) };
   return { what: 'query', from: last, to: last + 1 };
 }
 
-/** The nearest earlier vantage point that saw the query. One that saw nothing may not be on the path. */
+/** The closest earlier vantage point that saw the query. One that saw nothing may not be on the path. */
 function previous(seen: JoinedExchange['seen'], index: number): number {
   return seen.findLastIndex((each, at) => at < index && each !== null);
 }
 
-/** Sightings at one vantage point, by id, name and type. */
+/** The exchanges seen at a vantage point, by ID, name and type. */
 type Table = ReadonlyMap<string, Sightings>;
 
 function tableOf(exchanges: readonly SeenExchange[]): Table {
@@ -136,14 +135,14 @@ function keyOf({ id, type, name }: SeenExchange): string {
 }
 
 /**
- * Exchanges that look equal, in the order of sending. Each is used once; finding the next takes
- * (nearly) constant time.
+ * Identical-looking exchanges, in sending order. Each is used once, and finding the next one takes nearly constant
+ * time.
  */
 class Sightings {
   readonly #list: SeenExchange[];
-  /** By position: a pointer towards the next remaining one at or after it; the length of the list: there is none. */
+  /** By position, a pointer towards the next remaining exchange at or after it; the list's length: there is none. */
   readonly #later: number[];
-  /** The same towards the one before it, counted from 1; 0: there is none. */
+  /** The same towards the preceding one, counting from 1; 0: there is none. */
   readonly #earlier: number[];
 
   constructor(list: SeenExchange[]) {
@@ -152,15 +151,12 @@ class Sightings {
     this.#earlier = [...this.#later];
   }
 
-  /** The send time if there is only one; milliseconds since 1970. */
+  /** The sending time if there is only one, in milliseconds since 1970. */
   get onlyMs(): number | null {
     return this.#list.length === 1 ? this.#list[0]!.sentMs : null;
   }
 
-  /**
-   * Returns and uses up the exchange sent nearest to this time, on the clock of the vantage point;
-   * null: none is near.
-   */
+  /** Removes and returns the exchange sent closest to this time on the vantage point's clock; null: none is close. */
   take(ms: number): SeenExchange | null {
     const list = this.#list;
     let [from, to] = [0, list.length];
@@ -179,13 +175,13 @@ class Sightings {
   }
 }
 
-/** The end of the chain of pointers from here; halves the chain for the next search. */
+/** Follows the pointers from here to the end, halving the chain for the next search. */
 function endOf(way: number[], at: number): number {
   while (way[at] !== at) at = way[at] = way[way[at]!]!;
   return at;
 }
 
-/** The median difference for unambiguous exchanges: id and name occur once in each capture. */
+/** The median difference over unambiguous exchanges, whose ID and name occur once in each capture. */
 function clockDifference(exchanges: readonly SeenExchange[], table: Table): number {
   const counts = new Map<string, number>();
   for (const exchange of exchanges) {
@@ -200,6 +196,6 @@ function clockDifference(exchanges: readonly SeenExchange[], table: Table): numb
     })
     .toSorted((one, other) => one - other);
   const median = differences[differences.length >> 1] ?? 0;
-  // A small difference may be travel time, and is harmless.
+  // A small difference may be travel time and does no harm.
   return Math.abs(median) < NEAR_MS ? 0 : median;
 }

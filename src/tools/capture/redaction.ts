@@ -1,7 +1,6 @@
 /**
- * Replaces names and addresses by pseudonyms, equal ones by equal ones, so that a capture can be shared and
- * still be diagnosed. The number of labels, their lengths, equal suffixes, and the words of clusters (svc,
- * cluster.local) stay.
+ * Replaces names and addresses with consistent pseudonyms, so that a capture can be shared and still be diagnosed. The
+ * number of labels, their lengths, common suffixes, and words used in clusters (svc, cluster.local) stay.
  */
 import { createHmac } from 'node:crypto';
 import { netHolds, parseAddress, parseNet, printAddress } from '../../server/base/ip.ts';
@@ -17,31 +16,31 @@ import { Opaque } from '../../server/wire/record/kind.ts';
 import { ReadError } from '../../server/wire/reader.ts';
 import { addressOf, type SeenExchange, type ServerPeer } from './pair/seen-exchange.ts';
 
-/** Labels that show how names are built and identify no one. */
+/** Labels that show how names are built but identify no one. */
 const kept: ReadonlySet<string> = new Set(
   'svc pod cluster local arpa in-addr ip6 localhost _tcp _udp _http _https _grpc com org net io internal'.split(
     ' ',
   ),
 );
-/** A label as names print it; an escape is one byte (RFC 1035, section 5.1). */
+/** A label as printed in names; an escape is one byte (RFC 1035, section 5.1). */
 const LABEL = /(?:\\(?:\d{3}|\D)|[^.\\])+/gu;
 const ESCAPE = /\\(?:\d{3}|\D)/gu;
-/** Pseudonyms that are remembered, so that no two labels share one; beyond the limit short labels may. */
+/** The number of pseudonyms to remember, so that no two labels share one. Beyond the limit, short labels may. */
 const LABELS_MAX = 250_000;
-/** Characters of a name without escapes and trailing dot: 255 bytes on the wire (RFC 1035, section 2.3.4). */
+/** Characters in a name without escapes and trailing dot: 255 bytes on the wire (RFC 1035, section 2.3.4). */
 const TEXT_MAX = 253;
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz234567';
-/** Addresses that are the same everywhere stay unchanged. */
+/** Addresses that are the same everywhere are left unchanged. */
 const plainPrefixes = ['127.0.0.0/8', '169.254.0.0/16', '0.0.0.0/32', '::1/128', 'fe80::/10'].map(
   (text) => parseNet(text)!,
 );
 
-/** Pseudonyms depend on the key only, except that collisions depend on earlier labels. */
+/** Pseudonyms depend only on the key, except that collisions depend on earlier labels. */
 export class Redaction {
   readonly #key: string;
   readonly #labels = new Map<string, string>();
   readonly #taken = new Set<string>();
-  /** Pseudonyms of labels in names without room for longer ones. */
+  /** Pseudonyms for labels in names that have no room for longer ones. */
   readonly #tight = new Map<string, string>();
   readonly #addresses = new Map<string, string>();
 
@@ -58,7 +57,9 @@ export class Redaction {
       : text.replace(LABEL, (label) => (isKept(label) ? label : this.#tightLabel(label)));
   }
 
-  /** Text that is not an address (a log may have anything there) is replaced too: it may identify someone. */
+  /**
+   * Text that is not an address (logs may contain anything there) is also replaced, because it may identify someone.
+   */
   address(text: string): string {
     const known = this.#addresses.get(text);
     if (known !== undefined) return known;
@@ -99,7 +100,7 @@ export class Redaction {
     };
   }
 
-  /** An unreadable message is reduced to its header, because its content is unknown. */
+  /** An unreadable message is reduced to its header, because its contents are unknown. */
   message(bytes: Uint8Array): Uint8Array {
     let message: Message;
     try {
@@ -118,7 +119,7 @@ export class Redaction {
       answer: records(message.answer),
       authority: records(message.authority),
       additional: records(message.additional),
-      // Options may contain addresses of clients.
+      // Options may contain client addresses.
       edns: edns === null ? null : { ...edns, options: [] },
     });
   }

@@ -1,22 +1,22 @@
 /**
- * Finds captures of the same packets, taken at several places, and the differences of their clocks. They are
- * read together, so that a packet in several of them counts once.
+ * Finds captures of the same packets, taken in several places, and how their clocks differ. They are read together, so
+ * that a packet in several of them counts once.
  */
 import { FLAG } from '../../server/wire/iana.ts';
 import type { PassingMessage } from './read/packets/dissect.ts';
 
-/** Queries that are compared: the first of each capture. */
+/** The number of queries to compare: the first ones of each capture. */
 const SAMPLE_MAX = 20_000;
-/** This number of common packets, and share of the shorter sample, is not chance. */
+/** This many common packets, and this share of the shorter sample, is not a coincidence. */
 const SHARED = { least: 3, share: 0.05 };
-/** Bytes of a query that distinguish it from others with the same ids. */
+/** Bytes of a query that tell it apart from others with the same IDs. */
 const COMPARED_BYTES = 40;
 /**
- * Milliseconds; a smaller clock difference is the travel time of the packets. A reply takes as long, and must
- * not precede the copy of its query.
+ * In milliseconds. A smaller clock difference is the packets' travel time. A reply takes as long, and must not precede
+ * the copy of its query.
  */
 const NEAR_MS = 0.2;
-/** Milliseconds; the shortest time between the sightings of a packet at two places. */
+/** In milliseconds: the shortest time between a packet being seen in two places. */
 const WAY_MS = 0.01;
 
 interface Sighting {
@@ -24,7 +24,7 @@ interface Sighting {
   readonly ttl: number;
 }
 
-/** The first queries of one capture. */
+/** A capture's first queries. */
 export class QuerySample {
   readonly #seen = new Map<string, Sighting>();
 
@@ -45,8 +45,8 @@ export class QuerySample {
   }
 
   /**
-   * Milliseconds that the other capture's clock is ahead of this one's; null: they do not have the same
-   * packets. A packet with a greater TTL was captured nearer to its sender, and so earlier.
+   * The milliseconds that the other capture's clock is ahead of this one's; null: they do not have the same packets. A
+   * packet with a greater TTL was captured closer to its sender, and therefore earlier.
    */
   aheadOf(other: QuerySample): number | null {
     const differences: number[] = [];
@@ -60,7 +60,7 @@ export class QuerySample {
     const least = Math.max(SHARED.least, SHARED.share * Math.min(this.size, other.size));
     if (differences.length < least) return null;
     differences.sort((one, next) => one - next);
-    // A packet may be delayed on its way: the fastest ones show the clock difference.
+    // A packet may be delayed in transit, so the fastest ones show the clock difference.
     const first = differences[Math.floor(differences.length / 50)]!;
     const last = differences.at(-1 - Math.floor(differences.length / 50))!;
     if (hops > 0) return first >= 0 && first < NEAR_MS ? 0 : first - WAY_MS;
@@ -73,11 +73,11 @@ export class QuerySample {
 export interface Aligned {
   /** Its index in the list of captures. */
   readonly at: number;
-  /** Milliseconds that its clock is ahead of that of the group's first. */
+  /** The milliseconds that its clock is ahead of the group's first. */
   readonly aheadMs: number;
 }
 
-/** Groups captures that have the same packets, in the order of the first of each. */
+/** Groups captures of the same packets, ordered by the first in each group. */
 export function sameTraffic(samples: readonly QuerySample[]): readonly (readonly Aligned[])[] {
   const groups: Aligned[][] = [];
   for (const [at, sample] of samples.entries()) {

@@ -1,4 +1,4 @@
-/** Writes exchanges as packets, for captures from dnstap or logs, or with pseudonyms. */
+/** Writes exchanges as packets, for captures made from dnstap or logs, or with pseudonyms. */
 import { parseAddress } from '../../server/base/ip.ts';
 import type { Peer } from '../../server/wire/exchange.ts';
 import { addressOf, type SeenExchange } from './pair/seen-exchange.ts';
@@ -7,10 +7,10 @@ import { emptyFrame, LINK, type Frame } from './read/packets/frame.ts';
 
 const UDP_HEADER = 8;
 const TCP_HEADER = 20;
-/** With FIN: sequence numbers are unknown, and each message is a separate connection. */
+/** Includes FIN, because sequence numbers are unknown and each message is a separate connection. */
 const PUSH_ACK_FIN = 0x19;
 
-/** The packets of an exchange at their original times; link type RAW. */
+/** The packets of an exchange at their original times, with link type RAW. */
 export function packetsOf(exchange: SeenExchange): readonly Frame[] {
   const { client, query, reply, protocol } = exchange;
   const server = { address: addressOf(exchange.server), port: exchange.server.port };
@@ -20,7 +20,7 @@ export function packetsOf(exchange: SeenExchange): readonly Frame[] {
   return frames;
 }
 
-/** One message as an IP packet. A TCP message is one segment, after its length. */
+/** Builds an IP packet for one message. A TCP message is a single segment, preceded by its length. */
 function packet(
   from: Peer,
   to: Peer,
@@ -66,12 +66,12 @@ function packet(
   return { ...frame, timeMs, link: LINK.RAW, bytes, end: bytes.length, wireLength: bytes.length };
 }
 
-/** An unknown address is 0.0.0.0. */
+/** An unknown address becomes 0.0.0.0. */
 function binary(address: string): Uint8Array {
   return parseAddress(address) ?? new Uint8Array(4);
 }
 
-/** The checksum of RFC 1071. */
+/** The checksum from RFC 1071. */
 function sum(view: DataView, at: number, end: number): number {
   let total = 0;
   for (; at < end; at += 2) total += view.getUint16(at);

@@ -1,6 +1,6 @@
 /**
- * The behaviour of the resolvers that are distinguished: for each way of asking, the share of its lookups
- * that show a trait.
+ * The behaviour of the resolvers that are distinguished: for each way of querying, the share of lookups that show a
+ * trait.
  */
 import { traitShares, type TraitShares } from './trait-shares.ts';
 
@@ -8,17 +8,17 @@ export const kinds = ['glibc', 'musl', 'go', 'c-ares', 'evdns', 'tool', 'forward
 /** A `tool` sends one question at a time: dig, host, nslookup. */
 export type Kind = (typeof kinds)[number];
 
-/** A way of asking, and its prior probability in percent. */
+/** A way of querying, and its prior probability in percent. */
 export interface AskingClass {
   readonly kind: Kind;
   readonly prior: number;
   readonly shares: TraitShares;
 }
 
-/** The shares of each kind without special circumstances. */
+/** The shares of each kind in normal circumstances. */
 const usual: Readonly<Record<Kind, TraitShares>> = {
   ...traitShares,
-  /** Relays the queries of several kinds of clients, pairs unchanged; each query gets a new id. */
+  /** Relays queries from several kinds of clients, with pairs unchanged. Each query gets a new ID. */
   forwarder: {
     ...traitShares.go,
     'pair in one go': 90,
@@ -35,7 +35,7 @@ const usual: Readonly<Record<Kind, TraitShares>> = {
   },
 };
 
-/** A class that differs from the usual one of its kind in these shares. */
+/** Builds a class that differs from its kind's usual shares in these. */
 function asking(
   kind: Kind,
   prior: number,
@@ -44,9 +44,9 @@ function asking(
   return { kind, prior, shares: Object.assign({}, usual[kind], ...changes) as TraitShares };
 }
 
-/** A program that looks up one address family. */
+/** A program that looks up a single address family. */
 const oneFamily = { 'both families': 3, 'families walk separately': 97 };
-/** Programs that ask one question: each query has its own socket and id. */
+/** Programs that send a single question. Each query has its own socket and ID. */
 const oneShot = {
   'pair in one go': 2,
   'pair from one port': 1,
@@ -62,33 +62,33 @@ const oneShot = {
 /** Go with EDNS disabled. */
 const withoutEdns = { 'no EDNS': 99, 'EDNS of 1232 without cookie': 0.5 };
 
-/** c-ares from 1.34.6 on, which may retry an unanswered query from a new socket. */
+/** c-ares since 1.34.6, which may retry an unanswered query from a new socket. */
 const newSocket = { 'again from the same port': 45 };
-/** Go with single-request: one question after the other. */
+/** Go with single-request: one question at a time. */
 const oneByOne = { 'pair in one go': 4, 'A before AAAA': 99 };
 /** glibc and Go with trust-ad, and CoreDNS with cache. */
 const trustingAd = { 'asks for AD': 97 };
-/** glibc with edns0, or several programs behind one address of which some send EDNS. */
+/** glibc with edns0, or several programs behind one address, some of which send EDNS. */
 const withEdns = { 'no EDNS': 3, 'EDNS of 1232 without cookie': 10 };
 const halfWithEdns = { 'no EDNS': 50, 'EDNS of 1232 without cookie': 50 };
-/** c-ares from 1.29 on, unless the server does not support cookies. */
+/** c-ares since 1.29, unless the server does not support cookies. */
 const withCookies = { 'no EDNS': 1, 'EDNS of 1232 without cookie': 3, 'EDNS with cookie': 97 };
 /**
- * A client behind a network with varying delay: A and AAAA arrive in either order, and the second often
- * arrives after the first was answered.
+ * A client behind a network with varying delay. A and AAAA arrive in either order, and the second often arrives after
+ * the first was answered.
  */
 const farAway = { 'pair in one go': 35, 'A before AAAA': 55 };
 
 /** c-ares before 1.22. */
 const oldCares = { 'no EDNS': 97, 'EDNS of 1232 without cookie': 1 };
-/** Several programs on c-ares, some with cookies. */
+/** Several programs using c-ares, some with cookies. */
 const mixedCares = {
   'no EDNS': 4,
   'EDNS of 1232 without cookie': 45,
   'EDNS with cookie': 55,
   ...newSocket,
 };
-/** glibc that asks one question at a time. */
+/** glibc sending one question at a time. */
 const serial = {
   'pair in one go': 4,
   'pair to one server': 70,
@@ -100,7 +100,7 @@ const serial = {
 const digEdns = { ...withCookies, 'EDNS of 1232 without cookie': 2 };
 /** Go with rotate. */
 const anyServer = { 'pair to one server': 5 };
-/** dnsdist: one socket for all queries. */
+/** dnsdist: a single socket for all queries. */
 const oneSocket = {
   'ids of a pair of one clock': 93,
   'ids of a pair of one moment': 93,
@@ -109,7 +109,7 @@ const oneSocket = {
   'the port of the lookup before': 95,
 };
 
-/** c-ares that draws the server of each question (rotate), or takes the next one. */
+/** c-ares when it picks a random server for each question (rotate), or uses the next one. */
 const byTurns = {
   'pair to one server': 25,
   'one port for the whole walk': 40,
@@ -117,16 +117,19 @@ const byTurns = {
 };
 
 /**
- * The classes without special circumstances.
+ * The classes for normal circumstances.
  *
- * EDNS: c-ares before 1.22 and Go up to 1.18 send none; nor do Go modules that set netedns0=0. A program
- * either sends it or does not.
- * glibc asks one question at a time with single-request. It also does so for the rest of the process once it
- * has lost one reply of a pair. A pod with several processes shows both.
- * c-ares may reuse its socket for the next lookup. If it does not, it differs from glibc only in the ids of a
- * pair, the port of a walk, and what it repeats. The time from A to AAAA does not distinguish them: it is
- * tens of microseconds for both, and a reply to A arrives in between as often.
- * A client that never walks the search path is c-ares (Node's dns.resolve) nearly as often as glibc. One walk
+ * EDNS: c-ares before 1.22 and Go up to 1.18 send none. Neither do Go modules that set netedns0=0. A program either
+ * always sends it or never does.
+ *
+ * glibc sends one question at a time with single-request. It also does so for the rest of the process once it has lost
+ * one reply of a pair. A pod with several processes shows both behaviours.
+ *
+ * c-ares may reuse its socket for the next lookup. If it does not, it differs from glibc only in the IDs of a pair, the
+ * port during a search, and what it retries. The time from A to AAAA does not distinguish them: it is tens of
+ * microseconds for both, and a reply to A arrives in between equally often.
+ *
+ * A client that never uses the search path is c-ares (Node's dns.resolve) nearly as often as glibc. A single search
  * distinguishes them.
  */
 const usualClasses: readonly AskingClass[] = [
@@ -189,18 +192,18 @@ const usualClasses: readonly AskingClass[] = [
     'asks for AD': 0.5,
     'asks for DNSSEC': 0.5,
   }),
-  // Unbound: a socket for each query.
+  // Unbound: one socket per query.
   asking('forwarder', 1, {
     'no EDNS': 0.5,
     'EDNS of 1232 without cookie': 97,
     'EDNS with cookie': 1,
     'asks for DNSSEC': 97,
   }),
-  // BIND, the same with cookies.
+  // BIND: the same, with cookies.
   asking('forwarder', 1, withCookies, { 'EDNS with cookie': 96, 'asks for DNSSEC': 97 }),
-  // dnsmasq: an unconnected socket for each query.
+  // dnsmasq: an unconnected socket per query.
   asking('forwarder', 1, { 'IP ids go on from port to port': 96 }),
-  // CoreDNS: a few long-lived sockets in turn. With cache it sets AD.
+  // CoreDNS: a few long-lived sockets, used in turn. With cache, it sets AD.
   asking('forwarder', 0.7, {
     'pair from one port': 5,
     'one port for the whole walk': 93,
@@ -214,7 +217,7 @@ const usualClasses: readonly AskingClass[] = [
     'both families': 65,
     'families walk separately': 15,
   }),
-  // dnsdist: ids that count up, in either byte order.
+  // dnsdist: incrementing IDs, in either byte order.
   asking('forwarder', 0.5, oneSocket, {
     'ids that count up': 95,
     'ids of a pair close together': 3,
@@ -223,15 +226,14 @@ const usualClasses: readonly AskingClass[] = [
     'ids that count up': 1,
     'ids of a pair close together': 95,
   }),
-  // Without cookies from the server, c-ares sends none either. A program that does not reuse its socket has
-  // another port for each lookup.
+  // Unless the server sends cookies, c-ares sends none either. A program that does not reuse its socket has a different
+  // port for each lookup.
   asking('c-ares', 3, newSocket, {
     'no EDNS': 1,
     'EDNS of 1232 without cookie': 97,
     'the port of the lookup before': 2,
   }),
-  // With rotate, c-ares and Go choose a server for each question, glibc for each pair. musl always asks all
-  // of them.
+  // With rotate, c-ares and Go pick a server per question, glibc per pair. musl always queries all of them.
   asking('c-ares', 1, byTurns, oldCares),
   asking('c-ares', 1, byTurns, mixedCares),
   asking('go', 1, anyServer),
@@ -241,7 +243,7 @@ const usualClasses: readonly AskingClass[] = [
   asking('c-ares', 1, mixedCares, oneFamily),
 ];
 
-/** The same class under a circumstance that changes only these traits, with the probability of that circumstance. */
+/** Builds the same class under a circumstance, with its probability, that changes only these traits. */
 function under(
   circumstance: Partial<TraitShares>,
   share: number,
@@ -254,7 +256,7 @@ function under(
   }));
 }
 
-/** The usual classes, and each of them under independent circumstances. */
+/** The usual classes, each combined with independent circumstances. */
 export const classes: readonly AskingClass[] = [
   ...([
     [oneByOne, 0.05, ['go']],

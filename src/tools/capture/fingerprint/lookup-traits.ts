@@ -1,6 +1,6 @@
 /**
- * Traits of a lookup that show which resolver sent it: ports, ids, order, pauses, EDNS. Each trait is
- * present, absent, or cannot be seen.
+ * Traits of a lookup that reveal which resolver sent it: ports, IDs, order, pauses, EDNS. A trait may be present,
+ * absent, or not visible.
  */
 import { RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { isCut, TYPE_CUT } from '../pair/message-head.ts';
@@ -44,13 +44,13 @@ export const traitNames = [
 ] as const;
 export type Trait = (typeof traitNames)[number];
 
-/** The fields of a UDP query that its socket determines. */
+/** The fields of a UDP query that depend on its socket. */
 export type SentPacket = Pick<SeenExchange, 'ipId' | 'sentMs' | 'server' | 'client'>;
 
-/** True: the lookup shows the trait. False: it shows its absence. */
+/** True: the lookup shows the trait. False: it shows that the trait is absent. */
 export type Traits = ReadonlyMap<Trait, boolean>;
 
-/** The second byte of the flags, with AD and CD (RFC 4035, section 3.2). */
+/** The second flags byte, with AD and CD (RFC 4035, section 3.2). */
 const FLAGS_AT = 3;
 const AD = 0x20;
 const CD = 0x10;
@@ -58,40 +58,40 @@ const CD = 0x10;
 const QUESTION_AT = 12;
 const DO_AT = 7;
 const AT_ONCE_MS = 8;
-/** Milliseconds; a query that leaves sooner after the other did not wait for its reply. */
+/** In milliseconds. A query sent sooner after the other one did not wait for its reply. */
 const NO_WAIT_MS = 0.3;
-/** Milliseconds; the accuracy of clients' timers on a busy machine. */
+/** The accuracy in milliseconds of client timers on a busy machine. */
 const SLACK_MS = 260;
-/** musl derives both ids from the nanoseconds of one clock, one after the other. */
+/** musl derives both IDs from the nanoseconds of one clock, in quick succession. */
 const NEAR_IDS = 2500;
 /**
- * glibc derives an id from the nanoseconds of a clock, folded so that differing bits stay below equal bits,
- * and swaps its bytes (include/random-bits.h). The ids of a pair differ by less than `nearly` nearly always,
- * and by less than `mostly` mostly.
+ * glibc derives an ID from a clock's nanoseconds, folded so that the differing bits are below the equal ones, and swaps
+ * its bytes (include/random-bits.h). The IDs of a pair nearly always differ by less than `nearly`, and mostly by less
+ * than `mostly`.
  */
 const CLOCK_IDS = { nearly: 0x2000, mostly: 0x800 };
-/** Ids that are closer than this count up. */
+/** IDs closer together than this are incrementing. */
 const COUNTED_IDS = 16;
-/** Linux increments the IP identification by at most this many a millisecond. */
+/** The most that Linux increments the IP identification per millisecond. */
 const TICKS_A_MS = 1;
-/** The most packets between two compared packets from a client to a server. */
+/** The maximum number of packets between two compared packets from a client to a server. */
 const IP_IDS_BETWEEN = 8;
-/** Milliseconds; after longer, any identification could be the next one. */
+/** In milliseconds. After a longer time, any identification could be the next one. */
 const IP_IDS_MS = 3000;
 /**
- * Bytes of a query with an OPT without options, excluding the text of its name: header, root label, type and
- * class, OPT.
+ * The size in bytes of a query with an OPT without options, not counting the text of its name: header, root label, type
+ * and class, OPT.
  */
 const WITHOUT_OPTIONS = 12 + 1 + 4 + 11;
-/** Bytes of an option's code and length (RFC 6891, section 6.1.2). */
+/** The size in bytes of an option's code and length (RFC 6891, section 6.1.2). */
 const OPTION_HEAD = 4;
 /**
- * Milliseconds after which clients repeat a query from a new port. At other times another program
- * queries the same name.
+ * Milliseconds after which clients repeat a query from a new port. At any other time, another program is querying the
+ * same name.
  */
 const TIMERS_MS = [2000, 2500, 5000];
 
-/** The traits of a lookup. Within one search step the majority decides. */
+/** Returns a lookup's traits. Within a search step, the majority decides. */
 export function traitsOf(lookup: SeenLookup): Traits {
   const votes = new Map<Trait, number>();
   const vote = (trait: Trait, present: boolean): void => {
@@ -99,10 +99,10 @@ export function traitsOf(lookup: SeenLookup): Traits {
   };
   const { exchanges } = lookup;
   const [first] = exchanges as [SeenExchange];
-  // Only the options distinguish dig from Go here, and a log has none.
+  // Only the options tell dig and Go apart here, and a log has none.
   if (exchanges.length === 1 && first.logged !== undefined && first.udpSize > 0) return new Map();
   const groups = stepsOf(exchanges);
-  // Starting over TCP is a matter of configuration, so its absence proves nothing.
+  // Starting over TCP is a configuration choice, so its absence proves nothing.
   if (first.protocol === 'tcp') vote('begins over TCP', true);
   const isShort = exchanges.some(lacksBytes);
   for (const group of groups) ofPair(group, isShort, vote);
@@ -112,7 +112,7 @@ export function traitsOf(lookup: SeenLookup): Traits {
     const { capitals, query, name, logged } = each;
     ofEdns(each, vote);
     if (logged === undefined) ofFlags(each, vote);
-    // A few capitals may be the user's; random case makes half of the letters capitals.
+    // A few capitals may come from the user; random case capitalises half of the letters.
     const letters = name.replaceAll(/[^a-z]/g, '').length;
     if (letters >= 6) vote('capitals by chance', capitals && shareOfCapitals(query) > 0.2);
   }
@@ -130,21 +130,21 @@ function lacksBytes({ query, queryBytes, reply, replyBytes, logged }: SeenExchan
 function ofEdns(exchange: SeenExchange, vote: Vote): void {
   const { udpSize, cookie, query, queryBytes, name, logged } = exchange;
   vote('no EDNS', udpSize === 0);
-  // A log does not have the content of an OPT.
+  // A log does not include the OPT's contents.
   if (udpSize > 0 && logged !== undefined) return;
   if (udpSize === 0 || query.length === queryBytes) {
     vote('EDNS of 1232 without cookie', udpSize === 1232 && !cookie);
     vote('EDNS with cookie', cookie);
     return;
   }
-  // The length of a cut OPT is known if the name is complete.
+  // The length of a truncated OPT is known if the name is complete.
   if (isCut(name) || name.includes('\\')) return;
   const options = queryBytes - WITHOUT_OPTIONS - name.length;
   if (options > 0) vote('EDNS of 1232 without cookie', false);
   vote('EDNS with cookie', options > 0 && isCookie(options - OPTION_HEAD));
 }
 
-/** AD, CD and DO, which stub resolvers do not set. The capture may cut off the OPT. */
+/** AD, CD and DO, which stub resolvers do not set. The capture may lack the OPT. */
 function ofFlags({ query, udpSize }: SeenExchange, vote: Vote): void {
   if (query.length <= FLAGS_AT) return;
   vote('asks for AD', (query[FLAGS_AT]! & AD) !== 0);
@@ -157,12 +157,12 @@ function ofFlags({ query, udpSize }: SeenExchange, vote: Vote): void {
   vote('asks for DNSSEC', (query[opt + DO_AT]! & 0x80) !== 0);
 }
 
-/** True if an option of this size may be a cookie (RFC 7873, section 4). */
+/** True if an option of this size could be a cookie (RFC 7873, section 4). */
 function isCookie(bytes: number): boolean {
   return bytes === 8 || (bytes >= 16 && bytes <= 40);
 }
 
-/** Exchanges grouped by the name of the search path, in the order of the walk. */
+/** Groups exchanges by search path name, in search order. */
 function stepsOf(exchanges: readonly SeenExchange[]): readonly (readonly SeenExchange[])[] {
   const steps: SeenExchange[][] = [];
   for (const each of exchanges) {
@@ -174,8 +174,8 @@ function stepsOf(exchanges: readonly SeenExchange[]): readonly (readonly SeenExc
 }
 
 /**
- * Both questions of a pair in the order in which they left, or the only one. A cut question has no known
- * type; A is mostly first. If both are in one TCP segment and only the second is cut, it is the other type.
+ * Returns both questions of a pair in the order sent, or the only one. The type of a truncated question is unknown, but
+ * A usually comes first. If both are in one TCP segment and only the second is truncated, it is the other type.
  */
 function pairOf(
   group: readonly SeenExchange[],
@@ -193,7 +193,7 @@ function pairOf(
   return second === undefined ? [undefined, undefined] : [first, second];
 }
 
-/** The number of address families; for cut questions the number of ids. */
+/** Counts address families or, for truncated questions, IDs. */
 function familiesOf(group: readonly SeenExchange[]): number {
   if (!group.some(({ name }) => isCut(name))) return new Set(group.map(({ type }) => type)).size;
   return Math.min(2, new Set(group.map(({ id }) => id)).size);
@@ -203,7 +203,7 @@ type Vote = (trait: Trait, present: boolean) => void;
 
 /**
  * True if a second question may follow in the part of a segment that the capture lacks.
- * @param isShort true if the capture has only the beginnings of messages
+ * @param isShort true if the capture has only the beginning of each message
  */
 function mayHideAnother(group: readonly SeenExchange[], isShort: boolean): boolean {
   return isShort && familiesOf(group) === 1 && !group.some(isUdp);
@@ -231,7 +231,7 @@ function ofPair(group: readonly SeenExchange[], isShort: boolean, vote: Vote): v
   const waited = gapMs > NO_WAIT_MS && first.repliedMs !== null && first.repliedMs <= second.sentMs;
   const together = gapMs < AT_ONCE_MS && !waited;
   vote('pair in one go', together);
-  // Two servers need two sockets, for any resolver.
+  // Two servers need two sockets, whatever the resolver.
   const toOne = a.server.address === aaaa.server.address;
   vote('pair to one server', toOne);
   if (toOne) vote('pair from one port', a.client.port === aaaa.client.port);
@@ -290,7 +290,7 @@ function ofRepeats(exchanges: readonly SeenExchange[], vote: Vote): void {
   const servfails = new Map<string, number>();
   for (const each of exchanges) {
     if (!isUdp(each)) continue;
-    // A cut question is identified by its id; a retry with another id is not detected.
+    // A truncated question is identified by its ID, so a retry with another ID is not detected.
     const cut = isCut(each.name);
     const question = cut ? `${each.id}/${each.queryBytes}` : each.type;
     const key = `${question} ${each.name} ${each.server.address}`;
@@ -319,10 +319,10 @@ function turned(id: number): number {
 }
 
 /**
- * True if the later of two queries from different ports continues the IP identification of the earlier one;
- * null if that cannot be seen. Linux has one counter for all unconnected sockets, which grows by at most the
- * clock ticks in between (net/ipv4/route.c, `ip_idents_reserve`). Each connected socket starts from its own
- * value. Of the resolvers, only musl does not connect.
+ * True if the later of two queries from different ports continues the earlier one's IP identification; null if that is
+ * not visible. Linux has one counter for all unconnected sockets, which grows by at most the clock ticks in between
+ * (net/ipv4/route.c, `ip_idents_reserve`). Each connected socket starts from its own value. Of the resolvers, only musl
+ * leaves its sockets unconnected.
  */
 export function goesOnInIp(before: SentPacket, after: SentPacket): boolean | null {
   if (before.ipId === 0 || after.ipId === 0) return null;
@@ -342,7 +342,7 @@ function isUdp({ protocol }: SeenExchange): boolean {
   return protocol === 'udp';
 }
 
-/** The share of capitals among the letters of the question's name. */
+/** The fraction of letters in the question's name that are capitals. */
 function shareOfCapitals(query: Uint8Array): number {
   let capitals = 0;
   let letters = 0;

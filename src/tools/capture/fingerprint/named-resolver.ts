@@ -1,11 +1,11 @@
-/** Names a client's resolver with its certainty, or gives the reason why it is unknown. */
+/** Names a client's resolver and the confidence in it, or explains why it is unknown. */
 import type { Kind } from './asking-classes.ts';
 import type { Recognition } from './recognition.ts';
 
 export interface NamedResolver {
-  /** One kind; or two that cannot be distinguished, the likelier first; or none. */
+  /** One kind, or two that cannot be distinguished (likelier first), or none. */
   readonly kinds: readonly Kind[];
-  /** The probability of `kinds`, 0 to 1; null if there are none. */
+  /** The probability of `kinds`, 0 to 1; null if empty. */
   readonly confidence: number | null;
   /** The number of lookups used, at most 64. */
   readonly lookups: number;
@@ -13,7 +13,7 @@ export interface NamedResolver {
   readonly why: string;
 }
 
-/** A client that answers queries in the same capture: CoreDNS, dnsmasq, a stub on the node. */
+/** A client that itself answers queries in the same capture: CoreDNS, dnsmasq, a stub on the node. */
 export const forwarder: NamedResolver = {
   kinds: ['forwarder'],
   confidence: null,
@@ -21,7 +21,7 @@ export const forwarder: NamedResolver = {
   why: 'a name server, which queries for its clients',
 };
 
-/** With fewer lookups an uncertain result is expected. */
+/** With fewer lookups, an uncertain result is expected. */
 const FEW = 5;
 
 /** @param asked the client's number of lookups */

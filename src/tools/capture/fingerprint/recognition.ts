@@ -1,7 +1,7 @@
 /**
- * Identifies a client's resolver by the traits of its lookups. Each kind has a share of lookups that show a
- * trait; from these follows the likeliest kind (Bayes, with independent traits). The shares are measured with
- * real resolvers (docs/resolvers.md).
+ * Identifies a client's resolver from the traits of its lookups. Each kind shows a trait in a known share of lookups,
+ * and these shares determine the most likely kind (Bayes, with independent traits). They were measured with real
+ * resolvers (docs/resolvers.md).
  */
 import type { SeenLookup } from '../pair/seen-exchange.ts';
 import { classes, kinds, type Kind } from './asking-classes.ts';
@@ -11,36 +11,36 @@ export interface Recognised {
   readonly kind: Kind;
   /** From 0 to 1. */
   readonly confidence: number;
-  /** The same for glibc and c-ares as one kind: most of their traits are equal. */
+  /** The same with glibc and c-ares counted as one kind, because most of their traits are equal. */
   readonly either: number;
   readonly lookups: number;
   /**
-   * The smallest set of kinds that contains the client's with certainty, likeliest first. Empty: that takes
-   * more than two, or it resembles none.
+   * The smallest set of kinds that contains the client's with certainty, likeliest first. Empty if that takes more than
+   * two kinds, or if it resembles none.
    */
   readonly among: readonly Kind[];
   /** The probability that it is one of `among`, 0 to 1. */
   readonly sure: number;
-  /** Kinds of the programs that share the address; empty: one program. */
+  /** The kinds of the programs that share the address; empty: a single program. */
   readonly several: readonly Kind[];
 }
 
-/** The probability from which a kind is named. */
+/** The minimum probability for naming a kind. */
 const SURE = 0.7;
 
-/** One lookup proves less than the sum of its traits, because they are not independent. */
+/** A lookup proves less than the sum of its traits, because they are not independent. */
 const WEIGHT = 0.8;
 /**
- * Lookups of one client are alike: the others show the same as the first. Any number of them counts no more
- * than 1 / ALIKE lookups of different clients (the design effect of clustered samples).
+ * One client's lookups resemble each other. Any number of them count as at most 1 / ALIKE lookups by different clients
+ * (the design effect of clustered samples).
  */
 const ALIKE = 0.08;
-/** The prior of unknown resolvers, and the cost of each number that is fitted to them. */
+/** The prior of unknown resolvers, and the penalty for each number fitted to them. */
 const UNKNOWN = 0.02;
 const FITTED = 0.5;
 /**
- * Traits that one program shows in nearly all of its lookups or in nearly none. Where they differ, lookups
- * with and without the trait are compared as two programs.
+ * Traits that a program shows in nearly all of its lookups or in nearly none. If they vary, lookups with and without
+ * the trait are compared as two programs.
  */
 const splitBy: readonly Trait[] = [
   'no EDNS',
@@ -54,14 +54,14 @@ const splitBy: readonly Trait[] = [
   'one port for the whole walk',
   'families walk separately',
 ];
-/** Each of two programs has at least this number and this share of the lookups. */
+/** The minimum number and share of lookups for each of two programs. */
 const PART = { lookups: 3, share: 0.2 };
-/** Two programs must be this much likelier than one (a Bayes factor of 8 000, as a logarithm). */
+/** The required likelihood of two programs over one: a Bayes factor of 8 000, as a logarithm. */
 const SPLIT = 9;
-/** The highest certainty of a kind that several programs share. */
+/** The maximum confidence in a kind when several programs share an address. */
 const SEVERAL_AT_MOST = 0.5;
 
-/** Further lookups of a client change nothing. */
+/** More lookups by a client do not change the result. */
 const LOOKUPS_MAX = 64;
 
 const noCounts = new Uint8Array(0);
@@ -69,20 +69,20 @@ const noPorts: readonly number[] = [];
 
 export class Recognition {
   readonly #counts = new Counts();
-  /** For each trait of `splitBy`, the counts of the lookups that show it. */
+  /** For each trait in `splitBy`, the counts of the lookups that show it. */
   #parts: readonly Counts[] = [];
   #ports = noPorts;
   #last: SentPacket | null = null;
 
-  /** Undefined: lookups were added since it was computed; many rules ask. */
+  /** Undefined if lookups were added since it was computed. Many rules read it. */
   #best: Recognised | null | undefined;
 
-  /** True if lookups were skipped because they have no times. */
+  /** True if lookups were skipped because they lack times. */
   untimed: boolean = false;
 
   add(lookup: SeenLookup): void {
     if (this.#counts.lookups >= LOOKUPS_MAX) return;
-    // Half of the resolvers' traits are times.
+    // Half of the resolvers' traits are about timing.
     if (lookup.exchanges[0]!.logged === 'without times') {
       this.untimed = true;
       return;
@@ -109,14 +109,14 @@ export class Recognition {
     for (const [at, trait] of splitBy.entries())
       if (traits.get(trait) === true) this.#parts[at]!.add(seen);
     const last = datagrams.at(-1);
-    // A copy: the exchange itself shares its memory with many others.
+    // Make a copy, because the exchange shares its memory with many others.
     if (last !== undefined) {
       const { ipId, sentMs, server, client } = last;
       this.#last = { ipId, sentMs, server, client };
     }
   }
 
-  /** Null: there were no lookups. */
+  /** Null if there were no lookups. */
   get best(): Recognised | null {
     if (this.#best === undefined) this.#best = this.#recognise();
     return this.#best;
@@ -161,7 +161,7 @@ export class Recognition {
   }
 
   /**
-   * The kinds of two programs, if they explain the lookups much better than one does.
+   * Returns the kinds of two programs if they explain the lookups much better than one.
    * @param one how well the likeliest class explains all of them
    */
   #several(one: number): readonly Kind[] {
@@ -185,10 +185,10 @@ export class Recognition {
   }
 }
 
-/** For each trait, the lookups that show it and those that show its absence. */
+/** For each trait, counts the lookups that show it and those that show its absence. */
 class Counts {
   lookups = 0;
-  /** In the order of the trait names. */
+  /** In the order of trait names. */
   #counts = noCounts;
 
   add(traits: readonly (readonly [trait: Trait, present: boolean])[]): void {
@@ -199,7 +199,7 @@ class Counts {
       this.#counts[2 * traitNames.indexOf(trait) + (present ? 0 : 1)]!++;
   }
 
-  /** Subtracts the counts of a part. */
+  /** Subtracts the counts of a subset. */
   without(part: Counts): Counts {
     const rest = new Counts();
     rest.lookups = this.lookups - part.lookups;
@@ -207,7 +207,7 @@ class Counts {
     return rest;
   }
 
-  /** Traits that at least one lookup shows or lacks. */
+  /** Traits whose presence or absence at least one lookup shows. */
   get #known(): readonly (readonly [trait: Trait, present: number, absent: number])[] {
     const counts = this.#counts;
     return traitNames
@@ -216,9 +216,8 @@ class Counts {
   }
 
   /**
-   * The score of an unknown resolver, whose shares equal the observed ones, less the cost of each fitted
-   * number (Schwarz, 1978). Without it the least unlikely kind would be certain, however different the client
-   * is.
+   * The score of an unknown resolver whose shares equal those observed, minus the penalty for each fitted number
+   * (Schwarz, 1978). Without it, the least unlikely kind would be certain, however different the client is.
    */
   unlike(): number {
     let score = Math.log(UNKNOWN);
@@ -232,7 +231,7 @@ class Counts {
     return score;
   }
 
-  /** The log-likelihood of each of `classes`. */
+  /** The log-likelihood of each class in `classes`. */
   scores(): Float64Array {
     const scores = Float64Array.from(classes, ({ prior }) => Math.log(prior / 100));
     for (const [trait, present, absent] of this.#known) {
@@ -245,7 +244,7 @@ class Counts {
   }
 }
 
-/** Logarithms of the share of lookups that show each trait, and of the rest, by class. */
+/** By class, the logarithms of the share of lookups that show each trait and of the remaining share. */
 const logarithms = Object.fromEntries(
   traitNames.map((trait) => [
     trait,
@@ -257,8 +256,8 @@ const logarithms = Object.fromEntries(
 ) as Readonly<Record<Trait, { readonly shown: Float64Array; readonly lacking: Float64Array }>>;
 
 /**
- * The smallest set of kinds that is certain, at most two.
- * @param shares the probability of each
+ * Returns the smallest set of kinds that is certain, at most two.
+ * @param shares the probability of each kind
  */
 function among(
   shares: readonly (readonly [kind: Kind, share: number])[],

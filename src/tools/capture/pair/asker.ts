@@ -1,38 +1,38 @@
-/** The owner of one end of an exchange: container and process, or why it is unknown. */
+/** The container and process at one end of an exchange, or why they are unknown. */
 
 export interface SeenContainer {
   /** 64 hexadecimal digits. */
   readonly id: string;
-  /** `containerd`, `cri-o`, `docker`, `podman`; empty where the path does not say. */
+  /** `containerd`, `cri-o`, `docker`, `podman`; empty if the path does not say. */
   readonly runtime: string;
-  /** UID of its pod in the API server; empty outside of Kubernetes. */
+  /** The UID of its pod in the API server; empty outside Kubernetes. */
   readonly podUid: string;
 }
 
 export interface SeenProcess {
   readonly pid: number;
-  /** Its PID in its own namespace; absent if equal. */
+  /** Its PID in its own namespace; omitted if equal. */
   readonly innerPid?: number;
   /** At most 15 characters. */
   readonly command: string;
-  /** Program and arguments, shortened; empty for a kernel thread. */
+  /** The program and its arguments, shortened; empty for a kernel thread. */
   readonly commandLine: string;
   readonly parent: { readonly pid: number; readonly command: string } | null;
 }
 
 /** Why a process is unknown. ndots does not guess. */
 export type WhyUnknown =
-  /** The socket was closed before it was looked up, or may have been, because the reply had already arrived. */
+  /** The socket was closed before it was looked up, or might have been because the reply had already arrived. */
   | 'closed'
-  /** No network namespace of this machine has the address. */
+  /** No network namespace on this machine has the address. */
   | 'elsewhere'
   /** Several namespaces have the address. */
   | 'several'
-  /** The process ended, or passed the socket on, before its files were read. */
+  /** The process exited or passed the socket on before its files were read. */
   | 'ended'
-  /** Files of processes may not be read, or the namespace may not be entered. */
+  /** Permission to read process files or enter the namespace was denied. */
   | 'refused'
-  /** Too many new sockets: the search for their processes was skipped. */
+  /** There were too many new sockets, so the search for their processes was skipped. */
   | 'busy'
   /** The query was not captured live. */
   | 'unseen';
@@ -40,11 +40,11 @@ export type WhyUnknown =
 export interface Asker {
   /** Null: not in a container, or unknown. */
   readonly container: SeenContainer | null;
-  /** Path of the cgroup; empty: unknown. */
+  /** The cgroup's path; empty: unknown. */
   readonly cgroup: string;
-  /** User of the socket; null: unknown. */
+  /** The user who owns the socket; null: unknown. */
   readonly uid: number | null;
-  /** Processes that hold the socket, several after a fork. Empty: see `why`. */
+  /** The processes that hold the socket; several after a fork. If empty, see `why`. */
   readonly processes: readonly SeenProcess[];
   readonly why: WhyUnknown | null;
 }

@@ -1,10 +1,10 @@
-/** Copies messages into shared blocks of memory: a block for each would cost more than its content. */
+/** Copies messages into shared blocks of memory, because a block per message would cost more than its contents. */
 
 const SLAB = 64 * 1024;
 
-/** Copies bytes into memory that is never overwritten. A block is freed with its last copy. */
+/** Copies bytes into memory that is never overwritten. A block is freed along with the last copy in it. */
 export class CopiedBytes {
-  /** The block of the last copy. */
+  /** The block that contains the latest copy. */
   slab: Uint8Array = new Uint8Array(SLAB);
   #present = this.slab;
   #at = 0;
@@ -33,12 +33,12 @@ export class CopiedBytes {
     return at;
   }
 
-  /** True if the block still has copies of this object. */
+  /** True if the block still has copies from this object. */
   has(slab: Uint8Array): boolean {
     return this.#slabs.has(slab);
   }
 
-  /** Copies the bytes of a long-lived exchange here; otherwise they would keep a whole block in memory. */
+  /** Copies a long-lived exchange's bytes here, so that they do not pin a whole block. */
   keep(exchange: { moveTo?(copies: CopiedBytes): void }): void {
     exchange.moveTo?.(this);
   }

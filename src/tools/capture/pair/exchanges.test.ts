@@ -34,7 +34,7 @@ interface Sent {
   readonly ipId?: number;
   readonly ttl?: number;
   readonly port?: number;
-  /** Bytes of the packet in the capture; absent: all. */
+  /** Bytes of the packet in the capture; omitted: all of them. */
   readonly snap?: number;
 }
 
@@ -138,7 +138,7 @@ describe('exchanges', () => {
       later,
     ]);
     const long = lookups.filter(({ startMs, endMs }) => endMs - startMs > 300);
-    // Nothing is known about the first walks yet.
+    // Nothing is known about the first searches yet.
     assert.ok(long.length <= 4, `${long.length} of ${lookups.length}`);
   });
 
@@ -347,7 +347,7 @@ describe('exchanges', () => {
   });
 
   test('a client that gets a late error asks again at once, and replies to earlier queries arrive in between: none is lost', () => {
-    // As musl does: again after 2.5 s, and after each failure.
+    // As in musl: again after 2.5 s, and after each failure.
     const { exchanges } = read([
       { ms: 0 },
       { ms: 2000, reply: true, rcode: 2 },
@@ -428,7 +428,7 @@ describe('exchanges', () => {
     const [hop] = answered.exchanges[0]!.hops;
     assert.equal(hop!.server.address, '10.244.3.7');
     assert.equal(hop!.repliedMs! - hop!.sentMs, 1);
-    // The pod's reply never came back to the client.
+    // The reply from the pod never reached the client.
     const lost = read([
       { ms: 0, ipId: 5 },
       { ms: 1, ipId: 5, ttl: 63, ends: pod },

@@ -1,11 +1,11 @@
 /**
- * The times at which Go retries with a new id: after the time-out of its resolver, 5 s by default
- * (resolv.conf(5)). Each use has its own tolerance. Milliseconds after the first query.
+ * The times when Go retries with a new ID: after its resolver's time-out, 5 s by default (resolv.conf(5)). Each use has
+ * its own tolerance. Times are milliseconds after the first query.
  */
 export const goRepeatMs = {
-  /** A lookup continues with the other address family: timers are late, and hardly ever early. */
+  /** A lookup continues with the other address family. Timers are often late but hardly ever early. */
   ofLookup: { from: 4950, to: 5100 },
-  /** Must be certain: programs that query every 5 s are less exact. */
+  /** For certainty: programs that send queries every 5 s are less exact. */
   certain: { from: 4999.8, to: 5020 },
   /** The reply was useless, so a retry is likely anyway. */
   likely: { from: 4700, to: 5600 },

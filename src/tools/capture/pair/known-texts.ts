@@ -1,30 +1,30 @@
 /**
- * Interns texts that recur as bytes (names, addresses): each is printed once and found by its bytes, without
- * a key object.
+ * Interns strings that recur as bytes (names, addresses). Each is printed once and then found by its bytes, without a
+ * key object.
  */
 import { FIXED_HASH_START, nextFixedHash } from '../../../server/base/fixed-hash.ts';
 
-/** Limits of texts, and of their bytes; at the limit all are dropped. */
+/** Limits on strings and on their bytes. When reached, all are dropped. */
 const KNOWN_MAX = 20_000;
 const BYTES_MAX = 2 * 1024 * 1024;
-/** Slots of the hash table; a power of two. */
+/** Slots in the hash table; a power of two. */
 const PLACES = 65_536;
-/** Slots of one bucket, a power of two; a full bucket drops its first text. */
+/** Slots per bucket, a power of two. A full bucket drops its first string. */
 const BESIDE = 4;
 
-/** Equal bytes return the same string while it is cached. */
+/** Returns the same string for equal bytes while it is cached. */
 export class KnownTexts {
-  /** FNV-1a of the bytes of the last lookup, 32 bits. */
+  /** The 32-bit FNV-1a hash of the bytes in the last lookup. */
   hash: number = 0;
   readonly #print: (bytes: Uint8Array, start: number, end: number) => string;
-  /** Numbers of texts, from 1; 0: free. */
+  /** The strings' numbers, from 1; 0: free. */
   readonly #places = new Uint16Array(PLACES);
   readonly #texts: string[] = [];
-  /** The bytes of all texts in sequence, and the end of each. */
+  /** The bytes of all strings in sequence, and where each one ends. */
   #bytes = new Uint8Array(16 * 1024);
   readonly #ends = new Uint32Array(KNOWN_MAX + 1);
 
-  /** @param print converts `bytes[start, end)` to text */
+  /** @param print converts `bytes[start, end)` to a string */
   constructor(print: (bytes: Uint8Array, start: number, end: number) => string) {
     this.#print = print;
   }
@@ -65,7 +65,7 @@ export class KnownTexts {
     return true;
   }
 
-  /** @returns the number of the text */
+  /** @returns the string's number */
   #add(text: string, bytes: Uint8Array, start: number, end: number): number {
     let to = this.#used;
     this.#makeRoom(to + end - start);

@@ -1,7 +1,7 @@
 /**
- * Groups exchanges into lookups: one call of an application, with both address families, all names of the
- * search path and all retries. Packets do not say which exchanges belong together; names, ports and times
- * nearly always do.
+ * Groups exchanges into lookups. A lookup is one call by an application, with both address families, all search path
+ * names and all retries. Packets do not say which exchanges belong together, but names, ports and times nearly always
+ * do.
  */
 import { goRepeatMs } from './go-repeat.ts';
 import { FIXED_HASH_START, nextFixedHash } from '../../../server/base/fixed-hash.ts';
@@ -12,26 +12,26 @@ import { isCut } from './message-head.ts';
 import type { SearchDomains } from './search-walk.ts';
 import { haveSameName, isLost, type SeenExchange, type SeenLookup } from './seen-exchange.ts';
 
-/** Clients whose lookups are tracked; the client that was silent for longest is dropped first. */
+/** The number of clients whose lookups are tracked. The client silent for longest is dropped first. */
 const clientLimit: Limit = limit({ default: 50_000, min: 16, max: 10_000_000 });
-/** Open lookups of one client. More come from several programs behind one address; then the oldest is closed. */
+/** Open lookups per client. More than this means several programs behind one address, so the oldest is closed. */
 const UNDER_WAY_MAX = 256;
-/** Milliseconds within which both families of a name leave. */
+/** Both families for a name are sent within this many milliseconds. */
 const TOGETHER_MS = 30;
-/** Milliseconds within which the next step follows a reply. */
+/** The next step follows a reply within this many milliseconds. */
 const NEXT_MS = 250;
-/** Milliseconds; the longest pause between two tries of a client. */
+/** The longest pause between two attempts by a client, in milliseconds. */
 const PAUSE_MS = 11_000;
-/** Milliseconds; the shortest time after which a client repeats an unanswered query. */
+/** The shortest time after which a client retries an unanswered query, in milliseconds. */
 const PATIENCE_MS = 300;
-/** Queries of one lookup: more than any client sends, with every search domain, server and attempt. */
+/** Queries per lookup: more than any client sends, with every search domain, server and attempt. */
 const EXCHANGES_MAX = 512;
-/** Exchanges of all open lookups; at the limit the clients that were silent for longest are dropped first. */
+/** Exchanges in all open lookups. At the limit, the clients silent for longest are dropped first. */
 const FOLLOWED_MAX = 80_000;
 
 interface Growing {
   readonly client: string;
-  /** `firstLabelHash` of its names. */
+  /** The `firstLabelHash` of its names. */
   readonly label: number;
   readonly exchanges: SeenExchange[];
   readonly candidates: string[];
@@ -39,7 +39,7 @@ interface Growing {
   open: number;
   lastMs: number;
   stem: string | null;
-  /** True if the current name was answered with records, which ends a walk. */
+  /** True if the current name was answered with records, which ends a search. */
   found: boolean;
   closed: boolean;
 }
@@ -56,7 +56,7 @@ export class LookupGrouping {
 
   /**
    * @param give receives each lookup once it is complete
-   * @param domains learns the domains of the walks
+   * @param domains learns the domains used in searches
    */
   constructor(
     give: (lookup: SeenLookup) => void,
@@ -74,7 +74,7 @@ export class LookupGrouping {
     if (++this.#followed > FOLLOWED_MAX) this.#makeRoom();
     const growing = this.#clients.get(address);
     if (growing !== undefined) {
-      // Insertion order is the order of use.
+      // Insertion order reflects recent use.
       this.#clients.delete(address);
       this.#clients.set(address, growing);
     }
@@ -97,7 +97,7 @@ export class LookupGrouping {
       exchange.growing = made;
       this.#families.add(exchange, made);
       if (growing === undefined) {
-        // Most clients have one lookup at a time, and a growing list allocates room for a dozen.
+        // Most clients have one lookup at a time, and a growing list reserves room for a dozen.
         this.#clients.set(address, [made]);
         if (this.#clients.size > this.#most) this.#makeRoom();
         return;
@@ -138,13 +138,13 @@ export class LookupGrouping {
     this.#sweptMs = -Infinity;
   }
 
-  /** The lookup that the exchange continues; null: it begins one. */
+  /** The lookup that the exchange continues; null: it starts one. */
   #homeOf(exchange: SeenExchange, label: number, growing: readonly Growing[]): Growing | null {
     let found: Growing | null = null;
     const isStub = isCut(exchange.name) && !exchange.name.includes('.');
     for (let at = growing.length - 1; at >= 0; at--) {
       const each = growing[at]!;
-      // The most selective test is first: a busy client has hundreds of open lookups, and each query is
+      // The most selective test comes first, because a busy client has hundreds of open lookups and each query is
       // compared with all of them.
       const isLabel = each.label === label;
       if (!(isLabel || isStub) || each.exchanges.length >= EXCHANGES_MAX) continue;
@@ -154,14 +154,14 @@ export class LookupGrouping {
       const isSame = haveSameName(last, exchange);
       if (!isLabel && !isSame) continue;
       if (!(isSame ? goesOn(each, exchange) : this.#walksOn(each, last, exchange))) continue;
-      // If several match, the one with the same port.
+      // If several match, use the one with the same port.
       if (last.client.port === exchange.client.port) return each;
       found ??= each;
     }
     return found;
   }
 
-  /** True if the exchange queries the next name of the search path. */
+  /** True if the exchange queries the search path's next name. */
   #walksOn(each: Growing, last: SeenExchange, exchange: SeenExchange): boolean {
     if (each.found || each.exchanges.some((one) => haveSameName(one, exchange))) return false;
     const { sentMs } = exchange;
@@ -173,7 +173,7 @@ export class LookupGrouping {
       settled = false;
     }
     if (settled && sentMs - each.lastMs > NEXT_MS) return false;
-    // Of two queries in one segment the capture may have only the first name.
+    // Of two queries in one segment, the capture may contain only the first name.
     const { name } = isCut(last.name)
       ? each.exchanges.find((one) => haveSameName(one, last))!
       : last;
@@ -186,8 +186,8 @@ export class LookupGrouping {
   }
 
   /**
-   * Drops the clients that were silent for longest, several at once: finding the first entry of a Map skips
-   * all entries deleted before it.
+   * Drops the clients silent for longest, several at once, because finding the first entry of a Map skips all entries
+   * deleted before it.
    */
   #makeRoom(): void {
     for (const [oldest, theirs] of this.#clients) {
@@ -200,13 +200,13 @@ export class LookupGrouping {
   #sweep(nowMs: number): void {
     if (nowMs - this.#sweptMs < 1000) return;
     this.#sweptMs = nowMs;
-    // `values()` allocates no entry arrays; this runs each second.
+    // `values()` does not allocate entry arrays; this runs every second.
     for (const growing of this.#clients.values()) {
       const { client } = growing[0]!;
       for (let at = 0; at < growing.length;) {
         const each = growing[at]!;
         if (nowMs - each.lastMs <= (each.open > 0 ? PAUSE_MS : 2 * NEXT_MS)) {
-          // Otherwise these bytes would keep those of all exchanges of that time in memory.
+          // Otherwise, these bytes would pin those of all exchanges from that time.
           if (each.open > 0) for (const one of each.exchanges) this.#lasting.keep(one);
           at++;
           continue;
@@ -235,27 +235,27 @@ export class LookupGrouping {
   }
 }
 
-/** Questions that are remembered for a client's other address; at the limit all are dropped. */
+/** The number of questions remembered for a client's other address. At the limit, all are dropped. */
 const QUESTIONS_MAX = 2048;
 
 interface AskedQuestion {
   readonly exchange: SeenExchange;
   readonly home: Growing;
-  /** Of another name, with the same id and type. */
+  /** For another name, with the same ID and type. */
   readonly other: AskedQuestion | null;
 }
 
 /**
- * Lookups of a dual-stack client with name servers of both families: an unanswered question is repeated over
- * the other family with the same id.
+ * Lookups by a dual-stack client with name servers in both families: an unanswered question is repeated over the other
+ * family with the same ID.
  */
 class OtherFamily {
-  /** The newest of each id, type and name. Keys are numbers: texts would be built for each query. */
+  /** The newest by ID, type and name. Keys are numbers, because strings would have to be built for each query. */
   readonly #asked = new Map<number, AskedQuestion>();
-  /** The newest of each name, by type. */
+  /** The newest by name, by type. */
   readonly #named = new Map<number, Map<string, AskedQuestion>>();
   #size = 0;
-  /** Set once both families were seen; until then nothing is stored. */
+  /** Set once both families have been seen; until then nothing is stored. */
   #isWanted = false;
   #isV6: boolean | null = null;
 
@@ -307,7 +307,7 @@ class OtherFamily {
   }
 }
 
-/** True if an unanswered question is repeated from an address of the other family. */
+/** True if an unanswered question is repeated from an address in the other family. */
 function isOfOther(
   { client, ending, sentMs }: SeenExchange,
   exchange: SeenExchange,
@@ -319,12 +319,12 @@ function isOfOther(
   return isOther && ending !== 'answered' && sinceMs >= leastMs && sinceMs <= mostMs;
 }
 
-/** Id and type in one small integer. */
+/** Packs ID and type into a small integer. */
 function questionKey({ id, type }: SeenExchange): number {
   return (id << 16) | type;
 }
 
-/** The first label is common to all names of a walk. */
+/** All names in a search share the first label. */
 function firstLabelHash(name: string): number {
   let hash = FIXED_HASH_START;
   for (let at = 0; at < name.length; at++) {
@@ -338,7 +338,7 @@ function firstLabelHash(name: string): number {
 /** True if the exchange queries the same name in the same call: the other family, or a retry. */
 function goesOn(each: Growing, exchange: SeenExchange): boolean {
   const { name, type, id, sentMs, protocol } = exchange;
-  // The type of a cut question is unknown: its id distinguishes the families.
+  // The type of a truncated question is unknown, so its ID tells the families apart.
   const cut = isCut(name);
   let isThird = false;
   let latest: SeenExchange | null = null;
@@ -354,21 +354,20 @@ function goesOn(each: Growing, exchange: SeenExchange): boolean {
     if (latest !== null && other !== null) break;
   }
   if (latest === null) {
-    // The other family: at once, or one after the other, once the first was answered or timed out.
+    // The other family, either immediately or after the first was answered or timed out.
     if (other === null || !(cut || (isAddress(type) && isAddress(other.type)))) return false;
     if (cut && isThird) return !isDone(other) && sentMs - other.sentMs > PATIENCE_MS;
     if (sentMs - other.sentMs < TOGETHER_MS) return true;
     if (other.ending === 'answered') return sentMs - each.lastMs < NEXT_MS;
     return sentMs - other.sentMs > PATIENCE_MS;
   }
-  // A retry: because the reply was truncated, refused or missing, or from the next server. (If one reply is
-  // truncated, glibc repeats both questions, before it has the other reply. All known clients reuse the id.)
+  // A retry, because the reply was truncated, refused or missing, or came from the next server. (If one reply is
+  // truncated, glibc repeats both questions before it has the other reply. All known clients reuse the ID.)
   if (protocol === 'tcp' && latest.protocol === 'udp')
     if ((latest.replyFlags & FLAG.TC) !== 0 || id === latest.id) return true;
   if (latest.ending === 'answered') {
     if (latest.rcode !== RCODE.NOERROR && latest.rcode !== RCODE.NXDOMAIN) return true;
-    // glibc repeats both if one was lost or truncated. c-ares repeats a query whose reply it rejects, from
-    // another port.
+    // glibc repeats both if one was lost or truncated. c-ares repeats a query whose reply it rejects from another port.
     if (id === latest.id) return true;
     return other !== null && !isDone(other) && sentMs - other.sentMs > PATIENCE_MS;
   }

@@ -1,7 +1,4 @@
-/**
- * Reads the beginning of a message, which is all that pairing needs: header, first question, and the OPT of a
- * query.
- */
+/** Reads the beginning of a message, which is all that pairing needs: header, first question, and a query's OPT. */
 import { FLAG, HEADER, TYPE } from '../../../server/wire/iana.ts';
 import { LOWER, NAME_MAX, printName } from '../../../server/wire/name.ts';
 import { KnownTexts } from './known-texts.ts';
@@ -12,36 +9,39 @@ export interface MessageHead {
   flags: number;
   questions: number;
   answers: number;
-  /** The question's name: absolute, in lower case; empty if there is no readable question. */
+  /** The name in the question, absolute and in lower case; empty if there is no readable question. */
   name: string;
   /** 32 bits. */
   nameHash: number;
   type: number;
   class: number;
-  /** UDP size in the OPT, bytes; 0: no OPT was seen; 512, the minimum, if the header of a cut query counts one. */
+  /**
+   * The UDP size in the OPT, in bytes; 0: no OPT was seen; 512, the minimum, if the header of a truncated query counts
+   * one.
+   */
   udpSize: number;
   /** True if a query has a COOKIE option (RFC 7873). */
   cookie: boolean;
-  /** True if the name has capitals (some clients randomise case against forged replies). */
+  /** True if the name has capitals; some clients randomise case to protect against forged replies. */
   capitals: boolean;
 }
 
 const COOKIE = 10;
-/** The minimum of an OPT (RFC 6891, section 6.2.3). */
+/** The minimum size in an OPT (RFC 6891, section 6.2.3). */
 const UDP_LEAST = 512;
 
-/** Marks the end of a cut name. */
+/** Marks the end of a truncated name. */
 const CUT = '…';
 
-/** The type of a question with a cut name, which is unknown. */
+/** The type of a question whose name is truncated, and which is therefore unknown. */
 export const TYPE_CUT = 0;
 
-/** True if the capture has only the beginning of the name, or nothing; its type is then unknown too. */
+/** True if the capture has only the beginning of the name, or none of it. The type is then unknown too. */
 export function isCut(name: string): boolean {
   return name === '' || name.endsWith(CUT);
 }
 
-/** Reads the beginnings of messages, and interns names. */
+/** Reads the beginning of each message and interns names. */
 export class HeadReader {
   readonly head: MessageHead = {
     ...{
@@ -58,7 +58,7 @@ export class HeadReader {
   };
   readonly #folded = Buffer.alloc(NAME_MAX + 1);
   readonly #names = new KnownTexts((bytes, start) => printName(bytes, start));
-  /** The texts of cut names. */
+  /** The strings of truncated names. */
   readonly #beginnings = new KnownTexts(
     (bytes, start) => printName(bytes, start).slice(0, -1) + CUT,
   );
@@ -96,8 +96,8 @@ export class HeadReader {
   }
 
   /**
-   * Reads a cut question, `bytes[start, end)`, after `read`. The rest of the name distinguishes it from
-   * others, and ports and ids match replies.
+   * Reads a truncated question, `bytes[start, end)`, after `read`. The rest of the name tells it apart from others;
+   * ports and IDs match replies.
    */
   readCut(bytes: Uint8Array, start: number, end: number): void {
     const { head } = this;
@@ -129,7 +129,7 @@ export class HeadReader {
     head.nameHash = this.#beginnings.hash;
   }
 
-  /** @returns the end of the name; -1 if it is malformed */
+  /** @returns where the name ends; -1 if it is malformed */
   #name(bytes: Uint8Array, at: number, end: number): number {
     const folded = this.#folded;
     let length = 0;
@@ -154,7 +154,7 @@ export class HeadReader {
   }
 
   #opt(bytes: Uint8Array, at: number, end: number, cut: boolean): void {
-    // After the question, a query has an OPT unless the bytes prove otherwise.
+    // A query has an OPT after the question unless the bytes prove otherwise.
     for (let i = at; i < Math.min(at + 3, end); i++)
       if (bytes[i] !== (i < at + 2 ? 0 : TYPE.OPT)) return;
     if (at + 11 > end) {
@@ -171,8 +171,8 @@ export class HeadReader {
 }
 
 /**
- * The client's port, the protocol, id and question as 30 bits: all that address translation does not change.
- * On a collision the later one is found.
+ * Hashes the client's port, the protocol, ID and question, which address translation does not change, to 30 bits. On a
+ * collision, the later one is found.
  */
 export function questionHash(
   protocol: 'udp' | 'tcp',

@@ -1,16 +1,16 @@
 /**
- * Replies that reach the socket of a query and do not match it: another id, another question, or the flag
- * that makes it a reply is missing. The client ignores them and continues to wait.
+ * Replies that reach a query's socket but do not match it: another ID, another question, or no QR flag. The client
+ * ignores them and keeps waiting.
  */
 import type { MessageHead } from './message-head.ts';
 import type { Peer } from '../../../server/wire/exchange.ts';
 import type { Misfit, SeenExchange } from './seen-exchange.ts';
 
-/** Sockets with such replies; at the limit all are dropped. */
+/** The number of sockets with such replies. At the limit, all are dropped. */
 const SOCKETS_MAX = 5000;
-/** Replies of one socket. */
+/** The number of replies per socket. */
 const OF_SOCKET_MAX = 8;
-/** Milliseconds; no client waits longer. */
+/** In milliseconds. No client waits longer. */
 const WAIT_MS = 15_000;
 
 interface Reply {
@@ -21,16 +21,16 @@ interface Reply {
   readonly isReply: boolean;
 }
 
-/** Client socket and server as one text. */
+/** Combines client socket and server in a string. */
 export function textOfSocket(protocol: string, client: Peer, server: Peer): string {
   return `${protocol} ${client.address} ${client.port} ${server.address} ${server.port}`;
 }
 
-/** Remembers replies without a query, and finds those that reached the socket of a lost query. */
+/** Remembers replies without a query, and finds those that reached a lost query's socket. */
 export class Misfits {
   readonly #sockets = new Map<string, Reply[]>();
 
-  /** @param socket protocol and both ends, without the id */
+  /** @param socket protocol and both ends, without the ID */
   add(socket: string, { id, name, type }: MessageHead, isReply: boolean, timeMs: number): void {
     if (name === '') return;
     let replies = this.#sockets.get(socket);
@@ -46,7 +46,7 @@ export class Misfits {
     return this.#sockets.size === 0;
   }
 
-  /** The reply that reached the socket of a lost query instead of its own; null: none. */
+  /** The reply that reached a lost query's socket instead of the right one; null: none. */
   take(socket: string, { id, name, type, sentMs }: SeenExchange): Misfit | null {
     const replies = this.#sockets.get(socket);
     if (replies === undefined) return null;

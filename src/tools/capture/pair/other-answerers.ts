@@ -1,30 +1,29 @@
 /**
- * Detects replies from another address than the query went to, and whether clients accept them. On a node
- * where iptables sees bridged packets (`bridge-nf-call-iptables`), queries cross the bridge with
- * the translated address of a pod. Replies cross it with the restored address of the Service. That
- * is normal. A client that rejects such replies asks again. A client that gets NXDOMAIN and at once
- * tries the next search domain has accepted the reply.
+ * Detects replies from an address other than the one queried, and whether clients accept them. If iptables sees bridged
+ * packets on a node (`bridge-nf-call-iptables`), queries cross the bridge with a pod's translated address. Replies
+ * cross it with the Service's restored address. That is normal. A client that rejects such replies retries. A client
+ * that gets NXDOMAIN and immediately tries the next search domain has accepted the reply.
  */
 import { RCODE } from '../../../server/wire/iana.ts';
 import type { SeenExchange } from './seen-exchange.ts';
 
 const ADDRESSES_MAX = 100;
-/** Questions that may still come again. */
+/** Questions that may still be repeated. */
 const QUESTIONS_MAX = 5000;
 /**
- * Replies below which nothing is concluded. If they are accepted, at most this share of the questions comes
- * again.
+ * The minimum number of replies for a conclusion. If replies are accepted, at most this share of the questions is
+ * repeated.
  */
 const LEAST = 5;
 const AGAIN_MAX = 0.1;
 /** Milliseconds after which Go retries, from a new socket. */
 const AGAIN_MS = { from: 4700, to: 5600 };
 
-/** Milliseconds after which a decision is final: a rejected reply would have been followed by a retry. */
+/** In milliseconds. After this, a decision is final, because a rejected reply would have been followed by a retry. */
 const KNOWN_MS = 6000;
 /** The number and share of search path steps that prove that replies are accepted. */
 const WALKED = { least: 3, share: 0.3 };
-/** Milliseconds from a reply to the next step; no resolver retries so soon. */
+/** Milliseconds from a reply to the next step. No resolver retries this soon. */
 const NEXT_MS = 100;
 
 interface Answerer {
@@ -33,7 +32,7 @@ interface Answerer {
   replies: number;
   /** The number of repeated queries. */
   again: number;
-  /** Its NXDOMAIN replies, and those followed at once by the next search domain. */
+  /** Its NXDOMAIN replies, and those followed immediately by the next search domain. */
   absent: number;
   walked: number;
 }
@@ -47,13 +46,13 @@ interface Absent {
 /** Servers that reply from another address. */
 export class OtherAnswerers {
   readonly #answerers = new Map<string, Answerer>();
-  /** By client and question: the time and the source of the reply. */
+  /** By client and question, when the reply came and from where. */
   readonly #questions = new Map<string, { readonly sentMs: number; readonly by: string }>();
-  /** By client and first label: the last name with NXDOMAIN from another address. */
+  /** By client and first label, the last name for which another address sent NXDOMAIN. */
   readonly #absent = new Map<string, Absent>();
 
   /**
-   * Takes a query with a reply from another address.
+   * Records a query with a reply from another address.
    * @returns true if the client is already known to accept it
    */
   answered(exchange: SeenExchange, by: string): boolean {
@@ -64,7 +63,7 @@ export class OtherAnswerers {
       answerer = { fromMs, replies: 0, again: 0, absent: 0, walked: 0 };
       this.#answerers.set(by, answerer);
     }
-    // An error is followed by a retry although the reply was accepted.
+    // An error is followed by a retry even though the reply was accepted.
     if (isError(exchange)) return this.#isKnown(by, exchange.sentMs);
     answerer.replies++;
     if (this.#isKnown(by, exchange.sentMs)) return true;
@@ -75,7 +74,7 @@ export class OtherAnswerers {
   }
 
   /**
-   * Takes a query.
+   * Records a query.
    * @returns the address whose replies are now known to be accepted; null: nothing new
    */
   asked(exchange: SeenExchange): string | null {
@@ -117,7 +116,7 @@ export class OtherAnswerers {
     if (afterMs >= AGAIN_MS.from && afterMs <= AGAIN_MS.to) this.#again(known.by);
   }
 
-  /** The same query was sent again, from the same socket. */
+  /** Records that the same query was sent again from the same socket. */
   repeated(exchange: SeenExchange): void {
     if (!isError(exchange)) this.#again(exchange.stray?.address);
   }
@@ -143,7 +142,7 @@ export function isError({ rcode }: SeenExchange): boolean {
   return rcode !== RCODE.NOERROR && rcode !== RCODE.NXDOMAIN;
 }
 
-/** The names of a walk have the same first label. */
+/** All names in a search have the same first label. */
 function labelOf({ client, name }: SeenExchange): string {
   return `${client.address} ${name.slice(0, name.indexOf('.'))}`;
 }

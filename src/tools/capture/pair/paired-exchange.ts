@@ -1,4 +1,4 @@
-/** An exchange of packets. Its messages are slices of shared memory, and are created on access. */
+/** An exchange made of packets. Its messages are slices of shared memory, created on access. */
 import type { Peer } from '../../../server/wire/exchange.ts';
 import type { Asker } from './asker.ts';
 import { FLAG } from '../../../server/wire/iana.ts';
@@ -42,11 +42,11 @@ export class PairedExchange implements SeenExchange {
   behind: Peer | null = null;
   #querySlab: Uint8Array;
   #queryAt: number;
-  /** Bytes in the capture. */
+  /** The number of bytes in the capture. */
   readonly #queryLength: number;
   #replySlab: Uint8Array | null = null;
   #replyAt = 0;
-  /** Bytes in the capture. */
+  /** The number of bytes in the capture. */
   #replyEnd = 0;
 
   constructor(
@@ -64,7 +64,7 @@ export class PairedExchange implements SeenExchange {
     this.name = head.name;
     this.type = head.type;
     this.id = head.id;
-    // A dnstap message has no packet, and so no TTL.
+    // A dnstap message has no packet and therefore no TTL.
     this.ipId = message.ttl === 0 ? 0 : message.ipId;
     this.udpSize = head.udpSize;
     this.cookie = head.cookie;
@@ -98,7 +98,7 @@ export class PairedExchange implements SeenExchange {
     this.damaged = message.damaged ?? false;
   }
 
-  /** The client has not accepted the reply. */
+  /** Called if the client did not accept the reply. */
   dropReply(): void {
     this.#replySlab = null;
     this.replyBytes = 0;

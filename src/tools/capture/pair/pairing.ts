@@ -1,7 +1,7 @@
 /**
- * Pairs queries and replies into exchanges by addresses, ports, id and question. A packet that was captured
- * on several interfaces is one packet. A packet with a translated destination (a service's address to a
- * pod's) is a hop of the exchange.
+ * Pairs queries and replies into exchanges by addresses, ports, ID and question. A packet captured on several
+ * interfaces counts as one. A packet whose destination is translated (from a service's address to a pod's) is a hop of
+ * the exchange.
  */
 import { limit, type Limit } from '../../../server/base/limits.ts';
 import { printAddress } from '../../../server/base/ip.ts';
@@ -28,51 +28,51 @@ import {
   type PendingQuery,
 } from './pending-query.ts';
 
-/** Queries that may wait for replies; at the limit the oldest counts as lost. */
+/** Queries that may wait for replies. At the limit, the oldest counts as lost. */
 const waitingLimit: Limit = limit({ default: 30_000, min: 100, max: 10_000_000 });
-/** Milliseconds; longer than any client waits for a reply. */
+/** In milliseconds; longer than any client waits for a reply. */
 const REPLY_WAIT_MS = 15_000;
 /**
- * Milliseconds; a repeat within this time sends one question twice, and one reply answers both, because no
- * client times out so soon.
+ * In milliseconds. A repeat within this time means that one question was sent twice. A single reply answers both,
+ * because no client times out this soon.
  */
 const TWICE_MS = 100;
-/** Milliseconds; a healthy server takes no longer. */
+/** In milliseconds. A healthy server takes no longer. */
 const LATE_MS = 200;
-/** The limit of such duplicates. */
+/** The maximum number of such duplicates. */
 const TWICE_MAX = 16;
-/** Addresses of one query: a service's, those of caches and proxies on its path, a pod's. */
+/** The number of addresses per query: a service's, those of caches and proxies on its path, a pod's. */
 const HOPS_MAX = 16;
 /**
- * The two replies to a repeated query are as far apart as the two queries, within this factor and these milliseconds.
+ * The two replies to a repeated query are as far apart as the two queries, within this factor and this many
+ * milliseconds.
  */
 const APART = { times: 1.5, ms: 1000 };
-/** Milliseconds during which copies of replies are recognised. */
+/** Milliseconds during which copies of a reply are recognised. */
 const ANSWERED_MS = 2000;
 const ANSWERED_MAX = 20_000;
 /**
- * Replies without a query that are remembered until the next expiry: their queries may have been captured
- * after them.
+ * Replies without a query, remembered until the next expiry because their queries may have been captured after them.
  */
 const EARLY_MAX = 1000;
-/** Interfaces known to receive replies; at the limit all are dropped. */
+/** Interfaces known to receive replies. At the limit, all are dropped. */
 const INTERFACES_MAX = 10_000;
 /**
- * The interval of expiry on the clock of the capture, milliseconds; and the size of the hash table of
- * servers, a power of two.
+ * The interval of expiry on the capture's clock, in milliseconds; and the size of the hash table of servers, a power of
+ * two.
  */
 const [EXPIRE_MS, SERVERS] = [100, 256];
 /**
- * The share of replies seen elsewhere that must return to the interface of the query; below it, that
- * interface is not on their path.
+ * The fraction of replies seen elsewhere that must return to the query's interface. Below it, that interface is not on
+ * their path.
  */
 const DELIVERED = 0.6;
-/** Milliseconds; a query sent so shortly before the end of a capture may still have been answered. */
+/** In milliseconds. A query sent this close to the end of a capture may still have been answered. */
 const OPEN_MS = 3000;
 
 const NOWHERE = -1;
 
-/** For each message that is cut. */
+/** The remark for each truncated message. */
 export const cutRemark =
   'the capture has only the beginning of a message (capture whole packets: tcpdump -s 0)';
 
@@ -81,7 +81,7 @@ export interface ExchangeEvents {
   begun?(exchange: SeenExchange): void;
   /** It was answered, repeated, or timed out. */
   ended(exchange: SeenExchange): void;
-  /** Another reply to a query that was sent once and is answered. Its bytes are reused. */
+  /** Another reply to a query that was sent once and has been answered. Its bytes are reused. */
   again?(exchange: SeenExchange, reply: Uint8Array, timeMs: number): void;
 }
 
@@ -94,7 +94,7 @@ export interface PairingCounts {
   unasked: number;
 }
 
-/** Pairs messages, in the order of a capture. */
+/** Pairs messages in capture order. */
 export class Pairing {
   readonly counts: PairingCounts = { queries: 0, replies: 0, copies: 0, unasked: 0 };
   readonly #events: ExchangeEvents;
@@ -106,20 +106,20 @@ export class Pairing {
   );
   readonly #servers: (Peer | undefined)[] = Array.from({ length: SERVERS });
   readonly #copies = new CopiedBytes();
-  /** By both ends and id, in the order of sending. */
+  /** By both ends and ID, in sending order. */
   readonly #waiting = new Map<string, PendingQuery>();
   /** The same by a hash of port and question, for hops. */
   readonly #asked = new Map<number, PendingQuery>();
   /** The number of queries in `PendingQuery.earlier`. */
   #earlier = 0;
   readonly #answered = new Map<string, AnsweredQuery>();
-  /** Repeated queries with one reply, by key; its query decides whether another is due. */
+  /** Repeated queries with one reply, by key. The key's query decides whether another reply is due. */
   readonly #halfAnswered = new Map<string, HalfAnswered>();
   /** The number of queries in `PendingQuery.repeated` and `HalfAnswered`. */
   #undecided = 0;
-  /** By the key of their queries. */
+  /** By their queries' key. */
   readonly #early = new Map<string, PassingMessage>();
-  /** By interface of queries: replies that were seen elsewhere first, and how many of them returned here. */
+  /** By the queries' interface, replies that were first seen elsewhere and how many of them returned here. */
   readonly #delivering = new Map<number, { expected: number; came: number }>();
   readonly #others = new OtherAnswerers();
   readonly #misfits = new Misfits();
@@ -135,7 +135,7 @@ export class Pairing {
 
   take(message: PassingMessage): void {
     this.#nowMs = Math.max(this.#nowMs, message.timeMs);
-    // Not for each message: finding the first entry of a Map skips all entries deleted before it.
+    // Not for every message, because finding the first entry of a Map skips all entries deleted before it.
     if (this.#nowMs - this.#expiredMs > EXPIRE_MS || this.#answered.size > ANSWERED_MAX)
       this.#expire();
     const { bytes, start, end } = message;
@@ -161,14 +161,14 @@ export class Pairing {
     if (nowMs - this.#expiredMs > EXPIRE_MS) this.#expire();
   }
 
-  /** Takes a reply from a port that does not serve DNS: a server may answer from a wrong port. */
+  /** Handles a reply from a port that does not serve DNS. A server may answer from the wrong port. */
   takeElsewhere(message: PassingMessage): void {
     const { bytes, start, end } = message;
     if (this.#waiting.size === 0 || !this.#reader.read(bytes, start, end)) return;
     if (this.#stray(message, this.#reader.head)) this.counts.replies++;
   }
 
-  /** Ends the capture: unanswered queries are lost, except those of the last seconds. */
+  /** Ends the capture: unanswered queries are lost, except those from the last seconds. */
   end(): void {
     for (const waiting of this.#waiting.values()) {
       const { exchange, hop } = waiting;
@@ -209,7 +209,7 @@ export class Pairing {
     let earlier: PairedExchange[] | null = null;
     let undecided: PairedExchange[] | null = null;
     const half = this.#halfAnswered.get(key);
-    // A client that gets an error retries at once (musl does), while replies to its other queries are on
+    // A client that gets an error retries immediately (as musl does) while replies to its other queries are still on
     // their way.
     if (half !== undefined && !(half.isError && message.timeMs < half.untilMs)) {
       this.#halfAnswered.delete(key);
@@ -257,8 +257,7 @@ export class Pairing {
   }
 
   /**
-   * The reply was captured after its query but has an earlier time, as packets handled by several
-   * CPUs do.
+   * The reply was captured after its query but has an earlier time. This happens with packets handled by several CPUs.
    */
   #takeEarly(key: string, reply: PassingMessage, sentMs: number): void {
     this.#early.delete(key);
@@ -269,7 +268,7 @@ export class Pairing {
   }
 
   /**
-   * Gives up the oldest queries, several at once: finding the first entry of a Map skips all entries deleted
+   * Gives up on the oldest queries, several at once, because finding the first entry of a Map skips all entries deleted
    * before it.
    */
   #makeRoom(): void {
@@ -291,7 +290,7 @@ export class Pairing {
     }
   }
 
-  /** The same packet with another destination, and perhaps another source. */
+  /** Handles the same packet with another destination, and perhaps another source. */
   #hop(first: PendingQuery, message: PassingMessage, key: string): void {
     const { exchange } = first;
     if (exchange.hops.length === HOPS_MAX) {
@@ -325,7 +324,7 @@ export class Pairing {
             message.bytes.subarray(message.start, message.end),
             timeMs,
           );
-        // Replies that a node forwards leave where its own queries do, and are not expected there.
+        // Forwarded replies leave a node where its own queries do, and are not expected there.
         if (answered.expectedAt === message.port) {
           this.#deliveries(message.port).came++;
           answered.expectedAt = NOWHERE;
@@ -353,7 +352,7 @@ export class Pairing {
       // If other replies return to this interface, this one should too.
       const bytes = message.size;
       const deliveries = this.#deliveries(waiting.port);
-      // (The share of large replies does not characterise the interface.)
+      // (Large replies are not representative of the interface.)
       if (exchange.strandedBytes === 0 && !needsFragments(bytes)) deliveries.expected++;
       if (deliveries.came > 0 && deliveries.came >= DELIVERED * deliveries.expected) {
         exchange.strandedBytes = bytes;
@@ -386,8 +385,8 @@ export class Pairing {
   }
 
   /**
-   * Takes the reply to a repeated query. The reply before it, which answered both, was then that to the first
-   * query: late, not lost.
+   * Handles the reply to a repeated query. The previous reply, which answered both, was then for the first query: late,
+   * not lost.
    */
   #answersFirst(key: string, message: PassingMessage, head: MessageHead): boolean {
     const half = this.#halfAnswered.get(key);
@@ -404,7 +403,7 @@ export class Pairing {
     return true;
   }
 
-  /** There was no other reply: the remaining queries were lost. */
+  /** There was no further reply, so the remaining queries were lost. */
   #giveUp(
     { exchanges }: Pick<HalfAnswered, 'exchanges'>,
     ending: SeenExchange['ending'] = 'retried',
@@ -423,7 +422,7 @@ export class Pairing {
     return deliveries;
   }
 
-  /** A reply to a query of the capture, from another address than the query's server. */
+  /** Handles a reply to a query in the capture that comes from an address other than the query's server. */
   #stray(message: PassingMessage, head: MessageHead): boolean {
     const { protocol, targetPort } = message;
     const question = questionHash(protocol, targetPort, head);
@@ -434,7 +433,7 @@ export class Pairing {
     exchange.stray = this.#source(message);
     exchange.answer(message, head, this.#copies);
     const isTaken = this.#others.answered(exchange, exchange.stray.address);
-    // Otherwise the following queries show whether the client accepts it.
+    // Otherwise, later queries show whether the client accepts it.
     if (isTaken && asked.earlier === null) {
       this.#forget(asked);
       this.#finishAll(asked, 'answered');
@@ -462,7 +461,7 @@ export class Pairing {
     return { address: this.#addresses.of(head, at, at + size), port };
   }
 
-  /** True for a reply without the QR flag that returns to the socket of a query. */
+  /** True for a reply without the QR flag that returns to a query's socket. */
   #isUnflagged(message: PassingMessage, { id }: MessageHead): boolean {
     const { sourcePort, targetPort } = message;
     return sourcePort < targetPort && this.#waiting.has(this.#keyOf(message, id, true));
@@ -473,7 +472,7 @@ export class Pairing {
     return textOfSocket(message.protocol, this.#target(message), this.#source(message));
   }
 
-  /** The target of a query: servers are few, and each is one shared object. */
+  /** A query's target. There are few servers, so each one is a shared object. */
   #server({ head, addressesAt, family, targetPort: port }: PassingMessage): Peer {
     const size = family === 4 ? 4 : 16;
     const at = addressesAt + size;
@@ -513,11 +512,11 @@ export class Pairing {
   }
 
   #finish(exchange: PairedExchange, ending: SeenExchange['ending']): void {
-    // If the capture has only the beginnings of TCP segments, the reply may be in the missing part.
+    // If the capture has only the beginning of each TCP segment, the reply may be in the missing part.
     const isUnknown = ending === 'lost' && exchange.protocol === 'tcp' && isCut(exchange.name);
     exchange.ending = isUnknown ? 'open' : ending;
     if (exchange.stray !== null && ending !== 'answered') {
-      // A client that repeats a query has not accepted the reply, unless that is an error.
+      // A client that repeats a query did not accept the reply, unless that was an error.
       const isTaken =
         (ending !== 'retried' || isError(exchange)) && this.#others.isTaken(exchange.stray.address);
       if (isTaken) exchange.ending = 'answered';
@@ -556,7 +555,7 @@ export class Pairing {
     }
   }
 
-  /** Both ends, protocol and id as one text; a reply has the key of its query. */
+  /** Combines both ends, protocol and ID in a string. A reply has its query's key. */
   #keyOf(of: PassingMessage, id: number, reply: boolean): string {
     const { head, addressesAt, family } = of;
     const size = family === 4 ? 4 : 16;

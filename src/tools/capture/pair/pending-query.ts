@@ -1,38 +1,38 @@
-/** Queries that wait for replies, and how packets and replies are matched to them. */
+/** Queries waiting for replies, and how packets and replies are matched to them. */
 import type { Peer } from '../../../server/wire/exchange.ts';
 import type { PassingMessage } from '../read/packets/dissect.ts';
 import { isCut, type MessageHead } from './message-head.ts';
 import type { PairedExchange } from './paired-exchange.ts';
 import type { Hop, SeenExchange } from './seen-exchange.ts';
 
-/** Milliseconds within which copies of one packet are captured. */
+/** Copies of a packet are captured within this many milliseconds. */
 export const COPY_MS = 50;
 
-/** A query that was answered, remembered to recognise copies of the reply. */
+/** An answered query, remembered in order to recognise copies of the reply. */
 export interface AnsweredQuery {
   readonly exchange: PairedExchange;
   readonly timeMs: number;
-  /** The interface that should still see the reply; `NOWHERE`: none. */
+  /** The interface where the reply is still expected; `NOWHERE`: none. */
   expectedAt: number;
 }
 
-/** A repeated question with one reply, which may get another. */
+/** A repeated question that has one reply and may get another. */
 export interface HalfAnswered {
-  /** In order of sending. */
+  /** In sending order. */
   readonly exchanges: PairedExchange[];
-  /** True if the reply is late enough after the last repeat to belong to an earlier query. */
+  /** True if the reply came late enough after the last repeat to belong to an earlier query. */
   readonly isLate: boolean;
   readonly isError: boolean;
-  /** Milliseconds; another reply would have come by then. */
+  /** In milliseconds. Another reply would have arrived by then. */
   untilMs: number;
-  /** The times of replies that are not yet assigned to one of these. */
+  /** The times of replies not yet assigned to one of these. */
   readonly replies: number[];
 }
 
-/** A query, or one hop of it, without a reply. */
+/** A query, or one of its hops, without a reply. */
 export interface PendingQuery {
   readonly exchange: PairedExchange;
-  /** The same question from the same socket, sent a moment before: they end together. */
+  /** The same question from the same socket, sent a moment earlier. They end together. */
   readonly earlier: readonly PairedExchange[] | null;
   /** Earlier repeats, in order. A reply may answer any of them. */
   repeated: PairedExchange[] | null;
@@ -48,7 +48,7 @@ export interface PendingQuery {
   readonly hop: Hop | null;
 }
 
-/** True if this is the same packet, captured on another interface or one router further. */
+/** True if this is the same packet, captured on another interface or one router further on. */
 export function isCopy(
   { exchange, hop, ipId, ttl, port }: PendingQuery,
   message: PassingMessage,
@@ -59,9 +59,9 @@ export function isCopy(
 }
 
 /**
- * True if a query with the same port, id and question is the waiting packet with translated addresses: it
- * either passed a router or was captured elsewhere. (musl asks all of its servers at once, from one port with
- * one id: those are distinct packets.)
+ * True if a query with the same port, ID and question is the waiting packet with translated addresses: it passed a
+ * router or was captured elsewhere. (musl queries all of its servers at once, from one port with one ID. Those are
+ * distinct packets.)
  */
 export function isSamePacket(
   { exchange, ipId, ttl, port }: PendingQuery,
@@ -74,12 +74,12 @@ export function isSamePacket(
   return wentOn || (ipId !== 0 && client.address === exchange.client.address);
 }
 
-/** Replies without a question (FORMERR and REFUSED of some servers) are matched by id. */
+/** Replies without a question (some servers' FORMERR and REFUSED) are matched by ID. */
 export function answers(head: MessageHead, { name, type }: SeenExchange): boolean {
   return head.questions === 0 || isCut(name) || (head.name === name && head.type === type);
 }
 
-/** A hop has the time of its first reply, and the size of its last one. */
+/** A hop has its first reply's time and its last reply's size. */
 export function answerHop(hop: Hop, { timeMs, size }: PassingMessage): void {
   hop.repliedMs ??= timeMs;
   hop.replyBytes = size;

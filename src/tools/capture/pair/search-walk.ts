@@ -1,18 +1,18 @@
 /**
- * Decides which names a search path can derive from one another, to separate the exchanges of one
- * call from those of the next.
+ * Decides which names a search path can derive from one another, in order to separate one call's exchanges from the
+ * next.
  */
 import { isBelow } from '../../../server/wire/within-zone.ts';
 import { isCut } from './message-head.ts';
 
-/** Domains that are remembered; a cluster has a few, and one for each namespace. */
+/** The number of domains to remember. A cluster has a few, plus one per namespace. */
 const DOMAINS_MAX = 10_000;
 /** The label before the cluster domain in service names. */
 const SERVICES = 'svc.';
 
 /**
- * A name as `stem` and the appended domain: `api.stripe.com.` and `cluster.local.`; the domain is empty for a
- * name as written.
+ * A name as `stem` and the appended domain: `api.stripe.com.` and `cluster.local.`. The domain is empty for a name as
+ * written.
  */
 export interface Step {
   readonly stem: string;
@@ -20,7 +20,7 @@ export interface Step {
   readonly to: string;
 }
 
-/** Learns search domains from the walks of a capture. */
+/** Learns search domains from the searches in a capture. */
 export class SearchDomains {
   readonly #known = new Set<string>();
   readonly #firstLabels = new Set<string>();
@@ -35,7 +35,7 @@ export class SearchDomains {
     return this.#known;
   }
 
-  /** The longest known domain that the name is below; null: none. */
+  /** The longest known domain that contains the name; null: none. */
   domainOf(name: string): string | null {
     for (let at = name.indexOf('.') + 1; at > 0; at = name.indexOf('.', at) + 1) {
       const domain = name.slice(at);
@@ -45,8 +45,8 @@ export class SearchDomains {
   }
 
   /**
-   * True if a name or a domain belongs to the cluster: it is below `cluster.local`, or below the domain whose
-   * `svc` subdomain is in the pods' search path.
+   * True if a name or domain belongs to the cluster: it is under `cluster.local`, or under the domain whose `svc`
+   * subdomain is in the pods' search path.
    */
   isOfCluster(name: string): boolean {
     for (const below of this.#clusters)
@@ -57,11 +57,11 @@ export class SearchDomains {
 
   /**
    * The search path step from one name to the other; null: impossible.
-   * @param certain false: the domains are unknown, but all else matches
+   * @param certain false: the domains are unknown, but everything else matches
    */
   step(one: string, other: string): Step | null {
     let at = commonLabels(one, other);
-    // The stem may be shorter than the common part, if labels repeat: the longest is tried first.
+    // If labels repeat, the stem may be shorter than the common part. The longest one is tried first.
     for (; at > 0; at = one.lastIndexOf('.', at - 2) + 1) {
       const from = one.slice(at);
       const to = other.slice(at);
@@ -71,7 +71,7 @@ export class SearchDomains {
     return null;
   }
 
-  /** True if a search path step between two names, one or both of them cut, is possible. */
+  /** True if a search path step is possible between two names when at least one is truncated. */
   mayStep(one: string, other: string): boolean {
     if (one === other) return one !== '';
     // One name may be complete except for its type, and is then the typed name.
@@ -82,7 +82,7 @@ export class SearchDomains {
     return false;
   }
 
-  /** Remembers that both domains are of a search path. */
+  /** Records that both domains belong to a search path. */
   learn({ from, to }: Step): void {
     for (const domain of [from, to])
       if (domain !== '' && this.#known.size < DOMAINS_MAX) {
@@ -98,7 +98,7 @@ export class SearchDomains {
       this.#firstLabels.add(domain.slice(0, end));
   }
 
-  /** `#follows` for cut domains. */
+  /** `#follows` for truncated domains. */
   #mayFollow(from: string, to: string): boolean {
     if (to === '') return true;
     if (isBelowBeginning(from, to)) {
@@ -107,12 +107,12 @@ export class SearchDomains {
     }
     const domain = from === '' ? to : from;
     const end = domain.indexOf('.');
-    // Nothing more is known about a cut label.
+    // Nothing more is known about a truncated label.
     return end === -1 || this.#firstLabels.has(domain.slice(0, end));
   }
 
   #follows(from: string, to: string): boolean {
-    // `redis.cache.svc` and `redis.cache` are two lookups: `svc` alone is not a domain.
+    // `redis.cache.svc` and `redis.cache` are two lookups, because `svc` alone is not a domain.
     if (from === SERVICES || to === SERVICES) return false;
     if (to === '') return true;
     if (from === '') return this.#known.has(to);
@@ -122,14 +122,14 @@ export class SearchDomains {
   }
 }
 
-/** True if the one begins with all labels of the other, whose last label may be cut. */
+/** True if one starts with all labels of the other, whose last label may be truncated. */
 function startsWithWhole(one: string, other: string): boolean {
   return isCut(other) && other.length > 1 && one.startsWith(`${other.slice(0, -1)}.`);
 }
 
 /**
- * True if the first name, without some labels, begins like the second, in their known parts:
- * `shop.svc.clu…` and `svc.cluster.l…`.
+ * True if the first name, with some labels removed, starts like the second in their known parts: `shop.svc.clu…` and
+ * `svc.cluster.l…`.
  */
 function isBelowBeginning(one: string, other: string): boolean {
   const [there, above] = [one, other].map((name) => (isCut(name) ? name.slice(0, -1) : name)) as [
@@ -148,7 +148,7 @@ function isBelowBeginning(one: string, other: string): boolean {
   return false;
 }
 
-/** True if a cut name ends in the beginning of `svc` and this domain, so that another continuation is unlikely. */
+/** True if a truncated name ends in the start of `svc` and this domain, so that any other continuation is unlikely. */
 function beginsIn(name: string, domain: string): boolean {
   const there = name.slice(0, -1);
   const whole = `.svc${domain}`;
@@ -157,7 +157,7 @@ function beginsIn(name: string, domain: string): boolean {
   return false;
 }
 
-/** Length of the common leading labels, dots included. */
+/** The length of the common leading labels, including dots. */
 function commonLabels(one: string, other: string): number {
   let labels = 0;
   for (let at = 0; at < one.length && one[at] === other[at]; at++)

@@ -1,10 +1,10 @@
-/** Reconstructs names as applications spelled them. */
+/** Reconstructs names as applications wrote them. */
 import type { SeenLookup } from './seen-exchange.ts';
 
 export interface NameWalk {
   /** The first queried name, absolute. */
   readonly first: string;
-  /** The name before the search path was appended; null: there was no walk. */
+  /** The name before the search path was applied; null: there was no search. */
   readonly stem: string | null;
 }
 
@@ -13,7 +13,7 @@ export function walkOf({ name, candidates }: Pick<SeenLookup, 'name' | 'candidat
   return { first, stem: candidates.length > 1 ? name.replace(/\.$/, '') : null };
 }
 
-/** The appended domains, in order; without trailing dots. */
+/** The appended domains, in order, without trailing dots. */
 export function searchOf({
   name,
   candidates,
@@ -25,8 +25,8 @@ export function searchOf({
 }
 
 /**
- * The name as the application spelled it. A name below the first search domain, whose prefix has fewer dots
- * than `ndots`, was searched. A name with few dots that was not searched had a trailing dot.
+ * Returns the name as the application wrote it. A name under the first search domain was searched if its prefix has
+ * fewer dots than `ndots`. A name with few dots that was not searched had a trailing dot.
  */
 export function spelledName(
   { first, stem }: NameWalk,

@@ -1,11 +1,11 @@
 /**
- * Finds the processes of client and server. While an exchange passes, it looks up the socket of either end in
- * its network namespace, and the processes that hold it.
+ * Finds the client and server processes. While an exchange passes, looks up each end's socket in its network namespace,
+ * and the processes that hold it.
  *
- * A socket proves something about a packet only if it existed when the packet was sent. That holds if the
- * socket was found before the reply, because a waiting client has not closed it. It also holds if the same
- * socket, by its cookie, was found before and after the packet. Otherwise its port may belong to another
- * process by now, and the exchange has no process.
+ * A socket only proves something about a packet if it existed when the packet was sent. That is the case if the socket
+ * was found before the reply, because a waiting client has not closed it. It is also the case if the same socket,
+ * identified by its cookie, was found both before and after the packet. Otherwise, its port may belong to another
+ * process by now, and the exchange gets no process.
  */
 import type { Peer } from '../../../server/wire/exchange.ts';
 import { addressOf, type SeenExchange } from '../pair/seen-exchange.ts';
@@ -14,7 +14,7 @@ import type { NetworkSpaces } from './network-spaces.ts';
 import type { SentQueries } from './sent-queries.ts';
 import type { SocketHolders } from './socket-holders.ts';
 
-/** Ends of connections whose sockets are remembered. */
+/** The number of connection ends whose sockets are remembered. */
 const KNOWN_MAX = 50_000;
 
 /** A listening socket has no remote end. */
@@ -30,15 +30,15 @@ export interface AttributionCounts {
 interface KnownSocket {
   readonly cookie: bigint;
   readonly firstMs: number;
-  /** The time of its last sighting. */
+  /** The time it was last seen. */
   lastMs: number;
   asker: Asker;
 }
 
-/** The known facts of a process before the reply. */
+/** The known facts about a process before the reply. */
 interface Finding {
   readonly asker: Asker;
-  /** A reply before this time leaves it unproved; -Infinity: it is proved. */
+  /** A reply before this time leaves it unproven; -Infinity: it is proven. */
   readonly provedAfterMs: number;
 }
 
@@ -48,19 +48,19 @@ export interface Translated {
   readonly server: Peer;
 }
 
-/** The connection tracking of a network namespace. */
+/** A network namespace's connection tracking. */
 export interface TranslationTable {
   find(protocol: 'udp' | 'tcp', client: Peer, server: Peer): Translated | null;
   close(): void;
 }
 
-/** The search in the kernel, and the clock of the packets. */
+/** Kernel lookups, and the packets' clock. */
 export interface AttributionParts {
   readonly spaces: NetworkSpaces;
   readonly holders: SocketHolders;
-  /** Notes of programs in the kernel; null: none. */
+  /** Notes from programs in the kernel; null: none. */
   readonly sent: SentQueries | null;
-  /** Connection tracking of the namespaces that may translate. */
+  /** Connection tracking in the namespaces that may translate. */
   readonly translations: readonly TranslationTable[];
   /** CLOCK_REALTIME in milliseconds, with fractions. */
   readonly nowMs: () => number;
@@ -83,24 +83,24 @@ export class Attribution {
     return this.#counts;
   }
 
-  /** Call it before a batch of packets is read. */
+  /** Call before reading a batch of packets. */
   ready(): void {
     this.#parts.sent?.drain();
   }
 
-  /** Call it periodically: refreshes the view of the machine. */
+  /** Call periodically to refresh the view of the machine. */
   refresh(): void {
     this.#parts.spaces.refresh();
   }
 
-  /** Call it as soon as the query is seen. */
+  /** Call as soon as the query is seen. */
   begun(exchange: SeenExchange): void {
     const { protocol, client, sentMs, id } = exchange;
     const server = { address: addressOf(exchange.server), port: exchange.server.port };
     this.#open.set(exchange, this.sender(protocol, client, server, { sentMs, id }));
   }
 
-  /** Call it when the exchange has ended, before anything of it is shown. */
+  /** Call when the exchange has ended, before any of it is shown. */
   ended(exchange: SeenExchange): void {
     const found = this.#open.get(exchange);
     this.#open.delete(exchange);
@@ -115,8 +115,8 @@ export class Attribution {
   }
 
   /**
-   * The sender of a packet that was seen just now.
-   * @param id of the DNS message; 0: it opens a connection
+   * Returns the sender of a packet that was just seen.
+   * @param id the DNS message's ID; 0: it opens a connection
    */
   sender(
     protocol: 'udp' | 'tcp',
@@ -135,7 +135,7 @@ export class Attribution {
     return this.#look(protocol, local, remote, sentMs);
   }
 
-  /** The server that accepts or answers at this address. */
+  /** Returns the server that accepts or answers at this address. */
   receiver(protocol: 'udp' | 'tcp', server: Peer, client: Peer, atMs: number): Asker {
     return this.#look(protocol, server, client, atMs, true).asker;
   }
@@ -146,10 +146,7 @@ export class Attribution {
     for (const each of this.#parts.translations) each.close();
   }
 
-  /**
-   * The address after translation, from the kernel's connection tracking; null: not translated, or not
-   * tracked here.
-   */
+  /** The translated address from the kernel's connection tracking; null: not translated, or not tracked here. */
   translated(protocol: 'udp' | 'tcp', client: Peer, server: Peer): Translated | null {
     for (const table of this.#parts.translations)
       try {
@@ -190,12 +187,12 @@ export class Attribution {
       return nothing(space === 'elsewhere' && spaces.refused !== null ? 'refused' : space);
     const key = `${protocol} ${local.address} ${local.port} ${remote.address} ${remote.port}`;
     const known = this.#known.get(key);
-    // Found after this packet was sent, for another one that was read with it.
+    // Found after this packet was sent, for another one that was read along with it.
     if (known !== undefined && known.firstMs <= sentMs && known.lastMs >= sentMs)
       return { asker: known.asker, provedAfterMs: -Infinity };
     const beforeMs = nowMs();
     let found = space.sockets.find(protocol, local, remote);
-    // An accepted connection that was closed: the listening process accepted it.
+    // An accepted connection that has been closed; the listening process accepted it.
     if (mayListen && protocol === 'tcp' && (found === null || found.inode === 0))
       found = space.sockets.find(protocol, local, local.address.includes(':') ? ANY_6 : ANY_4);
     const afterMs = nowMs();

@@ -1,12 +1,12 @@
-/** Maps the number of a cgroup (v2) in the kernel to its path and its processes. */
+/** Maps a cgroup's number in the kernel (v2) to its path and processes. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Directories that one walk reads; a large node has some thousands. */
+/** Directories read per scan; a large node has a few thousand. */
 const DIRECTORIES_MAX = 20_000;
-/** A walk that took 1 ms is repeated after 20 ms at the earliest. */
+/** A scan that took 1 ms is repeated after 20 ms at the earliest. */
 const PAUSE_PER_COST = 20;
-/** Paths that are remembered after their cgroup is removed. */
+/** The number of paths to remember after their cgroup is removed. */
 const REMEMBERED_MAX = 50_000;
 
 export class CgroupTree {
@@ -19,7 +19,7 @@ export class CgroupTree {
     this.#root = root;
   }
 
-  /** The path of a cgroup, below the mount: `/kubepods.slice/…`; null: it is not in the tree. */
+  /** A cgroup's path under the mount: `/kubepods.slice/…`; null: it is not in the tree. */
   pathOf(id: bigint): string | null {
     const known = this.#paths.get(id);
     if (known !== undefined) return known;
@@ -27,11 +27,11 @@ export class CgroupTree {
     return this.#paths.get(id) ?? null;
   }
 
-  /** The processes of a cgroup, without those of cgroups below it. */
+  /** A cgroup's processes, not including those in nested cgroups. */
   processesIn(path: string): readonly number[] {
     try {
       const text = readFileSync(join(this.#root, path, 'cgroup.procs'), 'utf8');
-      // 0: a process of another PID namespace, which has no PID here.
+      // 0: a process in another PID namespace, which has no PID here.
       return text
         .split('\n')
         .map(Number)
@@ -53,7 +53,7 @@ export class CgroupTree {
         for (const entry of readdirSync(join(this.#root, path), { withFileTypes: true }))
           if (entry.isDirectory()) open.push(join(path, entry.name));
       } catch {
-        // It was removed.
+        // It has been removed.
       }
     }
     const endedMs = performance.now();
@@ -62,7 +62,7 @@ export class CgroupTree {
 }
 
 /**
- * The mount point of cgroup v2: the only hierarchy (`/sys/fs/cgroup`), or beside v1
+ * The mount point of cgroup v2, either as the only hierarchy (`/sys/fs/cgroup`) or next to v1
  * (`/sys/fs/cgroup/unified`). Null: not mounted.
  */
 export function mountedCgroups(mounts: string): string | null {

@@ -1,4 +1,4 @@
-/** Identifies the container of a cgroup: container runtimes put its id into the path. */
+/** Identifies a cgroup's container: container runtimes put its ID into the path. */
 
 import type { SeenContainer } from '../pair/asker.ts';
 
@@ -12,7 +12,7 @@ const runtimes: Readonly<Record<string, string>> = {
 };
 
 /**
- * The container of a path below the root of the cgroups; null: none. Of nested containers the innermost.
+ * The container in a path under the cgroup root; null: none. If containers are nested, returns the innermost.
  *
  * With the systemd driver: `…/kubepods-burstable-pod1a2b_….slice/cri-containerd-ID.scope`; with cgroupfs:
  * `/kubepods/burstable/pod1a2b-…/ID`.

@@ -1,4 +1,4 @@
-/** Finds the network namespace that has an address; its sockets are there. */
+/** Finds the network namespace that has an address, and with it the sockets. */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isLoopback, parseAddress, printAddress } from '../../../server/base/ip.ts';
@@ -11,7 +11,7 @@ export interface KernelSocket {
   /** The kernel never reuses it until reboot. */
   readonly cookie: bigint;
   readonly uid: number;
-  /** Number of its cgroup v2; null: unknown. */
+  /** The number of its cgroup v2; null: unknown. */
   readonly cgroup: bigint | null;
   readonly listens: boolean;
 }
@@ -21,14 +21,14 @@ export interface SpaceSockets {
   close(): void;
 }
 
-/** Opens kernel interfaces; `src/server/runtime/` has the native calls. */
+/** Opens kernel interfaces. `src/server/runtime/` has the native calls. */
 export interface SpaceOpener {
   /**
-   * @param path of the namespace: `/proc/PID/ns/net` @throws an error if access is denied, or the
-   * namespace does not exist
+   * @param path the namespace's path: `/proc/PID/ns/net` @throws an error if access is denied, or the namespace does
+   * not exist
    */
   sockets(path: string): SpaceSockets;
-  /** Current addresses of the namespace. */
+  /** The namespace's current addresses. */
   addresses(path: string): readonly string[];
 }
 
@@ -38,27 +38,27 @@ export interface NetworkSpace {
   readonly sockets: SpaceSockets;
 }
 
-/** Why no namespace has the sockets of an address. */
+/** Why no namespace has the sockets for an address. */
 export type NoSpace = 'elsewhere' | 'several';
 
 interface OpenSpace extends NetworkSpace {
   addresses: readonly string[];
 }
 
-/** Open namespaces; a node has some 250 pods. */
+/** The number of open namespaces; a node has about 250 pods. */
 const SPACES_MAX = 1024;
 /** A search that took 1 ms is repeated after 20 ms at the earliest. */
 const PAUSE_PER_COST = 20;
-/** Milliseconds after which an address without a namespace is searched for again. */
+/** Milliseconds before an address without a namespace is searched for again. */
 const MISSING_MS = 2000;
-/** Addresses without a namespace that are remembered. */
+/** The number of addresses without a namespace to remember. */
 const MISSING_MAX = 10_000;
-/** Milliseconds after which the contents of namespaces are read again. */
+/** Milliseconds before the contents of namespaces are read again. */
 const STALE_MS = 2000;
-/** The directory in which `ip netns` and container runtimes store namespaces. */
+/** The directory where `ip netns` and container runtimes store namespaces. */
 const KEPT = '/run/netns';
 
-/** Finds the namespace of an address. Its owner closes it. */
+/** Finds the namespace for an address. Its owner must close it. */
 export class NetworkSpaces {
   readonly #opener: SpaceOpener;
   readonly #own: OpenSpace;
@@ -71,7 +71,7 @@ export class NetworkSpaces {
 
   /**
    * @param own the namespace where packets are captured
-   * @throws the opener's error for that one
+   * @throws the opener's error for that namespace
    */
   constructor(opener: SpaceOpener, own: { readonly name: string; readonly path: string }) {
     this.#opener = opener;
@@ -81,7 +81,7 @@ export class NetworkSpaces {
     this.#search(performance.now());
   }
 
-  /** The error of namespaces that could not be entered; null: there was none. */
+  /** The error for namespaces that could not be entered; null: none. */
   get refused(): unknown {
     return this.#refused;
   }
@@ -106,12 +106,12 @@ export class NetworkSpaces {
       }
     }
     if (found === undefined) return 'elsewhere';
-    // Packets with an address of the capturing namespace were sent there.
+    // Packets with an address in the capturing namespace were sent there.
     if (found.includes(this.#own)) return this.#own;
     return found.length === 1 ? found[0]! : 'several';
   }
 
-  /** Call it periodically: finds new namespaces, and closes removed ones. */
+  /** Call periodically to find new namespaces and close removed ones. */
   refresh(): void {
     const nowMs = performance.now();
     if (nowMs - this.#searchedMs > STALE_MS) this.#search(nowMs);
@@ -123,7 +123,7 @@ export class NetworkSpaces {
     this.#byAddress.clear();
   }
 
-  /** @returns false: the last search is too recent */
+  /** @returns false if the last search is too recent */
   #search(nowMs: number): boolean {
     if (nowMs < this.#searchAfterMs) return false;
     const paths = namespacePaths();
@@ -150,7 +150,7 @@ export class NetworkSpaces {
           this.#spaces.set(name, { name, sockets: this.#opener.sockets(path), addresses });
         return;
       } catch (error) {
-        // The process ended, and the namespace may have another one; or access is denied.
+        // The process exited and the namespace may have another one, or access is denied.
         const { code } = error as { readonly code?: string };
         if (code !== 'ENOENT' && code !== 'ESRCH') this.#refused = error;
       }
@@ -170,14 +170,16 @@ export class NetworkSpaces {
   }
 }
 
-/** As captures print it, without the interface of a link-local address. */
+/** Formats an address as captures print it, without the interface of a link-local address. */
 function canonical(address: string): string {
   const [plain = ''] = address.split('%');
   const bytes = parseAddress(plain);
   return bytes === null ? plain : printAddress(bytes, 0, bytes.length);
 }
 
-/** Paths of each namespace that has a process or a name; a few each, because processes end. */
+/**
+ * Returns paths for each namespace that has a process or a name. There are a few per namespace, because processes exit.
+ */
 function namespacePaths(): Map<string, string[]> {
   const found = new Map<string, string[]>();
   const add = (name: string, path: string): void => {

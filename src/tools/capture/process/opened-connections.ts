@@ -1,6 +1,6 @@
 /**
- * Connections that processes open to addresses that they looked up: the target, its translation, and the
- * process that accepted.
+ * Connections that processes open to addresses they looked up: the target, its translation, and the process that
+ * accepted.
  */
 import { printAddress } from '../../../server/base/ip.ts';
 import { TYPE } from '../../../server/wire/iana.ts';
@@ -25,9 +25,9 @@ export interface OpenedConnection {
   acceptor: Asker | null;
 }
 
-/** Milliseconds after which the acceptor has its connection; the connection tracking entry lasts longer. */
+/** Milliseconds until the acceptor has its connection. The connection tracking entry lasts longer. */
 const SETTLE_MS = 5;
-/** Milliseconds within which a program uses a looked-up address. */
+/** A program uses a looked-up address within this many milliseconds. */
 const SOON_MS = 10_000;
 /** The oldest are dropped first. */
 const CONNECTIONS_MAX = 10_000;
@@ -45,7 +45,7 @@ export class OpenedConnections {
   readonly #all = new Map<string, OpenedConnection>();
   #unsettled: OpenedConnection[] = [];
 
-  /** @param ports of name servers, whose connections are queries */
+  /** @param ports name server ports, whose connections are queries */
   constructor(attribution: Attribution, ports: readonly number[]) {
     this.#attribution = attribution;
     this.#ports = new Set(ports);
@@ -71,7 +71,7 @@ export class OpenedConnections {
     return true;
   }
 
-  /** Call it periodically: looks up the acceptors. */
+  /** Call periodically to look up the acceptors. */
   settle(nowMs: number): void {
     const ripe = this.#unsettled.filter(({ openedMs }) => nowMs - openedMs >= SETTLE_MS);
     if (ripe.length === 0) return;
@@ -89,7 +89,7 @@ export class OpenedConnections {
     }
   }
 
-  /** The connections with which the process used the addresses of a lookup, in order. */
+  /** The connections, in order, for which the process used a lookup's addresses. */
   after(lookup: SeenLookup): readonly OpenedConnection[] {
     const pids = new Set(
       lookup.exchanges.flatMap(({ asker }) => (asker?.processes ?? []).map(({ pid }) => pid)),
@@ -113,7 +113,7 @@ export class OpenedConnections {
     // The same packet after translation, on another interface, or repeated.
     if (before !== undefined && timeMs - before.openedMs < SOON_MS) return;
     const { asker } = this.#attribution.sender('tcp', client, server, { sentMs: timeMs, id: 0 });
-    // Without a process the connection cannot be matched with a lookup.
+    // Without a process, the connection cannot be matched to a lookup.
     if (asker.processes.length === 0) return;
     const opened = { client, server, openedMs: timeMs, asker, behind: null, acceptor: null };
     this.#all.delete(key);

@@ -1,17 +1,17 @@
-/** Reads processes from /proc (proc(5)). A process may end between two calls. */
+/** Reads processes from /proc (proc(5)). A process may exit between two calls. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import type { SeenProcess } from '../pair/asker.ts';
 import { clipped } from '../../../server/base/shortened.ts';
 
-/** Characters of a command line that are shown. */
+/** The number of characters of a command line to show. */
 const LINE_MAX = 200;
-/** Milliseconds; a clock tick of /proc on every supported architecture. */
+/** In milliseconds: a clock tick in /proc on every supported architecture. */
 const TICK_MS = 10;
 
-/** Why the files of a process are unreadable. */
+/** Why a process's files are unreadable. */
 export type Unreadable = 'ended' | 'refused';
 
-/** The processes of this PID namespace. */
+/** The processes in this PID namespace. */
 export function allProcesses(): readonly number[] {
   try {
     return readdirSync('/proc')
@@ -22,7 +22,7 @@ export function allProcesses(): readonly number[] {
   }
 }
 
-/** The network namespace of a process, as `net:[4026531840]`; null: unknown. */
+/** A process's network namespace, as `net:[4026531840]`; null: unknown. */
 export function networkOf(pid: number): string | null {
   try {
     return readlinkSync(`/proc/${pid}/ns/net`);
@@ -45,7 +45,7 @@ export function holdsSocket(
     return whyUnread(error);
   }
   spent.files += files.length;
-  // The newest descriptors mostly have the highest numbers.
+  // The newest descriptors usually have the highest numbers.
   for (let at = files.length - 1; at >= 0; at--)
     try {
       if (readlinkSync(`/proc/${pid}/fd/${files[at]}`) === wanted) return true;
@@ -55,7 +55,7 @@ export function holdsSocket(
   return false;
 }
 
-/** The start of a process, milliseconds after boot, rounded down to 10; null: it ended. */
+/** A process's start time, in milliseconds after boot, rounded down to 10; null: it has exited. */
 export function startedMs(pid: number): number | null {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
@@ -68,7 +68,7 @@ export function startedMs(pid: number): number | null {
   }
 }
 
-/** Null: it ended. */
+/** Null: it has exited. */
 export function describeProcess(pid: number): SeenProcess | null {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');
@@ -94,7 +94,7 @@ export function describeProcess(pid: number): SeenProcess | null {
   }
 }
 
-/** Empty: it ended. */
+/** Empty: it has exited. */
 function commandOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/comm`, 'utf8').trimEnd();
@@ -103,7 +103,7 @@ function commandOf(pid: number): string {
   }
 }
 
-/** Paths of the cgroups of a process: one of v2, and one for each hierarchy of v1. */
+/** Paths of a process's cgroups: one for v2, and one for each v1 hierarchy. */
 export function cgroupsOf(pid: number): readonly string[] {
   try {
     const lines = readFileSync(`/proc/${pid}/cgroup`, 'utf8').trimEnd().split('\n');

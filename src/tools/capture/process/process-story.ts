@@ -1,11 +1,13 @@
-/** Joins lookups with the connections that followed them. Lookups are delayed until their connections were seen. */
+/**
+ * Joins lookups with the connections that followed them. Lookups are held back until their connections have been seen.
+ */
 import type { SeenLookup } from '../pair/seen-exchange.ts';
 import type { Attribution } from './attribution.ts';
 import { OpenedConnections, type OpenedConnection } from './opened-connections.ts';
 
-/** Milliseconds; a program connects within this time after its last reply. */
+/** In milliseconds. A program connects within this time after its last reply. */
 const HOLD_MS = 1000;
-/** Delayed lookups; at the limit the oldest are reported early. */
+/** The number of lookups held back. At the limit, the oldest are reported early. */
 const HELD_MAX = 10_000;
 
 /** Reports a lookup with its connections. */
@@ -17,7 +19,7 @@ export class ProcessStory {
   readonly #held: SeenLookup[] = [];
   #timer: NodeJS.Timeout | null = null;
 
-  /** @param ports of name servers */
+  /** @param ports the name servers' ports */
   constructor(attribution: Attribution, ports: readonly number[], tell: TellLookup) {
     this.#connections = new OpenedConnections(attribution, ports);
     this.#tell = tell;
@@ -39,7 +41,7 @@ export class ProcessStory {
     if (this.#held.length > HELD_MAX) this.#tellFirst();
   }
 
-  /** Call it periodically: reports the lookups whose delay has passed. */
+  /** Call periodically to report lookups that have been held long enough. */
   tell(nowMs: number = Date.now()): void {
     while (this.#held.length > 0 && this.#held[0]!.endMs + HOLD_MS <= nowMs) this.#tellFirst();
   }
@@ -56,5 +58,5 @@ export class ProcessStory {
   }
 }
 
-/** Milliseconds after which the first connection of a pause is settled. */
+/** Milliseconds until the first connection after a pause is settled. */
 const SETTLE_AFTER_MS = 10;

@@ -1,11 +1,11 @@
 /**
- * Notes of kernel programs about queries and connections: the process that sends them. A note arrives before
- * the capture sees the packet.
+ * Notes from kernel programs about queries and connections, with the process that sends them. A note arrives before the
+ * capture sees the packet.
  */
 import { printAddress } from '../../../server/base/ip.ts';
 import type { Peer } from '../../../server/wire/exchange.ts';
 
-/** One query, or one TCP connection, when it is sent. */
+/** A query or a TCP connection at the time it is sent. */
 export interface SentNote {
   readonly protocol: 'udp' | 'tcp';
   /** 4 or 16 bytes each, valid during the call. */
@@ -13,15 +13,15 @@ export interface SentNote {
   readonly target: Uint8Array;
   readonly sourcePort: number;
   readonly targetPort: number;
-  /** Id of the DNS message; 0: a connection. */
+  /** The DNS message's ID; 0: a connection. */
   readonly id: number;
   readonly cookie: bigint;
-  /** Process that opened the socket or connected it last; 0: unknown. */
+  /** The process that opened the socket or last connected it; 0: unknown. */
   readonly pid: number;
-  /** Process that sent the packet; 0: unknown. */
+  /** The process that sent the packet; 0: unknown. */
   readonly senderPid: number;
   readonly cgroup: bigint;
-  /** Name of the thread that opened or connected the socket. */
+  /** The name of the thread that opened or connected the socket. */
   readonly command: string;
 }
 
@@ -55,15 +55,14 @@ export class SentQueries {
     return this.#taken;
   }
 
-  /** Call it before packets are read. */
+  /** Call before reading packets. */
   drain(): void {
     this.#source.drain((note) => this.#take(note));
   }
 
   /**
-   * The sender; null: no note; several: sockets with the same addresses in namespaces that cannot be
-   * distinguished.
-   * @param id of the message; 0: a connection
+   * The sender; null: no note; several: sockets with the same addresses in namespaces that cannot be distinguished.
+   * @param id the message's ID; 0: a connection
    */
   find(
     protocol: 'udp' | 'tcp',

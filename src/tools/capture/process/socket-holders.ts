@@ -14,16 +14,18 @@ import {
   startedMs,
 } from './proc-files.ts';
 
-/** Limit of /proc reads, of some 2 µs each; beyond it the processes of new sockets are not searched for. */
+/**
+ * The maximum number of /proc reads, at about 2 µs each. Beyond it, the processes of new sockets are not searched for.
+ */
 const FILES_PER_SECOND = 100_000;
-/** Files that are read of each process in addition to its open ones. */
+/** Files read per process in addition to its open ones. */
 const FILES_OF_PROCESS = 4;
-/** In larger cgroups the processes of the namespace come first. */
+/** In larger cgroups, the namespace's processes come first. */
 const SMALL_GROUP = 8;
 const DESCRIBED_MAX = 20_000;
-/** Processes that are searched for one socket. */
+/** The number of processes to search for a socket. */
 const SEARCHED_MAX = 512;
-/** Milliseconds; the rounding of a start time plus the delay between reading two clocks. */
+/** In milliseconds: the rounding of a start time plus the delay between reading two clocks. */
 const START_BLUR_MS = 20;
 
 export class SocketHolders {
@@ -33,19 +35,19 @@ export class SocketHolders {
   #refused = false;
   readonly #described = new Map<string, Asker>();
 
-  /** @param tree null: there is no cgroup v2; processes of the namespace are searched */
+  /** @param tree null: there is no cgroup v2, so the namespace's processes are searched */
   constructor(tree: CgroupTree | null) {
     this.#tree = tree;
   }
 
-  /** True if access to the files of a process was denied. */
+  /** True if access to a process's files was denied. */
   get refused(): boolean {
     return this.#refused;
   }
 
   /**
-   * @param network namespace of the socket
-   * @param sentMs when the packet was sent: processes that started later did not send it
+   * @param network the socket's namespace
+   * @param sentMs when the packet was sent; processes that started later did not send it
    * @param nowMs on the same clock
    */
   find(socket: KernelSocket, network: string, sentMs: number, nowMs: number): Asker {
@@ -64,7 +66,7 @@ export class SocketHolders {
     return { ...known, container: containerOf(path), cgroup: path, processes: found, why: null };
   }
 
-  /** True while the limit for this second allows more reads. */
+  /** True while this second's limit allows more reads. */
   #mayRead(): boolean {
     const nowMs = performance.now();
     if (nowMs - this.#secondMs > 1000) {
@@ -74,7 +76,7 @@ export class SocketHolders {
     return this.#spent.files <= FILES_PER_SECOND;
   }
 
-  /** The processes that kernel programs noted; they are known even if they have ended since. */
+  /** The processes that kernel programs noted, which are known even if they have exited since. */
   describe(sender: QuerySender, sentMs: number, nowMs: number): Asker {
     const key = `${sender.cookie} ${sender.pids.join(' ')}`;
     const known = this.#described.get(key);
@@ -112,7 +114,7 @@ export class SocketHolders {
         : group.filter((pid) => networkOf(pid) === network);
     let refused = false;
     const found: SeenProcess[] = [];
-    // The newest first: they live shortest.
+    // Newest first, because they live shortest.
     for (let at = members.length - 1; at >= Math.max(0, members.length - SEARCHED_MAX); at--) {
       const pid = members[at]!;
       this.#spent.files += FILES_OF_PROCESS;
@@ -122,7 +124,7 @@ export class SocketHolders {
       if (holds === 'refused') refused = true;
       if (holds !== true) continue;
       const process = describeProcess(pid);
-      // A later process with the same PID has another start time.
+      // A later process with the same PID has a different start time.
       if (process !== null && startedMs(pid) === started) found.push(process);
     }
     if (refused) this.#refused = true;

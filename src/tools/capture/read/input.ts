@@ -1,4 +1,4 @@
-/** Opens, decompresses and recognises files and pipes of captures. */
+/** Opens, decompresses and recognises capture files and pipes. */
 import { constants, createReadStream, fstatSync, openSync } from 'node:fs';
 import { open, stat, type FileHandle } from 'node:fs/promises';
 import { Socket } from 'node:net';
@@ -13,8 +13,8 @@ import { whyFailed } from '../../../server/base/why-failed.ts';
 const CHUNK = 256 * 1024;
 
 /**
- * Opens a file or another named input; waits for the writer of a pipe.
- * @param stopped ends the wait, and the reading of a pipe
+ * Opens a file or another named input, waiting for a pipe's writer.
+ * @param stopped ends the wait and stops reading from a pipe
  * @throws Problem
  */
 export async function openFile(
@@ -48,8 +48,8 @@ function unreadable(path: string, error: unknown): never {
 }
 
 /**
- * A named pipe; null: something else. Opening a pipe without a writer would block a thread of the runtime,
- * and with it the end of the program.
+ * A named pipe; null: something else. Opening a pipe that has no writer would block one of the runtime's threads and
+ * keep the program from exiting.
  */
 async function pipeAt(path: string): Promise<Readable | null> {
   if (!(await stat(path)).isFIFO()) return null;
@@ -57,7 +57,7 @@ async function pipeAt(path: string): Promise<Readable | null> {
   return new Socket({ fd, readable: true, writable: false });
 }
 
-/** A file is read into one buffer: each chunk is valid until the next one is requested. */
+/** Files are read into a single buffer, so each chunk is valid until the next one is requested. */
 async function openRegular(
   name: string,
   handle: FileHandle,
@@ -108,7 +108,7 @@ export async function openStream(
 ): Promise<Input> {
   let taken = 0;
   stream.on('data', (chunk: Buffer) => (taken += chunk.length)).pause();
-  // Recognition needs the first bytes, which may be waited for.
+  // Recognition needs the first bytes and may have to wait for them.
   const stop = (): void => void stream.destroy();
   if (stopped?.aborted === true) stop();
   stopped?.addEventListener('abort', stop, { once: true });
@@ -121,7 +121,7 @@ export async function openStream(
   };
 }
 
-/** The chunks of a stream up to its end or its error. */
+/** A stream's chunks up to its end or error. */
 async function* chunksOf(
   stream: Readable,
   name: string,
@@ -130,7 +130,7 @@ async function* chunksOf(
   try {
     for await (const chunk of stream) yield chunk as Buffer;
   } catch (error) {
-    // It was closed, because enough was read.
+    // It was closed because enough had been read.
     if (errorCode(error) === 'ERR_STREAM_PREMATURE_CLOSE') return;
     remarks.add(`${name} cannot be read to its end: ${why(error)}`);
   }

@@ -1,24 +1,23 @@
 /**
- * Orders packets by time: packets of several interfaces are written alternately, and exchanges are reported
- * when they end.
+ * Orders packets by time. Packets from several interfaces are written alternately, and exchanges are reported when they
+ * end.
  */
 import { CopiedBytes } from '../pair/copied-bytes.ts';
 import type { Frame } from './packets/frame.ts';
 
-/** The most packets that are held, and their bytes; at the limit the earlier half is released. */
+/** The maximum number of packets held, and of their bytes. At the limit, the earlier half is released. */
 const HELD_MAX = 40_000;
 const HELD_BYTES = 32 * 1024 * 1024;
 /**
- * Milliseconds; the longest delay in writing packets of several interfaces. dumpcap switches every few tenths
- * of a second.
+ * In milliseconds: the longest delay in writing packets from several interfaces. dumpcap switches every few tenths of a
+ * second.
  */
 export const TURN_MS = 1000;
 /**
- * Milliseconds; packets of one interface that several CPUs read differ by less than this, and are
- * not reordered.
+ * In milliseconds. Packets from one interface that several CPUs read differ by less than this and are not reordered.
  */
 const NEAR_MS = 10;
-/** Milliseconds; a packet whose time is earlier by more begins another capture. */
+/** In milliseconds. A packet that is earlier by more than this starts another capture. */
 export const BACK_MS = 5000;
 
 /** Holds items until nothing earlier can arrive. */
@@ -30,12 +29,12 @@ export class TimeOrder<T extends { readonly timeMs: number }> {
   #bytes = 0;
   #sortAt = 4000;
   #newestMs = -Infinity;
-  /** The time at which the first held item may be released. */
+  /** The time when the first held item may be released. */
   #dueMs = Infinity;
 
   /**
-   * @param windowMs no item is this much earlier than one before it, milliseconds
-   * @param sizeOf bytes that an item takes while it is held
+   * @param windowMs the most milliseconds by which an item may precede an earlier one
+   * @param sizeOf the number of bytes that an item takes while held
    */
   constructor(give: (item: T) => void, windowMs: number, sizeOf: (item: T) => number) {
     this.#give = give;
@@ -43,7 +42,7 @@ export class TimeOrder<T extends { readonly timeMs: number }> {
     this.#sizeOf = sizeOf;
   }
 
-  /** @param item must not change later: the bytes of a packet are not reused */
+  /** @param item must not change later: a packet's bytes are not reused */
   add(item: T): void {
     const { timeMs } = item;
     if (this.#held.length === 0) this.#dueMs = timeMs + 2 * this.#windowMs;
@@ -65,7 +64,7 @@ export class TimeOrder<T extends { readonly timeMs: number }> {
     this.#sort();
     const late = this.#held.findIndex(({ timeMs }) => timeMs > this.#newestMs - this.#windowMs);
     this.#let(full ? Math.max(late, this.#held.length >> 1) : late);
-    // Sorting again pays once the list has grown as much.
+    // Sorting again pays off once the list has grown this much.
     this.#sortAt = Math.min(HELD_MAX, this.#held.length + 4000);
     this.#dueMs = this.#newestMs + this.#windowMs;
   }
@@ -83,8 +82,8 @@ export class TimeOrder<T extends { readonly timeMs: number }> {
 }
 
 /**
- * Orders the packets of one capture by time. While there is one interface and no packet goes far back, each
- * passes at once, because held packets must be copied.
+ * Orders a capture's packets by time. With a single interface and no packet far out of order, each passes immediately,
+ * because held packets must be copied.
  */
 export class CaptureOrder {
   readonly #give: (frame: Frame) => void;
@@ -114,7 +113,7 @@ export class CaptureOrder {
     this.#newestMs = -Infinity;
   }
 
-  /** The input ended, or another capture follows. */
+  /** Called when the input has ended, or another capture follows. */
   end(): void {
     this.pause();
     this.#isHolding = false;
@@ -125,7 +124,7 @@ export function frameBytes({ start, end }: Frame): number {
   return end - start;
 }
 
-/** A copy of a frame that stays valid when the reader continues. */
+/** Copies a frame so that it stays valid when the reader continues. */
 export function ownFrame(frame: Frame, copies: CopiedBytes): Frame {
   const { number, timeMs, link, wireLength, port } = frame;
   const start = copies.add(frame.bytes, frame.start, frame.end);

@@ -74,10 +74,7 @@ test('a damaged dnstap message is skipped, and later ones are read', async () =>
   assert.equal(reading.totals.queries, 1);
 });
 
-/**
- * A query every 50 ms, at a pod and, translated, at the server. Each interface is written in blocks, as
- * dumpcap does.
- */
+/** A query every 50 ms, at a pod and, translated, at the server. Each interface is written in blocks, as by dumpcap. */
 function inTurns(): Uint8Array {
   const at = (port: number) =>
     Array.from({ length: 60 }, (_, nth) => {

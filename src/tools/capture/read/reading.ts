@@ -22,14 +22,14 @@ import { SearchDomains } from '../pair/search-walk.ts';
 import { BACK_MS, CaptureOrder, ownFrame, TURN_MS } from './packet-order.ts';
 import { isTime, SteadyTime } from './steady-time.ts';
 
-/** Ports of name servers: 53, and 5353 for OpenShift's DNS pods (Multicast DNS is distinguished). */
+/** Name server ports: 53, and 5353 for OpenShift's DNS pods (Multicast DNS is distinguished). */
 export const usualPorts: readonly number[] = [53, 5353];
 
-/** Callbacks of a reading, all optional. */
+/** Callbacks while reading, all optional. */
 export interface ReadingEvents {
   begun?(exchange: SeenExchange): void;
   ended?(exchange: SeenExchange): void;
-  /** Another reply came to an answered query. Its bytes are reused. */
+  /** Another reply to an answered query. Its bytes are reused. */
   again?(exchange: SeenExchange, reply: Uint8Array, timeMs: number): void;
   lookup?(lookup: SeenLookup): void;
   path?(event: PathEvent): void;
@@ -39,9 +39,9 @@ export interface ReadingEvents {
   /** A packet, after it was read. */
   frame?(frame: Frame): void;
   failure?(failure: LoggedFailure): void;
-  /** A line of a text that is neither a query nor a failure. */
+  /** A text line that is neither a query nor a failure. */
   line?(line: LogLine, number: number): void;
-  /** A line of a text that is not a log, such as a list of names. */
+  /** A line in a text that is not a log, such as a list of names. */
   entry?(line: string, number: number): void;
 }
 
@@ -54,16 +54,16 @@ export interface ReadingTotals extends DissectCounts, PairingCounts {
 }
 
 export interface ReadingBounds {
-  /** Packets outside are skipped; milliseconds since 1970. */
+  /** Packets outside this range are skipped; milliseconds since 1970. */
   readonly fromMs?: number;
   readonly toMs?: number;
   /** Learned here, or by an earlier reading. */
   readonly domains?: SearchDomains;
-  /** Converts the time of a dnstap message, a live packet or a line from the clock of its host. */
+  /** Converts the time of a dnstap message, a live packet or a line from its host's clock. */
   readonly clock?: (timeMs: number) => number;
 }
 
-/** Reads inputs one after the other; `end` closes what is open. */
+/** Reads inputs one after the other. `end` closes anything still open. */
 export class Reading {
   readonly remarks: Remarks = new Remarks();
   readonly domains: SearchDomains;
@@ -96,12 +96,12 @@ export class Reading {
   #lastMs = -Infinity;
   #nowMs = -Infinity;
   /**
-   * Milliseconds; times that go back by more are of another capture. Those of another file of the same
-   * capture go back by less.
+   * In milliseconds. Times that go back further belong to another capture. In another file of the same capture, they go
+   * back less.
    */
   #backMs = BACK_MS;
 
-  /** @param ports of name servers */
+  /** @param ports the name servers' ports */
   constructor(
     events: ReadingEvents,
     ports: readonly number[] = usualPorts,
@@ -150,14 +150,14 @@ export class Reading {
       if (!stopped()) this.remarks.add(`${input.name} is empty`);
       return;
     }
-    // Someone who watches a pipe sees the last packets although it is silent.
+    // A user watching a pipe should see the last packets even though it is silent.
     let pause: NodeJS.Timeout | undefined;
     const failed: unknown[] = [];
     const catchUp = (): void => {
       try {
         this.#order.pause();
       } catch (error) {
-        // A timer has no caller to throw to; `read` throws it.
+        // A timer has no caller to throw to, so `read` throws it.
         failed.push(error);
         input.close();
       }
@@ -181,8 +181,8 @@ export class Reading {
   }
 
   /**
-   * Reads captures that have the same packets, in the order of their times. Each is an interface, so a packet
-   * in several of them counts once.
+   * Reads captures of the same packets in time order. Each one is an interface, so a packet in several of them counts
+   * once.
    */
   async readTogether(
     captures: readonly { readonly input: Input; readonly aheadMs: number }[],
@@ -202,7 +202,7 @@ export class Reading {
     this.#steadyFrames.end();
   }
 
-  /** Reads a separate input, and closes it. */
+  /** Reads a separate input and closes it. */
   async readWhole(input: Input, stopped?: () => boolean): Promise<void> {
     try {
       await this.read(input, stopped);
@@ -233,22 +233,22 @@ export class Reading {
   }
 
   /**
-   * Advances the clock while nothing arrives, milliseconds since 1970; times out whatever waits too long.
-   * Slightly older packets may still arrive.
+   * Advances the clock while nothing arrives, in milliseconds since 1970, and times out anything that has waited too
+   * long. Slightly older packets may still arrive.
    */
   advance(nowMs: number): void {
     this.#pairing.advance(nowMs);
     this.#grouping.advance(nowMs);
   }
 
-  /** The input ended, or the next one is unrelated. */
+  /** Called when the input has ended, or the next one is unrelated. */
   end(): void {
     this.#dissector.end();
     this.#pairing.end();
     this.#grouping.end();
   }
 
-  /** IP packets by family, without ICMPv6. */
+  /** IP packets by family, excluding ICMPv6. */
   get families(): { readonly 4: number; readonly 6: number } {
     return this.#dissector.families;
   }

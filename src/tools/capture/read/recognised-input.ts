@@ -9,11 +9,11 @@ export type Format = 'pcap' | 'pcapng' | 'dnstap' | 'text' | 'empty';
 export interface Input {
   readonly name: string;
   readonly format: Format;
-  /** Bytes of the file, before decompression; null: a pipe. */
+  /** The file's size in bytes, before decompression; null: a pipe. */
   readonly size: number | null;
-  /** The bytes, decompressed, in chunks. A damaged end is reported after the chunks before it. */
+  /** The decompressed bytes, in chunks. A damaged end is reported after the chunks before it. */
   readonly chunks: AsyncIterable<Uint8Array>;
-  /** Bytes of the file that have been read. */
+  /** The number of bytes read from the file. */
   taken(): number;
   close(): void;
 }
@@ -28,8 +28,8 @@ export type Unpack = (
 const FIRST = 16;
 
 /**
- * The input that the decompressed chunks are.
- * @throws Problem for kinds of files that are often mistaken for captures
+ * Recognises the input in the decompressed chunks.
+ * @throws Problem for file types that are often mistaken for captures
  */
 export async function recognised(
   chunks: AsyncIterable<Uint8Array>,
@@ -84,9 +84,9 @@ function formatOf(first: Uint8Array): Format {
   if (first.length === 0) return 'empty';
   if (isPcap(first)) return 'pcap';
   if (isPcapng(first)) return 'pcapng';
-  // Frame Streams begin with a control frame: a length of zero, and the number of START or READY.
+  // Frame Streams start with a control frame: a length of zero, and the number of START or READY.
   const escape = first.length >= 12 && first.subarray(0, 4).every((byte) => byte === 0);
-  // A log that was truncated while it was written begins with zeros only.
+  // A log that was truncated during writing starts with only zeros.
   const hasNumber = first.subarray(8, 11).every((byte) => byte === 0) && first[11] !== 0;
   return escape && hasNumber ? 'dnstap' : 'text';
 }

@@ -1,25 +1,25 @@
 /**
- * Detects packets whose time is years off their neighbours': a damaged record, or a clock that was set during
- * the capture. One of them would make a capture of a minute last for decades.
+ * Detects packets whose time is years off from their neighbours', because a record is damaged or the clock was set
+ * during the capture. A single one would make a one-minute capture appear to last decades.
  */
 
-/** Milliseconds; no capture has a longer pause between two packets. */
+/** In milliseconds. No capture has a longer pause between two packets. */
 const FAR_MS = 30 * 24 * 3600 * 1000;
-/** The year 10000: later times cannot be printed. */
+/** The year 10000; later times cannot be printed. */
 const END_MS = Date.UTC(10_000);
 
-/** True if packets can have this time, milliseconds since 1970. */
+/** True if packets can have this time, in milliseconds since 1970. */
 export function isTime(ms: number): boolean {
   return ms >= 0 && ms < END_MS;
 }
 
-/** Takes items in the order of a capture, and passes one on once the next has a similar time. */
+/** Takes items in capture order, and passes each on once the next has a similar time. */
 export class SteadyTime<T extends { readonly timeMs: number }> {
   readonly #give: (item: T) => void;
   readonly #copy: (item: T) => T;
   readonly #drop: (item: T) => void;
   #nowMs: number | null = null;
-  /** An item far from all before it; the next one decides whether the time continues there. */
+  /** An item far from all preceding ones. The next item decides whether time continues there. */
   #far: T | null = null;
 
   /**

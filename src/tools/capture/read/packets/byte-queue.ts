@@ -1,25 +1,25 @@
-/** Buffers the bytes of an input until a record is complete. */
+/** Buffers an input's bytes until a record is complete. */
 
 const nothing = new Uint8Array(0);
 
-/** Holds at most one record and one chunk, or twice as much. */
+/** Holds at most one record and one chunk, or twice that. */
 export class ByteQueue {
-  /** The content is `bytes[at, bytes.length)`. */
+  /** The contents are `bytes[at, bytes.length)`. */
   bytes: Uint8Array = nothing;
   view: DataView = new DataView(nothing.buffer);
   at = 0;
   #room = nothing;
-  /** Consumed bytes before `bytes[0]`. */
+  /** The number of bytes consumed before `bytes[0]`. */
   #before = 0;
 
-  /** Adds a copy of the chunk. The former content of `bytes` is overwritten. */
+  /** Adds a copy of the chunk. The previous contents of `bytes` are overwritten. */
   push(chunk: Uint8Array): void {
     const { bytes, at } = this;
     const rest = bytes.length - at;
     const length = rest + chunk.length;
     let room = this.#room;
     if (length > room.length) room = new Uint8Array(Math.max(length, 2 * room.length));
-    // One buffer for all chunks: a new one for each would be garbage.
+    // Use one buffer for all chunks; one per chunk would become garbage.
     if (room === this.#room) room.copyWithin(0, at, bytes.length);
     else room.set(bytes.subarray(at));
     room.set(chunk, rest);

@@ -1,24 +1,24 @@
-/** The common part of the pcap and pcapng readers: input, byte order, and resynchronisation after damage. */
+/** Code shared by the pcap and pcapng readers: input, byte order, and resynchronisation after damage. */
 import { ByteQueue } from './byte-queue.ts';
 import { emptyFrame, type CaptureReader, type Frame } from './frame.ts';
 import type { Remarks } from './remarks.ts';
 
-/** The longest packet that tcpdump writes (MAXIMUM_SNAPLEN); a longer one is damage. */
+/** The longest packet that tcpdump writes (MAXIMUM_SNAPLEN). A longer one means damage. */
 export const PACKET_MAX = 262_144;
-/** Bytes after damage that are searched for the next packet. */
+/** The number of bytes after damage to search for the next packet. */
 const SEARCH_MAX = 16 * 1024 * 1024;
 
-/** A reader of one file format, which consists of units: the records of pcap, the blocks of pcapng. */
+/** Reads a file format made of units: records in pcap, blocks in pcapng. */
 export abstract class PacketFileReader implements CaptureReader {
   protected readonly queue: ByteQueue = new ByteQueue();
   protected readonly frame: Frame = emptyFrame();
   protected readonly take: (frame: Frame) => void;
   protected readonly remarks: Remarks;
   protected little = true;
-  /** Name of a unit in remarks. */
+  /** The word for a unit in remarks. */
   protected abstract readonly unit: 'packet' | 'block';
   protected abstract readonly least: number;
-  /** Units begin at multiples of this many bytes. */
+  /** Units start at multiples of this many bytes. */
   protected abstract readonly alignment: number;
   #broken = false;
   /** The offset of the damage; -1: none. */
@@ -46,18 +46,18 @@ export abstract class PacketFileReader implements CaptureReader {
   }
 
   protected abstract read(): void;
-  /** Remarks on the rest when the file has ended. */
+  /** Adds remarks about the remainder when the file has ended. */
   protected abstract ended(): void;
-  /** True if a packet's unit begins at `at` of the queue; null: more bytes are needed. */
+  /** True if a packet's unit starts at `at` in the queue; null: more bytes are needed. */
   protected abstract isPacketAt(at: number): boolean | null;
 
-  /** No unit begins where one should. */
+  /** Called if no unit starts where one should. */
   protected damaged(): void {
     this.#damagedAt = this.queue.offset;
     this.queue.at += this.alignment;
   }
 
-  /** @returns true if the next unit can be read, false while a packet is searched for after damage */
+  /** @returns true if the next unit can be read, false while searching for a packet after damage */
   protected get sound(): boolean {
     return this.#damagedAt < 0 || this.#findNext();
   }

@@ -1,6 +1,5 @@
 /**
- * Finds in frames what concerns DNS: messages over UDP and TCP, connections, errors of the path, encrypted
- * traffic.
+ * Finds everything in frames that concerns DNS: messages over UDP and TCP, connections, ICMP errors, encrypted traffic.
  */
 import { readUint32 } from '../../../../server/base/big-endian.ts';
 import { Fragments } from './fragments.ts';
@@ -20,10 +19,10 @@ import type { Remarks } from './remarks.ts';
 import { TcpStreams } from './tcp-streams.ts';
 import { hasWrongChecksum } from './udp-checksum.ts';
 
-/** A message on the wire. The object and its bytes are reused: copy them to keep them. */
+/** A message on the wire. The object and its bytes are reused, so copy them to keep them. */
 export interface PassingMessage {
   timeMs: number;
-  /** The frame with its last byte. */
+  /** The frame that contains its last byte. */
   frame: number;
   protocol: 'udp' | 'tcp';
   /** The message is `bytes[start, end)`. */
@@ -32,35 +31,35 @@ export interface PassingMessage {
   end: number;
   /** Bytes on the wire; the capture may have fewer. */
   size: number;
-  /** Addresses of sender and receiver, 4 or 16 bytes each, at `head[addressesAt]`. */
+  /** The sender's and receiver's addresses, 4 or 16 bytes each, at `head[addressesAt]`. */
   family: 4 | 6;
   head: Uint8Array;
   addressesAt: number;
   sourcePort: number;
   targetPort: number;
-  /** Of the IP packet, to distinguish copies of a packet from other packets. */
+  /** The IP packet's TTL, which tells a packet's copies apart from other packets. */
   ttl: number;
   ipId: number;
   /**
-   * Interface, if the capture shows it: packets with one number may have passed several; two
-   * numbers are two interfaces.
+   * The interface, if the capture shows it. Packets with the same number may have passed through several; two numbers
+   * are two interfaces.
    */
   port: number;
   /** True if the capture has only its beginning. */
   cut: boolean;
-  /** True if it comes from a name server with a wrong UDP checksum; absent: it has no checksum. */
+  /** True if it comes from a name server and has a wrong UDP checksum; omitted: it has no checksum. */
   damaged?: boolean;
 }
 
-/** An event of a TCP connection, or of a packet on its way. */
+/** An event on a TCP connection, or about a packet in transit. */
 export interface PathEvent {
   timeMs: number;
   frame: number;
   /**
-   * `unreachable`: an ICMP error that quotes a packet from `source` to `target`. `unquoted`: an ICMP error
-   * whose quotation is cut off, from its sender to its receiver. `gap`: a segment arrived before an earlier
-   * one. `gap-filled`: that segment has arrived. `datagram`: UDP that is not DNS. `payload`: a TCP segment
-   * with data that is not DNS. `rejected`: an ICMP error that quotes a TCP packet that is not DNS.
+   * `unreachable`: an ICMP error that quotes a packet from `source` to `target`. `unquoted`: an ICMP error whose
+   * quotation is truncated, from its sender to its receiver. `gap`: a segment arrived before an earlier one.
+   * `gap-filled`: that segment has arrived. `datagram`: UDP that is not DNS. `payload`: a TCP segment with data that is
+   * not DNS. `rejected`: an ICMP error that quotes a TCP packet that is not DNS.
    */
   kind:
     | 'syn'
@@ -79,24 +78,27 @@ export interface PathEvent {
   addressesAt: number;
   sourcePort: number;
   targetPort: number;
-  /** Type and code of ICMP as `type * 256 + code`; of a payload, its `payloadCode`; of a SYN, its sequence number; otherwise 0. */
+  /**
+   * ICMP type and code as `type * 256 + code`; for a payload, its `payloadCode`; for a SYN, its sequence number;
+   * otherwise 0.
+   */
   code: number;
-  /** The header with the source address of the packet: of the ICMP error, not of the packet that it quotes. */
+  /** The header with the packet's source address: the ICMP error's, not that of the packet it quotes. */
   sender: Uint8Array;
   senderAt: number;
 }
 
-/** Callbacks for the content of a capture. */
+/** Callbacks for a capture's contents. */
 export interface CaptureEvents {
   message(message: PassingMessage): void;
-  /** A message in the form of a reply, over UDP, between two ports that are not a name server's. */
+  /** A message that looks like a UDP reply between two ports, neither of which is a name server's. */
   elsewhere?(message: PassingMessage): void;
   path?(event: PathEvent): void;
-  /** A fragment or a TCP segment whose message is not known yet. */
+  /** A fragment or TCP segment whose message is not known yet. */
   part?(): void;
   /**
-   * An address of 4 or 16 bytes at `at` that is requested or announced on the local network: ARP (RFC 826),
-   * neighbour discovery (RFC 4861). The sender's is at `fromAt`.
+   * An address (4 or 16 bytes) at `at` that is requested or announced on the local network: ARP (RFC 826), neighbour
+   * discovery (RFC 4861). The sender's is at `fromAt`.
    */
   neighbour?(
     timeMs: number,
@@ -111,7 +113,7 @@ export interface CaptureEvents {
 export interface DissectCounts {
   frames: number;
   messages: number;
-  /** Packets of DNS over TLS or QUIC (port 853): their addresses are visible, their content is not. */
+  /** DNS over TLS or QUIC packets (port 853): their addresses are visible, their contents are not. */
   encrypted: number;
   /** Packets that do not concern DNS. */
   other: number;
@@ -123,15 +125,13 @@ const GENEVE = 6081;
 const DEPTH_MAX = 2;
 const DNS_OVER_TLS = 853;
 const MDNS = 5353;
-/** From here on ports are drawn for clients (net.ipv4.ip_local_port_range). */
-const EPHEMERAL = 32_768;
-/** Types of ICMPv6 (RFC 4861). */
+/** ICMPv6 types (RFC 4861). */
 const SOLICITATION = 135;
 const ADVERTISEMENT = 136;
 
 export class Dissector {
   readonly counts: DissectCounts = { frames: 0, messages: 0, encrypted: 0, other: 0 };
-  /** IP packets by family, without ICMPv6, which also occurs where IPv6 is not used. */
+  /** IP packets by family. ICMPv6 is excluded, because it also occurs where IPv6 is not used. */
   readonly families: { 4: number; 6: number } = { 4: 0, 6: 0 };
   readonly #events: CaptureEvents;
   readonly #remarks: Remarks;
@@ -148,7 +148,7 @@ export class Dissector {
   #timeMs = 0;
   #port = 0;
 
-  /** @param ports of name servers */
+  /** @param ports the name servers' ports */
   constructor(events: CaptureEvents, remarks: Remarks, ports: ReadonlySet<number>) {
     this.#events = events;
     this.#remarks = remarks;
@@ -197,7 +197,7 @@ export class Dissector {
     if (byVersion(bytes, start, end, this.#place)) this.#network(bytes, end, 0);
   }
 
-  /** The input ended, or another capture follows. */
+  /** Called when the input has ended, or another capture follows. */
   end(): void {
     this.#fragments.end();
     this.#streams.end();
@@ -326,7 +326,7 @@ export class Dissector {
     };
     if (opens) this.#streams.open(key, sequence);
     if (data >= at + 20 && data < end) {
-      // SYN takes a sequence number (RFC 9293, section 3.4), and may carry data (RFC 7413).
+      // SYN takes a sequence number (RFC 9293, section 3.4) and may carry data (RFC 7413).
       const first = opens ? (sequence + 1) >>> 0 : sequence;
       const payload = bytes.subarray(data, end);
       const segment = { sequence: first, bytes: payload, missing: packet.missing };
@@ -345,7 +345,7 @@ export class Dissector {
     this.#event.code = 0;
   }
 
-  /** Errors about DNS packets and TCP; each quotes the beginning of the packet. */
+  /** Handles errors about DNS packets and TCP. Each quotes the start of the packet. */
   #icmp(packet: IpPacket, unreachable: number, header: number): void {
     const { bytes, at, end, family } = packet;
     if (at + header > end) return;
@@ -367,7 +367,7 @@ export class Dissector {
     const quoted = this.#quoted;
     const read = family === 4 ? readIpv4 : readIpv6;
     if (!read(bytes, at + header, end, quoted) || quoted.at + 4 > quoted.end) {
-      // The protocol field of the quoted IPv6 header (RFC 8200, section 3).
+      // The protocol field in the quoted IPv6 header (RFC 8200, section 3).
       const isUdp = family === 6 && bytes[at + header + 6] === PROTOCOL.UDP;
       if (packet.missing === 0 || !isUdp || tooBig || at + header + 6 >= end) return;
       this.#event.code = type * 256 + code;
@@ -416,7 +416,7 @@ export class Dissector {
     this.#events.message(message);
   }
 
-  /** Fills `#message` with the content of a UDP packet. */
+  /** Fills `#message` from a UDP packet. */
   #datagram(packet: IpPacket, source: number, target: number): void {
     const { bytes, at, end, missing } = packet;
     const length = (bytes[at + 4]! << 8) | bytes[at + 5]!;
@@ -432,7 +432,7 @@ export class Dissector {
       isSized && !message.cut && this.#ports.has(source) && hasWrongChecksum(packet, length);
   }
 
-  /** Fills `#message` with a message of a TCP stream whose last byte a packet brought. */
+  /** Fills `#message` with a TCP message whose last byte is in this packet. */
   #streamed(
     packet: IpPacket,
     source: number,
@@ -467,29 +467,7 @@ export class Dissector {
   }
 }
 
-function isToLoopback({ family, head, addressesAt }: IpPacket): boolean {
-  if (family === 4) return head[addressesAt + 4] === 127;
-  for (let at = 16; at < 31; at++) if (head[addressesAt + at] !== 0) return false;
-  return head[addressesAt + 31] === 1;
-}
-
-/** True if it is an ordinary query: one question of class IN and at most an OPT record. */
-function isQuery(bytes: Uint8Array, start: number, end: number): boolean {
-  if (end - start < 17 || (bytes[start + 2]! & 0xf8) !== 0 || (bytes[start + 3]! & 0xf) !== 0)
-    return false;
-  const counts = [1, 0, 0].every((count, at) => readUint16(bytes, start + 4 + 2 * at) === count);
-  if (!counts || readUint16(bytes, start + 10) > 1) return false;
-  let at = start + 12;
-  while (at < end && bytes[at]! > 0 && bytes[at]! < 64) at += bytes[at]! + 1;
-  const stop = at + 5;
-  return bytes[at] === 0 && stop <= end && readUint16(bytes, at + 3) === 1;
-}
-
-function readUint16(bytes: Uint8Array, at: number): number {
-  return (bytes[at]! << 8) | bytes[at + 1]!;
-}
-
-/** True if it may be a reply to an ordinary query: QR, opcode 0, one question, no more sections than fit. */
+/** True if it could be a reply to an ordinary query: QR, opcode 0, one question, no more sections than fit. */
 function isReply(bytes: Uint8Array, start: number, end: number): boolean {
   if (end - start < 17) return false;
   return (bytes[start + 2]! & 0xf8) === 0x80 && bytes[start + 4] === 0 && bytes[start + 5] === 1;

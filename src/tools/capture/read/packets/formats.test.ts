@@ -25,7 +25,7 @@ interface Read {
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
-/** Reads in pieces of these sizes, repeatedly. */
+/** Reads in chunks of these sizes, repeatedly. */
 function read(
   file: Uint8Array,
   kind: 'pcap' | 'pcapng',
@@ -65,7 +65,7 @@ function pcapng(packets: readonly (Captured & { readonly link: number })[]): Uin
 }
 
 const captured = fc.record({
-  // Until 2038, milliseconds with fractions distinguish microseconds.
+  // Until 2038, milliseconds with fractions can represent microseconds.
   timeMs: fc.integer({ min: 0, max: 2_147_483_647 * 1e6 }).map((micros) => micros / 1000),
   bytes: fc.uint8Array({ maxLength: 90 }),
 });

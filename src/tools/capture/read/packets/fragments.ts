@@ -1,22 +1,22 @@
-/** Reassembles fragments of IP packets in bounded memory (RFC 791, section 3.2; RFC 8200, section 4.5). */
+/** Reassembles IP fragments in bounded memory (RFC 791, section 3.2; RFC 8200, section 4.5). */
 import { limit, type Limit } from '../../../../server/base/limits.ts';
 import type { IpPacket } from './ip-packet.ts';
 import type { Remarks } from './remarks.ts';
 
-/** Incomplete packets; the oldest is dropped first. A DNS message has at most 45 fragments. */
+/** The number of incomplete packets. The oldest is dropped first. A DNS message has at most 45 fragments. */
 const incompleteLimit: Limit = limit({ default: 1024, min: 16, max: 65_536 });
 const PACKET_MAX = 65_535;
 const PIECES_MAX = 128;
-/** Memory of all pieces; at the limit the oldest packets are dropped. */
+/** The memory for all pieces. At the limit, the oldest packets are dropped. */
 const TOTAL_MAX = 8 * 1024 * 1024;
-/** Overhead of a piece, bytes. */
+/** The overhead of a piece in bytes. */
 const PIECE = 256;
-/** The time-out of Linux (net.ipv4.ipfrag_time). */
+/** Linux's time-out (net.ipv4.ipfrag_time). */
 const WAIT_MS = 30_000;
 
 interface Piece {
   readonly offset: number;
-  /** As far as the capture has them. */
+  /** As much as the capture has. */
   readonly bytes: Uint8Array;
   readonly size: number;
 }
@@ -26,11 +26,11 @@ interface Incomplete {
   readonly frame: number;
   readonly pieces: Piece[];
   held: number;
-  /** Bytes of the packet; -1 until the last fragment has come. */
+  /** The packet's size in bytes; -1 until the last fragment arrives. */
   length: number;
 }
 
-/** Takes fragments, and returns the packet once it is complete. */
+/** Collects fragments and returns the packet once it is complete. */
 export class Fragments {
   readonly #incomplete = new Map<string, Incomplete>();
   readonly #remarks: Remarks;
@@ -43,8 +43,8 @@ export class Fragments {
   }
 
   /**
-   * @param port the interface: packets of one interface may be missing on the next
-   * @returns true if the packet is now complete: it then has other bytes, which are valid until the next call
+   * @param port the interface, because another interface may miss some packets
+   * @returns true if the packet is now complete; it then has other bytes, which are valid until the next call
    */
   add(packet: IpPacket, timeMs: number, frame: number, port: number): boolean {
     this.#expire(timeMs);
@@ -66,7 +66,7 @@ export class Fragments {
     }
     // A repeated fragment changes nothing.
     if (!whole.pieces.some((piece) => piece.offset === offset)) {
-      // A copy: a view would hold the whole buffer of the file.
+      // Copy it, because a view would pin the file's entire buffer.
       const piece = new Uint8Array(packet.bytes.subarray(packet.at, packet.end));
       whole.pieces.push({ offset, bytes: piece, size });
       whole.held += piece.length + PIECE;
@@ -115,10 +115,10 @@ export class Fragments {
   }
 }
 
-/** The remark on an incomplete packet. */
+/** The remark for an incomplete packet. */
 const MISSING_FRAGMENT = 'fragments of a packet are missing';
 
-/** True if every fragment has come, even if cut. Sorts the pieces. */
+/** True if every fragment has arrived, even if truncated. Sorts the pieces. */
 function isComplete({ pieces, length }: Incomplete): boolean {
   pieces.sort((one, other) => one.offset - other.offset);
   let reached = 0;
@@ -129,7 +129,7 @@ function isComplete({ pieces, length }: Incomplete): boolean {
   return reached >= length;
 }
 
-/** The bytes of the packet up to the first that the capture lacks. */
+/** The packet's bytes up to the first one missing from the capture. */
 function beginning({ pieces, length }: Incomplete): Uint8Array {
   const whole = new Uint8Array(length);
   let reached = 0;

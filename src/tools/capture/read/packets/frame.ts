@@ -1,8 +1,8 @@
 /** A packet as a capture stores it, before it is parsed. */
 
-/** One packet of a capture. A reader reuses the object and the bytes: copy them to keep them. */
+/** A packet in a capture. A reader reuses the object and the bytes, so copy them to keep them. */
 export interface Frame {
-  /** As in tcpdump and Wireshark: from 1. */
+  /** As in tcpdump and Wireshark, starting at 1. */
   number: number;
   /** Milliseconds since 1970, with fractions. */
   timeMs: number;
@@ -12,15 +12,15 @@ export interface Frame {
   bytes: Uint8Array;
   start: number;
   end: number;
-  /** Bytes on the wire; more than `bytes` has if the capture cut the packet. */
+  /** Bytes on the wire; more than in `bytes` if the capture truncated the packet. */
   wireLength: number;
-  /** Interface of the capture; 0 if there is one. */
+  /** The capture interface; 0 if there is only one. */
   port: number;
-  /** The packet comment of pcapng. */
+  /** The packet comment in pcapng. */
   comment?: string;
 }
 
-/** Supported link types (LINKTYPE_ of pcap). */
+/** Supported link types (pcap's LINKTYPE_ values). */
 export const LINK: {
   readonly NULL: 0;
   readonly ETHERNET: 1;
@@ -54,8 +54,8 @@ export function emptyFrame(): Frame {
 export interface CaptureReader {
   /** True if the rest of the input cannot be read. */
   readonly broken: boolean;
-  /** Takes the next bytes, any number. The caller may reuse them. */
+  /** Adds the next bytes, any number. The caller may reuse them. */
   push(bytes: Uint8Array): void;
-  /** Ends the input; reports incomplete data. */
+  /** Ends the input and reports incomplete data. */
   end(): void;
 }

@@ -1,4 +1,4 @@
-/** IPv4 and IPv6 headers (RFC 791, RFC 8200), up to the payload. */
+/** Parses IPv4 and IPv6 headers (RFC 791, RFC 8200), up to the payload. */
 import { readUint32 } from '../../../../server/base/big-endian.ts';
 
 export const PROTOCOL: {
@@ -10,27 +10,27 @@ export const PROTOCOL: {
   readonly ICMP6: 58;
 } = { ICMP: 1, IPIP: 4, TCP: 6, UDP: 17, IPV6: 41, ICMP6: 58 } as const;
 
-/** IPv6 extension headers before the payload. */
+/** IPv6 extension headers that may precede the payload. */
 const EXTENSION = { HOPS: 0, ROUTING: 43, FRAGMENT: 44, AUTHENTICATION: 51, DESTINATION: 60 };
 const EXTENSIONS_MAX = 8;
 
 /** A reader reuses one object. */
 export interface IpPacket {
   family: 4 | 6;
-  /** The bytes with both addresses, 4 or 16 each: source, destination. */
+  /** The bytes that hold both addresses, 4 or 16 each: source, destination. */
   head: Uint8Array;
   addressesAt: number;
   protocol: number;
   ttl: number;
-  /** Identification of an IPv4 packet or an IPv6 fragment; 0: none. */
+  /** The identification of an IPv4 packet or an IPv6 fragment; 0: none. */
   id: number;
   /** The payload is `bytes[at, end)`. */
   bytes: Uint8Array;
   at: number;
   end: number;
-  /** Bytes at its end that the capture lacks. */
+  /** The number of bytes at its end that the capture lacks. */
   missing: number;
-  /** Of a fragment: its position, and whether more follow. 0 and false: not a fragment. */
+  /** A fragment's position, and whether more follow. 0 and false: not a fragment. */
   offset: number;
   more: boolean;
 }
@@ -61,7 +61,7 @@ export function readIpv4(bytes: Uint8Array, at: number, end: number, into: IpPac
   if (at + 20 > end || bytes[at]! >> 4 !== 4) return false;
   const header = (bytes[at]! & 15) * 4;
   if (header < 20 || at + header > end) return false;
-  // 0: the network card segments it later, and the capture has it whole.
+  // 0: the network card segments it later, and the capture has the whole packet.
   const total = (bytes[at + 2]! << 8) | bytes[at + 3]! || end - at;
   if (total < header) return false;
   const word = (bytes[at + 6]! << 8) | bytes[at + 7]!;

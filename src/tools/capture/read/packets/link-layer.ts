@@ -1,4 +1,4 @@
-/** Link headers: where the network packet of a frame starts, and its protocol. */
+/** Parses link headers to find a frame's network packet and its protocol. */
 import { LINK, type Frame } from './frame.ts';
 
 export const ETHER: { readonly IPV4: 0x0800; readonly ARP: 0x0806; readonly IPV6: 0x86dd } = {
@@ -23,7 +23,7 @@ export function isKnownLink(link: number): boolean {
 const known: ReadonlySet<number> = new Set(Object.values(LINK));
 
 /**
- * Writes the place of the frame's network packet into `place`.
+ * Writes the location of the frame's network packet into `place`.
  * @returns false if the frame is too short, or its link type unknown
  */
 export function networkPlace(frame: Frame, place: NetworkPlace): boolean {
@@ -51,8 +51,8 @@ export function networkPlace(frame: Frame, place: NetworkPlace): boolean {
 }
 
 /**
- * A number for where a frame was seen. Captures on all interfaces (`-i any`) contain the interface (SLL2) or
- * the direction (SLL): a packet that passes through a node occurs several times in it.
+ * Numbers the place where a frame was seen. Captures on all interfaces (`-i any`) include the interface (SLL2) or the
+ * direction (SLL), so a packet that passes through a node occurs several times.
  */
 export function portOf({ bytes, start, end, link, port }: Frame): number {
   if (link === LINK.SLL2 && start + 8 <= end)
@@ -61,7 +61,7 @@ export function portOf({ bytes, start, end, link, port }: Frame): number {
   return port;
 }
 
-/** @param at offset of the EtherType */
+/** @param at the EtherType's offset */
 export function behindType(
   bytes: Uint8Array,
   at: number,
@@ -89,7 +89,7 @@ function tagged(
   return true;
 }
 
-/** Links without a type field: the packet's version decides (the family number of NULL differs between systems). */
+/** For links without a type field, the packet's version decides (NULL's family number differs between systems). */
 export function byVersion(
   bytes: Uint8Array,
   at: number,

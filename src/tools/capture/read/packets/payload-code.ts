@@ -1,20 +1,23 @@
-/** Tells from the first bytes of a TCP segment how a conversation of other programs goes. */
+/** Classifies the first bytes of a TCP segment, to show how other programs' connections fare. */
 
-/** The segment begins a request of HTTP/1. */
+/** The segment starts an HTTP/1 request. */
 export const REQUEST = 1;
-/** The segment begins a TLS handshake. */
+/** The segment starts a TLS handshake. */
 export const CLIENT_HELLO = 2;
-/** Codes from here on are fatal TLS alerts: the rest is their description (RFC 8446, section 6). */
+/** Codes from here on are fatal TLS alerts; the remainder is the alert description (RFC 8446, section 6). */
 export const ALERT = 1000;
 
-/** The method of a request, or the protocol of a response (RFC 9112, sections 3 and 4). */
+/** A request's method, or a response's protocol (RFC 9112, sections 3 and 4). */
 const REQUEST_LINE = /^(?:GET|POST|PUT|HEAD|DELETE|PATCH|OPTIONS) \//;
 const STATUS_LINE = /^HTTP\/1\.[01] ([1-5]\d\d)/;
 const LONGEST_LINE = 12;
 /** TLS records (RFC 8446, section 5.1). */
 const TLS = { alert: 21, handshake: 22, major: 3, clientHello: 1, fatal: 2, plainAlertBytes: 2 };
 
-/** `REQUEST`, `CLIENT_HELLO`, the status of an HTTP response, `ALERT` and its description; 0: something else. */
+/**
+ * Returns `REQUEST`, `CLIENT_HELLO`, the status of an HTTP response, or `ALERT` plus its description; 0: something
+ * else.
+ */
 export function payloadCode(bytes: Uint8Array, at: number, end: number): number {
   if (at + 5 >= end) return 0;
   const first = bytes[at]!;
@@ -25,7 +28,7 @@ export function payloadCode(bytes: Uint8Array, at: number, end: number): number 
     if (first !== TLS.alert || size !== TLS.plainAlertBytes || at + 6 >= end) return 0;
     return bytes[at + 5] === TLS.fatal ? ALERT + bytes[at + 6]! : 0;
   }
-  // A capital letter.
+  // Not a capital letter.
   if (first < 0x41 || first > 0x5a) return 0;
   let text = '';
   for (let i = at; i < Math.min(end, at + LONGEST_LINE); i++)

@@ -1,10 +1,10 @@
-/** Classic pcap files (draft-ietf-opsawg-pcap): both byte orders, microseconds and nanoseconds. */
+/** Reads classic pcap files (draft-ietf-opsawg-pcap): both byte orders, microseconds and nanoseconds. */
 import { PACKET_MAX, PacketFileReader } from './damage.ts';
 
 const MAGIC = { MICRO: 0xa1b2c3d4, NANO: 0xa1b23c4d } as const;
 const HEADER = 24;
 const RECORD = 16;
-/** Seconds; packets after damage have times near the last one before it. */
+/** In seconds. Packets after damage have times close to the last one before it. */
 const NEAR_SECONDS = 86_400;
 
 export function isPcap(first: Uint8Array): boolean {
@@ -19,7 +19,7 @@ export class PcapReader extends PacketFileReader {
   protected readonly unit = 'packet';
   protected readonly least: number = RECORD;
   protected readonly alignment = 1;
-  /** Milliseconds of one unit of the second half of a time; 0: the file's header has not been read. */
+  /** Milliseconds per unit of a timestamp's second half; 0: the file header has not been read. */
   #fraction = 0;
 
   protected ended(): void {

@@ -1,5 +1,5 @@
 /**
- * pcapng files (draft-ietf-opsawg-pcapng): sections of either byte order, several interfaces, times of any
+ * Reads pcapng files (draft-ietf-opsawg-pcapng): sections in either byte order, several interfaces, times in any
  * resolution.
  */
 import { clipped } from '../../../../server/base/shortened.ts';
@@ -9,18 +9,18 @@ import type { Frame } from './frame.ts';
 const BLOCK = { SECTION: 0x0a0d0d0a, INTERFACE: 1, OLD: 2, SIMPLE: 3, STATISTICS: 5, PACKET: 6 };
 const ORDER = 0x1a2b3c4d;
 const OPTION = { NAME: 2, RESOLUTION: 9, OFFSET: 14, DROPPED: 5 };
-/** A longer block is damage. Name lists and keys are long, but not this long. */
+/** A longer block means damage. Name lists and keys are long, but not this long. */
 const BLOCK_MAX = 16 * 1024 * 1024;
-/** Interfaces of one section; old packet blocks cannot number more. */
+/** Interfaces per section. Old packet blocks cannot number more. */
 const INTERFACES_MAX = 65_536;
 
 interface Interface {
   readonly link: number;
   readonly snap: number;
-  /** Milliseconds of one unit of time. */
+  /** Milliseconds per unit of time. */
   readonly unit: number;
   readonly offsetMs: number;
-  /** Index over all sections of the file. */
+  /** The index across all sections of the file. */
   readonly port: number;
 }
 
@@ -29,7 +29,7 @@ export function isPcapng(first: Uint8Array): boolean {
 }
 
 export class PcapngReader extends PacketFileReader {
-  /** Takes the loss that a live stream reports; null: it becomes a remark, as of a file. */
+  /** Receives the losses that a live stream reports; null: they become a remark, as for a file. */
   dropped: ((packets: number) => void) | null = null;
   protected readonly unit = 'block';
   protected readonly least = 12;
@@ -37,7 +37,7 @@ export class PcapngReader extends PacketFileReader {
   #interfaces: Interface[] = [];
   #ports = 0;
 
-  /** The number described so far, over all sections of the file. */
+  /** The number described so far, across all sections of the file. */
   get interfaces(): number {
     return this.#ports;
   }
@@ -142,7 +142,7 @@ export class PcapngReader extends PacketFileReader {
     this.#give(from, at + 12, Math.min(wire, snap), end);
   }
 
-  /** The loss that the capturing program reports. */
+  /** Reads the losses reported by the capturing program. */
   #statistics(at: number, end: number): void {
     this.#options(at, end, (code, from, length) => {
       if (code !== OPTION.DROPPED || length < 8) return;
@@ -195,31 +195,30 @@ export class PcapngReader extends PacketFileReader {
 }
 
 /**
- * Writes a pcapng file with an interface for each of the packets' interfaces and link types; times in
- * microseconds.
+ * Writes a pcapng file with an interface for each of the packets' interfaces and link types. Times are in microseconds.
  */
 export class PcapngWriter {
   readonly #write: (bytes: Uint8Array) => void;
   readonly #program: string;
-  /** Of the current section, by link type and interface of the packets. */
+  /** Interfaces in the current section, by the packets' link type and interface. */
   readonly #ports = new Map<number, Map<number, number>>();
-  /** The blocks that begin the current section: its header, and its interfaces in order. */
+  /** The blocks that start the current section: its header, and its interfaces in order. */
   #head: Uint8Array[] = [];
   #described = 0;
 
-  /** @param program name of the writing program in the file */
+  /** @param program the writing program's name in the file */
   constructor(write: (bytes: Uint8Array) => void, program: string) {
     this.#write = write;
     this.#program = program;
     this.#section();
   }
 
-  /** Blocks of the current section that are not packets. */
+  /** The number of blocks in the current section that are not packets. */
   get heads(): number {
     return this.#head.length;
   }
 
-  /** The first of these: a reader that gets them can read the packets of the described interfaces. */
+  /** Returns the first of these. A reader that has them can read packets from the described interfaces. */
   head(blocks: number): Uint8Array {
     return Buffer.concat(this.#head.slice(0, blocks));
   }
@@ -249,7 +248,7 @@ export class PcapngWriter {
   }
 
   /**
-   * Describes the interface of the packet.
+   * Describes the packet's interface.
    * @returns its number
    */
   describe({ link, port }: Frame): number {
@@ -274,7 +273,7 @@ export class PcapngWriter {
   }
 }
 
-/** A block that says how many packets a reader did not get. It follows the block of an interface. */
+/** Builds a block with the number of packets that a reader missed. It follows an interface's block. */
 export function lossBlock(packets: number, timeMs: number): Uint8Array {
   const micros = Math.round(timeMs * 1000);
   const time = [u32(Math.floor(micros / 0x1_0000_0000)), u32(micros % 0x1_0000_0000)];
@@ -286,7 +285,7 @@ export function lossBlock(packets: number, timeMs: number): Uint8Array {
 const NOTHING = new Uint8Array(0);
 /** opt_comment. */
 const COMMENT = 1;
-/** Characters of a comment, whose length has 16 bits. */
+/** The maximum number of characters in a comment, whose length field has 16 bits. */
 const COMMENT_MAX = 8000;
 
 function block(type: number, parts: readonly Uint8Array[]): Uint8Array {

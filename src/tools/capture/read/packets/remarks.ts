@@ -1,17 +1,19 @@
-/** Counts reasons why something was unreadable or left out: one line each, however often it happened. */
+/** Counts reasons why something was unreadable or skipped, one line each, however often it happened. */
 
 export interface Remark {
   readonly text: string;
   readonly count: number;
-  /** The first place: `frame 17`, `byte 4096`; empty: unknown. */
+  /** The first location: `frame 17`, `byte 4096`; empty: unknown. */
   readonly first: string;
 }
 
-/** Distinct reasons. Those that contain a number of the input, such as a link type, may be many. */
+/**
+ * The number of distinct reasons. Reasons that include a number from the input, such as a link type, may be numerous.
+ */
 const REASONS_MAX = 100;
 const OTHERS = 'other reasons, counted together';
 
-/** Counts reasons; beyond a hundred, further ones are counted together. */
+/** Counts reasons. Beyond a hundred, the rest are counted together. */
 export class Remarks {
   readonly #found = new Map<string, { count: number; first: string }>();
 

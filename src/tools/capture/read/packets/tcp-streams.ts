@@ -1,54 +1,54 @@
 /**
- * Reads DNS messages from TCP segments in bounded memory. Segments out of order wait for the missing one;
- * repeated ones are skipped. After a loss, reading resumes at the next segment that looks like the start of a
- * message (RFC 7766, section 8: each message follows its length, two bytes).
+ * Reads DNS messages from TCP segments in bounded memory. Out-of-order segments wait for the missing one, and repeated
+ * ones are skipped. After a loss, reading resumes at the next segment that looks like the start of a message (RFC 7766,
+ * section 8: each message follows its two-byte length).
  */
 import { limit, type Limit } from '../../../../server/base/limits.ts';
 import type { Remarks } from './remarks.ts';
 
-/** Tracked directions of connections; the one that was silent for longest is dropped first. */
+/** Tracked connection directions. The one silent for longest is dropped first. */
 const streamLimit: Limit = limit({ default: 8192, min: 16, max: 1_048_576 });
-/** Bytes of segments in one direction that may wait for a missing one. */
+/** The number of bytes in one direction that may wait for a missing segment. */
 const AHEAD_MAX = 160 * 1024;
-/** The same of all directions; at the limit those that were silent for longest are dropped. */
+/** The same for all directions. At the limit, those silent for longest are dropped. */
 const TOTAL_MAX = 16 * 1024 * 1024;
-/** Overhead of a waiting segment, bytes. */
+/** The overhead of a waiting segment in bytes. */
 const SEGMENT = 256;
 const MESSAGE_MIN = 12;
 
-/** For a connection with later segments, but not the earlier ones. */
+/** The remark for a connection whose later segments were captured, but not its earlier ones. */
 export const missingRemark = 'segments of a TCP connection are missing';
 
 const nothing = new Uint8Array(0);
 
-/** The content of one packet of a connection. */
+/** The contents of one packet on a connection. */
 export interface Segment {
   /** The sequence number of its first byte. */
   readonly sequence: number;
   readonly bytes: Uint8Array;
-  /** Bytes at its end that the capture lacks. */
+  /** The number of bytes at its end that the capture lacks. */
   readonly missing: number;
 }
 
 /**
- * Receives each complete message, or its beginning if the capture lacks the rest; the bytes are a copy.
- * `size` is the length on the wire.
+ * Receives each complete message, or its beginning if the capture lacks the rest. The bytes are a copy. `size` is the
+ * length on the wire.
  */
 export type GiveMessage = (message: Uint8Array, size: number) => void;
 
 interface Direction {
   /** The next sequence number; null: unknown. */
   next: number | null;
-  /** True if a message begins at the next byte; otherwise the start of one is searched for. */
+  /** True if a message starts at the next byte; otherwise, the start of one is searched for. */
   aligned: boolean;
-  /** An incomplete message is `part[0, partLength)`; the rest is spare room. */
+  /** An incomplete message is `part[0, partLength)`; the remainder is spare room. */
   part: Uint8Array;
   partLength: number;
-  /** Remaining bytes of a message that was reported as cut. */
+  /** Bytes left in a message that was reported as truncated. */
   skip: number;
   readonly ahead: Map<number, Segment>;
   aheadBytes: number;
-  /** The lowest number in `ahead`, if there is any. */
+  /** The lowest number in `ahead`, if any. */
   nearest: number;
 }
 
@@ -63,7 +63,7 @@ export class TcpStreams {
     this.#most = most;
   }
 
-  /** A SYN: a message begins after its number. */
+  /** Handles a SYN: a message starts after its number. */
   open(key: string, sequence: number): void {
     const direction = this.#of(key);
     this.#clear(direction);
@@ -71,7 +71,7 @@ export class TcpStreams {
     direction.aligned = true;
   }
 
-  /** @returns true if a gap begins with this segment, false if it closes one; null: neither */
+  /** @returns true if a gap starts with this segment, false if it closes one; null: neither */
   push(key: string, segment: Segment, frame: number, give: GiveMessage): boolean | null {
     const direction = this.#of(key);
     const had = direction.ahead.size > 0;
@@ -95,7 +95,7 @@ export class TcpStreams {
     this.#catchUp(direction, frame, give);
   }
 
-  /** The connection ended: segments that wait for a missing one are read now. */
+  /** Called when the connection has ended: segments waiting for a missing one are read now. */
   close(key: string, frame: number, give: GiveMessage): void {
     const direction = this.#directions.get(key);
     if (direction === undefined) return;
@@ -106,7 +106,7 @@ export class TcpStreams {
     this.#directions.delete(key);
   }
 
-  /** The input ended: sequence numbers of another capture are unrelated. */
+  /** Called when the input has ended, because another capture's sequence numbers are unrelated. */
   end(): void {
     for (const direction of this.#directions.values()) {
       if (direction.aheadBytes > 0) this.#remarks.add(missingRemark);
@@ -118,7 +118,7 @@ export class TcpStreams {
   #of(key: string): Direction {
     let direction = this.#directions.get(key);
     if (direction !== undefined) {
-      // Insertion order is the order of use.
+      // Insertion order reflects recent use.
       this.#directions.delete(key);
     } else {
       direction = {
@@ -132,8 +132,8 @@ export class TcpStreams {
   }
 
   /**
-   * Drops the directions that were silent for longest, several at once: finding the first entry of a Map
-   * skips all entries deleted before it.
+   * Drops the directions silent for longest, several at once, because finding the first entry of a Map skips all
+   * entries deleted before it.
    */
   #makeRoom(): void {
     for (const [key, direction] of this.#directions) {
@@ -151,7 +151,7 @@ export class TcpStreams {
     if (ahead.has(sequence)) return;
     if (ahead.size === 0 || difference(sequence, direction.nearest) < 0)
       direction.nearest = sequence;
-    // A copy: a view would hold the whole buffer of the file.
+    // Copy it, because a view would pin the file's entire buffer.
     ahead.set(sequence, { sequence, bytes: new Uint8Array(bytes), missing });
     direction.aheadBytes += bytes.length + SEGMENT;
     this.#waiting += bytes.length + SEGMENT;
@@ -159,7 +159,7 @@ export class TcpStreams {
     this.#goOnBehind(direction, frame, give);
   }
 
-  /** The missing segment will not arrive. */
+  /** Called when the missing segment will not arrive. */
   #goOnBehind(direction: Direction, frame: number, give: GiveMessage): void {
     this.#remarks.add(missingRemark, `frame ${frame}`);
     direction.next = direction.nearest;
@@ -187,7 +187,7 @@ export class TcpStreams {
     }
   }
 
-  /** Takes the new part of a segment that begins at or before the next byte. */
+  /** Takes the new part of a segment that starts at or before the next byte. */
   #take(direction: Direction, segment: Segment, frame: number, give: GiveMessage): void {
     const { sequence } = segment;
     const { length } = segment.bytes;
@@ -232,11 +232,11 @@ export class TcpStreams {
     if (at < all.length) this.#append(direction, all.subarray(at));
   }
 
-  /** Continues after bytes that the capture lacks; reports the cut message. */
+  /** Continues after bytes that the capture lacks, and reports the truncated message. */
   #leaveOut(direction: Direction, missing: number, give: GiveMessage): void {
     if (!direction.aligned) return;
     const { part, partLength } = direction;
-    // The next message cannot be located if the length is missing, or if it begins within the gap.
+    // The next message cannot be located if the length is missing, or if it starts inside the gap.
     const size = partLength < 2 ? 0 : (part[0]! << 8) | part[1]!;
     const left = partLength < 2 ? 0 : 2 + size - partLength;
     if (partLength >= 2 + MESSAGE_MIN) give(new Uint8Array(part.subarray(2, partLength)), size);
@@ -245,7 +245,7 @@ export class TcpStreams {
     this.#dropPart(direction);
   }
 
-  /** Appends to an incomplete message; the buffer grows by doubling, so single bytes are cheap. */
+  /** Appends to an incomplete message. The buffer grows by doubling, so single bytes are cheap. */
   #append(direction: Direction, bytes: Uint8Array): void {
     const length = direction.partLength + bytes.length;
     if (length > direction.part.length) {
@@ -273,7 +273,7 @@ export class TcpStreams {
   }
 }
 
-/** True for a length, a header with few records, and one question: the start of a message. */
+/** True for the start of a message: a length, a header with few records, and one question. */
 function looksLikeBegin(bytes: Uint8Array): boolean {
   if (bytes.length < 2 + MESSAGE_MIN) return false;
   const length = (bytes[0]! << 8) | bytes[1]!;

@@ -1,18 +1,18 @@
-/** Checks the checksum of UDP datagrams (RFC 768; RFC 8200, section 8.1). */
+/** Verifies the checksum of UDP datagrams (RFC 768; RFC 8200, section 8.1). */
 import type { IpPacket } from './ip-packet.ts';
 import { PROTOCOL } from './ip-packet.ts';
 
 const FULL = 0xffff;
 
 /**
- * True if the checksum of a complete datagram is wrong. A checksum that the sender left to the network card
- * is not wrong: the field then has only the sum of addresses, protocol and length.
- * @param length of the datagram with its header, bytes
+ * True if a complete datagram's checksum is wrong. A checksum left to the network card is not wrong; the field then
+ * only has the sum of addresses, protocol and length.
+ * @param length the datagram's size in bytes, including the header
  */
 export function hasWrongChecksum(packet: IpPacket, length: number): boolean {
   const { bytes, at, family, head, addressesAt } = packet;
   const written = (bytes[at + 6]! << 8) | bytes[at + 7]!;
-  // The sender computed none.
+  // The sender did not compute one.
   if (written === 0) return false;
   const addresses = sum(head, addressesAt, addressesAt + (family === 4 ? 8 : 32));
   const pseudo = folded(addresses + PROTOCOL.UDP + length);
@@ -20,7 +20,7 @@ export function hasWrongChecksum(packet: IpPacket, length: number): boolean {
   return written !== pseudo && written !== (~pseudo & FULL);
 }
 
-/** Sum of 16-bit words; an odd last byte is the upper half of one. */
+/** Sums 16-bit words. An odd last byte is the upper half of one. */
 function sum(bytes: Uint8Array, from: number, to: number): number {
   let total = 0;
   let at = from;

@@ -1,4 +1,4 @@
-/** Converts dnstap messages to queries and replies, which are paired like those of packets. */
+/** Converts dnstap messages to queries and replies, which are paired like those from packets. */
 import { MessageError } from '../../../../server/base/protobuf.ts';
 import { isLoopback } from '../../../../server/base/ip.ts';
 import { oneLine } from '../../../../server/base/visible.ts';
@@ -26,19 +26,19 @@ const FRAME_MAX = 1024 * 1024;
 const KNOWN_MAX = 100_000;
 const UNKNOWN = new Uint8Array(16);
 
-/** The server that writes messages. */
+/** The server that writes the messages. */
 export interface DnstapSender {
   /** 4 or 16 bytes. */
   readonly address: Uint8Array;
-  /** Distinguishes servers with one address (forwarded ports). */
+  /** Tells servers with the same address apart (forwarded ports). */
   readonly port: number;
 }
 
-/** Reports of an ndots server about its own state. */
+/** Reports by an ndots server about itself. */
 export interface DnstapNotes {
-  /** The number of messages that it could not send. */
+  /** The number of messages it could not send. */
   leftOut?(messages: number): void;
-  /** It serves a new configuration since this time, milliseconds since 1970. */
+  /** It has served a new configuration since this time, in milliseconds since 1970. */
   reloaded?(atMs: number): void;
 }
 
@@ -57,10 +57,10 @@ export class DnstapReader {
   #stopped = false;
 
   /**
-   * @param give receives each query and reply.
-   * @param answer receives the control frames for the other end of a socket.
-   * @param sender the server that writes the messages, which does not name itself.
-   * @param notes receives the reports of an ndots server about its own state
+   * @param give receives each query and reply
+   * @param answer receives the control frames for the other end of a socket
+   * @param sender the server that writes the messages, which do not name it
+   * @param notes receives an ndots server's reports about itself
    */
   constructor(
     give: (message: PassingMessage) => void,
@@ -184,7 +184,7 @@ export class DnstapReader {
       sourcePort: isReply ? server : client,
       targetPort: isReply ? client : server,
       ttl: 0,
-      // Each message has an id of its own: it is never a copy or a hop.
+      // Each message has its own ID, so it is never a copy or a hop.
       ipId: (this.#count % 0xffff) + 1,
       port: 0,
       cut: false,
@@ -192,13 +192,13 @@ export class DnstapReader {
   }
 }
 
-/** The whole number behind a word; null: there is none. */
+/** The whole number after a word; null: none. */
 function numberAfter(word: string, text: string | null): number | null {
   const number = Number(text?.startsWith(word) ? text.slice(word.length) : NaN);
   return Number.isSafeInteger(number) && number >= 0 ? number : null;
 }
 
-/** The server is asked by clients, and asks upstreams itself. */
+/** Clients query the server, and it queries upstreams itself. */
 function withSender(tap: Dnstap, { address, port }: DnstapSender): Dnstap {
   const own = tap.family === 6 && address.length === 4 ? mapped(address) : address;
   if (own.length !== (tap.family === 6 ? 16 : 4)) return tap;
@@ -214,7 +214,7 @@ function withSender(tap: Dnstap, { address, port }: DnstapSender): Dnstap {
     : tap;
 }
 
-/** An IPv4 address among those of IPv6 (RFC 4291, section 2.5.5.2). */
+/** An IPv4-mapped IPv6 address (RFC 4291, section 2.5.5.2). */
 function mapped(address: Uint8Array): Uint8Array {
   const bytes = new Uint8Array(16);
   bytes.fill(0xff, 10, 12);
@@ -222,13 +222,10 @@ function mapped(address: Uint8Array): Uint8Array {
   return bytes;
 }
 
-/**
- * The kind of message that a query and its reply have in common: an odd number for the query, the next for
- * the reply.
- */
+/** The message type shared by a query and its reply: an odd number for the query, the next one for the reply. */
 function kindOf(type: number): number {
   const kind = type + (type % 2);
-  // BIND reports a client's query, and its reply as that of an authority.
+  // BIND reports a client's query, but its reply as an authority's.
   return kind === TAP.AUTH_RESPONSE ? TAP.CLIENT_RESPONSE : kind;
 }
 

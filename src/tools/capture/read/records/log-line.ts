@@ -1,29 +1,29 @@
 /**
- * Parses one line of a log, without the wrapping of collectors: `kubectl logs --timestamps --prefix`, stern,
- * files of container runtimes, docker's JSON, Loki, journald, klog.
+ * Parses a log line, stripping what collectors add: `kubectl logs --timestamps --prefix`, stern, container runtime
+ * files, docker's JSON, Loki, journald, klog.
  */
 import { asObject, text as textIn, type JsonObject } from '../../../../server/base/json-object.ts';
 
 export interface LogLine {
-  /** From its level on (`[ERROR] plugin/…`), if it has one. */
+  /** The line from its level on (`[ERROR] plugin/…`), if it has one. */
   readonly text: string;
-  /** From the prefix, milliseconds since 1970; null: it has no time. */
+  /** From the prefix, in milliseconds since 1970; null: no time. */
   readonly timeMs: number | null;
-  /** The pod in the prefix; empty: none. */
+  /** The pod named in the prefix; empty: none. */
   readonly pod: string;
 }
 
-/** The level of CoreDNS and ndots, at the start of the line or after a prefix. */
+/** The level in CoreDNS and ndots lines, at the start or after a prefix. */
 const LEVEL = /(?:^|[\s"}])(?=\[(?:DEBUG|INFO|WARNING|ERROR|FATAL|PANIC)\] )/;
 const STAMP =
   /(?<![\w.])(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)(?=[\s\]}"]|$)/;
 /** `[pod/coredns-7d4/coredns]`, `coredns-7d4-x2 coredns`, `pod="coredns-7d4"`. */
 const POD =
   /\[pod\/([\w.-]{1,253})\/|\bpod="?([\w.-]{1,253})"?|(?:^|\s)((?:coredns|kube-dns|node-local-dns|nodelocaldns|ndots)-[\w.-]{1,200})(?=\s)/;
-/** Prefixes of a line without a level, each once or more. */
+/** Prefixes of a line without a level, which may repeat. */
 const AROUND =
   /^(?:\[pod\/\S{1,300}\]\s+|\d{4}-\d\d-\d\d[T ]\S{8,35}\s+|std(?:out|err)\s+[FP]\s+|\{[^{}]{1,2000}\}\s+|(?:coredns|kube-dns|node-local-dns|nodelocaldns|ndots)-[\w.-]{1,200}\s+[\w.-]{1,63}\s+)+/;
-/** Fields of collectors with the line, and with its time. */
+/** The collectors' fields for the line and its time. */
 const LINES = ['log', 'line', 'message', 'msg', 'MESSAGE', 'textPayload', 'content', '_line'];
 const TIMES = ['time', 'timestamp', 'ts', '@timestamp', '_time', 'date'];
 /** A longer prefix does not come from a collector. */
@@ -41,7 +41,7 @@ export function logLine(raw: string): LogLine {
   return { text: raw.slice(start), ...said(raw.slice(0, start)) };
 }
 
-/** Time and pod of a prefix. */
+/** The time and pod in a prefix. */
 function said(before: string): Pick<LogLine, 'timeMs' | 'pod'> {
   if (before === '') return { timeMs: null, pod: '' };
   const pod = POD.exec(before);
@@ -59,7 +59,7 @@ function objectOf(raw: string): JsonObject | null {
   }
 }
 
-/** A collector's object with the line in it, or that of a server that logs objects. */
+/** Handles a collector's object that contains the line, or an object from a server that logs objects. */
 function ofObject(object: JsonObject): LogLine {
   const line = LINES.map((key) => textIn(object, key)).find((each) => each !== '') ?? '';
   const inner = logLine(line.trimEnd().slice(0, 8192));
@@ -88,7 +88,7 @@ function podOf(object: JsonObject): string {
   return '';
 }
 
-/** ISO 8601, or a number since 1970, in seconds or smaller units. */
+/** Accepts ISO 8601, or a number since 1970, in seconds or smaller units. */
 function timeOf(stamp: unknown): number | null {
   if (
     typeof stamp === 'number' ||
@@ -100,7 +100,7 @@ function timeOf(stamp: unknown): number | null {
   }
   if (typeof stamp !== 'string') return null;
   const text = stamp.replace(' ', 'T').replace(',', '.');
-  // Without a zone it is most likely UTC, as in containers.
+  // Without a zone, it is most likely UTC, as in containers.
   const ms = Date.parse(/(?:Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text}Z`);
   if (Number.isNaN(ms)) return null;
   // Date.parse stops at milliseconds.

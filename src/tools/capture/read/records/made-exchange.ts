@@ -1,6 +1,6 @@
 /**
- * Builds exchanges from sources without packets: logs contain only question and result, and dnstap may omit
- * the query.
+ * Builds exchanges from sources without packets. Logs only contain the question and result, and dnstap may omit the
+ * query.
  */
 import { FLAG, HEADER } from '../../../../server/wire/iana.ts';
 import { writeMessage } from '../../../../server/wire/message.ts';
@@ -8,7 +8,7 @@ import { foldName, parseName, printName } from '../../../../server/wire/name.ts'
 import type { Peer } from '../../../../server/wire/exchange.ts';
 import type { Logged, SeenExchange } from '../../pair/seen-exchange.ts';
 
-/** The content of a line of a query log. */
+/** The contents of a query log line. */
 export interface LoggedExchange {
   readonly client: Peer;
   readonly server: Peer;
@@ -22,16 +22,16 @@ export interface LoggedExchange {
   readonly sentMs: number;
   readonly repliedMs: number;
   readonly rcode: number;
-  /** Flags of the reply, without its rcode. */
+  /** The reply's flags, without its rcode. */
   readonly flags: number;
-  /** Absent: not from a log. */
+  /** Omitted: not from a log. */
   readonly logged?: Logged;
-  /** Line number in the log. */
+  /** The line number in the log. */
   readonly line: number;
 }
 
 /**
- * An exchange whose messages have what the log contains, and no records.
+ * Builds an exchange whose messages have only what the log contains, and no records.
  * @throws NameError
  */
 export function madeExchange(logged: LoggedExchange): SeenExchange {
@@ -76,7 +76,7 @@ export function madeExchange(logged: LoggedExchange): SeenExchange {
   };
 }
 
-/** The query of a reply, from the parts in the reply: header and question. */
+/** Rebuilds a reply's query from the reply's header and question. */
 export function queryOf(reply: Uint8Array): Uint8Array | null {
   if (reply.length < HEADER.SIZE || reply[4] !== 0 || reply[5] !== 1) return null;
   let at: number = HEADER.SIZE;

@@ -1,7 +1,6 @@
 /**
- * Parses query logs of CoreDNS and ndots (plugin log, formats common and combined) and of Unbound
- * (log-replies). Lines may have the prefixes of `kubectl logs --timestamps`, the container runtime or a
- * log collector.
+ * Parses query logs from CoreDNS and ndots (plugin log, formats common and combined) and from Unbound (log-replies).
+ * Lines may have prefixes from `kubectl logs --timestamps`, the container runtime or a log collector.
  */
 import { parseDuration } from '../../../../server/base/duration.ts';
 import { FLAG, RCODE, rcodeNumber, typeNumber } from '../../../../server/wire/iana.ts';
@@ -13,34 +12,34 @@ import { logLine, type LogLine } from './log-line.ts';
 import { madeExchange, type LoggedExchange } from './made-exchange.ts';
 import { unboundLine } from './unbound-line.ts';
 
-/** A failed upstream in a line of plugin errors. */
+/** A failed upstream in a line from plugin errors. */
 export interface LoggedFailure {
   readonly name: string;
   readonly type: string;
-  /** Address and port of the upstream; empty if the line has none. */
+  /** The upstream's address and port; empty if the line has none. */
   readonly upstream: string;
   readonly text: string;
   readonly line: number;
   /** Milliseconds since 1970; null: the log has no times. */
   readonly timeMs: number | null;
-  /** The pod that wrote it; empty: unknown. */
+  /** The pod that wrote the line; empty: unknown. */
   readonly pod: string;
 }
 
-/** Callbacks for the lines of a log. */
+/** Callbacks for log lines. */
 export interface LogEvents {
   exchange(exchange: SeenExchange): void;
   failure(failure: LoggedFailure): void;
-  /** A line of another kind, without its wrapping. */
+  /** Any other line, without collectors' additions. */
   other(line: LogLine, number: number): void;
-  /** A line of a text that is not a log, such as a list of names. */
+  /** A line in a text that is not a log, such as a list of names. */
   entry(line: string, number: number): void;
 }
 
-/** After the client and ` - `. */
+/** The part after the client and ` - `. */
 const QUERY =
   /^(\d{1,5}) "(\S+) \S+ (\S+) (udp|tcp) (\d{1,6}) (?:true|false) (\d{1,6})" (\S+) (\S+) \d+ ([\d.]{1,20}[nuµm]?s)/;
-/** An address, with a link's zone if it has one. Other text must not reach a terminal as an address. */
+/** An address, with a link's zone if it has one. No other text may reach a terminal as an address. */
 const CLIENT = /^\[?([\da-f.:]{2,45}(?:%[\w.-]{1,15})?)\]?:(\d{1,5})$/i;
 /** A summary: `12 errors like '…' occurred in last 30s`. */
 const CONSOLIDATED = /plugin\/errors: \d{1,12} errors like '/;
@@ -49,12 +48,12 @@ const UPSTREAM =
   /(?:->|\bdial \w{1,8} |https:\/\/)(\[[^\]\s]{1,60}\]:\d{1,5}|[^\s>"/[\]]{1,80}?:\d{1,5})(?![\d.])/;
 /** The prefix of plugin slowlog, which logs a query a second time. */
 const SLOW = 'plugin/slowlog:';
-/** Lines that servers write and lists of names never contain: the version at start, and a level. */
+/** Lines that servers write but lists of names never contain: the version at startup, and a level. */
 const SAID =
   /(?:^| )(?:(?:CoreDNS|ndots)-\d{1,4}\.\d{1,4}\.\d{1,4}(?:[-+][\w.+-]{1,60})?$|\[(?:DEBUG|INFO|WARNING|ERROR|FATAL|PANIC)\] )/;
-/** Lines that are read before a text counts as a list: a server logs its listeners first. */
+/** Lines read before a text is treated as a list, because a server logs its listeners first. */
 const UNDECIDED_MAX = 256;
-/** Longer lines are not of a query log. */
+/** Longer lines do not belong to a query log. */
 const LINE_MAX = 8192;
 /** Bytes of overlong or binary lines after which reading stops. */
 const NOISE_MAX = 16 * 1024 * 1024;
@@ -69,11 +68,11 @@ const flagBits: Readonly<Record<string, number>> = {
   cd: FLAG.CD,
 };
 
-/** For a log without times. */
+/** The remark for a log without times. */
 export const noTimesRemark =
   'the log has no times, so rates and durations are unknown (kubectl logs --timestamps)';
 
-/** Parses the text of a log line by line. */
+/** Parses a log line by line. */
 export class QueryLogReader {
   readonly #events: LogEvents;
   readonly #remarks: Remarks;
@@ -85,7 +84,7 @@ export class QueryLogReader {
   #isLog = false;
   #unboundQueries = 0;
   #unboundReplies = 0;
-  /** Lines before the kind of text is known; null: it is known. */
+  /** Lines read before the kind of text is known; null: it is known. */
   #undecided: { readonly line: string; readonly number: number }[] | null = [];
 
   constructor(events: LogEvents, remarks: Remarks) {
@@ -93,7 +92,7 @@ export class QueryLogReader {
     this.#remarks = remarks;
   }
 
-  /** True if so much was not text that the rest is ignored. */
+  /** True if so much of it was not text that the rest is ignored. */
   get broken(): boolean {
     return this.#noise > NOISE_MAX;
   }
@@ -155,7 +154,7 @@ export class QueryLogReader {
     this.#undecided = null;
   }
 
-  /** Nothing proved the text to be a log. */
+  /** Nothing proved that the text is a log. */
   #decide(): void {
     const lines = this.#undecided ?? [];
     this.#undecided = null;
@@ -177,7 +176,7 @@ export class QueryLogReader {
     const middle = line.indexOf(' - ');
     if (middle < 0) return false;
     const before = line.lastIndexOf(' ', middle - 1);
-    // The query has a separate line, or `log` is off.
+    // The query has its own line, or `log` is off.
     if (line.slice(0, Math.max(0, before)).endsWith(SLOW)) return false;
     const who = CLIENT.exec(line.slice(before + 1, middle));
     const parts = QUERY.exec(line.slice(middle + 3));
@@ -203,7 +202,7 @@ export class QueryLogReader {
     return true;
   }
 
-  /** @returns false if the line is not one of Unbound's about a query */
+  /** @returns false if the line is not one of Unbound's query lines */
   #unbound({ text: said, timeMs, pod }: LogLine): boolean {
     const line = unboundLine(said);
     if (line === null) return false;
@@ -218,7 +217,7 @@ export class QueryLogReader {
     else {
       this.#unboundReplies++;
       this.#give(timeMs ?? line.timeMs, line.tookMs, {
-        // The line has neither the port nor the id.
+        // The line has neither the port nor the ID.
         client: { address: line.address, port: 0 },
         protocol: line.isTcp ? 'tcp' : 'udp',
         id: this.#line & 0xffff,
@@ -254,7 +253,7 @@ export class QueryLogReader {
       this.#remarks.add('a logged name is not valid', `line ${this.#line}`);
       return;
     }
-    // Outside of `try`: an exception of the receiver is not a fault of the log.
+    // Keep this outside `try`: an exception from the receiver is not a fault in the log.
     this.#events.exchange(exchange);
   }
 

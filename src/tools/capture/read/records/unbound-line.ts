@@ -12,7 +12,7 @@ export interface UnboundLine {
   readonly rcode: string;
   readonly tookMs: number;
   readonly isTcp: boolean;
-  /** Milliseconds since 1970; null: the line has no such stamp. */
+  /** Milliseconds since 1970; null: the line has no such timestamp. */
   readonly timeMs: number | null;
 }
 
@@ -29,7 +29,7 @@ const BODY =
   /^([\da-f.:]{2,45}) (\S{1,1100}) (\S{1,20}) (?:IN|CH|HS|ANY|CLASS\d+)(?: ([A-Z]{1,12}\d{0,5}) (\d{1,6}\.\d{1,9}) [01] \d{1,6}(?: (udp|tcp|dot|doh|doq)\b.{0,80})?)?$/i;
 const FAILED = /^SERVFAIL <(\S{1,1100}) (\S{1,20}) \S{1,20}>: (.{1,1000})$/;
 
-/** Null: it is not such a line. */
+/** Null: not such a line. */
 export function unboundLine(text: string): UnboundLine | UnboundFailure | null {
   const head = HEAD.exec(text);
   if (head === null) return null;
