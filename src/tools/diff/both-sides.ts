@@ -1,4 +1,4 @@
-/** Serves two Corefiles in parallel, with queries that show their differences. */
+/** Serves two Corefiles side by side, with queries that reveal their differences. */
 import { Problems, type Problem } from '../../server/base/problem.ts';
 import type { ParseInput, ParseOutput } from '../../server/corefile/parse.ts';
 import type { Corefile } from '../../server/corefile/corefile-tree.ts';
@@ -15,27 +15,26 @@ export interface NamedCorefileText {
   readonly text: string;
 }
 
-/** A Corefile and what parsing it depends on. */
+/** A Corefile and everything its parsing depends on. */
 type ParsedText = Pick<ParseInput, 'file' | 'text' | 'dnsPort' | 'env' | 'syntaxes'>;
 
-/** The common parts of both sides. */
+/** The parts that both sides share. */
 export interface CommonParts {
   readonly manifests: string;
   readonly names: readonly NamedType[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly plugins: SideParts['plugins'];
-  /** Parses a Corefile as a server that starts does. */
+  /** Parses a Corefile the way a starting server does. */
   parse(corefile: ParsedText): ParseOutput;
-  /** Called with warnings: manifests that cannot be read, an empty Corefile. */
+  /** Called with warnings: unreadable manifests, an empty Corefile. */
   told?(warning: Problem): void;
 }
 
-/** Works with two running sides and the questions that distinguish them. */
+/** Uses two running sides and the questions that tell them apart. */
 type UseSides<T> = (before: Side, after: Side, asked: Witnesses) => Promise<T>;
 
 /**
- * Serves two Corefiles as long as `use` takes. Throws the `Problems` of a first one that cannot be
- * served.
+ * Serves two Corefiles until `use` returns. Throws `Problems` if the first one cannot be served.
  * @returns the problems of the second one if it cannot be served
  */
 export async function withBoth<T>(
@@ -85,13 +84,13 @@ export async function withBoth<T>(
   }
 }
 
-/** Each place once. */
+/** Removes duplicate listeners. */
 function places(all: Side['places']): Side['places'] {
   const found = new Map(all.map((place) => [`${place.address} ${place.port}`, place]));
   return [...found.values()];
 }
 
-/** Zones of the clusters that either side serves. */
+/** The zones of the clusters that either side serves. */
 function clusterZones(trees: readonly Corefile[]): readonly string[] {
   const zones = trees.flatMap(({ blocks }) =>
     blocks.flatMap(({ keys, directives }) =>

@@ -1,36 +1,34 @@
-/** Two configurations in parallel: which answers differ, gathered into classes of the same change. */
+/** Compares the answers of two configurations and groups the differences by their common change. */
 import { TYPE } from '../../server/wire/iana.ts';
 import type { PrintedRecord, QueryOutcome, DiffQuestion } from './question.ts';
 
-/**
- * The kind of a difference, most important first: the answer, the upstream, the TTL (and flags).
- */
+/** The kind of difference, most important first: the answer, the upstream, the TTL (and flags). */
 export type DifferenceKind = 'answers' | 'upstreams' | 'ttls';
 
-/** From the worst down. */
+/** Worst first. */
 export const differences: readonly DifferenceKind[] = ['answers', 'upstreams', 'ttls'];
 
 export interface ServedConfiguration {
   ask(question: DiffQuestion): Promise<QueryOutcome>;
-  /** Lets time pass, milliseconds. */
+  /** Advances time, in milliseconds. */
   pass(ms: number): Promise<void>;
-  /** Upstreams fall silent, or speak again. */
+  /** Silences upstreams, or lets them reply again. */
   silence(silent: boolean): void;
-  /** The parts that are not compared, and the reason. */
+  /** Parts that are not compared, and why. */
   readonly left: readonly string[];
 }
 
-/** The time of a question. */
+/** The moment a question is asked. */
 export type AskingMoment =
   /** For the first time. */
   | 'first'
-  /** A second later, from the cache. */
+  /** A second later, answered from the cache. */
   | 'again'
   | 'later'
-  /** After the reply's time is over, while all upstreams are silent. */
+  /** After the reply has expired, while all upstreams are silent. */
   | 'stale';
 
-/** One question whose answers differ. */
+/** A question whose answers differ. */
 export interface Witness {
   readonly question: DiffQuestion;
   readonly moment: AskingMoment;
@@ -39,13 +37,13 @@ export interface Witness {
   readonly kind: DifferenceKind;
 }
 
-/** Example queries of the same change. */
+/** Example queries for one change. */
 export interface ChangeClass {
   readonly kind: DifferenceKind;
   /** The simplest one. */
   readonly witness: Witness;
   readonly count: number;
-  /** Some names, the shortest first. */
+  /** A few names, shortest first. */
   readonly names: readonly string[];
 }
 
@@ -54,18 +52,17 @@ export interface Comparison {
   readonly questions: number;
   readonly same: number;
   readonly classes: readonly ChangeClass[];
-  /** The omitted parts of one side or both. */
+  /** Parts that one side or both omitted. */
   readonly left: readonly string[];
 }
 
-/** Time that has to pass until a name with a short TTL is over, milliseconds. */
+/** Milliseconds until a name with a short TTL has expired. */
 const STALE_MS = 60_000;
 
 /**
- * Sends all questions to both sides: once, again a little later, and some a minute later, with
- * upstreams and without.
- * @param rounds `againMs`: delay of the second round; `later: false`: skips the later rounds;
- * `progress`: called before each question, with its number from 1 and the total
+ * Sends every question to both sides: once, again a little later, and some a minute later, with upstreams and without.
+ * @param rounds `againMs`: delay before the second round; `later: false`: skips the later rounds; `progress`: called
+ * before each question, with its number (from 1) and the total
  */
 export async function compare(
   before: ServedConfiguration,
@@ -85,7 +82,7 @@ export async function compare(
       const [a, b] = [await before.ask(question), await after.ask(question)];
       const kind = differenceOf(a, b);
       if (kind === null) continue;
-      // A question is one example, of its worst difference.
+      // A question is an example of its worst difference only.
       const known = found.get(question);
       if (known !== undefined && differences.indexOf(known.kind) <= differences.indexOf(kind))
         continue;
@@ -113,11 +110,11 @@ export async function compare(
   };
 }
 
-/** The worst difference; null: none that a client or an upstream can see. */
+/** Returns the worst difference; null: none that a client or an upstream can see. */
 function differenceOf(before: QueryOutcome, after: QueryOutcome): DifferenceKind | null {
   const plain = ({ rcode, flags, answer, authority, additional }: QueryOutcome): string => {
     const isCut = flags.includes('tc');
-    // The records in a truncated reply are arbitrary.
+    // Which records fit in a truncated reply is arbitrary.
     const records = isCut ? [] : contents([answer, authority, additional], dataText);
     return JSON.stringify([rcode, isCut, records]);
   };
@@ -133,13 +130,13 @@ function differenceOf(before: QueryOutcome, after: QueryOutcome): DifferenceKind
   return details(before) === details(after) ? null : 'ttls';
 }
 
-/** The last number of SOA is the TTL of denials (RFC 2308 section 4). */
+/** The last number of an SOA is the TTL of negative answers (RFC 2308 section 4). */
 const dataText = ({ name, type, data }: PrintedRecord): string =>
   `${name} ${type} ${type === 'SOA' ? data.replace(/ \d+$/, '') : data}`;
 const ttlText = ({ name, ttl, type, data }: PrintedRecord): string =>
   `${name} ${ttl} ${type} ${data}`;
 
-/** The order of records means nothing: servers shuffle them. */
+/** The order of records does not matter, because servers shuffle them. */
 function contents(
   sections: readonly (readonly PrintedRecord[])[],
   print: (record: PrintedRecord) => string,
@@ -147,7 +144,7 @@ function contents(
   return sections.map((list) => list.map(print).toSorted());
 }
 
-/** Names of a class that a report shows. */
+/** The number of names that a report shows for a class. */
 const NAMES_MAX = 5;
 
 function classesOf(witnesses: readonly Witness[]): readonly ChangeClass[] {
@@ -156,7 +153,7 @@ function classesOf(witnesses: readonly Witness[]): readonly ChangeClass[] {
     const key = signature(witness);
     groups.set(key, [...(groups.get(key) ?? []), witness]);
   }
-  // An address says most, and the shortest name.
+  // Prefer an address record, then the shortest name.
   const size = ({ question: { name, type } }: Witness): number =>
     (isAddress(type) ? 0 : 1e6) + (name === '.' ? 30 : name.length) * 1000 + type;
   return [...groups.values()]
@@ -179,8 +176,8 @@ function classesOf(witnesses: readonly Witness[]): readonly ChangeClass[] {
 }
 
 /**
- * The importance of a loss: most for addresses that the server knew itself, such as those of a
- * service, then for its other records. Upstream answers are simulated.
+ * Ranks a loss by severity. Addresses from the server's own data, such as a service's, matter most, then its other
+ * records. Upstream answers are simulated.
  */
 function weight({ question, before: { answer, upstreams } }: Witness): number {
   if (answer.length === 0 || upstreams.length > 0) return 0;
@@ -189,13 +186,13 @@ function weight({ question, before: { answer, upstreams } }: Witness): number {
 
 const isAddress = (type: number): boolean => type === TYPE.A || type === TYPE.AAAA;
 
-/** The common part of the examples of one change. */
+/** The part that all examples of one change have in common. */
 function signature({ kind, moment, before, after }: Witness): string {
   const by = ({ block, plugin }: QueryOutcome): readonly string[] => [block, plugin];
   const shape = (outcome: QueryOutcome): readonly unknown[] => {
     switch (kind) {
       case 'answers':
-        // A name that has an address, and one that has none, are not the same loss.
+        // Losing a name with an address is not the same as losing one without.
         return [...by(outcome), outcome.rcode, outcome.answer.length > 0];
       case 'upstreams':
         return by(outcome);

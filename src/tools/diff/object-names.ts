@@ -1,17 +1,14 @@
-/** Names that the objects of a cluster have, and some that they do not have. */
+/** Names that the objects in a cluster have, and some that they do not have. */
 import { asObject, child, children, text, texts } from '../../server/base/json-object.ts';
 import type { Manifest } from '../../server/kube/manifests/manifest.ts';
 import { expandZone } from '../../server/corefile/zones.ts';
 import { TYPE } from '../../server/wire/iana.ts';
 import type { NamedType } from './witnesses.ts';
 
-/** Objects of each kind beyond these, and beyond one of each namespace, mostly say nothing new. */
+/** Beyond this many objects of each kind, and one per namespace, more rarely reveal anything new. */
 const OBJECTS_MAX = 200;
 
-/**
- * The names of the objects below the cluster's zones, and the addresses of pods. Also lists the
- * omitted objects.
- */
+/** Returns object names in the cluster's zones, and pod addresses. Also lists the omitted objects. */
 export function objectNames(
   manifests: readonly Manifest[],
   zones: readonly string[],
@@ -65,7 +62,7 @@ export function objectNames(
         const protocol = (text(port, 'protocol') || 'TCP').toLowerCase();
         if (label !== '') add(`_${label}._${protocol}.${service}`, [TYPE.SRV]);
       }
-      // The first suffix of a search path, as pods ask for other names.
+      // The first search suffix, which pods append to other names.
       add(`www.example.com.${namespace}.svc.${zone}`);
     }
     for (const { namespace, raw } of of('Pod')) {
@@ -96,7 +93,7 @@ export function objectNames(
   return { names, clients, left };
 }
 
-/** The first ones of each namespace in turn, because configurations distinguish namespaces. */
+/** Takes the first of each namespace in turn, because configurations distinguish namespaces. */
 function spread(all: readonly Manifest[]): readonly Manifest[] {
   const lists = [...Map.groupBy(all, ({ namespace }) => namespace).values()];
   const most = Math.max(OBJECTS_MAX, lists.length);

@@ -1,13 +1,13 @@
 /**
- * Names that match a regular expression of a Corefile: a few for each, one through every alternative. Syntax that is
- * not supported is ignored, so callers must check each name with the expression itself.
+ * Generates names that match a regular expression in a Corefile: a few per expression, one for every alternative.
+ * Unsupported syntax is ignored, so callers must check each name against the expression.
  */
 
-/** More samples say no more, and alternatives within alternatives multiply. */
+/** More samples reveal nothing new, and nested alternatives multiply. */
 const SAMPLES_MAX = 12;
 const DEPTH_MAX = 20;
 
-/** Texts that probably fit; none for an expression that is not understood. */
+/** Returns strings that probably match; none if the expression is not understood. */
 export function samplesOf(pattern: string): readonly string[] {
   try {
     const reader = new PatternReader(pattern);
@@ -94,12 +94,12 @@ class PatternReader {
     }
   }
 
-  /** One character of a class, or one that is not of it. */
+  /** Returns a character in the class or, if negated, one outside it. */
   #oneOf(): string {
     const negated = this.#text[this.#at] === '^';
     if (negated) this.#at++;
     const start = this.#at;
-    // A bracket right at the beginning is a character.
+    // A bracket right at the start is literal.
     if (this.#text[this.#at] === ']') this.#at++;
     while (!this.done && this.#text[this.#at] !== ']')
       this.#at += this.#text[this.#at] === '\\' ? 2 : 1;

@@ -1,7 +1,6 @@
 /**
- * Prepares a Corefile for a comparison: everything that leaves the process is simulated. Upstreams
- * have distinct addresses, to show which one was queried. Kubernetes objects come from one
- * directory for both sides.
+ * Prepares a Corefile for comparison by simulating everything that leaves the process. Each upstream gets a distinct
+ * address, to show which one was queried. Both sides read Kubernetes objects from one directory.
  */
 import { isIP, parseAddress } from '../../server/base/ip.ts';
 import type {
@@ -18,13 +17,13 @@ import { hashBytes } from './name-hash.ts';
 /** A Corefile that can be served in this process. */
 export interface PreparedCorefile {
   readonly corefile: Corefile;
-  /** By address: how the Corefile spells the upstreams of the forward lines that name it. */
+  /** By address: the upstreams as spelled in the Corefile's forward lines. */
   readonly upstreams: ReadonlyMap<string, readonly string[]>;
-  /** The parts that are not compared, and the reason. */
+  /** Parts that are not compared, and why. */
   readonly left: readonly string[];
 }
 
-/** Directives that need other systems, by the reason for their omission. */
+/** Directives that need other systems, by the reason for omitting them. */
 const beyond: Readonly<Record<string, string>> = {
   etcd: 'its records are in etcd',
   secondary: 'its zones are on other servers',
@@ -40,7 +39,7 @@ const beyond: Readonly<Record<string, string>> = {
   nomad: 'its records are in Nomad',
 };
 
-/** Properties that say how to reach something. */
+/** Properties that configure how to reach something. */
 const reaching: Readonly<Record<string, ReadonlySet<string>>> = {
   kubernetes: new Set([
     'endpoint',
@@ -53,7 +52,7 @@ const reaching: Readonly<Record<string, ReadonlySet<string>>> = {
   forward: new Set(['tls', 'resolver', 'source_address', 'tls_servername']),
 };
 
-/** @param manifests directory of the objects of both sides */
+/** @param manifests directory with the objects for both sides */
 export function prepare(corefile: Corefile, manifests: string): PreparedCorefile {
   const upstreams = new Map<string, readonly string[]>();
   const left = new Set<string>();
@@ -110,7 +109,7 @@ function rewritten(
   }
 }
 
-/** A `kubernetes` directive whose objects come from these manifests. */
+/** Returns a `kubernetes` directive that reads its objects from these manifests. */
 export function withObjects(directive: Directive, manifests: string): Directive {
   const word = wordAt(directive.at);
   const line: Property = { name: word('manifests'), args: [word(manifests)], block: null };
@@ -127,7 +126,7 @@ function wordAt({ place }: Token): (text: string) => Token {
 }
 
 /**
- * The address that stands for an upstream. It is the upstream's own, or one that its spelling gives, because another port is
+ * Returns the address that represents an upstream: its own, or one derived from its spelling, because another port is
  * another server.
  */
 function upstreamAddress(text: string): string {
@@ -139,7 +138,7 @@ function upstreamAddress(text: string): string {
   return `198.51.${a === 100 ? 101 : a}.${b}`;
 }
 
-/** An interface has no address on this machine: one that its name gives stands for it. */
+/** The interface may not exist on this machine, so an address derived from its name represents it. */
 function bindAddress(text: string): string {
   if (isIP(text.split('%')[0]!) !== 0) return text;
   const [a, b] = hashBytes(text);

@@ -1,17 +1,14 @@
-/**
- * Simulates all upstreams. Answers depend only on name and type, so a changed answer means a
- * changed path.
- */
+/** Simulates all upstreams. Answers depend only on name and type, so a changed answer means a changed path. */
 import { hashBytes } from './name-hash.ts';
 import { FLAG, TYPE } from '../../server/wire/iana.ts';
 import { writeMessage, type DnsRecord } from '../../server/wire/message.ts';
 
-/** Longer than any usual bound of a cache, so that bounds show. */
+/** Longer than any usual cache limit, so that the limits show. */
 const TTL_SECONDS = 7200;
-/** A name that begins with this is answered with a short TTL. */
+/** Names that start with this are answered with a short TTL. */
 const SHORT_SECONDS = 20;
 
-/** Beginnings of names that upstreams answer in another way than with records. */
+/** Name prefixes that upstreams answer with something other than records. */
 export const marks: {
   readonly nxdomain: 'nx-';
   readonly nodata: 'nodata-';
@@ -21,7 +18,7 @@ export const marks: {
   readonly large: 'large-';
   readonly alias: 'alias-';
   readonly short: 'short-';
-  /** An alias of the target. */
+  /** An alias for the target. */
   readonly to: 'to-';
 } = {
   nxdomain: 'nx-',
@@ -35,15 +32,18 @@ export const marks: {
   to: 'to-',
 };
 
-/** Types, of those for private use, that upstreams fail to answer for every name: SERVFAIL and REFUSED. NXDOMAIN is of a name. */
+/**
+ * Private-use types for which upstreams fail whatever the name, with SERVFAIL and REFUSED. NXDOMAIN applies to a name,
+ * not a type.
+ */
 export const failingTypes: ReadonlyMap<number, number> = new Map([
   [65_282, 2],
   [65_283, 5],
 ]);
 
 /**
- * The reply of an upstream to a question.
- * @param room the largest message that it may send; a longer one is cut, with TC
+ * Builds an upstream's reply to a question.
+ * @param room the largest message it may send; a longer one is truncated, with TC
  */
 export function scriptedReply(
   question: {

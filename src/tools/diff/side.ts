@@ -1,4 +1,4 @@
-/** One of the two configurations, served in this process in virtual time, and asked. */
+/** Serves one of the two configurations in this process, in virtual time, and queries it. */
 import { parseAddress } from '../../server/base/ip.ts';
 import { systemClock } from '../../server/base/clock.ts';
 import { makeLog } from '../../server/base/log.ts';
@@ -22,11 +22,11 @@ import type { PrintedRecord, QueryOutcome, DiffQuestion } from './question.ts';
 import { scriptedReply } from './script.ts';
 
 export interface SideParts {
-  /** As messages name it. */
+  /** The file name that messages show. */
   readonly file: string;
-  /** Base of relative paths. */
+  /** The base directory for relative paths. */
   readonly folder: string;
-  /** Directory of Kubernetes objects. */
+  /** The directory with Kubernetes objects. */
   readonly manifests: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly plugins: (names?: ReadonlySet<string>) => Promise<readonly Plugin[]>;
@@ -34,7 +34,7 @@ export interface SideParts {
   readonly load: (syntaxes: readonly Syntax[]) => ParseOutput;
 }
 
-/** The time limit for reading objects, milliseconds of real time. */
+/** The time limit for reading objects, in milliseconds of real time. */
 const READING_MS = 10_000;
 
 export class Side implements ServedConfiguration {
@@ -42,7 +42,7 @@ export class Side implements ServedConfiguration {
   readonly #embedded: EmbeddedServer;
   readonly #path: { block: string; plugin: string } = { block: '', plugin: '' };
   readonly #asked: string[] = [];
-  /** By block, name and type; a denial holds for all types. */
+  /** By block, name and type. A negative answer applies to all types. */
   readonly #origins = new Map<string, string>();
   #prepared: PreparedCorefile | null = null;
   #silent = false;
@@ -66,7 +66,7 @@ export class Side implements ServedConfiguration {
     });
   }
 
-  /** Starts it. @returns the problems of a configuration that cannot be served; empty: it serves */
+  /** Starts the server. @returns the problems that prevent serving; empty: it is serving */
   async start(): Promise<readonly Problem[]> {
     const started = this.#embedded.start().then(
       () => [],
@@ -75,7 +75,7 @@ export class Side implements ServedConfiguration {
         throw error;
       },
     );
-    // Objects are read in real time, while the virtual clock is stopped.
+    // Objects are read in real time while the virtual clock is stopped.
     await within(systemClock, READING_MS, started);
     return this.#clock.run(started);
   }
@@ -89,22 +89,22 @@ export class Side implements ServedConfiguration {
     return this.#prepared?.left ?? [];
   }
 
-  /** Addresses and ports that it listens at. */
+  /** The addresses and ports it listens on. */
   get places(): readonly { readonly address: string; readonly port: number }[] {
     return this.#embedded.open.map(({ address, port }) => ({ address: named(address), port }));
   }
 
-  /** Upstreams fall silent, or speak again. */
+  /** Silences upstreams, or lets them reply again. */
   silence(silent: boolean): void {
     this.#silent = silent;
   }
 
-  /** Lets virtual time pass. */
+  /** Advances virtual time. */
   pass(ms: number): Promise<void> {
     return this.#clock.advance(ms);
   }
 
-  /** Asks it once. */
+  /** Sends one query. */
   async ask(question: DiffQuestion): Promise<QueryOutcome> {
     const { address, port, client, proto } = question;
     const open = this.#embedded.open.filter((each) => each.port === port);
@@ -153,7 +153,7 @@ export class Side implements ServedConfiguration {
     };
   }
 
-  /** The plugin that answered, or that had answered what the cache holds. */
+  /** The plugin that answered, or that produced the cached answer. */
   #answerer({ name, type }: DiffQuestion): string {
     const { block, plugin } = this.#path;
     const keys = [`${block} ${name} ${type}`, `${block} ${name}`];
@@ -163,7 +163,7 @@ export class Side implements ServedConfiguration {
     return plugin;
   }
 
-  /** A plugin whose links report each query. */
+  /** Wraps a plugin so that its links report each query. */
   #watched(plugin: Plugin): Plugin {
     const { setup } = plugin;
     if (setup === undefined) return plugin;
@@ -222,7 +222,7 @@ const nothing: QueryOutcome = {
   plugin: '',
 };
 
-/** No address, and those that stand for all. */
+/** Drops an empty address and wildcard addresses. */
 function named(address: string): string {
   return address === '0.0.0.0' || address === '::' ? '' : address;
 }

@@ -4,7 +4,7 @@ import { parseCorefile } from '../../server/corefile/parse.ts';
 import { TYPE } from '../../server/wire/iana.ts';
 import { witnesses } from './witnesses.ts';
 
-/** Questions for two configurations, and the limit on their number. */
+/** Generates questions for two configurations, and limits their number. */
 
 const { corefile } = parseCorefile({
   file: 'Corefile',

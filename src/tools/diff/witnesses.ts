@@ -1,7 +1,6 @@
 /**
- * The queries that distinguish two configurations: a name inside, at and outside of every zone,
- * block, rewrite, template, host, rule and boundary of either side. Also the names of the cluster's
- * objects.
+ * Generates the queries that distinguish two configurations. They cover names inside, at and outside every zone, block,
+ * rewrite, template, host, rule and boundary on either side. Names of the cluster's objects are included.
  */
 import { parseNet, printAddress } from '../../server/base/ip.ts';
 import type { Corefile, Directive, Property } from '../../server/corefile/corefile-tree.ts';
@@ -14,32 +13,32 @@ import { failingTypes, marks } from './script.ts';
 /** The sources of questions. */
 export interface WitnessParts {
   readonly corefiles: readonly Corefile[];
-  /** Names of the cluster's objects, with the types that they have. */
+  /** Names of the cluster's objects, with the types they have. */
   readonly objects: readonly NamedType[];
-  /** Addresses of pods, as clients. The first one asks everything. */
+  /** Pod addresses to use as clients. The first one sends every question. */
   readonly clients: readonly string[];
-  /** Names that people ask for. */
+  /** Names that the user asked about. */
   readonly names: readonly NamedType[];
-  /** Listeners of either side. */
+  /** The listeners of either side. */
   readonly places: readonly { readonly address: string; readonly port: number }[];
 }
 
-/** A name, and the queried types. */
+/** A name and the types to query. */
 export interface NamedType {
   readonly name: string;
   readonly types: readonly number[];
 }
 
-/** More questions than this take longer than people wait. */
+/** More questions would take longer than anyone waits. */
 const QUESTIONS_MAX = 60_000;
 
 export interface Witnesses {
   readonly questions: readonly DiffQuestion[];
-  /** Skipped questions, for people. */
+  /** Skipped questions, described for the user. */
   readonly left: readonly string[];
 }
 
-/** The questions, each once, the simplest first. */
+/** The questions, deduplicated, simplest first. */
 export function witnesses(parts: WitnessParts): Witnesses {
   const found = new GatheredNames();
   for (const corefile of parts.corefiles)
@@ -52,7 +51,7 @@ export function witnesses(parts: WitnessParts): Witnesses {
 }
 
 const usualTypes: readonly number[] = [TYPE.A, TYPE.AAAA];
-/** Asked of a few names of each zone. */
+/** Queried for a few names in each zone. */
 const rareTypes: readonly number[] = [
   'MX',
   'TXT',
@@ -67,7 +66,7 @@ const rareTypes: readonly number[] = [
   .map((name) => typeNumber(name))
   .filter((type) => type !== null);
 
-/** Directives that have zones behind them, and lines of theirs that have. */
+/** Directives, and properties of theirs, that are followed by zones. */
 const ofZones: ReadonlySet<string> = new Set([
   'acl',
   'auto',
@@ -87,13 +86,13 @@ const ofZones: ReadonlySet<string> = new Set([
 const linesOfZones: ReadonlySet<string> = new Set(['disable', 'except', 'fallthrough']);
 
 class GatheredNames {
-  /** Names that boundaries give. */
+  /** Names derived from boundaries. */
   readonly #names = new Set<string>();
-  /** Names that are queried with every type. */
+  /** Names queried with every type. */
   readonly #probes = new Set<string>();
-  /** Names of the current rewrite. */
+  /** Names from the current rewrite. */
   readonly #latest = new Set<string>();
-  /** Names whose result code may change. */
+  /** Names whose response code may change. */
   readonly #failing = new Set<string>();
   readonly #types = new Set<number>(usualTypes);
   readonly #clients = new Set<string>();
@@ -105,7 +104,7 @@ class GatheredNames {
     this.#probe(`www.${below || 'example.com.'}`);
     this.#name(`a.b.c.${below || 'example.org.'}`);
     for (const mark of Object.values(marks)) this.#name(`${mark}x.${below || 'example.com.'}`);
-    // A name next to it.
+    // A sibling name.
     const [, ...parent] = below.split('.');
     if (below !== '' && parent.length > 1) {
       this.#name(`www.${parent.join('.')}`);
@@ -142,7 +141,7 @@ class GatheredNames {
         this.#name('1.0.0.127.in-addr.arpa.');
         break;
       case 'dns64':
-        // Usually it is for clients of IPv6 alone.
+        // It usually applies to IPv6-only clients.
         this.#clients.add('2001:db8::7');
         this.#probe(`${marks.onlyIPv4}x.example.com.`);
         break;
@@ -157,7 +156,7 @@ class GatheredNames {
   #line(directive: string, { name, args, block }: Property): void {
     const words = [name.text, ...args.map(({ text }) => text)];
     for (const text of words) this.#word(text);
-    // An option may come before the zones: disable success ZONE….
+    // An option may precede the zones: disable success ZONE….
     const zones = name.text === 'disable' ? args.slice(1) : args;
     if (linesOfZones.has(name.text)) for (const { text } of zones) this.#label(text);
     if (directive === 'hosts') for (const text of words) this.#host(text);
@@ -169,7 +168,7 @@ class GatheredNames {
     for (const inner of block ?? []) this.#line(directive, inner);
   }
 
-  /** A word that may be a zone. */
+  /** Handles a word that may be a zone. */
   #word(text: string): void {
     if (!text.includes('.') && !text.includes('/')) return;
     if (text.startsWith('/') || text.includes('://')) return;
@@ -178,7 +177,7 @@ class GatheredNames {
       for (const zone of zones) this.zone(zone);
   }
 
-  /** A zone of one label: `corp`, `lan`. Elsewhere such a word would be a setting. */
+  /** Handles a single-label zone: `corp`, `lan`. Elsewhere such a word would be a setting. */
   #label(text: string): void {
     if (/^[a-z](?:[a-z0-9-]*[a-z0-9])?$/i.test(text)) this.zone(absoluteName(text.toLowerCase()));
   }
@@ -207,7 +206,7 @@ class GatheredNames {
         this.#failing.add(name);
         this.#name(`${marks.nxdomain}${name}`);
       }
-    // The possible answers of an upstream.
+    // The answers an upstream may give.
     if (given.includes('cname')) for (const name of names) this.#name(`${marks.to}${name}`);
   }
 
@@ -223,7 +222,7 @@ class GatheredNames {
     const tail = zones.find((zone) => zone !== '.') ?? 'example.com.';
     switch (kind) {
       case 'prefix':
-        // CoreDNS puts a dot behind it: it is whole labels.
+        // CoreDNS appends a dot, so the text matches whole labels.
         for (const head of [from, absoluteName(from)]) {
           this.#name(absoluteName(`${head}x.${tail}`));
           this.#name(absoluteName(`${head}${tail}`));
@@ -258,7 +257,7 @@ class GatheredNames {
     }
   }
 
-  /** Addresses, names and types that an expression compares with. */
+  /** Collects the addresses, names and types that an expression compares against. */
   #expression(text: string): void {
     for (const [, quoted = ''] of text.matchAll(/['"]([^'"]{1,255})['"]/g)) {
       this.#net(quoted);
@@ -273,7 +272,7 @@ class GatheredNames {
     if (type !== null && /^[A-Za-z]/.test(text)) this.#types.add(type);
   }
 
-  /** The first and the last address of a range, and one outside of it. */
+  /** Adds the first and last address of a range, and one outside it. */
   #net(text: string): void {
     const net = parseNet(text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`);
     if (net === null) return;
@@ -342,7 +341,7 @@ class GatheredNames {
       ])
         add({ ...plain, name, type: TYPE.TXT, class: 3 });
     }
-    // After the names of the configurations, because there may be too many.
+    // These come after the names from the configurations, because there may be too many.
     for (const { name, types: own } of [...objects, ...names])
       for (const type of own) for (const plain of asked) add({ ...plain, name, type });
     return {
