@@ -1,5 +1,5 @@
 /**
- * The part of the Kubernetes API that a DNS server uses: lists and watches of services, endpoint slices,
+ * Serves the part of the Kubernetes API that a DNS server uses: lists and watches of services, endpoint slices,
  * namespaces and pods. Changes made here replace those of a cluster's controllers.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -23,7 +23,7 @@ const API_PORT = 8080;
 interface ApiWatcher {
   readonly kind: ServedKind;
   readonly reply: ServerResponse;
-  /** True if it gets no more events. */
+  /** True if it gets no further events. */
   frozen: boolean;
 }
 
@@ -39,7 +39,7 @@ export class LabApi {
       .map(({ object }) => object);
   }
 
-  /** Replaces an object of the same name. */
+  /** Adds an object, replacing any of the same name. */
   put(kind: ServedKind, object: JsonObject): void {
     const key = keyOf(kind, object);
     const isNew = !this.#objects.has(key);
@@ -54,7 +54,10 @@ export class LabApi {
     this.#tell(kind, 'DELETED', this.#versioned(kind, object));
   }
 
-  /** Listens, and closes frozen watches, so that their clients list again; `start` chooses the network namespace. */
+  /**
+   * Starts listening and closes frozen watches, so that their clients list again. `start` chooses the network
+   * namespace.
+   */
   async listen(start: (server: Server, port: number) => Promise<void>): Promise<void> {
     for (const { frozen, reply } of this.#watchers) if (frozen) reply.destroy();
     if (this.#server !== null) return;
@@ -71,7 +74,7 @@ export class LabApi {
     this.#watchers.clear();
   }
 
-  /** Freezes current watches: they stay open but get no more events, as from a slow server. */
+  /** Freezes current watches. They stay open but receive no further events, as from a slow server. */
   freezeWatches(): void {
     for (const watcher of this.#watchers) watcher.frozen = true;
   }
@@ -103,7 +106,7 @@ export class LabApi {
     }
     const { kind, apiVersion } = served;
     if (url.searchParams.has('sendInitialEvents')) {
-      // A client that asks for a streaming list falls back to an ordinary list after this.
+      // This makes a client that requests a streaming list fall back to an ordinary list.
       return json(422, { kind: 'Status', status: 'Failure', reason: 'Invalid', code: 422 });
     }
     if (['1', 'true'].includes(url.searchParams.get('watch') ?? '')) {
@@ -112,7 +115,7 @@ export class LabApi {
       const watcher = { kind, reply, frozen: false };
       this.#watchers.add(watcher);
       reply.on('close', () => this.#watchers.delete(watcher));
-      // Events since the version of the client's list.
+      // Send events newer than the version of the client's list.
       const since = Number(url.searchParams.get('resourceVersion') ?? '0');
       for (const object of selected(this.of(kind), url)) {
         const version = Number(text(child(object, 'metadata'), 'resourceVersion'));

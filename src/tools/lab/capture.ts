@@ -1,4 +1,4 @@
-/** Captures the packets of a machine's link from the kernel, one row for each. */
+/** Captures packets on a machine's link through the kernel, one row per packet. */
 import { printAddress } from '../../server/base/ip.ts';
 import { Dissector, type PassingMessage } from '../capture/read/packets/dissect.ts';
 import { emptyFrame, LINK, type Frame } from '../capture/read/packets/frame.ts';
@@ -26,31 +26,31 @@ export interface PacketRow {
   /** `A? www.google.com.`, `NXDOMAIN`, `SYN`. */
   readonly text: string;
   readonly isQuery: boolean;
-  /** True if it comes from the sender of the first packet. */
+  /** True if it was sent by the sender of the first packet. */
   readonly isOut: boolean;
-  /** A packet that opens a connection is `syn`; other TCP packets without a message are `tcp`. */
+  /** `syn` for a packet that opens a connection; `tcp` for other TCP packets without a message. */
   readonly kind: 'query' | 'reply' | 'syn' | 'reset' | 'tcp' | 'other';
   readonly protocol: 'udp' | 'tcp';
-  /** The name of the first question; `''`: none. */
+  /** The name in the first question; `''`: none. */
   readonly name: string;
   readonly type: string;
 }
 
 export interface CaptureFilter {
-  /** Source or destination ports; default 53. */
+  /** Source or destination ports; 53 by default. */
   readonly ports?: readonly number[];
   readonly protocol?: 'udp' | 'tcp';
-  /** Only those to this address. */
+  /** Only packets to this address. */
   readonly to?: string;
 }
 
-/** Milliseconds; the delay of packets from the kernel to this process. */
+/** The delay in milliseconds before packets reach this process from the kernel. */
 const SETTLE_MS = 60;
 const PACKETS_MAX = 200_000;
 export const RECORDS_SHOWN = 3;
 
 export class Capture {
-  /** From their IP headers on. */
+  /** Starting at the IP header. */
   readonly frames: Frame[] = [];
   readonly #socket: PacketSocket;
   readonly #filter: CaptureFilter;
@@ -71,7 +71,7 @@ export class Capture {
     return capture;
   }
 
-  /** Ends it, and returns its packets as rows. */
+  /** Stops the capture and returns its packets as rows. */
   async stop(): Promise<readonly PacketRow[]> {
     await pause(SETTLE_MS);
     this.#socket.close();
@@ -99,7 +99,7 @@ function rowsOf(frames: readonly Frame[]): readonly PacketRow[] {
     try {
       messages.push(readMessage(bytes, start, end));
     } catch {
-      // The payload is not a DNS message; the row shows the rest.
+      // The payload is not a DNS message, so the row shows only the rest.
     }
   };
   const dissector = new Dissector({ message: take }, new Remarks(), new Set([53]));
@@ -155,7 +155,7 @@ function kindOf({ flags }: Message): 'query' | 'reply' {
   return (flags & FLAG.QR) === 0 ? 'query' : 'reply';
 }
 
-/** Bits of the flags of a TCP header (RFC 9293 section 3.1). */
+/** Flag bits in a TCP header (RFC 9293 section 3.1). */
 const TCP = { FIN: 1, SYN: 2, RST: 4, PSH: 8, ACK: 16 } as const;
 
 function bareKind(isTcp: boolean, bytes: Uint8Array, at: number): PacketRow['kind'] {
@@ -200,7 +200,7 @@ function isIcmp({ protocol }: IpPacket): boolean {
   return protocol === PROTOCOL.ICMP || protocol === PROTOCOL.ICMP6;
 }
 
-/** True for an ICMP error; other ICMP packets are pings and neighbour discovery. */
+/** True for an ICMP error. Other ICMP packets are pings and neighbour discovery. */
 function isIcmpError({ family, bytes, at }: IpPacket): boolean {
   const type = bytes[at] ?? 0;
   return family === 6 ? type < 128 : [3, 4, 5, 11, 12].includes(type);

@@ -1,4 +1,4 @@
-/** Detects valid manifests that a lab cannot use: duplicate addresses, reserved names, no DNS server. */
+/** Detects valid manifests that a lab cannot use: duplicate addresses, reserved names, a missing DNS server. */
 import { child, text, texts } from '../../server/base/json-object.ts';
 import { Problem, type Place } from '../../server/base/problem.ts';
 import { manifestsState } from './proxy-rules/cluster-state.ts';
@@ -7,11 +7,11 @@ import { impliedNodes, type ImpliedPod } from '../../server/kube/manifests/pods.
 import { endpointAddresses } from './endpoints.ts';
 import { API_HOST, DNS_SERVICE } from './cluster-plan.ts';
 
-/** Names of the lab's own machines. */
+/** Names that the lab's own machines use. */
 const TAKEN = new Set(['internet']);
 const policies = ['ClusterFirst', 'ClusterFirstWithHostNet', 'Default', 'None'];
 
-/** @param outside addresses of the lab's internet */
+/** @param outside addresses on the lab's internet */
 export function checkCluster(
   manifests: readonly Manifest[],
   pods: readonly ImpliedPod[],

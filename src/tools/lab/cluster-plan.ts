@@ -1,38 +1,35 @@
-/** The parts of a lab: objects, Corefile, network, and the programs that run in it. */
+/** The parts of a lab: objects, Corefile, network, and the programs to run in it. */
 import type { Environment } from '../../server/base/environment.ts';
 import type { Script } from '../resolver/answers-file.ts';
 import type { OwnFiles } from './files.ts';
 import type { Machine } from './network.ts';
 
-/** The two modes of kube-proxy. */
+/** kube-proxy's two modes. */
 export type RuleMode = 'iptables' | 'nftables';
 
-/** The description of a cluster of the lab. */
+/** Describes a lab cluster. */
 export interface ClusterPlan {
-  /** Kubernetes objects: a file or a directory. */
+  /** A file or directory of Kubernetes objects. */
   readonly manifests: string;
-  /**
-   * The Corefile of the DNS pods of the service kube-system/kube-dns. `@API@` is replaced by the API server's
-   * URL.
-   */
+  /** The Corefile for the DNS pods behind kube-system/kube-dns. `@API@` is replaced with the API server's URL. */
   readonly corefile: string;
-  /** The node's resolv.conf, whose search domains kubelet gives to all pods. */
+  /** The node's resolv.conf. kubelet passes its search domains on to all pods. */
   readonly nodeResolvConf: string;
   readonly mode: RuleMode;
-  /** True if pods also have an IPv6 address, so that clients ask for AAAA. */
+  /** True if pods also have an IPv6 address, so that clients query AAAA. */
   readonly ipv6: boolean;
   /** DNS servers outside the cluster, and their answers. */
   readonly internet: { readonly addresses: readonly string[]; readonly script: Script };
-  /** Further files of single pods, by `namespace/name`. */
+  /** Additional files for individual pods, by `namespace/name`. */
   readonly files?: Readonly<Record<string, OwnFiles>>;
 }
 
 export interface LabPrograms {
-  /** The command line that begins `ndots serve`. */
+  /** The start of the command line for `ndots serve`. */
   readonly ndots: readonly string[];
-  /** A CoreDNS to run instead; null: ndots serves. */
+  /** The CoreDNS program to run instead; null: use ndots. */
   readonly coredns: string | null;
-  /** Its `PATH` is searched for programs. */
+  /** Programs are searched for in its `PATH`. */
   readonly env: Environment;
 }
 
@@ -44,6 +41,6 @@ export interface LabPod extends Machine {
 }
 
 export const DNS_SERVICE: string = 'kube-system/kube-dns';
-/** The address of a lab's API server. */
+/** The address of the lab's API server. */
 export const API_HOST: string = '172.18.255.250';
 export const API_URL: string = `http://${API_HOST}:8080`;

@@ -1,6 +1,6 @@
 /**
- * A small cluster of network namespaces: nodes, pods with kubelet's files, services by kube-proxy's rules, a
- * DNS server.
+ * A small cluster made of network namespaces: nodes, pods with kubelet's files, services through kube-proxy's rules,
+ * and a DNS server.
  */
 import { child, text, type JsonObject } from '../../server/base/json-object.ts';
 import { Problem, nearest } from '../../server/base/problem.ts';
@@ -32,12 +32,12 @@ import { serveScript, type ScriptedServer } from './scripted-server.ts';
 import { DnsServers } from './servers.ts';
 import { applyRules, prepareNode, rulesText } from './service-rules.ts';
 
-/** The most pods of a lab: each is a network namespace. */
+/** The maximum number of pods in a lab; each has its own network namespace. */
 const PODS_MAX = 64;
-/** A name that every cluster DNS server has. */
+/** A name that every cluster DNS server can resolve. */
 const KNOWN = 'kubernetes.default.svc.cluster.local.';
 
-/** A running cluster. It ends with the process that made it; `close` ends its programs before. */
+/** A running cluster. It ends with the process that created it; `close` ends its programs earlier. */
 export class LabCluster {
   readonly network: LabNetwork = new LabNetwork();
   readonly api: LabApi = new LabApi();
@@ -82,14 +82,14 @@ export class LabCluster {
     return this.#nodes;
   }
 
-  /** According to the current objects. */
+  /** Derived from the current objects. */
   get dnsPods(): readonly LabPod[] {
     return [...this.#pods.values()].filter(({ addresses }) =>
       this.endpointsOf(DNS_SERVICE).some((address) => addresses.includes(address)),
     );
   }
 
-  /** A pod by `namespace/name`, or by `name` if there is only one of it. Throws a `Problem`. */
+  /** Finds a pod by `namespace/name`, or by `name` if that is unique. Throws a `Problem`. */
   pod(name: string): LabPod {
     return findPod([...this.#pods.values()], name);
   }
@@ -107,14 +107,14 @@ export class LabCluster {
     this.#internet?.follow(script);
   }
 
-  /** By `namespace/name`; `''`: it has none. */
+  /** Looks up by `namespace/name`; returns `''` if the service has no address. */
   serviceAddress(name: string): string {
     const found = this.#objects.services.find((raw) => nameOf(raw) === name);
     const address = text(child(found ?? {}, 'spec'), 'clusterIP');
     return address === 'None' ? '' : address;
   }
 
-  /** `namespace/name address` of all services that have an address. */
+  /** Lists `namespace/name address` for every service with an address. */
   serviceNames(): readonly string[] {
     return this.#objects.services.flatMap((raw) => {
       const address = this.serviceAddress(nameOf(raw));
@@ -122,7 +122,7 @@ export class LabCluster {
     });
   }
 
-  /** According to the current objects. */
+  /** Derived from the current objects. */
   endpointsOf(service: string): readonly string[] {
     return endpointAddresses(this.#objects.slices, service);
   }
@@ -131,7 +131,7 @@ export class LabCluster {
     return this.#objects;
   }
 
-  /** Replaces services and endpoints: the API server announces them, and all nodes get new rules. */
+  /** Replaces services and endpoints. The API server announces them, and all nodes get new rules. */
   change(objects: Partial<ProxyObjects>): void {
     const before = this.#objects;
     this.#objects = { ...before, ...objects };
@@ -148,7 +148,7 @@ export class LabCluster {
     this.writeRules();
   }
 
-  /** Writes the rules of services, derived from the objects, on every node or on one. */
+  /** Writes the service rules for the current objects on every node, or on one. */
   writeRules(only?: string): void {
     const { mode } = this.plan;
     for (const [name, node] of this.#nodes) {
@@ -157,7 +157,7 @@ export class LabCluster {
     }
   }
 
-  /** Starts the DNS server in a pod, and waits until it answers for a name. */
+  /** Starts the DNS server in a pod and waits until it answers for a name. */
   async startDns(
     pod: string,
     corefile: string = this.plan.corefile,
@@ -168,7 +168,7 @@ export class LabCluster {
     await this.#servers.start(found, corefile, this.network.path(found.name), known);
   }
 
-  /** Chooses the program of DNS servers started from now on: ndots, or the one that the lab was given. */
+  /** Chooses the program for DNS servers started from now on: ndots, or the program the lab was given. */
   serveBy(program: 'ndots' | 'given'): void {
     this.#servers.byNdots = program === 'ndots';
   }
@@ -185,7 +185,7 @@ export class LabCluster {
     return this.#servers.stop(this.pod(pod), signal);
   }
 
-  /** Does not wait. */
+  /** Returns without waiting. */
   signalDns(pod: string, signal: NodeJS.Signals): void {
     this.#servers.signal(this.pod(pod), signal);
   }
@@ -194,7 +194,7 @@ export class LabCluster {
     return this.#servers.ended(this.pod(pod));
   }
 
-  /** Ends its programs. Its namespaces end with the process. */
+  /** Ends its programs. Its namespaces disappear with the process. */
   async close(): Promise<void> {
     await this.processes.close();
     for (const close of this.#closers) close();
@@ -285,7 +285,7 @@ export class LabCluster {
   }
 }
 
-/** A pod by `namespace/name`, or by `name` if there is only one of it. Throws a `Problem`. */
+/** Finds a pod by `namespace/name`, or by `name` if that is unique. Throws a `Problem`. */
 export function findPod<P extends Pick<LabPod, 'namespace' | 'pod'>>(
   pods: readonly P[],
   name: string,
@@ -293,8 +293,8 @@ export function findPod<P extends Pick<LabPod, 'namespace' | 'pod'>>(
   const found = pods.filter(({ namespace, pod }) => pod === name || `${namespace}/${pod}` === name);
   if (found.length === 1) return found[0]!;
   const known = pods.map(({ namespace, pod }) => `${namespace}/${pod}`);
-  // The generated names of a Deployment's pods are hard to remember: a name without its generated suffix is
-  // tried before similar spellings.
+  // Generated pod names in a Deployment are hard to remember, so a name without its generated suffix is tried before
+  // similar spellings.
   const stem = name.replace(/-[^-/]*$/, '');
   const alike = known.filter((each) => each.startsWith(`${name}-`) || each.startsWith(`${stem}-`));
   const meant = alike[0] ?? nearest(name, [...known, ...pods.map(({ pod }) => pod)]);
@@ -308,7 +308,7 @@ export function findPod<P extends Pick<LabPod, 'namespace' | 'pod'>>(
   });
 }
 
-/** The pods that need a machine. Throws a `Problem` if there are too many. */
+/** Returns the pods that need a machine. Throws a `Problem` if there are too many. */
 export function podsOf(manifests: readonly Manifest[], file: string): readonly ImpliedPod[] {
   const wanted = {
     endpoints: true,

@@ -1,4 +1,4 @@
-/** Runs commands on this machine, and reports those that fail. */
+/** Runs commands on this machine and reports failures. */
 import { errorCode } from '../../server/base/error-code.ts';
 import { Problem } from '../../server/base/problem.ts';
 import {
@@ -29,7 +29,7 @@ export function must(words: readonly string[], input = ''): string {
   });
 }
 
-/** Debian packages of programs whose names differ. */
+/** Debian packages whose names differ from their programs. */
 const packages: Readonly<Record<string, string>> = {
   ip: 'iproute2',
   tc: 'iproute2',

@@ -1,17 +1,17 @@
-/** The connection tracking table of a node: its size, its losses, and the removal of entries. */
+/** A node's connection tracking table: its size, its losses, and deleting entries. */
 import { conntrackStatistic } from '../../server/runtime/conntrack-statistics.ts';
 import type { LabCluster } from './cluster.ts';
 import { call } from './commands.ts';
 
-/** The number of UDP and TCP connections that a node tracks. */
+/** Returns the number of UDP and TCP connections that a node tracks. */
 export function countConnections(lab: LabCluster, node: string): number {
   const { stdout } = inNode(lab, node, ['conntrack', '-L']);
   return stdout.split('\n').filter((line) => /^(?:udp|tcp) /.test(line)).length;
 }
 
 /**
- * Packets that the kernel dropped because two packets tried to create the same connection at once:
- * the column `insert_failed`.
+ * Returns the number of packets the kernel dropped because two tried to create the same connection at once. This is the
+ * `insert_failed` column.
  */
 export function insertFailed(lab: LabCluster, node: string): number {
   const text = lab.network.run(node, ['cat', '/proc/net/stat/nf_conntrack']);
@@ -19,10 +19,10 @@ export function insertFailed(lab: LabCluster, node: string): number {
 }
 
 /**
- * Removes entries, as kube-proxy does for UDP services when an endpoint goes away.
+ * Deletes entries, as kube-proxy does for UDP services when an endpoint goes away.
  * @param to the original destination; null: any
  * @param endpoint the translated destination; null: any
- * @returns how many entries were removed
+ * @returns the number of deleted entries
  */
 export function forgetConnections(
   lab: LabCluster,

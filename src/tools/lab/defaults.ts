@@ -1,9 +1,8 @@
 /**
- * Defaults that most clusters have, so that stories need not state them: a Corefile, a DNS service, search
- * domains of a cloud.
+ * Defaults shared by most clusters, so that stories can omit them: a Corefile, a DNS service, a cloud's search domains.
  */
 
-/** kubeadm's Corefile, with the lab's API server, and the lab's internet instead of the node's resolv.conf. */
+/** kubeadm's Corefile, but with the lab's API server, and the lab's internet instead of the node's resolv.conf. */
 export const usualCorefile: string = `.:53 {
     errors
     health {
@@ -26,13 +25,13 @@ export const usualCorefile: string = `.:53 {
 }
 `;
 
-/** The address of the internet's DNS server. */
+/** The address of the lab internet's DNS server. */
 export const INTERNET: string = '192.0.2.53';
 
-/** The node's own resolv.conf; its search domains are those of the Datadog story. */
+/** The node's own resolv.conf. Its search domains come from the Datadog story. */
 export const usualNodeResolvConf: string = `search c.sandbox.internal google.internal\nnameserver ${INTERNET}\n`;
 
-/** The DNS service with this number of pods, and the objects that every cluster has. */
+/** Builds the DNS service with this number of pods, plus the objects that every cluster has. */
 export function usualObjects(dnsPods = 1): string {
   const pods = Array.from(
     { length: dnsPods },
@@ -74,7 +73,7 @@ spec:
 ${pods.join('')}`;
 }
 
-/** A pod that is only a client. */
+/** Builds a pod that is only a client. */
 export function clientPod(namespace: string, name: string, ip: string, spec = ''): string {
   return `---
 apiVersion: v1
@@ -89,8 +88,8 @@ status: { podIP: ${ip} }
 }
 
 /**
- * The service through which node caches query the DNS pods, because they take over the DNS service's own
- * address on their nodes.
+ * The service that node caches use to query the DNS pods. On their nodes, the caches take over the DNS service's own
+ * address.
  */
 export const upstreamService: string = `---
 apiVersion: v1
@@ -104,7 +103,7 @@ spec:
     - { name: dns-tcp, port: 53, protocol: TCP }
 `;
 
-/** The template of NodeLocal DNSCache's Corefile, with the lab's internet instead of the node's resolv.conf. */
+/** NodeLocal DNSCache's Corefile template, but with the lab's internet instead of the node's resolv.conf. */
 export const usualNodeCorefile: string = `cluster.local:53 in-addr.arpa:53 ip6.arpa:53 {
     errors
     cache {

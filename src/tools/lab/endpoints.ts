@@ -1,4 +1,4 @@
-/** Changes the endpoints of a service during a story. */
+/** Changes a service's endpoints during a story. */
 import {
   child,
   children,
@@ -9,13 +9,13 @@ import {
 } from '../../server/base/json-object.ts';
 import { serviceNameLabel } from '../../server/kube/store/transform.ts';
 
-/** `namespace/name` of the slice's service. */
+/** The `namespace/name` of the slice's service. */
 function serviceOf(slice: JsonObject): string {
   const metadata = child(slice, 'metadata');
   return `${text(metadata, 'namespace')}/${textMap(metadata, 'labels')[serviceNameLabel] ?? ''}`;
 }
 
-/** The slices of a service with exactly these addresses. Ports and nodes are unchanged. */
+/** Returns the service's slices with exactly these addresses. Ports and nodes are unchanged. */
 export function withEndpoints(
   slices: readonly JsonObject[],
   service: string,

@@ -1,9 +1,9 @@
-/** Network faults as nftables rules on a node; each has its own table, so that it can be removed again. */
+/** Network faults as nftables rules on a node. Each fault has its own table, so that it can be removed again. */
 import type { LabCluster } from './cluster.ts';
 
 export type Undo = () => void;
 
-/** Selects the packets of a fault; a missing field matches all. */
+/** Selects the packets a fault applies to. A missing field matches everything. */
 export interface PacketMatch {
   readonly from?: string | null;
   readonly to?: string | null;
@@ -12,7 +12,7 @@ export interface PacketMatch {
   readonly port?: number | null;
 }
 
-/** Drops a share of the packets that a node forwards: 0.1 is a tenth. */
+/** Drops a fraction of the packets that a node forwards: 0.1 is a tenth. */
 export function losePackets(
   lab: LabCluster,
   node: string,
@@ -33,8 +33,8 @@ export function losePackets(
 }
 
 /**
- * Drops the second of two packets from one port within `windowMs`. Kernels before 5.8 did so with
- * the A and AAAA of one lookup when they translated both addresses at once.
+ * Drops the second of two packets sent from one port within `windowMs`. Kernels before 5.8 lost one of a lookup's A and
+ * AAAA queries this way, if they translated both at once.
  */
 export function loseSecondOfPair(
   lab: LabCluster,
@@ -55,7 +55,7 @@ export function loseSecondOfPair(
   );
 }
 
-/** Limits the packets per second to an address and drops the others, as clouds do for their resolvers. */
+/** Limits the rate of packets per second to an address and drops the excess, as clouds do for their resolvers. */
 export function limitPackets(
   lab: LabCluster,
   node: string,
@@ -67,7 +67,7 @@ export function limitPackets(
   return forwardRule(lab, node, name, 10, `ip daddr ${address} ${rate} counter drop`);
 }
 
-/** Drops TCP from an address to port 53 (`drop`), or refuses it with a reset (`reject`). */
+/** Blocks TCP from an address to port 53, by dropping it (`drop`) or with a reset (`reject`). */
 export function blockTcp(
   lab: LabCluster,
   node: string,
@@ -79,15 +79,12 @@ export function blockTcp(
   return forwardRule(lab, node, name, -10, `ip saddr ${from} tcp dport 53 counter ${verdict}`);
 }
 
-/**
- * Limits the number of tracked connections; packets of further ones are dropped, as when the table
- * is full.
- */
+/** Limits the number of tracked connections. Packets of further connections are dropped, as when the table is full. */
 export function limitConnections(lab: LabCluster, node: string, most: number, name = 'full'): Undo {
   return forwardRule(lab, node, name, -10, `ct state new ct count over ${most} counter drop`);
 }
 
-/** The number of packets that a fault has dropped. */
+/** Returns the number of packets that a fault has dropped. */
 export function lostBy(lab: LabCluster, node: string, name: string): number {
   const text = lab.network.run(node, ['nft', 'list', 'table', 'ip', tableName(name)]);
   return Number(/counter packets (\d+)/.exec(text)?.[1] ?? '0');

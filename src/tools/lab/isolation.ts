@@ -1,7 +1,7 @@
 /**
- * Isolates a lab from the machine. It runs in its own namespaces (network, mounts, processes), which belong
- * to one process. When that process ends, for any reason, the kernel ends all others in them, and nothing of
- * the lab remains, not even a file.
+ * Isolates a lab from the machine. The lab runs in its own network, mount and process namespaces, which belong to one
+ * process. When that process ends for any reason, the kernel kills all the others. Nothing of the lab remains, not even
+ * a file.
  */
 import type { StdioOptions } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
@@ -10,10 +10,10 @@ import { LAB_FOLDER } from './files.ts';
 import { must } from './commands.ts';
 
 /**
- * Starts a program as the first process of new namespaces, in its own session, so that Ctrl-C reaches only
- * this process. When this process ends, the kernel kills the program and everything in its namespaces.
- * @param env of the program
- * @param outlives true if it continues when this process ends
+ * Starts a program as the first process of new namespaces, in its own session, so that Ctrl-C reaches only this
+ * process. When this process ends, the kernel kills the program and everything in its namespaces.
+ * @param env the program's environment
+ * @param outlives true if the program continues when this process ends
  */
 export function startIsolated(
   words: readonly string[],
@@ -27,7 +27,7 @@ export function startIsolated(
   return startProgram(bound, { env, stdio, detached: true });
 }
 
-/** Prepares the namespaces, before anything else: later mounts are not visible outside, and /run is the lab's own. */
+/** Prepares the namespaces first of all. Later mounts are not visible outside, and the lab has its own /run. */
 export function furnish(): void {
   must(['mount', '--make-rprivate', '/']);
   must(['mount', '-t', 'tmpfs', 'tmpfs', '/run']);

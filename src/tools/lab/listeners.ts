@@ -1,6 +1,6 @@
 /**
- * The lab's servers in this process, except DNS servers in pods: the internet, the API server, and pods that
- * answer HTTP.
+ * The lab's servers in this process, apart from DNS servers in pods: the internet, the API server, and pods that answer
+ * HTTP.
  */
 import { createServer, type Server } from 'node:http';
 import { inNetworkNamespace } from '../../server/runtime/network-namespace.ts';
@@ -17,7 +17,7 @@ export function listenIn(namespace: string, server: Server, port: number): Promi
   );
 }
 
-/** Answers HTTP in a pod, on each TCP port of its containers, with its name and address. */
+/** Answers HTTP in a pod with its name and address, on each TCP port of its containers. */
 export async function serveHttp(namespace: string, pod: ImpliedPod): Promise<readonly Server[]> {
   const ports = new Set(
     pod.ports

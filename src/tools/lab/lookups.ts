@@ -1,4 +1,4 @@
-/** Lookups in a pod, by real programs and by models of resolvers, and by the same models in virtual time. */
+/** Lookups in a pod: by real programs, by resolver models, and by the same models in virtual time. */
 import { seededRandom } from '../../server/base/random.ts';
 import type { ImpliedPod } from '../../server/kube/manifests/pods.ts';
 import type { Script } from '../resolver/answers-file.ts';
@@ -26,36 +26,32 @@ export interface Looked {
   readonly ok: boolean;
   readonly seconds: number;
   readonly addresses: readonly string[];
-  /** Null: the program got addresses. */
+  /** Null if the program got addresses. */
   readonly error: string | null;
   /** In order. */
   readonly queries: readonly AskedQuestion[];
   readonly packets: readonly PacketRow[];
 }
 
-/**
- * glibc as programs use it that give no hints (AI_ADDRCONFIG): without an IPv6 address it does not
- * ask for AAAA.
- */
+/** glibc as used by programs that give no hints (AI_ADDRCONFIG). Without an IPv6 address, it does not query AAAA. */
 export const GETENT = 'getent';
 
-/** The DNS service's address unless a cluster says otherwise. */
+/** The DNS service's address, unless a cluster specifies another. */
 const CLUSTER_DNS = '10.96.0.10';
 
-/** A pod of a cluster in virtual time. */
+/** A pod in a virtual-time cluster. */
 interface PlannedPod {
   readonly pod: ImpliedPod;
   readonly nodeResolvConf: string;
   readonly ipv6: boolean;
 }
 
-/** Milliseconds. */
+/** In milliseconds. */
 const LIMIT_MS = 120_000;
 
 /**
- * Looks a name up in a pod with the real client. If the program is not available, its model sends
- * queries over real sockets. Lookups of one pod must not overlap, because each is recognised by the
- * packets of the pod's link.
+ * Looks up a name in a pod with the real client. If the program is not available, its model sends queries over real
+ * sockets. Lookups in one pod must not overlap, because each is identified by the packets on the pod's link.
  */
 export async function look(
   stage: Pick<Stage, 'ndots' | 'env' | 'capture'>,
@@ -109,7 +105,7 @@ async function getent(
   };
 }
 
-/** Runs a model over real sockets: it sends what the real resolver would. */
+/** Runs a model over real sockets. It sends what the real resolver would. */
 export async function modelled(
   stage: Pick<Stage, 'ndots'>,
   lab: LabCluster,
@@ -135,7 +131,7 @@ function askedIn(packets: readonly PacketRow[]): readonly AskedQuestion[] {
     });
 }
 
-/** Looks a name up in virtual time, as a pod would. */
+/** Looks up a name in virtual time, as a pod would. */
 export async function planned(
   client: string,
   name: string,
@@ -181,7 +177,7 @@ function lookedOf({ result, queries }: TraceDocument, who: string): Looked {
   };
 }
 
-/** Queries and replies in order, as a capture would show them. */
+/** The queries and replies in order, as a capture would show them. */
 function packetsOf(queries: readonly QueryDocument[]): readonly PacketRow[] {
   const rows = queries.flatMap((query): PacketRow[] => {
     const { atMs, name, type, protocol, tookMs, answer, data, server } = query;

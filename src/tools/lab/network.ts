@@ -1,26 +1,26 @@
 /**
- * The machines of a lab and the links between them: network namespaces, veth pairs, routes. All of them are
- * in a network namespace of the lab, separate from the machine's network.
+ * A lab's machines and the links between them: network namespaces, veth pairs, routes. They are all in the lab's own
+ * network namespace, separate from the machine's network.
  */
 import { writeFileSync } from 'node:fs';
 import { inNetworkNamespace } from '../../server/runtime/network-namespace.ts';
 import { must } from './commands.ts';
 
-/** The router's address for every pod; each node has it on its side of each pod's link. */
+/** Every pod's router address. Each node has it on its side of each pod link. */
 const ROUTER = '169.254.1.1';
 const ROUTER_V6 = 'fe80::1';
 const BRIDGE = 'cluster';
 
-/** A node, a pod, or a host outside of the cluster. */
+/** A node, a pod, or a host outside the cluster. */
 export interface Machine {
   readonly name: string;
   readonly addresses: readonly string[];
 }
 
 export class LabNetwork {
-  /** Nodes and hosts, which share a network; pods are behind nodes. */
+  /** Nodes and hosts, which share a network. Pods are behind nodes. */
   readonly #neighbours: Machine[] = [];
-  /** The saved routes of machines that are cut off. */
+  /** The saved routes of disconnected machines. */
   readonly #ways = new Map<string, readonly string[]>();
   #links = 0;
 
@@ -31,7 +31,7 @@ export class LabNetwork {
     );
   }
 
-  /** Adds a machine to the nodes' network, from which it reaches all others there. */
+  /** Adds a machine to the nodes' network, where it can reach all the others. */
   addHost(name: string, addresses: readonly string[]): Machine {
     const machine = { name, addresses };
     const link = this.#link(name);
@@ -51,11 +51,11 @@ export class LabNetwork {
     return machine;
   }
 
-  /** Adds a machine that routes packets of pods. */
+  /** Adds a machine that routes packets for pods. */
   addNode(name: string, addresses: readonly string[]): Machine {
     const node = this.addHost(name, addresses);
     this.set(name, 'net/ipv4/ip_forward', '1');
-    // A node's own packets to a service need a route before its rules translate the address.
+    // A node's own packets to a service need a route before the node's rules translate the address.
     this.batch(name, ['route add default dev eth0']);
     this.set(name, 'net/ipv6/conf/all/forwarding', '1');
     return node;
@@ -88,25 +88,25 @@ export class LabNetwork {
     return { name, addresses };
   }
 
-  /** Runs commands of ip(8) in a machine. */
+  /** Runs ip(8) commands in a machine. */
   batch(machine: string, lines: readonly string[]): void {
     if (lines.length > 0) must(['ip', '-n', machine, '-batch', '-'], `${lines.join('\n')}\n`);
   }
 
-  /** Sets a kernel parameter of a machine below /proc/sys, such as `net/ipv4/ip_forward`. */
+  /** Sets one of a machine's kernel parameters under /proc/sys, such as `net/ipv4/ip_forward`. */
   set(machine: string, key: string, value: string): void {
     inNetworkNamespace(this.path(machine), () => {
       writeFileSync(`/proc/sys/${key}`, value);
     });
   }
 
-  /** Cuts a machine off, or reconnects it and restores the routes that were lost with its link. */
+  /** Disconnects a machine, or reconnects it and restores the routes that were lost with its link. */
   setLink(machine: string, state: 'up' | 'down'): void {
     if (state === 'down') {
       const [four, six] = ['-4', '-6'].map((family) =>
         must(['ip', '-n', machine, family, 'route', 'show', 'dev', 'eth0']),
       );
-      // Otherwise the IPv6 addresses are lost with the link.
+      // Without this, the IPv6 addresses are lost with the link.
       this.set(machine, 'net/ipv6/conf/all/keep_addr_on_down', '1');
       this.#ways.set(machine, [four ?? '', six ?? '']);
       return this.batch(machine, ['link set eth0 down']);
@@ -116,8 +116,7 @@ export class LabNetwork {
       const lines = text
         .split('\n')
         .filter((line) => line.trim() !== '' && !/proto kernel/.test(line));
-      // The kernel may not have assigned the router's link-local address yet; `onlink` skips that
-      // check.
+      // The kernel may not have assigned the router's link-local address yet; `onlink` skips that check.
       this.batch(
         machine,
         lines.map(
@@ -128,7 +127,7 @@ export class LabNetwork {
     this.#ways.delete(machine);
   }
 
-  /** Runs a program in a machine's network, with this machine's files; it must succeed. */
+  /** Runs a program in a machine's network with this machine's files. The program must succeed. */
   run(machine: string, words: readonly string[], input = ''): string {
     return must(['nsenter', `--net=${this.path(machine)}`, '--', ...words], input);
   }
@@ -139,7 +138,7 @@ export class LabNetwork {
   }
 
   /**
-   * Makes a namespace with a link into it.
+   * Creates a namespace with a link into it.
    * @returns the name of the outer end
    */
   #link(name: string): string {
@@ -159,7 +158,7 @@ function withLength(address: string): string {
   return isIPv6(address) ? `${address}/128` : `${address}/32`;
 }
 
-/** Skips duplicate address detection, so that an IPv6 address can be used at once. */
+/** Skips duplicate address detection, so that an IPv6 address is usable at once. */
 function nodad(address: string): string {
   return isIPv6(address) ? ' nodad' : '';
 }

@@ -1,4 +1,4 @@
-/** Runs `ndots node-cache` on the nodes of a lab as a DaemonSet does, in the network of its node. */
+/** Runs `ndots node-cache` on the lab's nodes as a DaemonSet would, in each node's network. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LAB_FOLDER } from './files.ts';
@@ -8,24 +8,24 @@ import type { MachineProgram, Processes } from './processes.ts';
 import { untilAnswering } from './servers.ts';
 import { pause } from './pause.ts';
 
-/** The address at which a node cache listens in addition to that of the DNS service. */
+/** The address that a node cache listens on in addition to the DNS service's. */
 const LOCAL_IP: string = '169.254.20.10';
 
-/** The log output of a node cache that has set its rules and tested itself. */
+/** The log output of a node cache that has set up its rules and passed its self-test. */
 const READY = /^(?=[^]*Rules for the local addresses are set)(?=[^]*\d answers)/;
-/** Milliseconds; rules that are missing after this time will not come, because the cache must not set any. */
+/** In milliseconds. Rules still missing after this will not appear, because the cache is configured not to set any. */
 const RULES_MS = 10_000;
 
 export interface NodeCachePlan {
-  /** The template of its Corefile, with `__PILLAR__` variables. */
+  /** The cache's Corefile template, with `__PILLAR__` variables. */
   readonly corefile: string;
-  /** Address of the cluster's DNS service, which the cache takes over on its node. */
+  /** The cluster DNS service's address, which the cache takes over on its node. */
   readonly service: string;
-  /** The service address through which it queries the DNS pods. */
+  /** The service address that it uses to query the DNS pods. */
   readonly upstream: string;
   readonly rules: RuleMode;
   readonly flags: readonly string[];
-  /** A name that it must resolve before it counts as started. */
+  /** A name it must resolve before it counts as started. */
   readonly known: string;
 }
 
@@ -45,20 +45,20 @@ export class NodeCaches {
     await this.#untilServing(this.#start(node, plan, keyOf(node)), node, plan);
   }
 
-  /** Starts a second one to take over from the current one; resolves when the old one has ended. */
+  /** Starts a second cache to take over from the current one. Resolves when the old one has exited. */
   async upgrade(node: string, plan: NodeCachePlan): Promise<void> {
     const old = this.#processes.find(keyOf(node));
     const next = `${keyOf(node)} next`;
     const running = this.#start(node, plan, next);
     if (old !== null) {
-      // If the new one fails, the old one stays.
+      // If the new process fails, the old one stays.
       await Promise.race([old.program.ended, running.program.ended]);
     }
     await this.#untilServing(running, node, plan);
     this.#processes.rename(next, keyOf(node));
   }
 
-  /** Does not wait. */
+  /** Returns without waiting. */
   signal(node: string, signal: NodeJS.Signals): void {
     this.#processes.find(keyOf(node))?.program.signal(signal);
   }
@@ -93,7 +93,7 @@ export class NodeCaches {
     const sign = { namespace: this.#network.path(node), server: LOCAL_IP, name: known };
     const remedy = 'ndots node-cache with this Corefile says more';
     await untilAnswering(running, `the node cache on ${node}`, sign, remedy);
-    // The rules come last; from then on pods reach the cache.
+    // The rules come last. Once they are set, pods reach the cache.
     const until = performance.now() + RULES_MS;
     while (!READY.test(running.output()) && running.program.isRunning && performance.now() < until)
       await pause(20);

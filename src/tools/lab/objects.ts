@@ -1,9 +1,9 @@
-/** Kubernetes objects of a story, from the text in which it states them. */
+/** Parses the Kubernetes objects in a story. */
 import type { JsonObject } from '../../server/base/json-object.ts';
 import { manifestsState, type ProxyObjects } from './proxy-rules/cluster-state.ts';
 import { readManifests } from '../../server/kube/manifests/manifest-file.ts';
 
-/** The objects of a YAML text, with those that a cluster's controllers would add. Throws a `Problem`. */
+/** Parses YAML objects and adds those that a cluster's controllers would add. Throws a `Problem`. */
 export function manifestText(text: string): ProxyObjects {
   const { manifests, problems } = readManifests(text, 'the story');
   if (problems.length > 0) throw problems[0]!;
@@ -12,12 +12,12 @@ export function manifestText(text: string): ProxyObjects {
   });
 }
 
-/** The same for objects parsed from YAML. */
+/** Does the same for objects already parsed from YAML. */
 export function objectsOf(list: readonly JsonObject[]): ProxyObjects {
   return manifestText(yamlOf(list));
 }
 
-/** Objects as documents of one file. */
+/** Prints objects as documents in one file. */
 export function yamlOf(list: readonly unknown[]): string {
   return list.map((each) => `---\n${JSON.stringify(each)}\n`).join('');
 }

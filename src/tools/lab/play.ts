@@ -1,4 +1,4 @@
-/** Plays a story: starts its cluster, and removes it afterwards. */
+/** Plays a story: starts its cluster and removes it afterwards. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PcapngWriter } from '../capture/read/packets/pcapng.ts';
@@ -13,9 +13,9 @@ import { headOf, type StoryOutcome, type Stage, type Story } from './story.ts';
 
 export interface PlayParts extends LabPrograms {
   readonly mode: RuleMode;
-  /** A file for the packets of all acts; null: they are not stored. */
+  /** A file for the packets of all acts; null: do not store them. */
   readonly pcap: string | null;
-  /** Called when the story is over and its cluster is still running. */
+  /** Called when the story is over, while its cluster is still running. */
   linger?(lab: LabCluster): Promise<void>;
 }
 
@@ -25,7 +25,7 @@ export async function playStory(story: Story, parts: PlayParts): Promise<StoryOu
   const began = performance.now();
   let lab: LabCluster | null = null;
   const captures: Capture[] = [];
-  /** Of all client pods, from beginning to end: most stories capture nothing themselves. */
+  /** Captures all client pods from start to finish, because most stories capture nothing themselves. */
   const whole: Capture[] = [];
   const stage: Stage = {
     server: parts.coredns === null ? 'ndots' : 'CoreDNS',
@@ -75,7 +75,7 @@ export async function playStory(story: Story, parts: PlayParts): Promise<StoryOu
   }
 }
 
-/** Captures at each pod that is not a DNS server. */
+/** Captures at every pod except DNS servers. */
 function captureClients(lab: LabCluster): readonly Capture[] {
   const servers = new Set(lab.dnsPods.map(({ name }) => name));
   const machines = new Set([...lab.pods.values()].map(({ name }) => name));

@@ -1,12 +1,12 @@
-/** The files that kubelet gives a pod: resolv.conf by dnsPolicy and dnsConfig, and hosts. */
+/** The files that kubelet gives a pod: hosts, and a resolv.conf based on dnsPolicy and dnsConfig. */
 import { child, children, text, texts, type JsonObject } from '../../server/base/json-object.ts';
 import type { ImpliedPod } from '../../server/kube/manifests/pods.ts';
 import { podResolvConf, type DnsPolicy, type PodDns } from '../resolver/dns-policy.ts';
 import type { OwnFiles } from './files.ts';
 
-/** The parts of the cluster that these files depend on. */
+/** The parts of the cluster that determine these files. */
 export interface FileSources {
-  /** Address of the DNS service; `''`: none. */
+  /** The DNS service's address; `''`: none. */
   readonly clusterDns: string;
   readonly nodeResolvConf: string;
 }

@@ -1,4 +1,4 @@
-/** Programs that run in the machines of a lab: each in its machine's network, with its machine's files. */
+/** Programs that run in a lab's machines, each in its machine's network with its machine's files. */
 import {
   runProgram,
   startProgram,
@@ -17,11 +17,11 @@ export interface ProgramPlace {
 /** A program that keeps running in a machine. */
 export interface MachineProgram {
   readonly program: StartedProgram;
-  /** The end of both output streams. */
+  /** The tail of both output streams. */
   output(): string;
 }
 
-/** Characters stored of each stream of such a program. */
+/** The number of characters kept per stream. */
 const OUTPUT_MAX = 16_000;
 
 export class Processes {
@@ -33,12 +33,12 @@ export class Processes {
     this.#env = env;
   }
 
-  /** Runs a program in a machine to its end, blocking. */
+  /** Runs a program in a machine to completion, blocking. */
   call({ name, files }: ProgramPlace, words: readonly string[], limitMs?: number): ProgramResult {
     return call(wordsBehind(name, files, words), limitMs === undefined ? {} : { limitMs });
   }
 
-  /** The same without blocking. */
+  /** Does the same without blocking. */
   run(
     { name, files }: ProgramPlace,
     words: readonly string[],
@@ -64,7 +64,7 @@ export class Processes {
     return running;
   }
 
-  /** Null: nothing runs under the key. */
+  /** Null if nothing runs under the key. */
   find(key: string): MachineProgram | null {
     return this.#running.get(key) ?? null;
   }
@@ -75,7 +75,7 @@ export class Processes {
     if (running !== undefined) this.#running.set(to, running);
   }
 
-  /** Waits until it has ended. */
+  /** Waits until it has exited. */
   async stop(key: string, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
     const running = this.#running.get(key);
     this.#running.delete(key);

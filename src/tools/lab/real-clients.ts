@@ -1,7 +1,7 @@
 /**
- * Real clients: small programs that look a name up as applications do, one for each resolver. They are
- * compiled on this machine once and cached in the user's cache directory. If a compiler or a library is
- * missing, it is reported, and the client's model is used instead.
+ * Real clients: small programs that look up a name as applications do, one per resolver. Each is compiled once on this
+ * machine and kept in the user's cache directory. If a compiler or library is missing, that is reported and the
+ * client's model is used instead.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
@@ -11,15 +11,12 @@ import { fileURLToPath } from 'node:url';
 import { findProgram, runProgram, type ProgramResult } from '../../server/runtime/programs.ts';
 import type { Environment } from '../../server/base/environment.ts';
 
-/**
- * A client that this machine can run, or the reason why it cannot. Its command line ends in `NAME
- * FAMILY(0|4|6) COUNT`.
- */
+/** A client that this machine can run, or why it cannot. Its command line ends in `NAME FAMILY(0|4|6) COUNT`. */
 export type RealClient =
   | { readonly words: readonly string[]; readonly missing: null }
   | { readonly words: null; readonly missing: string };
 
-/** The output of a real client for each lookup. */
+/** A real client's output for each lookup. */
 export interface ClientReport {
   /** `''`: no error. */
   readonly err: string;
@@ -31,7 +28,7 @@ const SOURCES = new URL('./clients/', import.meta.url);
 
 interface Recipe {
   readonly needs: string;
-  /** The library to mention if compiling fails. */
+  /** The library to name if compilation fails. */
   readonly library: string;
   /** Relative to `SOURCES`: a file or a directory. */
   readonly source: string;
@@ -57,8 +54,7 @@ const recipes: Readonly<Record<string, Recipe>> = {
     library: 'Go',
     source: 'go',
     compile: (source, to) => ['go', 'build', '-C', source, '-o', to, '.'],
-    // The client must send EDNS as current programs do, which depends on GODEBUG and on the go line of the
-    // module.
+    // The client must send EDNS as current programs do, which depends on GODEBUG and the module's go line.
     env: { CGO_ENABLED: '0', GOTOOLCHAIN: 'local', GOFLAGS: '-buildvcs=false', GODEBUG: '' },
   },
   evdns: {
@@ -69,11 +65,11 @@ const recipes: Readonly<Record<string, Recipe>> = {
   },
 };
 
-/** Milliseconds; a slower compiler is treated as hung. */
+/** In milliseconds. A slower compiler is treated as hung. */
 const COMPILE_MS = 180_000;
 const made = new Map<string, Promise<RealClient>>();
 
-/** Returns the client of a resolver. It is compiled on first use, and cached. */
+/** Returns a resolver's client, compiled on first use and then cached. */
 export function realClient(name: string, env: Environment): Promise<RealClient> {
   const known = made.get(name);
   if (known !== undefined) return known;
@@ -106,7 +102,7 @@ async function make(name: string, env: Environment): Promise<RealClient> {
       missing: `does not compile: ${reason}; ${recipe.library} may be missing`,
     };
   }
-  // Another lab may compile it at the same time: the last one replaces the program by an equal one.
+  // Another lab may be compiling it at the same time. The last one replaces the program with an identical one.
   renameSync(partial, program);
   return { words: [program], missing: null };
 }
@@ -126,13 +122,13 @@ async function compile(
   }
 }
 
-/** The user's cache (XDG Base Directory Specification). */
+/** The user's cache directory (XDG Base Directory Specification). */
 function cacheFolder({ XDG_CACHE_HOME: cache, HOME: home }: Environment): string {
   const base = cache || (home ? join(home, '.cache') : tmpdir());
   return join(base, 'ndots', 'lab-clients');
 }
 
-/** The hash of a source file, or of all files in a directory. */
+/** Hashes a source file, or all files in a directory. */
 function digest(source: string): string {
   const hash = createHash('sha256');
   const files = source.endsWith('.c') ? [source] : readdirSync(source).map((n) => join(source, n));
@@ -140,7 +136,7 @@ function digest(source: string): string {
   return hash.digest('hex').slice(0, 12);
 }
 
-/** Parses the output of a client. The last lookup counts. Null: there was no output. */
+/** Parses a client's output. The last lookup counts. Null: no output. */
 export function readReport({ stdout }: Pick<ProgramResult, 'stdout'>): ClientReport | null {
   const line = stdout
     .split('\n')

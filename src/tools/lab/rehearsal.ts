@@ -1,7 +1,7 @@
 /**
- * Rehearses a rollout of the DNS Deployment. The number of lost queries follows from a few times. It is first
- * calculated, query by query in virtual time, and then measured in a lab. Each new pod starts before an old
- * one ends (maxSurge: 1), one after the other.
+ * Rehearses a rollout of the DNS Deployment. The number of lost queries depends on a few times. It is first calculated,
+ * query by query in virtual time, and then measured in a lab. New pods start before old ones end (maxSurge: 1), one at
+ * a time.
  */
 import { printSpan } from '../../server/base/elapsed.ts';
 import { seededRandom } from '../../server/base/random.ts';
@@ -17,38 +17,38 @@ import { pause } from './pause.ts';
 /** Times in milliseconds. */
 export interface RolloutTimes {
   readonly pods: number;
-  /** Pods that end before a new one is ready: 0 or 1 (maxUnavailable of the Deployment). */
+  /** Pods that may end before a new one is ready: 0 or 1 (the Deployment's maxUnavailable). */
   readonly unavailable: 0 | 1;
-  /** UDP queries per second from all clients together. */
+  /** UDP queries per second from all clients combined. */
   readonly rate: number;
-  /** The number of source ports. A reused port matches the connection that the kernel still tracks for it. */
+  /** The number of source ports. A reused port matches a connection that the kernel still tracks. */
   readonly ports: number;
-  /** True: ports are random, as the kernel does for new sockets. False: used in turn. */
+  /** True if ports are random, as the kernel picks them for new sockets; false if they are used in turn. */
   readonly randomPorts: boolean;
-  /** The time for which clients have sent queries before the first pod ends. */
+  /** The time during which clients send queries before the first pod ends. */
   readonly warmMs: number;
-  /** From the start of a new pod until it is ready. */
+  /** The time from a new pod's start until it is ready. */
   readonly readyMs: number;
-  /** From SIGTERM until the readiness probe has failed: at most periodSeconds × failureThreshold. */
+  /** The time from SIGTERM until the readiness probe has failed: at most periodSeconds × failureThreshold. */
   readonly unreadyMs: number;
-  /** From a change of the endpoints until all nodes have new rules. */
+  /** The time from a change to the endpoints until all nodes have new rules. */
   readonly propagationMs: number;
-  /** `health { lameduck }`: the time for which a server continues to answer after SIGTERM. */
+  /** `health { lameduck }`: the time a server continues to answer after SIGTERM. */
   readonly lameduckMs: number;
-  /** `nf_conntrack_udp_timeout`: the time for which the kernel tracks a UDP connection. */
+  /** `nf_conntrack_udp_timeout`: the time the kernel tracks a UDP connection. */
   readonly conntrackMs: number;
-  /** True if connections to a removed pod stay in the kernel's table, as without kube-proxy. */
+  /** True if connections to a removed pod stay in the kernel's table, as they do without kube-proxy. */
   readonly entriesStay: boolean;
 }
 
 interface RolloutMoment {
   readonly atMs: number;
   /**
-   * `add`: a pod has rules. `end`: it gets SIGTERM. `remove`: it has no rules. `forget`: kube-proxy
-   * removes its tracked connections.
+   * `add`: a pod gets rules. `end`: it gets SIGTERM. `remove`: its rules are gone. `forget`: kube-proxy removes its
+   * tracked connections.
    */
   readonly what: 'add' | 'end' | 'remove' | 'forget';
-  /** Old pods count from 0, the new ones follow. */
+  /** Old pods are numbered from 0, followed by the new ones. */
   readonly pod: number;
 }
 
@@ -57,27 +57,27 @@ const CALM_MS = 1000;
 /** Milliseconds between the end of one pod and the next step. */
 const PAUSE_MS = 300;
 /**
- * From the end of a process until its pod is no longer `serving` in the EndpointSlice. In a real
- * cluster (Kubernetes 1.36) this took 500 to 1700 ms: kubelet lists its containers once a second.
+ * The time from a process's exit until its pod is no longer `serving` in the EndpointSlice. In a real cluster
+ * (Kubernetes 1.36) this took 500 to 1700 ms, because kubelet lists its containers once a second.
  */
 const END_NOTICED_MS = 1000;
-/** Milliseconds; a connection with replies for longer is a stream (nf_conntrack_proto_udp). */
+/** In milliseconds. A connection with replies for longer is a stream (nf_conntrack_proto_udp). */
 const STREAM_AFTER_MS = 2000;
-/** nf_conntrack_udp_timeout_stream is 120 s by default, and nf_conntrack_udp_timeout is 30 s. */
+/** nf_conntrack_udp_timeout_stream defaults to 120 s and nf_conntrack_udp_timeout to 30 s. */
 const STREAM_FACTOR = 4;
 
-/** The earliest times after SIGTERM of the new rules and of the removal of tracked connections. */
+/** The earliest times after SIGTERM when the new rules apply and tracked connections are removed. */
 function endOf({ propagationMs, lameduckMs, unreadyMs }: RolloutTimes): {
   readonly removeMs: number;
   readonly forgetMs: number;
 } {
-  // kube-proxy gives no new connection to a terminating endpoint, but it removes tracked ones only
-  // when the endpoint stops *serving*: its readiness probe failed, or its process has ended.
+  // kube-proxy sends no new connections to a terminating endpoint. It removes tracked ones only when the endpoint stops
+  // *serving*: its readiness probe failed, or its process has exited.
   const servingMs = Math.min(unreadyMs, lameduckMs + END_NOTICED_MS);
   return { removeMs: propagationMs, forgetMs: servingMs + propagationMs };
 }
 
-/** The steps of a rollout, and its end. */
+/** The steps of a rollout, and when it ends. */
 function timeline(times: RolloutTimes): {
   readonly moments: readonly RolloutMoment[];
   readonly endMs: number;
@@ -110,26 +110,26 @@ function timeline(times: RolloutTimes): {
 export interface Prediction {
   readonly sent: number;
   readonly lost: number;
-  /** The minimum and maximum of the averaged runs. */
+  /** The minimum and maximum over the averaged runs. */
   readonly range: readonly [least: number, most: number];
-  /** New connections to a pod that has ended and still has rules, as in a calculation by hand. */
+  /** New connections to a pod that has ended but still has rules, as a manual calculation would give. */
   readonly inTheDark: number;
-  /** Milliseconds; the longest time during which a pod has ended and still has rules. */
+  /** The longest time in milliseconds that a pod has ended but still has rules. */
   readonly darkMs: number;
   /**
-   * Milliseconds; the longest time during which a pod has ended and known ports still lead to it. Infinite if
-   * nothing removes their connections.
+   * The longest time in milliseconds that a pod has ended but known ports still lead to it. Infinite if nothing removes
+   * their connections.
    */
   readonly keptMs: number;
-  /** The share of queries whose port is reused before the kernel forgets its connection. */
+  /** The fraction of queries whose port is reused before the kernel forgets its connection. */
   readonly again: number;
   readonly because: string;
 }
 
-/** The runs that a prediction averages. */
+/** The number of runs averaged in a prediction. */
 const RUNS = 25;
 
-/** Follows every query through the rules and through the kernel's connection table. */
+/** Follows every query through the rules and the kernel's connection table. */
 export function predictLoss(times: RolloutTimes): Prediction {
   const runs = Array.from({ length: RUNS }, (_, seed) => lossOfOne(times, seed + 1));
   const { lameduckMs, pods, rate, entriesStay } = times;
@@ -150,7 +150,7 @@ export function predictLoss(times: RolloutTimes): Prediction {
   };
 }
 
-/** The share of queries whose port was used so recently that the kernel still tracks it. */
+/** The fraction of queries whose port was used recently enough that the kernel still tracks it. */
 function portsAgain({ ports, rate, conntrackMs, randomPorts, warmMs }: RolloutTimes): number {
   if (!randomPorts) return (ports / rate) * 1000 < conntrackMs ? 1 : 0;
   return 1 - Math.exp((-rate * Math.min(conntrackMs, warmMs)) / 1000 / ports);
@@ -205,7 +205,7 @@ function lossOfOne(times: RolloutTimes, seed: number): number {
 }
 
 /**
- * The same rollout with a readiness probe that fails in half of lameduck's spare time; null: nothing is lost,
+ * Returns the same rollout with a readiness probe that fails in half of lameduck's spare time; null: nothing is lost,
  * or no probe can help.
  */
 function withQuickReadiness(times: RolloutTimes): RolloutTimes | null {
@@ -215,8 +215,8 @@ function withQuickReadiness(times: RolloutTimes): RolloutTimes | null {
 }
 
 /**
- * A rehearsal as a story: without lameduck, as configured, and with a readiness probe that fails within
- * lameduck if that loses less.
+ * Builds a rehearsal as a story: without lameduck, as configured, and with a readiness probe that fails within lameduck
+ * if that loses less.
  */
 export function rehearsal(times: RolloutTimes): Story {
   const without = { ...times, lameduckMs: 0 };
@@ -266,8 +266,8 @@ function kindOf(lost: number): Act['kind'] {
 
 function calculated(times: RolloutTimes): Act {
   const { sent, lost, because, inTheDark, darkMs, keptMs, again } = predictLoss(times);
-  // New connections: with each pod its Nth part, plus the parts of pods replaced before it. Known ports: at
-  // most all queries of that time.
+  // New connections: an Nth per pod, plus the shares of pods replaced before it. Known ports: at most all queries in
+  // that time.
   const shares = (1 + 1 / times.pods) ** times.pods - 1 + times.unavailable;
   const known = again < 0.001 ? 0 : keptMs * times.pods;
   const most = Math.min(sent, Math.round((times.rate * (darkMs * shares * 1.1 + known)) / 1000));
@@ -334,7 +334,7 @@ async function played(lab: LabCluster, times: RolloutTimes): Promise<Act> {
   lab.change({ slices: all });
   const { lost, because, darkMs, keptMs, again } = predicted;
   const outageMs = again < 0.001 ? darkMs : Math.max(darkMs, keptMs);
-  // Five standard deviations of the count, and a margin for a busy machine.
+  // Five standard deviations of the count, plus a margin for a busy machine.
   const spread = lost === 0 ? 0 : 5 * Math.sqrt(lost) + 0.35 * lost + 5;
   return {
     kind: kindOf(lost),

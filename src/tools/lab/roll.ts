@@ -1,21 +1,21 @@
-/** Restarts DNS pods: deletes one, or replaces those of a Deployment one by one. */
+/** Restarts DNS pods: deletes one, or replaces a Deployment's pods one by one. */
 import type { LabCluster } from './cluster.ts';
 import { forgetConnections } from './conntrack.ts';
 import { withEndpoints } from './endpoints.ts';
 import { DNS_SERVICE } from './cluster-plan.ts';
 import { pause } from './pause.ts';
 
-/** The reaction times of a cluster, milliseconds. */
+/** A cluster's reaction times in milliseconds. */
 export interface RollTimes {
-  /** From the end of a pod, or from its readiness, until all nodes have new rules. */
+  /** The time from when a pod ends or becomes ready until all nodes have new rules. */
   readonly propagationMs: number;
-  /** From a pod's first reply until its readiness probe succeeds. */
+  /** The time from a pod's first reply until its readiness probe succeeds. */
   readonly readyMs: number;
-  /** From SIGTERM until SIGKILL (terminationGracePeriodSeconds). */
+  /** The time from SIGTERM to SIGKILL (terminationGracePeriodSeconds). */
   readonly graceMs: number;
 }
 
-/** Deletes a DNS pod: it gets SIGTERM, and later the nodes get new rules. Resolves when it has ended. */
+/** Deletes a DNS pod: it gets SIGTERM, and later the nodes get new rules. Resolves when it has exited. */
 export async function deleteDnsPod(
   lab: LabCluster,
   pod: string,
@@ -29,7 +29,7 @@ export async function deleteDnsPod(
   await pause(propagationMs);
   const left = lab.endpointsOf(DNS_SERVICE).filter((address) => !addresses.includes(address));
   lab.change({ slices: withEndpoints(lab.objects.slices, DNS_SERVICE, left) });
-  // kube-proxy removes these for UDP services, because packets of old connections would still go to the pod.
+  // kube-proxy removes these for UDP services, because packets on old connections would still go to the pod.
   const [own = ''] = addresses;
   for (const node of lab.nodes.keys())
     forgetConnections(lab, node, lab.serviceAddress(DNS_SERVICE), own);
@@ -38,7 +38,7 @@ export async function deleteDnsPod(
   await lab.stopDns(pod);
 }
 
-/** Starts a replacement, which becomes ready; later the nodes get new rules. */
+/** Starts a replacement, which becomes ready; later, the nodes get new rules. */
 async function replaceDnsPod(
   lab: LabCluster,
   pod: string,

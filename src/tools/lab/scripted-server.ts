@@ -1,7 +1,4 @@
-/**
- * A DNS server that answers from an answers file, including faults. It serves as the internet, and as faulty
- * upstreams.
- */
+/** A DNS server that answers from an answers file, including faults. It plays the internet and faulty upstreams. */
 import { createSocket, type Socket } from 'node:dgram';
 import { createServer, type Server, type Socket as Connection } from 'node:net';
 import { answerBySpec } from '../resolver/answer-spec.ts';
@@ -13,11 +10,11 @@ import { labelOf } from '../resolver/reply.ts';
 import { FLAG, OPTION, typeName } from '../../server/wire/iana.ts';
 import { readMessage, type Message } from '../../server/wire/message.ts';
 
-/** One query and the reaction to it. */
+/** A query and how the server handled it. */
 export interface ServedQuery {
   readonly atMs: number;
   readonly protocol: SocketKind;
-  /** The server address that received it. */
+  /** The server address that received the query. */
   readonly server: string;
   readonly clientPort: number;
   readonly query: QueryToSend;
@@ -26,17 +23,17 @@ export interface ServedQuery {
 }
 
 export interface ScriptedServer {
-  /** Uses another script from the next query on. */
+  /** Switches to another script, starting with the next query. */
   follow(script: Script): void;
   close(): void;
 }
 
-/** On addresses of the current network namespace. */
+/** On addresses in the current network namespace. */
 const port = 53;
 
 /**
- * Listens on port 53 of each address, UDP and TCP. The sockets are opened before the first `await`,
- * in the network namespace of the caller.
+ * Listens on port 53 of each address over UDP and TCP. The sockets are opened before the first `await`, in the caller's
+ * network namespace.
  * @param served called for each query
  * @returns when all sockets are bound
  */
@@ -89,7 +86,7 @@ export async function serveScript(
 
   const bound: Promise<void>[] = [];
   for (const server of addresses) {
-    // The custom lookup is synchronous, so that the socket is created now, in this namespace.
+    // The custom lookup is synchronous, so the socket is created immediately, in this namespace.
     const socket = createSocket({
       type: server.includes(':') ? 'udp6' : 'udp4',
       lookup: (host, _options, done) => done(null, host, server.includes(':') ? 6 : 4),
@@ -107,7 +104,7 @@ export async function serveScript(
     );
   }
   const accepting = addresses.filter((server) => !script.noTcp.has(server));
-  // Without a host name it listens at once, on all addresses of this namespace.
+  // Without a host name, it listens immediately on all addresses in this namespace.
   const hosts = accepting.length === addresses.length ? [undefined] : accepting;
   for (const host of addresses.length === 0 ? [] : hosts) {
     const listener = createServer((connection) => {
@@ -136,7 +133,7 @@ export async function serveScript(
   };
 }
 
-/** Serves a connection: each message follows its length (RFC 1035, section 4.2.2). */
+/** Serves a connection, where each message is preceded by its length (RFC 1035, section 4.2.2). */
 function serveConnection(
   connection: Connection,
   take: (bytes: Buffer, send: (reply: Buffer) => void) => void,

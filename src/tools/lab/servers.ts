@@ -1,4 +1,4 @@
-/** Runs DNS servers in the pods of a lab: starts them and waits for replies, sends signals, ends them. */
+/** Runs DNS servers in a lab's pods: starts them and waits for replies, sends signals, stops them. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Problem } from '../../server/base/problem.ts';
@@ -7,14 +7,14 @@ import { API_URL, type LabPod, type LabPrograms } from './cluster-plan.ts';
 import type { MachineProgram, Processes } from './processes.ts';
 import { dnsAnswers } from './udp-client.ts';
 
-/** Milliseconds; a server that does not answer within this time is broken. */
+/** In milliseconds. A server that does not answer within this time is broken. */
 const START_MS = 60_000;
-/** Lines of a server's output in the problem if it does not start. */
+/** The number of lines of a server's output to quote if it does not start. */
 const LINES = 6;
 
-/** The query that a server must answer before it counts as started. */
+/** The query a server must answer before it counts as started. */
 export interface Sign {
-  /** The network namespace of the client. */
+  /** The client's network namespace. */
   readonly namespace: string;
   readonly server: string;
   readonly name: string;
@@ -40,7 +40,7 @@ export async function untilAnswering(
 }
 
 export class DnsServers {
-  /** True if servers started from now on are ndots, even if the lab was given another program. */
+  /** True if servers started from now on run ndots, even if the lab was given another program. */
   byNdots = false;
   readonly #programs: LabPrograms;
   readonly #processes: Processes;
@@ -50,7 +50,7 @@ export class DnsServers {
     this.#processes = processes;
   }
 
-  /** Starts the server in a pod, and waits until it resolves `known`. */
+  /** Starts the server in a pod and waits until it resolves `known`. */
   async start(pod: LabPod, corefile: string, namespace: string, known: string): Promise<void> {
     const directory = join(LAB_FOLDER, pod.name);
     mkdirSync(directory, { recursive: true });
@@ -74,7 +74,7 @@ export class DnsServers {
     return this.#processes.find(keyOf(pod))?.program.isRunning === true;
   }
 
-  /** Does not wait. */
+  /** Returns without waiting. */
   signal(pod: LabPod, signal: NodeJS.Signals): void {
     this.#processes.find(keyOf(pod))?.program.signal(signal);
   }

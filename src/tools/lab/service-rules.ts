@@ -1,6 +1,5 @@
 /**
- * Writes kube-proxy's rules on a node of the lab, in either mode, and a CNI plugin's rules for packets that
- * leave the cluster.
+ * Writes kube-proxy's rules on a lab node, in either mode, plus a CNI plugin's rules for packets leaving the cluster.
  */
 import { clusterState, type ProxyObjects } from './proxy-rules/cluster-state.ts';
 import { iptablesJumps, iptablesRules } from './proxy-rules/iptables.ts';
@@ -9,7 +8,7 @@ import { defaultProxy } from './proxy-rules/traffic.ts';
 import type { LabNetwork, Machine } from './network.ts';
 import type { RuleMode } from './cluster-plan.ts';
 
-/** The rules of a node as input for `iptables-restore --noflush` or for `nft -f -`. */
+/** Returns a node's rules as input for `iptables-restore --noflush` or `nft -f -`. */
 export function rulesText(
   mode: RuleMode,
   objects: ProxyObjects,
@@ -30,8 +29,8 @@ export function applyRules(network: LabNetwork, mode: RuleMode, node: string, te
 }
 
 /**
- * Prepares a node before the first rules of services: jumps into kube-proxy's chains, and source address
- * translation for packets that leave the cluster.
+ * Prepares a node for its first service rules: adds jumps to kube-proxy's chains, and source address translation for
+ * packets leaving the cluster.
  */
 export function prepareNode(
   network: LabNetwork,

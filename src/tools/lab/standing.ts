@@ -1,27 +1,27 @@
 /**
- * Records a lab that stays up until it is taken down, so that later processes find it and do not confuse it
- * with others.
+ * Records a lab that stays up until it is taken down, so that later processes can find it and not confuse it with
+ * another.
  */
 import { linkSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { isObject } from '../../server/base/json-object.ts';
 import { Problem } from '../../server/base/problem.ts';
 import type { LabPod } from './cluster-plan.ts';
 
-/** The fields of a pod that another process needs. */
+/** The pod fields that another process needs. */
 export type StandingPod = Pick<
   LabPod,
   'namespace' | 'pod' | 'name' | 'node' | 'addresses' | 'files'
 >;
 
 export interface StandingLab {
-  /** The id, outside the lab, of the lab's first process. */
+  /** The ID of the lab's first process, as seen outside the lab. */
   readonly pid: number;
-  /** The start time of that process in the kernel's ticks, because process ids are reused. */
+  /** The start time of that process in kernel ticks, because process IDs are reused. */
   readonly startTime: string;
   readonly pods: readonly StandingPod[];
 }
 
-/** The recorded lab; null: there is none, or it has ended. The file of a lab that has ended is removed. */
+/** The recorded lab; null: there is none, or it has ended. Removes the file of a lab that has ended. */
 export function readStanding(file: string): StandingLab | null {
   let read: unknown;
   try {
@@ -34,14 +34,14 @@ export function readStanding(file: string): StandingLab | null {
   return null;
 }
 
-/** The file may contain anything, because any user may write in the parent directory. */
+/** The file may contain anything, because any user can write to the parent directory. */
 function isStanding(read: unknown): read is StandingLab {
   if (!isObject(read)) return false;
   const { pid, startTime, pods } = read;
   return Number.isInteger(pid) && typeof startTime === 'string' && Array.isArray(pods);
 }
 
-/** @throws EEXIST if another one was faster: only one lab can run at a time */
+/** @throws EEXIST if another process was faster: only one lab can run at a time */
 export function writeStanding(
   file: string,
   pid: number,
@@ -51,7 +51,7 @@ export function writeStanding(
   const whole = `${file}.${process.pid}`;
   try {
     writeFileSync(whole, JSON.stringify(standing), { mode: 0o600 });
-    // A link is created atomically, and never replaces an existing file.
+    // Creating a link is atomic and never replaces an existing file.
     linkSync(whole, file);
   } finally {
     rmSync(whole, { force: true });
@@ -60,8 +60,8 @@ export function writeStanding(
 }
 
 /**
- * Creates the directory of a user's record if it does not exist. Any user can create directories there, so
- * one of another user is refused.
+ * Creates the directory for a user's record if it does not exist. Any user can create directories there, so one that
+ * belongs to another user is refused.
  */
 export function ownFolder(directory: string): void {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -74,13 +74,13 @@ export function ownFolder(directory: string): void {
   });
 }
 
-/** The first process of the lab that was started by `outer`: the child of its `unshare`. */
+/** The first process of the lab started by `outer`: the child of its `unshare`. */
 export function firstProcess(outer: number): number | null {
   const children = readFileSync(`/proc/${outer}/task/${outer}/children`, 'utf8').trim();
   return /^\d+/.test(children) ? Number(children.split(' ')[0]) : null;
 }
 
-/** The command line that runs a program in a running lab: in its mounts, processes and network. */
+/** Returns the command line that runs a program in a running lab: in its mount, process and network namespaces. */
 export function wordsInside(standing: StandingLab, words: readonly string[]): readonly string[] {
   return ['nsenter', '-t', String(standing.pid), '--mount', '--pid', '--net', '--', ...words];
 }
@@ -89,10 +89,7 @@ export function hasEnded({ pid, startTime }: StandingLab): boolean {
   return startTimeOf(pid) !== startTime;
 }
 
-/**
- * Field 22 of proc_pid_stat(5). The program's name before it may contain anything. Null: there is no such
- * process.
- */
+/** Field 22 of proc_pid_stat(5). The program name before it may contain anything. Null: no such process. */
 function startTimeOf(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

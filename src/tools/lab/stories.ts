@@ -1,4 +1,4 @@
-/** The lab's stories, in the order in which they are listed. */
+/** The lab's stories, in the order they are listed. */
 import { fileURLToPath } from 'node:url';
 import type { Act, Story } from './story.ts';
 import { ipvsExpiry } from './stories/ipvs-expiry.ts';
@@ -10,7 +10,7 @@ import { readStoryFile } from './story-file/story-file.ts';
 
 const FOLDER = new URL('../../../examples/lab/stories/', import.meta.url);
 
-/** Models that are programs. `objects` are the manifests of the story's cluster. */
+/** Models that are programs. `objects` are the manifests for the story's cluster. */
 const models: Readonly<Record<string, (objects: string) => readonly Act[]>> = {
   'service-shares': serviceSharesModel,
   'table-full': tableFullModel,

@@ -1,11 +1,11 @@
-/** A story: a real incident, played once with the fault and once with the fix, and judged by observations. */
+/** A story: a real incident, played once with the fault and once with the fix, and judged by its observations. */
 import type { CaptureFilter, PacketRow } from './capture.ts';
 import type { LabCluster } from './cluster.ts';
 import type { Need } from './machine.ts';
 import type { Environment } from '../../server/base/environment.ts';
 import type { ClusterPlan, RuleMode } from './cluster-plan.ts';
 
-/** One claim and the observation. */
+/** A claim and what was observed. */
 export interface Fact {
   /** The observed quantity: `queries for one name`. */
   readonly what: string;
@@ -14,43 +14,43 @@ export interface Fact {
   readonly holds: boolean;
 }
 
-/** One performance, of the fault or of a fix. */
+/** One run, of the fault or of a fix. */
 export interface Act {
   readonly kind: 'flaw' | 'cure';
   /** `glibc, ndots:5, five search domains`. */
   readonly title: string;
-  /** The command as a person would type it. */
+  /** The command as a user would type it. */
   readonly command: string;
-  /** DNS packets in order; empty if they do not matter. */
+  /** DNS packets in order; empty if they are not relevant. */
   readonly packets: readonly PacketRow[];
   readonly facts: readonly Fact[];
 }
 
 export interface Stage {
-  /** Starts the cluster of a story. Missing fields of the plan have default values. */
+  /** Starts a story's cluster. Missing fields of the plan have default values. */
   start(plan: StoryPlan): Promise<LabCluster>;
-  /** Captures the packets of one machine's link while `run` executes. */
+  /** Captures the packets on one machine's link while `run` executes. */
   capture<T>(
     machine: string,
     filter: CaptureFilter,
     act: () => Promise<T> | T,
   ): Promise<Captured<T>>;
   readonly server: 'ndots' | 'CoreDNS';
-  /** The command line that begins a command of ndots, for modelled clients. */
+  /** The start of an ndots command line, for modelled clients. */
   readonly ndots: readonly string[];
-  /** The mode of kube-proxy's rules, unless the story states one. */
+  /** The mode of kube-proxy's rules, unless the story specifies one. */
   readonly mode: RuleMode;
-  /** Its `PATH` is searched for programs. */
+  /** Programs are searched for in its `PATH`. */
   readonly env: Environment;
 }
 
-/** The result of an action, and the packets during it. */
+/** An action's result and the packets captured during it. */
 export interface Captured<T> {
   readonly result: T;
   readonly packets: readonly PacketRow[];
 }
 
-/** The parts of a cluster that a story states. */
+/** The parts of a cluster that a story specifies. */
 export interface StoryPlan extends Partial<Omit<ClusterPlan, 'manifests'>> {
   readonly objects: string;
 }
@@ -69,9 +69,9 @@ export interface Story extends StoryHead {
   readonly needs: readonly Need[];
   /** The approximate duration in seconds. */
   readonly seconds: number;
-  /** Plays it in namespaces; null: no kernel feature reproduces it reliably, and there is only the model. */
+  /** Plays it in namespaces; null: no kernel feature reproduces it reliably, so there is only the model. */
   readonly play: ((stage: Stage) => Promise<readonly Act[]>) | null;
-  /** Plays it in virtual time, for machines that cannot play it for real; null: there is no model. */
+  /** Plays it in virtual time, for machines that cannot play it for real; null: no model. */
   readonly model: (() => Promise<readonly Act[]>) | null;
 }
 
@@ -84,7 +84,7 @@ export interface StoryOutcome {
   readonly tookMs: number;
 }
 
-/** True if all observations match the story's claims. */
+/** True if every observation matches the story's claims. */
 export function isAsTold({ acts }: StoryOutcome): boolean {
   return acts.length > 0 && acts.every(({ facts }) => facts.every(({ holds }) => holds));
 }
@@ -113,7 +113,7 @@ export function holds(what: string, yes: boolean, found: string = yes ? 'yes' : 
   return { what, expected: 'yes', found, holds: yes };
 }
 
-/** The part of a story that its outcome contains. */
+/** The part of a story that is included in its outcome. */
 export function headOf({ name, title, source, preconditions, trigger }: Story): StoryHead {
   return { name, title, source, preconditions, trigger };
 }

@@ -1,4 +1,4 @@
-/** Sends plain UDP queries from a machine of the lab, from a chosen source port. */
+/** Sends plain UDP queries from a lab machine, from a chosen source port. */
 import { createSocket, type Socket } from 'node:dgram';
 import { inNetworkNamespace } from '../../server/runtime/network-namespace.ts';
 import { FLAG, TYPE, typeNumber } from '../../server/wire/iana.ts';
@@ -6,14 +6,14 @@ import { readMessage, writeMessage } from '../../server/wire/message.ts';
 import { printData } from '../../server/wire/print.ts';
 
 export interface QueryResult {
-  /** Milliseconds from the creation of the client to the query. */
+  /** Milliseconds from the client's creation to the query. */
   readonly atMs: number;
-  /** The reply's code, 0 for NOERROR; null: no reply. */
+  /** The reply's RCODE, 0 for NOERROR; null: no reply. */
   readonly rcode: number | null;
   readonly tookMs: number;
-  /** The message as it arrived. */
+  /** The message as received. */
   readonly reply: Uint8Array | null;
-  /** True if the question is spelled as in the query. */
+  /** True if the question has the same spelling as in the query. */
   readonly sameSpelling: boolean;
 }
 
@@ -25,10 +25,10 @@ export function addressesOf({ reply }: Pick<QueryResult, 'reply'>): readonly str
     .map(({ type, data }) => printData(type, data));
 }
 
-/** The bytes of a message before the question. */
+/** The number of bytes before the question. */
 const HEAD = 12;
 
-/** A socket in a machine's network for one server. */
+/** A socket in a machine's network, connected to one server. */
 export class UdpClient {
   readonly #socket: Socket;
   readonly #waiting = new Map<number, (reply: Buffer) => void>();
@@ -62,7 +62,7 @@ export class UdpClient {
     return new UdpClient(socket, server);
   }
 
-  /** Waits for the reply, at most `waitMs`. */
+  /** Waits up to `waitMs` for the reply. */
   async ask(name: string, type = 'A', waitMs = 1000): Promise<QueryResult> {
     const id = (this.#id = (this.#id + 1) & 0xffff);
     const query = writeMessage({
@@ -101,7 +101,7 @@ export class UdpClient {
   }
 }
 
-/** True if a server answers for a name, asked once over UDP. A server that has no objects yet does not. */
+/** True if a server answers for a name, queried once over UDP. A server that has no objects yet does not answer. */
 export async function dnsAnswers(
   namespace: string,
   server: string,

@@ -1,4 +1,4 @@
-/** Names of the chains that belong to a service port or an endpoint, in kube-proxy's format. */
+/** Names the chains for a service port or an endpoint in kube-proxy's format. */
 import { builtins } from '../../../server/base/builtins.ts';
 import type { ServiceEndpoint } from './endpoints.ts';
 import type { ProxiedPort } from './service-port.ts';
@@ -9,15 +9,15 @@ const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 export interface PortChains {
   /** To all endpoints. */
   readonly cluster: string;
-  /** To the endpoints of this node. */
+  /** To the endpoints on this node. */
   readonly local: string;
   /** From outside, to one of the two. */
   readonly external: string;
-  /** Source ranges of a load balancer. */
+  /** The load balancer's source ranges. */
   readonly firewall: string;
 }
 
-/** `KUBE-SVC-…` and related names: sixteen letters of the SHA-256 of name and protocol. */
+/** `KUBE-SVC-…` and related names: sixteen letters of the SHA-256 hash of name and protocol. */
 export function iptablesChains({ name, protocol }: ProxiedPort): PortChains {
   const hash = hashLetters(name + protocol, 16);
   return {
@@ -60,7 +60,7 @@ function pathOf({ namespace, service, protocol, portName }: ProxiedPort): string
   return `${namespace}/${service}/${protocol}/${portName}`;
 }
 
-/** nft accepts 256 characters, of which the longest prefix may use 16. */
+/** nft accepts 256 characters, and the longest prefix may use 16 of them. */
 const BASE_MAX = 240;
 
 function nftablesBase(path: string): string {
@@ -68,7 +68,7 @@ function nftablesBase(path: string): string {
   return base.length > BASE_MAX ? `${base.slice(0, BASE_MAX - 3)}...` : base;
 }
 
-/** The first letters of a text's SHA-256 in base 32. */
+/** Returns the first letters of a text's SHA-256 hash in base 32. */
 function hashLetters(text: string, count: number): string {
   const bytes = builtins.crypto().hash('sha256', text, 'buffer');
   let found = '';

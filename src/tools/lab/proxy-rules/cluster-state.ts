@@ -1,4 +1,4 @@
-/** Services and endpoints for the rules, from a directory of manifests or from the API server. */
+/** Reads services and endpoints for the rules, from a directory of manifests or from the API server. */
 import { child, text, type JsonObject } from '../../../server/base/json-object.ts';
 import type { Problem } from '../../../server/base/problem.ts';
 import type { ApiClient } from '../../../server/kube/api/client.ts';
@@ -15,13 +15,13 @@ import { servicePorts } from './service-port.ts';
 import type { IpFamily } from '../../../server/kube/manifests/slices.ts';
 import type { ClusterState } from './traffic.ts';
 
-/** Services and endpoint slices as the API spells them. */
+/** Services and endpoint slices in API form. */
 export interface ProxyObjects {
   readonly services: readonly JsonObject[];
   readonly slices: readonly JsonObject[];
 }
 
-/** The view of one proxier, for one address family. */
+/** The view of a single proxier, for one address family. */
 export function clusterState({ services, slices }: ProxyObjects, family: IpFamily): ClusterState {
   return {
     ports: services.flatMap((raw) => servicePorts(raw, family)),
@@ -29,10 +29,7 @@ export function clusterState({ services, slices }: ProxyObjects, family: IpFamil
   };
 }
 
-/**
- * The same cluster under the names of old kube-proxies, which wrote a colon after a service whose port has no
- * name.
- */
+/** Renames ports as old kube-proxies did, which wrote a colon after a service whose port is unnamed. */
 export function withColons({ ports, endpoints }: ClusterState): ClusterState {
   const named = ports.map((port) =>
     port.portName === '' ? { ...port, name: `${port.name}:` } : port,
@@ -41,9 +38,8 @@ export function withColons({ ports, endpoints }: ClusterState): ClusterState {
 }
 
 /**
- * The cluster that manifests describe. Missing parts (addresses of services, endpoints of pods) are filled in
- * as `ndots serve` does it.
- * @throws Problem if the path cannot be read; mistakes in a file go to `problem`
+ * Reads the cluster from manifests. Missing parts (service addresses, pod endpoints) are filled in as in `ndots serve`.
+ * @throws Problem if the path cannot be read; errors in a file go to `problem`
  */
 export async function manifestObjects(
   path: string,
@@ -52,7 +48,7 @@ export async function manifestObjects(
   return manifestsState(await readManifestsOnce(path, problem), problem);
 }
 
-/** The same for parsed objects. */
+/** Does the same for parsed objects. */
 export function manifestsState(
   manifests: readonly Manifest[],
   problem: (problem: Problem) => void,
@@ -102,7 +98,7 @@ function withAddresses(raw: JsonObject, clusterIPs: readonly string[]): JsonObje
   };
 }
 
-/** A derived slice in the API's format: one for each address family. */
+/** Returns a derived slice in API form: one per address family. */
 function spelledSlices(slice: EndpointSlice): JsonObject[] {
   const byFamily = Map.groupBy(slice.endpoints, ({ addresses: [first = ''] }) =>
     first.includes(':') ? 'IPv6' : 'IPv4',
@@ -125,11 +121,11 @@ function spelledSlices(slice: EndpointSlice): JsonObject[] {
   }));
 }
 
-/** Milliseconds; a server that is silent for longer is unavailable. */
+/** In milliseconds. A server that is silent for longer is considered unavailable. */
 const WAIT_MS = 15_000;
 
 /**
- * Lists the objects of a live cluster once.
+ * Lists the objects in a live cluster once.
  * @throws Problem
  */
 export async function apiObjects(client: ApiClient, signal: AbortSignal): Promise<ProxyObjects> {

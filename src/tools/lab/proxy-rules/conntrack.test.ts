@@ -62,8 +62,8 @@ const cannot =
     : 'needs root, network namespaces, iptables and conntrack';
 
 test("this machine's kernel does the same", { skip: cannot }, () => {
-  // One exchange, then another on the same port after two seconds; prints the remaining time of the entry
-  // after each.
+  // Makes one exchange, then another on the same port two seconds later, and prints the entry's remaining time after
+  // each.
   const script = `
     ip link set lo up
     iptables -A INPUT -m conntrack --ctstate NEW
@@ -95,7 +95,7 @@ test("this machine's kernel does the same", { skip: cannot }, () => {
   table.packet(flow, 'original', 2300);
   table.packet(flow, 'reply', 2301);
   const modelLong = table.secondsLeft(flow, 2301)!;
-  // A second may have passed before conntrack ran.
+  // A second may pass before conntrack runs.
   assert.ok(modelShort - short <= 3 && short <= modelShort, `${short} of ${modelShort}`);
   assert.ok(modelLong - long <= 3 && long <= modelLong, `${long} of ${modelLong}`);
 });

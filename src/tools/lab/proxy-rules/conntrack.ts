@@ -1,27 +1,30 @@
 /**
- * The kernel's connection tracking table for UDP in virtual time: how long entries stay, what happens when
- * the table is full, and which of two packets wins that want to create the same connection.
+ * Models the kernel's connection tracking table for UDP in virtual time: how long entries stay, and what happens when
+ * the table is full. It also decides which of two packets wins if both want to create the same connection.
  */
 
 export interface ConntrackSettings {
-  /** `nf_conntrack_max`: the limit of entries. */
+  /** `nf_conntrack_max`: the maximum number of entries. */
   readonly max: number;
   /** `nf_conntrack_buckets`: the number of hash chains. */
   readonly buckets: number;
-  /** `nf_conntrack_udp_timeout`, seconds: until a reply, and on newer kernels for short exchanges after it. */
+  /**
+   * `nf_conntrack_udp_timeout`, in seconds: applies until a reply, and on newer kernels also to short exchanges after
+   * it.
+   */
   readonly udpSeconds: number;
-  /** `nf_conntrack_udp_timeout_stream`, seconds. */
+  /** `nf_conntrack_udp_timeout_stream`, in seconds. */
   readonly streamSeconds: number;
-  /** Seconds with packets in both directions before it is a stream; 0: with the first reply. */
+  /** Seconds with packets in both directions before a connection is a stream; 0: from the first reply. */
   readonly streamAfterSeconds: number;
   /**
-   * Two packets of one connection at once: the second is lost (`insert_failed`), or joins the first
+   * If two packets create one connection at once, the second is lost (`insert_failed`) or joins the first
    * (`clash_resolve`).
    */
   readonly clash: 'lost' | 'resolved';
 }
 
-/** Defaults by kernel version. From 5.0: short exchanges are not streams. From 5.8: clashing packets are not lost. */
+/** Defaults by kernel version. Since 5.0, short exchanges are not streams. Since 5.8, clashing packets are not lost. */
 export function kernelOf(version: string): ConntrackSettings {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const isAtLeast = (wanted: number, than: number): boolean =>
@@ -40,47 +43,47 @@ export type Fate = 'new' | 'known' | 'dropped';
 
 interface ConntrackEntry {
   readonly beganMs: number;
-  /** Packets were seen in the other direction. */
+  /** Packets have been seen in the other direction. */
   replied: boolean;
-  /** It is a stream, which is not dropped to make room. */
+  /** Marked as a stream, which is not evicted to make room. */
   assured: boolean;
   endsMs: number;
 }
 
-/** The table of one machine. Times are milliseconds of the caller's clock, which must not go back. */
+/** One machine's table. Times are milliseconds from the caller's clock, which must not go back. */
 export class ConntrackTable {
   readonly #settings: ConntrackSettings;
   readonly #entries = new Map<string, ConntrackEntry>();
   /** Packets dropped because the table was full (`drop`). */
   dropped = 0;
-  /** Entries that were evicted for others (`early_drop`). */
+  /** Entries evicted to make room (`early_drop`). */
   earlyDropped = 0;
   /** Packets that lost a race (`insert_failed`). */
   insertFailed = 0;
-  /** Packets that would have lost it (`clash_resolve`). */
+  /** Packets that older kernels would have dropped in a race (`clash_resolve`). */
   clashResolved = 0;
 
   constructor(settings: ConntrackSettings) {
     this.#settings = settings;
   }
 
-  /** Includes expired entries that were not collected yet. */
+  /** Includes expired entries that have not been collected yet. */
   get size(): number {
     return this.#entries.size;
   }
 
-  /** Average entries of a chain: each packet searches one. */
+  /** The average number of entries per chain. Each packet searches one chain. */
   get chainLength(): number {
     return this.#entries.size / this.#settings.buckets;
   }
 
-  /** The remaining seconds of a connection's entry; null: none. */
+  /** The seconds left for a connection's entry; null: no entry. */
   secondsLeft(flow: string, nowMs: number): number | null {
     const entry = this.#live(flow, nowMs);
     return entry === null ? null : (entry.endsMs - nowMs) / 1000;
   }
 
-  /** @param flow the connection: its addresses and ports in the original direction */
+  /** @param flow the connection: addresses and ports in the original direction */
   packet(flow: string, direction: 'original' | 'reply', nowMs: number): Fate {
     const known = this.#live(flow, nowMs);
     if (known !== null) {
@@ -97,8 +100,8 @@ export class ConntrackTable {
   }
 
   /**
-   * Takes two packets without an entry: those of A and AAAA, which two CPUs handle at once. Address
-   * translation makes them connections that need the same place.
+   * Handles two packets without an entry, A and AAAA, on two CPUs at once. Address translation makes them connections
+   * that need the same slot.
    */
   pair(flow: string, nowMs: number): readonly [Fate, Fate] {
     const first = this.packet(flow, 'original', nowMs);
@@ -111,7 +114,7 @@ export class ConntrackTable {
     return ['new', 'dropped'];
   }
 
-  /** Removes expired entries, as the kernel's collector does periodically. */
+  /** Removes expired entries, as the kernel's garbage collector does periodically. */
   collect(nowMs: number): void {
     for (const [flow, { endsMs }] of this.#entries) if (endsMs <= nowMs) this.#entries.delete(flow);
   }
@@ -138,7 +141,7 @@ export class ConntrackTable {
     entry.endsMs = nowMs + (isStream ? streamSeconds : udpSeconds) * 1000;
   }
 
-  /** Evicts the first entry of a few chains that is expired or not a stream. */
+  /** Searches a few chains and evicts the first entry that has expired or is not a stream. */
   #makeRoom(nowMs: number): boolean {
     let looked = 0;
     for (const [flow, { endsMs, assured }] of this.#entries) {
@@ -147,7 +150,7 @@ export class ConntrackTable {
         if (endsMs > nowMs) this.earlyDropped++;
         return true;
       }
-      // The number of entries on the eight chains that the kernel searches.
+      // The kernel searches eight chains; this is the number of entries in them.
       if (++looked > 8 * Math.max(1, this.chainLength)) return false;
     }
     return false;

@@ -1,6 +1,5 @@
 /**
- * Selects the endpoints of a service port that a node uses: ready before terminating ones, topology hints,
- * traffic policies.
+ * Selects the endpoints that a node uses for a service port, based on readiness, topology hints and traffic policies.
  */
 import { printHostPort } from '../../../server/base/ip.ts';
 import {
@@ -20,21 +19,21 @@ import type { IpFamily } from '../../../server/kube/manifests/slices.ts';
 export interface ServiceEndpoint {
   readonly ip: string;
   readonly port: number;
-  /** `10.1.2.3:53`, `[fd00::1]:53`: the order of rules. */
+  /** `10.1.2.3:53`, `[fd00::1]:53`; rules are sorted by it. */
   readonly key: string;
   readonly node: string;
   readonly ready: boolean;
   readonly serving: boolean;
   readonly terminating: boolean;
-  /** Zones and nodes that should use it (`hints`); null: none of this kind. */
+  /** Zones and nodes that should use it (`hints`); null: no such hints. */
   readonly zones: readonly string[] | null;
   readonly nodes: readonly string[] | null;
 }
 
-/** Service port (`portKey`) → its endpoints, each once, in order. */
+/** Maps a service port (`portKey`) to its endpoints, deduplicated and in order. */
 export type EndpointMap = ReadonlyMap<string, readonly ServiceEndpoint[]>;
 
-/** The key of a service port's endpoints: its unique port name, and its protocol. */
+/** The key for a service port's endpoints: the unique port name and the protocol. */
 export function portKey(
   namespace: string,
   service: string,
@@ -44,7 +43,7 @@ export function portKey(
   return `${namespace}/${service}:${port}/${protocol}`;
 }
 
-/** The endpoints of all slices (discovery.k8s.io/v1) of one address family. */
+/** Returns the endpoints from all slices (discovery.k8s.io/v1) of one address family. */
 export function endpointsOf(slices: Iterable<JsonObject>, family: IpFamily): EndpointMap {
   const found = new Map<string, Map<string, ServiceEndpoint>>();
   for (const slice of slices) {
@@ -72,7 +71,7 @@ export function endpointsOf(slices: Iterable<JsonObject>, family: IpFamily): End
   );
 }
 
-/** An address may temporarily occur twice; the lasting one counts. */
+/** An address may temporarily appear twice; the one that is not terminating counts. */
 function addEndpoint(
   known: Map<string, ServiceEndpoint>,
   raw: JsonObject,
@@ -114,17 +113,17 @@ export interface UsableEndpoints {
   readonly cluster: readonly ServiceEndpoint[];
   /** For traffic that must stay on this node (traffic policy Local). */
   readonly local: readonly ServiceEndpoint[];
-  /** Both of them together. */
+  /** The union of both. */
   readonly reachable: readonly ServiceEndpoint[];
-  /** True if any node has one. */
+  /** True if any node has an endpoint. */
   readonly any: boolean;
 }
 
 const none: UsableEndpoints = { cluster: [], local: [], reachable: [], any: false };
 
 /**
- * Sorts the endpoints of a service port as kube-proxy of Kubernetes 1.36 does: the ready ones; without any,
- * terminating ones that still serve. Hints of nodes precede hints of zones, and count only if every ready
+ * Sorts a service port's endpoints as kube-proxy in Kubernetes 1.36 does. Ready endpoints come first; if there are
+ * none, terminating ones that still serve. Node hints take precedence over zone hints, and count only if every ready
  * endpoint has one.
  */
 export function usableEndpoints(
@@ -153,7 +152,7 @@ export function usableEndpoints(
   return { cluster, local, reachable, any };
 }
 
-/** The ready endpoints that topology hints choose for this node; null: no hints, so all are used. */
+/** Returns the ready endpoints that topology hints select for this node; null: no hints, so use all of them. */
 function nearest(
   ready: readonly ServiceEndpoint[],
   { node, zone }: Where,

@@ -1,4 +1,4 @@
-/** The rules that kube-proxy writes in its iptables mode, as text for `iptables-restore --noflush`. */
+/** Generates the rules that kube-proxy writes in iptables mode, as input for `iptables-restore --noflush`. */
 import { iptablesChains, iptablesEndpointChain, type PortChains } from './chain-names.ts';
 import type { ServiceEndpoint } from './endpoints.ts';
 import type { ProxiedPort } from './service-port.ts';
@@ -11,10 +11,10 @@ import {
   type Traffic,
 } from './traffic.ts';
 
-/** With more endpoints than this, kube-proxy omits the comments of endpoint rules. */
+/** Above this number of endpoints, kube-proxy omits comments in endpoint rules. */
 const COMMENTED_ENDPOINTS_MAX = 1000;
 
-/** Rules of both tables, one per line, in the order of their chains. */
+/** The rules for both tables, one per line, in chain order. */
 interface IptablesTables {
   readonly filterChains: string[];
   readonly filter: string[];
@@ -29,7 +29,7 @@ interface Context {
 }
 
 /**
- * All of kube-proxy's chains with their rules. They have no effect until something jumps to them: see
+ * Returns all of kube-proxy's chains with their rules. They have no effect until something jumps to them: see
  * `iptablesJumps`.
  * @returns two tables, each with its COMMIT
  */
@@ -55,10 +55,7 @@ export function iptablesRules(state: ClusterState, options: ProxyOptions): strin
   ].join('\n');
 }
 
-/**
- * Table, chain of the kernel, kube-proxy's chain, further conditions, comment. Each is inserted before those
- * above it.
- */
+/** Table, kernel chain, kube-proxy chain, extra conditions, comment. Each is inserted before those above it. */
 const jumps: readonly (readonly [string, string, string, string, string])[] = [
   ...(['INPUT', 'FORWARD'] as const).map(
     (from) =>
@@ -99,7 +96,7 @@ const jumps: readonly (readonly [string, string, string, string, string])[] = [
   ['filter', 'OUTPUT', 'KUBE-FIREWALL', '', ''],
 ];
 
-/** The rules that lead packets into kube-proxy's chains; restore them once, after those chains exist. */
+/** Returns the rules that send packets to kube-proxy's chains. Restore them once, after those chains exist. */
 export function iptablesJumps(): string {
   const lines = ['*filter', ':KUBE-FIREWALL - [0:0]'];
   for (const table of ['filter', 'nat']) {
@@ -157,7 +154,7 @@ function hasFirewall({ port, any }: Traffic): boolean {
   return any && port.loadBalancerIPs.length > 0 && port.sourceRanges.length > 0;
 }
 
-/** The traffic of the service port: by address, and by port of the node. */
+/** Writes the rules for traffic to the service port: by address, and by node port. */
 function writeCapture(traffic: Traffic, chains: PortChains, tables: IptablesTables): void {
   const { port, any, refusedInside, refusedOutside } = traffic;
   const { name, protocol } = port;
@@ -214,7 +211,7 @@ function writeCapture(traffic: Traffic, chains: PortChains, tables: IptablesTabl
   }
 }
 
-/** Traffic to the cluster address that does not come from a pod is masqueraded, so that replies come back. */
+/** Masquerades traffic to the cluster address that does not come from a pod, so that replies come back. */
 function writeInside(
   { port, refusedInside }: Traffic,
   chains: PortChains,
@@ -231,7 +228,7 @@ function writeInside(
   );
 }
 
-/** Traffic to anything but the cluster address. */
+/** Writes the rules for traffic to any address but the cluster address. */
 function writeOutside(
   { port, refusedOutside }: Traffic,
   chains: PortChains,
@@ -246,7 +243,7 @@ function writeOutside(
   natChains.push(chain(external));
   if (!port.externalPolicyLocal) rule('masquerade traffic', '-j KUBE-MARK-MASQ');
   else {
-    // Pods and the node itself are inside: the policy for external traffic does not apply to them.
+    // Pods and the node itself are internal, so the external traffic policy does not apply to them.
     if (options.clusterCIDR !== null) {
       rule('pod traffic', `-s ${options.clusterCIDR} -j ${cluster}`);
     }
@@ -259,7 +256,7 @@ function writeOutside(
 }
 
 /**
- * The sources that may use the load balancer's address. KUBE-PROXY-FIREWALL drops packets at the end of the
+ * Limits the sources that may use the load balancer's address. KUBE-PROXY-FIREWALL drops packets at the end of the
  * chain.
  */
 function writeFirewall(
@@ -307,7 +304,7 @@ function writeEndpoints(
   }
 }
 
-/** One of the endpoints, with equal probability: of n remaining ones, the first with probability 1/n. */
+/** Picks one endpoint with equal probability: of n remaining ones, the first with probability 1/n. */
 function choices(
   port: ProxiedPort,
   from: string,
@@ -336,7 +333,7 @@ function choices(
   return lines;
 }
 
-/** The rules after those of all service ports. */
+/** Writes the rules that follow those of all service ports. */
 function writeEnds({ options, mark }: Context, { filter, nat }: IptablesTables): void {
   const why = comment(
     'kubernetes service nodeports; NOTE: this must be the last rule in this chain',

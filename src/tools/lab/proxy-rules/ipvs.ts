@@ -1,15 +1,13 @@
 /**
- * The behaviour of IPVS for clients of UDP services in virtual time. A connection stays for
- * `udpSeconds` after its last packet, even if its server is gone. A client that reuses the source
- * port matches it.
+ * Models in virtual time how IPVS treats clients of UDP services. A connection lasts `udpSeconds` after its last
+ * packet, even if its server is gone, and a client that reuses the source port matches it.
  */
 
 export interface IpvsSettings {
   /** `ipvsadm --set … UDP`: 300 s by default. */
   readonly udpSeconds: number;
   /**
-   * `net.ipv4.vs.expire_nodest_conn`: a packet for a server that is gone removes its connection, and is lost
-   * itself.
+   * `net.ipv4.vs.expire_nodest_conn`: a packet for a server that is gone deletes its connection, and is itself lost.
    */
   readonly expireNoDestination: boolean;
 }
@@ -19,7 +17,7 @@ export const defaultIpvs: IpvsSettings = { udpSeconds: 300, expireNoDestination:
 
 export type PacketDelivery = { readonly server: string } | 'lost';
 
-/** Connections of one virtual server. Times are milliseconds of the caller's clock. */
+/** The connections of one virtual server. Times are milliseconds from the caller's clock. */
 export class IpvsService {
   readonly #settings: IpvsSettings;
   readonly #servers: string[];
@@ -31,13 +29,13 @@ export class IpvsService {
     this.#servers = [...servers];
   }
 
-  /** New connections do not go to the server. */
+  /** Stops sending new connections to the server. */
   remove(server: string): void {
     const at = this.#servers.indexOf(server);
     if (at >= 0) this.#servers.splice(at, 1);
   }
 
-  /** Takes one packet from a client's source port. */
+  /** Handles one packet from a client's source port. */
   packet(port: number, nowMs: number): PacketDelivery {
     const known = this.#connections.get(port);
     if (known !== undefined && known.endsMs > nowMs) {

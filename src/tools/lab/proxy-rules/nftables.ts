@@ -1,6 +1,5 @@
 /**
- * The rules that kube-proxy writes in its nftables mode, as text for `nft -f`: one table that is replaced as
- * a whole.
+ * Generates the rules that kube-proxy writes in nftables mode, as input for `nft -f`: one table, replaced as a whole.
  */
 import { nftablesChains, nftablesEndpointNames, type PortChains } from './chain-names.ts';
 import type { ServiceEndpoint } from './endpoints.ts';
@@ -13,9 +12,9 @@ import {
   type Traffic,
 } from './traffic.ts';
 
-/** nft words that depend on the address family. */
+/** nft keywords that depend on the address family. */
 interface NftWords {
-  /** Before `saddr` and `daddr`, and the family of the table. */
+  /** Precedes `saddr` and `daddr`; also the table's family. */
   readonly ip: 'ip' | 'ip6';
   readonly type: 'ipv4_addr' | 'ipv6_addr';
   readonly notLocalhost: string;
@@ -23,7 +22,7 @@ interface NftWords {
   readonly mark: string;
 }
 
-/** Commands in the order that nft needs: chains before rules, both before elements. */
+/** Commands in the order nft requires: chains before rules, both before elements. */
 interface NftCommands {
   readonly chains: string[];
   readonly rules: string[];
@@ -31,10 +30,10 @@ interface NftCommands {
   readonly words: NftWords;
 }
 
-/** Types of map keys: address, protocol and port, or the latter two. */
+/** Map key types: address, protocol and port, or only the latter two. */
 const portType = 'inet_proto . inet_service';
 
-/** kube-proxy's whole table of one address family, as one transaction. */
+/** Returns kube-proxy's entire table for one address family, as one transaction. */
 export function nftablesRules(state: ClusterState, options: ProxyOptions): string {
   const isIPv4 = options.family === 'IPv4';
   const words: NftWords = {
@@ -288,7 +287,7 @@ function writeOutside(
   addChain(commands, chains.external);
   if (!port.externalPolicyLocal) rule(mark, 'masquerade');
   else {
-    // Pods and the node itself are inside: the policy for external traffic does not apply to them.
+    // Pods and the node itself are internal, so the external traffic policy does not apply to them.
     if (clusterCIDR !== null) {
       rule(`${ip} saddr ${clusterCIDR} goto ${chains.cluster}`, 'short-circuit pod traffic');
     }
@@ -310,7 +309,7 @@ function writeFirewall(
   addRule(commands, firewall, `${commands.words.ip} saddr != { ${allowed.join(' , ')} } drop`);
 }
 
-/** A chain per endpoint that remembers its clients, and for how long. */
+/** Writes a chain per endpoint that remembers its clients, with a time-out. */
 function writeAffinity({ port, reachable }: Traffic, commands: NftCommands): void {
   const { ip, type } = commands.words;
   for (const endpoint of reachable) {

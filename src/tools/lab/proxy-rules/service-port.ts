@@ -15,13 +15,13 @@ import {
   type JsonObject,
 } from '../../../server/base/json-object.ts';
 
-/** One port of one service in one address family, with all that determines its rules. */
+/** One port of a service in one address family, with everything that determines its rules. */
 export interface ProxiedPort {
   readonly namespace: string;
   readonly service: string;
   /** `''` if unnamed. */
   readonly portName: string;
-  /** `namespace/service:port`, or `namespace/service` if the port has no name; used in comments and hashes. */
+  /** `namespace/service:port`, or `namespace/service` if the port is unnamed; used in comments and hashes. */
   readonly name: string;
   /** `tcp`, `udp` or `sctp`. */
   readonly protocol: string;
@@ -30,11 +30,11 @@ export interface ProxiedPort {
   /** 0: none. */
   readonly nodePort: number;
   readonly externalIPs: readonly string[];
-  /** Addresses of a load balancer that keeps the destination (`ipMode: VIP`, the default). */
+  /** Addresses of a load balancer that preserves the destination (`ipMode: VIP`, the default). */
   readonly loadBalancerIPs: readonly string[];
-  /** `spec.loadBalancerSourceRanges`, host bits cleared; empty: unrestricted. */
+  /** `spec.loadBalancerSourceRanges` with host bits cleared; empty: unrestricted. */
   readonly sourceRanges: readonly string[];
-  /** Seconds for which a client stays with its endpoint (`sessionAffinity: ClientIP`); null: it does not. */
+  /** Seconds that a client stays with its endpoint (`sessionAffinity: ClientIP`); null: no affinity. */
   readonly affinitySeconds: number | null;
   /** 0: none. */
   readonly healthCheckNodePort: number;
@@ -42,14 +42,14 @@ export interface ProxiedPort {
   readonly internalPolicyLocal: boolean;
 }
 
-/** The API server's default (`spec.sessionAffinityConfig`), seconds. */
+/** The API server's default (`spec.sessionAffinityConfig`), in seconds. */
 const AFFINITY_SECONDS = 10_800;
-/** Marks services of another proxy. */
+/** Marks services handled by another proxy. */
 const otherProxyLabel = 'service.kubernetes.io/service-proxy-name';
 
 /**
- * The ports of a service (core/v1) that kube-proxy makes rules for: none for headless and ExternalName
- * services, for those of another proxy, and for those without an address of this family.
+ * Returns the service ports (core/v1) that kube-proxy creates rules for. It creates none for headless and ExternalName
+ * services, for services of another proxy, or for those without an address in this family.
  */
 export function servicePorts(raw: JsonObject, family: IpFamily): readonly ProxiedPort[] {
   const metadata = child(raw, 'metadata');
@@ -91,7 +91,7 @@ export function servicePorts(raw: JsonObject, family: IpFamily): readonly Proxie
   });
 }
 
-/** True if it is reachable by anything other than its cluster address. */
+/** True if it is reachable other than through its cluster address. */
 export function isExternallyAccessible(port: ProxiedPort): boolean {
   return port.nodePort !== 0 || port.loadBalancerIPs.length > 0 || port.externalIPs.length > 0;
 }
@@ -102,19 +102,19 @@ export function holdsAddress(prefix: string, address: string): boolean {
   return parsed !== null && bytes !== null && netHolds(parsed, bytes);
 }
 
-/** The canonical text of an address of this family; null: another family, or malformed. */
+/** The canonical text of an address in this family; null: another family, or malformed. */
 export function addressOf(given: string, family: IpFamily): string | null {
   const bytes = parseAddress(plainAddress(given));
   return bytes?.length === (family === 'IPv4' ? 4 : 16) ? printAddress(bytes) : null;
 }
 
-/** 0: missing or not a number. */
+/** Returns 0 if missing or not a number. */
 export function numberAt(object: JsonObject, key: string): number {
   const value = object[key];
   return typeof value === 'number' ? value : 0;
 }
 
-/** If families are stated, the addresses are in their order. */
+/** If families are given, the addresses are in the same order. */
 function clusterAddress(spec: JsonObject, first: string, family: IpFamily): string | null {
   const families = texts(spec, 'ipFamilies');
   const all = texts(spec, 'clusterIPs');
@@ -135,7 +135,7 @@ function loadBalancerAddresses(raw: JsonObject, family: IpFamily): readonly stri
   );
 }
 
-/** A range that includes everything is the same as none. */
+/** A range that covers everything is the same as none. */
 function sourceRanges(all: readonly string[], family: IpFamily): readonly string[] {
   const ranges: string[] = [];
   for (const given of all) {

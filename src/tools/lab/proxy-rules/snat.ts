@@ -1,20 +1,20 @@
 /**
- * The source ports of a node for the traffic of its pods to one external address. When all are taken, new
+ * Models the source ports a node uses for its pods' traffic to one external address. When all are in use, new
  * connections are lost.
  */
 
-/** Ports of one translated address towards one destination. */
+/** The ports of one translated address towards one destination. */
 export class SnatPorts {
   readonly #count: number;
   readonly #holdMs: number;
-  /** The times at which taken ports are free again, in the order of allocation. */
+  /** The times when ports in use become free again, in order of allocation. */
   readonly #taken: number[] = [];
-  /** Connections without a port. */
+  /** Connections that got no port. */
   lost = 0;
 
   /**
-   * @param count ports of the range: 64 512 for `--random-fully`, or a cloud's allocation per machine
-   * @param holdSeconds a connection holds its port this long after its last packet
+   * @param count ports in the range: 64 512 for `--random-fully`, or a cloud's allocation per machine
+   * @param holdSeconds how long a connection holds its port after its last packet
    */
   constructor(count: number, holdSeconds: number) {
     this.#count = count;
@@ -26,7 +26,7 @@ export class SnatPorts {
     return this.#taken.length;
   }
 
-  /** False: no port is free. */
+  /** Returns false if no port is free. */
   open(nowMs: number): boolean {
     if (this.taken(nowMs) >= this.#count) {
       this.lost++;

@@ -1,22 +1,22 @@
-/** The fate of the traffic to one service port on one node: its endpoints, and the refused traffic. */
+/** Decides what happens to traffic for a service port on a node: its endpoints, and what is refused. */
 import type { ServiceEndpoint, EndpointMap, Where } from './endpoints.ts';
 import { portKey, usableEndpoints } from './endpoints.ts';
 import { holdsAddress, isExternallyAccessible, type ProxiedPort } from './service-port.ts';
 import type { IpFamily } from '../../../server/kube/manifests/slices.ts';
 
-/** The options of kube-proxy that affect rules. */
+/** kube-proxy options that affect rules. */
 export interface ProxyOptions extends Where {
   readonly family: IpFamily;
   /** The node's own address; null: unknown. */
   readonly nodeIP: string | null;
-  /** `--cluster-cidr`: traffic from other addresses is masqueraded; null: kube-proxy does not know. */
+  /** `--cluster-cidr`: traffic from other addresses is masqueraded; null: unknown to kube-proxy. */
   readonly clusterCIDR: string | null;
   readonly masqueradeAll: boolean;
   /** `--iptables-masquerade-bit`. */
   readonly masqueradeBit: number;
   /** `--iptables-localhost-nodeports`; IPv4 only. */
   readonly localhostNodePorts: boolean;
-  /** Addresses of the node that take node ports (`--nodeport-addresses`); null: all. */
+  /** Node addresses that accept node ports (`--nodeport-addresses`); null: all. */
   readonly nodePortIPs: readonly string[] | null;
 }
 
@@ -32,13 +32,13 @@ export const defaultProxy: ProxyOptions = {
   nodePortIPs: null,
 };
 
-/** Services and endpoints of one address family. */
+/** The services and endpoints of one address family. */
 export interface ClusterState {
   readonly ports: readonly ProxiedPort[];
   readonly endpoints: EndpointMap;
 }
 
-/** The action of the filter on traffic without endpoints. */
+/** The filter's action on traffic without endpoints. */
 export type FilterRefusal = 'reject' | 'drop';
 
 /** One service port in a node's rules. */
@@ -50,17 +50,17 @@ export interface Traffic {
   readonly reachable: readonly ServiceEndpoint[];
   /** True if any node has an endpoint. */
   readonly any: boolean;
-  /** True if there are rules for traffic from outside of the cluster network. */
+  /** True if there are rules for traffic from outside the cluster network. */
   readonly external: boolean;
-  /** null: traffic to the cluster address is served. */
+  /** Null: traffic to the cluster address is served. */
   readonly refusedInside: FilterRefusal | null;
-  /** null: traffic to external addresses and node ports is served. */
+  /** Null: traffic to external addresses and node ports is served. */
   readonly refusedOutside: FilterRefusal | null;
-  /** True if the node itself is within the source ranges of the load balancer. */
+  /** True if the node itself is in the load balancer's source ranges. */
   readonly nodeAllowed: boolean;
 }
 
-/** All service ports of a cluster for this node, in the order of their names. */
+/** Returns all service ports in a cluster for this node, sorted by name. */
 export function trafficOf(state: ClusterState, options: ProxyOptions): readonly Traffic[] {
   return state.ports
     .map((port) => {
@@ -92,7 +92,7 @@ function order(a: ProxiedPort, b: ProxiedPort): number {
   return a.protocol < b.protocol ? -1 : 1;
 }
 
-/** Endpoints of all service ports, used or not. */
+/** Counts the endpoints of all service ports, used or not. */
 export function countEndpoints(state: ClusterState): number {
   return state.ports.reduce((sum, { namespace, service, portName, protocol }) => {
     const key = portKey(namespace, service, portName, protocol);
@@ -100,7 +100,7 @@ export function countEndpoints(state: ClusterState): number {
   }, 0);
 }
 
-/** The mark of masqueraded packets: `0x00004000`. */
+/** The mark on masqueraded packets: `0x00004000`. */
 export function masqueradeMark(bit: number): string {
   return `0x${(2 ** bit).toString(16).padStart(8, '0')}`;
 }

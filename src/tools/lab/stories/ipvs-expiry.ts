@@ -1,10 +1,10 @@
-/** IPVS keeps UDP connections for five minutes, even to a removed pod. Reused source ports match them. */
+/** IPVS keeps UDP connections for five minutes, even to a removed pod, and reused source ports match them. */
 import { seededRandom } from '../../../server/base/random.ts';
 import { defaultIpvs, IpvsService, type IpvsSettings } from '../proxy-rules/ipvs.ts';
 import { equal, within, type Act, type Story } from '../story.ts';
 
 const RATE = 200;
-/** The number of source ports of Linux (`net.ipv4.ip_local_port_range`). */
+/** The number of source ports that Linux uses (`net.ipv4.ip_local_port_range`). */
 const PORTS = 60_999 - 32_768 + 1;
 const SECONDS = 400;
 

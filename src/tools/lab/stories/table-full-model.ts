@@ -1,8 +1,8 @@
-/** The entries of a connection table at a steady rate of queries, in virtual time. */
+/** Models the number of entries in a connection table at a steady query rate, in virtual time. */
 import { ConntrackTable, kernelOf } from '../proxy-rules/conntrack.ts';
 import { equal, holds, within, type Act } from '../story.ts';
 
-/** The size of the table on Datadog's nodes, and their query rate when it was full. */
+/** The table size on Datadog's nodes, and their query rate when it was full. */
 const ENTRIES = 131_072;
 
 export function tableFullModel(): readonly Act[] {

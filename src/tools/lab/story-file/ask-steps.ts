@@ -1,4 +1,4 @@
-/** Steps that send queries: lookups of clients, single queries, streams, programs, and captures of packets. */
+/** Steps that send queries: client lookups, single queries, streams, programs, and packet captures. */
 import { nearest } from '../../../server/base/problem.ts';
 import { clientLines } from '../../resolver/clients.ts';
 import { rcodeName } from '../../../server/wire/iana.ts';
@@ -27,7 +27,7 @@ import { steps } from './step-list.ts';
 import { kind, runSteps, type ModelRun, type StoryRun, type StoryStep } from './step.ts';
 import { pause } from '../pause.ts';
 
-/** A version after the name selects its model of that version. */
+/** A version after the name selects the model for that version. */
 const client: YamlShape<string> = {
   placeholder: 'CLIENT[@VERSION]',
   read(value, path, reading) {

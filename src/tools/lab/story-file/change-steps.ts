@@ -1,7 +1,4 @@
-/**
- * Steps that change the cluster: its DNS pods, objects, API server and node caches, and the answers of the
- * internet.
- */
+/** Steps that change the cluster: its DNS pods, objects, API server and node caches, and the internet's answers. */
 import { child, text as textOf, type JsonObject } from '../../../server/base/json-object.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { readManifests } from '../../../server/kube/manifests/manifest-file.ts';
@@ -31,7 +28,7 @@ const node = required(named('node', 'NODE'), 'the node');
 const signal = word(['SIGTERM', 'SIGKILL', 'SIGSTOP', 'SIGCONT', 'SIGUSR1']);
 const ending = word(['SIGTERM', 'SIGKILL']);
 
-/** An answers file within a story: `{ rules: […] }`, or only the rules. */
+/** An answers file embedded in a story: `{ rules: […] }`, or just the rules. */
 export const answers: YamlShape<Script> = {
   placeholder: '[{ name, type, answer }, …]',
   read(value, path, reading) {

@@ -1,4 +1,4 @@
-/** The cluster of a story file: objects, DNS pods, clients, settings of nodes, answers of the internet. */
+/** The cluster in a story file: objects, DNS pods, clients, node settings, the internet's answers. */
 import { ManifestFolder } from '../../../server/kube/manifests/folder.ts';
 import { parseAnswers, type Script } from '../../resolver/answers-file.ts';
 import { readManifests } from '../../../server/kube/manifests/manifest-file.ts';
@@ -137,7 +137,7 @@ export const clusterFields: FieldsOf<ClusterValues> = {
 
 export interface ReadCluster {
   readonly plan: StoryPlan;
-  /** The answers of the internet. */
+  /** The internet's answers. */
   readonly script: Script;
   readonly mode: RuleMode | null;
   readonly manifests: readonly Manifest[];
@@ -155,7 +155,7 @@ function readObjects(
     const place = Array.isArray(value) ? [...path, index] : path;
     try {
       const directory = new ManifestFolder(fileBeside(name, reading));
-      // Small files are parsed at once. A promise is for large ones, which a story does not need.
+      // Small files are parsed at once. Only large ones return a promise, and a story does not need those.
       const look = directory.look();
       if (!('problems' in look)) {
         reading.tell(place, `${name} is too large for a story`);
@@ -171,7 +171,7 @@ function readObjects(
   });
 }
 
-/** The cluster, with defaults. Null: mistakes were reported. */
+/** Reads the cluster and fills in defaults. Null: errors were reported. */
 export function readCluster(
   values: ClusterValues,
   path: DocumentPath,

@@ -1,4 +1,4 @@
-/** A Corefile of a story: its text, the name of a file relative to the story, or changes of the usual one. */
+/** A Corefile in a story: its text, a file name relative to the story, or changes to the usual one. */
 import { join, dirname, isAbsolute } from 'node:path';
 import { whyFailed } from '../../../server/base/why-failed.ts';
 import { FILE_MAX, readFileText } from '../../../server/base/read-file.ts';
@@ -17,7 +17,7 @@ import type { StoryReading } from './story-reading.ts';
 
 const anyText = simple('TEXT', 'a text', '', (value) => (typeof value === 'string' ? value : null));
 
-/** The text of a file that a story names; null: it cannot be read, which was reported. */
+/** The text of a file that a story refers to; null: it cannot be read, which was reported. */
 function readBeside(name: string, path: DocumentPath, reading: StoryReading): string | null {
   const file = fileBeside(name, reading);
   try {
@@ -33,7 +33,7 @@ export function fileBeside(name: string, { file }: StoryReading): string {
   return isAbsolute(name) ? name : join(dirname(file), name);
 }
 
-/** The usual Corefile, with these texts replaced. */
+/** The usual Corefile with these texts replaced. */
 function changed(base: string, given: object, path: DocumentPath, reading: StoryReading): string {
   const fields = { replace: required(mapOf(anyText), 'what takes the place of which text') };
   const { replace } = mapping(fields, 'a changed Corefile').read(given, path, reading);
@@ -44,7 +44,7 @@ function changed(base: string, given: object, path: DocumentPath, reading: Story
   }, base);
 }
 
-/** A text, the name of a file (without line break and brace), or changes of the usual Corefile. */
+/** Accepts a text, a file name (without line break or brace), or changes to the usual Corefile. */
 export function corefileOf(base: string): YamlShape<string> {
   return {
     placeholder: 'COREFILE|FILE|{ replace: { OLD: NEW } }',

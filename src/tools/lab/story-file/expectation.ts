@@ -1,4 +1,4 @@
-/** The expectations after the steps of an act: a result, or an expression of several, and its required value. */
+/** The expectations after an act's steps: a result, or an expression over several, and the required value. */
 import { isObject } from '../../../server/base/json-object.ts';
 import { nearest } from '../../../server/base/problem.ts';
 import { judges, words, type ValueJudge } from './conditions.ts';
@@ -18,7 +18,7 @@ import { onlyWith } from './story-reading.ts';
 export interface Expectation extends ValueJudge {
   readonly what: string;
   readonly value: Expression;
-  /** For mistakes in the results that it mentions. */
+  /** Used to report errors in the results that it mentions. */
   readonly path: DocumentPath;
   readonly only: string | null;
 }
@@ -83,7 +83,7 @@ function readExpression(
   path: DocumentPath,
   reading: YamlReading,
 ): Expression | null {
-  // The missing key was reported already.
+  // The missing key has already been reported.
   if (source === undefined || source === '') return null;
   try {
     return parseExpression(source);
@@ -95,7 +95,7 @@ function readExpression(
   }
 }
 
-/** Replaces `{STEP.RESULT}` in a text by the result. */
+/** Replaces `{STEP.RESULT}` in a text with the result. */
 export function filled(text: string, results: ReadonlyMap<string, Results>): string {
   return text.replaceAll(/\{(\w+)\.(\w+)\}/g, (all, step: string, result: string) => {
     const found = results.get(step)?.[result];
@@ -103,7 +103,7 @@ export function filled(text: string, results: ReadonlyMap<string, Results>): str
   });
 }
 
-/** The fact that results from an expectation. */
+/** Evaluates an expectation to a fact. */
 export function judged(
   { what: title, value, wanted, judge }: Expectation,
   results: ReadonlyMap<string, Results>,

@@ -1,9 +1,9 @@
 /**
- * The expressions of expectations: results of steps, numbers, and the four operations, such as
- * `glibc.seconds` or `stream.lost / stream.sent`.
+ * Expressions in expectations: step results, numbers, and the four operations, such as `glibc.seconds` or `stream.lost
+ * / stream.sent`.
  */
 
-/** By their names. A function is called when the result is used. */
+/** Results by name. A function is called when its result is used. */
 export type Results = Readonly<Record<string, Result | (() => Result)>>;
 export type Result = string | number | boolean;
 
@@ -16,7 +16,7 @@ export interface Expression {
   readonly mentions: readonly Mention[];
   /**
    * @param of returns the value of a mention
-   * @throws RangeError if a value that must be a number is not one
+   * @throws RangeError if a value that has to be a number is not one
    */
   value(of: (mention: Mention) => Result): Result;
 }
@@ -34,7 +34,7 @@ const operations: Readonly<Record<string, (a: number, b: number) => number>> = {
     return a / b;
   },
 };
-/** Characters of an expression. */
+/** The maximum number of characters in an expression. */
 const LENGTH_MAX = 300;
 
 export function parseExpression(source: string): Expression {

@@ -1,4 +1,4 @@
-/** Steps that cause network faults, inspect the kernel's state, and remove faults again. */
+/** Steps that cause network faults, inspect the kernel's state, and clear faults again. */
 import { countConnections, forgetConnections, insertFailed } from '../conntrack.ts';
 import {
   blockTcp,
@@ -34,9 +34,9 @@ const nobody = optional(
   'only packets to this destination',
 );
 
-/** Begins a fault. It has the name of its step, which is also that of its nftables table. */
+/** Starts a fault. Its step, its name and its nftables table all have the same name. */
 function begin(run: StoryRun, node: string, name: string, make: (table: string) => Undo): Results {
-  // Several nodes may have a fault of the same name.
+  // Several nodes may have a fault with the same name.
   const undos = run.undo.get(name) ?? new Map<string, Undo>();
   run.undo.set(name, undos);
   undos.set(node, make(name));
@@ -123,7 +123,7 @@ const undo = bareKind({
     for (const name of names) {
       const found = run.undo.get(name);
       if (found === undefined) throw new RangeError(`there is no fault "${name}" to be undone`);
-      // Reads the counter a last time before its table is removed.
+      // Reads the counter one last time before its table is removed.
       const { lost: taken } = run.results.get(name) ?? {};
       if (typeof taken === 'function') taken();
       run.undo.delete(name);

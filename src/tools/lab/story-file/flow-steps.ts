@@ -1,4 +1,4 @@
-/** Steps that contain steps: in sequence, at the same time, repeated, or later. */
+/** Steps that contain other steps: in sequence, in parallel, repeated, or delayed. */
 import { required, time, whole, optional } from '../../../server/kube/manifests/yaml-shape.ts';
 import type { StepKind } from './story-reading.ts';
 import { steps } from './step-list.ts';

@@ -1,7 +1,4 @@
-/**
- * The steps of a story: a list of mappings with one key each, the kind of the step, and optionally `as`, its
- * name.
- */
+/** The steps of a story: a list of mappings with a single key, the kind of step, and an optional `as` that names it. */
 import { isObject } from '../../../server/base/json-object.ts';
 import { nearest } from '../../../server/base/problem.ts';
 import type { Results } from './expression.ts';

@@ -1,4 +1,4 @@
-/** Defines a kind of step: keys, results, and the action. */
+/** Defines a kind of step: its keys, its results and its action. */
 import type { JsonObject } from '../../../server/base/json-object.ts';
 import type { ImpliedPod } from '../../../server/kube/manifests/pods.ts';
 import type { PacketRow } from '../capture.ts';
@@ -14,33 +14,33 @@ export interface StoryRun {
   readonly stage: Stage;
   readonly lab: LabCluster;
   readonly results: Map<string, Results>;
-  /** By the names of their steps. */
+  /** By step name. */
   readonly undo: Map<string, Map<string, Undo>>;
-  /** The slices before their endpoints were changed, which have the details of each pod. */
+  /** The slices before their endpoints changed, with each pod's details. */
   readonly memory: { slices?: readonly JsonObject[] };
-  /** The packets that the act shows: those of the first step that has any. */
+  /** The packets that the act shows: those from the first step that captured any. */
   shown: readonly PacketRow[];
 }
 
-/** A story in virtual time: its lookups, and the answers of the internet. */
+/** A story in virtual time: its lookups and the internet's answers. */
 export interface ModelRun {
   readonly pods: readonly ImpliedPod[];
   readonly plan: StoryPlan;
   script: Script;
   readonly results: Map<string, Results>;
-  /** Pods without IPv6, in which getent does not ask for AAAA. */
+  /** Pods without IPv6, where getent does not query AAAA. */
   readonly ipv4Only: Set<string>;
   shown: readonly PacketRow[];
 }
 
 export interface StoryStep {
   readonly kind: string;
-  /** Expectations refer to its results by this name. */
+  /** Expectations use this name to refer to its results. */
   readonly name: string;
   readonly results: readonly string[];
   readonly within: readonly StoryStep[];
   run(run: StoryRun): Promise<void>;
-  /** Null: it has no effect in virtual time. */
+  /** Null: no effect in virtual time. */
   readonly model: ((run: ModelRun) => Promise<void>) | null;
 }
 

@@ -1,4 +1,4 @@
-/** Parses a story in YAML, which is then played like a built-in one. Mistakes are reported with their places. */
+/** Parses a YAML story, which is then played like a built-in one. Errors are reported with their positions. */
 import { isObject } from '../../../server/base/json-object.ts';
 import { nearest, Problem, Problems, type Place } from '../../../server/base/problem.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
@@ -122,7 +122,7 @@ export const storyFields: FieldsOf<StoryValues> = {
   ),
 };
 
-/** A Corefile of a story and its place: in the story from `line` on, or in a file. */
+/** A Corefile in a story and its location: in the story starting at `line`, or in a file. */
 export interface StoryCorefile {
   readonly text: string;
   readonly place: Place;
@@ -131,12 +131,12 @@ export interface StoryCorefile {
 
 export interface StoryFile {
   readonly story: Story;
-  /** The manifests of its cluster. */
+  /** The manifests for its cluster. */
   readonly objects: string;
   readonly corefiles: readonly StoryCorefile[];
 }
 
-/** @throws Problems with all mistakes, or the problem of the file */
+/** @throws Problems with all errors, or the problem with the file */
 export function readStoryFile(file: string): StoryFile {
   let content: string;
   try {
@@ -152,7 +152,7 @@ export function readStoryFile(file: string): StoryFile {
   return parseStory(content, file);
 }
 
-/** @param file its name in problems; the files that it names are relative to it */
+/** @param file its name in problems; file names in the story are relative to it */
 export function parseStory(content: string, file: string): StoryFile {
   const { documents, problems } = parseYaml(content, file);
   if (problems.length > 0) throw new Problems(problems);
@@ -276,7 +276,7 @@ function actOf(
   };
 }
 
-/** Checks that titles are unique, and that mentioned results exist. */
+/** Checks that titles are unique and that mentioned results exist. */
 function checkActs(acts: readonly ActValues[], reading: StoryReading, place: DocumentPath): void {
   const isModel = place[0] === 'model';
   const known = new Map<string, Set<string>>(
@@ -332,7 +332,7 @@ function checkMentions(
   }
 }
 
-/** Checks that the pods, nodes and services in steps exist. */
+/** Checks that the pods, nodes and services in the steps exist. */
 function checkReferences({ manifests, pods }: ReadCluster, reading: StoryReading): void {
   const podNames = pods.flatMap(({ namespace, name }) => [name, `${namespace}/${name}`]);
   const nodeNames = [

@@ -1,4 +1,4 @@
-/** State that is collected while a story file is parsed: names to look up, Corefiles, programs that steps need. */
+/** State collected while a story file is parsed: names to look up, Corefiles, programs that steps need. */
 import type { Problem } from '../../../server/base/problem.ts';
 import {
   optional,
@@ -11,7 +11,7 @@ import {
 } from '../../../server/kube/manifests/yaml-shape.ts';
 import type { DocumentPath } from '../../../server/kube/manifests/yaml-document.ts';
 
-/** The name of a pod, a node or a service in a story. It is looked up when the cluster has been parsed. */
+/** A reference to a pod, a node or a service. It is resolved once the cluster has been parsed. */
 export interface Reference {
   readonly path: DocumentPath;
   readonly kind: 'pod' | 'node' | 'machine' | 'service' | 'server';
@@ -21,17 +21,17 @@ export interface Reference {
 export interface FoundCorefile {
   readonly path: DocumentPath;
   readonly text: string;
-  /** Null: the Corefile is in the story itself. */
+  /** Null: the Corefile is part of the story itself. */
   readonly file: string | null;
 }
 
 export class StoryReading extends YamlReading {
   readonly references: Reference[] = [];
-  /** Mistakes in the other files that it names. */
+  /** Errors in other files that it refers to. */
   readonly elsewhere: Problem[] = [];
   readonly programs: Set<string> = new Set<string>();
   readonly kinds: Readonly<Record<string, StepKind>>;
-  /** For a caller that can check them. */
+  /** For callers that can check them. */
   readonly corefiles: FoundCorefile[] = [];
   readonly file: string;
 
@@ -42,22 +42,22 @@ export class StoryReading extends YamlReading {
   }
 }
 
-/** A kind of step, as far as parsing is concerned; `step.ts` has the rest. */
+/** A kind of step, as far as parsing is concerned. `step.ts` has the rest. */
 export interface StepKind {
   readonly help: string;
   readonly fields: YamlFields;
   /** The shape of a value that is not a mapping; null: it is always a mapping. */
   readonly bare: YamlShape<unknown> | null;
   readonly results: Readonly<Record<string, string>>;
-  /** Programs that it needs on this machine. */
+  /** Programs that this machine must have. */
   readonly programs: readonly string[];
-  /** Runs it with its values, the story (`StoryRun`) and the name of the step. Returns `Results` or nothing. */
+  /** Runs the step with its values, the story (`StoryRun`) and the step's name. Returns `Results` or nothing. */
   act(values: never, run: never, name: string): unknown;
-  /** Runs it in virtual time (`ModelRun`). */
+  /** Runs the step in virtual time (`ModelRun`). */
   model?(values: never, run: never): unknown;
 }
 
-/** An act, a step or an expectation that only one of the servers has. */
+/** Marks an act, a step or an expectation that applies to only one of the servers. */
 export const onlyWith: YamlField<'ndots' | 'CoreDNS' | null> = optional(
   word(['ndots', 'CoreDNS']),
   null,
