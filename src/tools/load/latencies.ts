@@ -1,13 +1,10 @@
-/**
- * Counts latencies in buckets that are a sixty-fourth of their size wide: from 1 µs to an hour, in constant
- * memory.
- */
+/** Counts latencies from 1 µs to an hour in constant memory. Each bucket is a sixty-fourth of its value wide. */
 
-/** Buckets of each power of two. */
+/** Buckets per power of two. */
 const STEPS = 64;
 const POWERS = 32;
 
-/** In milliseconds; quantiles are accurate to 1.6 %. */
+/** A histogram in milliseconds; quantiles are accurate to 1.6%. */
 export class Latencies {
   readonly #counts = new Float64Array(STEPS * POWERS);
   #count = 0;
@@ -18,7 +15,6 @@ export class Latencies {
     return this.#count;
   }
 
-  /** Exact. */
   get max(): number {
     return this.#max;
   }
@@ -35,7 +31,7 @@ export class Latencies {
     this.#counts[bucketOf(ms)]!++;
   }
 
-  /** @param share of the times that do not exceed the result: 0.99 */
+  /** @param share the fraction of times at or below the result: 0.99 */
   quantile(share: number): number {
     let left = share * this.#count;
     for (let at = 0; at < this.#counts.length; at++) {
@@ -45,7 +41,7 @@ export class Latencies {
     return this.#max;
   }
 
-  /** Counts between bounds, in milliseconds, ascending; the last one is above all bounds. */
+  /** Counts per interval. The bounds are in milliseconds, ascending; the last count covers everything above them. */
   between(bounds: readonly number[]): readonly number[] {
     const counts = Array<number>(bounds.length + 1).fill(0);
     let bound = 0;

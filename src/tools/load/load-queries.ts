@@ -1,4 +1,4 @@
-/** The queries of a load: those that clients send for names, in their order. */
+/** The queries of a load test: those that clients send for a list of names, in order. */
 import { seededRandom } from '../../server/base/random.ts';
 import { Problem } from '../../server/base/problem.ts';
 import { emptyScript } from '../resolver/answers-file.ts';
@@ -10,19 +10,19 @@ import { typeNumber } from '../../server/wire/iana.ts';
 import { NameError, parseName } from '../../server/wire/name.ts';
 import { makeQuery, Query } from '../../server/transport/query.ts';
 
-/** More names are a mistake, or more than one run can send. */
+/** A longer list is an error, or more than one run can send. */
 const NAMES_MAX = 1_000_000;
-/** Milliseconds of virtual time; a longer walk does not end. */
+/** In milliseconds of virtual time. A longer search never ends. */
 const LIMIT_MS = 60_000;
 
-/** One line of a file: a name without a type is looked up as a client does, one with a type is one query. */
+/** One line of a file. A name without a type is looked up as a client would; one with a type is a single query. */
 export interface LoadName {
   readonly name: string;
   readonly type: string | null;
 }
 
 /**
- * Reads dnsperf's files, `NAME TYPE`, or names alone; `#` and `;` begin comments.
+ * Parses dnsperf files (`NAME TYPE`) and bare names; `#` and `;` start comments.
  * @throws Problem with the line
  */
 export function readNames(content: string, file: string): readonly LoadName[] {
@@ -65,8 +65,8 @@ function isName(text: string): boolean {
 }
 
 /**
- * The queries for all names, one walk after the other. A client's walk is that of its model, in which only
- * the last name exists: the cost of an external name in a pod.
+ * Builds the queries for all names, one search after the other. The searches come from the client model, with only the
+ * last candidate existing: the cost of an external name in a pod.
  */
 export async function loadQueries(
   names: readonly LoadName[],

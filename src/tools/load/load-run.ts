@@ -1,6 +1,5 @@
 /**
- * Sends queries at a fixed rate, independent of the replies (an open loop), and times replies from when each
- * query was due.
+ * Sends queries at a fixed rate regardless of replies (an open loop). Latency is measured from when a query was due.
  */
 import { printHostPort } from '../../server/base/ip.ts';
 import { Problem } from '../../server/base/problem.ts';
@@ -17,11 +16,11 @@ export interface LoadParts {
   /** Queries per second, to one server at a time. */
   readonly rate: number;
   readonly lastsMs: number;
-  /** Milliseconds of one server's turn; servers alternate, so that other work of the machine affects all of them. */
+  /** Milliseconds per turn. Servers alternate, so that other work on the machine affects all of them. */
   readonly turnMs: number;
-  /** A query without a reply after this is lost. */
+  /** Milliseconds after which a query without a reply is lost. */
   readonly timeoutMs: number;
-  /** Source ports for each server, one per client. */
+  /** Source ports per server, one per client. */
   readonly clients: number;
   readonly openPort: OpenUdpPort;
   readonly signal: AbortSignal;
@@ -29,27 +28,27 @@ export interface LoadParts {
   readonly progress?: (doneMs: number) => void;
 }
 
-/** The replies of one server. */
+/** The replies from one server. */
 export class ServerLoad {
   readonly latencies: Latencies = new Latencies();
-  /** Replies by result code. */
+  /** Replies by response code. */
   readonly rcodes: Map<number, number> = new Map();
   sent = 0;
   lost = 0;
   truncated = 0;
-  /** Late replies, and those that match no query. */
+  /** Late replies, and replies that match no query. */
   late = 0;
-  /** Send errors, and errors that report an unreachable server. */
+  /** Send errors, and errors reporting that the server is unreachable. */
   errors = 0;
 }
 
-/** The lower bits of the fourth byte (RFC 1035, section 4.1.1). */
+/** The low four bits of the fourth byte (RFC 1035, section 4.1.1). */
 const RCODE_MASK = 0x0f;
-/** Milliseconds between checks of the clock; all due queries are then sent. */
+/** Milliseconds between clock checks. Each check sends every query that is due. */
 const TICK_MS = 1;
 
 /**
- * Runs to its end, or until the signal.
+ * Runs to the end, or until the signal aborts it.
  * @throws Problem (`load-server`) if there is no route to a server
  */
 export async function runLoad(parts: LoadParts): Promise<readonly ServerLoad[]> {
@@ -94,7 +93,7 @@ function asked(address: UpstreamAddress, parts: LoadParts): AskedServer {
   }
 }
 
-/** One server, and the source ports that query it. */
+/** A server and the source ports that query it. */
 class AskedServer {
   readonly load = new ServerLoad();
   readonly #ports: AskingPort[];
@@ -123,12 +122,12 @@ class AskedServer {
   }
 }
 
-/** One source port: ids are used in turn, each until its reply or its time-out. */
+/** A source port. Uses IDs in turn; each is taken until its reply or time-out. */
 class AskingPort implements UdpPortOwner {
   readonly #load: ServerLoad;
   readonly #timeoutMs: number;
   readonly #port: UdpPort;
-  /** The due time of the query with this id; 0: none. */
+  /** The due time of the query with this ID; 0: none. */
   readonly #dueAt = new Float64Array(65_536);
   #id = 0;
   waiting = 0;
