@@ -1,6 +1,6 @@
 /** Sliding windows of good and bad events, the error budget, and its burn rate. */
 
-/** The number of parts of a window; the oldest is dropped as time continues. */
+/** The number of slots in a window. As time advances, the oldest slot is dropped. */
 const PARTS = 60;
 
 /**
@@ -61,18 +61,18 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
 /**
- * An alert: the budget is used up at this speed in both windows. The short one ends the alert soon
- * after the failures end.
+ * A burn-rate alert. It fires when the budget is burning this fast in both windows. The short window clears the alert
+ * soon after the failures stop.
  */
 export interface BurnAlert {
   readonly name: string;
-  /** Multiple of the speed that would use up the budget in exactly 30 days. */
+  /** A multiple of the rate that would use up the budget in exactly 30 days. */
   readonly factor: number;
   readonly longMs: number;
   readonly shortMs: number;
 }
 
-/** The four usual pairs of the Site Reliability Workbook; the first two page a person. */
+/** The four usual pairs from the Site Reliability Workbook. The first two page someone. */
 export const burnAlerts: readonly BurnAlert[] = [
   { name: 'fast', factor: 14.4, longMs: HOUR, shortMs: 5 * MINUTE },
   { name: 'medium', factor: 6, longMs: 6 * HOUR, shortMs: 30 * MINUTE },
@@ -80,18 +80,18 @@ export const burnAlerts: readonly BurnAlert[] = [
   { name: 'trickle', factor: 1, longMs: 3 * DAY, shortMs: 6 * HOUR },
 ];
 
-/** The period of the budget. */
+/** The budget period. */
 const BUDGET_MS = 30 * DAY;
 
-/** Good and bad rounds of one target, in windows of all lengths that alerts need; about 4 KiB. */
+/** Counts one target's good and bad rounds in every window length the alerts need. Uses about 4 KiB. */
 export class ErrorBudget {
   readonly #allowed: number;
   readonly #everyMs: number;
   readonly #windows: ReadonlyMap<number, SlidingWindow>;
 
   /**
-   * @param objective the share of rounds that should be good
-   * @param everyMs time between rounds; rounds that a window has not seen yet count as good
+   * @param objective the fraction of rounds that should be good
+   * @param everyMs time between rounds; rounds a window has not yet seen count as good
    */
   constructor(objective: number, everyMs: number) {
     this.#allowed = 1 - objective;
@@ -106,7 +106,7 @@ export class ErrorBudget {
     for (const window of this.#windows.values()) window.add(now, isGood);
   }
 
-  /** The burn rate of the budget over the last `lengthMs` milliseconds; 1 is the allowed rate. */
+  /** The budget's burn rate over the last `lengthMs` milliseconds; 1 is the allowed rate. */
   burnRate(now: number, lengthMs: number): number {
     const window = this.#windows.get(lengthMs);
     if (window === undefined) return 0;
@@ -114,7 +114,7 @@ export class ErrorBudget {
     return window.bad(now) / rounds / this.#allowed;
   }
 
-  /** The remaining share of the 30 days' budget; negative: exceeded. */
+  /** The fraction of the 30-day budget that is left; negative if it is overspent. */
   left(now: number): number {
     return 1 - this.burnRate(now, BUDGET_MS);
   }

@@ -1,7 +1,4 @@
-/**
- * Reads the file of checks: YAML to checks that can be run. Mistakes are reported with their
- * places.
- */
+/** Parses a YAML check file into runnable checks. Errors are reported with their positions. */
 import { isObject, type JsonObject } from '../../server/base/json-object.ts';
 import { nearest, Problem, Problems } from '../../server/base/problem.ts';
 import { parseYaml, type DocumentPath } from '../../server/kube/manifests/yaml-document.ts';
@@ -23,27 +20,27 @@ import { checkKinds } from './kinds.ts';
 import type { ProbeServer } from './network.ts';
 import { domainName, serverAddress, several } from './parameters.ts';
 
-/** One check of a file. */
+/** One check from a file. */
 export interface PlannedCheck {
-  /** Made of its kind and title; unique. */
+  /** Derived from the kind and the title; unique. */
   readonly id: string;
   readonly kind: CheckKind;
   readonly title: string;
-  /** A slower reply is a warning, in milliseconds; null: no limit. */
+  /** Replies slower than this, in milliseconds, are a warning; null: no limit. */
   readonly slowMs: number | null;
   /** Interval in `serve`. */
   readonly everyMs: number;
-  /** The share of rounds that should be good, e.g. 0.999. */
+  /** The fraction of rounds that should be good, e.g. 0.999. */
   readonly objective: number;
   readonly run: RunCheck;
 }
 
-/** The content of a file. */
+/** The contents of a check file. */
 export interface CheckPlan {
-  /** The listed addresses; null: they are looked up in the cluster. */
+  /** The listed addresses; null: look them up in the cluster. */
   readonly vip: readonly ProbeServer[] | null;
   readonly replicas: readonly ProbeServer[] | null;
-  /** `namespace/name` of the service whose replicas are queried; null: the listed ones are. */
+  /** `namespace/name` of the service whose replicas are queried; null: use the listed replicas. */
   readonly service: string | null;
   readonly timeoutMs: number;
   readonly tries: number;
@@ -68,7 +65,7 @@ const objective = simple(
   (value) => (Number(value) > 0 && Number(value) < 100 ? Number(value) / 100 : null),
 );
 
-/** Settings of a file other than checks; names are absolute, times milliseconds. */
+/** File-level settings. Names are absolute; times are in milliseconds. */
 export interface FileValues {
   readonly vip: readonly ProbeServer[] | null;
   readonly replicas: readonly ProbeServer[] | null;
@@ -83,7 +80,7 @@ export interface FileValues {
   readonly ndots: number;
 }
 
-/** The settings that every check can have; null: those of the file apply. */
+/** Settings that every check accepts; null: use the file's setting. */
 export interface CommonValues {
   readonly title: string;
   readonly slow: number | null;
@@ -91,7 +88,7 @@ export interface CommonValues {
   readonly objective: number | null;
 }
 
-/** The syntax of the file's settings. */
+/** The syntax of the file-level settings. */
 export const fileParameters: FieldsOf<FileValues> = {
   vip: optional(
     several(serverAddress),
@@ -114,7 +111,7 @@ export const fileParameters: FieldsOf<FileValues> = {
   ndots: optional(whole(0, 15), 5, 'as resolv.conf has it'),
 };
 
-/** The syntax of the settings that every check can have. */
+/** The syntax of the settings that every check accepts. */
 export const commonParameters: FieldsOf<CommonValues> = {
   title: optional(text, '', 'title of the check (default: the kind and the first name)'),
   slow: optional(time(1, 60_000), null, 'a longer duration is a warning'),
@@ -122,12 +119,12 @@ export const commonParameters: FieldsOf<CommonValues> = {
   objective: optional(objective, null, 'required share of good rounds'),
 };
 
-/** The most checks of a file; more can be put into several files. */
+/** The maximum number of checks in a file. Larger sets can be split into several files. */
 const CHECKS_MAX = 1000;
 
 /**
- * Reads a file of checks.
- * @throws Problems with everything that is wrong, or the problem of the YAML
+ * Parses a check file.
+ * @throws Problems with every error found, or the Problem of the YAML parser
  */
 export function readCheckFile(content: string, file: string): CheckPlan {
   const { documents, problems } = parseYaml(content, file);
@@ -143,7 +140,7 @@ export function readCheckFile(content: string, file: string): CheckPlan {
     });
   const reading = new YamlReading();
   const { checks: listed, ...values } = mapping(wholeFile, 'the file').read(value, [], reading);
-  // Mistakes in the checks are reported even if the settings are wrong.
+  // Report errors in the checks even if the settings are wrong.
   const base = reading.mistakes.length === 0 ? values : fallbacks<FileValues>(fileParameters);
   const found = readChecks(listed, base, reading);
   if (reading.mistakes.length > 0) throw new Problems(reading.problems(document, kindOfProblem));
@@ -181,7 +178,7 @@ function readChecks(
   return found;
 }
 
-/** Plans checks without a file, with the default parameters of each. */
+/** Plans checks without a file, using each kind's default parameters. */
 export function planChecks(
   given: Partial<FileValues>,
   checks: readonly { readonly kind: string; readonly values: Readonly<Record<string, unknown>> }[],
@@ -219,7 +216,7 @@ function planOf(base: FileValues, checks: readonly PlannedCheck[]): CheckPlan {
   };
 }
 
-/** @returns null if it has a mistake */
+/** @returns null if the check has an error */
 function readCheck(
   reading: YamlReading,
   entry: unknown,
@@ -280,8 +277,8 @@ function plannedCheck(
 }
 
 /**
- * Adapts default parameters, which are written for `cluster.local`, to another cluster domain.
- * Given parameters stay.
+ * Adapts default parameters, which are written for `cluster.local`, to another cluster domain. Explicit parameters are
+ * left alone.
  */
 function inDomain(
   values: Readonly<Record<string, unknown>>,
@@ -302,7 +299,6 @@ function inDomain(
   );
 }
 
-/** The default values. */
 function fallbacks<V>(fields: YamlFields): V {
   return Object.fromEntries(
     Object.entries(fields).map(([key, { fallback }]) => [key, fallback]),

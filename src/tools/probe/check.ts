@@ -1,6 +1,5 @@
 /**
- * The interface of a kind of check: its input and its result. The kinds are in `checks/`, one file
- * each; their table is `kinds.ts`.
+ * The interface of a check kind: its input and its result. Each kind has a file in `checks/`; `kinds.ts` lists them.
  */
 import type { Clock } from '../../server/base/clock.ts';
 import type { YamlFields, ValuesOf } from '../../server/kube/manifests/yaml-shape.ts';
@@ -9,28 +8,28 @@ import type { ProbeNetwork, ProbeServer } from './network.ts';
 import type { Random } from '../../server/base/random.ts';
 
 /**
- * The state of a target:
+ * A target's state:
  *
  * - `ok`
- * - `warning`: works, but not as it should (slow, queries lost)
+ * - `warning`: works, but with a fault (slow, lost queries)
  * - `failed`: a client would fail
- * - `unknown`: could not be determined (no replicas known, a port in use here)
+ * - `unknown`: could not be determined (no known replicas, a local port in use)
  */
 export type CheckState = 'ok' | 'warning' | 'failed' | 'unknown';
 
-/** All states, best first; `unknown` ranks worse than a warning, because it may hide anything. */
+/** All states, best first. `unknown` ranks below a warning because it may hide a failure. */
 export const checkStates: readonly CheckState[] = ['ok', 'warning', 'unknown', 'failed'];
 
 /** The result of one check for one target. */
 export interface Observation {
-  /** The target, the same in every round: `10.244.1.5:53`, a name, a client. */
+  /** The target, identical in every round: `10.244.1.5:53`, a name, a client. */
   readonly target: string;
   readonly state: CheckState;
-  /** One line as text. */
+  /** A one-line description. */
   readonly text: string;
-  /** Latency for a client; null if there was no reply. */
+  /** The latency a client would see; null if there was no reply. */
   readonly tookMs: number | null;
-  /** The number of queries sent, and of those without a reply. */
+  /** The number of queries sent, and how many of them got no reply. */
   readonly sent: number;
   readonly lost: number;
 }
@@ -39,18 +38,18 @@ export interface ProbeContext {
   readonly network: ProbeNetwork;
   readonly random: Random;
   readonly clock: Clock;
-  /** The objects that a check may create in the cluster temporarily. */
+  /** Temporary objects that a check may create in the cluster. */
   readonly objects: ProbeObjects;
-  /** The service's addresses, which clients ask. */
+  /** The service addresses that clients query. */
   readonly vip: readonly ProbeServer[];
-  /** The servers behind the service, each by its own address. */
+  /** The servers behind the service, at their own addresses. */
   readonly replicas: readonly ProbeServer[];
   readonly timeoutMs: number;
   readonly tries: number;
-  /** The search path of clients in pods, without final dots. */
+  /** The search path of clients in pods, without trailing dots. */
   readonly search: readonly string[];
   readonly ndots: number;
-  /** Without a final dot. */
+  /** Without a trailing dot. */
   readonly clusterDomain: string;
 }
 
@@ -59,15 +58,14 @@ export interface CheckKind {
   readonly name: string;
   /** One line. */
   readonly summary: string;
-  /** The YAML parameters of this kind, in addition to those of every check. */
+  /** The YAML parameters specific to this kind. */
   readonly parameters: YamlFields;
   /** The servers that the check needs. */
   readonly needs: 'vip' | 'replicas' | 'any';
-  /** Makes the check from parsed parameters; `values` has a value for each parameter. */
+  /** Builds the check from parsed parameters; `values` has a value for every parameter. */
   prepare(values: Readonly<Record<string, unknown>>): RunCheck;
 }
 
-/** Runs a check once. */
 export type RunCheck = (context: ProbeContext) => Promise<readonly Observation[]>;
 
 /** Defines a kind of check with typed parameters. */
@@ -87,7 +85,7 @@ export function checkKind<T extends YamlFields>(kind: {
   };
 }
 
-/** The worst of some states; `ok` if there are none. */
+/** The worst of the given states; `ok` if there are none. */
 export function worst(states: Iterable<CheckState>): CheckState {
   let found = 0;
   for (const state of states) found = Math.max(found, checkStates.indexOf(state));

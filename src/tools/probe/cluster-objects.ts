@@ -1,6 +1,6 @@
 /**
- * Objects that checks create in the cluster temporarily: a service and its endpoints, with labels
- * by which leftovers of a crash can be found.
+ * Temporary objects that checks create in the cluster: a service and its endpoints. Labels identify objects left behind
+ * by a crash.
  */
 import type { Clock } from '../../server/base/clock.ts';
 import { asObject, child, children, text } from '../../server/base/json-object.ts';
@@ -17,17 +17,17 @@ import {
  * @throws ApiFailure, or Problem if there is no cluster
  */
 export interface ProbeObjects {
-  /** Creates a headless service with endpoints that have these host names, all at one address. */
+  /** Creates a headless service whose endpoints have these host names, all at one address. */
   make(service: MadeService): Promise<void>;
   remove(namespace: string, name: string): Promise<void>;
-  /** Names of services made by checks that are older than `olderMs` milliseconds. */
+  /** Returns the names of services that checks created more than `olderMs` milliseconds ago. */
   leftBehind(namespace: string, olderMs: number): Promise<readonly string[]>;
 }
 
 const refused = (): Promise<never> =>
   Promise.reject(new Error('this check creates no object in the cluster'));
 
-/** For checks that may not create anything. */
+/** For checks that must not create anything. */
 export const noObjects: ProbeObjects = { make: refused, remove: refused, leftBehind: refused };
 
 /** A service to create. */
@@ -38,11 +38,11 @@ export interface MadeService {
   readonly hostnames: readonly string[];
 }
 
-/** The label of everything that checks create. */
+/** The label on everything that checks create. */
 const LABEL = 'ndots.dev/made-by-check';
 const WAIT_MS = 8000;
 
-/** Creates objects in a cluster; `use` opens a client and closes it. */
+/** Creates objects in a cluster. `use` opens a client and closes it. */
 export function clusterObjects(
   use: <T>(run: (client: ApiClient) => Promise<T>) => Promise<T>,
   clock: Pick<Clock, 'wall'>,

@@ -1,4 +1,4 @@
-/** Types of YAML parameters of checks: names, record types, servers. */
+/** YAML parameter types for checks: names, record types, servers. */
 import { parseHostPort } from '../../server/base/ip.ts';
 import { nearest } from '../../server/base/problem.ts';
 import {
@@ -11,7 +11,7 @@ import { typeNumber } from '../../server/wire/iana.ts';
 import { parseName } from '../../server/wire/name.ts';
 import type { ProbeServer } from './network.ts';
 
-/** A name as an application spells it: the search path applies if it has no final dot. */
+/** A name as an application writes it. Without a trailing dot, the search path applies. */
 export const spelledName: YamlShape<string> = simple('NAME', 'a domain name', '', (value) => {
   if (typeof value !== 'string' || value === '') return null;
   try {
@@ -22,7 +22,7 @@ export const spelledName: YamlShape<string> = simple('NAME', 'a domain name', ''
   }
 });
 
-/** A domain name; read as absolute text with a final dot. */
+/** A domain name, parsed as absolute text with a trailing dot. */
 export const domainName: YamlShape<string> = {
   placeholder: 'NAME',
   read: (value, path, reading) => absolute(spelledName.read(value, path, reading)),
@@ -32,7 +32,7 @@ function absolute(name: string): string {
   return name.endsWith('.') ? name : `${name}.`;
 }
 
-/** A type of records, read as its number. */
+/** A record type, parsed to its number. */
 export const recordType: YamlShape<number> = {
   placeholder: 'TYPE',
   read(value, path, reading) {
@@ -48,7 +48,7 @@ export const recordType: YamlShape<number> = {
   },
 };
 
-/** An address with or without a port. */
+/** An address with an optional port. */
 export const serverAddress: YamlShape<ProbeServer> = simple(
   'IP[:PORT]',
   'an IP address, or one with a port',
@@ -62,7 +62,7 @@ export function readServer(text: string): ProbeServer | null {
   return found === null || found.port === 0 ? null : { host: found.host, port: found.port ?? 53 };
 }
 
-/** A list of values, or one value without a list around it. Repeated values count once. */
+/** A list of values, or a single value without a list. Duplicates are removed. */
 export function several<T>(shape: YamlShape<T>): YamlShape<readonly T[]> {
   const list = oneOrMore(shape);
   return {

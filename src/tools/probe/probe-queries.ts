@@ -1,4 +1,4 @@
-/** Queries a server and judges the reply like a client, for most checks. */
+/** Queries a server and judges the reply as a client would. Most checks use it. */
 import { printHostPort } from '../../server/base/ip.ts';
 import { RCODE, rcodeName, typeName } from '../../server/wire/iana.ts';
 import { printData } from '../../server/wire/print.ts';
@@ -10,25 +10,25 @@ export function serverText({ host, port }: ProbeServer): string {
   return printHostPort(host, port);
 }
 
-/** The service's addresses and all replicas, each address once. */
+/** The service's addresses and all replicas, without duplicates. */
 export function allServers({ vip, replicas }: ProbeContext): readonly ProbeServer[] {
   return uniqueServers([...vip, ...replicas]);
 }
 
-/** Each server once. */
+/** Removes duplicate servers. */
 export function uniqueServers(servers: readonly ProbeServer[]): readonly ProbeServer[] {
   return [...new Map(servers.map((server) => [serverText(server), server])).values()];
 }
 
-/** A question as most clients in pods send it: over UDP, with EDNS. */
+/** Builds a question the way most clients in pods send it: over UDP, with EDNS. */
 export function question(name: string, type: number, edns: number | null = null): ProbeQuestion {
   return { name, type, edns };
 }
 
-/** The part of a context that queries need. */
+/** The part of the context that queries need. */
 export type AskingContext = Pick<ProbeContext, 'network' | 'timeoutMs' | 'tries'>;
 
-/** Asks questions; terms that are not given are the context's. */
+/** Sends questions. Options that are not given come from the context. */
 export function ask(
   { network, timeoutMs, tries }: AskingContext,
   server: ProbeServer,
@@ -44,7 +44,6 @@ export function ask(
   });
 }
 
-/** Asks one question. */
 export async function askOne(
   context: AskingContext,
   server: ProbeServer,
@@ -55,7 +54,7 @@ export async function askOne(
   return result!;
 }
 
-/** The data of the answer's records of this type, sorted, without aliases. */
+/** Returns the data of the answer's records of this type, sorted, without aliases. */
 export function dataOfAnswer({ reply }: ProbeResult, type: number): readonly string[] {
   return (reply?.answer ?? [])
     .filter((record) => record.type === type)
@@ -63,7 +62,7 @@ export function dataOfAnswer({ reply }: ProbeResult, type: number): readonly str
     .toSorted();
 }
 
-/** `NOERROR` with data, `NODATA`, `NXDOMAIN`, …; without a reply, the reason. */
+/** Returns `NOERROR` with data, `NODATA`, `NXDOMAIN`, …, or the reason if there is no reply. */
 export function outcome(asked: ProbeResult, type: number): string {
   const { reply } = asked;
   if (reply === null) return asked.failure ?? 'no reply';
@@ -86,7 +85,7 @@ export interface ProbeVerdict {
   readonly text: string;
 }
 
-/** The usual verdict: there must be records of the type. */
+/** The usual verdict: records of the type are required. */
 export function mustHaveData(asked: ProbeResult, { name, type }: ProbeQuestion): ProbeVerdict {
   const what = outcome(asked, type);
   if (what !== 'NOERROR') return { state: 'failed', text: `${name} ${typeName(type)}: ${what}` };
@@ -103,9 +102,7 @@ export function mustBeMissing(asked: ProbeResult, name: string, type: number): P
   };
 }
 
-/**
- * An observation from one or more results about one target. Lost queries turn `ok` into a warning.
- */
+/** Builds an observation from one or more results for a target. Lost queries turn `ok` into a warning. */
 export function observe(
   target: string,
   results: readonly ProbeResult[],
@@ -125,7 +122,7 @@ export function observe(
   };
 }
 
-/** The first few of a list in one line. */
+/** Prints the first few list items on one line. */
 export function brief(list: readonly string[], most = 4): string {
   const shown = list.slice(0, most).join(' ');
   return list.length > most ? `${shown} and ${list.length - most} more` : shown;

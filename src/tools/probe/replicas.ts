@@ -1,7 +1,4 @@
-/**
- * Finds the replicas of a DNS service: by its EndpointSlices, or by its Endpoints if the former may
- * not be read.
- */
+/** Finds a DNS service's replicas from its EndpointSlices, or from its Endpoints if access to the slices is denied. */
 import {
   asObject,
   child,
@@ -23,24 +20,24 @@ import { clusterNotAsked } from '../../server/kube/api/not-asked.ts';
 export interface ServiceChoice {
   /** `''`: all namespaces. */
   readonly namespace: string;
-  /** Null: the services with the labels. */
+  /** Null: the services selected by `labels`. */
   readonly name: string | null;
-  /** A label selector in the API's syntax; null: the service with the name. */
+  /** A label selector in the API's syntax; null: the service called `name`. */
   readonly labels: string | null;
 }
 
-/** The addresses of a service and of the servers behind it. */
+/** The addresses of a service and the servers behind it. */
 export interface FoundServers {
   readonly vip: readonly ProbeServer[];
   readonly replicas: readonly ProbeServer[];
-  /** The reason why the service's own address is unknown; null: it is known, or was not requested. */
+  /** Why the service's own address is unknown; null: it is known or was not requested. */
   readonly missing: string | null;
 }
 
-/** Time limit for replies of the API server, in milliseconds. */
+/** Time-out for the API server, in milliseconds. */
 const WAIT_MS = 8000;
 
-/** Asks the API server. @throws Problem that names the missing right */
+/** Queries the API server. @throws Problem that names the missing permission */
 export async function findServers(
   client: ApiClient,
   choice: ServiceChoice,
@@ -97,10 +94,7 @@ export async function findServers(
   }
 }
 
-/**
- * The problem that the service does not exist: without it, other servers than the intended ones
- * would be checked.
- */
+/** Builds the problem for a missing service. Without it, the wrong servers would be checked. */
 function notThere(service: string): Problem {
   return new Problem({
     code: 'not-found',
@@ -115,20 +109,20 @@ function mayNot(error: unknown): boolean {
   return error instanceof ApiFailure && (error.kind === 'forbidden' || error.kind === 'missing');
 }
 
-/** The addresses that clients ask, with the port named dns. */
+/** Returns the addresses that clients query, with the port called dns. */
 export function serviceServers(service: JsonObject): readonly ProbeServer[] {
   const port = dnsPort(children(child(service, 'spec'), 'ports'));
   return serviceAddresses(service).map((host) => ({ host, port }));
 }
 
-/** One address of an EndpointSlice, with the DNS port. */
+/** An address from an EndpointSlice, with the DNS port. */
 export interface DnsEndpoint extends ProbeServer {
   readonly ready: boolean;
-  /** The pod with this address; empty if the slice does not say. */
+  /** The pod that has this address; empty if the slice does not say. */
   readonly pod: string;
 }
 
-/** The endpoints of one slice of a service. */
+/** Returns the endpoints in one of a service's slices. */
 export function endpointsIn(slice: JsonObject): readonly DnsEndpoint[] {
   const port = dnsPort(children(slice, 'ports'));
   return children(slice, 'endpoints').flatMap((endpoint) =>
@@ -143,7 +137,7 @@ export function endpointsIn(slice: JsonObject): readonly DnsEndpoint[] {
   );
 }
 
-/** The number of the port named dns, else of dns-tcp, else of the first port. */
+/** Returns the port called dns, otherwise dns-tcp, otherwise the first one. */
 function dnsPort(ports: readonly JsonObject[]): number {
   const named = (name: string): JsonObject | undefined =>
     ports.find((port) => text(port, 'name') === name);

@@ -8,11 +8,11 @@ export interface CheckResult {
   readonly check: PlannedCheck;
   readonly state: CheckState;
   readonly observations: readonly Observation[];
-  /** Duration, milliseconds. */
+  /** Duration in milliseconds. */
   readonly ranMs: number;
 }
 
-/** Runs one check. Network failures never make it reject. */
+/** Runs one check. Never rejects because of a network failure. */
 export async function runCheck(
   check: PlannedCheck,
   context: ProbeContext,
@@ -42,8 +42,8 @@ export async function runCheck(
 }
 
 /**
- * Runs checks one after the other, so that they do not disturb each other's times. @returns those
- * that ended before `signal` aborted; the current one is abandoned
+ * Runs checks one at a time, so that they do not skew each other's timings. @returns those that finished before
+ * `signal` aborted; the current one is abandoned
  */
 export async function runChecks(
   checks: readonly PlannedCheck[],

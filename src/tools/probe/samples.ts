@@ -1,9 +1,9 @@
-/** Results of checks as metrics. */
+/** Exports check results as metrics. */
 import type { MetricSample } from '../../server/metrics/sample.ts';
 import { checkStates, type CheckState } from './check.ts';
 import type { CheckResult } from './round.ts';
 
-/** The results of one round as gauges, for a node exporter's text file or a push gateway. */
+/** Returns the results of one round as gauges, for node_exporter's textfile collector or a push gateway. */
 export function roundSamples(results: readonly CheckResult[]): readonly MetricSample[] {
   return results.flatMap(({ check, observations }) =>
     observations.flatMap(({ target, state, tookMs, sent, lost }) => {
@@ -16,7 +16,7 @@ export function roundSamples(results: readonly CheckResult[]): readonly MetricSa
         value,
       });
       return [
-        // Absent where it is unknown: neither value would be true, and alerts act on both.
+        // Omitted if unknown: either value would be wrong, and alerts act on both.
         ...(state === 'unknown'
           ? []
           : [gauge('up', 'Whether a client would have got its answer.', isUp(state) ? 1 : 0)]),
@@ -31,7 +31,7 @@ export function roundSamples(results: readonly CheckResult[]): readonly MetricSa
   );
 }
 
-/** One series per state; that of the current state is 1. */
+/** Returns one series per state; the current state's is 1. */
 export function stateSamples(
   labels: Readonly<Record<string, string>>,
   state: CheckState,
@@ -45,7 +45,7 @@ export function stateSamples(
   }));
 }
 
-/** True if clients get answers; true also for a warning. */
+/** True if clients get answers, even with a warning. */
 export function isUp(state: CheckState): boolean {
   return state === 'ok' || state === 'warning';
 }

@@ -1,6 +1,4 @@
-/**
- * The network of checks over the machine's own sockets. Each call opens one socket and closes it.
- */
+/** The check network on the machine's own sockets. Each call opens one socket and closes it. */
 import { systemClock } from '../../server/base/clock.ts';
 import { errorCode } from '../../server/base/error-code.ts';
 import { printHostPort } from '../../server/base/ip.ts';
@@ -14,7 +12,7 @@ import { Query } from '../../server/transport/query.ts';
 import { ReadError } from '../../server/wire/reader.ts';
 import type { ProbeResult, AskTerms, ProbeNetwork, ProbeQuestion, ProbeServer } from './network.ts';
 
-/** The machine's sockets. @param lookup runs the models of clients */
+/** Uses the machine's sockets. @param lookup runs the client models */
 export function systemProbeNetwork(random: Random, lookup: ProbeNetwork['lookup']): ProbeNetwork {
   return {
     lookup,
@@ -29,7 +27,7 @@ export function systemProbeNetwork(random: Random, lookup: ProbeNetwork['lookup'
   };
 }
 
-/** One question on its way. */
+/** A question in flight. */
 class WaitingProbe {
   readonly message: Uint8Array;
   readonly #query = new Query();
@@ -63,13 +61,13 @@ class WaitingProbe {
     this.#sentAt = systemClock.now();
   };
 
-  /** True if these bytes are the reply to it. */
+  /** True if these bytes are the reply to this question. */
   matches(bytes: Uint8Array): boolean {
     return matchReply(this.#query, this.#query.id, bytes, 0, bytes.length) !== 'stray';
   }
 
   /**
-   * Takes a reply. An unreadable one does not count: another may come; if none does, it is the
+   * Accepts a reply. An unreadable one does not count, because a valid reply may follow; if none does, it becomes the
    * reason for the failure.
    */
   readonly take = (bytes: Uint8Array): boolean => {
@@ -98,7 +96,7 @@ class WaitingProbe {
   }
 }
 
-/** @returns why some questions have no reply; null if all have one */
+/** @returns why some questions got no reply; null if all did */
 async function askUdp(
   server: ProbeServer,
   waiting: readonly WaitingProbe[],
@@ -115,10 +113,10 @@ async function askUdp(
   }
 }
 
-/** Limit of unrelated messages that one connection ignores. */
+/** The number of unrelated messages to ignore on one connection. */
 const STRAYS_MAX = 64;
 
-/** @returns why some questions have no reply; null if all have one */
+/** @returns why some questions got no reply; null if all did */
 async function askTcp(
   server: ProbeServer,
   all: readonly WaitingProbe[],
@@ -127,7 +125,7 @@ async function askTcp(
   let failure: string | null = null;
   for (let left = tries; left > 0; left--) {
     const waiting = all.filter(({ isAnswered }) => !isAnswered);
-    // Connecting counts towards the time of a question, because clients wait for it, too.
+    // The time to connect counts, because clients wait for it too.
     for (const { sending } of waiting) sending();
     const messages = waiting.map(({ message }) => message);
     const terms = { idleMs: timeoutMs, totalMs: timeoutMs, signal: new AbortController().signal };
@@ -155,7 +153,7 @@ function silence(tries: number, timeoutMs: number): string {
     : `no reply to ${tries} tries of ${timeoutMs} ms`;
 }
 
-/** System errors worded as text. */
+/** Describes system errors in plain words. */
 function told(error: Error, { host, port }: ProbeServer, sourcePort: number): string {
   const code = errorCode(error.cause);
   if (code === 'ECONNREFUSED') return `no server listens at ${printHostPort(host, port)}`;

@@ -1,7 +1,4 @@
-/**
- * The HTTP server of `ndots check serve`: metrics, the current status as JSON, liveness and
- * readiness.
- */
+/** The HTTP server behind `ndots check serve`: metrics, the current status as JSON, liveness and readiness. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { HttpAdmission } from '../../server/base/http-admission.ts';
 import { answerText } from '../../server/base/http-answer.ts';
@@ -14,7 +11,7 @@ import { contentTypes } from '../../server/metrics/formats.ts';
 import { groupSamples } from '../../server/metrics/sample.ts';
 import type { CheckSchedule } from './watch.ts';
 
-/** The most connections; each scraper keeps one. */
+/** The maximum number of connections; each scraper keeps one open. */
 const CONNECTIONS_MAX = 64;
 
 /** Answers HTTP requests about a schedule of checks. */
@@ -37,7 +34,7 @@ export class WatchServer {
     });
   }
 
-  /** @returns the port @throws the system's error if it cannot listen */
+  /** @returns the port @throws the system error if it cannot listen */
   listen(host: string, port: number): Promise<number> {
     return listenHttp(this.#server, host, port);
   }
@@ -79,7 +76,7 @@ function answer(
   }
 }
 
-/** The status of all targets as a JSON document. */
+/** Builds the status of all targets as a JSON document. */
 export function watchDocument(watch: CheckSchedule): object {
   return {
     apiVersion: 'ndots.dev/v1',

@@ -142,8 +142,7 @@ describe('ndots check serve', () => {
 
 describe('a month of rounds each 10 s in which 0.01 % of messages are lost', () => {
   test('no target is down, and no window burns', () => {
-    // The rounds themselves: what a query with two tries comes to is drawn as the network above
-    // draws it.
+    // Repeats the rounds on the side: draws the outcome of a query with two attempts the same way as the network above.
     const draw = seededRandom(99);
     const isLost = (): boolean => draw.integer(1_000_000) < 100;
     for (let target = 0; target < 3; target++) {

@@ -1,4 +1,4 @@
-/** Runs checks repeatedly, and keeps the current and past state of each target. */
+/** Runs checks repeatedly and tracks each target's current and past state. */
 import { sleep, type Clock } from '../../server/base/clock.ts';
 import { bugText, type Log } from '../../server/base/log.ts';
 import type { Random } from '../../server/base/random.ts';
@@ -11,25 +11,22 @@ import { isUp, stateSamples } from './samples.ts';
 
 export interface WatchParts {
   readonly checks: readonly PlannedCheck[];
-  /** The context of checks, called before each round because replicas come and go. */
+  /** Returns the context for checks. Called before each round, because replicas come and go. */
   readonly context: () => ProbeContext;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Limit of remembered targets; others are checked but not remembered. */
+  /** The number of targets to track. Others are checked but not tracked. */
   readonly targetsMax: number;
 }
 
-/** Failed rounds in a row until a target is down, so that one lost query is not an outage. */
+/** Consecutive failed rounds before a target is down, so that one lost query is not an outage. */
 const DOWN_AFTER = 2;
-/** A failed round is repeated after this share of the interval. */
+/** A failed round is repeated after this fraction of the interval. */
 const CONFIRM = 0.25;
-/** Intervals vary by this share, so that rounds of many instances do not stay in step. */
+/** Intervals vary by this fraction, so that instances do not run in lockstep. */
 const JITTER = 0.1;
-/**
- * A target that was not seen for this many intervals is dropped: it was a replica that has been
- * replaced.
- */
+/** A target not seen for this many intervals is dropped, because its replica has been replaced. */
 const FORGET_AFTER = 10;
 
 /** A target with its current and past state. */
@@ -38,7 +35,7 @@ interface WatchedCheck {
   readonly budget: ErrorBudget;
   last: Observation;
   seenAt: number;
-  /** Failed rounds in a row. */
+  /** Consecutive failed rounds. */
   failures: number;
   rounds: number;
   sent: number;
@@ -46,7 +43,7 @@ interface WatchedCheck {
   seconds: number;
 }
 
-/** The status of a target, for pages and JSON. */
+/** A target's status, for pages and JSON. */
 export interface TargetStatus {
   readonly check: string;
   readonly title: string;
@@ -56,13 +53,13 @@ export interface TargetStatus {
   readonly text: string;
   /** Milliseconds; null: no reply. */
   readonly tookMs: number | null;
-  /** Name of the active burn alert; null: none. */
+  /** The name of the active burn-rate alert; null: none. */
   readonly alert: string | null;
-  /** The remaining share of the 30 days' budget. */
+  /** The fraction of the 30-day budget that is left. */
   readonly budgetLeft: number;
 }
 
-/** Runs each check at its own interval until it is aborted. */
+/** Runs each check at its own interval until aborted. */
 export class CheckSchedule {
   readonly #parts: WatchParts;
   readonly #targets = new Map<string, WatchedCheck>();
@@ -73,12 +70,12 @@ export class CheckSchedule {
     this.#parts = parts;
   }
 
-  /** Runs until the signal. Rejects only because of a bug. */
+  /** Runs until the signal fires. Rejects only on a bug. */
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all(this.#parts.checks.map((check) => this.#follow(check, signal)));
   }
 
-  /** True if every check has had its first round. */
+  /** True once every check has completed its first round. */
   get isReady(): boolean {
     return this.#rounds >= this.#parts.checks.length;
   }
@@ -87,14 +84,13 @@ export class CheckSchedule {
     const { clock, random } = this.#parts;
     const share = (): number => random.integer(1 << 20) / (1 << 20);
     const { everyMs } = check;
-    // The first rounds are spread out.
+    // Spread out the first rounds.
     await sleep(clock, share() * Math.min(everyMs, 5000), signal);
     let isConfirmed = true;
     while (!signal.aborted) {
       const begun = clock.now();
       const suspects = await this.#round(check);
-      // A first failure is checked again soon, so that it is confirmed or cleared before the next
-      // regular round.
+      // Repeat a first failure soon, to confirm or clear it before the next regular round.
       const confirm: boolean = suspects && isConfirmed;
       isConfirmed = !confirm;
       const wait = everyMs * (confirm ? CONFIRM : 1 - JITTER * share());
@@ -102,7 +98,7 @@ export class CheckSchedule {
     }
   }
 
-  /** @returns whether a target failed that is not down yet */
+  /** @returns whether a target failed that is not yet down */
   async #round(check: PlannedCheck): Promise<boolean> {
     const { clock, log, context } = this.#parts;
     let observations: readonly Observation[];
@@ -148,7 +144,7 @@ export class CheckSchedule {
     }
     const { state } = observation;
     const wasDown = watched.failures >= DOWN_AFTER;
-    // An unknown state counts neither for nor against the target.
+    // An unknown state does not affect the budget.
     if (state !== 'unknown') watched.budget.add(now, isUp(state));
     if (state !== 'unknown') watched.failures = state === 'failed' ? watched.failures + 1 : 0;
     watched.last = observation;
@@ -185,14 +181,14 @@ export class CheckSchedule {
     }));
   }
 
-  /** The worst state of all targets: `failed` only if one is down, `warning` if one may be. */
+  /** The worst state of any target: `failed` only if a target is down, `warning` if one may be. */
   get state(): CheckState {
     return worst(
       this.status().map(({ state, isDown }) => (state === 'failed' && !isDown ? 'warning' : state)),
     );
   }
 
-  /** For a scrape. */
+  /** The samples for a scrape. */
   samples(): readonly MetricSample[] {
     const now = this.#parts.clock.now();
     const found: MetricSample[] = [];

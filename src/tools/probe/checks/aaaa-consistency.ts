@@ -1,6 +1,6 @@
 /**
- * AAAA and A agree: a name that exists for one type exists for the other (RFC 2308 section 2.2),
- * and AAAA is answered at all.
+ * Checks that AAAA and A agree: a name that exists for one type exists for the other (RFC 2308 section 2.2), and AAAA
+ * queries are answered at all.
  */
 import { TYPE } from '../../../server/wire/iana.ts';
 import {
@@ -17,7 +17,6 @@ import { checkKind, type Observation, type CheckKind } from '../check.ts';
 import { optional } from '../../../server/kube/manifests/yaml-shape.ts';
 import { domainName, several } from '../parameters.ts';
 
-/** The check `aaaa-consistency`. */
 export const aaaaConsistency: CheckKind = checkKind({
   name: 'aaaa-consistency',
   summary: 'A and AAAA agree whether a name exists',
@@ -33,7 +32,7 @@ export const aaaaConsistency: CheckKind = checkKind({
     const found: Observation[] = [];
     for (const server of allServers(context)) {
       for (const name of names) {
-        // One after the other; `pair-same-socket` checks them at the same time.
+        // Sequentially; `pair-same-socket` sends them at the same time.
         const results = [
           ...(await ask(context, server, [question(name, TYPE.A)])),
           ...(await ask(context, server, [question(name, TYPE.AAAA)])),

@@ -1,6 +1,6 @@
 /**
- * EDNS with 1232 bytes (or another size), which resolvers offer since DNS flag day 2020, is
- * understood, and replies do not exceed it.
+ * Checks that servers understand EDNS with 1232 bytes (or another size), and that replies stay within it. Resolvers
+ * have used that size since DNS flag day 2020.
  */
 import { TYPE } from '../../../server/wire/iana.ts';
 import {
@@ -15,7 +15,6 @@ import { checkKind, type CheckKind } from '../check.ts';
 import { optional, whole } from '../../../server/kube/manifests/yaml-shape.ts';
 import { domainName, recordType } from '../parameters.ts';
 
-/** The check `edns-1232`. */
 export const edns1232: CheckKind = checkKind({
   name: 'edns-1232',
   summary: 'queries with EDNS and 1232 bytes get replies with EDNS of at most that size',

@@ -1,4 +1,4 @@
-/** A name has these addresses and no others. */
+/** Checks that a name resolves to exactly these addresses. */
 import { TYPE } from '../../../server/wire/iana.ts';
 import {
   allServers,
@@ -14,7 +14,6 @@ import { checkKind, type Observation, type CheckKind } from '../check.ts';
 import { address, optional, required, word } from '../../../server/kube/manifests/yaml-shape.ts';
 import { domainName, several } from '../parameters.ts';
 
-/** The check `expected-addresses`. */
 export const expectedAddresses: CheckKind = checkKind({
   name: 'expected-addresses',
   summary: 'a name has exactly the expected addresses',

@@ -1,7 +1,4 @@
-/**
- * Names outside the cluster, which the servers forward. They are absolute, so the search path plays
- * no part.
- */
+/** Checks external names, which the servers forward. The names are absolute, so the search path does not apply. */
 import { TYPE } from '../../../server/wire/iana.ts';
 import {
   allServers,
@@ -15,7 +12,6 @@ import { checkKind, type CheckKind } from '../check.ts';
 import { optional, required, word } from '../../../server/kube/manifests/yaml-shape.ts';
 import { domainName, several, recordType } from '../parameters.ts';
 
-/** The check `external-names`. */
 export const externalNames: CheckKind = checkKind({
   name: 'external-names',
   summary: 'external names have an answer',

@@ -1,6 +1,6 @@
 /**
- * A cluster name that does not exist gives NXDOMAIN at once. Because of search paths most replies
- * to clients are of this kind.
+ * Checks that a nonexistent cluster name gets an immediate NXDOMAIN. Because of search paths, most replies to clients
+ * are NXDOMAIN.
  */
 import { TYPE } from '../../../server/wire/iana.ts';
 import {
@@ -15,7 +15,6 @@ import { checkKind, type CheckKind } from '../check.ts';
 import { optional } from '../../../server/kube/manifests/yaml-shape.ts';
 import { domainName } from '../parameters.ts';
 
-/** The check `negative`. */
 export const negative: CheckKind = checkKind({
   name: 'negative',
   summary: 'a missing cluster name is NXDOMAIN',

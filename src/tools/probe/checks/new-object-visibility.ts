@@ -1,7 +1,6 @@
 /**
- * Measures how long every replica takes to serve a new object. A replica with a slow or dead watch
- * of the API server serves stale answers silently. The check creates a service with endpoints,
- * queries it, and deletes it.
+ * Measures how long every replica takes to serve a new object. A replica whose API server watch is slow or dead
+ * silently serves stale answers. The check creates a service with endpoints, queries it, and deletes it.
  */
 import { Problem } from '../../../server/base/problem.ts';
 import { ApiFailure } from '../../../server/kube/api/failure.ts';
@@ -11,15 +10,14 @@ import { checkKind, type CheckKind, type Observation, type ProbeContext } from '
 import type { ProbeServer } from '../network.ts';
 import { text, optional, required, time } from '../../../server/kube/manifests/yaml-shape.ts';
 
-/** Documentation addresses (RFC 5737) lead nowhere. */
+/** A documentation address (RFC 5737), which is not routable. */
 const ADDRESS = '192.0.2.1';
-/** Each query has a unique name, because the NXDOMAIN to an early query may be cached and must not count. */
+/** Each query uses a unique name, because an early NXDOMAIN may be cached and must not affect later queries. */
 const NAMES = Array.from({ length: 100 }, (_, index) => `n${index}`);
 const FIRST_MS = 50;
-/** Older objects are from a check that was killed. */
+/** Older objects are left over from a check that was killed. */
 const LEFT_MS = 10 * 60_000;
 
-/** The check `new-object-visibility`. */
 export const newObjectVisibility: CheckKind = checkKind({
   name: 'new-object-visibility',
   summary: 'how long each server takes to serve a new Service',
@@ -48,7 +46,7 @@ export const newObjectVisibility: CheckKind = checkKind({
     try {
       return await Promise.all(servers.map((server) => follow(server, zone, within, context)));
     } finally {
-      // If this fails a later round deletes it.
+      // If this fails, a later round deletes it.
       await objects.remove(namespace, name).catch(() => undefined);
     }
   },

@@ -1,6 +1,6 @@
 /**
- * Sends A and AAAA from one socket at once, as glibc and musl do. One of them is lost if two CPUs
- * create the same conntrack entry at the same time.
+ * Sends A and AAAA from one socket at once, as glibc and musl do. If two CPUs race to create the same conntrack entry,
+ * one of the two is lost.
  */
 import { TYPE } from '../../../server/wire/iana.ts';
 import { ask, isThere, observe, outcome, question, serverText } from '../probe-queries.ts';
@@ -9,7 +9,6 @@ import type { ProbeResult } from '../network.ts';
 import { optional, whole } from '../../../server/kube/manifests/yaml-shape.ts';
 import { domainName } from '../parameters.ts';
 
-/** The check `pair-same-socket`. */
 export const pairSameSocket: CheckKind = checkKind({
   name: 'pair-same-socket',
   summary: 'A and AAAA, sent at once from one socket, are both answered',

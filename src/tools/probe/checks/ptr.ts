@@ -1,6 +1,6 @@
 /**
- * Names and addresses agree in both directions: the name that the reverse lookup of an address
- * gives has that address. Logs and Kerberos depend on it.
+ * Checks that forward and reverse lookups agree: an address's PTR name resolves back to that address. Logs and Kerberos
+ * depend on it.
  */
 import { parseAddress } from '../../../server/base/ip.ts';
 import { TYPE } from '../../../server/wire/iana.ts';
@@ -21,7 +21,6 @@ import type { ProbeResult, ProbeServer } from '../network.ts';
 import { optional } from '../../../server/kube/manifests/yaml-shape.ts';
 import { domainName, several } from '../parameters.ts';
 
-/** The check `ptr`. */
 export const ptr: CheckKind = checkKind({
   name: 'ptr',
   summary: 'the reverse names of Services and pods lead back to their addresses',
@@ -65,7 +64,7 @@ async function compare(
       state: 'failed',
       text: `${name}: ${outcome(asked[0]!, TYPE.A)}, so nothing to reverse`,
     };
-  // A few addresses are enough for a large service.
+  // A few addresses are enough to check a large service.
   for (const address of addresses.slice(0, 4)) {
     const type = address.includes(':') ? TYPE.AAAA : TYPE.A;
     const reverse = nameOfAddress(parseAddress(address)!);

@@ -1,6 +1,6 @@
 /**
- * All replicas give the same answer. A replica that has lost its watch of the API server, or has
- * another configuration, does not.
+ * Checks that all replicas give the same answer. One that has lost its API server watch, or runs with a different
+ * configuration, does not.
  */
 import { TYPE, typeName } from '../../../server/wire/iana.ts';
 import {
@@ -16,7 +16,6 @@ import { checkKind, type Observation, type CheckKind } from '../check.ts';
 import { optional } from '../../../server/kube/manifests/yaml-shape.ts';
 import { domainName, several, recordType } from '../parameters.ts';
 
-/** The check `replica-agreement`. */
 export const replicaAgreement: CheckKind = checkKind({
   name: 'replica-agreement',
   summary: 'all replicas have the same answer',
@@ -38,8 +37,7 @@ export const replicaAgreement: CheckKind = checkKind({
           result: await askOne(context, replica, question(name, type)),
         })),
       );
-      // A replica without an answer is reported by replica-answers; here it neither agrees nor
-      // disagrees.
+      // replica-answers reports replicas that do not answer; here they neither agree nor disagree.
       const results = replies.map(({ result }) => result).filter(({ reply }) => reply !== null);
       const groups = new Map<string, string[]>();
       for (const { replica, result } of replies) {

@@ -1,6 +1,6 @@
 /**
- * Every replica answers at its own address: behind the service's address one bad replica of many is
- * hard to see.
+ * Checks that every replica answers at its own address. Behind the service address, one bad replica among many is hard
+ * to spot.
  */
 import { TYPE } from '../../../server/wire/iana.ts';
 import { askOne, mustHaveData, observe, question, serverText } from '../probe-queries.ts';
@@ -8,7 +8,6 @@ import { checkKind, type CheckKind } from '../check.ts';
 import { optional } from '../../../server/kube/manifests/yaml-shape.ts';
 import { domainName, recordType } from '../parameters.ts';
 
-/** The check `replica-answers`. */
 export const replicaAnswers: CheckKind = checkKind({
   name: 'replica-answers',
   summary: 'every replica answers at its own address',

@@ -1,6 +1,6 @@
 /**
- * A name as applications write it, looked up as each C library and Go do: all must get the same
- * result; the number of queries is reported.
+ * Looks up a name as applications write it, the way each C library and Go do. All must get the same result. The number
+ * of queries is reported.
  */
 import { nearest } from '../../../server/base/problem.ts';
 import { clientLabels, findClient, labelOf } from '../../resolver/clients.ts';
@@ -35,7 +35,6 @@ const client: YamlShape<Client> = {
 
 const usual = ['glibc', 'musl', 'go'].map((label) => findClient(label)!);
 
-/** The check `search-walk`. */
 export const searchWalk: CheckKind = checkKind({
   name: 'search-walk',
   summary: 'a name with the search path, as glibc, musl and Go look it up',

@@ -1,6 +1,6 @@
 /**
- * Search domains that break names: a wildcard below one answers every name, and one that is not
- * answered with NXDOMAIN ends musl's search and makes other clients wait.
+ * Detects search domains that break names. A wildcard under one answers every name. A domain that does not return
+ * NXDOMAIN ends musl's search and makes other clients wait.
  */
 import { TYPE } from '../../../server/wire/iana.ts';
 import {
@@ -18,18 +18,18 @@ import type { ProbeResult, ProbeServer } from '../network.ts';
 import { optional } from '../../../server/kube/manifests/yaml-shape.ts';
 import { domainName, several } from '../parameters.ts';
 
-/** Replies for nonexistent names below a suffix. */
+/** The replies for nonexistent names under a suffix. */
 export interface SuffixReplies {
-  /** The random name of the query. */
+  /** The random name that was queried. */
   readonly random: string;
   readonly results: readonly ProbeResult[];
-  /** The data of a wildcard; empty: there is none. */
+  /** The wildcard's data; empty: no wildcard. */
   readonly wildcard: readonly string[];
-  /** A reply other than NXDOMAIN; null: there was none. */
+  /** A reply other than NXDOMAIN; null: none. */
   readonly odd: ProbeResult | null;
 }
 
-/** Asks for a random name, and for a name of the Internet, below a suffix. Both are absolute. */
+/** Queries a random name and an Internet name under a suffix. Both are absolute. */
 export async function askBelow(
   asking: AskingContext & Pick<ProbeContext, 'random'>,
   server: ProbeServer,
@@ -50,16 +50,15 @@ export async function askBelow(
   };
 }
 
-/** The effect on the resolvers of clients. */
+/** Describes the effect on client resolvers. */
 function whoSuffers({ reply, failure }: ProbeResult): string {
   if (reply !== null) return 'musl ends its walk here, others wait';
-  // musl's socket is not connected, so it gets no report that a port is closed.
+  // musl does not connect its socket, so it never learns that a port is closed.
   return failure?.startsWith('no server listens') === true
     ? 'glibc and Go fail at once here, and musl waits for its timeout'
     : 'each client waits here for its timeout';
 }
 
-/** The check `suffix-hazards`. */
 export const suffixHazards: CheckKind = checkKind({
   name: 'suffix-hazards',
   summary: 'no server answers for missing names below any suffix of the search path',

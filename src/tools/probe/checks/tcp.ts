@@ -1,6 +1,5 @@
 /**
- * TCP on the DNS port, which clients need for every answer that is too large for UDP, and which
- * network policies often forget.
+ * Checks TCP on the DNS port. Clients need it for every answer too large for UDP, and network policies often forget it.
  */
 import { TYPE } from '../../../server/wire/iana.ts';
 import {
@@ -15,7 +14,6 @@ import { checkKind, type CheckKind } from '../check.ts';
 import { optional } from '../../../server/kube/manifests/yaml-shape.ts';
 import { domainName, recordType } from '../parameters.ts';
 
-/** The check `tcp`. */
 export const tcp: CheckKind = checkKind({
   name: 'tcp',
   summary: 'service address and replicas answer over TCP',

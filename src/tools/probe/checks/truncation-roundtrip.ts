@@ -1,6 +1,6 @@
 /**
- * A large answer is truncated over UDP without EDNS and complete over TCP, where clients ask again
- * (RFC 7766 section 5).
+ * Checks that a large answer is truncated over UDP without EDNS and complete over TCP, where clients retry (RFC 7766
+ * section 5).
  */
 import { FLAG, TYPE } from '../../../server/wire/iana.ts';
 import {
@@ -18,7 +18,6 @@ import type { ProbeServer } from '../network.ts';
 import { optional, required } from '../../../server/kube/manifests/yaml-shape.ts';
 import { domainName, recordType } from '../parameters.ts';
 
-/** The check `truncation-roundtrip`. */
 export const truncationRoundtrip: CheckKind = checkKind({
   name: 'truncation-roundtrip',
   summary: 'an answer too large for 512 bytes is truncated over UDP and complete over TCP',

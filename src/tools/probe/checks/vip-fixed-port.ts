@@ -1,7 +1,7 @@
 /**
- * Queries the service's address from the same source port in every round: the kernel sends such
- * queries where it sent the earlier ones. Only this reveals entries for a deleted server, or
- * entries made while the service had no endpoints.
+ * Queries the service address from the same source port in every round, so the kernel sends each query where it sent
+ * the previous one. Only this reveals conntrack entries for a deleted server, or entries made while the service had no
+ * endpoints.
  */
 import { TYPE } from '../../../server/wire/iana.ts';
 import { askOne, mustHaveData, observe, question, serverText } from '../probe-queries.ts';
@@ -9,7 +9,6 @@ import { checkKind, type Observation, type CheckKind } from '../check.ts';
 import { optional, whole } from '../../../server/kube/manifests/yaml-shape.ts';
 import { domainName, recordType } from '../parameters.ts';
 
-/** The check `vip-fixed-port`. */
 export const vipFixedPort: CheckKind = checkKind({
   name: 'vip-fixed-port',
   summary: 'the service address answers queries from one source port in every round',

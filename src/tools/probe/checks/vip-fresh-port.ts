@@ -1,7 +1,4 @@
-/**
- * The service's address, asked from new source ports: each query makes a new connection tracking
- * entry.
- */
+/** Queries the service address from new source ports, so each query creates a new conntrack entry. */
 import { TYPE } from '../../../server/wire/iana.ts';
 import { askOne, mustHaveData, observe, question, serverText } from '../probe-queries.ts';
 import { checkKind, type Observation, type CheckKind } from '../check.ts';
@@ -9,7 +6,6 @@ import type { ProbeResult } from '../network.ts';
 import { optional, whole } from '../../../server/kube/manifests/yaml-shape.ts';
 import { domainName, recordType } from '../parameters.ts';
 
-/** The check `vip-fresh-port`. */
 export const vipFreshPort: CheckKind = checkKind({
   name: 'vip-fresh-port',
   summary: 'the service address answers queries from fresh source ports',

@@ -1,6 +1,6 @@
 /**
- * Explains why one client resolves a reporting host and another does not: runs the models of
- * clients with this pod's files, without sending anything.
+ * Explains why one client resolves a reporting host and another does not. Runs the client models with this pod's files
+ * and sends nothing.
  */
 import { seededRandom } from '../../../server/base/random.ts';
 import { emptyScript } from '../../resolver/answers-file.ts';
@@ -8,7 +8,7 @@ import type { Settings } from '../../resolver/client.ts';
 import { findClient } from '../../resolver/clients.ts';
 import { planLookup } from '../../resolver/run-lookup.ts';
 
-/** The clients that matter for checker pods, with the names that people know them by. */
+/** The clients that matter for checker pods, and their familiar names. */
 const asked = [
   ['go', {}, 'Go without cgo (CGO_ENABLED=0, most checker images)'],
   ['go', { CGO_ENABLED: '1' }, 'Go with cgo'],
@@ -17,9 +17,9 @@ const asked = [
 ] as const;
 
 /**
- * One line for each client, and one that says what to do. Servers are assumed to answer NXDOMAIN,
- * as they do for names below localhost and for names that do not exist.
- * @param settings files and environment of this pod
+ * Returns one line per client and one with advice. Servers are assumed to answer NXDOMAIN, as they do for names under
+ * localhost and for nonexistent names.
+ * @param settings this pod's files and environment
  */
 export async function explainHost(name: string, settings: Settings): Promise<readonly string[]> {
   const lines: string[] = [];

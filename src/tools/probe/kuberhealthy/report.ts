@@ -1,4 +1,4 @@
-/** Reports checks to Kuberhealthy, versions 2 and 3: one POST, and the meaning of its refusals. */
+/** Reports checks to Kuberhealthy, versions 2 and 3: a single POST. Also interprets its refusals. */
 import { clipped } from '../../../server/base/shortened.ts';
 import type { Problem } from '../../../server/base/problem.ts';
 import { sendHttp } from '../../../server/base/http-request.ts';
@@ -12,7 +12,7 @@ import type { KuberhealthyRun } from './run.ts';
 /** The body of a report. */
 export interface KuberhealthyReport {
   readonly OK: boolean;
-  /** Empty if OK, else a list without blank texts: both versions refuse anything else. */
+  /** Empty if OK, otherwise a list without blank strings; both versions refuse anything else. */
   readonly Errors: readonly string[];
 }
 
@@ -21,20 +21,20 @@ export type Reported =
   /** The report was accepted. */
   | { readonly kind: 'taken'; readonly by: ReportingAddress }
   /**
-   * The run is over, because it timed out (410) or another has begun (400 that says so). The check
-   * itself is fine.
+   * The run is over because it timed out (410) or another run has started (a 400 that says so). The check itself is
+   * fine.
    */
   | { readonly kind: 'late' }
-  /** Kuberhealthy refuses the report, and would refuse it again. */
+  /** Kuberhealthy refused the report and would refuse it again. */
   | { readonly kind: 'refused'; readonly text: string }
   /** The report could not be delivered. */
   | { readonly kind: 'failed'; readonly text: string };
 
-/** Errors become metric labels, so they are few and short. */
+/** Errors become metric labels, so keep them few and short. */
 const ERRORS_MAX = 10;
 const ERROR_LENGTH = 200;
 
-/** The report of some results. `unknown` is not OK, and the report says so. */
+/** Builds the report for these results. `unknown` is not OK, and the report says so. */
 export function reportOf(results: readonly CheckResult[]): KuberhealthyReport {
   const errors = results.flatMap(({ check, observations }) =>
     observations
@@ -49,12 +49,12 @@ export function reportOf(results: readonly CheckResult[]): KuberhealthyReport {
   return { OK: shown.length === 0, Errors: shown };
 }
 
-/** The report of something that prevented the checks from running. */
+/** Builds the report for a failure that prevented the checks from running. */
 export function reportOfFailure(text: string): KuberhealthyReport {
   return { OK: false, Errors: [shortened(`DNS unknown: ${text}`)] };
 }
 
-/** The same for mistakes in the check file: the mistake, its line, and a suggestion. */
+/** Builds the same report for errors in the check file: the error, its line, and a suggestion. */
 export function reportOfProblems(problems: readonly Problem[]): KuberhealthyReport {
   const texts = problems.map(({ message, place, hint }) => {
     const more = [place === null ? '' : `line ${place.line}`, hint ?? ''].filter(
@@ -72,14 +72,14 @@ function shortened(text: string): string {
 
 /** Time limit for a response, in milliseconds. */
 const REPLY_MS = 5000;
-/** The most bytes of a reply. */
+/** The maximum size of a response, in bytes. */
 const REPLY_MAX = 64 * 1024;
-/** The most bytes of a refusal that are reported. */
+/** The maximum number of bytes of a refusal to report. */
 const TOLD_MAX = 1000;
-/** Retry limit, the same as in Kuberhealthy's own clients. */
+/** The retry limit in milliseconds, as in Kuberhealthy's own clients. */
 const TRY_MS = 30_000;
 
-/** Sends a report to the first address that accepts it; retries temporary failures, with growing pauses. */
+/** Sends a report to the first address that accepts it. Retries temporary failures with increasing delays. */
 export async function sendReport(
   run: KuberhealthyRun,
   addresses: readonly ReportingAddress[],
@@ -110,7 +110,7 @@ export async function sendReport(
   return { kind: 'failed', text };
 }
 
-/** Refusals that a retry does not change. */
+/** Refusals that a retry would not change. */
 const meanings: Readonly<Record<number, string>> = {
   400: ': it knows no such run, or does not take the report’s form',
   403: ': it accepts reports from the address of the run’s own pod, or with the token of KH_REPORTING_URL, which must be used unchanged',
@@ -127,7 +127,7 @@ async function post(
 ): Promise<{ readonly status: number; readonly told: string }> {
   const text = JSON.stringify(report);
   const { status, body } = await sendHttp({
-    // Kuberhealthy serves reports over HTTP only.
+    // Kuberhealthy accepts reports over HTTP only.
     url: new URL(`http://${printHostPort(host, port)}${url.pathname}${url.search}`),
     options: {
       method: 'POST',
@@ -148,7 +148,7 @@ async function post(
   return { status, told: body.toString('utf8', 0, TOLD_MAX) };
 }
 
-/** Keeps the process alive until the wait is over, which timers of a clock do not. */
+/** Keeps the process alive until the wait is over; clock timers do not. */
 async function hold(wait: Promise<void>): Promise<void> {
   const timer = setInterval(() => undefined, 60_000);
   try {

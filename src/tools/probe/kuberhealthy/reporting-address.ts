@@ -1,13 +1,13 @@
 /**
- * Finds the address for reports before any check runs, because a report that DNS is down must not
- * need DNS. The name is looked up once. If that fails, the service's environment variables and the
- * API server give its address, and the `Host` header still has the name.
+ * Finds the reporting address before any check runs, because a report that DNS is down must not need DNS. The name is
+ * looked up once. If that fails, the address comes from the service's environment variables or the API server, and the
+ * `Host` header still carries the name.
  */
 import type { Environment } from '../../../server/base/environment.ts';
 import { parseAddress } from '../../../server/base/ip.ts';
 import { isLocalhostName } from '../../resolver/myhostname.ts';
 
-/** An address for reports, and how it was found. */
+/** A reporting address and where it came from. */
 export interface ReportingAddress {
   readonly host: string;
   readonly port: number;
@@ -15,7 +15,7 @@ export interface ReportingAddress {
   readonly from: string;
 }
 
-/** Sources of addresses. Rejections are network failures. */
+/** Sources of addresses. A rejection means a network failure. */
 export interface AddressSources {
   readonly env: Environment;
   /** The system's own lookup. */
@@ -24,13 +24,13 @@ export interface AddressSources {
   clusterIp(namespace: string, name: string): Promise<string | null>;
 }
 
-/** The addresses in the order to try them, and why the sources without an address failed. */
+/** The addresses in the order to try them, and why other sources gave none. */
 export interface FoundAddresses {
   readonly addresses: readonly ReportingAddress[];
   readonly failures: readonly string[];
 }
 
-/** Asks all sources; failures are collected. */
+/** Queries all sources and collects their failures. */
 export async function findReportingAddresses(
   url: URL,
   { env, lookup, clusterIp }: AddressSources,
@@ -41,7 +41,7 @@ export async function findReportingAddresses(
     return { addresses: [{ host: name, port, from: 'the URL' }], failures: [] };
   const failures: string[] = [];
   const addresses: ReportingAddress[] = [];
-  // Names below localhost mean this machine; no server is queried for them (RFC 6761 section 6.3).
+  // Names under localhost mean this machine and are never sent to a server (RFC 6761 section 6.3).
   if (isLocalhostName(name))
     return {
       addresses: ['127.0.0.1', '::1'].map((host) => ({

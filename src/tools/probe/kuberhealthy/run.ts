@@ -1,6 +1,6 @@
 /**
- * Reads what Kuberhealthy passes to its checker pods in the environment: where to report, the run's
- * id, the deadline, and what to check.
+ * Reads what Kuberhealthy passes to its checker pods in the environment: the report URL, the run ID, the deadline, and
+ * what to check.
  */
 import type { Environment } from '../../../server/base/environment.ts';
 import { parseDuration } from '../../../server/base/duration.ts';
@@ -9,17 +9,17 @@ import { Problem } from '../../../server/base/problem.ts';
 export interface KuberhealthyRun {
   /** `…/externalCheckStatus` (Kuberhealthy 2) or `…/check` (3). */
   readonly url: URL;
-  /** Identifies the run; reports with another id are refused. */
+  /** Identifies the run; reports with another ID are refused. */
   readonly id: string;
-  /** Wall clock milliseconds after which reports are refused. */
+  /** Wall-clock time in milliseconds after which reports are refused. */
   readonly deadline: number;
 }
 
-/** The settings of a `dns-resolution-check`. */
+/** The settings for a `dns-resolution-check`. */
 export interface ResolutionCheck {
-  /** As an application spells it. */
+  /** As an application would write it. */
   readonly name: string;
-  /** Selects the service whose servers are queried separately: labels in the API's syntax; null: none. */
+  /** A label selector, in the API's syntax, for the service whose servers are queried individually; null: none. */
   readonly labels: string | null;
   /** `''`: all namespaces. */
   readonly namespace: string;
@@ -27,13 +27,13 @@ export interface ResolutionCheck {
   readonly remarks: readonly string[];
 }
 
-/** The default time limit, that of Kuberhealthy's own checks. */
+/** The default time limit of Kuberhealthy's own checks. */
 const USUAL_MS = 5 * 60_000;
 
 /**
- * The run that this process was started for; null: none.
- * @param now wall clock milliseconds
- * @throws Problem if the run is specified wrongly
+ * Returns the run this process was started for; null: none.
+ * @param now wall-clock milliseconds
+ * @throws Problem if the run is specified incorrectly
  */
 export function kuberhealthyRun(env: Environment, now: number): KuberhealthyRun | null {
   const given = env['KH_REPORTING_URL'] ?? '';
@@ -46,7 +46,7 @@ export function kuberhealthyRun(env: Environment, now: number): KuberhealthyRun 
       remedy: 'Kuberhealthy sets it: http://kuberhealthy.NAMESPACE.svc/check',
     });
   const id = env['KH_RUN_UUID'] ?? '';
-  // Kuberhealthy 2 can also identify a pod by its address; version 3 refuses reports without an id.
+  // Kuberhealthy 2 can also identify a pod by its address; version 3 refuses reports without an ID.
   if (id === '' && url.pathname === '/check')
     throw new Problem({
       code: 'bad-kuberhealthy-run',
@@ -64,7 +64,7 @@ function deadlineOf(env: Environment, now: number): number {
   return limit !== null && limit > 0 ? Math.min(told, now + limit) : told;
 }
 
-/** @param ownName the host name of this pod, which HOSTNAME defaults to */
+/** @param ownName this pod's host name, the default for HOSTNAME */
 export function resolutionCheck(env: Environment, ownName: string): ResolutionCheck {
   const remarks: string[] = [];
   let name = env['HOSTNAME'] ?? '';
