@@ -1,7 +1,6 @@
 /**
- * Parses the words that script one answer: `203.0.113.80 2001:db8::80`, `NXDOMAIN`, `d=300
- * CNAME=web.example.net.`, `TC n=40 part` … (docs/answers-file.md lists them). A spec is parsed once and then
- * produces the reply to each query.
+ * Parses the words that script an answer: `203.0.113.80 2001:db8::80`, `NXDOMAIN`, `d=300 CNAME=web.example.net.`, `TC
+ * n=40 part` … (docs/answers-file.md lists them). A spec is parsed once and then produces the reply to each query.
  */
 import { parseAddress } from '../../server/base/ip.ts';
 import { Problem } from '../../server/base/problem.ts';
@@ -21,12 +20,12 @@ import { isSendable } from './search-list.ts';
 export interface AnswerSpec {
   readonly rcode: Rcode;
   readonly addresses: readonly string[];
-  /** Generated addresses in addition to those listed. */
+  /** Generated addresses, on top of those listed. */
   readonly generated: number;
   readonly cname: string | null;
   readonly cnameLast: boolean;
   readonly drop: boolean;
-  /** No reply if the same source port sent another question within the last 10 ms. */
+  /** Sends no reply if the same source port sent another question within the last 10 ms. */
   readonly race: boolean;
   readonly formerrToEdns: boolean;
   readonly truncated: boolean;
@@ -37,16 +36,16 @@ export interface AnswerSpec {
   readonly recursionAvailable: boolean;
   readonly soa: boolean;
   readonly opt: boolean;
-  /** The question is returned in lower case. */
+  /** Returns the question in lower case. */
   readonly lowerQuestion: boolean;
-  /** Owner names in lower case, not compressed. */
+  /** Writes owner names in lower case, uncompressed. */
   readonly lowerOwners: boolean;
   readonly ttl: number;
-  /** Over TCP the connection is reset instead of answered. */
+  /** Over TCP, resets the connection instead of answering. */
   readonly reset: boolean;
-  /** The question in the reply; null: the client's. */
+  /** The question in the reply; null: the client's question. */
   readonly question: string | null;
-  /** The server whose address the reply comes from; null: the one that was queried. */
+  /** The server whose address the reply comes from; null: the queried server. */
   readonly from: string | null;
 }
 
@@ -77,9 +76,9 @@ const plain: AnswerSpec = {
 
 export const nxdomain: AnswerSpec = { ...plain, rcode: 'NXDOMAIN' };
 
-/** Limit of `n=`: the message must fit into 65535 bytes. */
+/** The limit for `n=`, because the message must fit into 65535 bytes. */
 const mostAddresses = 2000;
-/** Limit of `d=`. */
+/** The limit for `d=`. */
 const longestDelayMs = 3_600_000;
 
 const words: Readonly<Record<string, Partial<AnswerSpec>>> = {
@@ -106,7 +105,7 @@ const words: Readonly<Record<string, Partial<AnswerSpec>>> = {
 };
 
 /**
- * @param where names the rule in errors
+ * @param where identifies the rule in errors
  * @throws Problem
  */
 export function parseAnswerSpec(text: string, where: string): AnswerSpec {

@@ -1,6 +1,6 @@
 /**
- * The answers file: rules that script a network, so that a lookup can be planned and replayed. The first rule
- * that matches server, name and type gives the answer; other names are NXDOMAIN.
+ * The answers file: rules that script a network, so that a lookup can be planned and replayed. The first rule that
+ * matches the server, name and type provides the answer. All other names are NXDOMAIN.
  */
 import { parseAddress } from '../../server/base/ip.ts';
 import { isObject } from '../../server/base/json-object.ts';
@@ -9,7 +9,7 @@ import { absolute } from './client.ts';
 import { nxdomain, parseAnswerSpec, type AnswerSpec } from './answer-spec.ts';
 import { sameName } from './reply.ts';
 
-/** One rule: the matching questions, and their answers. */
+/** A rule: the questions that match and their answers. */
 export interface AnswerRule {
   /** Null: any. */
   readonly server: string | null;
@@ -17,20 +17,20 @@ export interface AnswerRule {
   readonly name: string;
   /** Mnemonic or `*`. */
   readonly type: string;
-  /** The 1st, 2nd … answer; the last repeats. */
+  /** The 1st, 2nd … answer; the last one repeats. */
   readonly answers: readonly AnswerSpec[];
 }
 
-/** A scripted network: the answers of its servers, and which of them are unreachable. */
+/** A scripted network: its servers' answers, and which servers are unreachable. */
 export interface Script {
   readonly rules: readonly AnswerRule[];
   /** Milliseconds from query to reply. */
   readonly delayMs: number;
-  /** No process listens: ICMP port unreachable at once, TCP reset. */
+  /** No process is listening: an immediate ICMP port unreachable, or a TCP reset. */
   readonly closed: ReadonlySet<string>;
-  /** No host has this address: after 3 s the kernel reports the host unreachable. */
+  /** No host has this address, so after 3 s the kernel reports the host unreachable. */
   readonly unrouted: ReadonlySet<string>;
-  /** The kernel has no route at all: an error at once, nothing is sent. */
+  /** The kernel has no route: an immediate error, and nothing is sent. */
   readonly noRoute: ReadonlySet<string>;
   /** UDP is answered, TCP connections are reset. */
   readonly noTcp: ReadonlySet<string>;
@@ -49,8 +49,8 @@ export const emptyScript: Script = {
 const mostRules = 100_000;
 
 /**
- * @param value of the parsed YAML or JSON file
- * @param file names it in errors
+ * @param value the parsed YAML or JSON file
+ * @param file identifies the file in errors
  * @throws Problem
  */
 export function parseAnswers(value: unknown, file: string): Script {
@@ -104,10 +104,10 @@ function parseRule(rule: unknown, where: string): AnswerRule {
   };
 }
 
-/** The number of the next answer of each rule: a list gives its answers one after the other. */
+/** The index of each rule's next answer: a list provides its answers in turn. */
 export type RuleCounts = Map<AnswerRule, number>;
 
-/** Returns the script's next answer to this question, and counts it. */
+/** Returns the script's next answer to this question and advances the rule's count. */
 export function nextAnswer(
   script: Script,
   counts: RuleCounts,

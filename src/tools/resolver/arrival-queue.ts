@@ -1,31 +1,27 @@
-/**
- * The unread arrivals of a socket, and the readers that wait for them: the receiving half of the sockets that
- * models use.
- */
+/** A socket's unread arrivals and the readers waiting for them: the receiving half of the sockets that models use. */
 import type { Clock } from '../../server/base/clock.ts';
 import type { Arrival, Fault } from './network.ts';
 
-/** Oldest first. `take`, `wait` and `watch` are those of `Socket`. */
+/** Ordered oldest first. `take`, `wait` and `watch` are the methods of `Socket`. */
 export class ArrivalQueue {
   readonly #clock: Clock;
   readonly #watchers = new Set<() => void>();
   #arrivals: Arrival[] = [];
 
-  /** @param clock of the socket's network */
+  /** @param clock the clock of the socket's network */
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   /**
-   * Adds an arrival. Watchers are called a moment later: a program reads packets that arrive while it sends
-   * in its next system call, not in a callback.
+   * Adds an arrival. Watchers are called slightly later, not in a callback: a program reads packets that arrive while
+   * it is sending in its next system call.
    */
   push(arrival: Arrival): void {
     this.#arrivals.push(arrival);
     for (const run of [...this.#watchers])
       queueMicrotask(() => {
-        // A watcher that stopped watching at the first of two arrivals is not called for the
-        // second.
+        // Skip a watcher that stopped watching at an earlier arrival.
         if (this.#watchers.has(run)) run();
       });
   }
@@ -34,7 +30,10 @@ export class ArrivalQueue {
     return this.#arrivals.shift() ?? null;
   }
 
-  /** The latest unread fault, or null. Older ones are dropped with it, as the kernel stores only one (SO_ERROR). */
+  /**
+   * Returns the latest unread fault, or null. Older ones are discarded with it, because the kernel stores only one
+   * (SO_ERROR).
+   */
   takeFault(): Fault | null {
     const last = this.#arrivals.findLast((arrival) => arrival.kind === 'fault');
     if (last === undefined) return null;

@@ -1,8 +1,8 @@
-/** The cache of answers, including negative ones, that c-ares has since 1.31. */
+/** The answer cache in c-ares since 1.31, which also caches negative answers. */
 import type { Clock } from '../../server/base/clock.ts';
 import type { ClientReply } from './reply.ts';
 
-/** Seconds; the longest time that an answer is cached. */
+/** The maximum time in seconds that an answer is cached. */
 const longestTtl = 3600;
 
 interface CachedReply {
@@ -11,7 +11,7 @@ interface CachedReply {
   readonly until: number;
 }
 
-/** The cached replies of one channel, by name and type, while their TTLs allow. */
+/** One channel's cached replies, by name and type, until their TTLs expire. */
 export class CaresCache {
   readonly #clock: Clock;
   readonly #kept = new Map<string, CachedReply>();

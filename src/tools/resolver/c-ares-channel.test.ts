@@ -6,7 +6,7 @@ import { caresReleases } from './c-ares-releases.ts';
 import { findClient } from './clients.ts';
 import { planLookup, type LookupRun } from './run-lookup.ts';
 
-/** Plans api.example.com with four search domains; all replies take 20 ms. */
+/** Plans a lookup of api.example.com with four search domains. Every reply takes 20 ms. */
 function plan(version: string, answers: object, seed: number): Promise<LookupRun> {
   return planLookup(
     {

@@ -1,8 +1,8 @@
 /**
- * The sending half of c-ares since 1.22 (ares_process.c). It sorts servers by their recent failures, and
- * time-outs grow with jitter. Later releases add time-outs that follow the measured latency, EDNS with a
- * cookie, and a cache of answers, including negative ones. The probes of failed servers are not modelled
- * (since 1.29, one query in ten, after 5 s), because they are random.
+ * The sending half of c-ares since 1.22 (ares_process.c). It sorts servers by recent failures, and its time-outs grow
+ * with jitter. Later releases add time-outs based on measured latency, EDNS with a cookie, and an answer cache that
+ * includes negative answers. Since 1.29, one query in ten probes a failed server after 5 s. These probes are random, so
+ * they are not modelled.
  */
 import type { Timer } from '../../server/base/clock.ts';
 import type { ModelContext } from './client.ts';
@@ -29,11 +29,11 @@ import { note } from './trace.ts';
 interface Connection {
   readonly server: CaresServer;
   readonly tcp: boolean;
-  /** Null while a TCP connection is being opened. */
+  /** Null while a TCP connection is being established. */
   socket: Socket | null;
   readonly questions: Set<CaresQuestion>;
   readonly waiting: CaresQuestion[];
-  /** No further question is sent through it; pending ones stay. */
+  /** Accepts no further questions; pending ones stay. */
   retired: boolean;
 }
 
@@ -52,22 +52,22 @@ interface CaresQuestion {
   readonly end: (ended: Ended) => void;
 }
 
-/** One in this many bursts of replies is read one by one, as if they had not arrived together. */
+/** One in this many bursts of replies is read one by one, as if the replies had arrived separately. */
 const readingSteps = 4;
 
-/** Sends as c-ares does from 1.22 on; see the head of this file. */
+/** Sends as c-ares does since 1.22; see the top of this file. */
 export class Channel implements CaresChannel {
   readonly #context: ModelContext;
   readonly #conf: CaresConf;
   readonly #traits: CaresTraits;
   readonly #servers: CaresServers;
-  /** The newest first. */
+  /** Newest first. */
   readonly #connections: Connection[] = [];
   readonly #open = new Set<CaresQuestion>();
-  /** The time of the last read, and whether all arrivals of that moment were read together. */
+  /** The time of the last read, and whether everything that arrived then was read together. */
   #readAt = -Infinity;
   #together = true;
-  /** Steps that wait for the rest of a joint read. */
+  /** Steps waiting for the rest of a joint read. */
   #deferred = 0;
   readonly #timeouts: TimeoutTimer;
   readonly #cache: CaresCache;
@@ -148,7 +148,7 @@ export class Channel implements CaresChannel {
     question.timer?.cancel();
     const waitMs = this.#servers.timeoutMs(server, question.tries);
     question.timer = this.#timeouts.after(waitMs, () => {
-      // Releases that close idle connections first leave this one open until the next round.
+      // Releases that close idle connections first keep this one open until the next round.
       if (!this.#traits.closesLast) this.rest();
       if (this.#traits.countsSilence) this.#servers.blame(server);
       if (this.#traits.newSocket === 'timeout') connection.retired = true;
@@ -158,8 +158,7 @@ export class Channel implements CaresChannel {
   }
 
   /**
-   * Sets the question's OPT record: with a cookie until the server has replied without one, and without a
-   * cookie over TCP.
+   * Sets the question's OPT record. It has a cookie until the server has replied without one, and no cookie over TCP.
    */
   #dress(question: CaresQuestion, server: CaresServer): void {
     question.cookieSent = question.edns && server.cookies && !question.tcp;
@@ -214,8 +213,7 @@ export class Channel implements CaresChannel {
     this.#readAt = now;
     for (let arrival = socket.take(); arrival !== null; arrival = socket.take()) {
       if (arrival.kind === 'fault') {
-        // The program notices the fault in the next round of its event loop; idle connections have
-        // been closed by then.
+        // The program notices the fault in the next round of its event loop, after idle connections have been closed.
         this.rest();
         this.#break(connection, 'ECONNREFUSED');
         return;
@@ -263,7 +261,7 @@ export class Channel implements CaresChannel {
 
   #retry(question: CaresQuestion, status: CaresStatus, reply: ClientReply | null): void {
     this.#detach(question);
-    // Some releases do not distinguish a closed port from silence.
+    // Some releases cannot tell a closed port from silence.
     const known = status !== 'ECONNREFUSED' || this.#traits.tellsRefusal;
     question.failure = known ? status : (question.failure ?? 'ETIMEOUT');
     question.tries++;
@@ -279,7 +277,7 @@ export class Channel implements CaresChannel {
     this.#finish(question, { status: question.failure, reply });
   }
 
-  /** Runs a step now, or, in releases that defer it, after the rest of a joint read. */
+  /** Runs a step now or, in releases that defer it, after the rest of a joint read. */
   #later(deferred: boolean, run: () => void): void {
     if (!(deferred && this.#together)) return run();
     this.#deferred++;
@@ -295,7 +293,7 @@ export class Channel implements CaresChannel {
     question.connection = null;
   }
 
-  /** Closes a broken connection, and sends its questions elsewhere. */
+  /** Closes a broken connection and sends its questions elsewhere. */
   #break(connection: Connection, status: CaresStatus): void {
     const { blamesFirst } = this.#traits;
     if (blamesFirst) this.#servers.blame(connection.server);
@@ -313,8 +311,8 @@ export class Channel implements CaresChannel {
   }
 
   /**
-   * Closes connections without questions, but only after all deferred steps have run and the caller
-   * had time to ask the next questions.
+   * Closes connections that have no questions. Waits until all deferred steps have run and the caller has had time to
+   * ask the next questions.
    */
   #sweepLater(): void {
     this.#context.network.clock.after(0, () => {

@@ -1,7 +1,7 @@
 /**
- * Reads resolv.conf, nsswitch.conf and the environment as c-ares does. There are three readers. Up to 1.21,
- * the environment is read first and the first value of an option counts. From 1.22 on, the environment is
- * read last and overrides. From 1.28 on, a new parser drops a whole line if it rejects part of it.
+ * Reads resolv.conf, nsswitch.conf and the environment as c-ares does. It has had three readers. Up to 1.21, the
+ * environment is read first and the first value of an option counts. Since 1.22, the environment is read last and
+ * overrides the files. Since 1.28, a new parser drops the whole line if it rejects any part of it.
  */
 import { parseAddress } from '../../server/base/ip.ts';
 import type { Settings } from './client.ts';
@@ -19,13 +19,13 @@ import {
 } from './resolv-conf.ts';
 import { byteLength } from './search-list.ts';
 
-/** The settings that c-ares takes from resolv.conf and nsswitch.conf. */
+/** The settings that c-ares reads from resolv.conf and nsswitch.conf. */
 export interface CaresConf extends ResolvConf {
   /** `f` = hosts file, `b` = DNS, in order. */
   readonly lookups: string;
 }
 
-/** The third reader copies the value of a line into a buffer of 512 bytes. */
+/** The third reader copies each line's value into a 512-byte buffer. */
 const longestValue = 511;
 
 export function readCaresConf(settings: Settings, traits: CaresTraits): CaresConf {
@@ -35,7 +35,7 @@ export function readCaresConf(settings: Settings, traits: CaresTraits): CaresCon
   linesOf(settings.resolvConf).forEach((line, index) => readLine(state, line, index + 1));
   const lookups = readServices(settings.nsswitch, traits);
   if (first || readEnvironment(state, settings)) return finish(state, settings, lookups);
-  // Then all settings are dropped, including those from the file.
+  // In that case all settings are dropped, including those from the file.
   const empty = newReading(traits);
   empty.conf.remarks.push({
     line: 0,
@@ -52,8 +52,7 @@ function finish(state: ConfReading, settings: Settings, services: string | null)
     if (domain !== null) conf.search = [domain];
   }
   if (conf.servers.length === 0) conf.servers = ['127.0.0.1'];
-  // In the first reader a `lookup` line of resolv.conf overrides nsswitch.conf; in later ones
-  // nsswitch.conf wins.
+  // In the first reader, a `lookup` line in resolv.conf overrides nsswitch.conf. In later readers, nsswitch.conf wins.
   const lookups = traits.reader === 1 ? (state.lookups ?? services) : (services ?? state.lookups);
   return { ...conf, lookups: lookups ?? 'fb' };
 }
@@ -62,10 +61,10 @@ interface ConfReading {
   readonly conf: MutableConf;
   readonly traits: CaresTraits;
   search: string[] | null;
-  /** Options that are set already: the first reader uses the first value. */
+  /** Options already set: the first reader keeps the first value. */
   readonly known: Set<string>;
   lookups: string | null;
-  /** The search list comes from the environment, and the file must not replace it (first reader). */
+  /** The search list comes from the environment and the file must not replace it (first reader). */
   searchFixed: boolean;
 }
 
@@ -82,7 +81,7 @@ function readEnvironment(state: ConfReading, settings: Settings): boolean {
   const { reader, printableOnly } = state.traits;
   const text = settings.env['LOCALDOMAIN'];
   if (text !== undefined) {
-    // The second reader stops at the first white space.
+    // The second reader stops at the first whitespace.
     const domains = splitDomains(reader === 2 ? text.replace(/\s.*/s, '') : text);
     const readable = domains.length > 0 && !(printableOnly && !isPrintable(text));
     if (!readable && reader > 1) return false;
@@ -123,7 +122,7 @@ function readLine(state: ConfReading, raw: string, number: number): void {
       if (!fixed(state)) state.search = splitDomains(value);
       return;
     case 'domain':
-      // The third reader uses `domain` only without an earlier `search` line.
+      // The third reader uses `domain` only if no `search` line came before it.
       if (traits.reader === 3 ? state.search === null : !fixed(state))
         state.search = splitDomains(wordsOf(value)[0] ?? '').slice(0, 1);
       return;
@@ -139,7 +138,7 @@ function readLine(state: ConfReading, raw: string, number: number): void {
   }
 }
 
-/** True if LOCALDOMAIN, which the first reader reads before the file, overrides the file's search list. */
+/** True if LOCALDOMAIN overrides the file's search list; the first reader reads it before the file. */
 function fixed({ searchFixed, traits }: ConfReading): boolean {
   return searchFixed && traits.reader === 1;
 }
@@ -180,7 +179,7 @@ function readOptions(state: ConfReading, text: string, number: number): void {
   }
 }
 
-/** The number is read from the text, not from the word, so that `ndots: 3` works. */
+/** The number is read from the text, not the word, so `ndots: 3` works. */
 function readText(state: ConfReading, text: string, word: string): boolean {
   const { conf, traits, known } = state;
   const keys = ['ndots:', 'retrans:', 'retry:', 'rotate'];
@@ -194,7 +193,7 @@ function readText(state: ConfReading, text: string, word: string): boolean {
     if (known.has(key) || unset) return true;
     known.add(key);
   }
-  // The comparison is unsigned: a negative number is very large.
+  // The comparison is unsigned, so a negative number is very large.
   if (key === 'ndots:') setDots(conf, value, traits);
   else if (key === 'retrans:') {
     if (traits.reader === 1) conf.timeoutMs = Math.max(0, value);
@@ -210,7 +209,7 @@ function setDots(conf: MutableConf, value: number, { ndotsZero }: CaresTraits): 
   if (value !== 0 || ndotsZero) conf.ndots = unsigned(value);
 }
 
-/** Numbers are unsigned: a negative one is very large. */
+/** Converts to unsigned: a negative number becomes very large. */
 function unsigned(value: number): number {
   return value < 0 ? 2 ** 32 + value : value;
 }
@@ -233,7 +232,7 @@ function splitDomains(text: string): string[] {
   return text.split(/[ ,]+/).filter((word) => word !== '');
 }
 
-/** Repeated search domains are tried only once. */
+/** Removes repeated search domains. */
 function dedupe(domains: readonly string[]): string[] {
   return domains.filter(
     (domain, index) =>
@@ -242,8 +241,8 @@ function dedupe(domains: readonly string[]): string[] {
 }
 
 /**
- * The services of nsswitch.conf's `hosts:` line; if there are several lines, the first reader takes
- * the first one, later readers the last.
+ * The services in nsswitch.conf's `hosts:` line. If there are several such lines, the first reader uses the first one
+ * and later readers the last.
  */
 function readServices(nsswitch: string | null, { reader }: CaresTraits): string | null {
   let found: string | null = null;
@@ -265,7 +264,7 @@ function readServices(nsswitch: string | null, { reader }: CaresTraits): string 
   return found;
 }
 
-/** The first letter of each word, of at most two words. */
+/** The first letters of at most two words. */
 function firstLetters(words: readonly string[], dns: RegExp): string | null {
   const letters = words
     .map((word) => (dns.test(word) ? 'b' : word.startsWith('f') ? 'f' : ''))

@@ -1,6 +1,6 @@
 /**
- * The sending half of c-ares up to 1.21 (ares_process.c): one UDP socket per server, a time-out that doubles
- * with each round over the servers, and no cache. After an error reply the next server is queried at once.
+ * The sending half of c-ares up to 1.21 (ares_process.c). It has one UDP socket per server, a time-out that doubles
+ * after every round of servers, and no cache. After an error reply it queries the next server at once.
  */
 import type { Timer } from '../../server/base/clock.ts';
 import type { ModelContext } from './client.ts';
@@ -26,9 +26,9 @@ interface OldCaresServer {
   readonly address: string;
   udp: Socket | null;
   tcp: Socket | null;
-  /** Queries that wait for the TCP connection; null: none is being opened. */
+  /** Queries waiting for the TCP connection; null: no connection is being opened. */
   opening: OldCaresQuestion[] | null;
-  /** The number of the TCP connection: a query is not sent twice on the same one. */
+  /** Identifies the TCP connection, so that a query is not sent twice on it. */
   generation: number;
 }
 
@@ -48,7 +48,7 @@ interface OldCaresQuestion {
 /** Without EDNS, a longer reply is fetched again over TCP, even if it is not marked as truncated. */
 const packetBytes = 512;
 
-/** Sends as c-ares does up to 1.21; see the head of this file. */
+/** Sends as c-ares does up to 1.21; see the top of this file. */
 export class OldChannel implements CaresChannel {
   readonly #context: ModelContext;
   readonly #conf: CaresConf;
@@ -125,7 +125,7 @@ export class OldChannel implements CaresChannel {
     });
   }
 
-  /** @returns false if the kernel reported an error, perhaps caused by an earlier packet */
+  /** @returns false if the kernel reported an error, possibly caused by an earlier packet */
   #sendUdp(question: OldCaresQuestion, server: OldCaresServer): boolean {
     if (server.udp === null) {
       const socket = this.#context.network.udp();
@@ -203,7 +203,7 @@ export class OldChannel implements CaresChannel {
     this.#finish(question, { status: statusOf(reply), reply });
   }
 
-  /** Sends the questions of a server with broken sockets to the next server. */
+  /** Moves questions from a server with broken sockets to the next server. */
   #fail(server: OldCaresServer, questions: readonly OldCaresQuestion[]): void {
     this.#closeServer(server);
     for (const question of questions) {

@@ -1,102 +1,101 @@
 /**
- * The differences between releases of c-ares. 1.20 to 1.22 rewrote most of it: up to 1.21 `c-ares-old.ts`
- * sends, from 1.22 on `c-ares-channel.ts`.
+ * The differences between c-ares releases. Most of it was rewritten between 1.20 and 1.22: `c-ares-old.ts` sends up to
+ * 1.21, `c-ares-channel.ts` from 1.22 on.
  */
 import { Releases } from './releases.ts';
 
-/** The behaviour of one release of c-ares. */
+/** The behaviour of a c-ares release. */
 export interface CaresTraits {
-  /** NODATA ends the walk. */
+  /** True if NODATA ends the search. */
   readonly nodataEnds: boolean;
   /**
-   * True: a trailing dot disables the search list. False: once the name as typed has failed, search domains
-   * are appended after the dot.
+   * True if a trailing dot disables the search list. False if search domains are appended after the dot once the name
+   * as typed has failed.
    */
   readonly dotIsFinal: boolean;
   /**
-   * HOSTALIASES is ignored; or an alias is searched like a typed name; or an alias is looked up without the
-   * search list.
+   * HOSTALIASES is ignored, or an alias is searched like a typed name, or an alias is looked up without the search
+   * list.
    */
   readonly aliases: 'none' | 'searched' | 'alone';
-  /** The names that are answered without a server: none, `localhost`, or also the names below it. */
+  /** The names answered without a server: none, `localhost`, or also the names under it. */
   readonly localhost: 'none' | 'alone' | 'below';
-  /** True if `localhost` is recognised regardless of case. */
+  /** True if `localhost` is recognised in any case. */
   readonly foldsLocalhost: boolean;
-  /** True if an IPv4 address given as the name is still queried for AAAA. */
+  /** True if AAAA is still queried when the name is an IPv4 address. */
   readonly asksForLiterals: boolean;
-  /** True if names with characters that host names cannot have are refused. */
+  /** True if names with characters not allowed in host names are rejected. */
   readonly hostNames: boolean;
-  /** Bytes of a name on the wire. */
+  /** The maximum length of a name on the wire, in bytes. */
   readonly longestName: number;
-  /** True if `search .` yields the name as written rather than a name with two dots. */
+  /** True if `search .` yields the name as written; otherwise it yields a name with two dots. */
   readonly rootDomain: boolean;
-  /** True if lookups fail without a search list. */
+  /** True if lookups fail when there is no search list. */
   readonly needsSearchList: boolean;
-  /** True if the search continues after SERVFAIL and REFUSED for a single label. */
+  /** True if the search for a single label continues after SERVFAIL and REFUSED. */
   readonly singleLabelGoesOn: boolean;
-  /** An address counts only after the CNAMEs that lead to its owner. */
+  /** True if an address counts only after the CNAMEs that lead to its owner. */
   readonly ordersCnames: boolean;
   /** True if a CNAME without an address in the last reply crashes the process. */
   readonly diesOfCname: boolean;
   /**
-   * The answer for one family that ends retries for the other: none, one with any address, or one with an
-   * IPv4 address.
+   * The answer for one family that stops retries for the other: none, one with any address, or one with an IPv4 address.
    */
   readonly enough: 'never' | 'any' | 'ipv4';
-  /** The reader of settings (`c-ares-conf.ts`). */
+  /** The settings reader (`c-ares-conf.ts`). */
   readonly reader: 1 | 2 | 3;
-  /** `#` and `;` begin a comment anywhere in a line. */
+  /** True if `#` and `;` start a comment anywhere in a line. */
   readonly cutsComments: boolean;
-  /** True if LOCALDOMAIN is rejected if it has unprintable characters. */
+  /** True if a LOCALDOMAIN with unprintable characters is rejected. */
   readonly printableOnly: boolean;
-  /** True if a server's address may have a port and an interface. */
+  /** True if a server's address can include a port and an interface. */
   readonly zonedServers: boolean;
-  /** True if it supports the options `timeout:` and `attempts:`. */
+  /** True if the `timeout:` and `attempts:` options are supported. */
   readonly timeoutOption: boolean;
-  /** The default of ndots, and whether `ndots:0` is accepted. */
+  /** The default for ndots, and whether `ndots:0` is accepted. */
   readonly ndots: 0 | 1;
   readonly ndotsZero: boolean;
-  /** Milliseconds; the first attempt. */
+  /** The time-out of the first attempt in milliseconds. */
   readonly timeoutMs: number;
   readonly attempts: number;
-  /** Lines of the hosts file that share an address or a name are one entry. */
+  /** True if hosts file lines that share an address or a name form one entry. */
   readonly mergesHosts: boolean;
   /**
-   * True: a name in the hosts file is final even if it lacks the requested family. False: DNS is queried, and
+   * True if a name in the hosts file is final even without the requested family. False if DNS is queried then, and
    * `localhost` gets loopback addresses.
    */
   readonly hostsFinal: boolean;
-  /** Servers are sorted by their failures. */
+  /** True if servers are sorted by their failures. */
   readonly sortsServers: boolean;
-  /** True if, of servers with equal failures, the one whose failure is longest ago comes first. */
+  /** True if, among servers with equal failures, the one that failed longest ago comes first. */
   readonly oldestFailureFirst: boolean;
-  /** The UDP size in EDNS; 0: no OPT record. */
+  /** The UDP size advertised in EDNS; 0: no OPT record. */
   readonly ednsSize: number;
   readonly cookies: boolean;
-  /** True if FORMERR counts as a lack of EDNS support even if the reply has an OPT record. */
+  /** True if FORMERR is taken as a lack of EDNS support even if the reply has an OPT record. */
   readonly doubtsEdns: boolean;
   readonly caches: boolean;
-  /** Time-outs follow the measured latency. */
+  /** True if time-outs adapt to the measured latency. */
   readonly adapts: boolean;
-  /** Silence counts as a failure of the server. */
+  /** True if silence counts as a server failure. */
   readonly countsSilence: boolean;
-  /** A broken connection counts as a failure of its server before its queries go elsewhere. */
+  /** True if a broken connection counts as a failure of its server before its queries move elsewhere. */
   readonly blamesFirst: boolean;
-  /** A send error breaks the connection, and so fails all its queries. */
+  /** True if a send error breaks the connection and fails all of its queries. */
   readonly breaksOnSend: boolean;
-  /** True if a query is repeated only after all replies of a joint read have been handled. */
+  /** True if a query is retried only after all replies in a joint read have been handled. */
   readonly defersRetries: boolean;
-  /** True if a query also ends only then, so that an error next to an address is still repeated. */
+  /** True if a query also ends only then, so an error that arrives with an address is still retried. */
   readonly defersEnds: boolean;
-  /** True if idle connections are closed after the time-outs are handled instead of before. */
+  /** True if idle connections are closed after time-outs are handled, not before. */
   readonly closesLast: boolean;
-  /** True if SERVFAIL, REFUSED and NOTIMP are reported as the reason of a failure. */
+  /** True if SERVFAIL, REFUSED and NOTIMP are reported as the cause of a failure. */
   readonly tellsErrors: boolean;
-  /** True if a name that cannot be sent is reported as a bad name rather than as a lack of memory. */
+  /** True if a name that cannot be sent is reported as a bad name. Otherwise it is reported as out of memory. */
   readonly tellsBadName: boolean;
   /** True if a closed port is reported differently from silence. */
   readonly tellsRefusal: boolean;
-  /** The event after which a new socket replaces an open one: never, once its server has failed, or after a time-out. */
+  /** The event after which a new socket replaces an open one: none, a failure of its server, or a time-out. */
   readonly newSocket: 'never' | 'failure' | 'timeout';
 }
 
@@ -220,7 +219,7 @@ export const caresReleases: Releases<CaresTraits> = new Releases<CaresTraits>(
     ['1.34.2'],
     ['1.34.3', { enough: 'ipv4', doubtsEdns: true }],
     ['1.34.4'],
-    // As in Debian, with the security fix of 1.34.6.
+    // As packaged in Debian, with the security fix from 1.34.6.
     ['1.34.5', { hostsFinal: false, defersEnds: true }],
     ['1.34.6', { newSocket: 'failure', closesLast: true }],
     ['1.34.7', { newSocket: 'timeout', oldestFailureFirst: true }],

@@ -1,4 +1,4 @@
-/** The memory of c-ares about its servers since 1.22: their failures and latencies. */
+/** The failures and latencies that c-ares has recorded for its servers since 1.22. */
 import type { ModelContext } from './client.ts';
 import type { CaresConf } from './c-ares-conf.ts';
 import type { CaresTraits } from './c-ares-releases.ts';
@@ -6,25 +6,25 @@ import type { CaresTraits } from './c-ares-releases.ts';
 export interface CaresServer {
   readonly address: string;
   readonly index: number;
-  /** Since the last success. */
+  /** Failures since the last success. */
   failures: number;
   /** The time of the last failure. */
   failedAt: number;
-  /** False: the server has shown that it does not support cookies. */
+  /** False if the server has shown that it does not support cookies. */
   cookies: boolean;
-  /** The sum of its latencies, and their number. */
+  /** The sum of its latencies, and how many there were. */
   totalMs: number;
   answers: number;
 }
 
-/** Bounds of the adaptive time-out, and its factor over the average latency. */
+/** Limits of the adaptive time-out, and its factor over the average latency. */
 const shortestMs = 250;
 const longestMs = 5000;
 const latencyFactor = 5;
 const enoughAnswers = 3;
-/** Jitter shortens a repeated time-out by up to this share. */
+/** Jitter shortens a retry's time-out by up to this fraction. */
 const mostJitter = 0.5;
-/** The number of steps that jitter is drawn from. */
+/** The number of steps from which jitter is drawn. */
 export const jitterSteps = 65_537;
 
 export class CaresServers {
@@ -53,7 +53,7 @@ export class CaresServers {
   }
 
   /**
-   * The server with the fewest failures since its last success; of equal ones the one that failed longest
+   * Returns the server with the fewest failures since its last success. Among equals, it is the one that failed longest
    * ago, or the first.
    */
   best(): CaresServer | undefined {
@@ -80,16 +80,16 @@ export class CaresServers {
     server.failedAt = 0;
   }
 
-  /** @param sentAt time of the query on the network's clock */
+  /** @param sentAt when the query was sent, on the network's clock */
   answered(server: CaresServer, sentAt: number): void {
     server.totalMs += Math.max(1, Math.trunc(this.#context.network.clock.now() - sentAt));
     server.answers++;
   }
 
   /**
-   * Milliseconds: five times the server's average latency once that is known, doubled with each
-   * round. Jitter shortens it to as little as half.
-   * @param tries earlier attempts of the question
+   * Returns milliseconds: five times the server's average latency once known, doubled each round. Jitter cuts it by up
+   * to half.
+   * @param tries earlier attempts for the question
    */
   timeoutMs(server: CaresServer, tries: number): number {
     const { adapts } = this.#traits;

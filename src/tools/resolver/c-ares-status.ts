@@ -1,10 +1,9 @@
-/** The ends of a c-ares query, and the common part of its two sending halves. */
+/** The results of a c-ares query, and the code shared by its two sending halves. */
 import { failed, found, newId, type LookupOutcome, type ModelContext } from './client.ts';
 import type { CaresTraits } from './c-ares-releases.ts';
 import type { QueryToSend } from './network.ts';
 import { hasCname, sameName, type ClientReply } from './reply.ts';
 
-/** Why a query ended. */
 export type CaresStatus =
   | 'SUCCESS'
   | 'ENODATA'
@@ -46,7 +45,7 @@ export interface PendingQuestion {
   readonly done: Promise<Ended>;
   /** True if it was answered from the cache, before the next question was sent. */
   readonly cached?: boolean;
-  /** The next failure is final. */
+  /** Makes the next failure final. */
   stopRetrying(): void;
 }
 
@@ -55,9 +54,9 @@ export interface ChannelSetup {
   readonly caching: boolean;
   /** True if SERVFAIL, REFUSED and NOTIMP are returned at once (ARES_FLAG_NOCHECKRESP). */
   readonly finalErrors: boolean;
-  /** Milliseconds between two checks for time-outs; 0: immediate. */
+  /** Milliseconds between time-out checks; 0: no delay. */
   readonly tickMs: number;
-  /** True if `use-vc` has an effect: c-ares's defaults ignore it. */
+  /** True if `use-vc` has an effect; with c-ares's defaults it is ignored. */
   readonly useVc: boolean;
 }
 
@@ -72,11 +71,11 @@ export const plainSetup: ChannelSetup = {
 /** The part of c-ares that sends queries. */
 export interface CaresChannel {
   query(name: string, type: string, why: string): PendingQuestion;
-  /** Called when the lookup is over: closes sockets that are no longer needed. */
+  /** Called when the lookup is over. Closes sockets that are no longer needed. */
   rest(): void;
 }
 
-/** A c-ares query with an id that no open query has. */
+/** Builds a c-ares query with an ID that no open query uses. */
 export function caresQuery(
   { random }: ModelContext,
   open: Iterable<{ readonly query: QueryToSend }>,
@@ -86,7 +85,7 @@ export function caresQuery(
   return { ...question, id: newId(random, taken), edns: null, ad: false };
 }
 
-/** In the words of ares_strerror. */
+/** Uses the wording of ares_strerror. */
 export function caresError(status: CaresStatus): LookupOutcome {
   if (status === 'SUCCESS') return found([]);
   if (status === 'SIGSEGV') return failed(status, null, 'Segmentation fault');
@@ -94,7 +93,7 @@ export function caresError(status: CaresStatus): LookupOutcome {
   return failed(`ARES_${status}`, number, text);
 }
 
-/** The addresses of a reply that the release accepts. */
+/** Returns the addresses in a reply that this release accepts. */
 export function usableAddresses(reply: ClientReply, { ordersCnames }: CaresTraits): string[] {
   let expected = reply.name;
   const addresses: string[] = [];

@@ -1,11 +1,11 @@
 /**
- * Models when a program notices c-ares time-outs. It may sleep as long as c-ares requests, and notice them at
- * once. Or it has its own timer, which starts with the first query and restarts with every arrival (Node.js).
- * Then it notices them at the next tick.
+ * Models when a program notices c-ares time-outs. It may sleep for as long as c-ares requests and notice them
+ * immediately. Or, as in Node.js, it notices them at the next tick of its own timer. That timer starts with the first
+ * query and restarts on every arrival.
  */
 import type { Clock, Timer } from '../../server/base/clock.ts';
 
-/** Milliseconds; the timer starts from a clock reading taken shortly before the query is sent. */
+/** In milliseconds. The timer starts from a clock reading taken shortly before the query is sent. */
 const lagMs = 1;
 
 interface CaresTimerEntry {
@@ -19,7 +19,7 @@ export class TimeoutTimer {
   readonly #waiting = new Set<CaresTimerEntry>();
   #ticking: Timer | null = null;
 
-  /** @param tickMs milliseconds between two checks; 0: immediate */
+  /** @param tickMs milliseconds between checks; 0: no delay */
   constructor(clock: Clock, tickMs: number) {
     this.#clock = clock;
     this.#tickMs = tickMs;

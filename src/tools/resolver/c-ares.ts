@@ -1,7 +1,7 @@
 /**
- * ares_getaddrinfo: one socket per server for the whole walk, A and AAAA together. NXDOMAIN and NODATA
- * continue the walk, any other failure of a name ends the lookup. curl built with c-ares, Envoy and gRPC use
- * it. The repetition of queries differs: `c-ares-old.ts` and, from 1.22 on, `c-ares-channel.ts`.
+ * ares_getaddrinfo: one socket per server for the whole search, with A and AAAA together. After NXDOMAIN or NODATA the
+ * search continues; any other failure of a name ends the lookup. It is used by curl built with c-ares, Envoy and gRPC.
+ * Retries differ by release: see `c-ares-old.ts` and, since 1.22, `c-ares-channel.ts`.
  */
 import { parseAddress } from '../../server/base/ip.ts';
 import {
@@ -94,7 +94,7 @@ class CaresSession implements Session {
     return caresError(status);
   }
 
-  /** True if the name is answered without a server; a name with a trailing dot never is. */
+  /** True if the name is answered without a server, which never applies to names with a trailing dot. */
   #isLocal(name: string): boolean {
     const { localhost, foldsLocalhost } = this.#traits;
     const folded = foldsLocalhost ? name.toLowerCase() : name;
@@ -104,8 +104,8 @@ class CaresSession implements Session {
 
   #files(name: string, families: readonly AddressFamily[]): LookupOutcome | null {
     const { trace, settings } = this.#context;
-    // Addresses with an interface (`%eth0`) are not understood, and later releases skip names that
-    // are not host names.
+    // Addresses with an interface (`%eth0`) are not understood. Later releases also skip names that are not valid host
+    // names.
     const old = !this.#traits.mergesHosts;
     const entries = readHosts(settings.hosts, old ? undefined : /(^|\s)#.*$/s)
       .filter((entry) => !entry.address.includes('%'))
@@ -122,7 +122,7 @@ class CaresSession implements Session {
       return found([]);
     }
     const local = this.#isLocal(name) && (listed.length === 0 || !(old || hostsFinal));
-    // A family that the file lacks gets its loopback address.
+    // A family missing from the file gets its loopback address.
     const missing = families.filter((family) => !listed.some((one) => familyOf(one) === family));
     const loopback = missing.map((family) => (family === 4 ? '127.0.0.1' : '::1'));
     const addresses = local ? [...listed, ...loopback] : listed;
@@ -161,7 +161,7 @@ class CaresSession implements Session {
         query: this.#channel.query(absolute(name), family === 4 ? 'A' : 'AAAA', why),
       }));
       const addresses: string[] = [];
-      // The query that ends last decides how the search continues.
+      // The query that finishes last decides how the search continues.
       let last = 'ENOTFOUND' as CaresStatus;
       await Promise.all(
         pending.map(async ({ query }, index) => {
@@ -193,7 +193,7 @@ class CaresSession implements Session {
         );
         continue;
       }
-      // A single label may be refused by a stub that resolves only names with dots.
+      // A single label may be refused by a stub that only resolves names with dots.
       const single = this.#traits.singleLabelGoesOn && countDots(name) === 0;
       if (single && (lastStatus === 'ESERVFAIL' || lastStatus === 'EREFUSED')) {
         status = sawNoData ? 'ENODATA' : lastStatus;
@@ -244,7 +244,7 @@ class CaresSession implements Session {
   }
 }
 
-/** Since 1.22 host names may contain only these characters. */
+/** The only characters that host names may contain since 1.22. */
 function isHostName(name: string): boolean {
   return /^[A-Za-z0-9._/*-]+$/.test(name);
 }

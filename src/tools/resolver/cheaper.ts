@@ -1,13 +1,12 @@
 /**
- * Finds changes that make a lookup cheaper: plans the same lookup again with one change at a time and
- * compares the cost.
+ * Finds changes that make a lookup cheaper: replans the same lookup with one change at a time and compares the cost.
  */
 import { countDots } from './client.ts';
 import { totalsOf, type CheaperDocument } from './trace-document.ts';
 import { withNdots } from './resolv-conf.ts';
 import type { LookupPlan, LookupRun } from './run-lookup.ts';
 
-/** The changes that need fewer queries and find the same addresses; the best first. */
+/** Returns the changes that need fewer queries and find the same addresses, best first. */
 export async function findCheaper(
   run: LookupRun,
   again: (plan: LookupPlan) => Promise<LookupRun>,
@@ -77,12 +76,12 @@ function foundName(run: LookupRun): string | null {
   return hit?.name ?? null;
 }
 
-/** A server with autopath answers the first search name with the result of the whole walk. */
+/** A server with autopath answers the first search name with the result of the whole search. */
 function autopath(run: LookupRun): CheaperDocument | null {
   const [first] = run.trace.exchanges;
   if (first === undefined || run.plan.name.endsWith('.')) return null;
   const asked = `${run.plan.name}.`.toLowerCase();
-  // The server completes only names of the form `….NAMESPACE.svc.ZONE`.
+  // The server only applies the search path to names of the form `….NAMESPACE.svc.ZONE`.
   const isSearched = first.name.toLowerCase().startsWith(asked);
   if (!isSearched || !/^[^.]+\.svc\./.test(first.name.toLowerCase().slice(asked.length)))
     return null;

@@ -1,4 +1,4 @@
-/** The interface of all resolver models: input and output. */
+/** The interface that all resolver models share: input and output. */
 import type { Random } from '../../server/base/random.ts';
 import type { ClientNetwork } from './network.ts';
 import type { Releases } from './releases.ts';
@@ -10,18 +10,18 @@ export type AddressFamily = 4 | 6;
 
 export interface Host {
   readonly hostname: string;
-  /** Addresses of interfaces other than loopback. */
+  /** Addresses on interfaces other than loopback. */
   readonly addresses: readonly string[];
-  /** Families of the loopback interface's addresses (127.0.0.1, ::1); a missing family is disabled in the kernel. */
+  /** The address families of the loopback interface (127.0.0.1, ::1). A missing family is disabled in the kernel. */
   readonly loopback: readonly AddressFamily[];
 }
 
-/** The files and environment variables that determine a lookup; null: the file does not exist. */
+/** The files and environment variables that affect a lookup; null: the file does not exist. */
 export interface Settings {
   readonly resolvConf: string | null;
   readonly nsswitch: string | null;
   readonly hosts: string | null;
-  /** Text of the file that HOSTALIASES names. */
+  /** The contents of the HOSTALIASES file. */
   readonly hostAliases: string | null;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly host: Host;
@@ -34,43 +34,43 @@ export interface ModelContext {
   readonly settings: Settings;
 }
 
-/** One lookup call of the application. */
+/** A single lookup call by the application. */
 export interface Request {
   readonly name: string;
   /** Both for AF_UNSPEC. */
   readonly families: readonly AddressFamily[];
-  /** AI_ADDRCONFIG: only families that the host has. */
+  /** AI_ADDRCONFIG: only query families that the host has. */
   readonly addrConfig: boolean;
 }
 
-/** In terms of the interface that the application calls. */
+/** In terms of the API that the application calls. */
 export interface LookupFailure {
-  /** The interface's symbol for the error: `EAI_NONAME`, `ENOTFOUND`, `ARES_ETIMEOUT`, … */
+  /** The API's symbol for the error: `EAI_NONAME`, `ENOTFOUND`, `ARES_ETIMEOUT`, … */
   readonly code: string;
-  /** Null if the interface has no numbers. */
+  /** Null if the API has no error numbers. */
   readonly number: number | null;
   /** The message that the application prints. */
   readonly text: string;
 }
 
-/** The result that the application gets. Some clients return addresses together with a failure. */
+/** The result that the application gets. Some clients return addresses along with a failure. */
 export interface LookupOutcome {
   readonly addresses: readonly string[];
   readonly failure: LookupFailure | null;
 }
 
-/** One process of the client, which may have state from lookup to lookup. */
+/** One client process, which may keep state between lookups. */
 export interface Session {
   lookup(request: Request): Promise<LookupOutcome>;
 }
 
-/** The model of a client without its name and version. */
+/** A client's model, without name and version. */
 export interface Model {
-  /** One line with the function and the program. */
+  /** One line naming the function and the program. */
   readonly summary: string;
   /** True if the real client sends A and AAAA in an unpredictable order. */
   readonly anyOrder: boolean;
-  /** resolv.conf as this client reads it. */
+  /** Parses resolv.conf as this client does. */
   conf(settings: Settings): ResolvConf;
   open(context: ModelContext): Session;
 }
@@ -86,11 +86,14 @@ export interface ClientLine {
   readonly name: string;
   /** Oldest first; empty if the model has none. */
   readonly versions: readonly string[];
-  /** The release with that version, or the nearest one, whose traces then begin with a note; null: the newest. */
+  /**
+   * Returns the release with that version; null: the newest. Otherwise returns the nearest release, whose traces then
+   * begin with a note.
+   */
   at(version: string | null): Client;
 }
 
-/** A client whose releases differ in the traits of a table. */
+/** Builds a client whose releases differ in a table of traits. */
 export function clientLine<Traits extends object>(
   name: string,
   releases: Releases<Traits>,
@@ -117,7 +120,7 @@ export function soleClient(name: string, model: Model): ClientLine {
   };
 }
 
-/** Each of its traces begins with the note. */
+/** Makes each of its traces begin with the note. */
 function noted(client: Client, note: string | null): Client {
   if (note === null) return client;
   return {
@@ -133,12 +136,12 @@ export function found(addresses: readonly string[]): LookupOutcome {
   return { addresses, failure: null };
 }
 
-/** The arguments are the fields of `LookupFailure`. */
+/** Builds a failed result. The arguments are the fields of `LookupFailure`. */
 export function failed(code: string, number: number | null, text: string): LookupOutcome {
   return { addresses: [], failure: { code, number, text } };
 }
 
-/** A random 16-bit query id that is not in `taken`. */
+/** Returns a random 16-bit query ID that is not in `taken`. */
 export function newId(random: Random, taken: ReadonlySet<number> = new Set()): number {
   for (;;) {
     const id = random.integer(0x10000);
@@ -146,7 +149,7 @@ export function newId(random: Random, taken: ReadonlySet<number> = new Set()): n
   }
 }
 
-/** The name as displayed: with its trailing dot, bytes beyond ASCII escaped. */
+/** The name as displayed: with a trailing dot, and non-ASCII bytes escaped. */
 export function absolute(name: string): string {
   return presented(name.endsWith('.') ? name : `${name}.`);
 }

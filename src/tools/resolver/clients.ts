@@ -1,4 +1,4 @@
-/** The table of models: `NAME[@VERSION]`, the newest version if none is given. */
+/** The table of models: `NAME[@VERSION]`, defaulting to the newest version. */
 import { cares } from './c-ares.ts';
 import type { Client, ClientLine } from './client.ts';
 import { busybox, nslookup } from './debug-tools.ts';
@@ -30,7 +30,7 @@ export const clientLines: readonly ClientLine[] = [
   resolved,
 ];
 
-/** Older releases that differ so much from the newest one that a comparison of all clients includes them. */
+/** Older releases that differ enough from the newest one to be included when all clients are compared. */
 const alsoShown: Readonly<Record<string, readonly string[]>> = {
   glibc: ['2.36'],
   musl: ['1.2.3'],
@@ -38,23 +38,23 @@ const alsoShown: Readonly<Record<string, readonly string[]>> = {
   'c-ares': ['1.18.1'],
 };
 
-/** The clients of `--client all`: the newest release of each, and a few older ones. */
+/** The clients for `--client all`: the newest release of each, plus a few older ones. */
 export const clients: readonly Client[] = clientLines.flatMap((line) => [
   line.at(null),
   ...(alsoShown[line.name] ?? []).map((version) => line.at(version)),
 ]);
 
-/** For messages and completion. */
+/** Used in messages and completion. */
 export const clientLabels: readonly string[] = clients.map(labelOf);
 
-/** `glibc@2.36`, or the name alone if there are no versions. */
+/** `glibc@2.36`, or just the name if there are no versions. */
 export function labelOf(client: Client): string {
   return client.version === '' ? client.name : `${client.name}@${client.version}`;
 }
 
 /**
- * Null if there is none. An unknown version is replaced by the nearest one, and its traces begin with a step
- * that reports it.
+ * Null if there is no such client. An unknown version is replaced by the nearest one, and its traces begin with a step
+ * that reports this.
  */
 export function findClient(label: string): Client | null {
   const [name, version = null] = label.split('@');

@@ -1,6 +1,6 @@
 /**
- * Tools that people debug with: the nslookup of BIND and that of busybox. Neither resolves like a
- * libc client, which makes their results misleading.
+ * Tools used for debugging: nslookup from BIND and from busybox. Neither resolves like a libc client, which makes their
+ * results misleading.
  */
 import {
   absolute,
@@ -30,7 +30,7 @@ export const nslookup: ClientLine = soleClient('nslookup', {
   open: (context) => new NslookupSession(context),
 });
 
-/** Milliseconds; nslookup's own time-out, for each of three attempts. */
+/** nslookup's own time-out in milliseconds, for each of three attempts. */
 const nslookupTimeoutMs = 5000;
 const nslookupAttempts = 3;
 
@@ -73,7 +73,7 @@ class NslookupSession implements Session {
     return failed('1', null, 'exit 1');
   }
 
-  /** Asks for AAAA of the name that answered, or of the target of its CNAME. */
+  /** Queries AAAA for the name that answered, or for its CNAME target. */
   async #second(reply: ClientReply): Promise<LookupOutcome> {
     const target = reply.answer.findLast((record) => record.type === 'CNAME')?.data;
     const why = 'A is answered: nslookup sends AAAA for the same name, or for its CNAME target.';
@@ -85,7 +85,7 @@ class NslookupSession implements Session {
     return found([...addresses, ...addressesIn(answered.reply)]);
   }
 
-  /** True if TCP is used: after one truncated reply nslookup uses nothing else. */
+  /** True if TCP is used. After one truncated reply, nslookup uses nothing else. */
   #stream = false;
 
   async #ask(name: string, type: string, why: string): Promise<ToolReply | null> {

@@ -1,7 +1,6 @@
 /**
- * Computes the resolv.conf that kubelet writes for a pod. It merges dnsPolicy, dnsConfig, the kubelet's
- * clusterDNS and clusterDomain, and the node's own resolv.conf, and applies Kubernetes' limits
- * (pkg/kubelet/network/dns).
+ * Computes the resolv.conf that kubelet writes for a pod. It merges dnsPolicy, dnsConfig, kubelet's clusterDNS and
+ * clusterDomain, and the node's own resolv.conf, and applies Kubernetes' limits (pkg/kubelet/network/dns).
  */
 import { linesOf, wordsOf } from './resolv-conf.ts';
 
@@ -13,7 +12,7 @@ export interface DnsConfig {
   readonly options: readonly { readonly name: string; readonly value?: string | undefined }[];
 }
 
-/** The fields of a pod's spec that determine its resolv.conf. */
+/** The pod spec fields that determine its resolv.conf. */
 export interface PodDns {
   readonly namespace: string;
   readonly policy: DnsPolicy;
@@ -24,18 +23,18 @@ export interface PodDns {
 export interface KubeletDns {
   readonly clusterDns: readonly string[];
   readonly clusterDomain: string;
-  /** Text of the file in kubelet's resolvConf; null: the setting is empty. */
+  /** The contents of the file in kubelet's resolvConf; null: the setting is empty. */
   readonly nodeResolvConf: string | null;
 }
 
-/** The resolv.conf that kubelet writes, and remarks about it. */
+/** The resolv.conf that kubelet writes, with remarks. */
 export interface PodResolvConf {
   readonly text: string;
-  /** Kubelet's own warnings, and other surprises. */
+  /** kubelet's own warnings, plus other surprises. */
   readonly warnings: readonly string[];
 }
 
-/** Kubernetes' limits (since 1.28): name servers, search domains, characters of the search line. */
+/** Kubernetes' limits (since 1.28): name servers, search domains, characters in the search line. */
 const mostServers = 3;
 const mostSearches = 32;
 const longestSearch = 2048;
@@ -91,7 +90,7 @@ function basis(
   };
 }
 
-/** Adds dnsConfig: servers and searches are appended, options replace those of the same name. */
+/** Merges dnsConfig: servers and searches are appended, options replace those with the same name. */
 function merge(parts: ResolvConfParts, config: DnsConfig): void {
   parts.servers = unique([...parts.servers, ...config.nameservers]);
   parts.searches = unique([...parts.searches, ...config.searches]);
@@ -101,7 +100,7 @@ function merge(parts: ResolvConfParts, config: DnsConfig): void {
   parts.options = withOptions(parts.options, more);
 }
 
-/** Of the same name the last one counts. */
+/** The last option with a given name counts. */
 function withOptions(options: readonly string[], more: readonly string[]): string[] {
   const byName = new Map(options.map((option) => [option.split(':')[0] ?? '', option]));
   for (const option of more) byName.set(option.split(':')[0] ?? '', option);
@@ -132,7 +131,7 @@ function limit(parts: ResolvConfParts, warnings: string[]): void {
 }
 
 function readHost(text: string | null): ResolvConfParts {
-  // A kubelet with an empty resolvConf leaves its pods without DNS.
+  // With an empty resolvConf, kubelet leaves its pods without DNS.
   if (text === null) return { servers: ['127.0.0.1'], searches: ['.'], options: [] };
   const parts: ResolvConfParts = { servers: [], searches: [], options: [] };
   for (const line of linesOf(text)) {
@@ -140,8 +139,7 @@ function readHost(text: string | null): ResolvConfParts {
     if (bare.startsWith('#') || bare.startsWith(';')) continue;
     const [keyword, ...words] = wordsOf(bare);
     if (keyword === 'nameserver' && words[0] !== undefined) parts.servers.push(words[0]);
-    // A search domain of the node's file is used unchanged, even without a trailing dot, and so is a lone
-    // dot.
+    // Search domains from the node's file are used unchanged, even without a trailing dot. So is a lone dot.
     else if (keyword === 'search')
       parts.searches = words.map((word) => (word === '.' ? word : word.replace(/\.$/, '')));
     else if (keyword === 'options') parts.options = withOptions(parts.options, words);

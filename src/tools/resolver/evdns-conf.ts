@@ -1,5 +1,5 @@
 /**
- * Reads resolv.conf as libevent's evdns does: no limits on servers, domains and values; `domain` and `search`
+ * Reads resolv.conf as libevent's evdns does. There are no limits on servers, domains and values. `domain` and `search`
  * lines replace each other.
  */
 import { parseAddress } from '../../server/base/ip.ts';
@@ -7,7 +7,7 @@ import type { Settings } from './client.ts';
 import { withoutZone } from './myhostname.ts';
 import { domainOf, linesOf, newConf, type ResolvConf } from './resolv-conf.ts';
 
-/** A server's address. It may have a port; the model supports only port 53. */
+/** A server's address. It may include a port, but the model only supports port 53. */
 function serverIn(word: string): string | null {
   const bare = withoutZone(word.replace(/^\[(.*)\](:53)?$/, '$1').replace(/^([\d.]+):53$/, '$1'));
   return parseAddress(bare) === null ? null : bare;

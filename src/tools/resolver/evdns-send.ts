@@ -1,7 +1,7 @@
 /**
- * The sending half of evdns (evdns.c of libevent 2.1): round robin over the servers that are considered up,
- * from one long-lived socket per server. The case of letters is randomised (0x20). A failed server is probed
- * until it answers again.
+ * The sending half of evdns (evdns.c in libevent 2.1). It rotates through the servers considered up, with one
+ * long-lived socket per server. The case of letters is randomised (0x20). A failed server is probed until it answers
+ * again.
  */
 import type { Timer } from '../../server/base/clock.ts';
 import { absolute, newId, type ModelContext } from './client.ts';
@@ -20,7 +20,7 @@ export type EvdnsError =
   | 'FORMERR'
   | 'TIMEOUT';
 
-/** At least one address, or the reason why there is none. */
+/** At least one address, or why there is none. */
 export type EvdnsResult = readonly string[] | EvdnsError;
 
 /** `why` is one sentence. */
@@ -28,8 +28,8 @@ export type EvdnsQuestion = Pick<QueryToSend, 'name' | 'type' | 'why'>;
 
 const mostAddresses = 32;
 /**
- * Milliseconds; a failed server is probed with a fixed name after this time. Each further wait is three times
- * as long, up to an hour.
+ * In milliseconds. A failed server is probed with a fixed name after this time. Each further delay is three times as
+ * long, up to an hour.
  */
 const probeMs = 10_000;
 const probeName = 'google.com';
@@ -62,7 +62,7 @@ export class EvdnsServers {
   constructor(context: ModelContext, conf: ResolvConf) {
     this.#context = context;
     this.#conf = conf;
-    // evdns inserts each new server after the first one of its ring, which gives the order 1, last, …, 3, 2.
+    // evdns inserts each new server after the first one in its ring, which results in the order 1, last, …, 3, 2.
     const [first, ...others] = conf.servers;
     const ring = first === undefined ? [] : [first, ...others.reverse()];
     this.#servers = ring.map((address) => ({
@@ -79,7 +79,7 @@ export class EvdnsServers {
   }
 
   /**
-   * Sends a question and repeats it until it has an outcome.
+   * Sends a question and retries it until there is a result.
    * @param end called once, unless the question was cancelled
    * @returns cancels the question
    */
@@ -111,7 +111,7 @@ export class EvdnsServers {
     return running;
   }
 
-  /** The next server by round robin: of those considered up, or of all if none is. */
+  /** Picks the next server in rotation from those considered up, or from all if none is. */
   #pick(): EvdnsServer {
     const count = this.#servers.length;
     if (!this.#servers.some((server) => server.up)) {
@@ -221,7 +221,7 @@ export class EvdnsServers {
     server.up = false;
     this.#probeLater(server, probeMs);
     if (!this.#servers.some((other) => other.up)) return;
-    // Moves this server's questions to another one.
+    // Move this server's questions to another one.
     for (const running of this.#running) {
       if (running.sent === 0 && running.server === server) running.server = this.#pick();
     }

@@ -1,6 +1,6 @@
 /**
- * evdns_getaddrinfo of libevent 2.1: each address family walks the search list independently. Once one family
- * is done the other has 3 s. Truncation is an error; a trailing dot has no meaning.
+ * libevent 2.1's evdns_getaddrinfo. Each address family goes through the search list independently. Once the first
+ * finishes, the other has 3 s left. Truncation is an error, and a trailing dot has no meaning.
  */
 import type { Timer } from '../../server/base/clock.ts';
 import { parseAddress } from '../../server/base/ip.ts';
@@ -31,13 +31,13 @@ export const evdns: ClientLine = soleClient('evdns', {
   open: (context) => new EvdnsSession(context),
 });
 
-/** Milliseconds that the second family may take after the first has ended. */
+/** Milliseconds left for the second family once the first has finished. */
 const skewMs = 3000;
 
 interface EvdnsWalk {
   readonly typed: string;
   readonly type: string;
-  /** Index of the search domain; -1: the name as typed comes first. */
+  /** The index of the search domain; -1: the name as typed comes first. */
   index: number;
   readonly end: (result: EvdnsResult) => void;
   drop: () => void;
@@ -126,8 +126,8 @@ class EvdnsSession implements Session {
   }
 
   /**
-   * Asks for the current name of the walk.
-   * @param error the outcome of the previous name
+   * Queries the current name in the search.
+   * @param error the result of the previous name
    */
   #ask(walk: EvdnsWalk, error: EvdnsError = 'TIMEOUT'): void {
     const { search, ndots } = this.#conf;
@@ -153,12 +153,12 @@ class EvdnsSession implements Session {
     });
   }
 
-  /** Continues with the next name of the walk, or ends it. */
+  /** Moves on to the next name in the search, or ends it. */
   #next(walk: EvdnsWalk, error: EvdnsError): void {
     const { search, ndots } = this.#conf;
     if (search.length === 0 || walk.index >= search.length) return walk.end(error);
     walk.index++;
-    // After the last domain the name is tried as typed, unless it was tried first.
+    // After the last domain, the name is tried as typed unless it was tried first.
     if (walk.index === search.length && countDots(walk.typed) >= ndots) return walk.end(error);
     this.#ask(walk, error);
   }

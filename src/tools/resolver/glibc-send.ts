@@ -1,7 +1,7 @@
 /**
- * The sending half of glibc for one name (resolv/res_send.c): A and AAAA in one system call from one
- * connected socket, and a second attempt at every server. If only one of the two replies comes, slower serial
- * modes follow, which the process then retains. TCP is used for both as soon as one reply is truncated.
+ * The sending half of glibc for a single name (resolv/res_send.c). It sends A and AAAA in one system call from one
+ * connected socket, and tries every server twice. If only one of the two replies arrives, it falls back to slower
+ * serial modes, which the process then keeps. Both use TCP as soon as one reply is truncated.
  */
 import { isReplyTo, type Fault, type QueryToSend, type Socket, type SentQuery } from './network.ts';
 import { isServerError, type ClientReply } from './reply.ts';
@@ -11,7 +11,7 @@ import type { ModelContext } from './client.ts';
 import type { GlibcTraits } from './glibc-releases.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 
-/** The replies in the order of arrival, or the errno of the failure. */
+/** The replies in order of arrival, or the errno of the failure. */
 export type GlibcReplies =
   | {
       readonly ok: true;
@@ -27,7 +27,7 @@ export type GlibcReplies =
       readonly heard: boolean;
     };
 
-/** The outcome of one attempt at one server. */
+/** The result of one attempt at one server. */
 type GlibcAttempt =
   | {
       readonly kind: 'answers';
@@ -40,17 +40,17 @@ type GlibcAttempt =
 
 const nothing: GlibcAttempt = { kind: 'next', fault: null };
 
-/** The modes of the process persist from lookup to lookup. */
+/** Sends queries. Its modes persist across lookups in a process. */
 export class GlibcTransport {
   readonly #context: ModelContext;
   readonly #conf: ResolvConf;
   readonly #traits: GlibcTraits;
-  /** Set once only one of two replies arrived: later lookups of the process stay in serial mode. */
+  /** Set once only one of two replies has arrived. Later lookups in the process stay in serial mode. */
   #serial: boolean;
   #reopen: boolean;
   #turn: number;
   #sockets = new Map<number, Socket>();
-  /** True if any server was reached, even if it stayed silent; otherwise the failure is "refused". */
+  /** True if any server was reached, even a silent one. Otherwise, the failure is "refused". */
   #gotSomewhere = false;
   #firstRcode = 'NOERROR';
   #heard = false;
@@ -100,8 +100,8 @@ export class GlibcTransport {
   }
 
   /**
-   * Milliseconds for one attempt: the whole timeout for the first server, twice the timeout divided by their
-   * number for later ones.
+   * Milliseconds for one attempt: the full timeout for the first server, and twice the timeout divided by the number of
+   * servers for later ones.
    */
   #attemptMs(index: number): number {
     const seconds = Math.trunc(this.#conf.timeoutMs / 1000);
@@ -121,8 +121,8 @@ export class GlibcTransport {
       const deadline = clock.now() + this.#attemptMs(index);
       if (!round.sendNext(socket, server)) return this.#abandon('refused');
       if (pair && !this.#serial && !round.sendNext(socket, server)) {
-        // A pending ICMP error made the second send fail. The kernel has cleared it now, so glibc
-        // sends the packet again.
+        // A pending ICMP error made the second send fail. The kernel has now cleared it, so glibc sends the packet
+        // again.
         if (!round.sendNext(socket, server)) return this.#abandon('refused');
       }
       const result = await this.#collect(round, socket, index, deadline);
@@ -152,8 +152,7 @@ export class GlibcTransport {
   }
 
   /**
-   * Reads replies until the round is over; 'half': one reply arrived and the other one did not
-   * arrive in time.
+   * Reads replies until the round is over. 'half' means that one reply arrived and the other did not arrive in time.
    */
   async #collect(
     round: Round,
@@ -180,8 +179,8 @@ export class GlibcTransport {
         note(exchange, isLame(reply) ? lameText : errorText(reply));
         if (!this.#conf.strictError) {
           if (round.closed > 0) {
-            // The other question is answered by now: its reply is used alone or, if it was an error
-            // too, the next attempt follows.
+            // The other question has been answered. Its reply is used alone or, if it was an error too, the next
+            // attempt follows.
             if (round.first === null) return nothing;
             return { kind: 'answers', first: round.first, second: null, late: false };
           }
@@ -227,7 +226,7 @@ export class GlibcTransport {
         const arrival = await connection.wait(Infinity);
         if (arrival === null) return nothing;
         if (arrival.kind === 'fault') {
-          // A restarted server may have reset the connection: it is tried again.
+          // A restarted server may have reset the connection, so it is tried again.
           if (arrival.fault === 'reset' && !again) return await this.#tcp(queries, index, true);
           return { kind: 'next', fault: arrival.fault };
         }
@@ -262,21 +261,21 @@ export class GlibcTransport {
     this.#sockets.clear();
   }
 
-  /** After a socket error all sockets are closed and the next server is tried. */
+  /** After a socket error, all sockets are closed and the next server is tried. */
   #abandon(fault: Fault): GlibcAttempt {
     this.#closeAll();
     return { kind: 'next', fault };
   }
 }
 
-/** One round of questions: those sent and those settled. */
+/** A round of questions, with those sent and those settled. */
 class Round {
   readonly #queries: readonly QueryToSend[];
   readonly #settled = new Set<QueryToSend>();
   #sent = 0;
-  /** The reply that settled the first question; null: none yet, or an error. */
+  /** The reply that settled the first question; null: none so far, or an error. */
   first: ClientReply | null = null;
-  /** The same for the second question. */
+  /** The reply that settled the second question, likewise. */
   second: ClientReply | null = null;
   firstFrom: SentQuery | null = null;
 
@@ -288,12 +287,12 @@ class Round {
     return this.#queries.length;
   }
 
-  /** The number of settled questions, by a reply or an error. */
+  /** The number of questions settled by a reply or an error. */
   get closed(): number {
     return this.#settled.size;
   }
 
-  /** False: the kernel reported an error instead. */
+  /** Returns false if the kernel reported an error instead. */
   sendNext(socket: Socket, server: string): boolean {
     const query = this.#queries[this.#sent];
     if (query === undefined) return true;
@@ -307,7 +306,7 @@ class Round {
     return query !== undefined && !this.#settled.has(query);
   }
 
-  /** Settles a question; null `usable`: the reply was an error. */
+  /** Settles a question. `usable` is null if the reply was an error. */
   close(reply: ClientReply, usable: ClientReply | null, exchange: SentQuery | null): void {
     const query = this.#find(reply);
     if (query === undefined) return;
@@ -324,8 +323,8 @@ class Round {
 }
 
 /**
- * True if a reply counts as a lame referral: NOERROR without any record, neither authoritative nor from a
- * recursive server.
+ * True if a reply counts as a lame referral: NOERROR without records, from a server that is neither authoritative nor
+ * recursive.
  */
 function isLame(reply: ClientReply): boolean {
   return (

@@ -1,6 +1,6 @@
 /**
- * Evaluates replies as glibc does, and the results of nsswitch.conf services as getaddrinfo does: results,
- * errors, and the buffer space of addresses.
+ * Interprets replies as glibc does, and the results of nsswitch.conf services as getaddrinfo does: results, errors, and
+ * the buffer space for addresses.
  */
 import { parseAddress } from '../../server/base/ip.ts';
 import { failed, type LookupOutcome } from './client.ts';
@@ -10,7 +10,7 @@ import { addressesIn, hasCname, sameName, type ClientReply } from './reply.ts';
 import { cite } from './resolver-rules.ts';
 import { isSendable } from './search-list.ts';
 
-/** INTERNAL = NETDB_INTERNAL: not DNS, the service itself failed. */
+/** INTERNAL is NETDB_INTERNAL: the service itself failed, not DNS. */
 export type HErrno = 'HOST_NOT_FOUND' | 'NO_DATA' | 'TRY_AGAIN' | 'NO_RECOVERY' | 'INTERNAL';
 
 export interface NssVerdict {
@@ -23,7 +23,7 @@ export type Walked =
   | { readonly ok: true; readonly replies: readonly ClientReply[]; readonly late: boolean }
   | { readonly ok: false; readonly herrno: HErrno; readonly errno: string };
 
-/** With the texts of gai_strerror. */
+/** With the texts from gai_strerror. */
 export const errors: Readonly<
   Record<'NONAME' | 'AGAIN' | 'NODATA' | 'SYSTEM' | 'ADDRFAMILY', LookupOutcome>
 > = {
@@ -34,7 +34,7 @@ export const errors: Readonly<
   ADDRFAMILY: failed('EAI_ADDRFAMILY', -9, 'Address family for hostname not supported'),
 };
 
-/** The meaning of the replies for one name for the search. */
+/** Decides what the replies for one name mean for the search. */
 export function judge(sent: GlibcReplies & { ok: true }): Walked {
   const replies = [sent.first, sent.second].filter((reply) => reply !== null);
   if (replies.some((reply) => reply.rcode === 'NOERROR' && reply.answer.length > 0)) {
@@ -47,7 +47,7 @@ export function judge(sent: GlibcReplies & { ok: true }): Walked {
   return { ok: false, herrno: rcode === 'NOERROR' ? 'NO_DATA' : 'NO_RECOVERY', errno: '' };
 }
 
-/** Explains the outcome of one name for the search, with the rule. */
+/** Explains what a name's result means for the search, citing the rule. */
 export function explain(result: Walked, rcode: string): string {
   if (result.ok) {
     return result.replies.some((reply) => usableAddresses(reply).length > 0)
@@ -69,7 +69,7 @@ export function explain(result: Walked, rcode: string): string {
 export const unavailable: NssVerdict = { status: 'unavail', herrno: 'INTERNAL', addresses: [] };
 export const notFound: NssVerdict = { status: 'notfound', herrno: 'HOST_NOT_FOUND', addresses: [] };
 
-/** Combines the results for IPv6 and for IPv4 in mapped form: one success is enough. */
+/** Combines the results for IPv6 and for IPv4 in mapped form. One success is enough. */
 export function joined(six: NssVerdict, four: NssVerdict): NssVerdict {
   if (six.status === 'success' || four.status === 'success') return success(six.addresses);
   const status =
@@ -90,32 +90,32 @@ export function success(addresses: readonly string[]): NssVerdict {
   return { status: 'success', herrno: 'HOST_NOT_FOUND', addresses };
 }
 
-/** The valid addresses of one reply: each must belong to the name that the CNAMEs before it lead to. */
+/** Returns the valid addresses in one reply. Each must belong to the name that the preceding CNAMEs lead to. */
 function usableAddresses(reply: ClientReply): string[] {
   let expected = reply.name;
   const addresses: string[] = [];
   for (const record of reply.answer) {
     if (record.type === 'CNAME') expected = record.data;
     else if (record.type !== reply.type || !sameName(record.name, expected)) continue;
-    // A search domain beyond ASCII is sent, but names found under it are not valid host names.
+    // A non-ASCII search domain is sent, but names found under it are not valid host names.
     else if (isHostName(record.name)) addresses.push(record.data);
   }
   return addresses;
 }
 
 /**
- * The result for both families of a name.
+ * The result for both address families of a name.
  * @param newAnswers see `GlibcTraits`
  */
 export function mergePair(walked: Walked & { ok: true }, newAnswers: boolean): NssVerdict {
   const addresses = walked.replies.flatMap(newAnswers ? usableAddresses : addressesIn);
   if (addresses.length > 0) return success(addresses);
-  // A missing reply counts as an unreadable message: the service is "unavailable" rather than the name "not
+  // A missing reply is treated as an unreadable message, so the service is "unavailable" and the name is not "not
   // found".
   return walked.late ? { status: 'unavail', herrno: 'NO_RECOVERY', addresses: [] } : notFound;
 }
 
-/** The result for one family of a name. */
+/** The result for one address family of a name. */
 export function judgeSingle(walked: Walked & { ok: true }, newAnswers: boolean): NssVerdict {
   const addresses = walked.replies.flatMap(usableAddresses);
   if (addresses.length > 0) return success(addresses);
@@ -123,13 +123,15 @@ export function judgeSingle(walked: Walked & { ok: true }, newAnswers: boolean):
   return { status: 'tryagain', herrno: 'NO_RECOVERY', addresses: [] };
 }
 
-/** Buffer bytes of getaddrinfo's result for both families: 40 for each address, and the canonical name once. */
+/**
+ * The buffer space in bytes for getaddrinfo's result for both families: 40 per address, plus the canonical name once.
+ */
 export function pairBytes(count: number, typed: string, walked: Walked & { ok: true }): number {
   const name = canonicalName(typed, walked).length + 1;
   return 40 * count + (count > 1 ? Math.ceil(name / 8) * 8 : name);
 }
 
-/** Buffer bytes for one family: names, then addresses at multiples of four, then two lists of pointers. */
+/** The buffer space in bytes for one family: names, then addresses at multiples of four, then two lists of pointers. */
 export function singleBytes(
   addresses: readonly string[],
   typed: string,
@@ -148,14 +150,14 @@ function canonicalName(typed: string, walked: Walked & { ok: true }): string {
   return (target ?? reply?.name ?? typed).replace(/\.$/, '');
 }
 
-/** The error of getaddrinfo for the last service's result, for both families and for IPv6 alone. */
+/** getaddrinfo's error for the last service's result, for both families and for IPv6 alone. */
 export function verdictError(verdict: NssVerdict): LookupOutcome {
   if (verdict.herrno === 'INTERNAL') return errors.SYSTEM;
   if (verdict.herrno === 'TRY_AGAIN') return errors.AGAIN;
   return verdict.herrno === 'NO_DATA' ? errors.NODATA : errors.NONAME;
 }
 
-/** The same for IPv4 alone, which goes through gethostbyname2 and maps errors differently. */
+/** The same for IPv4 alone, which uses gethostbyname2 and maps errors differently. */
 export function simpleError({ status, herrno }: NssVerdict, newAnswers: boolean): LookupOutcome {
   if (status === 'tryagain') return herrno === 'TRY_AGAIN' ? errors.AGAIN : errors.NODATA;
   if (status === 'unavail' && herrno === 'TRY_AGAIN') return errors.AGAIN;
@@ -163,7 +165,7 @@ export function simpleError({ status, herrno }: NssVerdict, newAnswers: boolean)
   return herrno === 'NO_DATA' ? errors.NODATA : errors.NONAME;
 }
 
-/** True if every label has 1 to 63 letters, digits, `-` and `_`; otherwise glibc refuses the name without a query. */
+/** True if every label has 1 to 63 letters, digits, `-` and `_`. Otherwise, glibc refuses the name without a query. */
 export function isHostName(name: string): boolean {
   if (name === '.') return true;
   return /^(?!-)[A-Za-z0-9_.-]+$/.test(name) && isSendable(name);

@@ -1,6 +1,6 @@
 /**
- * glibc's getaddrinfo: nsswitch, then for `dns` the search list with a pair of queries per name. Facts:
- * docs/resolvers.md. `glibc-send.ts` has the queries of each step.
+ * glibc's getaddrinfo: nsswitch, and for `dns`, the search list with a pair of queries per name. docs/resolvers.md has
+ * the facts. `glibc-send.ts` sends the queries in each step.
  */
 import type { Random } from '../../server/base/random.ts';
 import { parseAddress } from '../../server/base/ip.ts';
@@ -54,12 +54,12 @@ export const glibc: ClientLine = clientLine('glibc', glibcReleases, (version, tr
   open: (context) => new GlibcSession(context, traits),
 }));
 
-/** One process that uses glibc; also the base of models of programs on libc. */
+/** A process that uses glibc; also the base for models of programs on libc. */
 export class GlibcSession implements Session {
   readonly #context: ModelContext;
   readonly #conf: ResolvConf;
   readonly #services: readonly NsswitchService[];
-  /** Null: nsswitch.conf is usable. */
+  /** Null if nsswitch.conf is usable. */
   readonly #unreadable: string | null;
   readonly #hosts: readonly HostsEntry[];
   readonly #transport: GlibcTransport;
@@ -82,7 +82,7 @@ export class GlibcSession implements Session {
   }
 
   /**
-   * The lookup as Go calls it: with AI_CANONNAME, AI_V4MAPPED and AI_ALL. Mapped addresses are removed from
+   * Looks up a name the way Go calls libc: with AI_CANONNAME, AI_V4MAPPED and AI_ALL. Mapped addresses are removed from
    * the result.
    */
   lookupMapped(request: Request): Promise<LookupOutcome> {
@@ -139,12 +139,12 @@ export class GlibcSession implements Session {
     return simple ? simpleError(verdict, this.#traits.newAnswers) : verdictError(verdict);
   }
 
-  /** gethostbyname2: one family through the same nsswitch services, as `getent hosts` calls it. */
+  /** gethostbyname2: one family through the same nsswitch services, as called by `getent hosts`. */
   lookupOne(name: string, family: AddressFamily): Promise<LookupOutcome> {
     return this.lookup({ name, families: [family], addrConfig: false });
   }
 
-  /** AI_ADDRCONFIG: an address on an interface other than loopback counts, even a link-local one. */
+  /** AI_ADDRCONFIG: addresses on interfaces other than loopback count, even link-local ones. */
   #configured(families: readonly AddressFamily[]): readonly AddressFamily[] | null {
     const { addresses } = this.#context.settings.host;
     const seen = families.filter((family) => addresses.some((own) => familyOf(own) === family));
@@ -200,8 +200,7 @@ export class GlibcSession implements Session {
     families: readonly AddressFamily[],
     mapped: boolean,
   ): Promise<NssVerdict> {
-    // The function that looks up one family with its canonical name does not check the characters
-    // of the name.
+    // The function that looks up one family with its canonical name does not check the name's characters.
     const unchecked = mapped && families.length === 1;
     if (!unchecked && !isHostName(typed)) {
       this.#context.trace.step(`glibc sends no query for "${typed}": it is not a valid host name`);
@@ -221,8 +220,7 @@ export class GlibcSession implements Session {
       this.#context.trace.step(`HOSTALIASES: "${typed}" is an alias of "${alias}"`);
     const name = alias ?? typed;
     const both = families.length === 2;
-    // The result of both families is built in a buffer of 1024 bytes; if it is too small,
-    // everything is repeated.
+    // The result for both families is built in a 1024-byte buffer. If that is too small, everything is repeated.
     for (let room = 1024; ; room *= 2) {
       const walked = await this.#search(name, types);
       if (!walked.ok) {
@@ -243,7 +241,7 @@ export class GlibcSession implements Session {
     }
   }
 
-  /** res_search: the names that are tried, and the effect of each outcome on the search. */
+  /** res_search: the names to try, and how each result affects the search. */
   async #search(typed: string, types: readonly string[]): Promise<Walked> {
     const alias = hostAlias(this.#context.settings.hostAliases, typed);
     if (alias !== null) return this.#query(alias, types, 'HOSTALIASES names it');
@@ -301,7 +299,7 @@ export class GlibcSession implements Session {
 
   #lastRcode = 'NOERROR';
 
-  /** res_query: one name. NOERROR with any record is a success, even a CNAME without a target. */
+  /** res_query: a single name. NOERROR with any record is a success, even a CNAME without a target. */
   async #query(name: string, types: readonly string[], why: string): Promise<Walked> {
     this.#lastRcode = 'NOERROR';
     if (!isSendable(name)) {
@@ -321,7 +319,7 @@ export class GlibcSession implements Session {
     const sent = await this.#transport.send(queries);
     if (!sent.ok) {
       this.#lastRcode = sent.firstRcode;
-      // With no-aaaa, no reply to the A that replaces AAAA counts as an empty answer.
+      // With no-aaaa, a missing reply to the A query that replaced AAAA counts as an empty answer.
       const silent = this.#conf.noAaaa && types[0] === 'AAAA' && !sent.heard;
       const herrno = silent ? 'NO_DATA' : 'TRY_AGAIN';
       const result: Walked = { ok: false, herrno, errno: sent.errno };
@@ -330,7 +328,7 @@ export class GlibcSession implements Session {
     }
     const standIn = this.#conf.noAaaa && types[0] === 'AAAA';
     const result = judge(standIn ? { ...sent, first: withoutAnswer(sent.first) } : sent);
-    // Over TCP an error reply is accepted as the answer.
+    // Over TCP, an error reply is accepted as the answer.
     this.#lastRcode = sent.first?.rcode ?? 'NOERROR';
     trace.conclude(since, explain(result, this.#lastRcode));
     return result;
@@ -352,8 +350,8 @@ function literalAddress(name: string): string | null {
 const MADE_NS = { least: 150, more: 1300 };
 
 /**
- * Ids as glibc makes them (include/random-bits.h): the nanoseconds of a clock, folded, with the lower byte
- * first. Those of one call have nearly the same time.
+ * Generates IDs as glibc does (include/random-bits.h): the nanoseconds of a clock, folded, lower byte first. The IDs in
+ * one call have nearly the same time.
  */
 function clockIds(random: Random, count: number): readonly number[] {
   const ids: number[] = [];
@@ -362,7 +360,7 @@ function clockIds(random: Random, count: number): readonly number[] {
     const drawn = random.integer(0x10000);
     ns = at === 0 ? drawn : ns + MADE_NS.least + (drawn % MADE_NS.more);
     let id = folded(ns);
-    // glibc ensures distinct ids.
+    // glibc makes sure that the IDs differ.
     while (ids.includes(id)) id = folded(++ns);
     ids.push(id);
   }

@@ -1,7 +1,6 @@
 /**
- * Reads resolv.conf as Go's resolver does (net/dnsconfig_unix.go): three name servers, the last `search` or
- * `domain` line, no limit on attempts. An unknown keyword or option makes a program built with cgo leave the
- * lookup to libc.
+ * Reads resolv.conf as Go's resolver does (net/dnsconfig_unix.go): three name servers, the last `search` or `domain`
+ * line, unlimited attempts. An unknown keyword or option makes a program built with cgo leave the lookup to libc.
  */
 import { parseAddress } from '../../server/base/ip.ts';
 import type { Settings } from './client.ts';

@@ -1,4 +1,4 @@
-/** The errors of package `net` of Go. */
+/** The errors of Go's `net` package. */
 import { failed, type LookupOutcome } from './client.ts';
 import type { GoTraits } from './go-releases.ts';
 import type { Fault } from './network.ts';
@@ -29,7 +29,7 @@ const faultTexts: Readonly<Record<Fault, string>> = {
 };
 
 /**
- * An error of a socket: `read udp 10.96.0.10:53: read: connection refused`.
+ * A socket error: `read udp 10.96.0.10:53: read: connection refused`.
  * @param where the server's address and port
  */
 export function socketError(what: string, where: string, fault: Fault, protocol: string): GoError {
@@ -53,18 +53,18 @@ export function timeoutError(where: string, protocol: string): GoError {
   };
 }
 
-/** The error if no address has the requested family, or only a hosts file was searched. */
+/** The error if no address has the requested family, or if only a hosts file was searched. */
 export function unsuitable(name: string): LookupOutcome {
   return failed('AddrError', null, `address ${name}: no suitable address found`);
 }
 
-/** The error as the program gets it. */
+/** Returns the error as the program sees it. */
 export function failure(error: GoError): LookupOutcome {
   const flags = `notfound=${error.notFound} timeout=${error.timeout} temporary=${error.temporary}`;
   return failed('DNSError', null, `${error.text} (${flags})`);
 }
 
-/** Go's error for an outcome of libc's getaddrinfo. */
+/** Converts a result of libc's getaddrinfo to Go's error. */
 export function fromLibc(result: LookupOutcome, traits: GoTraits): LookupOutcome {
   const code = result.failure?.code;
   if (code === undefined) return result;
@@ -79,7 +79,7 @@ export function fromLibc(result: LookupOutcome, traits: GoTraits): LookupOutcome
     });
   }
   return failure({
-    // EAI_SYSTEM is reported by its errno; a missing nsswitch module leaves EBUSY there.
+    // EAI_SYSTEM is reported as its errno. A missing nsswitch module leaves EBUSY there.
     text: code === 'EAI_SYSTEM' ? 'device or resource busy' : (result.failure?.text ?? ''),
     notFound: false,
     timeout: false,

@@ -13,7 +13,7 @@ interface Facts {
   readonly version?: string;
 }
 
-/** The choice of a program that is built with cgo. */
+/** Returns the choice of a program built with cgo. */
 function choice({
   name = 'www.example.com',
   conf = '',

@@ -1,8 +1,7 @@
 /**
- * Chooses the resolver of a Go program, and the lines that GODEBUG=netdns=1 and 2 print about it
- * (net/conf.go). A build without cgo (CGO_ENABLED=0, most images) has no choice. One with cgo examines the
- * environment, resolv.conf, nsswitch.conf and the name, and uses libc's getaddrinfo if it finds anything it
- * does not support.
+ * Chooses a Go program's resolver, and the lines that GODEBUG=netdns=1 and 2 print about it (net/conf.go). A build
+ * without cgo (CGO_ENABLED=0, most images) has no choice. One with cgo examines the environment, resolv.conf,
+ * nsswitch.conf and the name. If it finds anything unsupported, it uses libc's getaddrinfo.
  */
 import type { Settings } from './client.ts';
 import type { GoTraits } from './go-releases.ts';
@@ -12,12 +11,12 @@ import { linesOf, type ResolvConf } from './resolv-conf.ts';
 /** Go's sources in order; `cgo`: libc's getaddrinfo decides. */
 export type GoOrder = 'cgo' | 'files,dns' | 'dns,files' | 'files' | 'dns';
 
-/** The resolver for a name, and the reason. */
+/** The resolver chosen for a name, and why. */
 export interface GoChoice {
   readonly order: GoOrder;
   /** One sentence. */
   readonly reason: string;
-  /** The lines that GODEBUG=netdns=1 (or 2) prints, in order. */
+  /** The lines printed with GODEBUG=netdns=1 (or 2), in order. */
   readonly debug: readonly string[];
 }
 
@@ -38,7 +37,7 @@ function readGoDebug(value: string | undefined): GoDebug {
   return { mode, level };
 }
 
-/** True if the program was built with cgo, according to the trace's environment; default: false. */
+/** True if the program was built with cgo, according to the trace's environment; false by default. */
 export function builtWithCgo(settings: Settings): boolean {
   return settings.env['CGO_ENABLED'] === '1';
 }
@@ -61,7 +60,7 @@ export function chooseGoResolver(
     debug.push(...announce({ cgo, traits, mode, preference }));
   }
   if (level > 1) {
-    // Up to 1.20 the line shows the name at the time of the decision, and removes a trailing dot before.
+    // Up to 1.20, the line shows the name at the time of the decision, and strips a trailing dot first.
     const early =
       preference !== null || mode === 'cgo' || conf.unknown !== null || /[\\%]/.test(name);
     const shown = traits.wording === 1 && !early ? name.replace(/\.$/, '') : name;
@@ -74,7 +73,7 @@ interface Facts {
   readonly cgo: boolean;
   readonly traits: GoTraits;
   readonly mode: string;
-  /** The reason in the environment to use libc; null: none. */
+  /** Why the environment requires libc; null: it does not. */
   readonly preference: string | null;
 }
 
@@ -106,7 +105,7 @@ function announce({ cgo, traits, mode, preference }: Facts): string[] {
   return lines;
 }
 
-/** Environment variables that libc honours and Go does not. LOCALDOMAIN counts even if it is empty. */
+/** Environment variables that libc honours and Go does not. LOCALDOMAIN counts even if empty. */
 function environmentPreference(settings: Settings): string | null {
   if (settings.env['LOCALDOMAIN'] !== undefined) return 'LOCALDOMAIN is set (even empty it counts)';
   for (const key of ['RES_OPTIONS', 'HOSTALIASES']) {
@@ -201,7 +200,7 @@ function decideNew(
         return give(`nsswitch has unusual [actions] after ${source.name}`);
       seen.push(source.name);
     } else if (forcedGo) {
-      // An unknown service counts as DNS if `dns` itself is not listed.
+      // An unknown service counts as DNS unless `dns` itself is listed.
       if (!sources.some((other) => other.name === 'dns')) seen.push('dns');
     } else if (bare !== '' && source.name === 'myhostname') {
       if (isLocalhostName(bare) || traits.ownNames.includes(bare)) {
@@ -220,11 +219,11 @@ function decideNew(
 
 interface GoSource {
   readonly name: string;
-  /** True if the [actions] after the service are only the defaults. */
+  /** True if the [actions] after the service are just the defaults. */
   readonly standard: boolean;
 }
 
-/** nsswitch.conf as Go reads it: every `hosts:` line adds to the list. */
+/** Reads nsswitch.conf as Go does: every `hosts:` line adds to the list. */
 function readSources(text: string | null): readonly GoSource[] | 'bad' {
   const sources: GoSource[] = [];
   for (const line of linesOf(text)) {
@@ -235,7 +234,7 @@ function readSources(text: string | null): readonly GoSource[] | 'bad' {
     let rest = bare.slice(colon + 1).trim();
     const hosts = bare.slice(0, colon).trim() === 'hosts';
     while (rest !== '') {
-      // Only a blank ends a service's name: `files<tab>dns` is one unknown service.
+      // Only a space ends a service name, so `files<tab>dns` is a single unknown service.
       const name = /^[^ ]+/.exec(rest)?.[0] ?? '';
       rest = rest.slice(name.length).trimStart();
       let standard = true;

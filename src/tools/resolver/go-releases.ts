@@ -3,18 +3,15 @@ import { Releases } from './releases.ts';
 
 /** The behaviour of one release of Go's resolver. */
 export interface GoTraits {
-  /**
-   * The names of 254 bytes that are refused. True: those typed without a trailing dot. False: those typed
-   * with one.
-   */
+  /** Selects the 254-byte names that are rejected. True: those typed without a trailing dot. False: those typed with one. */
   readonly longNeedsDot: boolean;
   /** True if `search .` is ignored. */
   readonly skipsRootDomain: boolean;
-  /** True if it supports the options `trust-ad`, `edns0` and `no-reload`. */
+  /** True if the options `trust-ad`, `edns0` and `no-reload` are supported. */
   readonly newOptions: boolean;
-  /** Names other than localhost that it leaves to nss-myhostname. */
+  /** Names other than localhost that are left to nss-myhostname. */
   readonly ownNames: readonly string[];
-  /** True if, without cgo, all reasons to use libc are ignored and unknown services of nsswitch.conf count as DNS. */
+  /** True if, without cgo, all reasons to use libc are ignored and unknown nsswitch.conf services count as DNS. */
   readonly ownOrder: boolean;
   /** The condition for leaving names in `.local` to libc: always, in cgo builds, or only if nsswitch.conf lists mdns. */
   readonly local: 'always' | 'cgo' | 'mdns';
@@ -22,13 +19,13 @@ export interface GoTraits {
   readonly wording: 1 | 2 | 3;
   /** True if GODEBUG=netedns0=0 disables EDNS. */
   readonly ednsSetting: boolean;
-  /** True if a name that is missing in the hosts file, the only source, gives "no such host". */
+  /** True if a name missing from the hosts file gives "no such host" when that is the only source. */
   readonly filesNotFound: boolean;
   /** True if libc's "no data" is reported as "no such host". */
   readonly nodataNotFound: boolean;
-  /** True if `.onion` is checked in every candidate instead of in the typed name. */
+  /** True if `.onion` is checked in every candidate name, not in the typed name. */
   readonly onionByCandidate: boolean;
-  /** True if an additional record marks an empty reply as an answer. */
+  /** True if an additional record makes an empty reply count as an answer. */
   readonly additionalCounts: boolean;
   /** True if a reply that is truncated even over TCP is used. */
   readonly truncatedTcp: boolean;

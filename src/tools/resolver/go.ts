@@ -1,7 +1,6 @@
 /**
- * Go's own resolver (net/dnsclient_unix.go): A and AAAA at the same time, every attempt from a new socket.
- * Each family walks the whole list of names independently of the other, and addresses of one family are
- * enough.
+ * Go's own resolver (net/dnsclient_unix.go). A and AAAA are sent at the same time, and every attempt uses a new socket.
+ * Each family goes through the whole list of names independently, and addresses from one family are enough.
  */
 import { parseAddress, printHostPort } from '../../server/base/ip.ts';
 import {
@@ -41,7 +40,7 @@ import { isSendable } from './search-list.ts';
 import { afterAsIs, enoughDots, fewDots, lastAsIs, rootedReason } from './search-reasons.ts';
 import { note } from './trace.ts';
 
-/** Go's receive buffer, also its UDP size in EDNS. */
+/** Go's receive buffer, and the UDP size it advertises in EDNS. */
 const maxPacket = 1232;
 
 type Tried =
@@ -114,7 +113,7 @@ class GoSession implements Session {
   }
 
   #files(name: string, families: readonly AddressFamily[]): LookupOutcome | null {
-    // Only names with a dot are made absolute: `localhost.` does not match `localhost`.
+    // Only names with a dot are made absolute, so `localhost.` does not match `localhost`.
     const key = (text: string): string =>
       (text.includes('.') ? absolute(text) : text).toLowerCase();
     const entries = readHosts(this.#context.settings.hosts)
@@ -164,14 +163,14 @@ class GoSession implements Session {
   }
 
   #names(typed: string): { readonly name: string; readonly why: string }[] {
-    // By release, a typed .onion name is refused as a whole, or only the candidates that end in
-    // .onion are skipped.
+    // Depending on the release, a typed .onion name is refused outright, or only candidates that end in .onion are
+    // skipped.
     const onion = (name: string): boolean => /\.onion\.?$/i.test(name);
     const { onionByCandidate } = this.#traits;
     if (onion(typed) && (!onionByCandidate || typed.endsWith('.'))) return [];
     const { ndots, search } = this.#conf;
     if (typed.endsWith('.')) {
-      // Go 1.19 rejects an absolute name of 254 letters as too long.
+      // Go 1.19 rejects an absolute name of 254 characters as too long.
       if (typed.length === 254 && !this.#traits.longNeedsDot) return [];
       return [{ name: typed, why: rootedReason }];
     }
@@ -209,7 +208,7 @@ class GoSession implements Session {
         ];
   }
 
-  /** tryOneName: attempts × servers; after an error reply the next server is queried at once. */
+  /** tryOneName: attempts × servers. After an error reply, the next server is queried at once. */
   async #one(name: string, type: string, why: string): Promise<Tried> {
     const { servers, attempts, rotate } = this.#conf;
     const offset = rotate ? this.#turn++ : 0;
@@ -327,7 +326,7 @@ class GoSession implements Session {
   }
 }
 
-/** Skips replies to other questions. */
+/** Ignores replies to other questions. */
 async function waitFor(socket: Socket, query: QueryToSend, until: number): Promise<Arrival | null> {
   for (;;) {
     const arrival = await socket.wait(until);
@@ -335,7 +334,7 @@ async function waitFor(socket: Socket, query: QueryToSend, until: number): Promi
   }
 }
 
-/** The complete records of a datagram that fit into a buffer of 1232 bytes. */
+/** Returns the complete records in a datagram that fit into a 1232-byte buffer. */
 function received(reply: ClientReply): ClientReply {
   if (reply.size <= maxPacket) return reply;
   let at = questionBytes(reply.name);
@@ -353,8 +352,7 @@ async function inTurn<T, R>(items: readonly T[], run: (item: T) => Promise<R>): 
 }
 
 /**
- * Runs all items at the same time; results are in the order of completion. The goroutine started last mostly
- * runs first.
+ * Runs all items concurrently and returns results in completion order. The goroutine started last usually runs first.
  */
 async function together<T, R>(items: readonly T[], run: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
@@ -366,7 +364,7 @@ async function together<T, R>(items: readonly T[], run: (item: T) => Promise<R>)
   return results;
 }
 
-/** An address as Go prints it: without interface, and an IPv4-mapped IPv6 address as IPv4. */
+/** Prints an address as Go does: without interface, and IPv4-mapped IPv6 addresses as IPv4. */
 function unmapped(address: string): string {
   const plain = withoutZone(address);
   const bytes = parseAddress(plain);
@@ -375,7 +373,7 @@ function unmapped(address: string): string {
   return mapped ? [...bytes.slice(12)].join('.') : plain;
 }
 
-/** isDomainName of net/dnsclient.go: letters, digits, `_` and `-` in labels of 1 to 63, not only digits. */
+/** isDomainName in net/dnsclient.go: letters, digits, `_` and `-` in labels of 1 to 63 characters, not only digits. */
 function isDomainName(name: string): boolean {
   if (name === '.') return true;
   if (name.length > 254 || (name.length === 254 && !name.endsWith('.'))) return false;

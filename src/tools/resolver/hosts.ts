@@ -1,11 +1,11 @@
-/** Reads /etc/hosts: an address, then its names; `#` begins a comment. */
+/** Reads /etc/hosts: an address, then its names; `#` starts a comment. */
 import { parseAddress } from '../../server/base/ip.ts';
 import type { AddressFamily } from './client.ts';
 import { shortIPv4 } from './glibc-conf.ts';
 import { withoutZone } from './myhostname.ts';
 import { linesOf, wordsOf } from './resolv-conf.ts';
 
-/** Lines count from 1. */
+/** Line numbers start at 1. */
 export interface HostsEntry {
   readonly line: number;
   readonly address: string;
@@ -13,7 +13,7 @@ export interface HostsEntry {
   readonly names: readonly string[];
 }
 
-/** @param comment matches the part of a line that is ignored */
+/** @param comment matches the ignored part of a line */
 export function readHosts(text: string | null, comment: RegExp = /#.*/s): HostsEntry[] {
   const entries: HostsEntry[] = [];
   linesOf(text).forEach((line, index) => {
@@ -26,8 +26,8 @@ export function readHosts(text: string | null, comment: RegExp = /#.*/s): HostsE
 }
 
 /**
- * The entries as musl reads them. The address must begin the line and may be in a short form (`127.1`). The
- * last name of a file without a final newline is lost.
+ * Parses the entries as musl does. The address must start the line and may be in short form (`127.1`). If the file does
+ * not end in a newline, its last name is lost.
  */
 export function readMuslHosts(text: string | null): HostsEntry[] {
   const lines = linesOf(text);
@@ -44,16 +44,15 @@ export function readMuslHosts(text: string | null): HostsEntry[] {
   });
 }
 
-/** The entries that list exactly this name, ignoring case; a trailing dot is significant. */
+/** Returns the entries that list exactly this name, ignoring case. A trailing dot matters. */
 export function entriesFor(entries: readonly HostsEntry[], name: string): HostsEntry[] {
   const wanted = name.toLowerCase();
   return entries.filter((entry) => entry.names.some((other) => other.toLowerCase() === wanted));
 }
 
 /**
- * The addresses that c-ares 1.34 finds for a name. It has one entry per address. A line adds its
- * names to the entry with its address, or its address to the entry with one of its names. A name
- * leads to its first entry.
+ * Returns the addresses that c-ares 1.34 finds for a name. It has one entry per address. A line adds its names to the
+ * entry with its address, or its address to an entry with one of its names. A name resolves to its first entry.
  */
 export function mergedAddresses(entries: readonly HostsEntry[], name: string): string[] {
   const byAddress = new Map<string, string[]>();
@@ -69,7 +68,7 @@ export function mergedAddresses(entries: readonly HostsEntry[], name: string): s
   return byName.get(name.toLowerCase()) ?? [];
 }
 
-/** The alias of a name in HOSTALIASES: lines of `alias canonical`, for names without a dot; null: none. */
+/** Returns a name's alias from HOSTALIASES: lines of `alias canonical`, for names without dots; null: none. */
 export function hostAlias(text: string | null, name: string): string | null {
   if (text === null || name.includes('.')) return null;
   for (const line of linesOf(text)) {

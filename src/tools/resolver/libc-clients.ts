@@ -1,4 +1,4 @@
-/** Programs that leave lookups to glibc and only change its hints or its errors, or cache its answers. */
+/** Programs that leave lookups to glibc and only change its hints or errors, or cache its answers. */
 import {
   clientLine,
   failed,
@@ -62,7 +62,7 @@ export const cgo: ClientLine = clientLine('cgo', goReleases, (version, traits) =
   ),
 );
 
-/** Releases without differences: the version is only a label. */
+/** Releases without differences. The version is only a label. */
 function alike(name: string, versions: readonly string[]): Releases<object> {
   return new Releases(
     name,
@@ -131,7 +131,7 @@ export const python: ClientLine = clientLine('python', pythonReleases, (version,
   }),
 );
 
-/** Milliseconds; a lookup that occupies one of Node's four threads for longer causes a remark. */
+/** In milliseconds. A lookup that ties up one of Node's four threads for longer gets a remark. */
 const slowMs = 1000;
 
 export const node: ClientLine = clientLine('node', nodeReleases, (version) =>
@@ -158,7 +158,7 @@ export const node: ClientLine = clientLine('node', nodeReleases, (version) =>
 
 const badUrl = failed('CURLE_URL_MALFORMAT', 3, 'URL using bad/illegal format or missing URL');
 
-/** The name in ASCII as libidn2 converts it, reading it in the locale's encoding; null if it cannot. */
+/** The name in ASCII as libidn2 converts it from the locale's encoding; null if it cannot. */
 function localeName(
   name: string,
   { settings, trace }: ModelContext,
@@ -230,7 +230,7 @@ export const getentHosts: ClientLine = soleClient(
   ),
 );
 
-/** Milliseconds; the JVM's cache time for lookups without a security manager. */
+/** The JVM's cache times without a security manager, in milliseconds. */
 const keepGoodMs = 30_000;
 const keepBadMs = 10_000;
 
@@ -251,12 +251,12 @@ export const java: ClientLine = clientLine('java', javaReleases, (version) => ({
           );
           return kept.result;
         }
-        // IPv4 only, if IPv6 is disabled in the whole kernel.
+        // Only IPv4 if IPv6 is disabled in the kernel.
         const families = context.settings.host.loopback.includes(6)
           ? request.families
           : request.families.filter((family) => family === 4);
         const asked = await session.lookup({ ...request, families });
-        // Java has its own address for one name, which it uses if the lookup fails.
+        // Java knows its own address for one name and uses it if the lookup fails.
         const own = asked.failure !== null && request.name.toLowerCase() === 'localhost';
         const result = shown(own ? found(['127.0.0.1']) : asked, (code, text) =>
           failed(code, null, `${request.name}: ${text}`),

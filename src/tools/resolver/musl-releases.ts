@@ -1,25 +1,25 @@
-/** The differences between musl's releases. */
+/** The differences between musl releases. */
 import { Releases } from './releases.ts';
 
-/** The behaviour of one release of musl. */
+/** The behaviour of a musl release. */
 export interface MuslTraits {
   /**
-   * True if one family with an address is enough, for any result of the other. Without an address
-   * the first reply's error is the result.
+   * True if addresses for one family are enough, whatever the other's result. Without any address, the first reply's
+   * error is the result.
    */
   readonly halfIsEnough: boolean;
-  /** True if truncated replies are fetched again over TCP; otherwise the truncated reply is used. */
+  /** True if truncated replies are retried over TCP; otherwise the truncated reply is used. */
   readonly tcp: boolean;
-  /** Bytes of the receive buffer. */
+  /** The size of the receive buffer in bytes. */
   readonly buffer: number;
-  /** A reply with more records than this, including the question, is not parsed. */
+  /** A reply with more records than this, counting the question, is not parsed. */
   readonly mostRecords: number;
   /**
-   * True if addresses of both families are read from any reply; later releases read only the
-   * requested family from each, IPv6 first.
+   * True if addresses of both families are read from any reply. Later releases read only the requested family from
+   * each, IPv6 first.
    */
   readonly anyType: boolean;
-  /** True if a name without an address has its own error code, and names that cannot be sent are skipped. */
+  /** True if a name without addresses has its own error code, and names that cannot be sent are skipped. */
   readonly nodata: boolean;
 }
 

@@ -1,8 +1,7 @@
 /**
- * musl's getaddrinfo (Alpine): every query goes to all servers at once from one socket, and the first good
- * answer counts. NXDOMAIN for one family means that the name does not exist, NODATA for both ends the search.
- * SERVFAIL or silence fails the whole lookup. Facts: docs/resolvers.md; source:
- * src/network/{lookup_name,res_msend}.c.
+ * musl's getaddrinfo (Alpine). Every query goes to all servers at once from one socket, and the first good answer
+ * counts. NXDOMAIN for one family means that the name does not exist, and NODATA for both ends the search. SERVFAIL or
+ * silence fails the whole lookup. Facts: docs/resolvers.md; source: src/network/{lookup_name,res_msend}.c.
  */
 import { parseAddress } from '../../server/base/ip.ts';
 import {
@@ -32,7 +31,7 @@ import { cite } from './resolver-rules.ts';
 import { isSendable } from './search-list.ts';
 import { enoughDots, fewDots, lastAsIs, rootedReason } from './search-reasons.ts';
 
-/** Addresses that one lookup returns. */
+/** The maximum number of addresses that a lookup returns. */
 const mostAddresses = 48;
 
 export const musl: ClientLine = clientLine('musl', muslReleases, (version, traits) => ({
@@ -44,7 +43,7 @@ export const musl: ClientLine = clientLine('musl', muslReleases, (version, trait
 
 const died = failed('SIGFPE', null, 'Floating point exception');
 
-/** Null: the name does not exist, try the next one. */
+/** Null: the name does not exist, so try the next one. */
 type NameOutcome = LookupOutcome | null;
 
 class MuslSession implements Session {
@@ -139,8 +138,7 @@ class MuslSession implements Session {
     why: string,
   ): Promise<NameOutcome> {
     if (name.endsWith('..') && !this.#traits.nodata) {
-      // `search .` makes "name..", which this release turns into a malformed message that no server
-      // answers.
+      // `search .` produces "name..", which this release turns into a malformed message that no server answers.
       this.#context.trace.step(
         `musl makes a malformed query of "${name}" (search domain "."), which gets no answer: EAI_AGAIN`,
       );
@@ -170,7 +168,7 @@ class MuslSession implements Session {
         return found(half);
       }
     }
-    // Before 1.2.1 the first reply alone determines why there is no address.
+    // Before 1.2.1, only the first reply determines why there is no address.
     const judged = this.#traits.halfIsEnough ? queries.slice(0, 1) : queries;
     for (const [index, query] of judged.entries()) {
       const answer = answers[index];
@@ -207,7 +205,7 @@ class MuslSession implements Session {
   #queries(name: string, families: readonly AddressFamily[], why: string): QueryToSend[] {
     const first = newId(this.#context.random);
     return families.map((family, index) => ({
-      // Ids come from the clock: the second is the first plus the nanoseconds in between.
+      // IDs come from the clock: the second is the first plus the nanoseconds in between.
       id: (first + 160 * index) & 0xffff,
       name: absolute(name),
       type: family === 4 ? 'A' : 'AAAA',

@@ -1,6 +1,4 @@
-/**
- * Computes the savings of a lower `ndots` or a trailing dot for the names of a client, and the names that would break.
- */
+/** Computes how much a lower `ndots` or a trailing dot saves for a client's names, and which names would break. */
 import { seededRandom } from '../../server/base/random.ts';
 import type { Script } from './answers-file.ts';
 import { countDots, type Client, type AddressFamily, type Settings } from './client.ts';
@@ -8,21 +6,21 @@ import { totalsOf } from './trace-document.ts';
 import { withNdots } from './resolv-conf.ts';
 import { planLookup, type StartServer } from './run-lookup.ts';
 
-/** A name as an application spells it, and a model of the network in which it was looked up. */
+/** A name as an application writes it, with a model of the network where it was looked up. */
 export interface AskedName {
   readonly name: string;
   readonly lookups: number;
   readonly families: readonly AddressFamily[];
-  /** The answers to the candidates of its search path. */
+  /** The answers for its search path candidates. */
   readonly script: Script;
-  /** True if the answers are assumed: nothing shows whether the name is that of a service. */
+  /** True if the answers are assumed, because nothing shows whether the name is a service. */
   readonly assumed: boolean;
 }
 
 export interface NameCost {
   readonly queries: number;
   readonly ok: boolean;
-  /** The addresses in sorted order, or the code of the failure. */
+  /** The addresses, sorted, or the failure code. */
   readonly found: string;
 }
 
@@ -36,37 +34,37 @@ export interface BrokenName {
 /** A value of `ndots` and its effect. */
 export interface NdotsChoice {
   readonly ndots: number;
-  /** The number of queries for all lookups. */
+  /** The total number of queries for all lookups. */
   readonly queries: number;
   readonly broken: readonly BrokenName[];
   /** Names that may break. */
   readonly unknown: readonly string[];
 }
 
-/** A name that is cheaper with a trailing dot and resolves to the same. */
+/** A name that is cheaper with a trailing dot and still resolves to the same addresses. */
 export interface DottedName {
   readonly name: string;
   readonly lookups: number;
-  /** Queries of one lookup, now and with the dot. */
+  /** Queries per lookup, now and with the dot. */
   readonly now: number;
   readonly dotted: number;
 }
 
 export interface ClientPlan {
   readonly client: string;
-  /** The current value: that of the first choice. */
+  /** The current value, which is that of the first choice. */
   readonly ndots: number;
   readonly choices: readonly NdotsChoice[];
-  /** Ordered by savings, largest first. */
+  /** Sorted by savings, largest first. */
   readonly dotted: readonly DottedName[];
 }
 
-/** Milliseconds of virtual time; limit of a lookup. */
+/** The time limit of a lookup, in milliseconds of virtual time. */
 const LIMIT_MS = 600_000;
 
 /**
- * Plans every name at most three times: with the current ndots, with one below its number of dots, and with a
- * trailing dot. Nothing is sent.
+ * Plans each name at most three times: with the current ndots, with one below its number of dots, and with a trailing
+ * dot. Sends nothing.
  * @param start starts a server that answers instead of the scripts
  */
 export async function planNdots(
@@ -123,7 +121,7 @@ export async function planNdots(
   };
 }
 
-/** The cost of one lookup of this spelling, as `ndots trace` plans it. */
+/** The cost of one lookup with this spelling, as planned by `ndots trace`. */
 async function costOf(
   client: Client,
   settings: Settings,
@@ -151,8 +149,8 @@ async function costOf(
 }
 
 /**
- * The value of `ndots` that saves most and is known to break nothing for any client; null if none saves
- * anything. Of two equal ones the higher, because it changes less.
+ * The `ndots` value that saves the most and is known not to break any client; null if none saves anything. On a tie,
+ * the higher value wins because it changes less.
  */
 export function bestNdots(plans: readonly ClientPlan[]): number | null {
   const of = (ndots: number): readonly (NdotsChoice | undefined)[] =>

@@ -1,13 +1,13 @@
 /**
- * The interface of resolver models to the outside world: open sockets, send, wait. There are two
- * implementations: `scripted.ts` (answers from a script, in virtual time) and the live one in cli/, with real
- * sockets. Nothing here depends on a particular resolver.
+ * The interface through which resolver models reach the outside world: open sockets, send, wait. There are two implementations: `scripted.ts`
+ * (scripted answers, in virtual time), and a live one with real sockets in cli/. Nothing here depends on a particular
+ * resolver.
  */
 import type { Clock } from '../../server/base/clock.ts';
 import type { SocketKind } from '../../server/wire/transports.ts';
 import { sameName, type ClientReply } from './reply.ts';
 
-/** RFC 6891: the size that a client offers; `cookie`: with a COOKIE option (RFC 7873). */
+/** The size a client advertises (RFC 6891); `cookie`: with a COOKIE option (RFC 7873). */
 export interface ClientEdns {
   readonly size: number;
   readonly cookie: boolean;
@@ -15,7 +15,7 @@ export interface ClientEdns {
 
 export interface QueryToSend {
   readonly id: number;
-  /** Absolute, in the client's own spelling. */
+  /** Absolute, in the client's spelling. */
   readonly name: string;
   readonly type: string;
   readonly edns: ClientEdns | null;
@@ -23,59 +23,56 @@ export interface QueryToSend {
   readonly ad: boolean;
   /** The reason: one sentence. */
   readonly why: string;
-  /** True if a relay between client and server sends it for the client. */
+  /** True if a relay between client and server sends it on the client's behalf. */
   readonly relayed?: boolean;
 }
 
-/** True if a reply matches this query: same id, type and name (ignoring case). */
+/** True if a reply matches this query: same ID, type and name (ignoring case). */
 export function isReplyTo(reply: ClientReply, query: QueryToSend): boolean {
   return query.id === reply.id && query.type === reply.type && sameName(query.name, reply.name);
 }
 
-/** A query as sent, and its outcome; `lookups.ts` converts it to an exchange. */
+/** A query as sent, with its outcome. `lookups.ts` converts it to an exchange. */
 export interface SentQuery {
-  /** Milliseconds since the trace began. */
+  /** Milliseconds since the start of the trace. */
   readonly atMs: number;
   readonly server: string;
   readonly serverPort: number;
   readonly protocol: SocketKind;
-  /** Number of the source port, in order of first use. */
+  /** Source ports are numbered in order of first use. */
   readonly port: number;
-  /** Null if nothing was really sent. */
+  /** Null if nothing was actually sent. */
   readonly sourcePort: number | null;
-  /**
-   * The same number for all queries that were really sent in one turn of the event loop; null if nothing was
-   * really sent.
-   */
+  /** The same for all queries actually sent in one turn of the event loop; null if nothing was sent. */
   readonly turn: number | null;
   readonly wireId: number;
-  /** Number of the query id, in order of first use; equal ids have equal numbers. */
+  /** Query IDs are numbered in order of first use; equal IDs have equal numbers. */
   readonly id: number;
   readonly name: string;
   readonly type: string;
   readonly edns: ClientEdns | null;
   readonly ad: boolean;
   readonly why: string;
-  /** A label of the answer; `DROP`: no reply, `CLOSED`: the port is closed. */
+  /** A label for the answer; `DROP`: no reply, `CLOSED`: the port is closed. */
   answer: string;
   answeredAtMs: number | null;
   reply: ClientReply | null;
-  /** The client's reaction to the answer, in sentences. */
+  /** The client's reaction to the answer, in full sentences. */
   outcome: string;
-  /** Index of the lookup, from 0. */
+  /** Index of the lookup, starting at 0. */
   readonly lookup: number;
-  /** True if a relay between client and server sent it; then `outcome` does not describe the client's conclusions. */
+  /** True if a relay between client and server sent it; `outcome` then does not describe the client's conclusions. */
   readonly relayed: boolean;
 }
 
 /**
- * refused: ICMP port unreachable, or TCP connection refused; unreachable: the kernel gave up
- * finding the host; no-route: the kernel has no route; reset, closed: the peer reset or ended a TCP
- * connection; timeout: nothing came in time (TCP connect only).
+ * refused: ICMP port unreachable, or TCP connection refused; unreachable: the kernel gave up finding the host;
+ * no-route: the kernel has no route; reset, closed: the peer reset or closed a TCP connection; timeout: nothing arrived
+ * in time (TCP connect only).
  */
 export type Fault = 'refused' | 'reset' | 'unreachable' | 'no-route' | 'closed' | 'timeout';
 
-/** An arrival at a socket: a reply, or a fault reported by the kernel. */
+/** Something that arrived at a socket: a reply, or a fault reported by the kernel. */
 export type Arrival =
   | {
       readonly kind: 'reply';
@@ -88,23 +85,23 @@ export type Arrival =
 /** A UDP socket (bound to one source port) or an open TCP connection. */
 export interface Socket {
   readonly protocol: SocketKind;
-  /** Number of the source port, in order of first use from 1; 0: nothing was sent yet. */
+  /** Source ports are numbered from 1 in order of first use; 0: nothing sent yet. */
   readonly port: number;
   /**
-   * Connects a UDP socket to one server. From then on the kernel reports errors of that path at the next
-   * `send` or `wait`, and drops packets from other addresses.
-   * @param allErrors also reports an unreachable host, not only a closed port (Linux: IP_RECVERR, which glibc
-   * sets and others do not)
+   * Connects a UDP socket to one server. From then on, the kernel reports errors on that path at the next `send` or
+   * `wait`, and drops packets from other addresses.
+   * @param allErrors also reports an unreachable host, not only a closed port (Linux: IP_RECVERR, which only glibc
+   * sets)
    * @returns the fault if there is no route
    */
   connect(server: string, allErrors?: boolean): Fault | null;
-  /** Returns a fault if one was pending in the kernel or found at once; then nothing was sent. */
+  /** Returns a fault if one was pending in the kernel or was detected immediately, in which case nothing was sent. */
   send(query: QueryToSend, server: string): SentQuery | Fault;
-  /** The oldest unread arrival; null: none. */
+  /** Returns the oldest unread arrival; null: none. */
   take(): Arrival | null;
-  /** The next arrival, or null at the time `until` (of the network's clock, ms; Infinity: no limit). */
+  /** Returns the next arrival, or null at the time `until` (on the network's clock, in ms; Infinity: no limit). */
   wait(until: number): Promise<Arrival | null>;
-  /** Calls `run` at each arrival until the returned function is called; for clients that wait on many sockets. */
+  /** Calls `run` on each arrival until the returned function is called. For clients that wait on several sockets. */
   watch(run: () => void): () => void;
   close(): void;
 }
@@ -113,11 +110,11 @@ export interface ClientNetwork {
   readonly clock: Clock;
   readonly serverPort: number;
   udp(): Socket;
-  /** Opens a TCP connection, by the time `until` at the latest. */
+  /** Opens a TCP connection, at the latest by `until`. */
   tcp(server: string, until: number): Promise<Socket | Fault>;
 }
 
-/** False if the time `until` comes first. */
+/** Returns false if `until` comes first. */
 export async function waitForAny(
   clock: Clock,
   sockets: readonly Socket[],

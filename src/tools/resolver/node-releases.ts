@@ -1,15 +1,15 @@
 /**
- * The differences between releases of Node.js: their c-ares (`process.versions.ares`), and their conversion
- * of names beyond ASCII.
+ * The differences between Node.js releases: their c-ares version (`process.versions.ares`) and how they convert
+ * non-ASCII names.
  */
 import { Releases } from './releases.ts';
 
 export interface NodeTraits {
-  /** The release of c-ares in dns.resolve. */
+  /** The c-ares release used by dns.resolve. */
   readonly cares: string;
 }
 
-/** The releases of Node.js in which its c-ares changed, oldest first. */
+/** The Node.js releases where its c-ares changed, oldest first. */
 export const nodeReleases: Releases<NodeTraits> = new Releases<NodeTraits>(
   'node',
   { cares: '1.19.1' },

@@ -1,7 +1,7 @@
 /**
- * dns.resolve4 and dns.resolve6 of Node.js called together: c-ares with Node's settings. The search list, the
- * hosts file and nsswitch are never used. Any error reply is final. Lost packets are sent up to four times; a
- * timer that ticks once a second notices them.
+ * Node.js's dns.resolve4 and dns.resolve6 called together: c-ares with Node's settings. The search list, the hosts file
+ * and nsswitch are never used. Any error reply is final. Each packet is sent up to four times; a timer that ticks once
+ * a second detects losses.
  */
 import {
   absolute,
@@ -24,9 +24,9 @@ import { nodeName } from './idn.ts';
 import { nodeReleases } from './node-releases.ts';
 import { isSendable } from './search-list.ts';
 
-/** Node sets this, and ignores resolv.conf. */
+/** Set by Node, which ignores resolv.conf here. */
 const attempts = 4;
-/** Milliseconds between two checks for time-outs. */
+/** Milliseconds between time-out checks. */
 const tickMs = 1000;
 
 export const nodeResolve: ClientLine = clientLine(
@@ -83,7 +83,7 @@ class NodeResolveSession implements Session {
   }
 }
 
-/** True if a reply is a success without addresses: for Node, a CNAME without a target is not an error. */
+/** True if a reply succeeds without addresses. Node does not treat a CNAME without a target as an error. */
 function isEmptySuccess(ended: Ended): boolean {
   return ended.status === 'SUCCESS';
 }

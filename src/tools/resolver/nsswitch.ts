@@ -1,11 +1,11 @@
 /**
- * Reads the `hosts:` line of nsswitch.conf: the services that resolve host names, their order, and the effect
- * of each result.
+ * Reads the `hosts:` line of nsswitch.conf: the services that resolve host names, their order, and how each result is
+ * handled.
  */
 import type { GlibcTraits } from './glibc-releases.ts';
 import { linesOf } from './resolv-conf.ts';
 
-/** The results of a service of nsswitch.conf. */
+/** The possible results of an nsswitch.conf service. */
 export type Status = 'success' | 'notfound' | 'unavail' | 'tryagain';
 export type NsswitchAction = 'return' | 'continue' | 'merge';
 
@@ -25,16 +25,16 @@ const defaultActions: Readonly<Record<Status, NsswitchAction>> = {
 
 export interface HostsLine {
   readonly services: readonly NsswitchService[];
-  /** 0: the file has no such line, these are the defaults. */
+  /** 0: the file has no such line, and these are the defaults. */
   readonly line: number;
   /** Null: the file is usable. */
   readonly problem: string | null;
 }
 
 /**
- * Reads the services as glibc does: the last `hosts:` line wins, and text after a `#` in it counts as
- * services. A line with a syntax error invalidates the whole file: no service is left. Before 2.33 comments
- * were removed, an error ended only its line, and a line without services left the default.
+ * Parses the services as glibc does. The last `hosts:` line wins, and text after a `#` in it counts as services. A line
+ * with a syntax error invalidates the whole file, leaving no services. Before 2.33, comments were removed, an error
+ * ended only its line, and a line without services left the default in place.
  */
 export function readHostsLine(
   text: string | null,

@@ -1,16 +1,16 @@
-/** The receiving half of all sockets of models. */
+/** The receiving half of every model socket. */
 import type { Clock } from '../../server/base/clock.ts';
 import type { SocketKind } from '../../server/wire/transports.ts';
 import { ArrivalQueue } from './arrival-queue.ts';
 import type { Arrival, Fault, QueryToSend, SentQuery, Socket } from './network.ts';
 
-/** A socket that receives through a queue; subclasses send. */
+/** A socket that receives through a queue. Subclasses implement sending. */
 export abstract class ReceivingSocket implements Socket {
   abstract readonly protocol: SocketKind;
   abstract readonly port: number;
   protected readonly arrivals: ArrivalQueue;
 
-  /** @param clock of the socket's network */
+  /** @param clock the clock of the socket's network */
   constructor(clock: Clock) {
     this.arrivals = new ArrivalQueue(clock);
   }

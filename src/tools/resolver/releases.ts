@@ -1,7 +1,6 @@
 /**
- * The releases of a client and their differences. A client's table begins with the traits of its oldest
- * release; every further row names a release and only its changes. A model reads traits and never compares
- * versions.
+ * A client's releases and their differences. The table begins with the traits of the oldest release; each further row
+ * names a release and lists only its changes. Models read traits and never compare versions.
  */
 
 export type ReleaseRow<Traits> = readonly [version: string, changes?: Partial<Traits>];
@@ -9,11 +8,11 @@ export type ReleaseRow<Traits> = readonly [version: string, changes?: Partial<Tr
 export interface Picked<Traits> {
   readonly version: string;
   readonly traits: Traits;
-  /** One sentence if another release replaces the requested one; null: it is that one. */
+  /** A sentence if another release replaces the requested one; null: it is the requested one. */
   readonly note: string | null;
 }
 
-/** The releases of one client; picks the one for a requested version. */
+/** One client's releases. Selects the release for a requested version. */
 export class Releases<Traits extends object> {
   readonly #name: string;
   readonly #traits = new Map<string, Traits>();
@@ -33,7 +32,7 @@ export class Releases<Traits extends object> {
     return [...this.#traits.keys()];
   }
 
-  /** Throws a RangeError if the table has no such row. */
+  /** Throws RangeError if the table has no such row. */
   traitsOf(version: string): Traits {
     const traits = this.#traits.get(version);
     if (traits === undefined) throw new RangeError(`no release ${version} of ${this.#name}`);
@@ -41,8 +40,8 @@ export class Releases<Traits extends object> {
   }
 
   /**
-   * The release of a version: the newest for null; for `1.34` the newest 1.34.x; for `1.24.4` the row 1.24.
-   * For a release that the table lacks, the last one before it, or else the oldest.
+   * Returns the release for a version: the newest for null, the newest 1.34.x for `1.34`, and row 1.24 for `1.24.4`. If
+   * the table lacks the release, returns the last one before it, or else the oldest.
    */
   pick(asked: string | null): Picked<Traits> {
     const { versions } = this;
@@ -59,12 +58,12 @@ export class Releases<Traits extends object> {
   }
 }
 
-/** True if the parts of `short` are the first parts of `long`: `1.34` and `1.34.8`. */
+/** True if `short` is a prefix of `long`, part by part: `1.34` and `1.34.8`. */
 function isPart(short: string, long: string): boolean {
   return long === short || long.startsWith(`${short}.`);
 }
 
-/** Negative if the first version is older; parts are compared as numbers. */
+/** Negative if the first version is older. Parts are compared as numbers. */
 export function compareVersions(one: string, other: string): number {
   const left = one.split('.').map((part) => Number.parseInt(part, 10) || 0);
   const right = other.split('.').map((part) => Number.parseInt(part, 10) || 0);

@@ -1,4 +1,4 @@
-/** Converts a scripted reply to bytes. */
+/** Encodes a scripted reply. */
 import type { ClientReply } from './reply.ts';
 import { FLAG, TYPE, rcodeNumber, typeNumber } from '../../server/wire/iana.ts';
 import { writeMessage } from '../../server/wire/message.ts';
@@ -12,7 +12,7 @@ export function replyBytes(reply: ClientReply): Uint8Array {
     (reply.recursionAvailable ? FLAG.RA : 0) |
     (reply.truncated ? FLAG.TC : 0);
   const minimum = reply.negativeTtl ?? 0;
-  // The zone is that of the name at the end of the aliases.
+  // The zone is that of the name at the end of the alias chain.
   const alias = reply.answer.findLast(({ type }) => type === 'CNAME');
   const soa = {
     name: alias?.data ?? reply.name,

@@ -1,9 +1,9 @@
 /**
- * A reply as a client sees it, without its bytes: the resolver models need only the flags, the records of the
- * answer section and the size. Names are in presentation form, absolute, in the spelling of the wire.
+ * A reply as a client sees it, without its bytes. Resolver models only need the flags, the answer records and the size.
+ * Names are absolute, in presentation form, spelled as on the wire.
  */
 
-/** RFC 1035 section 4.1.1; other values print as their number. */
+/** RFC 1035 section 4.1.1; other values are printed as numbers. */
 export type Rcode =
   | 'NOERROR'
   | 'FORMERR'
@@ -17,9 +17,9 @@ export interface ReplyRecord {
   readonly name: string;
   /** Mnemonic: `A`, `AAAA`, `CNAME`, … */
   readonly type: string;
-  /** Seconds. */
+  /** In seconds. */
   readonly ttl: number;
-  /** An address, or the target of a CNAME; other types as in a zone file. */
+  /** An address or a CNAME target; other types as in a zone file. */
   readonly data: string;
 }
 
@@ -33,19 +33,19 @@ export interface ClientReply {
   readonly recursionAvailable: boolean;
   readonly truncated: boolean;
   readonly answer: readonly ReplyRecord[];
-  /** Seconds that a client may cache a negative reply (RFC 2308); null: no SOA. */
+  /** Seconds a client may cache a negative reply (RFC 2308); null: no SOA. */
   readonly negativeTtl: number | null;
   /** True if the additional section has an OPT record. */
   readonly opt: boolean;
-  /** Bytes of the whole message. */
+  /** The size of the whole message in bytes. */
   readonly size: number;
   /** Absent if the reply did not come from a message. */
   readonly bytes?: Uint8Array;
-  /** The label in a trace, if it differs from that of the fields (`TC(size)`). */
+  /** The label in a trace, if it differs from the one derived from the fields (`TC(size)`). */
   readonly label?: string;
 }
 
-/** In the order of the message. */
+/** Returns addresses in message order. */
 export function addressesIn(reply: ClientReply): string[] {
   return reply.answer.filter((record) => record.type === reply.type).map((record) => record.data);
 }
@@ -54,12 +54,12 @@ export function hasCname(reply: ClientReply): boolean {
   return reply.answer.some((record) => record.type === 'CNAME');
 }
 
-/** True if the code means that this server cannot answer; most clients then try the next one. */
+/** True if the code means that this server cannot answer. Most clients then try the next one. */
 export function isServerError({ rcode }: ClientReply): boolean {
   return rcode === 'SERVFAIL' || rcode === 'NOTIMP' || rcode === 'REFUSED';
 }
 
-/** One or two words for the answer: `NXDOMAIN`, `NODATA`, `2 rr`, `1 rr cname`, `TC`. */
+/** Describes the answer in one or two words: `NXDOMAIN`, `NODATA`, `2 rr`, `1 rr cname`, `TC`. */
 export function labelOf(reply: ClientReply): string {
   if (reply.label !== undefined) return reply.label;
   if (reply.truncated && reply.answer.length === 0) return 'TC';
@@ -80,7 +80,7 @@ function fold(name: string): string {
   return lower.endsWith('.') ? lower : `${lower}.`;
 }
 
-/** Bytes of a name on the wire, uncompressed (RFC 1035, section 3.1). */
+/** The size of an uncompressed name on the wire, in bytes (RFC 1035, section 3.1). */
 export function nameBytes(name: string): number {
   if (name === '.' || name === '') return 1;
   const { length } = name.replace(/\\(\d{3}|.)/g, 'x');
@@ -89,16 +89,16 @@ export function nameBytes(name: string): number {
 
 const dataBytes: Readonly<Record<string, number>> = { A: 4, AAAA: 16 };
 
-/** @param pointer the owner is written as a two-byte pointer */
+/** @param pointer true if the owner is a two-byte pointer */
 export function recordBytes(record: ReplyRecord, pointer: boolean): number {
   const owner = pointer ? 2 : nameBytes(record.name);
   return owner + 10 + (dataBytes[record.type] ?? nameBytes(record.data));
 }
 
-/** Bytes of header and question. */
+/** The size of the header and question in bytes. */
 export function questionBytes(name: string): number {
   return 12 + nameBytes(name) + 4;
 }
 
-/** Bytes of an empty OPT record (RFC 6891). */
+/** The size of an empty OPT record in bytes (RFC 6891). */
 export const optBytes = 11;

@@ -1,6 +1,6 @@
 /**
- * The settings that a resolver takes from resolv.conf. Each libc reads the file by its own rules
- * (`glibc-conf.ts`, `musl-conf.ts`, …); here are the form that all of them fill, and their common part.
+ * The settings that resolvers read from resolv.conf. Each libc parses the file by its own rules (`glibc-conf.ts`,
+ * `musl-conf.ts`, …); this is the common result and the shared code.
  */
 
 /** A line, or part of one, that this resolver ignores or reads in an unexpected way. */
@@ -14,7 +14,7 @@ export interface ResolvConf {
   readonly servers: readonly string[];
   readonly search: readonly string[];
   readonly ndots: number;
-  /** Milliseconds for one attempt, or for the whole name in musl. */
+  /** Milliseconds per attempt or, in musl, for the whole name. */
   readonly timeoutMs: number;
   readonly attempts: number;
   readonly rotate: boolean;
@@ -58,7 +58,7 @@ export function newConf(): MutableConf {
   };
 }
 
-/** Without newlines; bytes that are not UTF-8 have become U+FFFD. */
+/** Lines without their newlines. Bytes that are not UTF-8 have become U+FFFD. */
 export function linesOf(text: string | null): string[] {
   if (text === null) return [];
   const lines = text.split('\n');
@@ -70,15 +70,14 @@ export function wordsOf(line: string): string[] {
   return line.split(/[ \t\r\n\f\v]+/).filter((word) => word !== '');
 }
 
-/** The leading digits as C's atoi reads them, with sign; 0 if there are none. */
+/** The leading digits as C's atoi reads them, signed; 0 if there are none. */
 export function leadingInteger(text: string): number {
   const match = /^\s*([+-]?\d{1,9})/.exec(text);
   return match === null ? 0 : Number(match[1]);
 }
 
 /**
- * The domain part of the host name, which libc searches if the file names no domain; null for a name without
- * a dot.
+ * The domain part of the host name, which libc searches if the file specifies no domain; null for names without a dot.
  */
 export function domainOf(hostname: string): string | null {
   const dot = hostname.indexOf('.');

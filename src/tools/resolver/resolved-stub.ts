@@ -1,8 +1,8 @@
 /**
- * systemd-resolved's stub (127.0.0.53) between a glibc program and the servers. The program queries the stub
- * by glibc's rules. The stub queries one upstream at a time, from a new socket for each question, and caches
- * replies. It answers localhost, the machine's name and single labels itself. From systemd's documentation
- * and source (252), not measured; its fallback to plain DNS after failures is not modelled.
+ * systemd-resolved's stub (127.0.0.53) between a glibc program and the servers. The program queries the stub by glibc's
+ * rules. The stub queries one upstream at a time, from a new socket per question, and caches replies. It answers
+ * localhost, the machine's name and single labels itself. This is based on systemd's documentation and source (252),
+ * not on measurements. Its fallback to plain DNS after failures is not modelled.
  */
 import type { Clock } from '../../server/base/clock.ts';
 import { ReceivingSocket } from './receiving-socket.ts';
@@ -25,7 +25,7 @@ const newestGlibc = glibcReleases.pick(null).traits;
 const stubAddress = '127.0.0.53';
 const upstreamTimeoutMs = 5000;
 const upstreamAttempts = 4;
-/** Seconds; the longest time that positive and negative answers are cached. */
+/** The maximum time in seconds that positive and negative answers are cached. */
 const longestTtl = 7200;
 
 export const resolved: ClientLine = soleClient('resolved', {
@@ -69,7 +69,7 @@ class StubNetwork implements ClientNetwork {
     return Promise.resolve(new StubSocket(this.#context, (query) => this.#answer(query), 'tcp'));
   }
 
-  /** Null: the stub got no reply, and so sends none. */
+  /** Null: the stub got no reply and therefore sends none. */
   async #answer(query: QueryToSend): Promise<ClientReply | null> {
     const local = this.#local(query);
     if (local !== null) return local;
@@ -102,7 +102,7 @@ class StubNetwork implements ClientNetwork {
         'NOERROR',
       );
     }
-    // Single labels are for LLMNR, not for DNS (ResolveUnicastSingleLabel=no).
+    // Single labels are for LLMNR, not DNS (ResolveUnicastSingleLabel=no).
     return bare.includes('.') ? null : made(query, [], 'SERVFAIL');
   }
 
@@ -130,7 +130,7 @@ class StubNetwork implements ClientNetwork {
         arrival.reply.rcode !== 'REFUSED'
       )
         return arrival.reply;
-      // The next attempt uses the next server, which then stays the current one.
+      // The next attempt uses the next server, which then becomes the current one.
       this.#current++;
       if (arrival?.kind === 'reply' && attempt + 1 >= this.#servers.length) return arrival.reply;
     }
@@ -168,7 +168,7 @@ function made(
   };
 }
 
-/** The socket from the program to the stub. */
+/** The socket between the program and the stub. */
 class StubSocket extends ReceivingSocket {
   readonly protocol;
   port = 0;
@@ -195,7 +195,7 @@ class StubSocket extends ReceivingSocket {
     const { trace } = this.#context;
     if (this.port === 0) this.port = trace.nextPort();
     const exchange = trace.begin(query, server, this.protocol, this.port);
-    // The program sends its second question before the stub starts working on the first.
+    // The program sends its second question before the stub starts on the first.
     const later = Promise.resolve().then(() => this.#ask(query));
     void later.then((reply) => {
       if (reply === null || this.#closed) return;

@@ -1,7 +1,6 @@
 /**
- * The rules that the models follow, by name. The sentences of a trace cite them (`[glibc-next]`).
- * docs/resolvers.md lists them with the scenarios in which each was measured; a test enforces that they
- * agree.
+ * The rules that the models follow, by name. Trace sentences cite them (`[glibc-next]`). docs/resolvers.md lists them
+ * with the scenarios in which each was measured, and a test checks that they agree.
  */
 export const rules = {
   'as-is': 'A name that ends in a dot, or has at least ndots dots, is tried as written first.',
@@ -44,7 +43,7 @@ export const rules = {
 
 export type ResolverRule = keyof typeof rules;
 
-/** The form in which a trace cites a rule. */
+/** Formats a rule the way traces cite it. */
 export function cite(rule: ResolverRule): string {
   return `[${rule}]`;
 }

@@ -1,6 +1,6 @@
 /**
- * One traced lookup from beginning to end: starts the model on the given network, runs the lookup, and stops
- * it at the overall time limit. `report.ts` converts the result to a document.
+ * Runs one traced lookup: starts the model on the given network, runs the lookup, and stops it at the overall time
+ * limit. `report.ts` converts the result to a document.
  */
 import { printSpan } from '../../server/base/elapsed.ts';
 import type { Clock } from '../../server/base/clock.ts';
@@ -12,20 +12,20 @@ import type { ClientNetwork } from './network.ts';
 import { ScriptedNetwork, type Answering } from './scripted.ts';
 import { Trace } from './trace.ts';
 
-/** The name, the client and its settings. */
+/** A name, a client and its settings. */
 export interface LookupPlan {
   readonly client: Client;
   readonly name: string;
   readonly families: readonly AddressFamily[];
   readonly addrConfig: boolean;
   readonly settings: Settings;
-  /** The number of sequential lookups in one process. */
+  /** The number of consecutive lookups in one process. */
   readonly repeat: number;
-  /** Milliseconds after which the whole run is stopped and the current lookup counts as failed. */
+  /** Milliseconds after which the whole run is stopped and the current lookup is considered failed. */
   readonly limitMs: number;
 }
 
-/** Times are milliseconds since the run began. */
+/** Times are milliseconds since the start of the run. */
 export interface LookupResult {
   readonly found: LookupOutcome;
   readonly startMs: number;
@@ -39,11 +39,11 @@ export interface LookupRun {
   readonly results: readonly LookupResult[];
   /** True if the time limit stopped it. */
   readonly cut: boolean;
-  /** True if the answers are from real servers instead of a script. */
+  /** True if real servers answered instead of a script. */
   readonly live: boolean;
 }
 
-/** @param clock of the network */
+/** @param clock the network's clock */
 export async function runLookup(
   plan: LookupPlan,
   network: (trace: Trace) => ClientNetwork,
@@ -65,7 +65,7 @@ export async function runLookup(
     const { name, families, addrConfig } = plan;
     const found = await Promise.race([session.lookup({ name, families, addrConfig }), limit]);
     cut = found === null;
-    // A live run is timed from its first query: earlier steps of this program are not the client's.
+    // Time a live run from its first query, because earlier steps of this program are not the client's.
     const first = live ? trace.exchanges.find((exchange) => exchange.lookup === count) : undefined;
     const fromMs = first?.atMs ?? startMs;
     results.push({
@@ -88,15 +88,15 @@ function gaveUp(limitMs: number): LookupOutcome {
   };
 }
 
-/** A server that answers instead of a script, until it is stopped. */
+/** A server that answers in place of a script until it is stopped. */
 export interface StartedServer extends Answering {
   stop(): Promise<void>;
 }
 
-/** Starts a server instead of the script, on the lookup's clock. */
+/** Starts a server in place of the script, on the lookup's clock. */
 export type StartServer = (clock: VirtualClock) => Promise<StartedServer>;
 
-/** Plans a lookup in virtual time, against a script or against a server started for it. */
+/** Plans a lookup in virtual time, against a script or a server started for it. */
 export async function planLookup(
   plan: LookupPlan,
   script: Script,

@@ -1,6 +1,6 @@
 /**
- * A network that answers from a script. Everything happens on the given clock: with a virtual one, a lookup
- * of 75 seconds takes a millisecond.
+ * A network that answers from a script. Everything happens on the given clock, so a lookup of 75 seconds takes a
+ * millisecond on a virtual one.
  */
 import type { Clock, Timer } from '../../server/base/clock.ts';
 import { answerBySpec } from './answer-spec.ts';
@@ -11,19 +11,16 @@ import type { SocketKind } from '../../server/wire/transports.ts';
 import { labelOf, type ClientReply } from './reply.ts';
 import type { Trace } from './trace.ts';
 
-/**
- * Milliseconds after which Linux stops looking for a neighbour (three ARP or ND probes, one second
- * apart).
- */
+/** Milliseconds until Linux gives up looking for a neighbour (three ARP or ND probes, one second apart). */
 const neighbourMs = 3000;
-/** Milliseconds; round-trip time to a server in the same cluster. */
+/** The round-trip time in milliseconds to a server in the same cluster. */
 const relayMs = 0.5;
 /** Milliseconds until a TCP connection is established or refused. */
 const handshakeMs = 0.1;
-/** Milliseconds; RACE: a second question from the same port within this time is lost. */
+/** For RACE, in milliseconds. A second question from the same port within this time is lost. */
 const raceMs = 10;
 
-/** Answers instead of the script; null: no reply. */
+/** Answers in place of the script; null: no reply. */
 export interface Answering {
   answer(query: QueryToSend, protocol: SocketKind): Promise<ClientReply | null>;
 }
@@ -37,7 +34,7 @@ export class ScriptedNetwork implements ClientNetwork {
   readonly #server: Answering | null;
   readonly #lookingUntil = new Map<string, number>();
 
-  /** @param server answers instead of the script, if given */
+  /** @param server answers in place of the script, if given */
   constructor(clock: Clock, script: Script, trace: Trace, server: Answering | null = null) {
     this.clock = clock;
     this.#script = script;
@@ -64,14 +61,14 @@ export class ScriptedNetwork implements ClientNetwork {
     });
   }
 
-  /** The fault that the kernel finds before anything is sent. */
+  /** Returns a fault that the kernel detects before sending anything. */
   route(server: string): Fault | null {
     return this.#script.noRoute.has(server) ? 'no-route' : null;
   }
 
   /**
-   * Remaining milliseconds until the kernel drops a server's neighbour entry; all packets of that
-   * time fail together with the first.
+   * Milliseconds until the kernel drops a server's neighbour entry. All packets sent in that time fail together with
+   * the first.
    */
   #neighbourMs(server: string): number {
     const now = this.clock.now();
@@ -113,7 +110,7 @@ export class ScriptedNetwork implements ClientNetwork {
     const raced = spec.race && socket.asked(query, this.clock.now());
     const reply = raced ? null : answerBySpec(spec, query, socket.protocol);
     if (reply !== null) {
-      // Recorded at once: the reply was sent even if the client closes its socket before it arrives.
+      // Record it now: the reply was sent even if the client closes its socket before it arrives.
       exchange.answer = labelOf(reply);
       socket.later(delayMs, () => {
         this.#trace.answered(exchange, reply);
@@ -186,7 +183,7 @@ class ScriptedSocket extends ReceivingSocket {
     this.#timers.clear();
   }
 
-  /** Runs a step of this socket's path later, unless the socket is closed by then. */
+  /** Schedules a step on this socket's path, which is skipped if the socket is closed by then. */
   later(delayMs: number, run: () => void): void {
     this.#timers.add(this.#network.clock.after(delayMs, run));
   }
@@ -198,7 +195,7 @@ class ScriptedSocket extends ReceivingSocket {
   }
 
   /**
-   * Delivers a fault. Only a connected socket gets errors of its path, and an unreachable host only if it
+   * Delivers a fault. Only a connected socket receives errors for its path. It learns of an unreachable host only if it
    * requested all errors (Linux: IP_RECVERR).
    */
   fault(arrival: Arrival & { kind: 'fault' }): void {

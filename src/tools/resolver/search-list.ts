@@ -1,4 +1,4 @@
-/** Names formed with the search list. */
+/** Builds names with the search list. */
 import { nameBytes } from './reply.ts';
 
 /** True if the name fits into a DNS message: labels of 1 to 63 bytes, 255 in total (RFC 1035, section 2.3.4). */
@@ -10,7 +10,7 @@ export function isSendable(name: string, longest = 255): boolean {
 }
 
 /**
- * The name in presentation form (RFC 1035, section 5.1): bytes that are not printable ASCII as `\\DDD`.
+ * The name in presentation form (RFC 1035, section 5.1), where bytes other than printable ASCII become `\\DDD`.
  * Backslashes are not escaped again, so existing escapes are unchanged.
  */
 export function presented(name: string): string {
@@ -25,7 +25,7 @@ export function presented(name: string): string {
   );
 }
 
-/** UTF-8 bytes. */
+/** Counts UTF-8 bytes. */
 export function byteLength(text: string): number {
   let bytes = 0;
   for (const letter of text) {

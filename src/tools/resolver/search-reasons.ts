@@ -1,6 +1,6 @@
 /**
- * The phrases that all models share for the names of the search list. Each model appends its own
- * details and its rule.
+ * The phrases that all models use to explain names from the search list. Each model appends its own details and its
+ * rule.
  */
 import { countDots } from './client.ts';
 import type { ResolvConf } from './resolv-conf.ts';
@@ -8,7 +8,7 @@ import type { ResolvConf } from './resolv-conf.ts';
 /** A name with a trailing dot is tried only as written. */
 export const rootedReason: string = 'The name ends in a dot: it is tried only as written.';
 
-/** A search domain of a name with too few dots: `1 dot, fewer than ndots (5): search domain 2 of 4`. */
+/** A search domain for a name with too few dots: `1 dot, fewer than ndots (5): search domain 2 of 4`. */
 export function fewDots(
   typed: string,
   { ndots, search }: Pick<ResolvConf, 'ndots' | 'search'>,

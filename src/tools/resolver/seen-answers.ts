@@ -1,19 +1,18 @@
-/** Answers in a modelled network for a name that was seen on the wire. */
+/** Answers in a modelled network for a name seen on the wire. */
 import { parseAnswerSpec } from './answer-spec.ts';
 import type { AnswerRule } from './answers-file.ts';
 
 /**
- * The rules for a name that exists.
+ * Builds the rules for a name that exists.
  * @param number distinguishes names: the address contains it and so identifies the name
- * @param has an A record, and an AAAA record
+ * @param has whether it has an A record, and an AAAA record
  */
 export function seenAnswers(
   name: string,
   number: number,
   has: { readonly a: boolean; readonly aaaa: boolean },
 ): readonly AnswerRule[] {
-  // Addresses for benchmarks (RFC 2544) first, then reserved ones (240.0.0.0/4), so that no two names share
-  // one.
+  // Uses benchmarking addresses (RFC 2544) first, then reserved ones (240.0.0.0/4), so that no two names share one.
   const bits = (number < 2 ** 17 ? 0xc6120000 : 0xf0000000) + number;
   const v4 = `${bits >>> 24}.${(bits >>> 16) & 255}.${(bits >>> 8) & 255}.${bits & 255}`;
   const v6 = `2001:db8::${(number >>> 16).toString(16)}:${(number & 0xffff).toString(16)}`;

@@ -1,52 +1,52 @@
 /**
- * A trace as a document: `apiVersion: ndots.dev/v1, kind: Trace` (docs/trace.md describes every field, and
- * docs/trace.schema.json is its schema). Fields are added, never changed or removed.
+ * A trace as a document: `apiVersion: ndots.dev/v1, kind: Trace` (docs/trace.md describes every field;
+ * docs/trace.schema.json is the schema). Fields may be added, but are never changed or removed.
  */
 import type { LookupRun } from './run-lookup.ts';
 import { lookupsOf, originOf, type TracedExchange } from './lookups.ts';
 import { messageDocument, type MessageDocument } from '../../server/wire/exchange.ts';
 
-/** The result that the application gets. */
+/** The result as the application sees it. */
 export interface ResultDocument {
   readonly ok: boolean;
   /** The message that the application prints; null: success. */
   readonly error: string | null;
-  /** The error's symbol in the client's interface: `EAI_NONAME`, `ENOTFOUND`, … */
+  /** The error's symbol in the client's API: `EAI_NONAME`, `ENOTFOUND`, … */
   readonly code: string | null;
   readonly number: number | null;
   readonly addresses: readonly string[];
   readonly elapsedMs: number;
 }
 
-/** One query: time, server, reason and outcome. Times are milliseconds. */
+/** One query: time, server, reason and outcome. Times are in milliseconds. */
 export interface QueryDocument {
-  /** Since the first query of a live trace, or since the lookup began in a plan. */
+  /** Since the first query of a live trace, or since the start of a planned lookup. */
   readonly atMs: number;
-  /** Equal numbers: sent together. Counts up from 1. */
+  /** Equal numbers were sent together. Starts at 1. */
   readonly batch: number;
   readonly server: string;
   readonly serverPort: number;
   readonly protocol: 'udp' | 'tcp';
-  /** Number of the source port, in order of first use. */
+  /** Source ports are numbered in order of first use. */
   readonly port: number;
-  /** Null if nothing was really sent. */
+  /** Null if nothing was actually sent. */
   readonly sourcePort: number | null;
-  /** Number of the query id, in order of first use. */
+  /** Query IDs are numbered in order of first use. */
   readonly id: number;
-  /** The query id on the wire. */
+  /** The query ID on the wire. */
   readonly wireId: number;
   readonly name: string;
   readonly type: string;
-  /** `edns 1232`, with ` opt10` if it carries a cookie; empty without an OPT record. */
+  /** `edns 1232`, followed by ` opt10` if it carries a cookie; empty without an OPT record. */
   readonly edns: string;
   readonly ad: boolean;
   /** `1 rr`, `NODATA`, `NXDOMAIN`, …; `DROP`: no reply, `CLOSED`: the port is closed. */
   readonly answer: string;
-  /** Addresses and CNAME targets of the answer. */
+  /** Addresses and CNAME targets from the answer. */
   readonly data: readonly string[];
   /** Milliseconds until the reply reached the client; null if it never did. */
   readonly tookMs: number | null;
-  /** Milliseconds that the client waited without a reply; null if one reached it. */
+  /** Milliseconds the client waited without a reply; null if one reached it. */
   readonly waitedMs: number | null;
   /** The reply as received or planned; null if none reached the client. */
   readonly reply: MessageDocument | null;
@@ -54,13 +54,13 @@ export interface QueryDocument {
   readonly why: string;
   /** The client's reaction to the answer. */
   readonly outcome: string;
-  /** Number of the lookup, from 1. */
+  /** Lookups are numbered from 1. */
   readonly lookup: number;
 }
 
 export interface TotalsDocument {
   readonly queries: number;
-  /** The number of different source ports. */
+  /** The number of distinct source ports. */
   readonly ports: number;
   readonly names: number;
   readonly elapsedMs: number;
@@ -73,7 +73,7 @@ export interface CheaperDocument {
   readonly queries: number;
   readonly elapsedMs: number;
   readonly ok: boolean;
-  /** True if the same addresses are found. */
+  /** True if the lookup finds the same addresses. */
   readonly same: boolean;
   /** The cost or risk of the change; empty: none. */
   readonly caution: string;
@@ -86,9 +86,9 @@ export interface TraceDocument {
   readonly name: string;
   readonly families: readonly number[];
   readonly live: boolean;
-  /** The beginning of a live trace (ISO 8601); null: a plan. */
+  /** The start of a live trace (ISO 8601); null: a plan. */
   readonly startedAt: string | null;
-  /** The origin of the settings: `pod shop/web-0 (context prod)`; null: this machine. */
+  /** The source of the settings: `pod shop/web-0 (context prod)`; null: this machine. */
   readonly from: string | null;
   /** Assumptions about the pod's node, such as its search domains; null: none. */
   readonly assumed: string | null;
@@ -99,10 +99,10 @@ export interface TraceDocument {
     readonly timeoutMs: number;
     readonly attempts: number;
   };
-  /** Lines of resolv.conf that this client ignores or reads in an unexpected way. */
+  /** Lines in resolv.conf that this client ignores or reads in an unexpected way. */
   readonly remarks: readonly { readonly line: number; readonly text: string }[];
   readonly result: ResultDocument;
-  /** One for each lookup (`--repeat`). */
+  /** One per lookup (`--repeat`). */
   readonly results: readonly ResultDocument[];
   readonly queries: readonly QueryDocument[];
   readonly steps: readonly {

@@ -1,6 +1,6 @@
 /**
- * The record of one lookup: every query with its answer, reason and effect, and the steps that sent nothing
- * (hosts file, nsswitch, caches).
+ * Records one lookup: every query with its answer, reason and effect, and the steps that sent nothing (hosts file,
+ * nsswitch, caches).
  */
 import type { Clock } from '../../server/base/clock.ts';
 import type { QueryToSend, SentQuery } from './network.ts';
@@ -15,12 +15,12 @@ export interface SilentStep {
   readonly lookup: number;
 }
 
-/** Milliseconds; planned queries within this time count as sent together. */
+/** In milliseconds. Planned queries within this time count as sent together. */
 const togetherMs = 1;
 
 /**
- * True if two queries were sent together: at the same time of a plan, or really in one turn of the event
- * loop. A query after a reply was not sent together with earlier ones.
+ * True if two queries were sent together: at the same time in a plan, or in one turn of the event loop in a live run. A
+ * query sent after a reply was not sent together with earlier ones.
  */
 export function leftTogether(one: SentQuery, other: SentQuery): boolean {
   const [earlier, later] = one.atMs <= other.atMs ? [one, other] : [other, one];
@@ -34,7 +34,7 @@ export function leftTogether(one: SentQuery, other: SentQuery): boolean {
 
 const planned = { serverPort: 53, sourcePort: null, turn: null } as const;
 
-/** A trace while it is being recorded; models report their steps to it. */
+/** A trace being recorded. Models report their steps to it. */
 export class Trace {
   readonly exchanges: SentQuery[] = [];
   readonly steps: SilentStep[] = [];
@@ -58,7 +58,7 @@ export class Trace {
     return ++this.#ports;
   }
 
-  /** @param real port and turn, if it was really sent */
+  /** @param real the port and turn, if it was actually sent */
   begin(
     query: QueryToSend,
     server: string,
@@ -102,7 +102,7 @@ export class Trace {
   }
 
   /**
-   * Records the client's conclusion about a name as a whole, at the last batch of queries for that name.
+   * Records the client's conclusion about a name as a whole, on the last batch of queries for that name.
    * @param since the number of queries sent before the first one for the name
    */
   conclude(since: number, text: string): void {
@@ -112,7 +112,7 @@ export class Trace {
     for (const exchange of own) if (leftTogether(exchange, last)) note(exchange, text);
   }
 
-  /** A line that the program itself would print (GODEBUG). */
+  /** Adds a line that the program itself would print (GODEBUG). */
   debug(line: string): void {
     this.debugLines.push(line);
   }
@@ -127,7 +127,7 @@ export class Trace {
   }
 }
 
-/** Records the client's reaction to the answer; a second sentence is appended. */
+/** Records how the client reacted to the answer. A second sentence is appended. */
 export function note(exchange: SentQuery | null, text: string): void {
   if (exchange === null) return;
   exchange.outcome = exchange.outcome === '' ? text : `${exchange.outcome} ${text}`;
