@@ -1,4 +1,4 @@
-/** The HTTP server of a node agent: the stream of packets, metrics and liveness. */
+/** A node agent's HTTP server: the packet stream, metrics and liveness. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { systemClock } from '../../server/base/clock.ts';
 import { HttpAdmission } from '../../server/base/http-admission.ts';
@@ -14,7 +14,7 @@ import { groupSamples, type MetricSample } from '../../server/metrics/sample.ts'
 import { TAP_PATH } from '../../server/wire/dnstap.ts';
 import type { PacketStream } from './packet-stream.ts';
 
-/** The most connections: readers, scrapers and probes. */
+/** The maximum number of connections, from readers, scrapers and probes. */
 const CONNECTIONS_MAX = 64;
 
 /** Serves one stream. */
@@ -23,7 +23,7 @@ export class AgentServer {
   readonly #server: Server;
   readonly #access: () => StreamAccess;
 
-  /** @param access read for each request, because the file of the token may change */
+  /** @param access read on each request, because the token file may change */
   constructor(stream: PacketStream, access: () => StreamAccess) {
     this.#stream = stream;
     this.#access = access;
@@ -33,7 +33,7 @@ export class AgentServer {
     const admission = new HttpAdmission();
     this.#server.on('request', (request, response) => {
       const path = request.url?.split('?')[0] ?? '/';
-      // A stream stays open: it must not hold the place of others.
+      // A stream stays open, so it must not take up a slot that others need.
       if (path === TAP_PATH) return this.#give(request, response);
       admission.take({
         request,
@@ -51,7 +51,7 @@ export class AgentServer {
     });
   }
 
-  /** @returns the port @throws the system's error if it cannot listen */
+  /** @returns the port @throws the system error if it cannot listen */
   listen(host: string, port: number): Promise<number> {
     return listenHttp(this.#server, host, port);
   }

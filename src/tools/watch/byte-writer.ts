@@ -1,14 +1,14 @@
-/** Numbers and texts as few bytes, written one after the other and read in the same order. */
+/** Packs numbers and strings into few bytes, to be read back in the same order. */
 
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 
-/** Appends to memory that grows. */
+/** Appends to a growing buffer. */
 export class ByteWriter {
   #bytes: Uint8Array = new Uint8Array(1024);
   length = 0;
 
-  /** A whole number from 0 to 2^53, in base 128 with the low digits first (LEB128). */
+  /** Writes a whole number from 0 to 2^53 in base 128, low digits first (LEB128). */
   number(value: number): void {
     if (this.#bytes.length - this.length < 10) this.#grow(10);
     let left = value;
@@ -45,7 +45,7 @@ export class ByteWriter {
     this.length = 0;
   }
 
-  /** Clears it, and gives its memory back. */
+  /** Clears the writer and frees its memory. */
   release(): void {
     this.length = 0;
     this.#bytes = new Uint8Array(0);
@@ -58,7 +58,7 @@ export class ByteWriter {
   }
 }
 
-/** Reads what a `ByteWriter` wrote. Beyond the end there are zeros, and `isPast` is true. */
+/** Reads what a `ByteWriter` wrote. Past the end it returns zeros, and `isPast` is true. */
 export class ByteReader {
   readonly #bytes: Uint8Array;
   readonly #end: number;
@@ -100,7 +100,7 @@ export class ByteReader {
     return decoder.decode(this.bytes());
   }
 
-  /** A view of the memory that is read. */
+  /** A view of the underlying memory. */
   bytes(): Uint8Array {
     const length = this.number();
     if (length > this.#end - this.#at) {

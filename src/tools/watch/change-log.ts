@@ -1,36 +1,36 @@
-/** A log of changes: servers that come and go, rates that jump, findings that begin and end. */
+/** A log of changes: servers appearing and disappearing, rates jumping, findings starting and ending. */
 import { addressOfId, type Parties } from './parties.ts';
 import { QueryTally } from './query-tally.ts';
 import type { ChangeRow } from './view.ts';
 import type { WindowCounts } from './window-counts.ts';
 
-/** Milliseconds; a server without queries for this long counts as gone. */
+/** In milliseconds. A server without queries for this long is considered gone. */
 const GONE_MS = 60_000;
-/** The log reports a new or gone server only if it had this number of queries. */
+/** A new or vanished server is only reported if it had at least this many queries. */
 const QUERIES_LEAST = 20;
-/** Until the model has run for so long, everything is new. */
+/** Everything counts as new until the model has run this long. */
 const SETTLED_MS = 30_000;
-/** A rate jumps when that of this time is so many times that of the time before it. */
+/** A rate has jumped if it is this many times the rate of the preceding period. */
 const RECENT_MS = 20_000;
 const BEFORE_MS = 120_000;
 const TIMES = 3;
-/** Queries in the longer time, of which fewer show no rate. */
+/** Fewer queries than this in the longer period do not give a rate. */
 const RATE_LEAST = 240;
-/** Servers that are remembered. */
+/** The number of servers to remember. */
 const SERVERS_MAX = 5000;
 
-/** Remembers changes, the newest last. */
+/** Remembers changes, newest last. */
 export class ChangeLog {
   rows: readonly ChangeRow[] = [];
-  /** Those that were forgotten. */
+  /** The number of changes discarded. */
   forgotten = 0;
   readonly #most: number;
-  /** Servers that got queries, and whether they still do. */
+  /** Servers that have received queries, and whether they still do. */
   readonly #servers = new Map<string, boolean>();
   #beganMs: number | null = null;
   #rate: 'usual' | 'high' | 'low' = 'usual';
 
-  /** @param most changes that are remembered */
+  /** @param most the number of changes to remember */
   constructor(most: number) {
     this.#most = most;
   }
@@ -40,7 +40,7 @@ export class ChangeLog {
     if (this.rows.length === this.#most) this.forgotten++;
   }
 
-  /** Looks for changes in the counts. */
+  /** Checks the counts for changes. */
   watch(counts: WindowCounts, parties: Parties, nowMs: number): void {
     this.#beganMs ??= nowMs;
     const isSettled = nowMs - this.#beganMs >= SETTLED_MS;

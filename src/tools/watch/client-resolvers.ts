@@ -1,4 +1,4 @@
-/** Recognises the clients' resolvers by their lookups. */
+/** Recognises clients' resolvers from their lookups. */
 import {
   forwarder,
   resolverOf,
@@ -8,23 +8,23 @@ import { Recognition } from '../capture/fingerprint/recognition.ts';
 import type { SeenLookup } from '../capture/pair/seen-exchange.ts';
 import { recognise } from '../doctor/observe/client-list.ts';
 
-/** The bytes of one recognition, estimated: its traits and their parts. */
+/** The estimated size in bytes of a recognition: its traits and their parts. */
 const RECOGNITION_BYTES = 2500;
 
-/** Recognises resolvers of a number of clients; the one that was silent for longest goes first. */
+/** Recognises the resolvers of a limited number of clients. The one silent for longest is evicted first. */
 export class ClientResolvers {
   readonly #most: number;
   readonly #known = new Map<string, { readonly recognition: Recognition; lookups: number }>();
 
-  /** @param most clients that are remembered */
+  /** @param most the number of clients to remember */
   constructor(most: number) {
     this.#most = most;
   }
 
-  /** @param id of the client, as `Parties.idAt` gives it */
+  /** @param id the client's ID, from `Parties.idAt` */
   add(id: string, lookup: SeenLookup): void {
     const known = this.#known.get(id) ?? { recognition: new Recognition(), lookups: 0 };
-    // The order is that of the last lookup.
+    // Keep the order of the last lookup.
     this.#known.delete(id);
     if (this.#known.size >= this.#most) this.#makeRoom();
     this.#known.set(id, known);
@@ -32,7 +32,7 @@ export class ClientResolvers {
     recognise(known.recognition, lookup);
   }
 
-  /** @param isServer whether the client answers queries itself */
+  /** @param isServer whether the client itself answers queries */
   of(id: string, isServer: boolean): NamedResolver {
     if (isServer) return forwarder;
     const { recognition, lookups } = this.#known.get(id) ?? {
@@ -42,7 +42,7 @@ export class ClientResolvers {
     return resolverOf(recognition, lookups);
   }
 
-  /** Several at once: each search for the first of a Map skips all deleted entries before it. */
+  /** Evict several at once, because finding the first entry of a Map skips all deleted entries before it. */
   #makeRoom(): void {
     let left = Math.ceil(this.#most / 20);
     for (const oldest of this.#known.keys()) {
@@ -51,7 +51,7 @@ export class ClientResolvers {
     }
   }
 
-  /** The bytes that this number of clients takes, estimated. */
+  /** The estimated size in bytes of this many clients. */
   static limitBytes(clients: number): number {
     return clients * RECOGNITION_BYTES;
   }

@@ -7,7 +7,7 @@ const clients = Array.from(
   (_, at) => `10.${at >> 10}.${(at >> 4) & 63}.${at & 15}`,
 );
 
-/** Plays a second with `rate` exchanges. */
+/** Plays one second with `rate` exchanges. */
 function second(sample: ClientSample, rate: number, nowMs: number): void {
   sample.advance(nowMs);
   for (let at = 0; at < rate; at++) sample.take(clients[at % clients.length]!);
@@ -22,7 +22,7 @@ test('the sample holds all clients while the rules can follow, and a share of th
   assert.equal(sample.share, 1 / 4);
   const chosen = clients.filter((client) => sample.has(client));
   assert.ok(Math.abs(chosen.length / clients.length - 1 / 4) < 0.05, `${chosen.length} clients`);
-  // Near a limit the choice stays, and those that are chosen are still chosen when it grows.
+  // Near a limit the selection stays the same, and clients already selected stay selected as it grows.
   second(sample, 2450, 2000);
   assert.equal(sample.share, 1 / 4);
   second(sample, 1500, 3000);

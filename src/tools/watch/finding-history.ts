@@ -1,6 +1,6 @@
 /**
- * Findings over time: each begins, continues and ends. Doctor's rules report only the last seconds,
- * and this stores their results.
+ * Tracks findings over time: when each one starts, continues and ends. Doctor's rules only report the last seconds;
+ * this stores their results.
  */
 import { rcodeName, typeName } from '../../server/wire/iana.ts';
 import { addressOf } from '../capture/pair/seen-exchange.ts';
@@ -11,59 +11,58 @@ import { whoOf } from '../doctor/report/who.ts';
 import type { Parties } from './parties.ts';
 import type { ExampleRow, FindingRow, NotFoundRow } from './view.ts';
 
-/** The findings of the rules in one window. */
+/** The rules' findings in one window. */
 export interface FindingsLook {
   readonly diagnosis: Diagnosis;
   readonly observed: Observations;
 }
 
-/** A finding that no rule has seen for so long has ended, milliseconds: a rule may miss one look. */
+/** In milliseconds. A finding that no rule has reported for this long has ended; a rule may miss one check. */
 const HOLD_MS = 10_000;
-/** A finding of the long window alone has ended when its newest evidence is older, milliseconds. */
+/** In milliseconds. A finding seen only in the long window has ended once its newest evidence is older than this. */
 const FRESH_MS = 40_000;
-/** A finding that is less sure, or does not stop programs, must be seen twice before it begins. */
+/** A finding that is less certain, or that does not stop programs, must be seen twice before it starts. */
 const SURE = 0.8;
-/** Queries that show a finding and are listed. */
+/** The number of queries listed as evidence for a finding. */
 const EXAMPLES = 20;
 
 interface Remembered {
   row: FindingRow;
-  /** True if it has ever begun. */
+  /** True if it has ever started. */
   isShown: boolean;
-  /** True if the last look showed it, but it was not seen often enough to begin. */
+  /** True if the last check found it, but not often enough for it to start. */
   isPending: boolean;
 }
 
-/** Something that began or ended. */
+/** A finding that started or ended. */
 export interface FindingChange {
   readonly row: FindingRow;
   readonly kind: 'finding-began' | 'finding-ended';
   readonly atMs: number;
 }
 
-/** Remembers findings. */
 export class FindingHistory {
   readonly #most: number;
   readonly #parties: Parties;
   readonly #known = new Map<string, Remembered>();
   excluded: readonly NotFoundRow[] = [];
   unknown: readonly NotFoundRow[] = [];
-  /** The time of the last run of the rules; null: never. */
+  /** The time of the rules' last run; null: never. */
   checkedMs: number | null = null;
-  /** Findings that were forgotten because there were too many. */
+  /** The number of findings discarded because there were too many. */
   forgotten = 0;
 
-  /** @param most findings that are remembered */
+  /** @param most the number of findings to remember */
   constructor(most: number, parties: Parties) {
     this.#most = most;
     this.#parties = parties;
   }
 
   /**
-   * Takes what the rules see now.
+   * Records what the rules report now.
    * @param short the last seconds; null: nothing was observed
-   * @param long the last minutes, where little happens; null: the short window suffices
-   * @returns what began and ended
+   * @param long the last minutes, for quiet traffic; null: the short window is enough
+   * @returns what started and ended
    */
   take(
     short: FindingsLook | null,
@@ -84,7 +83,7 @@ export class FindingHistory {
       }
       const row = this.#rowOf(id, finding, observed, known, nowMs);
       const state = isGoing ? 'continues' : 'began';
-      // The order is that of the last sight.
+      // Keep the order in which findings were last seen.
       this.#known.delete(id);
       this.#known.set(id, { row: { ...row, state }, isShown: true, isPending: false });
       if (!isGoing) changes.push({ row, kind: 'finding-began', atMs: nowMs });
@@ -111,7 +110,7 @@ export class FindingHistory {
     return changes;
   }
 
-  /** All that are shown, in no order. */
+  /** All shown findings, unordered. */
   get rows(): readonly FindingRow[] {
     return [...this.#known.values()].flatMap(({ row, isShown }) => (isShown ? [row] : []));
   }
@@ -175,7 +174,7 @@ export class FindingHistory {
   }
 }
 
-/** The findings that hold now, with the observations that show them. */
+/** The findings that apply now, with the observations behind them. */
 function holding(
   short: FindingsLook | null,
   long: FindingsLook | null,
@@ -184,7 +183,7 @@ function holding(
   const found = new Map<string, readonly [Finding, Observations]>();
   for (const finding of short?.diagnosis.findings ?? [])
     found.set(idOf(finding), [finding, short!.observed]);
-  // Ends findings that the last seconds had enough data to show, and did not.
+  // Ends findings that the last seconds had enough data to show but did not.
   const over = new Set(short?.diagnosis.excluded.map(({ code }) => code));
   for (const finding of long?.diagnosis.findings ?? []) {
     if (found.has(idOf(finding)) || over.has(finding.code)) continue;

@@ -36,7 +36,7 @@ test('a count is never too high, and too low by no more than its error', () => {
           `${key}: ${tally.queries} + ${error} of ${truly}`,
         );
       }
-      // With a place for each, all is exact.
+      // If every key has a slot, all counts are exact.
       if (capacity <= 60) return;
       assert.equal(sums.size, full.size);
       for (const [key, { error }] of sums) assert.equal(error, 0, key);

@@ -1,19 +1,18 @@
 /**
- * The busiest keys of a window: clients, names, servers. Each step of the window has a Space-Saving
- * sketch and a tally for each of its slots. So memory is bounded for any number of keys, and the
- * window slides by dropping its oldest step.
+ * The busiest keys in a window: clients, names, servers. Each step of the window has a Space-Saving sketch with a tally
+ * per slot. Memory is therefore bounded for any number of keys, and the window slides by dropping its oldest step.
  */
 import { SpaceSaving } from '../../server/metrics/space-saving.ts';
 import { QueryTally } from './query-tally.ts';
 import { TimeSlots } from './time-slots.ts';
 
 export const WINDOW_STEPS = 5;
-/** The most bytes of a key; longer keys that begin alike are one. */
+/** The maximum length of a key in bytes. Longer keys with the same start are treated as one. */
 const KEY_BYTES = 255;
-/** Bytes of an entry without its tally, estimated: the key, and a slot of the sketch. */
+/** The estimated size in bytes of an entry without its tally: the key and a sketch slot. */
 const ENTRY_BYTES = 100;
 
-/** One key in one step of the window. */
+/** A key in one step of the window. */
 export class KeyEntry<Extra> {
   readonly key: string;
   readonly tally: QueryTally = new QueryTally();
@@ -25,25 +24,23 @@ export class KeyEntry<Extra> {
   }
 }
 
-/** One key over several steps. */
+/** A key summed over several steps. */
 export interface KeySum<Extra> {
   readonly key: string;
   readonly tally: QueryTally;
-  /** Those of each step, the oldest first. */
+  /** The extras of each step, oldest first. */
   readonly extras: readonly Extra[];
-  /** The most occurrences that the tally may have missed. */
+  /** The most occurrences the tally may have missed. */
   error: number;
 }
 
-/**
- * Counts keys. Counts are never too high, and the error of a count that may be too low is known.
- */
+/** Counts keys. A count is never too high, and the amount by which it may be too low is known. */
 export class KeyCounts<Extra> {
   readonly #steps: TimeSlots<Step<Extra>>;
   readonly #bytes: Uint8Array = new Uint8Array(4 * KEY_BYTES);
   readonly #encoder = new TextEncoder();
 
-  /** @param capacity keys with a tally in a step @param width the maximum bytes of a key */
+  /** @param capacity keys with a tally per step @param width the maximum length of a key in bytes */
   constructor(windowMs: number, capacity: number, extra: () => Extra, width: number = KEY_BYTES) {
     this.#steps = new TimeSlots(
       windowMs / WINDOW_STEPS,
@@ -52,7 +49,7 @@ export class KeyCounts<Extra> {
     );
   }
 
-  /** Counts a key once. @returns its entry; null: the time is before the window */
+  /** Counts one occurrence of a key. @returns its entry; null: the time is before the window */
   count(key: string, ms: number): KeyEntry<Extra> | null {
     const step = this.#steps.at(ms);
     if (step === null) return null;
@@ -60,7 +57,7 @@ export class KeyCounts<Extra> {
     return step.count(key, this.#bytes, written);
   }
 
-  /** The entry of a key that was counted at this time; null: it has none any more. */
+  /** Returns the entry of a key counted at this time; null: it no longer has one. */
   find(key: string, ms: number): KeyEntry<Extra> | null {
     const step = this.#steps.at(ms);
     if (step === null) return null;
@@ -72,12 +69,12 @@ export class KeyCounts<Extra> {
     this.#steps.advance(ms);
   }
 
-  /** The true start of the sums that begin at `fromMs`. */
+  /** The actual start of the sums that begin at `fromMs`. */
   startOf(fromMs: number): number {
     return this.#steps.startOf(fromMs);
   }
 
-  /** All keys since the step that has `fromMs`. */
+  /** All keys since the step that includes `fromMs`. */
   sums(fromMs: number): ReadonlyMap<string, KeySum<Extra>> {
     const sums = new Map<string, KeySum<Extra> & { extras: Extra[] }>();
     let missing = 0;
@@ -92,7 +89,7 @@ export class KeyCounts<Extra> {
         }
         sum.tally.merge(tally);
         sum.extras.push(extra);
-        // A missing key had at most the error in this step.
+        // A missing key had at most this step's error.
         sum.error += error - least;
       }
     }
@@ -100,19 +97,19 @@ export class KeyCounts<Extra> {
     return sums;
   }
 
-  /** Times a key has lost its place to another one since the step that has `fromMs`. */
+  /** The number of times a key has displaced another since the step that includes `fromMs`. */
   displaced(fromMs: number): number {
     let displaced = 0;
     for (const step of this.#steps.between(fromMs)) displaced += step.displaced;
     return displaced;
   }
 
-  /** The bytes that this number of keys takes in all steps, estimated. */
+  /** The estimated size in bytes of this many keys in all steps. */
   static limitBytes(capacity: number, width: number = KEY_BYTES): number {
     return (WINDOW_STEPS + 1) * capacity * (width + ENTRY_BYTES + QueryTally.limitBytes);
   }
 
-  /** Bytes of all of it, estimated. */
+  /** The estimated total size in bytes. */
   get bytes(): number {
     let bytes = 0;
     for (const step of this.#steps.between(-Infinity)) bytes += step.bytes;
@@ -120,7 +117,7 @@ export class KeyCounts<Extra> {
   }
 }
 
-/** Keys of one step of the window. */
+/** The keys in one step of the window. */
 class Step<Extra> {
   displaced = 0;
   readonly #sketch: SpaceSaving;
@@ -147,7 +144,7 @@ class Step<Extra> {
     return slot < 0 ? null : this.#entries[slot]!;
   }
 
-  /** The most that a key without a slot may have come. */
+  /** The maximum count of a key without a slot. */
   get least(): number {
     const { size, capacity } = this.#sketch;
     if (size < capacity) return 0;

@@ -1,25 +1,24 @@
-/** Latencies in buckets: quantiles that are right to within 5 %, in a few dozen bytes. */
+/** Latencies in buckets: quantiles accurate to within 5% in a few dozen bytes. */
 
-/** Milliseconds; the shortest latency with its own bucket. */
+/** The shortest latency with its own bucket, in milliseconds. */
 const LEAST_MS = 0.01;
-/** Each bucket reaches this much further than the previous one: its middle is at most 5 % off. */
+/** Each bucket is this much wider than the previous one, so its middle is at most 5% off. */
 const RATIO = 1.1;
-/** Buckets: up to 100 s. */
+/** The number of buckets, enough for 100 s. */
 const BUCKETS = 170;
-/** Buckets that are added at a time; latencies of one server lie close together. */
+/** The number of buckets added at a time. One server's latencies lie close together. */
 const GROWTH = 8;
 
 const PER_LOG = 1 / Math.log(RATIO);
 const none = new Uint32Array(0);
 
-/** Counts latencies. */
 export class LatencyHistogram {
-  /** The most bytes of its buckets. */
+  /** The maximum size of its buckets in bytes. */
   static readonly limitBytes: number = 4 * (BUCKETS + GROWTH);
   count = 0;
-  /** The longest; 0 without any. */
+  /** The longest latency; 0 if there are none. */
   maxMs = 0;
-  /** The bucket that `#counts` begins with. */
+  /** The bucket at which `#counts` starts. */
   #first = 0;
   #counts = none;
 
@@ -41,7 +40,7 @@ export class LatencyHistogram {
     }
   }
 
-  /** @param part from 0 to 1. @returns milliseconds; null: there are none */
+  /** @param part from 0 to 1. @returns milliseconds; null: no latencies */
   quantile(part: number): number | null {
     if (this.count === 0) return null;
     let left = Math.max(1, Math.ceil(part * this.count));
@@ -52,12 +51,12 @@ export class LatencyHistogram {
     return this.maxMs;
   }
 
-  /** Bytes of its buckets. */
+  /** The size of its buckets in bytes. */
   get bytes(): number {
     return this.#counts.byteLength;
   }
 
-  /** The index of a bucket, for which there is room afterwards. */
+  /** Returns a bucket's index, growing the array if needed. */
   #place(bucket: number): number {
     const at = bucket - this.#first;
     if (at >= 0 && at < this.#counts.length) return at;
@@ -78,7 +77,7 @@ function bucketOf(ms: number): number {
   return Math.min(BUCKETS - 1, 1 + Math.floor(Math.log(ms / LEAST_MS) * PER_LOG));
 }
 
-/** The geometric middle of a bucket, milliseconds. */
+/** A bucket's geometric middle, in milliseconds. */
 function middleOf(bucket: number): number {
   return bucket === 0 ? LEAST_MS : LEAST_MS * RATIO ** (bucket - 0.5);
 }

@@ -1,23 +1,23 @@
-/** The rows of a list that are shown: sorted, and a page of them. */
+/** Sorts the rows of a list and selects a page of them. */
 import type { Listed, ViewQuery } from './view.ts';
 
-/** Rows that are shown where nothing is said, and at most. */
+/** The default number of rows, and the maximum. */
 const ROWS = 200;
 const ROWS_MAX = 10_000;
 
-/** The rows that a list leaves out, other than those of further pages. */
+/** Rows that a list leaves out, not counting other pages. */
 export type LeftOutOfList = Pick<
   Listed<never>,
   'leftOut' | 'lostByKernel' | 'sampledShare' | 'error'
 >;
 
-/** Orders rows: the first is the first to be shown. */
+/** Orders rows: the first one is shown first. */
 export type RowOrder<T> = (one: T, other: T) => number;
 
 /**
- * A page of a list.
- * @param orders one for each word that it can be sorted by; the first is the default
- * @param toRow makes a row of an entry
+ * Returns a page of a list.
+ * @param orders one for each sort key; the first is the default
+ * @param toRow converts an entry to a row
  */
 export function listRows<T, Row>(
   items: readonly T[],
@@ -39,22 +39,22 @@ export function listRows<T, Row>(
   return { rows, shown: rows.length, total: items.length, ...leftOut };
 }
 
-/** Rows of a page. */
+/** The number of rows per page. */
 export function rowsOf(most: number = ROWS): number {
   return Math.min(ROWS_MAX, Math.max(0, most));
 }
 
-/** The highest first. */
+/** Highest first. */
 export function byMost<T>(of: (item: T) => number): RowOrder<T> {
   return (one, other) => of(other) - of(one) || 0;
 }
 
-/** In the order of the alphabet. */
+/** In alphabetical order. */
 export function byText<T>(of: (item: T) => string): RowOrder<T> {
   return (one, other) => (of(one) < of(other) ? -1 : of(one) > of(other) ? 1 : 0);
 }
 
-/** The one, or where these are equal the other. */
+/** Uses the second order to break ties in the first. */
 export function orElse<T>(first: RowOrder<T>, second: RowOrder<T>): RowOrder<T> {
   return (one, other) => first(one, other) || second(one, other);
 }

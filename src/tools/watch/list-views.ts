@@ -15,10 +15,10 @@ import { addressOfId, type Parties } from './parties.ts';
 import type { ClientRow, Listed, NameRow, Party, ServerRow, ViewQuery } from './view.ts';
 import type { ClientExtra, NameExtra, ServerExtra, WindowCounts } from './window-counts.ts';
 
-/** The most clients of a name that are counted separately. */
+/** The maximum number of clients counted separately per name. */
 const CLIENTS_OF_NAME = 64;
 
-/** The sources of the lists. */
+/** The data that the lists are built from. */
 export interface ListParts {
   readonly counts: WindowCounts;
   readonly parties: Parties;
@@ -103,7 +103,7 @@ export function nameRows(parts: ListParts, query: ViewQuery<'names'>): Listed<Na
   );
 }
 
-/** Servers, upstreams and the pods behind services. */
+/** Returns servers, upstreams and the pods behind services. */
 export function serverRows(parts: ListParts, query: ViewQuery<'servers'>): Listed<ServerRow> {
   const { counts, parties, fromMs } = parts;
   const sums = [...counts.servers.sums(fromMs).values()];
@@ -152,7 +152,7 @@ export function serverAddresses(counts: WindowCounts, fromMs: number): ReadonlyS
   return new Set(answering.map(({ key }) => hostOfServer(key).address));
 }
 
-/** Address and port of a server's id. */
+/** The address and port in a server's ID. */
 function hostOfServer(id: string): { readonly address: string; readonly port: number } {
   const [, v6, port6] = /^\[(.+)\]:(\d+)$/.exec(id) ?? [];
   if (v6 !== undefined) return { address: v6, port: Number(port6) };
@@ -165,7 +165,7 @@ function clientsOf({ extras }: Sum<ServerExtra>): number | null {
   return new Set(extras.flatMap(({ clients }) => [...clients])).size;
 }
 
-/** Only servers query an upstream. */
+/** Only servers query upstreams. */
 function roleOf({ extras }: Sum<ServerExtra>, servers: ReadonlySet<string>): ServerRow['role'] {
   if (extras.some(({ isBehind }) => isBehind)) return 'behind';
   const clients = extras.flatMap((extra) => [...extra.clients]);
@@ -174,7 +174,7 @@ function roleOf({ extras }: Sum<ServerExtra>, servers: ReadonlySet<string>): Ser
     : 'server';
 }
 
-/** The orders that all of these lists have, after those of one list. */
+/** Adds the orders that all lists share to a list's own. */
 function ordersOf<T extends Sum<unknown>>(
   name: (sum: T) => string,
   own: Readonly<Record<string, RowOrder<T>>>,

@@ -10,7 +10,7 @@ import { LiveModel } from './live-model.ts';
 const CLIENTS = 10_000;
 const HOURS = 24;
 const HOUR_MS = 3_600_000;
-/** Each client asks every fourth hour. */
+/** Each client sends queries every fourth hour. */
 const PER_HOUR = CLIENTS / 4;
 const TICKS = 125;
 
@@ -18,13 +18,13 @@ setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
 test('a day with 10 000 clients: memory stays flat, and counts are those of a full count', () => {
-  // Each check of the rules takes milliseconds, and a day has 28 800 of them.
+  // Each check of the rules takes milliseconds, and a day has 28 800 checks.
   const model = new LiveModel({ limits: { checkMs: 600_000 } });
   const input = model.open('a day');
   const random = seededRandom(7);
   const used: number[] = [];
   const heap: number[] = [];
-  /** The last minutes, by client and by name: when each query was sent. */
+  /** The times when queries in the last minutes were sent, by client and name. */
   let recent: {
     readonly client: string;
     readonly name: string;
@@ -57,7 +57,7 @@ test('a day with 10 000 clients: memory stays flat, and counts are those of a fu
     for (const { name, lookups, error } of names.rows) {
       const truly = full.get(name)?.length ?? 0;
       assert.ok(lookups <= truly, `${name}: ${lookups} of ${truly}`);
-      // Lookups of the last seconds are still growing.
+      // Lookups from the last few seconds are still growing.
       const growing = full.get(name)?.filter(({ sentMs }) => nowMs - sentMs < 27_000).length ?? 0;
       assert.ok(lookups + error + growing >= truly, `${name}: ${lookups} + ${error} of ${truly}`);
       worst = Math.max(worst, error);
@@ -69,7 +69,7 @@ test('a day with 10 000 clients: memory stays flat, and counts are those of a fu
       for (let each = 0; each < PER_HOUR / TICKS; each++) {
         const at = all % CLIENTS;
         const client = `10.${20 + (at >> 14)}.${(at >> 7) & 127}.${at & 127}`;
-        // Half of all names are asked for once.
+        // Half of all names are queried once.
         const name =
           random.integer(2) === 0
             ? `n${all}.example.com.`

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { healthy, play, STORY_START, type Fate, type Passing } from '../../../test/kit/story.ts';
 import { watched } from '../../../test/kit/watched.ts';
 
-/** Pods that look something up every so often. */
+/** Pods that look something up at regular intervals. */
 function pods(
   many: number,
   everyMs: number,
@@ -22,12 +22,12 @@ function pods(
 
 interface Span {
   readonly code: string;
-  /** After the fault began, and after it ended, milliseconds. */
+  /** Milliseconds after the fault started, and after it ended. */
   readonly afterMs: number;
   endedMs: number | null;
 }
 
-/** Returns the times at which findings began and ended, relative to a fault. */
+/** Returns when findings started and ended, relative to a fault. */
 async function findingsOf(
   clients: Parameters<typeof play>[0],
   fault: (passing: Passing) => Fate,
@@ -58,7 +58,7 @@ async function findingsOf(
   return spans;
 }
 
-/** Of a server that does not answer. */
+/** Findings about a server that does not answer. */
 const isGrave = ({ code }: Span): boolean => code.startsWith('ND3');
 
 describe('findings over time', () => {

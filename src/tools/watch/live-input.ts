@@ -1,35 +1,35 @@
-/** One input of the live model: packets, dnstap, a log, a file that is replayed. */
+/** One input of the live model: packets, dnstap, a log, or a replayed file. */
 import { printElapsed } from '../../server/base/elapsed.ts';
 import type { SearchDomains } from '../capture/pair/search-walk.ts';
 import { printRemark } from '../capture/read/packets/remarks.ts';
 import { Reading, type ReadingEvents } from '../capture/read/reading.ts';
 import type { InputRow } from './view.ts';
 
-/** A clock that is further off than this makes its messages fall out of the window, milliseconds. */
+/** In milliseconds. A clock that is off by more makes its messages fall outside the window. */
 const OFF_MS = 5000;
-/** Looks at the clock after which its distance is believed, and by how much they may differ. */
+/** The number of readings needed to trust a clock's offset, and how far apart they may be. */
 const LOOKS = 3;
 const STEADY_MS = 2000;
-/** Lines of a log without times count from the beginning of time, milliseconds. */
+/** In milliseconds. Log lines without times count from 1970. */
 const UNTIMED_MS = 30 * 24 * 3600 * 1000;
-/** Packets wait in the kernel and in buffers for so long at most, milliseconds. */
+/** The maximum time in milliseconds that packets wait in the kernel and in buffers. */
 const SLACK_MS = 1000;
 
 export interface LiveInputParts {
-  /** For people: `interface eth0, port 53`. */
+  /** A display name: `interface eth0, port 53`. */
   readonly name: string;
   readonly ports: readonly number[];
   /**
-   * `now`: its messages are of the present, so a clock that is off is corrected. `own`: its messages
-   * move the time of the model, as those of a file do that is replayed at any speed.
+   * `now`: messages are live, so a clock that is off is corrected. `own`: messages advance the model's time, as for a
+   * file replayed at any speed.
    */
   readonly time: 'now' | 'own';
 }
 
-/** Gives packets, messages and lines to the model. */
+/** Passes packets, messages and lines to the model. */
 export class LiveInput {
   readonly name: string;
-  /** Gets the input: `takeNetwork`, `takeMessage`, or `read` for a file or a log. */
+  /** Receives the input: `takeNetwork`, `takeMessage`, or `read` for a file or a log. */
   readonly reading: Reading;
   readonly #time: LiveInputParts['time'];
   readonly #now: () => number;
@@ -38,14 +38,14 @@ export class LiveInput {
   #awayMs: number | null = null;
   #lostByKernel = 0;
   #aheadMs = 0;
-  /** The lead of the newest message over the model's time, for each of the last looks. */
+  /** The amount by which the newest message was ahead of the model's time, at each of the last checks. */
   #looks: number[] = [];
   /** On its own clock; -Infinity: no input since the last check. */
   #newestMs = -Infinity;
   #lastMs: number | null = null;
 
   /**
-   * @param now the time of the model
+   * @param now the model's time
    * @param domains shared by all inputs
    */
   constructor(
@@ -63,12 +63,12 @@ export class LiveInput {
     });
   }
 
-  /** Notes packets that the kernel has dropped: all since the input began. */
+  /** Records the packets dropped by the kernel since the input started. */
   lostByKernel(packets: number): void {
     this.#lostByKernel = packets;
   }
 
-  /** The other side is unavailable, and is tried again. @param why a text for people */
+  /** Marks the other side as unavailable; it will be retried. @param why a text for the user */
   away(why: string): void {
     if (this.#state === 'ended' || this.#state === 'failed') return;
     this.#awayMs ??= this.#now();
@@ -76,7 +76,7 @@ export class LiveInput {
     this.#why = why;
   }
 
-  /** Its messages come again. */
+  /** Marks its messages as coming in again. */
   back(): void {
     if (this.#state !== 'away') return;
     this.#state = 'reading';
@@ -84,7 +84,7 @@ export class LiveInput {
     this.#awayMs = null;
   }
 
-  /** Nothing more comes. @param why for people, if it failed */
+  /** Marks the input as finished. @param why for the user, if it failed */
   close(why = ''): void {
     if (!this.isOpen) return;
     this.reading.end();
@@ -98,12 +98,12 @@ export class LiveInput {
     return this.#state === 'reading' || this.#state === 'away';
   }
 
-  /** Packets that the kernel has dropped. */
+  /** The number of packets dropped by the kernel. */
   get lost(): number {
     return this.#lostByKernel;
   }
 
-  /** @returns changes of its clock, as text; empty: none */
+  /** @returns changes to its clock, as text; empty: none */
   advance(nowMs: number): string {
     if (!this.isOpen) return '';
     this.reading.advance(nowMs - SLACK_MS);
@@ -127,7 +127,7 @@ export class LiveInput {
     };
   }
 
-  /** The parts that it could not read, as text. */
+  /** Describes the parts it could not read. */
   get remarks(): readonly string[] {
     return this.reading.remarks.list.map((remark) => `${this.name}: ${printRemark(remark)}`);
   }
@@ -136,7 +136,7 @@ export class LiveInput {
     const nowMs = this.#now();
     if (ms < UNTIMED_MS && nowMs > UNTIMED_MS) return (this.#lastMs = nowMs);
     if (ms > this.#newestMs) this.#newestMs = ms;
-    // A time to come would make the whole window old: until the clock is known, it is now.
+    // A future time would make the whole window old. Until the clock is known, use the current time.
     const isAhead = ms - this.#aheadMs > nowMs + OFF_MS && Number.isFinite(nowMs);
     return (this.#lastMs = isAhead ? nowMs : ms - this.#aheadMs);
   }

@@ -3,24 +3,24 @@ import { limit, type Limit } from '../../server/base/limits.ts';
 
 /** Values for the limits. */
 export interface LiveLimits {
-  /** The time in full detail, milliseconds. */
+  /** The period kept in full detail, in milliseconds. */
   readonly windowMs: number;
-  /** Bytes of lookups in full detail; with more, the oldest are dropped before their time. */
+  /** Bytes of lookups in full detail. Beyond this, the oldest are dropped early. */
   readonly detailBytes: number;
-  /** Clients that are counted one by one; with more, those that ask least share places. */
+  /** Clients counted individually. Beyond this, the least active share slots. */
   readonly clients: number;
   readonly names: number;
-  /** Servers, upstreams and the pods behind services, in the same way. */
+  /** Servers, upstreams and the pods behind services, counted likewise. */
   readonly servers: number;
-  /** Findings that are remembered; the one that ended first is forgotten first. */
+  /** The number of findings to remember. The one that ended first is discarded first. */
   readonly findings: number;
-  /** Changes that are remembered. */
+  /** The number of changes to remember. */
   readonly changes: number;
-  /** The period between runs of doctor's rules, milliseconds. */
+  /** The interval between runs of doctor's rules, in milliseconds. */
   readonly checkMs: number;
 }
 
-/** The range of each, and its default. */
+/** Each limit's range and default. */
 export const liveLimits: { readonly [Key in keyof LiveLimits]: Limit } = {
   windowMs: limit({ default: 600_000, min: 10_000, max: 86_400_000 }),
   detailBytes: limit({ default: 32 * 1024 * 1024, min: 64 * 1024, max: 4 * 1024 ** 3 }),

@@ -1,6 +1,6 @@
 /**
- * The live model: what any number of inputs show of DNS, over a sliding window. It does no I/O and
- * sees no clock: time comes with packets and through `advance`.
+ * The live model: what any number of inputs show of DNS over a sliding window. It does no I/O and has no clock; time
+ * comes from packets and `advance`.
  */
 import { clamp, printBytes } from '../../server/base/limits.ts';
 import type { AddressOwners } from '../../server/kube/pods/address-owners.ts';
@@ -28,44 +28,41 @@ import { WastePlans } from './waste-plans.ts';
 import { WindowCounts } from './window-counts.ts';
 
 export interface LiveModelParts {
-  /** Those that are not given have their defaults. */
+  /** Missing limits use their defaults. */
   readonly limits?: Partial<LiveLimits>;
-  /** The owners of addresses; `name` can add others later. */
+  /** The owners of addresses. `name` can replace them later. */
   readonly owners?: AddressOwners;
 }
 
 /**
- * Doctor's rules look at the last seconds, and where little happens at the last minutes as well,
- * milliseconds. The reasons are in docs/decisions/watch.md.
+ * In milliseconds. Doctor's rules examine the last seconds and, for quiet traffic, also the last minutes.
+ * docs/decisions/watch.md gives the reasons.
  */
 const SHORT_MS = 20_000;
 const LONG_MS = 300_000;
-/** With more exchanges in the long window, the short one suffices. */
+/** With more exchanges in the long window, the short one is enough. */
 const LONG_EXCHANGES = 20_000;
-/**
- * One period has room for a check of this number of exchanges; with more, checks are rarer in
- * proportion.
- */
+/** One period has time for checking this many exchanges. With more, checks become proportionally rarer. */
 const CHECK_EXCHANGES = 100_000;
-/** The period between searches for workloads whose search paths waste queries, milliseconds. */
+/** The interval between searches for workloads whose search paths waste queries, in milliseconds. */
 const PLAN_MS = 30_000;
-/** Milliseconds; a larger step back means that the clock was set. */
+/** In milliseconds. A larger step back means that the clock was set. */
 const BACK_MS = 60_000;
-/** The step in which messages of a replayed file advance the time, milliseconds. */
+/** The time step in milliseconds when a replayed file advances the model. */
 const REACH_MS = 500;
-/** Bytes of an exchange that waits, with its query, estimated. */
+/** The estimated size in bytes of a waiting exchange, with its query. */
 const WAITING_BYTES = 700;
 
-/** A model of the traffic of the last minutes. */
+/** Models the traffic of the last minutes. */
 export class LiveModel {
   readonly limits: LiveLimits;
   readonly parties: Parties = new Parties();
   readonly domains: SearchDomains = new SearchDomains();
   readonly findings: FindingHistory;
   readonly changes: ChangeLog;
-  /** The time of the model; -Infinity: nothing has begun. */
+  /** The model's time; -Infinity: not started. */
   nowMs: number = -Infinity;
-  /** The time of its start; null: it has not started. */
+  /** The start time; null: not started. */
   beganMs: number | null = null;
   inputs: readonly LiveInput[] = [];
   counts: WindowCounts;
@@ -78,7 +75,7 @@ export class LiveModel {
   #plannedMs = -Infinity;
   #short: RecentExamination;
   #long: RecentExamination;
-  /** Packets that the kernel dropped by the second at which it was noticed. */
+  /** Packets dropped by the kernel, by the second when the loss was noticed. */
   #lost: { readonly atMs: number; readonly packets: number }[] = [];
   #lostBefore = 0;
 
@@ -94,8 +91,8 @@ export class LiveModel {
   }
 
   /**
-   * Opens an input. Whatever takes packets, messages or lines gives them to its `reading`.
-   * @param name for people: `interface eth0, port 53`
+   * Opens an input. The source of packets, messages or lines passes them to the input's `reading`.
+   * @param name a display name: `interface eth0, port 53`
    */
   open(name: string, parts: Partial<Omit<LiveInputParts, 'name'>> = {}): LiveInput {
     const { time = 'now', ports = usualPorts } = parts;
@@ -105,7 +102,7 @@ export class LiveModel {
     return input;
   }
 
-  /** Closes an input that is gone for good: only the changes still name it. */
+  /** Removes an input that is gone for good. Only the change log still mentions it. */
   drop(input: LiveInput): void {
     input.close();
     this.#noteLost(this.nowMs);
@@ -115,13 +112,13 @@ export class LiveModel {
     this.changes.add({ atMs: this.nowMs, kind: 'input', text, about: null });
   }
 
-  /** The server of an input serves a new configuration as of now. */
+  /** Records that the input's server uses a new configuration from now on. */
   reloaded(input: LiveInput): void {
     const text = `${input.name} serves a new configuration`;
     this.changes.add({ atMs: this.nowMs, kind: 'reload', text, about: null });
   }
 
-  /** Takes the owners of addresses; those of before that are not among them are remembered as gone. */
+  /** Replaces the owners of addresses. Previous owners that are missing are remembered as gone. */
   name(owners: AddressOwners): void {
     const atMs = this.nowMs;
     for (const { name } of this.parties.take(owners, atMs))
@@ -130,9 +127,9 @@ export class LiveModel {
   }
 
   /**
-   * Advances the time, milliseconds since 1970: gives up waiting queries and looks for findings. A
-   * driver calls it every second with its clock. Where files are replayed it calls it with the time
-   * that the replay has reached, before the packets of that time.
+   * Advances the time, in milliseconds since 1970: expires waiting queries and looks for findings. A driver calls it
+   * every second with its clock. When replaying files, it passes the time that the replay has reached, before the
+   * packets with that time.
    */
   advance(nowMs: number): void {
     if (nowMs < this.nowMs - BACK_MS) this.#restart(nowMs);
@@ -156,7 +153,7 @@ export class LiveModel {
     if (checkedMs === null || nowMs - checkedMs >= periodMs) this.check();
   }
 
-  /** Runs doctor's rules now; `advance` does so from time to time. */
+  /** Runs doctor's rules now. `advance` does so periodically. */
   check(): void {
     const atMs = this.nowMs;
     const changes = this.findings.take(lookOf(this.#short), lookOf(this.#long), atMs);
@@ -172,22 +169,22 @@ export class LiveModel {
     this.plans.update(this, atMs - this.limits.windowMs, atMs);
   }
 
-  /** Computes a view. @throws Problem with the code `usage` for a filter that cannot be */
+  /** Computes a view. @throws Problem with code `usage` for an invalid filter */
   view<V extends ViewName>(query: ViewQuery<V>): Views[V] {
     return modelView(this, query);
   }
 
-  /** Computes the map. @throws Problem with the code `usage` for a filter that cannot be */
+  /** Computes the map. @throws Problem with code `usage` for an invalid filter */
   map(query: MapQuery): MapView {
     return mapView(this, query);
   }
 
-  /** Returns the input for a trace as that client; null: it has no lookup here. */
+  /** Returns the input for tracing a name as that client; null: it has no lookup here. */
   traceInput(client: string, name: string): TraceInputView | null {
     return traceInput(this, client, name);
   }
 
-  /** Packets that the kernel has dropped since a time. */
+  /** The number of packets the kernel has dropped since a time. */
   lostSince(fromMs: number): number {
     return this.#lost.reduce((sum, { atMs, packets }) => (atMs >= fromMs ? sum + packets : sum), 0);
   }
@@ -208,7 +205,7 @@ export class LiveModel {
     };
   }
 
-  /** The limit of all parts together, in the same account as their use. */
+  /** The limit for all parts together, counted like their use. */
   get #limitBytes(): number {
     const { detailBytes } = this.limits;
     return (
@@ -242,7 +239,7 @@ export class LiveModel {
     },
   };
 
-  /** Those of an input whose messages move the time of the model on. */
+  /** Events from an input whose messages advance the model's time. */
   #reachingEvents(): ReadingEvents {
     const { begun, ended } = this.#events;
     const reach = ({ sentMs }: SeenExchange): void => {
@@ -265,7 +262,7 @@ export class LiveModel {
     if (this.nowMs === -Infinity) this.advance(exchange.sentMs);
     if (!this.waiting.ended(exchange)) this.#count(exchange);
     else if (exchange.ending === 'answered') {
-      // It was presumed lost: its client had given up, and yet the reply is seen.
+      // The query was presumed lost because the client had given up, but the reply has arrived.
       this.counts.found(exchange);
       this.#examine(exchange);
     }
@@ -278,7 +275,7 @@ export class LiveModel {
 
   #examine(exchange: SeenExchange): void {
     if (!this.sample.take(exchange.client.address)) return;
-    // Rules remember exchanges, and each would hold the block of memory of hundreds of others.
+    // Rules keep exchanges, and each would pin a memory block shared with hundreds of others.
     this.#examined.keep(exchange);
     this.#short.ended(exchange);
     this.#long.ended(exchange);
@@ -307,7 +304,7 @@ export class LiveModel {
       this.#lost = this.#lost.filter((each) => each.atMs >= fromMs);
   }
 
-  /** Handles a clock that was set back: drops entries of a later time. */
+  /** Handles a clock that was set back: drops entries with a later time. */
   #restart(nowMs: number): void {
     for (const input of this.inputs) if (input.isOpen) input.reading.end();
     this.nowMs = -Infinity;

@@ -1,18 +1,15 @@
-/** The ending of a lookup, as its program felt it. */
+/** Determines how a lookup ended from its program's point of view. */
 import { RCODE } from '../../server/wire/iana.ts';
 import { isServiceConfig } from '../doctor/observe/service-config.ts';
 import type { SeenExchange } from '../capture/pair/seen-exchange.ts';
 import { isLostQuery, type StoredQuery } from './packed-lookup.ts';
 import type { LookupEnding } from './view.ts';
 
-/**
- * The parts of a query that decide the ending; a line of a log does not say whether there were
- * records.
- */
+/** The parts of a query that determine the ending. A log line does not say whether there were records. */
 export type JudgedQuery = Pick<StoredQuery, 'name' | 'type' | 'ending' | 'rcode' | 'answers'> &
   Partial<Pick<SeenExchange, 'logged'>>;
 
-/** The ending, and the query whose reply made it. */
+/** Returns the ending and the query whose reply caused it. */
 export function endingOf<Q extends JudgedQuery>(
   queries: readonly Q[],
 ): { readonly ending: LookupEnding; readonly by: Q | null } {
@@ -27,7 +24,7 @@ export function endingOf<Q extends JudgedQuery>(
   const replied = ofLast.findLast(({ rcode }) => rcode >= 0);
   if (replied === undefined)
     return { ending: ofLast.some(isLostQuery) ? 'lost' : 'waiting', by: null };
-  // A program waits for the family without a reply, regardless of the other.
+  // A program waits for the family that has no reply, regardless of the other.
   const open = new Set(ofLast.map(({ type }) => type));
   for (const { rcode, type } of ofLast) if (rcode >= 0) open.delete(type);
   if (open.size > 0) return { ending: 'lost', by: null };
@@ -36,8 +33,8 @@ export function endingOf<Q extends JudgedQuery>(
 }
 
 /**
- * The queries of a lookup that its search path made for nothing: for names that do not exist, but
- * for the one that it ended with. Those of gRPC's service configurations are of no search path.
+ * Returns a lookup's wasted queries: those that its search path sent for nonexistent names, other than the last name.
+ * Queries for gRPC service configurations do not come from a search path.
  */
 export function wastedOf<Q extends JudgedQuery>(queries: readonly Q[]): readonly Q[] {
   const last = queries.at(-1);

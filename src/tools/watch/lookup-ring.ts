@@ -1,33 +1,32 @@
 /**
- * Lookups in full detail: the last minutes, in memory that has a limit. The oldest go first, piece
- * by piece.
+ * Lookups in full detail for the last minutes, in limited memory. The oldest are dropped first, a segment at a time.
  */
 import type { SeenLookup } from '../capture/pair/seen-exchange.ts';
 import { ByteReader, ByteWriter } from './byte-writer.ts';
 import { readLookup, writeLookup, type StoredLookup, type TextNumbers } from './packed-lookup.ts';
 
-/** A piece is full with this number of bytes of lookups, or with this share of the limit. */
+/** A segment is full at this number of bytes, or at this fraction of the limit. */
 const PIECE_BYTES = 128 * 1024;
 const PIECES_LEAST = 16;
-/** A piece holds at most this part of the window, so that old lookups can be dropped. */
+/** A segment spans at most this part of the window, so that old lookups can be dropped. */
 const PIECE_TIME = 10;
-/** Bytes of a text without its characters, in a list and a map, estimated. */
+/** The estimated overhead in bytes of a string in a list and a map, without its characters. */
 const TEXT_BYTES = 64;
-/** Bytes of the place of a lookup. */
+/** The bytes used by a lookup's slot. */
 const PLACE_BYTES = 8;
 
 export interface RingLookup extends StoredLookup {
-  /** Rises by one with each lookup that was stored. */
+  /** Increases by one with each stored lookup. */
   readonly id: number;
 }
 
-/** Stores lookups in the order in which they end. */
+/** Stores lookups in the order they end. */
 export class LookupRing {
-  /** Lookups that were dropped early, because there was no room. */
+  /** The number of lookups dropped early for lack of room. */
   droppedEarly = 0;
-  /** The start of the newest of these; -Infinity: there are none. */
+  /** The start time of the newest one dropped early; -Infinity: none. */
   droppedMs: number = -Infinity;
-  /** Bytes of all that is stored. */
+  /** The total number of bytes stored. */
   bytes = 0;
   nextId: number;
   readonly #limitBytes: number;
@@ -36,7 +35,7 @@ export class LookupRing {
   #pieces: Piece[] = [];
   readonly #writer = new ByteWriter();
 
-  /** @param firstId the id of the first lookup */
+  /** @param firstId the first lookup's ID */
   constructor(limitBytes: number, windowMs: number, firstId = 1) {
     this.nextId = firstId;
     this.#limitBytes = limitBytes;
@@ -44,7 +43,7 @@ export class LookupRing {
     this.#pieceBytes = Math.min(PIECE_BYTES, Math.ceil(limitBytes / PIECES_LEAST));
   }
 
-  /** @returns the id of the lookup */
+  /** @returns the lookup's ID */
   add(lookup: SeenLookup): number {
     const id = this.nextId++;
     let piece = this.#pieces.at(-1);
@@ -71,7 +70,7 @@ export class LookupRing {
     return id;
   }
 
-  /** Drops pieces that lie before the window. */
+  /** Drops segments that are older than the window. */
   advance(nowMs: number): void {
     const fromMs = nowMs - this.#windowMs;
     if (this.#pieces.every(({ newestMs }) => newestMs >= fromMs)) return;
@@ -79,18 +78,18 @@ export class LookupRing {
     this.bytes = this.#pieces.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
-  /** Lookups that are stored. */
+  /** The number of stored lookups. */
   get size(): number {
     return this.#pieces.reduce((sum, { length }) => sum + length, 0);
   }
 
-  /** The start of the oldest one; null: there is none. */
+  /** The oldest lookup's start time; null: none. */
   get oldestMs(): number | null {
     if (this.#pieces.length === 0) return null;
     return Math.min(...this.#pieces.map(({ oldestMs }) => oldestMs));
   }
 
-  /** All since a time, those that ended last first. @param before only with lower ids */
+  /** Iterates over lookups since a time, most recently ended first. @param before only lower IDs */
   *newest(fromMs: number, before: number = Infinity): Iterable<RingLookup> {
     for (const piece of this.#pieces.toReversed()) {
       if (piece.newestMs < fromMs || piece.firstId >= before) continue;
@@ -102,7 +101,7 @@ export class LookupRing {
     }
   }
 
-  /** The lookup with this id; null: it is not stored any more. */
+  /** Returns the lookup with this ID; null: no longer stored. */
   get(id: number): RingLookup | null {
     const piece = this.#pieces.findLast(({ firstId }) => firstId <= id);
     return piece === undefined || id >= piece.firstId + piece.length
@@ -111,7 +110,7 @@ export class LookupRing {
   }
 }
 
-/** Some lookups that follow one another, with the texts of these. */
+/** A run of consecutive lookups, with the strings they use. */
 class Piece implements TextNumbers {
   readonly firstId: number;
   readonly baseMs: number;
@@ -119,12 +118,12 @@ class Piece implements TextNumbers {
   newestMs: number = -Infinity;
   length = 0;
   bytes = 0;
-  /** Null once nothing is added any more. */
+  /** Null once the segment is sealed. */
   #numbers: Map<string, number> | null = new Map();
   readonly #texts: string[] = [];
   readonly #writer = new ByteWriter();
   #sealed: Uint8Array | null = null;
-  /** The end of each lookup. */
+  /** The time each lookup ended. */
   readonly #ends: number[] = [];
 
   constructor(firstId: number, baseMs: number) {
@@ -151,7 +150,7 @@ class Piece implements TextNumbers {
     if (startMs > this.newestMs) this.newestMs = startMs;
   }
 
-  /** No more lookups are added: frees memory that only writing needs. */
+  /** Stops further additions and frees memory that only writing needs. */
   seal(): void {
     this.#sealed = this.#writer.written.slice();
     this.#writer.release();

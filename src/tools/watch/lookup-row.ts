@@ -1,4 +1,4 @@
-/** A stored lookup as a row: its client, each query with its reason, and its ending. */
+/** Converts a stored lookup to a row: its client, each query with its reason, and the ending. */
 import { rcodeName, typeName } from '../../server/wire/iana.ts';
 import { endingOf, wastedOf } from './lookup-ending.ts';
 import type { RingLookup } from './lookup-ring.ts';

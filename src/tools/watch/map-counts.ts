@@ -1,4 +1,4 @@
-/** Counts lookups by client and server, and groups them into the nodes and edges of the map. */
+/** Counts lookups by client and server, and groups them into the map's nodes and edges. */
 import type { GivenFilter } from '../capture/filter.ts';
 import { printFilterLine } from '../capture/filter-line.ts';
 import { RCODE } from '../../server/wire/iana.ts';
@@ -7,11 +7,11 @@ import type { MapEdge, MapNode, MapRole, MapView } from './map-shape.ts';
 import { isLostQuery, type StoredQuery } from './packed-lookup.ts';
 import type { Parties } from './parties.ts';
 
-/** Groups of clients that are shown one by one; all others are one group. */
+/** The number of client groups shown individually. All other clients form one group. */
 const GROUPS_MAX = 12;
-/** Servers that are shown; the table of servers has all. */
+/** The number of servers on the map; the table of servers shows all of them. */
 const SERVERS_MAX = 24;
-/** The node of all other clients. */
+/** The node for all other clients. */
 const MORE = 'more';
 
 class EdgeTally {
@@ -32,7 +32,7 @@ class EdgeTally {
     if (repliedMs !== null) this.latency.add(repliedMs - sentMs);
   }
 
-  /** Adds those of another client: no lookup is in both. */
+  /** Adds another client's counts. No lookup is in both. */
   merge(other: EdgeTally): void {
     this.lookups += other.lookups;
     this.queries += other.queries;
@@ -46,7 +46,7 @@ interface ClientGroup {
   readonly id: string;
   readonly filter: GivenFilter;
   readonly name: string;
-  /** Empty: it is that of a workload. */
+  /** Empty if the group is a workload. */
   readonly address: string;
   readonly clients: Set<string>;
   lookups: number;
@@ -65,9 +65,9 @@ export class MapCounts {
   readonly #parties: Parties;
   /** Lookups by client. */
   readonly #clients = new Map<string, number>();
-  /** By client, and by the server that it sent to. */
+  /** By client, then by the server it sent to. */
   readonly #asked = new Map<string, Map<string, EdgeTally>>();
-  /** By the server that was sent to, and by the one that a translation of addresses took it to. */
+  /** By the server that was addressed, then by the one that address translation chose. */
   readonly #taken = new Map<string, Map<string, EdgeTally>>();
   /** Lookups by server. */
   readonly #servers = new Map<string, { lookups: number; lastId: number; replies: boolean }>();
@@ -76,7 +76,7 @@ export class MapCounts {
     this.#parties = parties;
   }
 
-  /** @param queries those of one lookup that are wanted, one at least */
+  /** @param queries the selected queries of one lookup, at least one */
   add(id: number, queries: readonly StoredQuery[]): void {
     const client = queries[0]!.client.address;
     this.lookups++;
@@ -103,7 +103,7 @@ export class MapCounts {
     seen.replies ||= isAnswered;
   }
 
-  /** Nodes and edges. @param filters those of the page, which edges keep */
+  /** Returns nodes and edges. @param filters the page's filters, which edges keep */
   drawn(
     filters: readonly GivenFilter[],
     seconds: number,
@@ -137,14 +137,14 @@ export class MapCounts {
     };
   }
 
-  /** True if it replies to others than itself. */
+  /** True if it replies to anyone but itself. */
   #answers(address: string): boolean {
     if (this.#servers.get(address)?.replies !== true) return false;
     if ([...this.#taken.values()].some((taken) => taken.has(address))) return true;
     return [...this.#asked].some(([client, asked]) => client !== address && asked.has(address));
   }
 
-  /** Clients by workload, those with most lookups first; a server that asks others stands alone. */
+  /** Groups clients by workload, most lookups first. A server that queries others forms its own group. */
   #groups(isServer: (address: string) => boolean): readonly ClientGroup[] {
     const groups = new Map<string, ClientGroup>();
     const servers: ClientGroup[] = [];
@@ -153,7 +153,7 @@ export class MapCounts {
         servers.push(addressGroup(address, lookups));
         continue;
       }
-      // As the filter reads them: the current owner counts.
+      // As in filters, the current owner counts.
       const owner = this.#parties.owners.get(address);
       const hasWorkload = owner !== undefined && owner.workload !== '';
       const label = hasWorkload ? `${owner.namespace}/${owner.workload}` : address;
@@ -180,7 +180,7 @@ export class MapCounts {
   #edges(groups: readonly ClientGroup[], shown: ReadonlySet<string>): readonly DrawnEdge[] {
     const isServer = ({ id }: ClientGroup): boolean => shown.has(id);
     const clients = groups.filter((group) => !isServer(group));
-    // One more fits in the place of "1 more".
+    // Show one more group rather than "1 more".
     const most = clients.length === GROUPS_MAX + 1 ? GROUPS_MAX + 1 : GROUPS_MAX;
     const [own, others] = [clients.slice(0, most), clients.slice(most)];
     const named = [...own, ...groups.filter(isServer)];
@@ -260,7 +260,7 @@ function printEdge(
   seconds: number,
 ): MapEdge {
   const { lookups, queries, lost, failed, latency } = tally;
-  // Values of one word are alternatives, and all that this edge counts fits those of the page.
+  // Values for the same word are alternatives, and everything this edge counts already matches the page's filters.
   const own = new Set(filter.filter(({ negated }) => !negated).map(({ word }) => word));
   const kept = filters.filter(({ word, negated }) => negated || !own.has(word));
   return {

@@ -40,7 +40,7 @@ async function modelOf(others: number): Promise<LiveModel> {
   return watched(packets, { owners }, undefined, packets.at(-1)!.timeMs + 40_000);
 }
 
-/** Each edge counts as many lookups as the list has for its filter. */
+/** Checks that each edge counts as many lookups as the list shows for its filter. */
 function assertExact(model: LiveModel, map: MapView): void {
   assert.ok(map.edges.length > 0);
   for (const { id, filter, lookups } of map.edges) {

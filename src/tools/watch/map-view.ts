@@ -1,6 +1,6 @@
 /**
- * The map: the servers of each workload, the destinations of their queries, and the upstreams. Each
- * edge is a filter, and counts the lookups that the filter selects.
+ * The map: the servers each workload uses, where its queries go, and the upstreams. Each edge is a filter and counts
+ * the lookups that match it.
  */
 import { filterOf } from '../capture/filter.ts';
 import type { LookupRing } from './lookup-ring.ts';
@@ -9,10 +9,10 @@ import type { MapQuery, MapView } from './map-shape.ts';
 import type { Parties } from './parties.ts';
 import type { InputRow } from './view.ts';
 
-/** Lookups in full detail that are counted, the newest ones: as many as a list of lookups reads. */
+/** The number of lookups in full detail to count, newest first. The lookup list reads the same number. */
 const SCAN_MAX = 50_000;
 
-/** The parts of a model that are read. */
+/** The parts of the model that the map reads. */
 export interface MappedModel {
   readonly nowMs: number;
   readonly limits: { readonly windowMs: number };
@@ -22,7 +22,7 @@ export interface MappedModel {
   lostSince(fromMs: number): number;
 }
 
-/** Computes the map. @throws Problem with the code `usage` for a filter that cannot be */
+/** Computes the map. @throws Problem with code `usage` for an invalid filter */
 export function mapView(model: MappedModel, { filters = [] }: MapQuery): MapView {
   const { nowMs, limits, parties } = model;
   const atMs = Number.isFinite(nowMs) ? nowMs : 0;
@@ -33,7 +33,7 @@ export function mapView(model: MappedModel, { filters = [] }: MapQuery): MapView
   for (const { id, startMs, queries } of model.ring.newest(nowMs - limits.windowMs)) {
     total++;
     if (total > SCAN_MAX) continue;
-    // The same choice as that of the list of lookups; edges are of the queries that match.
+    // Select the same lookups as the lookup list; edges show the matching queries.
     const wanted = filters.length === 0 ? queries : queries.filter((query) => isWanted(query));
     if (wanted.length === 0) continue;
     firstMs = Math.min(firstMs, startMs);

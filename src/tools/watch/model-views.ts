@@ -28,12 +28,12 @@ import type { WaitingQueries } from './waiting-queries.ts';
 import { wasteRows, type WastePlans } from './waste-plans.ts';
 import { WindowCounts } from './window-counts.ts';
 
-/** Lookups in full detail that a filter is tried on, the newest ones. */
+/** The number of lookups in full detail to filter, newest first. */
 const SCAN_MAX = 50_000;
-/** Rows of the lists in the view of everything. */
+/** The number of rows per list in the overview. */
 const NOW_ROWS = 10;
 
-/** The parts of a model that views show. */
+/** The parts of the model that views show. */
 export interface ViewedModel {
   readonly limits: LiveLimits;
   readonly nowMs: number;
@@ -52,14 +52,14 @@ export interface ViewedModel {
   lostSince(fromMs: number): number;
 }
 
-/** The source of a view: all of the window, or the part that matches a filter. */
+/** The source of a view: the whole window, or the part that matches a filter. */
 interface Source {
   readonly counts: WindowCounts;
   readonly fromMs: number;
   readonly sampledShare: number;
 }
 
-/** Computes a view. @throws Problem with the code `usage` */
+/** Computes a view. @throws Problem with code `usage` */
 export function modelView<V extends ViewName>(model: ViewedModel, query: ViewQuery<V>): Views[V] {
   const { windowMs } = model.limits;
   const fromMs = model.nowMs - (query.lastMs ?? windowMs);
@@ -99,7 +99,7 @@ function headOf<V extends ViewName>(model: ViewedModel, view: V, fromMs: number)
   };
 }
 
-/** The time of the first query of the window. */
+/** The time of the first query in the window. */
 function earliestOf({ counts }: ViewedModel): number {
   let earliestMs = Infinity;
   for (const { firstMs } of counts.minutes.between(-Infinity))
@@ -144,7 +144,7 @@ function sourceOf(
   return { counts, fromMs, sampledShare: shareOf(Math.min(scanned, SCAN_MAX), model, fromMs) };
 }
 
-/** The share of these lookups in the window. */
+/** The fraction of the window's lookups that these are. */
 function shareOf(lookups: number, { counts }: ViewedModel, fromMs: number): number {
   let all = 0;
   for (const tally of counts.seconds.between(fromMs)) all += tally.lookups;
@@ -276,7 +276,7 @@ function ordered(rows: readonly FindingRow[]): readonly FindingRow[] {
   return rows.toSorted(byGravity);
 }
 
-/** Those that hold first, then the gravest, then those that began last. */
+/** Active findings first, then by severity, then the most recently started. */
 const byGravity = orElse<FindingRow>(
   byMost(({ endedMs }) => (endedMs === null ? 1 : 0)),
   orElse(

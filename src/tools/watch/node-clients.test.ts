@@ -11,7 +11,7 @@ const sides = new Map([
   [POD, 'inside'],
 ] as const);
 
-/** A UDP packet of these ends. */
+/** A UDP packet between these endpoints. */
 function packet(from: string, fromPort: number, to: string, toPort: number): Uint8Array {
   const [source, target] = [parseAddress(from)!, parseAddress(to)!];
   const isIpv4 = source.length === 4;
@@ -26,7 +26,7 @@ function packet(from: string, fromPort: number, to: string, toPort: number): Uin
   return bytes;
 }
 
-/** True if a packet is shown that arrives at an interface, or leaves through it. */
+/** True if a packet that arrives at an interface, or leaves through it, is shown. */
 const taker =
   (clients: NodeClients) =>
   (bytes: Uint8Array, port: number, isOutgoing = false, timeMs = 0): boolean =>
@@ -104,7 +104,7 @@ describe('the clients of a node', () => {
     const take = taker(clients);
     for (let i = 0; i < 70_000; i++)
       take(packet(`10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`, 4000, '10.244.2.3', 53), PHYSICAL);
-    // The first were forgotten, the last were not.
+    // The first were discarded, the last are still there.
     assert.ok(take(packet('10.0.0.1', 4000, '10.244.2.3', 53), BRIDGE, true));
     assert.ok(!take(packet('10.1.17.1', 4000, '10.244.2.3', 53), BRIDGE, true));
   });

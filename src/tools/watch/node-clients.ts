@@ -1,36 +1,36 @@
 /**
- * Tells the packets of a node's own clients from those of other nodes, whose agents show them: each lookup of a
- * cluster then counts once.
+ * Separates a node's own clients' packets from those of other nodes' clients, which their own agents show. Each lookup
+ * in a cluster then counts only once.
  */
 import type { InterfaceSide } from '../../server/runtime/interface-sides.ts';
 import { PROTOCOL } from '../capture/read/packets/ip-packet.ts';
 
-/** Clients of other nodes that are remembered; more would be a scan. */
+/** The number of other nodes' clients to remember; more would be a scan. */
 const CLIENTS_MAX = 65_536;
-/** A client of another node that has been silent for this long may be a new pod of this one, milliseconds. */
+/** In milliseconds. Another node's client that has been silent for this long may now be a new pod on this node. */
 const FORGET_MS = 60_000;
 const IPV4_HEADER = 20;
 const IPV6_HEADER = 40;
 
-/** Knows clients by the interface on which their queries arrive. */
+/** Identifies clients by the interface where their queries arrive. */
 export class NodeClients {
   readonly #ports: ReadonlySet<number>;
-  /** Replaced from time to time: interfaces come and go with pods. */
+  /** Replaced periodically, because interfaces come and go with pods. */
   sides: ReadonlyMap<number, InterfaceSide>;
-  /** Address → the time of its last query from outside; the longest silent first. */
+  /** Maps an address to the time of its last query from outside, longest silent first. */
   readonly #others = new Map<string, number>();
 
-  /** @param ports of name servers */
+  /** @param ports the name servers' ports */
   constructor(ports: readonly number[], sides: ReadonlyMap<number, InterfaceSide>) {
     this.#ports = new Set(ports);
     this.sides = sides;
   }
 
   /**
-   * False: a query of another node's client, or a reply to one. Packets without ports count as own: parts of a
-   * datagram, and errors of the path.
-   * @param port number of the interface
-   * @param isOutgoing the packet leaves through this interface
+   * Returns false for a query from another node's client, or a reply to one. Packets without ports count as own:
+   * fragments, and ICMP errors.
+   * @param port the interface number
+   * @param isOutgoing true if the packet leaves through this interface
    */
   isOwn(
     bytes: Uint8Array,

@@ -1,16 +1,16 @@
-/** The overview: sums, rates, and results. */
+/** The overview: totals, rates and results. */
 import { typeName } from '../../server/wire/iana.ts';
 import { QueryTally } from './query-tally.ts';
 import type { NowView, Series } from './view.ts';
 import type { WindowCounts } from './window-counts.ts';
 
-/** Rates are those of this time, milliseconds. */
+/** Rates are averaged over this period, in milliseconds. */
 const RATE_MS = 10_000;
 const SERIES_STEPS = 60;
-/** Kinds of question that are listed. */
+/** The number of question types to list. */
 const KINDS = 12;
 
-/** The sums of a time. */
+/** Totals for a period. */
 export type NowSums = Pick<
   NowView,
   | 'queries'
@@ -28,7 +28,7 @@ export type NowSums = Pick<
   | 'series'
 >;
 
-/** @param spanMs length of the window; windows longer than seconds are counted by minutes */
+/** @param spanMs the length of the window; windows longer than seconds are counted by minute */
 export function nowSums(
   { seconds, minutes, kinds }: WindowCounts,
   { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },

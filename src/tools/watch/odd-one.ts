@@ -1,17 +1,17 @@
-/** Finds the odd one of several replicas, nodes or agents that should be alike. */
+/** Finds the odd one out among replicas, nodes or agents that should behave alike. */
 import { percent } from '../doctor/texts.ts';
 import { printElapsed } from '../../server/base/elapsed.ts';
 import type { QueryTally } from './query-tally.ts';
 
-/** Fewer queries show nothing, and of two neither is the odd one. */
+/** Fewer queries show nothing. Of two, neither is the odd one out. */
 const QUERIES_LEAST = 100;
 const FELLOWS_LEAST = 3;
-/** A value is odd if it is this many times the median and exceeds it by the least difference. */
+/** A value is odd if it is this many times the median and exceeds it by the minimum difference. */
 const TIMES = 3;
 const SHARE_MORE = 0.02;
 const LATENCY_MORE_MS = 5;
 
-/** The oddity of each, by key, as text, without those that are alike. */
+/** Describes what is odd about each, by key. Normal ones are omitted. */
 export function oddOnes(
   fellows: readonly { readonly key: string; readonly tally: QueryTally }[],
 ): ReadonlyMap<string, string> {

@@ -1,6 +1,6 @@
 /**
- * A lookup in about a dozen bytes for each query: the form in which the window holds it in full
- * detail, and in which it goes from an agent to a reader.
+ * Packs a lookup into about a dozen bytes per query. The window stores lookups in full detail in this form, and agents
+ * send it to readers.
  */
 import { FLAG } from '../../server/wire/iana.ts';
 import type { Peer } from '../../server/wire/exchange.ts';
@@ -13,16 +13,16 @@ import {
 } from '../capture/pair/seen-exchange.ts';
 import type { ByteReader, ByteWriter } from './byte-writer.ts';
 
-/** Queries of one lookup that are stored; clients send fewer, unless no server answers. */
+/** The maximum number of stored queries per lookup. Clients send fewer, unless no server answers. */
 const QUERIES_MAX = 64;
-/** Times are stored in steps of this, milliseconds. */
+/** The resolution of stored times, in milliseconds. */
 const STEP_MS = 0.01;
-/** More steps than a wait for a reply has: a jump of the clock is not a latency. */
+/** No wait for a reply has this many steps. A clock jump is not a latency. */
 const STEPS_MAX = 1e12;
 
-/** Numbers texts: those of one piece of storage, or of one stream. */
+/** Numbers strings within a segment or a stream. */
 export interface TextNumbers {
-  /** The number of a text, the same each time. */
+  /** Returns a string's number, always the same. */
   of(text: string): number;
 }
 
@@ -44,13 +44,13 @@ export interface StoredLookup {
   readonly startMs: number;
   readonly endMs: number;
   readonly queries: readonly StoredQuery[];
-  /** Queries for which there was no room. */
+  /** Queries that did not fit. */
   readonly more: number;
 }
 
 const endings: readonly Ending[] = ['answered', 'retried', 'lost', 'open', 'waiting'];
 
-/** Writes a lookup. @param baseMs a time before which it did not begin by much */
+/** Writes a lookup. @param baseMs a time that its start does not precede by much */
 export function writeLookup(
   { client, name, startMs, endMs, exchanges }: SeenLookup,
   baseMs: number,
@@ -95,7 +95,7 @@ function writeQuery(
   out.number(exchange.logged === undefined ? answers + 1 : 0);
 }
 
-/** Reads a lookup. @param text the text of a number */
+/** Reads a lookup. @param text returns the string with a number */
 export function readLookup(
   from: ByteReader,
   baseMs: number,
@@ -145,7 +145,7 @@ function readQuery(
   };
 }
 
-/** True if a stored query got no reply and should have. */
+/** True if a stored query should have had a reply but got none. */
 export function isLostQuery(query: Pick<StoredQuery, 'ending'>): boolean {
   return isLost(query);
 }
@@ -158,7 +158,7 @@ function steps(ms: number): number {
   return Math.min(STEPS_MAX, Math.max(0, Math.round(ms / STEP_MS)));
 }
 
-/** A time with its sign in the lowest bit, so that small ones are short. */
+/** Puts the sign in the lowest bit, so that small times stay short. */
 function signed(ms: number): number {
   return 2 * steps(Math.abs(ms)) + (ms < 0 ? 1 : 0);
 }

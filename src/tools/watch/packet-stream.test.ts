@@ -19,7 +19,7 @@ interface Read {
   close(): void;
 }
 
-/** A stream with a capture that a test drives. */
+/** A stream with a capture controlled by the test. */
 class World {
   readonly clock: VirtualClock = new VirtualClock();
   take: TakePacket | null = null;
@@ -43,7 +43,7 @@ class World {
     this.take!(bytes, 7, bytes.length, 1_700_000_000_000.25, port, false);
   }
 
-  /** A reader whose connection takes bytes while `stalled` is false. */
+  /** A reader whose connection accepts bytes while `stalled` is false. */
   read(stalled = (): boolean => false): Read {
     const socket = new PassThrough({ highWaterMark: 1 });
     const request = new IncomingMessage(new Socket());

@@ -1,4 +1,4 @@
-/** The packets of a node as a pcapng stream. Nothing is captured while no reader is connected. */
+/** A node's packets as a pcapng stream. Nothing is captured unless a reader is connected. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock, Timer } from '../../server/base/clock.ts';
 import { StreamReaders, type StreamAccess } from '../../server/base/stream-readers.ts';
@@ -7,14 +7,14 @@ import { TAP_STREAM } from '../../server/wire/dnstap.ts';
 import { emptyFrame, LINK, type Frame } from '../capture/read/packets/frame.ts';
 import { lossBlock, PcapngWriter } from '../capture/read/packets/pcapng.ts';
 
-/** Packets are collected for this long before they are sent, milliseconds. */
+/** Time-span in milliseconds over which packets are collected before they are sent. */
 const COLLECT_MS = 100;
-/** The same in bytes. */
+/** The number of bytes to collect before sending. */
 const COLLECT_BYTES = 256 * 1024;
 
-/** A capture that has begun. */
+/** A running capture. */
 export interface OpenCapture {
-  /** Packets that came too fast. */
+  /** The number of packets that arrived too fast. */
   dropped(): number;
   stop(): void;
 }
@@ -23,13 +23,13 @@ export interface OpenCapture {
 export interface PacketStreamParts {
   readonly clock: Clock;
   readonly version: string;
-  /** Begins to capture. @throws Problem */
+  /** Starts capturing. @throws Problem */
   open(take: TakePacket): OpenCapture;
 }
 
-/** Captures while there are readers, and counts. */
+/** Captures while there are readers, and keeps counts. */
 export class PacketStream {
-  /** Packets since the start that were captured for a reader. */
+  /** Packets captured for readers since the start. */
   packets = 0;
   readonly #parts: PacketStreamParts;
   readonly #readers: StreamReaders;
@@ -38,7 +38,7 @@ export class PacketStream {
   #blocks: Uint8Array[] = [];
   #bytes = 0;
   #messages = 0;
-  /** Blocks before the packets that all readers have. */
+  /** Blocks that precede the packets and that all readers have received. */
   #heads = 0;
   #timer: Timer | null = null;
   #capture: OpenCapture | null = null;
@@ -65,12 +65,12 @@ export class PacketStream {
       parts.clock,
     );
     this.#writer = new PcapngWriter((block) => this.#collect(block), `ndots ${parts.version}`);
-    // A count of losses refers to an interface, also before the first packet.
+    // A loss count refers to an interface, even before the first packet.
     this.#writer.describe(this.#frame);
     this.#flush();
   }
 
-  /** Packets that the kernel dropped. */
+  /** The number of packets the kernel dropped. */
   get dropped(): number {
     return this.#droppedBefore + (this.#capture?.dropped() ?? 0);
   }
@@ -79,17 +79,17 @@ export class PacketStream {
     return this.#readers.connected;
   }
 
-  /** Packets that were sent, for each reader. */
+  /** The number of packets sent, summed over readers. */
   get sent(): number {
     return this.#readers.sent;
   }
 
-  /** Packets that a reader was too slow for. */
+  /** The number of packets that readers were too slow for. */
   get missed(): number {
     return this.#readers.missed;
   }
 
-  /** Sends packets until the reader goes. */
+  /** Sends packets until the reader disconnects. */
   serve(request: IncomingMessage, response: ServerResponse, access: StreamAccess): void {
     this.#readers.serve(request, response, access);
   }

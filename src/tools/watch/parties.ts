@@ -1,25 +1,22 @@
-/**
- * The present and former owners of addresses: pods come and go, and their queries stay in the
- * window for longer.
- */
+/** The present and past owners of addresses. Pods come and go, but their queries stay in the window longer. */
 import type { AddressOwner, AddressOwners } from '../../server/kube/pods/address-owners.ts';
 import type { Party } from './view.ts';
 
-/** Stored owners that have disappeared; the oldest one is evicted first. */
+/** The number of former owners to store. The oldest is evicted first. */
 const GONE_MAX = 20_000;
 
-/** An owner over the time in which it had its address. */
+/** An owner and the period in which it had its address. */
 interface Tenancy {
   readonly party: Party;
-  /** Milliseconds since 1970; Infinity: it has the address. */
+  /** Milliseconds since 1970; Infinity: it still has the address. */
   untilMs: number;
 }
 
-/** Names addresses at a time. */
+/** Resolves addresses to their owners at a given time. */
 export class Parties {
-  /** By address, the latest last. */
+  /** By address, latest last. */
   readonly #tenancies = new Map<string, Tenancy[]>();
-  /** Those that have ended, in that order. */
+  /** Tenancies that have ended, in that order. */
   #gone: { readonly address: string; readonly tenancy: Tenancy }[] = [];
   #owners: ReadonlyMap<string, AddressOwner> = new Map();
 
@@ -46,7 +43,7 @@ export class Parties {
     return left.filter(({ kind }) => kind === 'pod');
   }
 
-  /** Owners by address, with the last owner of addresses that are free now: for filters. */
+  /** Owners by address, for filters. An unused address has its last owner. */
   get owners(): AddressOwners {
     return this.#owners;
   }
@@ -61,9 +58,7 @@ export class Parties {
       : { ...found.party, isGone: true };
   }
 
-  /**
-   * Identifies the owner of an address at that time: the address, and the number of earlier owners.
-   */
+  /** Identifies the owner of an address at that time, by the address and the number of earlier owners. */
   idAt(address: string, ms: number): string {
     const tenancies = this.#tenancies.get(address);
     if (tenancies === undefined || tenancies.length === 1) return address;
@@ -71,7 +66,7 @@ export class Parties {
     return idOf(address, at < 0 ? tenancies.length - 1 : at);
   }
 
-  /** Returns the owner with such an id. */
+  /** Returns the owner with this ID. */
   of(id: string, ms: number): Party {
     return this.at(addressOfId(id), ms);
   }
@@ -102,7 +97,7 @@ export class Parties {
   }
 }
 
-/** The address in an id of `Parties.idAt`. */
+/** The address in an ID from `Parties.idAt`. */
 export function addressOfId(id: string): string {
   const at = id.indexOf('#');
   return at < 0 ? id : id.slice(0, at);

@@ -1,11 +1,11 @@
-/** Explains each query of a lookup from the queries before it. */
+/** Explains each query in a lookup from the queries before it. */
 import { RCODE, TYPE } from '../../server/wire/iana.ts';
 import { isLostQuery, type StoredLookup, type StoredQuery } from './packed-lookup.ts';
 import type { QueryReason } from './view.ts';
 
 export interface WordedReason {
   readonly reason: QueryReason;
-  /** For people. */
+  /** For display. */
   readonly why: string;
 }
 
@@ -32,7 +32,7 @@ function reasonOf(query: StoredQuery, before: readonly StoredQuery[], stem: stri
   return { reason: 'as-written', why: `the name as written (${endOf(before.at(-1)!)} before)` };
 }
 
-/** The same query was sent before. */
+/** Explains why a query was repeated. */
 function againReason(query: StoredQuery, same: StoredQuery): WordedReason {
   if (query.protocol === 'tcp' && same.protocol === 'udp')
     return same.truncated

@@ -1,20 +1,19 @@
-/** Counts of queries, replies and lookups: those of a client, a name, a server, or a second. */
+/** Counts queries, replies and lookups for a client, a name, a server, or a second. */
 import { RCODE, rcodeName } from '../../server/wire/iana.ts';
 import { isLost, type SeenExchange } from '../capture/pair/seen-exchange.ts';
 import { LatencyHistogram } from './latency-histogram.ts';
 import type { LiveCounts } from './view.ts';
 
-/** The parts of a counted exchange that the tally reads. */
+/** The parts of an exchange that the tally reads. */
 export type CountedExchange = Pick<SeenExchange, 'ending' | 'rcode' | 'sentMs' | 'repliedMs'>;
 
-/** Lookups that take so long are felt, milliseconds. */
+/** In milliseconds. Lookups that take this long are noticeable. */
 const SLOW_MS = 1000;
-/** Bytes of a tally without its histogram, estimated: the object and its list of codes. */
+/** The estimated size in bytes of a tally without its histogram: the object and its list of codes. */
 const OWN_BYTES = 200;
 
-/** Counts that can be added up. */
 export class QueryTally {
-  /** The most bytes that one takes, estimated. */
+  /** The estimated maximum size in bytes. */
   static readonly limitBytes: number = OWN_BYTES + LatencyHistogram.limitBytes;
   queries = 0;
   lost = 0;
@@ -28,7 +27,7 @@ export class QueryTally {
   readonly rcodes: number[] = [];
   readonly latency: LatencyHistogram = new LatencyHistogram();
 
-  /** A query that is over. */
+  /** Counts a finished query. */
   add(exchange: CountedExchange): void {
     this.queries++;
     this.#span(exchange.sentMs);
@@ -36,13 +35,13 @@ export class QueryTally {
     else this.#reply(exchange);
   }
 
-  /** The reply to a query that was counted as lost. */
+  /** Counts the reply to a query that was counted as lost. */
   found(exchange: CountedExchange): void {
     this.lost--;
     this.#reply(exchange);
   }
 
-  /** An ended lookup. @param isFound whether it found records */
+  /** Counts a finished lookup. @param isFound whether it found records */
   lookup(startMs: number, tookMs: number, isFound: boolean): void {
     this.lookups++;
     this.#span(startMs);
@@ -67,7 +66,7 @@ export class QueryTally {
     return this.rcodes[RCODE.NXDOMAIN] ?? 0;
   }
 
-  /** Replies that are errors. */
+  /** The number of error replies. */
   get failed(): number {
     let failed = 0;
     for (const [rcode, count] of this.rcodes.entries())
@@ -75,7 +74,7 @@ export class QueryTally {
     return failed;
   }
 
-  /** Bytes that it takes, estimated. */
+  /** The estimated size in bytes. */
   get bytes(): number {
     return OWN_BYTES + this.latency.bytes;
   }

@@ -1,38 +1,38 @@
-/** Doctor's findings over the last seconds of a stream that does not end. */
+/** Doctor's findings over the last seconds of an endless stream. */
 import type { SearchDomains } from '../capture/pair/search-walk.ts';
 import type { Diagnosis } from '../doctor/diagnosis.ts';
 import { Examination, type ExaminedEvents } from '../doctor/examination.ts';
 import type { Observations } from '../doctor/observe/observations.ts';
 
-/** Messages of a stream, and remarks about those that could not be read, by their texts. */
+/** The number of messages in a stream, with remarks about unreadable ones by text. */
 export interface ReadSoFar {
   readonly messages: number;
   readonly counts: ReadonlyMap<string, number>;
 }
 
-/** An examination of the exchanges that began at a time or later. */
+/** Examines the exchanges that started at or after a time. */
 interface Generation {
   readonly sinceMs: number;
-  /** null: it was given up, with more exchanges than it takes. */
+  /** Null: abandoned, because there were more exchanges than it accepts. */
   examination: Examination | null;
-  /** The progress of the reading at its start. */
+  /** The reading progress when it started. */
   readonly unread: ReadSoFar;
   exchanges: number;
 }
 
 /** The start and the limits of a window of examinations. */
 export interface RecentParts {
-  /** The diagnosis looks back at least this long, and at most twice as long, milliseconds. */
+  /** In milliseconds. The diagnosis covers at least this long, and at most twice as long. */
   readonly windowMs: number;
-  /** Exchanges that a generation takes; it is given up with more. Infinity without it. */
+  /** The number of exchanges that a generation accepts before it is abandoned. Infinite by default. */
   readonly most?: number;
   readonly domains: SearchDomains;
   readonly unread: () => ReadSoFar;
 }
 
 /**
- * Observations only grow, so two generations of them observe the same events. The older one is
- * dropped when the younger one covers the window. The diagnosis is that of the older one.
+ * Observations only accumulate, so two generations observe the same events. The older one is dropped once the younger
+ * one covers the window. The diagnosis comes from the older one.
  */
 export class RecentExamination {
   readonly #parts: RecentParts;
@@ -48,7 +48,7 @@ export class RecentExamination {
     const { most = Infinity } = this.#parts;
     for (const each of [this.#older, this.#younger]) {
       if (each === null || each.examination === null || sentMs < each.sinceMs) continue;
-      // What it has observed takes as much memory as the short window, for minutes.
+      // Its observations would take as much memory as the short window, for minutes.
       if (++each.exchanges > most) each.examination = null;
       else each.examination.events.ended(exchange);
     }
@@ -74,20 +74,20 @@ export class RecentExamination {
     this.#each(line.timeMs, (events) => events.line(line, number));
   };
 
-  /** Moves the window, with the clock of the stream. The first call opens it. */
+  /** Moves the window along with the stream's clock. The first call opens it. */
   advance(nowMs: number): void {
     const { windowMs } = this.#parts;
     const younger = this.#younger;
     if (younger !== null && nowMs - younger.sinceMs < windowMs) return;
     if (younger === null) this.#older = this.#generation(-Infinity);
-    // After a long pause nothing of before is recent.
+    // After a long pause, nothing from before it is recent.
     else if (nowMs - younger.sinceMs > 2 * windowMs)
       this.#older = this.#generation(nowMs - windowMs);
     else this.#older = younger;
     this.#younger = this.#generation(nowMs);
   }
 
-  /** The observations that the diagnosis is made of; null: there are none, or too many. */
+  /** The observations behind the diagnosis; null: there are none, or too many. */
   get observed(): Observations | null {
     return this.#older?.examination?.observed[0] ?? null;
   }

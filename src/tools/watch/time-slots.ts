@@ -1,27 +1,27 @@
-/** A window of time in steps of equal length, each with its own counts. */
+/** A time window split into equal steps, each with its own counts. */
 
 interface Slot<S> {
-  /** The number of the step since 1970. */
+  /** The step's number since 1970. */
   readonly step: number;
   readonly state: S;
 }
 
-/** The last steps; earlier ones are dropped as time passes. */
+/** The latest steps. Earlier ones are dropped as time passes. */
 export class TimeSlots<S> {
   readonly stepMs: number;
   readonly #slots: (Slot<S> | undefined)[];
   readonly #make: () => S;
-  /** The newest step; -1: there is none. */
+  /** The newest step; -1: none. */
   #newest = -1;
 
-  /** @param steps how many are remembered, the newest included */
+  /** @param steps the number of steps to keep, including the newest */
   constructor(stepMs: number, steps: number, make: () => S) {
     this.stepMs = stepMs;
     this.#slots = Array.from({ length: steps });
     this.#make = make;
   }
 
-  /** The state of the step that a time is in; null: that is forgotten already. */
+  /** The state of the step that includes a time; null: already dropped. */
   at(ms: number): S | null {
     const step = Math.floor(ms / this.stepMs);
     if (step > this.#newest) this.#newest = step;
@@ -43,17 +43,17 @@ export class TimeSlots<S> {
         this.#slots[place] = undefined;
   }
 
-  /** The start of the step that a time is in, milliseconds since 1970. */
+  /** The start of the step that includes a time, in milliseconds since 1970. */
   startOf(ms: number): number {
     return Math.floor(ms / this.stepMs) * this.stepMs;
   }
 
-  /** States of the steps from the one that has `fromMs` to that of `toMs`, in no order. */
+  /** The states of the steps from `fromMs` to `toMs`, unordered. */
   *between(fromMs: number, toMs: number = Infinity): Iterable<S> {
     for (const [, state] of this.steps(fromMs, toMs)) yield state;
   }
 
-  /** The same with the start of each step, milliseconds since 1970. */
+  /** The same, with each step's start in milliseconds since 1970. */
   *steps(fromMs: number, toMs: number = Infinity): Iterable<readonly [startMs: number, state: S]> {
     const from = Math.max(Math.floor(fromMs / this.stepMs), this.#newest - this.#slots.length + 1);
     const to = Math.floor(toMs / this.stepMs);

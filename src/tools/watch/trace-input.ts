@@ -1,6 +1,6 @@
 /**
- * The input of a trace as one client of the traffic: its search path, its resolver, and the replies
- * to the names that a lookup would try.
+ * The input for tracing as one client in the traffic: its search path, its resolver, and the replies to the names that
+ * a lookup would try.
  */
 import { rcodeName, TYPE } from '../../server/wire/iana.ts';
 import type { Kind } from '../capture/fingerprint/asking-classes.ts';
@@ -10,29 +10,29 @@ import { isLostQuery, type StoredQuery } from './packed-lookup.ts';
 import type { Parties } from './parties.ts';
 import { NDOTS, searchPathOf } from './waste-plans.ts';
 
-/** Lookups that are read, the newest ones. */
+/** The number of lookups to read, newest first. */
 const SCAN_MAX = 50_000;
-/** Lookups of the client that show its search path. */
+/** The number of the client's lookups used to infer its search path. */
 const OWN_MAX = 1000;
-/** Rules for one name. */
+/** The maximum number of rules for a name. */
 const RULES_MAX = 100;
-/** The resolvers that a trace usually compares. */
+/** The resolvers that a trace compares by default. */
 const USUAL: readonly Kind[] = ['glibc', 'musl', 'go', 'c-ares'];
 
 /** Plain data, for the page. */
 export interface TraceInputView {
   readonly client: string;
   readonly resolvConf: string;
-  /** The text of an answers file. */
+  /** The contents of an answers file. */
   readonly answers: string;
   readonly resolver: { readonly kinds: readonly Kind[]; readonly confidence: number | null };
-  /** False: the usual comparison does not have this resolver. */
+  /** False if the default comparison lacks this resolver. */
   readonly isUsualResolver: boolean;
-  /** Assumptions, for people. */
+  /** Assumptions, for display. */
   readonly notes: readonly string[];
 }
 
-/** The parts of a model that are read. */
+/** The parts of the model that are read. */
 export interface TraceInputParts {
   readonly ring: { newest(fromMs: number): Iterable<RingLookup> };
   readonly parties: Parties;
@@ -93,7 +93,7 @@ function usualSearch(namespace: string): readonly string[] {
     : [`${namespace}.svc.cluster.local`, 'svc.cluster.local', 'cluster.local'];
 }
 
-/** The newest reply to the name, and to the name with search domains, for each type. */
+/** The newest reply of each type for the name, and for the name with search domains. */
 function answersFor(name: string, newestFirst: readonly RingLookup[]): string {
   const plain = `${name.replace(/\.$/, '').toLowerCase()}.`;
   const rules = new Map<string, string>();
@@ -115,14 +115,14 @@ function isKnownType(type: number): boolean {
   return type === TYPE.A || type === TYPE.AAAA;
 }
 
-/** The words of an answers file for a reply; null: it waits, or is that of a name that no rule has. */
+/** The words for a reply in an answers file; null: no reply yet, or the name needs no rule. */
 function replyWords(query: StoredQuery, number: number): string | null {
   const { rcode, answers, truncated, type } = query;
   if (isLostQuery(query)) return 'DROP';
   if (rcode < 0) return null;
   const code = rcodeName(rcode);
   if (code !== 'NOERROR') return code;
-  // A log says only that the name exists.
+  // A log only says that the name exists.
   if (answers === 0 && !truncated) return 'NODATA';
   const address = type === TYPE.A ? `198.18.0.${number}` : `2001:db8::${number.toString(16)}`;
   return truncated ? `TC ${address}` : address;

@@ -1,7 +1,4 @@
-/**
- * Views for readers who must not learn everything: without addresses and pod names of clients, or
- * numbers only.
- */
+/** Restricted views for readers who may not see everything: without client addresses and pod names, or numbers only. */
 import { Problem } from '../../server/base/problem.ts';
 import { Redaction } from '../capture/redaction.ts';
 import type { FilterWord, GivenFilter } from '../capture/filter.ts';
@@ -20,15 +17,14 @@ import type {
   Views,
 } from './view.ts';
 
-/** `no-clients`: pseudonyms for addresses of clients, and no pod names. `counts`: no lists at all. */
+/** `no-clients`: client addresses become pseudonyms and pod names are hidden. `counts`: no lists at all. */
 export const privacyLevels = ['full', 'no-clients', 'counts'] as const;
-/** One of them. */
 export type PrivacyLevel = (typeof privacyLevels)[number];
 
-/** Filters that would confirm a guess of an address or a pod. */
+/** Filters that could confirm a guessed address or pod. */
 const revealing: ReadonlySet<FilterWord> = new Set(['ip', 'from-ip', 'to-ip', 'pod', 'from-pod']);
 
-/** Most servers whose addresses stay in texts. */
+/** The maximum number of servers whose addresses remain in texts. */
 const SERVERS_MAX = 1000;
 
 const addressText = /(?:\d{1,3}\.){3}\d{1,3}|[\da-f]{0,4}(?::[\da-f]{0,4}){2,7}/gi;
@@ -39,7 +35,7 @@ export interface ViewSource {
   traceInput(client: string, name: string): TraceInputView | null;
 }
 
-/** The views of a model at a privacy level. */
+/** A model's views at a privacy level. */
 export class PrivateViews implements ViewSource {
   readonly #source: ViewSource;
   readonly #level: PrivacyLevel;
@@ -52,7 +48,7 @@ export class PrivateViews implements ViewSource {
     this.#redaction = new Redaction(key);
   }
 
-  /** @throws Problem (`usage`) for what the level does not show */
+  /** @throws Problem (`usage`) for anything the level hides */
   view<V extends ViewName>(query: ViewQuery<V>): Views[V] {
     if (this.#level === 'full') return this.#source.view(query);
     this.#refuseGuesses(query.filters ?? []);
@@ -65,7 +61,7 @@ export class PrivateViews implements ViewSource {
     return this.#withoutClients(query.view, this.#source.view(query)) as Views[V];
   }
 
-  /** @throws Problem (`usage`) for what the level does not show */
+  /** @throws Problem (`usage`) for anything the level hides */
   map(query: MapQuery): MapView {
     if (this.#level === 'full') return this.#source.map(query);
     this.#refuseGuesses(query.filters ?? []);
@@ -81,14 +77,14 @@ export class PrivateViews implements ViewSource {
     });
     const edges = map.edges.map((edge) => {
       const [from, to] = [ids.get(edge.from) ?? edge.from, ids.get(edge.to) ?? edge.to];
-      // A filter by an address would be refused.
+      // A filter by address would be rejected.
       const isRevealing = /(?:^| )(?:from-ip|to-ip|ip)=/.test(edge.filter);
       return { ...edge, id: `${from} ${to}`, from, to, filter: isRevealing ? '' : edge.filter };
     });
     return { ...map, nodes, edges };
   }
 
-  /** @throws Problem (`usage`): it would show search path and resolver of one client */
+  /** @throws Problem (`usage`), because it would reveal one client's search path and resolver */
   traceInput(client: string, name: string): TraceInputView | null {
     if (this.#level === 'full') return this.#source.traceInput(client, name);
     throw hidden('a client by its address', this.#level);
@@ -180,7 +176,7 @@ export class PrivateViews implements ViewSource {
     };
   }
 
-  /** Hides every address in a text that is not one of a server, and every name of a client's pod. */
+  /** Hides all addresses except servers', and the names of client pods. */
   #texts(): (text: string) => string {
     const servers = this.#source.view({ view: 'servers', most: SERVERS_MAX }).rows;
     const kept = new Set(servers.map(({ address }) => address));

@@ -1,18 +1,17 @@
 /**
- * The views of the live model: plain data that JSON can carry unchanged, so that one shape serves a
- * terminal, server-sent events and `-o json`. Names, addresses and texts are raw; the face that
- * draws them escapes them.
+ * The views of the live model: plain data that survives JSON unchanged, so that one shape serves a terminal,
+ * server-sent events and `-o json`. Names, addresses and texts are raw; the user interface that shows them escapes
+ * them.
  */
 import type { GivenFilter } from '../capture/filter.ts';
 import type { Kind } from '../capture/fingerprint/asking-classes.ts';
 import type { Severity } from '../doctor/severity.ts';
 
-/** The version of these shapes. Fields may be added to a version, and none removed or changed. */
+/** The version of these shapes. A version may gain fields, but none are removed or changed. */
 export const VIEW_VERSION = 1;
 
 /** The views, in the order of their keys. */
 export const viewNames = ['now', 'lookups', 'clients', 'names', 'servers', 'findings'] as const;
-/** One of them. */
 export type ViewName = (typeof viewNames)[number];
 
 /** The columns that each view can be sorted by. */
@@ -52,27 +51,27 @@ export const sortKeys: { readonly [V in ViewName]: readonly SortKeys[V][] } = {
   findings: ['state', 'severity', 'began', 'code'],
 };
 
-/** The request of a face. */
+/** A user interface's request. */
 export interface ViewQuery<V extends ViewName = ViewName> {
   readonly view: V;
-  /** In the words of `ndots capture`. Counts are then those of the lookups in full detail alone. */
+  /** In the syntax of `ndots capture`. Counts then cover only lookups in full detail. */
   readonly filters?: readonly GivenFilter[];
   readonly sort?: SortKeys[V];
-  /** True reverses the order, which begins with the newest, the most, the gravest, or at A. */
+  /** If true, reverses the default order (newest, most, most severe, or A first). */
   readonly reversed?: boolean;
-  /** Rows; 200 without it. */
+  /** The number of rows; 200 by default. */
   readonly most?: number;
-  /** Rows that are skipped, for pages. */
+  /** The number of rows to skip, for paging. */
   readonly skip?: number;
-  /** The length of time to show, up to now, milliseconds; the whole window without it. */
+  /** The length of the period to show, up to now, in milliseconds; by default, the whole window. */
   readonly lastMs?: number;
-  /** Lookups: only those that began before this one, so that a list can be read to its end. */
+  /** For lookups: only those that started before this one, so that a list can be read to its end. */
   readonly before?: number;
-  /** The one row that is wanted, by its `id`: for details. */
+  /** The `id` of a single row, for details. */
   readonly id?: number | string;
 }
 
-/** The view of each name. */
+/** The view for each name. */
 export interface Views {
   readonly now: NowView;
   readonly lookups: LookupsView;
@@ -82,73 +81,71 @@ export interface Views {
   readonly findings: FindingsView;
 }
 
-/** The rows of a list, and the number that it leaves out. */
+/** The rows of a list, and how many are left out. */
 export interface Listed<Row> {
   readonly rows: readonly Row[];
   readonly shown: number;
-  /** Rows that there are, of those that the filters let through. */
+  /** The total number of rows that match the filters. */
   readonly total: number;
-  /** Rows that did not fit into memory: only the sums include them. */
+  /** Rows that did not fit into memory. Only the totals include them. */
   readonly leftOut: number;
-  /** Packets that the kernel dropped within the window, so that no row knows of them. */
+  /** Packets dropped by the kernel within the window, and therefore missing from all rows. */
   readonly lostByKernel: number;
   /**
-   * Of the lookups of the window, the share in full detail from which rows were made, 0 to 1. Below
-   * 1, counts of a filtered list are of that share. Of findings: the share of the clients whose
-   * traffic the rules look at.
+   * The fraction (0 to 1) of the window's lookups that are in full detail, which rows were made from. Below 1, counts
+   * in a filtered list cover only that fraction. For findings: the fraction of clients whose traffic the rules examine.
    */
   readonly sampledShare: number;
-  /** The largest number by which a count of this list may be too low; 0: counts are exact. */
+  /** The most by which a count in this list may be too low; 0: counts are exact. */
   readonly error: number;
 }
 
-/** The common head of all views. */
+/** The header common to all views. */
 export interface ViewHead<V extends ViewName> {
   readonly version: typeof VIEW_VERSION;
   readonly view: V;
-  /** The time of the model, milliseconds since 1970: that of the packets where files are replayed. */
+  /** The model's time in milliseconds since 1970. In replayed files, it is the packets' time. */
   readonly atMs: number;
   /**
-   * The time that the counts of this view cover. It starts later than requested if the data is
-   * shorter. It starts earlier by a part of a step: lists are counted in steps of a fifth of the
-   * window.
+   * The period that this view's counts cover. It starts later than requested if there is less data. It may start
+   * earlier by part of a step, because lists are counted in steps of a fifth of the window.
    */
   readonly window: { readonly fromMs: number; readonly toMs: number };
-  /** The start of the oldest lookup in full detail; null: there is none. */
+  /** The start of the oldest lookup in full detail; null: none. */
   readonly detailFromMs: number | null;
   readonly inputs: readonly InputRow[];
   readonly memory: MemoryUse;
-  /** The parts of the input that could not be read, as text. */
+  /** Describes the parts of the input that could not be read. */
   readonly remarks: readonly string[];
 }
 
 /** An input of the model. */
 export interface InputRow {
-  /** For people: `interface eth0, port 53`. */
+  /** A display name: `interface eth0, port 53`. */
   readonly name: string;
-  /** `away`: its server cannot be reached, and is tried again. */
+  /** `away`: its server cannot be reached and is being retried. */
   readonly state: 'reading' | 'away' | 'ended' | 'failed';
-  /** The reason for its failure, as text; empty otherwise. */
+  /** Why it failed, as text; otherwise empty. */
   readonly why: string;
-  /** The time since which it is unavailable, milliseconds since 1970; null: it is available. */
+  /** The time since which it is unavailable, in milliseconds since 1970; null: it is available. */
   readonly awayMs: number | null;
   readonly queries: number;
   readonly lookups: number;
-  /** Packets that the kernel dropped since the input began. */
+  /** Packets dropped by the kernel since the input started. */
   readonly lostByKernel: number;
-  /** The time of its newest message; null: there is none. */
+  /** The time of its newest message; null: none. */
   readonly lastMs: number | null;
-  /** The lead of its clock over the model's, where that is known; 0 otherwise. Milliseconds. */
+  /** The lead of its clock over the model's in milliseconds, if known; otherwise 0. */
   readonly aheadMs: number;
-  /** The way in which it is unlike the others, as text; empty: it is like them. */
+  /** Describes how it differs from the others; empty: it does not. */
   readonly odd: string;
 }
 
-/** Memory of the model: what its data takes by the model's own account, without the runtime's. */
+/** The memory that the model's data uses by its own accounting, not counting the runtime. */
 export interface MemoryUse {
   readonly usedBytes: number;
   readonly limitBytes: number;
-  /** The data dropped early, because the limit was reached, as text; empty: none. */
+  /** Describes data dropped early because the limit was reached; empty: none. */
   readonly dropped: string;
 }
 
@@ -166,7 +163,7 @@ export interface Party {
   readonly isGone: boolean;
 }
 
-/** Milliseconds from query to reply; null: there was no reply. Right to within 5 %. */
+/** Milliseconds from query to reply, accurate to within 5%; null: no reply. */
 export interface Latency {
   readonly p50: number | null;
   readonly p90: number | null;
@@ -175,15 +172,15 @@ export interface Latency {
   readonly max: number | null;
 }
 
-/** Queries and what became of them. */
+/** Queries and their outcomes. */
 export interface LiveCounts {
   readonly queries: number;
   readonly lost: number;
-  /** Replies by their codes, the most frequent first. */
+  /** Replies by code, most frequent first. */
   readonly rcodes: readonly { readonly rcode: string; readonly count: number }[];
-  /** Replies that are errors: neither NOERROR nor NXDOMAIN. */
+  /** Error replies: neither NOERROR nor NXDOMAIN. */
   readonly failed: number;
-  /** Queries for names that a search path made and that do not exist. */
+  /** Queries for nonexistent names that a search path generated. */
   readonly wasted: number;
   readonly latency: Latency;
 }
@@ -191,11 +188,11 @@ export interface LiveCounts {
 /** Everything at a glance. */
 export interface NowView extends ViewHead<'now'>, LiveCounts {
   readonly lookups: number;
-  /** Of these, those that ended without an address or the requested record. */
+  /** The number of these that ended without an address or the requested record. */
   readonly failedLookups: number;
-  /** Of these, those that took a second or more. */
+  /** The number of these that took a second or more. */
   readonly slowLookups: number;
-  /** A second, over the last ten seconds. */
+  /** Per second, over the last ten seconds. */
   readonly rates: {
     readonly queries: number;
     readonly lookups: number;
@@ -203,25 +200,25 @@ export interface NowView extends ViewHead<'now'>, LiveCounts {
     readonly failed: number;
     readonly wasted: number;
   };
-  /** Queries that wait for their replies now. */
+  /** The number of queries currently waiting for replies. */
   readonly waiting: number;
   readonly lostByKernel: number;
   readonly types: readonly { readonly type: string; readonly count: number }[];
   readonly protocols: readonly { readonly protocol: string; readonly count: number }[];
   readonly clients: number;
   readonly servers: number;
-  /** The results of all lookups, in equal steps to the end of the window. */
+  /** The results of all lookups, in equal steps up to the end of the window. */
   readonly series: Series;
   readonly waste: Waste;
-  /** Those that hold now, the gravest first. */
+  /** Active findings, most severe first. */
   readonly findings: readonly FindingRow[];
-  /** The number of causes that were excluded, and of those that this input cannot show. */
+  /** The number of causes ruled out, and of those that this input cannot show. */
   readonly excluded: number;
   readonly unknown: number;
   readonly changes: Listed<ChangeRow>;
 }
 
-/** Numbers over time: one for each step, the oldest first. */
+/** A time series: one number per step, oldest first. */
 export interface Series {
   readonly fromMs: number;
   readonly stepMs: number;
@@ -238,111 +235,110 @@ export interface Series {
 /** The cost of search paths. */
 export interface Waste {
   readonly queries: number;
-  /** Of all queries, 0 to 1. */
+  /** As a fraction of all queries, 0 to 1. */
   readonly share: number;
   readonly workloads: Listed<WasteRow>;
 }
 
-/** The cost of the search path of one workload, and the change that ends it. */
+/** The cost of one workload's search path, and the change that avoids it. */
 export interface WasteRow {
-  /** `shop/deploy/cart`; an address where nothing else is known. */
+  /** `shop/deploy/cart`; an address if nothing else is known. */
   readonly id: string;
   readonly namespace: string;
   readonly workload: string;
   readonly clients: number;
   readonly queries: number;
   readonly wasted: number;
-  /** A second, over the window. */
+  /** Per second, over the window. */
   readonly wastedRate: number;
-  /** The change that ends it; null: it has not been computed yet, or no such change is known. */
+  /** The change that avoids it; null: not computed yet, or no such change is known. */
   readonly plan: WastePlan | null;
 }
 
-/** The saving of one change of a workload. */
+/** The savings from one change to a workload. */
 export interface WastePlan {
-  /** The value of `ndots` that saves most and breaks nothing; null: none does. */
+  /** The value of `ndots` that saves the most without breaking anything; null: none does. */
   readonly ndots: number | null;
-  /** Queries that the lookups of the window took, and would take with it. */
+  /** The number of queries that the window's lookups took, and would take with the change. */
   readonly queriesNow: number;
   readonly queriesThen: number;
-  /** Names that would resolve otherwise with the lowest `ndots`, and the reason why none is recommended. */
+  /** Names that would resolve differently with the lowest `ndots`, and why none is recommended. */
   readonly broken: readonly string[];
   readonly unknown: readonly string[];
-  /** Names that are cheaper with a final dot. */
+  /** Names that are cheaper with a trailing dot. */
   readonly dotted: readonly { readonly name: string; readonly saved: number }[];
-  /** The patch as text, for `kubectl patch`; empty: none. */
+  /** The patch for `kubectl patch`; empty: none. */
   readonly patch: string;
-  /** The resolver that it was computed for. */
+  /** The resolver used for the computation. */
   readonly resolver: string;
 }
 
-/** A change in the traffic. */
 export interface ChangeRow {
   readonly atMs: number;
   readonly kind:
     | 'finding-began'
     | 'finding-ended'
     | 'server-new'
-    /** Clients no longer query it. */
+    /** Clients have stopped querying it. */
     | 'server-gone'
     | 'server-back'
     | 'pod-gone'
     | 'rate'
     | 'reload'
     | 'input';
-  /** For people. */
+  /** For display. */
   readonly text: string;
-  /** The row and its view; null: none. */
+  /** The related row and its view; null: none. */
   readonly about: { readonly view: ViewName; readonly id: number | string } | null;
 }
 
-/** Lookups in full detail, the newest first. */
+/** Lookups in full detail, newest first. */
 export interface LookupsView extends ViewHead<'lookups'>, Listed<LookupRow> {}
 
-/** The ending of a lookup, as its program felt it. */
+/** The ending of a lookup from its program's point of view. */
 export type LookupEnding =
   /** It found records. */
   | 'answered'
-  /** NXDOMAIN for the last name that was tried. */
+  /** NXDOMAIN for the last name tried. */
   | 'no-such-name'
-  /** The name exists and has no such record. */
+  /** The name exists but has no such record. */
   | 'no-record'
   /** An error: SERVFAIL, REFUSED … */
   | 'error'
   /** The last query got no reply. */
   | 'lost'
-  /** It is not over. */
+  /** Still in progress. */
   | 'waiting';
 
-/** One call of an application. */
+/** One call by an application. */
 export interface LookupRow {
-  /** Rises from lookup to lookup; never used again. */
+  /** Increases with each lookup and is never reused. */
   readonly id: number;
   readonly client: Party;
-  /** As the application spelled it, as far as the queries show; in lower case. */
+  /** As the application wrote it, in lower case, as far as the queries reveal. */
   readonly name: string;
   readonly startMs: number;
   readonly tookMs: number;
   readonly outcome: LookupEnding;
-  /** Of the reply that ended it; empty: there was none. */
+  /** The code of the reply that ended it; empty: no reply. */
   readonly rcode: string;
-  /** Queries for names that do not exist before the one that ended it. */
+  /** Queries for nonexistent names before the one that ended it. */
   readonly wasted: number;
   readonly lost: number;
   readonly queries: readonly QueryRow[];
-  /** Queries that it had and for which there is no room in `queries`. */
+  /** Further queries that did not fit into `queries`. */
   readonly more: number;
 }
 
-/** One query of a lookup. */
+/** One query in a lookup. */
 export interface QueryRow {
   readonly name: string;
   readonly type: string;
   readonly protocol: string;
   readonly server: Party;
-  /** The targets of an address translation: pods behind a service. */
+  /** The targets of address translation: pods behind a service. */
   readonly behind: readonly Party[];
-  /** Milliseconds after the lookup began. */
+  /** Milliseconds since the start of the lookup. */
   readonly afterMs: number;
   /** Null: no reply. */
   readonly tookMs: number | null;
@@ -352,33 +348,32 @@ export interface QueryRow {
   readonly answers: number | null;
   readonly truncated: boolean;
   readonly attempt: number;
-  /** Why it was sent. */
   readonly reason: QueryReason;
-  /** The same for people: `search domain svc.cluster.local`. */
+  /** The same for display: `search domain svc.cluster.local`. */
   readonly why: string;
 }
 
 /** Why a resolver sends a query. */
 export type QueryReason =
-  /** The first of the lookup. */
+  /** The first query in the lookup. */
   | 'first'
-  /** The other address family of the same name. */
+  /** The other address family for the same name. */
   | 'other-family'
-  /** The name with the next search domain. */
+  /** The name with the next search domain appended. */
   | 'search'
-  /** The name as it was written, after search domains. */
+  /** The name as written, after the search domains. */
   | 'as-written'
-  /** The same again: there was no reply in time. */
+  /** A retry, because no reply arrived in time. */
   | 'no-reply'
-  /** The same again: the reply was an error. */
+  /** A retry, because the reply was an error. */
   | 'error'
-  /** The same over TCP: the reply was truncated. */
+  /** A retry over TCP, because the reply was truncated. */
   | 'truncated'
   | 'next-server'
-  /** Another type of the same name. */
+  /** Another type for the same name. */
   | 'other-type';
 
-/** Clients, those with most queries first. */
+/** Clients, most queries first. */
 export interface ClientsView extends ViewHead<'clients'>, Listed<ClientRow> {}
 
 export interface ClientRow extends LiveCounts, Party {
@@ -391,16 +386,16 @@ export interface ClientRow extends LiveCounts, Party {
   readonly lastMs: number;
   readonly resolver: {
     readonly kinds: readonly Kind[];
-    /** 0 to 1; null: it is not known. */
+    /** 0 to 1; null: unknown. */
     readonly confidence: number | null;
-    /** Why it is not known, for people. */
+    /** Why it is unknown, for display. */
     readonly why: string;
   };
-  /** The server that it asks most, and all that it asks. */
+  /** The server it queries most, and all those it queries. */
   readonly servers: readonly Party[];
 }
 
-/** Names as applications spelled them. */
+/** Names as applications wrote them. */
 export interface NamesView extends ViewHead<'names'>, Listed<NameRow> {}
 
 export interface NameRow extends LiveCounts {
@@ -408,12 +403,12 @@ export interface NameRow extends LiveCounts {
   readonly name: string;
   readonly lookups: number;
   readonly failedLookups: number;
-  /** Different clients; null: more than were counted one by one. */
+  /** Distinct clients; null: more than were counted individually. */
   readonly clients: number | null;
   readonly types: readonly string[];
   readonly outcome: LookupEnding;
   readonly lastMs: number;
-  /** The most of its lookups that may not be counted. */
+  /** The most of its lookups that may be missing from the count. */
   readonly error: number;
 }
 
@@ -427,34 +422,34 @@ export interface ServerRow extends LiveCounts, Party {
   readonly port: number;
   /** `upstream`: one of these servers queries it. `behind`: queries to a service's address reach it. */
   readonly role: 'server' | 'upstream' | 'behind';
-  /** Clients that ask it; null: more than were counted one by one. */
+  /** Clients that query it; null: more than were counted individually. */
   readonly clients: number | null;
   readonly firstMs: number;
   readonly lastMs: number;
-  /** The pods behind a service's address. */
+  /** The pods behind a service address. */
   readonly behind: readonly Party[];
-  /** The way in which it is unlike its fellows, as text; empty: it is like them. */
+  /** Describes how it differs from its peers; empty: it does not. */
   readonly odd: string;
 }
 
-/** Findings that hold, and those that have ended within the memory of the model. */
+/** Active findings, and ended ones that the model still remembers. */
 export interface FindingsView extends ViewHead<'findings'>, Listed<FindingRow> {
-  /** The time of the last run of the rules; null: not yet. */
+  /** The time of the rules' last run; null: not yet. */
   readonly checkedMs: number | null;
   readonly excluded: readonly NotFoundRow[];
   readonly unknown: readonly NotFoundRow[];
 }
 
-/** A fault that the rules looked for and did not find. */
+/** A fault that the rules checked for and did not find. */
 export interface NotFoundRow {
   readonly code: string;
   readonly name: string;
   readonly reason: string;
 }
 
-/** A finding of doctor's rules over time. */
+/** A finding by doctor's rules over time. */
 export interface FindingRow {
-  /** Of its code and subject; the same each time it comes back. */
+  /** Derived from code and subject, so it is the same each time the finding comes back. */
   readonly id: string;
   readonly code: string;
   readonly title: string;
@@ -465,12 +460,12 @@ export interface FindingRow {
   readonly state: 'began' | 'continues' | 'ended';
   /** The time of its earliest evidence. */
   readonly beganMs: number;
-  /** The first and the last time that a rule saw it. */
+  /** The first and last time that a rule reported it. */
   readonly firstSeenMs: number;
   readonly lastSeenMs: number;
-  /** Null: it holds. */
+  /** Null: still active. */
   readonly endedMs: number | null;
-  /** The number of times it has begun. */
+  /** The number of times it has started. */
   readonly times: number;
   readonly seen: readonly string[];
   readonly why: string;
@@ -489,13 +484,13 @@ export interface FindingRow {
     readonly resolvers: readonly { readonly name: string; readonly count: number }[];
     readonly affected: readonly string[];
   };
-  /** Queries that show it, the newest first, some. */
+  /** Some of the queries behind it, newest first. */
   readonly examples: readonly ExampleRow[];
-  /** Queries that show it, in all. */
+  /** The total number of queries behind it. */
   readonly queries: number;
 }
 
-/** A query that shows a finding. */
+/** A query that is evidence for a finding. */
 export interface ExampleRow {
   readonly client: Party;
   readonly server: Party;

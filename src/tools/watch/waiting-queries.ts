@@ -1,34 +1,34 @@
 /**
- * Queries that wait for their replies. A capture can wait for fifteen seconds until it counts one
- * as lost; during an outage that is too long.
+ * Queries waiting for their replies. A capture may wait fifteen seconds before it counts a query as lost, which is too
+ * long during an outage.
  */
 import type { SeenExchange } from '../capture/pair/seen-exchange.ts';
 
-/** Milliseconds; no client waits longer before it fails or retries (glibc and Go: 5 s). */
+/** In milliseconds. No client waits longer before it fails or retries (glibc and Go: 5 s). */
 const PATIENCE_MS = 5000;
-/** Queries that wait at a time; with more, the pairing handles the newest. */
+/** The maximum number of waiting queries. Beyond this, the pairing handles the newest. */
 const WAITING_MAX = 100_000;
 
-/** Presumes queries lost that no client waits for any more. */
+/** Presumes queries lost once no client would still be waiting. */
 export class WaitingQueries {
-  /** By the time at which they were sent; those that have ended leave at the next `advance`. */
+  /** In order of sending. Finished ones are removed at the next `advance`. */
   readonly #queue: SeenExchange[] = [];
-  /** Presumed lost, until the pairing is sure. */
+  /** Presumed lost until the pairing is certain. */
   readonly #presumed = new Set<SeenExchange>();
 
   begun(exchange: SeenExchange): void {
     if (this.#queue.length < WAITING_MAX) this.#queue.push(exchange);
   }
 
-  /** @returns whether it was presumed lost before */
+  /** @returns whether it had been presumed lost */
   ended(exchange: SeenExchange): boolean {
     return this.#presumed.delete(exchange);
   }
 
-  /** @param lose gets each query that is presumed lost by now; its ending is `lost` from then on */
+  /** @param lose receives each query that is now presumed lost; from then on, its ending is `lost` */
   advance(nowMs: number, lose: (exchange: SeenExchange) => void): void {
     const queue = this.#queue;
-    // Ended queries leave at once: with their messages, 10 000 a second would take 60 MiB in 5 s.
+    // Remove finished queries immediately: with their messages, 10 000 per second would take 60 MiB in 5 s.
     let left = 0;
     for (const exchange of queue) {
       if (exchange.ending !== 'waiting') continue;
@@ -50,7 +50,7 @@ export class WaitingQueries {
     return waiting;
   }
 
-  /** Queries of which it holds the bytes. */
+  /** The queries whose bytes are held. */
   get held(): number {
     return this.#queue.length + this.#presumed.size;
   }

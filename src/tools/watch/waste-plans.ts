@@ -1,4 +1,4 @@
-/** The cost of search paths for each workload, and the change that would end it. */
+/** Computes what search paths cost each workload, and the change that would avoid it. */
 import { RCODE, TYPE } from '../../server/wire/iana.ts';
 import { searchOf, spelledName, walkOf } from '../capture/pair/spelled-name.ts';
 import { emptyScript, type AnswerRule } from '../resolver/answers-file.ts';
@@ -11,22 +11,19 @@ import { addressOfId, type Parties } from './parties.ts';
 import type { Party, WastePlan, WasteRow } from './view.ts';
 import type { WindowCounts } from './window-counts.ts';
 
-/** Workloads that have a plan: those that waste most. */
+/** The number of workloads with a plan: those that waste the most. */
 const PLANNED_MAX = 5;
-/** Names of one workload that are planned: those that are looked up most. */
+/** The number of names to plan per workload: those looked up the most. */
 const NAMES_MAX = 30;
-/** Lookups that are read for one plan. */
+/** The number of lookups read for a plan. */
 const LOOKUPS_MAX = 3000;
-/** A plan is computed again after so long, milliseconds. */
+/** Age in milliseconds at which a plan is recomputed. */
 const STALE_MS = 300_000;
-/**
- * The value that Kubernetes sets; captures do not show the value of a client that walks a search
- * path.
- */
+/** Kubernetes' default. For clients that use a search path, captures do not show the value. */
 export const NDOTS = 5;
 /** A workload that wastes fewer queries needs no plan. */
 const WASTED_LEAST = 20;
-/** Names that a plan lists. */
+/** The number of names listed in a plan. */
 const LISTED = 10;
 
 interface Planned {
@@ -42,16 +39,16 @@ export interface WasteParts {
   readonly ring: { newest(fromMs: number): Iterable<RingLookup> };
 }
 
-/** Plans for workloads, computed aside and remembered. */
+/** Workload plans, computed in the background and cached. */
 export class WastePlans {
   /** Resolves when no plan is being computed. */
   settled: Promise<void> = Promise.resolve();
-  /** Why a plan could not be computed, for people; empty: all could. */
+  /** Why a plan could not be computed, for display; empty: all succeeded. */
   failed = '';
   readonly #plans = new Map<string, Planned>();
   #isBusy = false;
 
-  /** Begins to compute plans that are missing or old. */
+  /** Starts computing plans that are missing or outdated. */
   update(parts: WasteParts, fromMs: number, nowMs: number): void {
     if (this.#isBusy) return;
     const due = wasteRows(parts, fromMs, nowMs, this)
@@ -86,7 +83,7 @@ export class WastePlans {
   }
 }
 
-/** Workloads whose search paths waste queries, the most wasteful first. */
+/** Workloads whose search paths waste queries, most wasteful first. */
 export function wasteRows(
   { counts, parties }: Pick<WasteParts, 'counts' | 'parties'>,
   fromMs: number,
@@ -131,7 +128,7 @@ function firstMsOf({ minutes }: WindowCounts, nowMs: number): number {
   return firstMs;
 }
 
-/** The plan of one workload, from its lookups in full detail; null: they do not show enough. */
+/** Computes a workload's plan from its lookups in full detail; null: they do not show enough. */
 async function planOf(
   { parties, resolvers, ring }: WasteParts,
   id: string,
@@ -159,7 +156,7 @@ async function planOf(
   return printPlan(await planNdots(client, settings, asked), id);
 }
 
-/** The longest search path that these lookups of one client walked; empty: they walked none. */
+/** The longest search path used in one client's lookups; empty: none. */
 export function searchPathOf(lookups: readonly RingLookup[]): readonly string[] {
   return lookups
     .map((lookup) => searchOf({ name: lookup.name, candidates: candidatesOf(lookup) }))
@@ -183,7 +180,7 @@ function askedNames(
     for (const { name, type, rcode, answers } of queries) {
       if (rcode !== RCODE.NOERROR) continue;
       const has = seen.get(name) ?? { a: false, aaaa: false };
-      // A log says only that the name exists.
+      // A log only says that the name exists.
       if (type === TYPE.A && answers !== 0) has.a = true;
       if (type === TYPE.AAAA && answers !== null && answers > 0) has.aaaa = true;
       seen.set(name, has);
@@ -211,7 +208,7 @@ function askedNames(
         return has === undefined ? [] : seenAnswers(each, numbers.get(each)!, has);
       });
       const families = both ? ([4, 6] as const) : ([4] as const);
-      // Names that did not exist anywhere will not do so with another setting.
+      // Names that did not exist anywhere will not exist under another setting.
       return { name, lookups: times, families, script: { ...emptyScript, rules }, assumed: false };
     });
 }
@@ -237,7 +234,7 @@ function printPlan(plan: ClientPlan, id: string): WastePlan {
   };
 }
 
-/** The argument of `kubectl patch deploy NAME --patch`. */
+/** The argument for `kubectl patch deploy NAME --patch`. */
 function patchText(ndots: number): string {
   const option = { name: 'ndots', value: String(ndots) };
   return JSON.stringify({ spec: { template: { spec: { dnsConfig: { options: [option] } } } } });

@@ -1,4 +1,4 @@
-/** Sums of a window: by the second and by the minute, and of clients, names and servers. */
+/** Totals for a window: by second and by minute, and by client, name and server. */
 import { addressOf, type SeenExchange } from '../capture/pair/seen-exchange.ts';
 import { printHostPort } from '../../server/base/ip.ts';
 import { KeyCounts } from './key-counts.ts';
@@ -9,24 +9,22 @@ import { QueryTally } from './query-tally.ts';
 import { TimeSlots } from './time-slots.ts';
 import type { LookupEnding } from './view.ts';
 
-/** Sums for a day, one for each minute. */
+/** Totals for a day, one per minute. */
 const MINUTE_MS = 60_000;
 const MINUTES = 24 * 60;
 const SECOND_MS = 1000;
-/**
- * The most peers that a step counts separately: clients of a name, servers of a client and so on.
- */
+/** The maximum number of peers that a step counts separately: a name's clients, a client's servers and so on. */
 const PEERS_MAX = 64;
 const CLIENTS_OF_SERVER_MAX = 2048;
-/** Bytes of an address. */
+/** The size of an address in bytes. */
 const ADDRESS_BYTES = 48;
 
-/** The facts of a client that are not counts. */
+/** Client facts that are not counts. */
 export interface ClientExtra {
   readonly servers: Set<string>;
 }
 
-/** The facts of a name that are not counts. */
+/** Name facts that are not counts. */
 export interface NameExtra {
   readonly clients: Set<string>;
   readonly types: Set<number>;
@@ -34,24 +32,24 @@ export interface NameExtra {
   endedMs: number;
 }
 
-/** The facts of a server that are not counts. */
+/** Server facts that are not counts. */
 export interface ServerExtra {
   readonly clients: Set<string>;
   /** True if there are more clients than were counted separately. */
   hasMore: boolean;
-  /** The targets of its queries. */
+  /** The servers that its queries were translated to. */
   readonly behind: Set<string>;
-  /** True if queries reach it through a service's address. */
+  /** True if queries reach it through a service address. */
   isBehind: boolean;
 }
 
-/** Types of questions and protocols in a minute. */
+/** Question types and protocols in a minute. */
 interface Kinds {
   readonly types: Map<number, number>;
   readonly protocols: Map<string, number>;
 }
 
-/** The counted parts of a query; captures have them, and so have stored lookups. */
+/** The counted parts of a query, found in both captures and stored lookups. */
 export type WindowQuery = Pick<
   SeenExchange,
   | 'client'
@@ -74,7 +72,6 @@ export interface WindowLookup {
   readonly endMs: number;
 }
 
-/** Counts what happens. */
 export class WindowCounts {
   readonly seconds: TimeSlots<QueryTally>;
   readonly minutes: TimeSlots<QueryTally> = new TimeSlots(
@@ -86,7 +83,7 @@ export class WindowCounts {
   readonly clients: KeyCounts<ClientExtra>;
   readonly names: KeyCounts<NameExtra>;
   readonly servers: KeyCounts<ServerExtra>;
-  /** Times of exchanges that arrived after their part of the window. */
+  /** The number of exchanges that arrived after their part of the window was gone. */
   tooLate = 0;
   readonly #parties: Parties;
 
@@ -116,7 +113,7 @@ export class WindowCounts {
     );
   }
 
-  /** A query that is over. */
+  /** Counts a finished query. */
   exchange(exchange: WindowQuery): void {
     const { client, server, hops, sentMs, type, protocol } = exchange;
     const second = this.seconds.at(sentMs);
@@ -135,7 +132,7 @@ export class WindowCounts {
       asking.tally.add(exchange);
       addTo(asking.extra.servers, address, PEERS_MAX);
     }
-    // A line of a log names no server.
+    // A log line does not name a server.
     if (address === '') return;
     const behind = hops.length === 0 ? '' : addressOf(hops.at(-1)!.server);
     const isTaken = behind !== '' && behind !== address;
@@ -143,7 +140,7 @@ export class WindowCounts {
     if (isTaken) this.#server(exchange, behind, '', true);
   }
 
-  /** A query that was counted as lost got a reply. */
+  /** Counts the reply to a query that was counted as lost. */
   found(exchange: WindowQuery): void {
     const { client, server, hops, sentMs } = exchange;
     this.seconds.at(sentMs)?.found(exchange);
@@ -157,8 +154,8 @@ export class WindowCounts {
   }
 
   /**
-   * A lookup that is over.
-   * @param queries those of it that count; they were given before
+   * Counts a finished lookup.
+   * @param queries its queries that count, which were passed in earlier
    */
   lookup(
     { client, name, startMs, endMs }: WindowLookup,
@@ -201,7 +198,7 @@ export class WindowCounts {
     for (const each of [this.clients, this.names, this.servers]) each.advance(nowMs);
   }
 
-  /** Estimated bytes with all places in use. */
+  /** The estimated size in bytes with all slots in use. */
   static limitBytes({ windowMs, clients, names, servers }: LiveLimits): number {
     const steps = MINUTES + windowMs / SECOND_MS;
     const keys =
@@ -209,7 +206,7 @@ export class WindowCounts {
     return keys + steps * QueryTally.limitBytes;
   }
 
-  /** Bytes of all of it, estimated. */
+  /** The estimated total size in bytes. */
   get bytes(): number {
     let bytes = 0;
     for (const each of [this.clients, this.names, this.servers]) bytes += each.bytes;
@@ -230,12 +227,12 @@ export class WindowCounts {
   }
 }
 
-/** The id of a server: its address, with a port that is not DNS's own. */
+/** A server's ID: its address, with the port unless that is DNS's own. */
 function serverId(address: string, port: number): string {
   return port === 53 || port === 0 ? address : printHostPort(address, port);
 }
 
-/** @returns whether it is in the set now */
+/** @returns whether it is now in the set */
 function addTo<T>(set: Set<T>, value: T, most: number): boolean {
   if (set.has(value)) return true;
   if (set.size >= most) return false;
