@@ -1,4 +1,4 @@
-/** Examples of repeated questions that were answered, and of similar ones. */
+/** Examples of repeated questions that were answered, and similar cases. */
 import { healthy } from './story.ts';
 import {
   asked,
@@ -15,7 +15,7 @@ import type { Captured } from './packets.ts';
 
 const CODE = 'ND3021';
 
-/** Replies that pass the capture, some of which do not reach their clients. */
+/** Replies that pass the capture, but some of which do not reach their clients. */
 const unreceived = (resolver: string, share: number): Story => ({
   ...played(
     `replies get lost behind the capture (${resolver})`,
@@ -26,7 +26,7 @@ const unreceived = (resolver: string, share: number): Story => ({
   seen: /were repeated/,
 });
 
-/** A program that asks for one name every 5 s, with a jitter of some milliseconds. */
+/** A program that queries one name every 5 s, with a jitter of a few milliseconds. */
 const everyFiveSeconds = (id: (i: number) => number): Captured[] =>
   inOrder(
     Array.from({ length: 12 }, (_, i) =>
@@ -34,7 +34,7 @@ const everyFiveSeconds = (id: (i: number) => number): Captured[] =>
     ),
   );
 
-/** Every outgoing query of the DNS pod returns to it from the node, with its id. */
+/** Every query the DNS pod sends out returns to it from the node, with its ID. */
 function returning(): Captured[][] {
   const [pod, node, upstream] = ['10.244.0.2', '192.168.7.1', '192.168.7.53'];
   return Array.from({ length: 8 }, (_, lookup) => {
@@ -68,7 +68,7 @@ function returning(): Captured[][] {
   });
 }
 
-/** One of two upstreams that a DNS pod uses in turn takes twenty times as long. */
+/** A DNS pod alternates between two upstreams, one of which takes twenty times as long. */
 const oneIsSlow = (ms: number): Captured[] =>
   inOrder(
     Array.from({ length: 80 }, (_, i) =>

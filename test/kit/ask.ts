@@ -1,4 +1,4 @@
-/** Sends queries to a server on loopback, over one socket. */
+/** Sends queries over one socket to a server on loopback. */
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { readMessage, writeMessage, type Message } from '../../src/server/wire/message.ts';
@@ -7,13 +7,13 @@ import { typeNumber } from '../../src/server/wire/iana.ts';
 const TRIES = 3;
 const WAIT_MS = 3000;
 
-/** Concurrent queries are allowed. */
+/** Queries may be concurrent. */
 export class Asker {
   readonly #socket: Socket;
   readonly #port: number;
   readonly #waiting = new Map<number, (reply: Message) => void>();
   #id = 1;
-  /** The number of retries after silence. */
+  /** The number of retries because there was no reply. */
   repeats = 0;
 
   private constructor(socket: Socket, port: number) {
@@ -35,7 +35,7 @@ export class Asker {
     return new Asker(socket, port);
   }
 
-  /** Sends `NAME TYPE`, with EDNS and room for 4096 bytes; retries without a reply. */
+  /** Sends `NAME TYPE` with EDNS and room for 4096 bytes, and retries if there is no reply. */
   async ask(name: string, type: string): Promise<Message> {
     for (let tries = 0; tries < TRIES; tries++) {
       const reply = await this.#once(name, type);

@@ -1,9 +1,11 @@
-/** Examples that show both sides of a server: its queries from clients, and its own queries to other servers. */
+/**
+ * Examples that show both sides of a server: the queries it gets from clients, and its own queries to other servers.
+ */
 import { dnsMessage, icmpError, TCP, tcpPacket, udpPacket, type Captured } from './packets.ts';
 import { healthy, play, podResolvConf, type Fate, type Passing } from './story.ts';
 import { asked, at, ends, inOrder, names, pods, type Story } from './story-parts.ts';
 
-/** The pod of the service’s address, and its own queries. */
+/** The pod behind the service address, and the source of its own queries. */
 const POD = '10.244.3.2';
 const UPSTREAM = '192.0.2.53';
 
@@ -21,15 +23,15 @@ const toUpstream = (
   );
 
 /**
- * A DNS pod whose time-out is too short: it drops the replies of a slow upstream for some seconds, and gives
- * late ones afterwards.
+ * A DNS pod whose time-out is too short: for some seconds, it discards replies from a slow upstream, and passes them on
+ * late afterwards.
  */
 const impatient = ({ atMs, name }: Passing): Fate =>
   atMs > 4000 && atMs < 9000 && !name.endsWith('.cluster.local.')
     ? { lost: true, behind: POD }
     : { addresses: ['192.0.2.10'], tookMs: name.startsWith('h') ? 850 : 0.4, behind: POD };
 
-/** One query to the address of the service, and its form after translation. */
+/** A query to the service address, together with its translated form. */
 const taken = (
   atMs: number,
   client: string,
@@ -43,7 +45,7 @@ const taken = (
   ...asked(atMs + 0.02, ends(client, port, pod), name, id, { tookMs: isAnswered ? 0.5 : null }),
 ];
 
-/** Pods of one resolver, whose glibc may use EDNS. */
+/** Pods with one resolver, whose glibc may use EDNS. */
 const twoOf = (resolver: string, from: number, options = ''): ReturnType<typeof pods> =>
   pods(resolver, 1, {
     from,
@@ -52,7 +54,7 @@ const twoOf = (resolver: string, from: number, options = ''): ReturnType<typeof 
     resolvConf: podResolvConf.replace('ndots:5', `ndots:2 ${options}`),
   });
 
-/** One pod at its own side, and others at the DNS pods, where the service's address has already been translated. */
+/** One pod seen at its own side, and others at the DNS pods, where the service address has already been translated. */
 const behindTranslation = (seed: number, isCut: boolean): Promise<Captured[]> =>
   play(
     [
@@ -194,7 +196,7 @@ export const bothSidesStories: readonly Story[] = [
           ...Array.from({ length: 100 }, (_, i) =>
             asked(i * 90, ends('10.244.1.7', 31_000 + i), `${names[i % 7]!}.`, 300 + i),
           ),
-          // Each of six programs reaches it at another time, and waits for twice five seconds.
+          // Each of six programs reaches it at a different time, and waits five seconds twice.
           ...[0, 1, 2, 3, 4, 5].flatMap((program) =>
             [0, 5000, 10_000, 15_000].flatMap((afterMs, step) =>
               ['A', 'AAAA'].map((type, i) =>
@@ -419,7 +421,10 @@ export const bothSidesStories: readonly Story[] = [
 const LIST = ['10.240.1.1', '10.240.1.2'] as const;
 const service = (i: number): string => `${['backend', 'db'][i % 2]}.shop.svc.cluster.local.`;
 
-/** Six names at the dead server, each again at the other; then that one first, and occasionally the dead one. */
+/**
+ * Six names go to the dead server and each is then retried at the other. From then on, the other comes first and the
+ * dead one is tried occasionally.
+ */
 function learning(client: number): Captured[] {
   const from = `10.244.1.${100 + client}`;
   return Array.from({ length: 120 }, (_, i): Captured[] => {
@@ -434,7 +439,7 @@ function learning(client: number): Captured[] {
   }).flat();
 }
 
-/** Each name at the dead server, and five seconds later at the other. */
+/** Each name goes to the dead server, and five seconds later to the other. */
 function inOrderOfList(client: number): Captured[] {
   const from = `10.244.1.${100 + client}`;
   return Array.from({ length: 5 }, (_, i): Captured[] => [

@@ -2,10 +2,9 @@
 import type { ListenerTls } from '../../src/server/transport/listener.ts';
 
 /**
- * A self-signed certificate for tests: dns.example, 127.0.0.1, ::1; valid for a hundred years. The key
- * protects nothing. Made with: openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days
- * 36500 -subj /CN=dns.example
- * -addext subjectAltName=DNS:dns.example,IP:127.0.0.1,IP:::1
+ * A self-signed test certificate for dns.example, 127.0.0.1 and ::1, valid for a hundred years. The key protects
+ * nothing. Made with: openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 36500 -subj
+ * /CN=dns.example -addext subjectAltName=DNS:dns.example,IP:127.0.0.1,IP:::1
  */
 export const testCertificate = `-----BEGIN CERTIFICATE-----
 MIIBtDCCAVugAwIBAgIUTR6EUt79263OHdm4flz1unUwC6gwCgYIKoZIzj0EAwIw
@@ -28,7 +27,7 @@ b0Yu2wTlWhb/XidwCcS9sNF6S2B2fs48i3Wc0Wg3KS+34rCBqIIJJTNM
 -----END PRIVATE KEY-----
 `;
 
-/** The certificate for a listener; clients need none. */
+/** The certificate for a listener that does not require client certificates. */
 export const testTls: ListenerTls = {
   certificate: testCertificate,
   key: testKey,
@@ -38,7 +37,7 @@ export const testTls: ListenerTls = {
   keyLog: null,
 };
 
-/** Another authority, which has signed nothing here; made the same way, for stranger.example. */
+/** Another CA, which has not signed anything here; made the same way, for stranger.example. */
 export const strangerCertificate = `-----BEGIN CERTIFICATE-----
 MIIBjTCCATOgAwIBAgIUALo/TgzjIRP3yIq02GZdYiUO1WowCgYIKoZIzj0EAwIw
 GzEZMBcGA1UEAwwQc3RyYW5nZXIuZXhhbXBsZTAgFw0yNjExMjIwNDU4NTNaGA8y

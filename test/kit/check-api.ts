@@ -1,4 +1,4 @@
-/** An API server with only Kuberhealthy's kinds, pods and events, in memory. */
+/** An in-memory API server with only Kuberhealthy's kinds, pods and events. */
 import { asObject, child, text, type JsonObject } from '../../src/server/base/json-object.ts';
 import type { ApiClient, ApiRequest } from '../../src/server/kube/api/client.ts';
 import { ApiFailure } from '../../src/server/kube/api/failure.ts';
@@ -16,19 +16,19 @@ interface Watcher {
   readonly push: (event: object) => void;
 }
 
-/** A client of that server, without a network in between. */
+/** A client for that server, with no network in between. */
 export class CheckApi implements ApiClient {
   readonly host = 'api';
   readonly asked: Asked[] = [];
   /** True if the server is unreachable. */
   isAway = false;
-  /** The status code for each change of an object: 500, 429; 0: as usual. */
+  /** The status code returned for each change to an object: 500, 429; 0: handle normally. */
   refusesWith = 0;
-  /** The requests that are refused; null: all changes. */
+  /** The requests to refuse; null: all changes. */
   refuses: RegExp | null = null;
-  /** The requested delay after a refusal; null: none. */
+  /** The delay requested after a refusal; null: none. */
   retryAfterMs: number | null = null;
-  /** True if it accepts requests and never answers. */
+  /** True if it accepts requests but never answers. */
   hangs = false;
   readonly #objects = new Map<string, JsonObject>();
   readonly #watchers = new Set<Watcher>();
@@ -73,7 +73,7 @@ export class CheckApi implements ApiClient {
       );
     if (this.isAway) return Promise.reject(new ApiFailure({ kind: 'network', text: 'away' }));
     if (this.hangs) {
-      // As the client does: the first byte has a time limit.
+      // As in the client: there is a time limit for the first byte.
       this.asked.push(`hung ${change?.method ?? 'GET'}`);
       return forever();
     }
@@ -131,7 +131,7 @@ export class CheckApi implements ApiClient {
   }
 
   #tell(resource: string, type: string, object: JsonObject): void {
-    // A watch is never ahead of the answer to the change.
+    // A watch never gets ahead of the answer to the change.
     queueMicrotask(() => {
       for (const watcher of this.#watchers)
         if (watcher.resource === resource) watcher.push({ type, object });
@@ -174,7 +174,7 @@ function merged(before: JsonObject, patch: JsonObject): JsonObject {
   return after;
 }
 
-/** Checks have pods with a container by default. */
+/** By default, checks have pods with a container. */
 function withPod(resource: string, object: JsonObject): JsonObject {
   const spec = child(object, 'spec');
   if (!/^(healthchecks|khchecks|khjobs)$/.test(resource) || 'podSpec' in spec) return object;

@@ -1,4 +1,4 @@
-/** A replica that replaces Kuberhealthy, in virtual time, with an API server in memory. */
+/** A replica that replaces Kuberhealthy, in virtual time, with an in-memory API server. */
 import { randomUUID } from 'node:crypto';
 import { makeLog } from '../../src/server/base/log.ts';
 import { seededRandom } from '../../src/server/base/random.ts';
@@ -51,7 +51,7 @@ export class Lead {
     });
   }
 
-  /** Becomes the leader; a second and a half passes. */
+  /** Makes it the leader; a second and a half passes. */
   async begin(): Promise<void> {
     this.watch.start();
     this.#running = this.runner.run(this.#stop.signal);
@@ -65,12 +65,12 @@ export class Lead {
     await this.watch.stop();
   }
 
-  /** Reports as its pod does, with the URL that it was given. */
+  /** Reports as its pod would, with the URL it was given. */
   report(version: 2 | 3, run: string, ...errors: string[]): Promise<ReportAnswer> {
     return this.reportFrom('10.1.0.7', version, run, ...errors);
   }
 
-  /** The secret of the pod of a run; `''`: there is none. */
+  /** The secret of a run's pod; `''`: none. */
   tokenOf(run: string): string {
     if (run === '') return '';
     const pod = this.api.all('pods').find((each) => JSON.stringify(each).includes(run));
@@ -86,7 +86,7 @@ export class Lead {
     return this.#send(from, this.tokenOf(run), version, run, errors);
   }
 
-  /** With this secret. */
+  /** Reports with this secret. */
   reportWith(token: string, from: string, version: 2 | 3, run: string): Promise<ReportAnswer> {
     return this.#send(from, token, version, run, []);
   }

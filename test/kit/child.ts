@@ -4,20 +4,20 @@ import { createSocket } from 'node:dgram';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A program under measurement, started here and ended here, by its own process id. */
+/** A program being measured. It is started and stopped here, by its own process ID. */
 export interface Child {
   readonly name: string;
   readonly pid: number;
-  /** User and system seconds of all its threads so far. */
+  /** User and system CPU seconds of all its threads so far. */
   cpuSeconds(): number;
   /** MiB. */
   residentMiB(): number;
-  /** Both streams so far. */
+  /** Both output streams so far. */
   output(): string;
   tell(line: string): void;
   end(): void;
   signal(signal: NodeJS.Signals): void;
-  /** Resolves when it has ended; null: by a signal. */
+  /** Resolves when it has exited; null: killed by a signal. */
   readonly exitCode: Promise<number | null>;
   stop(): Promise<void>;
 }
@@ -27,7 +27,7 @@ process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** `cpu` pins it to one CPU so that server and load do not share. */
+/** `cpu` pins it to one CPU, so that server and load do not share one. */
 export function start(
   name: string,
   words: readonly string[],
@@ -82,15 +82,15 @@ export function start(
   };
 }
 
-/** A directory for lists of the system calls of each `ndots`: tools/seccomp.ts sets it. */
+/** A directory for lists of the system calls made by each `ndots`; set by tools/seccomp.ts. */
 const observations = process.env['NDOTS_SYSTEM_CALLS'];
 
-/** A directory of seccomp profiles, `serve.json` and so on: test/real/seccomp-verbs.long.test.ts sets it. */
+/** A directory with seccomp profiles (`serve.json` and so on); set by test/real/seccomp-verbs.long.test.ts. */
 const profiles = process.env['NDOTS_SECCOMP_PROFILES'];
 
 /**
- * Replaces `ndots` in the words as the image starts it. Counts its system calls into a file by its
- * verb, or applies the profile of its verb.
+ * Replaces `ndots` with the command that the image runs. Counts its system calls into a file per subcommand, or applies
+ * the subcommand's profile.
  */
 function underObservation(words: readonly string[]): readonly string[] {
   const at = words.findIndex((word) => word.endsWith('bin/ndots'));
@@ -106,7 +106,7 @@ function underObservation(words: readonly string[]): readonly string[] {
     return [...words.slice(0, at), ...bounded, ...program];
   }
   const file = join(observations, `${verb}-${process.pid}-${Math.random().toString(36).slice(2)}`);
-  // -D: the program itself is the child, so that signals reach it.
+  // With -D the program itself is the child, so signals reach it.
   const strace = ['strace', '-D', '-f', '-qq', '-c', '-U', 'name', '-o', file];
   return [...words.slice(0, at), ...strace, ...program];
 }
@@ -138,7 +138,7 @@ export async function printed(child: Child, pattern: RegExp, limitMs = 60_000): 
   }
 }
 
-/** Waits until 127.0.0.1:port answers `name` with data; returns the milliseconds it took. */
+/** Waits until 127.0.0.1:port answers `name` with data. Returns the milliseconds it took. */
 export async function answered(
   port: number,
   name: string,

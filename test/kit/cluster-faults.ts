@@ -1,4 +1,4 @@
-/** Faults of a cluster's DNS, one at a time. */
+/** Faults in a cluster's DNS, one at a time. */
 import { readMessage, writeMessage, type Message } from '../../src/server/wire/message.ts';
 import type { KubeJson } from './apiserver/store.ts';
 import {
@@ -14,7 +14,7 @@ import {
 const [one = '', other = ''] = REPLICAS;
 const [private_ = '', public_ = ''] = UPSTREAMS;
 
-/** Changes a reply: `what` is `NAME TYPE` with the number of the type. */
+/** Changes a reply: `what` is `NAME TYPE`, with the type as a number. */
 function rewritten(change: (reply: Message, what: string) => Message | null) {
   return (reply: Buffer): Buffer | null => {
     const message = readMessage(reply);
@@ -32,7 +32,7 @@ const failed = (reply: Message, rcode: number): Message => ({
   authority: [],
 });
 
-/** Metrics that grow with each scrape. */
+/** Metrics that grow with every scrape. */
 function growing(...lines: readonly (readonly [series: string, by: number])[]) {
   return (nth: number): string =>
     lines.map(([series, by]) => `${series} ${100 + nth * by}\n`).join('');
@@ -66,7 +66,7 @@ const egress = (ports: readonly object[]): KubeJson => ({
   },
 });
 
-/** Faults by description, with the code of the finding that must come first. Those that wait for replies are slow. */
+/** Faults by description, with the code of the finding that must come first. The slow ones wait for replies. */
 export const clusterFaults: Readonly<
   Record<string, ClusterFault & { readonly code: string; readonly slow?: boolean }>
 > = {
@@ -369,7 +369,7 @@ export const clusterFaults: Readonly<
   },
 };
 
-/** A workload whose only container differs. */
+/** A workload whose single container is different. */
 function withContainer(object: KubeJson, differs: object): object {
   const { spec } = object as unknown as {
     spec: { template: { spec: { containers: readonly object[] } } };

@@ -1,10 +1,10 @@
-/** Objects of a small cluster. */
+/** Objects for a small cluster. */
 import type { KubeJson } from './apiserver/store.ts';
 
-/** Objects by their plural, in the format of the stand-in API server. */
+/** Objects by plural, in the format of the fake API server. */
 export type ClusterObjects = Readonly<Record<string, readonly KubeJson[]>>;
 
-/** A port as services and slices have it: `80`, `http:80`, `dns:53/UDP`. */
+/** A port as in services and slices: `80`, `http:80`, `dns:53/UDP`. */
 function port(text: string): { name?: string; port: number; protocol: string } {
   const [, name, number, protocol] = /^(?:([a-z0-9-]+):)?(\d+)(?:\/([A-Z]+))?$/.exec(text)!;
   return {
@@ -40,7 +40,7 @@ export function serviceObject(
   };
 }
 
-/** The only slice of a service, all endpoints ready. */
+/** A service's only slice, with all endpoints ready. */
 export function sliceObject(
   namespace: string,
   service: string,
@@ -79,7 +79,7 @@ export function podObject(
   };
 }
 
-/** Objects of every cluster: the services of the API server and the DNS server. */
+/** Objects that every cluster has: the API server's and DNS server's services. */
 export const everyCluster: ClusterObjects = {
   services: [
     serviceObject('default', 'kubernetes', '10.96.0.1', 'https:443'),

@@ -1,4 +1,4 @@
-/** A pod with ndots in it, in its own namespaces. */
+/** A pod that runs ndots, in its own namespaces. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -9,10 +9,10 @@ import type { ClusterCommand, ClusterServerSettings } from './cluster-server.ts'
 import { dig, missing, plain, type Dug } from './dig.ts';
 import { noNamespaces, Pod } from './pod.ts';
 
-/** The addresses, the same in every such cluster. */
+/** The addresses, identical in every such cluster. */
 export const PLACE = {
   api: '10.96.0.1',
-  /** The DNS service; the address is on the DNS server's own loopback, which is kube-proxy's target. */
+  /** The DNS service. The address is on the DNS server's own loopback, which is where kube-proxy would send packets. */
   dns: '10.96.0.10',
   pod: '172.17.0.2',
   node: '172.17.0.1',
@@ -20,19 +20,19 @@ export const PLACE = {
   upstream: '10.0.2.3',
 } as const;
 
-/** The content of the cluster, and of the node. */
+/** The contents of the cluster and the node. */
 export interface ClusterParts {
   /** In addition to the services `kubernetes` and `kube-dns`. */
   readonly objects?: ClusterObjects;
-  /** The data of the node's name server: lines of the root zone, without its SOA. */
+  /** Data for the node's name server: lines of the root zone, without its SOA. */
   readonly zone?: readonly string[];
-  /** `/etc/resolv.conf` of the DNS server; default: the node's name server. */
+  /** The DNS server's `/etc/resolv.conf`; by default, the node's name server. */
   readonly resolvConf?: string;
-  /** Other files of the DNS server's pod, by absolute path. */
+  /** Other files in the DNS server's pod, by absolute path. */
   readonly files?: Readonly<Record<string, string>>;
   /** Addresses of client pods, all on the node. */
   readonly clients?: readonly string[];
-  /** True if the pod has a service account and the API server's address. Default true. */
+  /** True if the pod has a service account and the API server's address. True by default. */
   readonly inCluster?: boolean;
 }
 
@@ -42,14 +42,14 @@ const program = join(import.meta.dirname, '../../bin/ndots');
 const tokenFile = '/var/run/secrets/kubernetes.io/serviceaccount/token';
 const caFile = '/var/run/secrets/kubernetes.io/serviceaccount/ca.crt';
 
-/** Why such a cluster cannot be made here, or false: for the `skip` of a test. */
+/** Why such a cluster cannot be created here, or false; for a test's `skip` option. */
 export function noCluster(): string | false {
   return noNamespaces() ?? missing('ip', 'unbound', 'dig', 'curl') ?? false;
 }
 
 /**
- * A cluster with all peers of the DNS server: its pod, the API server (TLS, token), the name server
- * of `/etc/resolv.conf`, and client pods on another node. Each is a separate program.
+ * A cluster with all peers of the DNS server: its pod, the API server (TLS, token), the name server in
+ * `/etc/resolv.conf`, and client pods on another node. Each is a separate program.
  */
 export class ClusterPod {
   readonly dnsPod: Pod;
@@ -95,7 +95,7 @@ export class ClusterPod {
     const cluster = new ClusterPod(parts);
     try {
       await printed(cluster.#server, /^listening/m, 15_000);
-      // That program is inside by now: its process id identifies the namespace of the other end of the wire.
+      // The program is inside by now, so its process ID identifies the namespace at the other end of the wire.
       cluster.#wire(cluster.#server.pid, parts.clients ?? []);
     } catch (error) {
       await cluster.end();
@@ -132,14 +132,14 @@ export class ClusterPod {
   }
 
   async end(): Promise<void> {
-    // Not SIGTERM: that would take as long as its lameduck.
+    // Not SIGTERM, which would take as long as lameduck.
     for (const server of this.#servers) server.signal('SIGKILL');
     await this.dnsPod.end();
     await this.node.end();
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  /** Writes a file for the programs of this cluster and returns its path. */
+  /** Writes a file for the cluster's programs and returns its path. */
   file(name: string, text: string): string {
     const path = join(this.#folder, name);
     mkdirSync(dirname(path), { recursive: true });
@@ -147,14 +147,14 @@ export class ClusterPod {
     return path;
   }
 
-  /** Starts the server on a Corefile (path) and waits until it reports that it serves. */
+  /** Starts the server with a Corefile (path) and waits until it reports that it is serving. */
   async serve(corefile: string, ...words: readonly string[]): Promise<Child> {
     const child = this.start(corefile, ...words);
     await printed(child, /ndots-\d/, 20_000);
     return child;
   }
 
-  /** The same without waiting. */
+  /** Does the same without waiting. */
   start(corefile: string, ...words: readonly string[]): Child {
     const child = this.dnsPod.start(
       'ndots',
@@ -165,7 +165,7 @@ export class ClusterPod {
     return child;
   }
 
-  /** Runs the server in the pod until it ends by its own decision. */
+  /** Runs the server in the pod until it exits on its own. */
   async refused(
     corefile: string,
     ...before: readonly string[]
@@ -178,22 +178,22 @@ export class ClusterPod {
     const late = setTimeout(() => child.signal('SIGKILL'), 20_000);
     const code = await child.exitCode;
     clearTimeout(late);
-    // Its last output may still be on its way.
+    // Its last output may still be in transit.
     await new Promise((resolve) => setTimeout(resolve, 50));
     return { code, text: child.output() };
   }
 
-  /** Sends a stub resolver's query (no EDNS) from the node to the DNS service; words as in dig. */
+  /** Sends a stub resolver's query (no EDNS) from the node to the DNS service. Arguments are as for dig. */
   ask(...words: readonly string[]): Dug {
     return dig(this.node, `@${PLACE.dns}`, ...plain, ...words);
   }
 
-  /** The same from a client pod's address. */
+  /** Does the same from a client pod's address. */
   askFrom(client: string, ...words: readonly string[]): Dug {
     return this.ask('-b', client, ...words);
   }
 
-  /** Repeats the query until the reply is as expected; returns the last one. */
+  /** Repeats the query until the reply is as expected. Returns the last reply. */
   async askUntil(
     wanted: (dug: Dug) => boolean,
     words: readonly string[],
@@ -207,12 +207,12 @@ export class ClusterPod {
     }
   }
 
-  /** Body and status of a page of the DNS server, e.g. `:8181/ready`, for a probe from the node. */
+  /** The body and status of one of the DNS server's pages, e.g. `:8181/ready`, as probed from the node. */
   page(portAndPath: string): { status: number; body: string } {
     return this.#curl(this.node, `http://${PLACE.pod}${portAndPath}`);
   }
 
-  /** The same for a listener on the pod's loopback only. */
+  /** The same for a listener that is only on the pod's loopback. */
   pageInside(portAndPath: string): { status: number; body: string } {
     return this.#curl(this.dnsPod, `http://127.0.0.1${portAndPath}`);
   }
@@ -223,14 +223,14 @@ export class ClusterPod {
     return { status: Number(text.slice(at + 1)), body: text.slice(0, at) };
   }
 
-  /** Sends the API server a command and waits until it is done. */
+  /** Sends the API server a command and waits until it has been carried out. */
   async api(command: ClusterCommand): Promise<void> {
     const count = ++this.#commands;
     this.#server.tell(JSON.stringify(command));
     await printed(this.#server, new RegExp(`^done ${count}$`, 'm'), 10_000);
   }
 
-  /** Renews the token, as the kubelet does about hourly. */
+  /** Renews the token, as the kubelet does about once an hour. */
   rotateToken(token: string): void {
     this.dnsPod.exec('sh', '-c', `printf '%s' '${token}' > ${tokenFile}`);
   }
@@ -240,7 +240,7 @@ function addAddresses(pod: Pod, device: string, addresses: readonly string[]): v
   for (const address of addresses) pod.exec('ip', 'addr', 'add', `${address}/32`, 'dev', device);
 }
 
-/** Unbound as the node's name server: the lines are its whole data. */
+/** Runs Unbound as the node's name server. The lines are all its data. */
 function startUnbound(node: Pod, folder: string, lines: readonly string[]): void {
   const zoneFile = join(folder, 'root.zone');
   const soa =

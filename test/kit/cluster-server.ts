@@ -1,6 +1,6 @@
 /**
- * The stand-in API server as a program at an address of a pod, over TLS: `node cluster-server.ts
- * SETTINGS.json`. It takes one command a line as JSON on its standard input and prints `done N` for the Nth.
+ * The fake API server as a program at a pod's address, over TLS: `node cluster-server.ts SETTINGS.json`. It reads one
+ * JSON command per line from standard input and prints `done N` for the Nth.
  */
 import { readFileSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -11,7 +11,7 @@ import { ApiServer } from './apiserver/server.ts';
 import type { KubeJson } from './apiserver/store.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
 
-/** The initial state of the server. `tokens` are accepted. */
+/** The server's initial state. `tokens` are accepted. */
 export interface ClusterServerSettings {
   readonly address: string;
   readonly port: number;
@@ -27,7 +27,7 @@ export type ClusterCommand =
   /** Stops listening and cuts open connections. */
   | { readonly go: 'down' }
   | { readonly go: 'up' }
-  /** Ends watches and drops their history. */
+  /** Ends watches and discards their history. */
   | { readonly go: 'relist' }
   | { readonly fault: Fault | null };
 
@@ -37,7 +37,7 @@ for (const [plural, objects] of Object.entries(settings.objects)) {
   for (const object of objects) server.put(plural, object);
 }
 
-// The server itself listens on loopback only: this is its address in the cluster.
+// The server itself only listens on loopback; this is its address in the cluster.
 const open = new Set<Socket>();
 let listening: Server | null = null;
 

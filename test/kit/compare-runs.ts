@@ -1,6 +1,6 @@
 /**
- * Compares a recorded run of a real resolver with a model's: the queries (name, type, order, protocol,
- * server, shared source ports, shared ids, EDNS, AD, the reply), the pauses between them, and the result.
+ * Compares a recorded run of a real resolver with a model's: the queries (name, type, order, protocol, server, shared
+ * source ports, shared IDs, EDNS, AD, the reply), the pauses between them, and the result.
  */
 import { parseAddress, printAddress } from '../../src/server/base/ip.ts';
 import { seededRandom, type Random } from '../../src/server/base/random.ts';
@@ -8,7 +8,7 @@ import { jitterSteps } from '../../src/tools/resolver/c-ares-servers.ts';
 import type { SentQuery } from '../../src/tools/resolver/network.ts';
 import type { Labelled, MeasuredQuery, MeasuredResult, ModelRun, Run } from './measured.ts';
 
-/** The compared properties of a query, the same for both sides. */
+/** The properties of a query that are compared, for both sides. */
 export interface Row {
   readonly ms: number;
   readonly protocol: string;
@@ -22,33 +22,33 @@ export interface Row {
   readonly answer: string;
 }
 
-/** Queries within this time were sent together. */
+/** Queries within this many milliseconds were sent together. */
 const defaultTogetherMs = 12;
-/** Node checks time-outs once a second, and may be late by a thousandth: then it notices one a second later. */
+/** Node checks time-outs once a second, and may be late by a thousandth; it then notices one a second later. */
 const nodeTickMs = 1000;
-/** Pauses may differ by this much, or by a tenth: the machine of the real runs was busy. */
+/** Pauses may differ by this many milliseconds or by a tenth, because the machine was busy during the real runs. */
 const defaultSlackMs = 60;
-/** Programs whose start is part of the measured time. */
+/** Allowance in milliseconds for programs whose startup is part of the measured time. */
 const startMs = 120;
 
 /** If retries are jittered, a run without an end is compared up to this number of queries. */
 const sureQueries = 4;
 
-/** The differences that two runs of one client may have. */
+/** The allowed differences between two runs of a client. */
 export interface Tolerance {
   /** The order of queries that were sent together is random. */
   readonly anyOrder: boolean;
-  /** The delay of retries is random: a run must be between those with the shortest and the longest. */
+  /** The delay of retries is random, so a run must be between those with the shortest and the longest delays. */
   readonly jitter: boolean;
-  /** The letters' case is random. */
+  /** The case of letters is random. */
   readonly anyCase: boolean;
-  /** The last address may contain a random byte of another message. */
+  /** The last address may contain a random byte from another message. */
   readonly garbledAddress: boolean;
-  /** Milliseconds that the measured time may be longer because it includes the start of a program. */
+  /** Milliseconds by which the measured time may be longer because it includes a program's startup. */
   readonly startMs: number;
   readonly togetherMs: number;
   readonly slackMs: number;
-  /** Waits may end earlier or later by this time. */
+  /** Waits may be shorter or longer by this many milliseconds. */
   readonly tickMs: number;
 }
 
@@ -102,13 +102,13 @@ function rowsOfModel(exchanges: readonly SentQuery[]): Row[] {
   }));
 }
 
-/** The seeds that are tried if the client is random. */
+/** The number of seeds to try if the client is random. */
 const seeds = 40;
 const plainSeed = 7;
 
 /**
- * Compares with the model; `runs` runs it with the given randomness. If the real client is random, a run of the
- * model must equal its run. No wait of the real one is shorter than with the most jitter or longer than without.
+ * Compares with the model; `runs` runs it with the given randomness. If the real client is random, one run of the model
+ * must equal its run. No real wait is shorter than with the most jitter or longer than without.
  */
 export async function compareRuns(
   run: Run,
@@ -129,13 +129,13 @@ export async function compareRuns(
   return outside(run, shortest, longest, tolerance);
 }
 
-/** A source of randomness that always draws the same jitter. */
+/** A random source that always draws the same jitter. */
 function withJitter(drawn: number): Random {
   const random = seededRandom(plainSeed);
   return { integer: (below) => (below === jitterSteps ? drawn : random.integer(below)) };
 }
 
-/** Queries and results that come before they can, or later than they may. */
+/** Queries and results that come earlier or later than they can. */
 function outside(
   run: Run,
   shortest: ModelRun,
@@ -154,7 +154,7 @@ function outside(
   const real = rowsOfMeasured(run.queries);
   const early = rowsOfModel(shortest.exchanges);
   const late = rowsOfModel(longest.exchanges);
-  // With another number of queries the runs have diverged, and times prove nothing.
+  // With a different number of queries, the runs have diverged and times prove nothing.
   if (real.length !== early.length || real.length !== late.length) return [];
   real.forEach((row, i) => check(`query ${i + 1}`, row.ms, early[i]?.ms ?? 0, late[i]?.ms ?? 0));
   run.result.forEach(({ ms }, i) => {
@@ -164,7 +164,7 @@ function outside(
   return found;
 }
 
-/** The differences, in words; empty: none. */
+/** Describes the differences; empty: none. */
 function differences(
   run: Run,
   model: ModelRun,
@@ -212,7 +212,10 @@ function compareQueries(real: readonly Row[], own: readonly Row[], tolerance: To
   ];
 }
 
-/** Rows as text, ports and ids numbered in order of first use, groups sorted if their order is random. */
+/**
+ * Converts rows to text. Ports and IDs are numbered in order of first use, and groups are sorted if their order is
+ * random.
+ */
 function describe(together: readonly (readonly Row[])[], tolerance: Tolerance): string[] {
   const ports = new Map<number, number>();
   const ids = new Map<number, number>();
@@ -226,7 +229,7 @@ function describe(together: readonly (readonly Row[])[], tolerance: Tolerance): 
     });
 }
 
-/** The real run cut at the model's pauses: on a busy machine its own gaps are unreliable. */
+/** Splits the real run at the model's pauses, because its own gaps are unreliable on a busy machine. */
 function sliced(rows: readonly Row[], sizes: readonly number[]): Row[][] {
   const slices: Row[][] = [];
   let start = 0;
@@ -304,7 +307,7 @@ function compareResult(
   if (addresses !== measured && !(tolerance.garbledAddress && sameButOne(addresses, measured)))
     found.push(`addresses: real "${measured}", model "${addresses}"`);
   const failure = own.found.failure;
-  // curl's exit code 7: the name was found, the connection to it failed.
+  // curl's exit code 7: the name was found, but the connection failed.
   const realOk = real.err === '';
   if (realOk !== (failure === null))
     found.push(`result: real "${real.err}", model "${failure?.text ?? 'ok'}"`);

@@ -1,4 +1,4 @@
-/** The console of `ndots console` in a real Chromium. */
+/** Opens `ndots console` in a real Chromium. */
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -19,7 +19,7 @@ import { startFeed } from '../../src/faces/cli/live/live-feed.ts';
 import { buildConsole, type BuiltConsole } from '../../tools/browser-bundle.ts';
 
 const program = '/usr/bin/chromium';
-/** Why tests in a browser are skipped; false: they run. */
+/** Why browser tests are skipped; false: they run. */
 export const noBrowser: string | false = existsSync(program) ? false : `needs ${program}`;
 const PATIENCE_MS = 120_000;
 export const consoleToken = 'a-token-for-tests-only';
@@ -48,7 +48,7 @@ export async function readFiles(
   return { model, name: feed.name };
 }
 
-/** The page, built for one test file. */
+/** The page, built for a single test file. */
 export class TestConsole {
   readonly folder: string = mkdtempSync(join(tmpdir(), 'ndots-console-'));
   built!: BuiltConsole;
@@ -74,7 +74,7 @@ export class TestConsole {
       readonly caches?: ServerCaches;
       readonly checks?: CheckSources;
       readonly grafana?: string;
-      /** Names of clusters, which all show this model. */
+      /** The names of clusters that all show this model. */
       readonly clusters?: readonly string[];
     } = {},
   ): Promise<ConsoleServer> {
@@ -99,7 +99,7 @@ export class TestConsole {
     });
   }
 
-  /** Runs something in a fresh page; whatever the page complains about fails the test. */
+  /** Runs something in a fresh page. Any error that the page reports fails the test. */
   async inPage(
     given: {
       readonly colorScheme?: 'light' | 'dark';
@@ -109,7 +109,7 @@ export class TestConsole {
     use: (page: Page) => Promise<void>,
   ): Promise<void> {
     const { colorScheme = 'light', width = 1280, at } = given;
-    // In a container, as root, there is no sandbox of its own.
+    // As root in a container, the browser has no sandbox.
     this.#browser ??= await chromium.launch({ executablePath: program, args: ['--no-sandbox'] });
     const context = await this.#browser.newContext({
       colorScheme,
@@ -131,7 +131,7 @@ export class TestConsole {
   }
 }
 
-/** Runs axe beside the page, as a debugger does: the page's own policy lets no script in. */
+/** Runs axe outside the page's context, as a debugger would, because the page's own policy blocks scripts. */
 export async function violationsOf(page: Page): Promise<readonly string[]> {
   await page.evaluate(axe);
   return page.evaluate(async () => {

@@ -1,4 +1,4 @@
-/** Examples of replies that come at once and are wrong or useless for the client. */
+/** Examples of replies that arrive promptly but are wrong or useless for the client. */
 import { FLAG, OPTION, TYPE } from '../../src/server/wire/iana.ts';
 import type { DnsRecord, Message } from '../../src/server/wire/message.ts';
 import type { Captured } from './packets.ts';
@@ -27,21 +27,21 @@ import {
 const SERVICE = '10.96.0.10';
 const UPSTREAM = '192.0.2.53';
 
-/** The parts of a reply, except its question. */
+/** The parts of a reply, apart from its question. */
 export type Reply = Partial<Message> & {
   /** Its source port. */
   readonly fromPort?: number;
-  /** Another name in its question. */
+  /** A different name in its question. */
   readonly about?: string;
-  /** The number of remaining bytes. */
+  /** The number of bytes left after truncation. */
   readonly cutTo?: number;
   readonly query?: Partial<Message>;
   readonly tookMs?: number;
-  /** Its UDP checksum: wrong, correct, or left to the network card; absent: none. */
+  /** Its UDP checksum: wrong, correct, or left to the network card; omitted: none. */
   readonly checksum?: 'wrong' | 'whole' | 'partial';
 };
 
-/** The packet with such a checksum. */
+/** Adds such a checksum to the packet. */
 function summed(packet: Uint8Array, how: Reply['checksum']): Uint8Array {
   if (how === undefined) return packet;
   const made = checksummed(packet, how === 'partial' ? 'partial' : 'whole');
@@ -74,7 +74,7 @@ export function answeredWith(
   ];
 }
 
-/** A number of lookups of both families by some pods, each with a given reply. */
+/** Some pods' lookups of both families, each with a given reply. */
 function lookups(
   count: number,
   reply: (type: 'A' | 'AAAA', nth: number, name: string) => Reply,
@@ -110,7 +110,7 @@ const alias = (name: string, target: string): DnsRecord => ({
 const nameServer = (zone: string): DnsRecord => ({
   ...{ name: zone, type: TYPE.NS, class: 1, ttl: 30, data: { target: `ns1.${zone}` } },
 });
-/** An address of the requested family. */
+/** An address in the requested family. */
 const address = (name: string, type: 'A' | 'AAAA', nth = 1): DnsRecord =>
   addressRecord(name, type === 'A' ? `192.0.2.${nth}` : `2001:db8::${nth}`);
 const ednsWith = (code: number, data: readonly number[]): Message['edns'] => ({
@@ -121,7 +121,7 @@ const ednsWith = (code: number, data: readonly number[]): Message['edns'] => ({
 const reason = (code: number, text = ''): Message['edns'] =>
   ednsWith(OPTION.EDE, [code >> 8, code & 255, ...Buffer.from(text)]);
 
-/** Simultaneous lookups of healthy names. */
+/** Lookups of healthy names at the same time. */
 const besides = (count: number, everyMs = 400): Captured[] =>
   inOrder(
     Array.from({ length: count }, (_, i) =>
@@ -146,11 +146,11 @@ const given = (
   more: Partial<Story> = {},
 ): Story => ({ name, code, ...more, packets: (seed) => Promise.resolve(packets(seed)) });
 
-/** A pod of the service, drawn for each socket. */
+/** One of the service's pods, picked per socket. */
 const podOf = ({ port, client }: Passing, count: number): number =>
   ((port * 7 + client.length) % count) + 1;
 
-/** One of three DNS pods gives another address for `db`. */
+/** One of three DNS pods returns a different address for `db`. */
 function stale(passing: Passing): Fate {
   const pod = podOf(passing, 3);
   const fate = { ...healthy(passing), behind: `10.244.9.${pod}` };
@@ -165,7 +165,7 @@ const westResolvConf =
 const oneDotResolvConf =
   'nameserver 10.96.0.10\nsearch shop.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:1\n';
 
-/** Replies to `slow` lookups of `reports.example.com` come after the client has closed its socket. */
+/** Replies to `slow` lookups of `reports.example.com` arrive after the client has closed its socket. */
 function givenUp(count: number): Captured[] {
   return inOrder([
     besides(count, 3000),
@@ -189,7 +189,7 @@ function givenUp(count: number): Captured[] {
   ]);
 }
 
-/** A service is an alias of an external name that no server answers. */
+/** A service is an alias for an external name that no server answers. */
 function deadTarget(hasAlias: boolean, isAtPod: boolean): Captured[] {
   const name = 'legacy.shop.svc.cluster.local.';
   return inOrder([
@@ -225,7 +225,7 @@ function deadTarget(hasAlias: boolean, isAtPod: boolean): Captured[] {
   ]);
 }
 
-/** A zone has two versions: pods use the one without the name, a node the other. */
+/** A zone has two versions: pods use the version without the name, a node the other. */
 function splitZone(): Captured[] {
   const denied = { rcode: 3, authority: [soa('example.com.')] };
   return inOrder(

@@ -1,4 +1,4 @@
-/** Control groups as the system would show them, in a directory of the test. */
+/** Creates control groups in a test's directory, as the system would show them. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -6,8 +6,8 @@ import { after } from 'node:test';
 import type { ControlGroupFiles } from '../../src/server/base/control-groups.ts';
 
 /**
- * Creates such files in a new directory: the process's own file, and the files below the mount. Call it in a
- * suite, at whose end all are removed.
+ * Creates such files in a new directory: the process's own file, and those under the mount. Call it in a suite; they
+ * are removed when it ends.
  */
 export function controlGroups(): (
   own: string,

@@ -1,19 +1,19 @@
-/** Messages of 64 KiB from an upstream, some of which are expensive for a reader that compares names one by one. */
+/** 64 KiB messages from an upstream, some of which are expensive for readers that compare names one by one. */
 import { TYPE } from '../../src/server/wire/iana.ts';
 
 export type RawRecord = readonly [owner: Uint8Array, type: number, data: Uint8Array];
 
 export const pointer = (to: number): Uint8Array => Uint8Array.of(0xc0 | (to >> 8), to & 0xff);
 const address = Uint8Array.of(192, 0, 2, 1);
-/** A name of 253 bytes, with as many labels as a name can have. */
+/** A name of 253 bytes, with the maximum number of labels. */
 const longName: Uint8Array = Uint8Array.from([
   ...Array.from({ length: 126 }, () => [1, 97]).flat(),
   0,
 ]);
 
 /**
- * The longest message of records from `make` that fits into 64 KiB; a reply to an A question.
- * @param make gets the number of records before, and the offset of the next one
+ * The longest message made of records from `make` that fits into 64 KiB; a reply to an A question.
+ * @param make receives the number of preceding records and the offset of the next one
  */
 export function fullMessage(
   make: (index: number, at: number) => RawRecord,
@@ -43,10 +43,10 @@ export function fullMessage(
   return bytes.slice(0, at);
 }
 
-/** Addresses of the question's name. */
+/** Addresses for the question's name. */
 export const plainAddresses = (): Uint8Array => fullMessage(() => [pointer(12), TYPE.A, address]);
 
-/** Aliases of sixty names in the worst order for a reader: the last of the chain comes first. */
+/** Aliases between sixty names in the worst order for a reader: the last in the chain comes first. */
 export function aliasChain(): Uint8Array {
   const name = (number: number): Uint8Array =>
     Uint8Array.of(2, 97 + (number >> 5), 97 + (number & 31), ...pointer(12));
@@ -67,7 +67,7 @@ export const copiedName = (): Uint8Array =>
       : [pointer(12 + longName.length + 4), TYPE.A, address],
   );
 
-/** Owners of as many labels as a name can have, none of them compressed. */
+/** Owners with the maximum number of labels, all uncompressed. */
 export const manyLabels = (): Uint8Array =>
   fullMessage((index) => [
     Uint8Array.from([
@@ -78,7 +78,7 @@ export const manyLabels = (): Uint8Array =>
     address,
   ]);
 
-/** Owners that follow a hundred pointers each. */
+/** Owners that each follow a hundred pointers. */
 export function manyPointers(): Uint8Array {
   let chain = 12;
   return fullMessage((index, at) => {

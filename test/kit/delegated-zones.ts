@@ -1,4 +1,4 @@
-/** Root, a zone below and a zone below that, each on another loopback address at one port. */
+/** The root, a zone under it and a zone under that, each on a different loopback address at the same port. */
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { FLAG, TYPE } from '../../src/server/wire/iana.ts';
@@ -46,7 +46,7 @@ const root: Speak = ({ name, type }) => {
       answer: [ns('.', 'a.root.')],
       additional: [a('a.root.', '127.0.0.1')],
     };
-  // Without glue the address is queried.
+  // Without glue, the address is queried.
   if (name === 'ns.elsewhere.') return { answer: type === TYPE.A ? [a(name, '127.0.0.3')] : [] };
   if (!name.endsWith('test.')) return { rcode: 3, authoritative: true, authority: [soa('.')] };
   return { authority: [ns('test.', 'ns.test.')], additional: [a('ns.test.', '127.0.0.2')] };
@@ -65,7 +65,7 @@ const below: Speak = ({ name, type }) => {
   return { rcode: 3, authoritative: true, authority: [soa('example.test.')] };
 };
 
-/** `port` is that of all servers. */
+/** All servers use `port`. */
 export interface DelegatedZones {
   readonly port: number;
   close(): void;

@@ -7,9 +7,9 @@ export interface Dug {
   readonly status: string;
   /** In dig's words and order, e.g. `qr aa rd`. */
   readonly flags: string;
-  /** Answer, authority, additional as tcpdump writes them: `1/0/0`. An OPT record counts. */
+  /** Answer, authority and additional counts in tcpdump's format: `1/0/0`. An OPT record counts. */
   readonly counts: string;
-  /** The question's name as spelled in the reply. */
+  /** The question's name, spelled as in the reply. */
   readonly question: string;
   readonly answer: readonly string[];
   readonly authority: readonly string[];
@@ -18,10 +18,10 @@ export interface Dug {
   readonly text: string;
 }
 
-/** As libc's stub resolver: no EDNS, no AD, one try. */
+/** Like libc's stub resolver: no EDNS, no AD, one attempt. */
 export const plain = ['+noedns', '+noadflag', '+nocookie'] as const;
 
-/** Parses the output of dig with its default sections. Records are `name ttl IN type data`, with single spaces. */
+/** Parses dig's output with its default sections. Records are `name ttl IN type data`, with single spaces. */
 export function readDig(text: string): Dug {
   const section = (name: string): string[] => {
     const found = new RegExp(`^;; ${name} SECTION:\\n((?:.+\\n)*)`, 'm').exec(text)?.[1] ?? '';
@@ -44,14 +44,14 @@ export function readDig(text: string): Dug {
   };
 }
 
-/** A place to run programs, e.g. a pod. */
+/** Somewhere to run programs, e.g. a pod. */
 export interface Place {
   exec(...words: string[]): string;
 }
 
-/** One query from there; no reply is an empty status. */
+/** Sends one query from there. The status is empty if there is no reply. */
 export function dig(from: Place, ...words: readonly string[]): Dug {
-  // dig exits with code 9 without a reply: that is a result here and not a failure.
+  // Without a reply, dig exits with code 9, which is a result here and not a failure.
   return readDig(from.exec('sh', '-c', 'dig +time=3 +tries=1 "$@" || true', 'dig', ...words));
 }
 
@@ -64,7 +64,7 @@ export function addresses(dug: Dug): string[] {
     .toSorted();
 }
 
-/** The missing programs of a list, as a reason to skip; null: none. */
+/** Lists missing programs as a reason to skip; null: none. */
 export function missing(...programs: readonly string[]): string | null {
   const gone = programs.filter(
     (program) => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0,

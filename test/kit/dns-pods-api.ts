@@ -1,4 +1,4 @@
-/** The part of an API server by which verbs reach the DNS pods of a cluster. */
+/** The part of an API server that commands use to reach a cluster's DNS pods. */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, request, type Server } from 'node:http';
@@ -7,14 +7,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 
-/** A pod as the API server lists it; its directive console listens at a port of this machine. */
+/** A pod as listed by the API server. Its console directive listens on a port on this machine. */
 export interface ListedPod {
   readonly name: string;
   readonly podIP: string;
   readonly port: number;
 }
 
-/** Lists pods and passes requests to `proxy` on to them, as the API server does: without `Authorization`. */
+/** Lists pods and passes `proxy` requests on to them as the API server does, without `Authorization`. */
 export class DnsPodsApi {
   pods: readonly ListedPod[] = [];
   isForbidden = false;

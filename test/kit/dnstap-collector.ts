@@ -12,7 +12,7 @@ import {
 /** Reads dnstap messages from a Frame Streams socket, with the handshake in both directions. */
 export class DnstapReader {
   readonly messages: Dnstap[] = [];
-  /** Types of the control frames so far. */
+  /** The types of the control frames so far. */
   readonly controls: number[] = [];
   readonly #frames = new FrameReader(1 << 20);
 
@@ -34,7 +34,7 @@ export class DnstapReader {
   }
 }
 
-/** Listens at a path or port of 127.0.0.1 and collects messages. */
+/** Listens on a path or a port of 127.0.0.1 and collects messages. */
 export class DnstapCollector {
   readonly sockets: Socket[] = [];
   readonly readers: DnstapReader[] = [];
@@ -49,7 +49,7 @@ export class DnstapCollector {
     });
   }
 
-  /** @param reads false: connections are accepted, and nothing is read or sent */
+  /** @param reads false: connections are accepted, but nothing is read or sent */
   static async listen(
     at: { path: string } | { port: number } | { tls: { cert: string; key: string } },
     reads = true,
@@ -69,12 +69,12 @@ export class DnstapCollector {
     return (this.#server.address() as { port: number }).port;
   }
 
-  /** Of all connections. */
+  /** From all connections. */
   get messages(): Dnstap[] {
     return this.readers.flatMap(({ messages }) => messages);
   }
 
-  /** Closes the address and all connections, at once. */
+  /** Closes the address and all connections immediately. */
   async close(): Promise<void> {
     for (const socket of this.sockets) socket.destroy();
     await new Promise((resolve) => this.#server.close(resolve));

@@ -3,11 +3,11 @@ import { dirname } from 'node:path';
 
 export interface Instruction {
   readonly line: number;
-  /** In capitals: `COPY`. */
+  /** In upper case: `COPY`. */
   readonly name: string;
   /** `--from=build` → `{ from: 'build' }`. */
   readonly flags: Readonly<Record<string, string>>;
-  /** The rest of the line, continued lines joined. */
+  /** The rest of the line, with continuation lines joined. */
   readonly text: string;
   /** Its words, or the elements of its JSON form. */
   readonly words: readonly string[];
@@ -16,16 +16,13 @@ export interface Instruction {
 /** One stage: the instructions between two FROM lines. */
 export interface Stage {
   readonly base: string;
-  /** As in FROM: `$BUILDPLATFORM`; null: that of the image. */
+  /** As in FROM: `$BUILDPLATFORM`; null: the image's platform. */
   readonly platform: string | null;
   readonly name: string;
   readonly steps: readonly Instruction[];
 }
 
-/**
- * The stages of a Dockerfile; supports files without heredocs and escapes, whose only variables are those of
- * platforms.
- */
+/** The stages of a Dockerfile. Heredocs, escapes and variables other than platform ones are not supported. */
 export function parseDockerfile(text: string): readonly Stage[] {
   const stages: (Stage & { steps: Instruction[] })[] = [];
   /** Arguments before the first stage, which FROM may use. */
@@ -65,7 +62,7 @@ function pairOf(text: string): [string, string] {
   return [name, value.join('=')];
 }
 
-/** The variables of an ENV, several on one line too; values may be quoted. */
+/** The variables in an ENV, which may have several per line. Values may be quoted. */
 export function variablesOf({ text }: Instruction): Readonly<Record<string, string>> {
   const pairs = text.matchAll(/(\w+)=(?:"([^"]*)"|(\S*))/g);
   return Object.fromEntries(
@@ -81,8 +78,8 @@ export interface Copied {
 }
 
 /**
- * Parses the words of COPY as Docker does: the content of a directory goes to the target, a file into a
- * target that ends with `/`.
+ * Interprets COPY's arguments as Docker does: a directory's contents go to the target, a file into a target that ends
+ * with `/`.
  */
 export function copied({ words }: Instruction, workdir: string): Copied {
   const from = words.slice(0, -1);
@@ -91,5 +88,5 @@ export function copied({ words }: Instruction, workdir: string): Copied {
   return { from, to, intoFolder: from.length > 1 || target.endsWith('/') };
 }
 
-/** The parent of a target, which Docker creates if necessary. */
+/** A target's parent, which Docker creates if necessary. */
 export const parentOf = ({ to, intoFolder }: Copied): string => (intoFolder ? to : dirname(to));

@@ -1,17 +1,17 @@
-/** A terminal for tests: output goes into xterm's own emulator, whose screen is read as text. */
+/** A terminal for tests. Output goes to xterm's own emulator, whose screen is read as text. */
 import xterm from '@xterm/headless';
 import type { Terminal } from '../../src/faces/cli/screen/full-screen.ts';
 
-/** Rows and columns of characters, as a person would see them. */
+/** Rows and columns of characters, as a user would see them. */
 export class EmulatedTerminal implements Terminal {
   readonly #emulator: InstanceType<typeof xterm.Terminal>;
   #listeners: Parameters<Terminal['listen']>[0] | null = null;
-  /** Everything that was written since `takeWritten`. */
+  /** Everything written since `takeWritten`. */
   #written = '';
   isRaw = false;
   isClosed = false;
   suspensions = 0;
-  /** False: the terminal is blocked, and frames wait for `drain`. */
+  /** False: the terminal is blocked and frames wait for `drain`. */
   takes = true;
 
   constructor(columns: number, rows: number) {
@@ -52,7 +52,7 @@ export class EmulatedTerminal implements Terminal {
     this.isClosed = true;
   }
 
-  /** Presses keys, as the bytes that a terminal sends for them. */
+  /** Presses keys, given as the bytes that a terminal sends for them. */
   press(bytes: string): void {
     this.#listeners!.input(Buffer.from(bytes, 'utf8'));
   }
@@ -67,7 +67,7 @@ export class EmulatedTerminal implements Terminal {
     this.#listeners!.drained();
   }
 
-  /** Signals and resizes of the process. */
+  /** The process's signals and resizes. */
   get events(): Parameters<Terminal['listen']>[0] {
     return this.#listeners!;
   }
@@ -96,7 +96,7 @@ export class EmulatedTerminal implements Terminal {
     return (await this.screen()).join('\n');
   }
 
-  /** True if the alternate screen is shown, which preserves the former content. */
+  /** True if the alternate screen is shown, which preserves the original contents. */
   async isAlternate(): Promise<boolean> {
     await new Promise<void>((resolve) => this.#emulator.write('', resolve));
     return this.#emulator.buffer.active.type === 'alternate';

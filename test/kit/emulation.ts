@@ -1,13 +1,13 @@
-/** Runs programs for another CPU on this machine: QEMU in user mode, and Debian's packages for that CPU. */
+/** Runs programs for another CPU on this machine, using QEMU in user mode and Debian's packages for that CPU. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 
-/** CPUs that can be emulated, in Docker's spelling. */
+/** CPUs that can be emulated, as Docker spells them. */
 export type EmulatedCpu = 'arm64';
 
 /**
- * The first bytes of a program, for the kernel's binfmt_misc; the mask excludes bytes that differ between
- * systems and linkers.
+ * The first bytes of a program, for the kernel's binfmt_misc. The mask excludes bytes that differ between systems and
+ * linkers.
  */
 const program = {
   magic: String.raw`\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00`,
@@ -38,8 +38,8 @@ export function noEmulation(cpu: EmulatedCpu): string | null {
 }
 
 /**
- * Namespaces in which the kernel passes programs for another CPU to QEMU, and a network: the rest of the
- * machine is not affected. Its users are those of the machine.
+ * Namespaces in which the kernel passes programs for another CPU to QEMU, plus a network. The rest of the machine is
+ * not affected. Users are the machine's.
  */
 export class Emulation {
   readonly #holder: ChildProcess = spawn(
@@ -57,8 +57,7 @@ export class Emulation {
       if (Date.now() > until) throw new Error('a user namespace cannot be had');
     for (const map of ['uid_map', 'gid_map'])
       writeFileSync(`/proc/${pid}/${map}`, '0 0 4294967295\n');
-    // O: opened now, so that it is available in any root; C: with the capabilities of the file, as if it ran
-    // natively.
+    // O: opened now, so that it is available in any root; C: with the file's capabilities, as if it ran natively.
     const line = `:ndots-arm64:M::${program.magic}:${program.mask}:${qemu}:OCF`;
     const at = '/proc/sys/fs/binfmt_misc';
     const script = `mount -t binfmt_misc binfmt_misc ${at} && printf %s "$1" > ${at}/register && ip link set lo up`;
@@ -67,7 +66,7 @@ export class Emulation {
     if (status !== 0) throw new Error(stderr);
   }
 
-  /** The words before a program, in any mount namespace. */
+  /** The words to put before a program, in any mount namespace. */
   get words(): readonly string[] {
     return ['nsenter', '-t', String(this.#holder.pid), '--user', '--net'];
   }
@@ -86,8 +85,8 @@ const spaceOf = (process: string): string =>
   spawnSync('readlink', [`/proc/${process}/ns/user`], { encoding: 'utf8' }).stdout.trim();
 
 /**
- * The words that unpack a small Debian for this CPU into an empty directory; nothing of it runs. It has the
- * parts of a Node image that Node and the start of a container need.
+ * The words that unpack a small Debian for this CPU into an empty directory. Nothing in it is run. It has the parts of
+ * a Node image that Node and container startup need.
  */
 export const debianFor = (cpu: EmulatedCpu, directory: string): readonly string[] => {
   const needed = [

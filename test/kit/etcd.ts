@@ -1,4 +1,4 @@
-/** A real etcd on loopback, and CoreDNS beside it. */
+/** A real etcd on loopback, with CoreDNS alongside. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ export interface EtcdProgram {
   readonly version: string;
 }
 
-/** `etcd` on PATH, and the one in the variable `ETCD`; each version once. */
+/** `etcd` on PATH, and the program in the `ETCD` variable; each version once. */
 export function etcdPrograms(): readonly EtcdProgram[] {
   const found = new Map<string, EtcdProgram>();
   for (const path of ['etcd', process.env['ETCD']]) {
@@ -27,7 +27,7 @@ export function etcdPrograms(): readonly EtcdProgram[] {
   return [...found.values()];
 }
 
-/** CoreDNS: `COREDNS`, or `coredns` on PATH; null: there is none. */
+/** CoreDNS: `COREDNS`, or `coredns` on PATH; null: not installed. */
 export function corednsPath(): string | null {
   const path = process.env['COREDNS'] ?? 'coredns';
   return spawnSync(path, ['-version']).status === 0 ? path : null;
@@ -38,27 +38,27 @@ export interface EtcdProcess {
   readonly endpoint: string;
   readonly port: number;
   readonly client: EtcdClient;
-  /** Ends it at once, as a crash does. */
+  /** Kills it immediately, as in a crash. */
   kill(): Promise<void>;
-  /** Starts it again with its former data, or without. */
+  /** Starts it again with or without its previous data. */
   restart(options?: { readonly empty?: boolean }): Promise<void>;
   readonly child: Child;
-  /** Runs the stopped etcd at a private port while `use` runs. */
+  /** Runs the stopped etcd on a private port while `use` runs. */
   elsewhere(use: (client: EtcdClient, endpoint: string) => Promise<void>): Promise<void>;
   put(key: string, value: object | string, lease?: bigint): Promise<void>;
   deleteAll(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** The start options of etcd, and the credentials of its client. */
+/** etcd's start options and its client's credentials. */
 export interface EtcdOptions {
-  /** Files for TLS; with a `ca`, client certificates are required. */
+  /** TLS files. With a `ca`, client certificates are required. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca?: string };
   readonly access?: Partial<EtcdAccess>;
   readonly words?: readonly string[];
 }
 
-/** Starts an etcd of one member and waits until it answers. */
+/** Starts a single-member etcd and waits until it answers. */
 export async function startEtcd(program: string, options: EtcdOptions = {}): Promise<EtcdProcess> {
   const [port, peerPort] = await freePorts(2);
   const data = mkdtempSync(join(tmpdir(), 'ndots-etcd-'));
@@ -88,7 +88,7 @@ export async function startEtcd(program: string, options: EtcdOptions = {}): Pro
     clock: systemClock,
   });
   const run = async (words: readonly string[], client: EtcdClient): Promise<Child> => {
-    // Before 3.5 waiting for the disk cannot be disabled.
+    // Before 3.5, waiting for the disk cannot be disabled.
     const known = /^3\.[0-4]\./.test(versionOf(program))
       ? words.filter((word) => word !== '--unsafe-no-fsync')
       : words;

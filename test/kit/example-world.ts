@@ -1,4 +1,4 @@
-/** The world of the examples of live rules: the fault of each address, and the existing names. */
+/** The world used by the live rules' examples: which address has which fault, and which names exist. */
 import { seededRandom } from '../../src/server/base/random.ts';
 import type { LiveWorld } from '../../src/tools/lint/live/live-rule.ts';
 import type { ProbeResult, ProbeQuestion } from '../../src/tools/probe/network.ts';

@@ -1,4 +1,4 @@
-/** An etcd in memory that a test controls. */
+/** An in-memory etcd controlled by a test. */
 import { EtcdFailure } from '../../src/server/etcd/etcd-failure.ts';
 import type { EtcdClient, WatchCall } from '../../src/server/etcd/client.ts';
 import type { GrpcStream } from '../../src/server/transport/grpc/grpc-stream.ts';
@@ -12,21 +12,20 @@ interface Watched {
 }
 
 /**
- * An etcd in memory: a history of puts (`key=value`) and deletions (`key`), one revision each, from revision
- * 2 on.
+ * An in-memory etcd: a history of puts (`key=value`) and deletions (`key`), one revision each, starting at revision 2.
  */
 export class FakeEtcd {
   readonly history: string[] = [];
-  /** Revisions up to this one are compacted. */
+  /** Revisions up to and including this one are compacted. */
   compacted = 0;
   cluster = 7n;
   away = false;
   pageMax = 1000;
-  /** Start revisions of the requested watches. */
+  /** The start revisions of the requested watches. */
   readonly watched: number[] = [];
-  /** Fails the page of a list that begins with this key. */
+  /** The list page that starts with this key fails. */
   breakAt = '';
-  /** The number of requested pages of lists. */
+  /** The number of list pages requested. */
   ranges = 0;
   /** The remaining seconds of all leases. */
   leaseSeconds = 100;
@@ -44,7 +43,7 @@ export class FakeEtcd {
     this.#add(key);
   }
 
-  /** Breaks all connections, and refuses new ones until `away` is false again. */
+  /** Breaks all connections and refuses new ones until `away` is false again. */
   crash(): void {
     this.away = true;
     const calls = [...this.#calls.keys()];
@@ -53,7 +52,7 @@ export class FakeEtcd {
       call.onEnd(new EtcdFailure('unavailable', 'etcd:1: connection reset'));
   }
 
-  /** Sends a revision to all watches again. */
+  /** Resends a revision to all watches. */
   sendAgain(revision: number): void {
     for (const [call, watches] of this.#calls)
       for (const watch of watches) this.#sendEvent(call, watch, revision);
@@ -167,7 +166,7 @@ function within(from: string, end: Buffer | null): { readonly from: string; read
   return { from, to: end.equals(Buffer.of(0)) ? '\uffff' : end.toString() };
 }
 
-/** `key=value`, `key=value lease N`, or `key` alone: it is deleted. */
+/** `key=value`, `key=value lease N`, or just `key` to delete it. */
 function parts(change: string): {
   readonly name: string;
   readonly value: string | null;

@@ -1,6 +1,6 @@
 /**
- * Examples whose fault shows in few queries, because waiting programs send little. The cause follows from the
- * common property of these few, or from times that occur nowhere else.
+ * Examples whose fault shows in only a few queries, because waiting programs send little. The cause follows from a
+ * property shared by these few, or from times that occur nowhere else.
  */
 import type { Captured } from './packets.ts';
 import { healthy, play, type Fate, type Passing, type StoryClient } from './story.ts';
@@ -18,10 +18,10 @@ import {
   type Story,
 } from './story-parts.ts';
 
-/** Milliseconds after which the fault of these examples begins. */
+/** Milliseconds until the fault in these examples starts. */
 const ONSET = 9000;
 
-/** Two pods that look up one name after the other. */
+/** Two pods that look up one name at a time. */
 const few = (resolver = 'glibc', resolvConf?: string): StoryClient[] =>
   pods(resolver, 2, { lookups: 30, everyMs: 700, ...(resolvConf !== undefined && { resolvConf }) });
 
@@ -30,14 +30,14 @@ const later =
   (passing: Passing): Fate =>
     passing.atMs < ONSET ? healthy(passing) : fate(passing);
 
-/** A process that gets a tenth of each second: packets in between wait for the rest of it. */
+/** A process that gets a tenth of every second. Packets in between wait until the second is over. */
 function throttled(passing: Passing): Fate {
   const fate = healthy(passing);
   const into = passing.atMs % 920;
   return { ...fate, tookMs: (fate.tookMs ?? 0) + (into < 90 ? 0 : 920 - into) };
 }
 
-/** Queries and replies, each with its own socket, at a fixed interval in milliseconds. */
+/** Queries and replies at a fixed interval in milliseconds, each with its own socket. */
 function series(
   client: string,
   server: string,
@@ -51,7 +51,7 @@ function series(
   });
 }
 
-/** Both queries of a program for a name, from one port, that get no reply. */
+/** Both of a program's queries for a name, sent from one port, that get no reply. */
 const waits = (ms: number, program: number): Captured[] =>
   ['A', 'AAAA'].flatMap((type, i) =>
     asked(
@@ -63,7 +63,7 @@ const waits = (ms: number, program: number): Captured[] =>
     ),
   );
 
-/** A DNS pod's queries to its upstream: every third of these names gets no reply. */
+/** A DNS pod's queries to its upstream, where every third name gets no reply. */
 const someNames = (isDead: (i: number) => boolean) => (i: number) => ({
   name: i % 3 === 0 ? `${['hooks', 'registry'][i % 2]!}.dead.example.` : `${names[i % 7]!}.`,
   tookMs: i % 3 === 0 && isDead(i) ? null : 4,

@@ -1,4 +1,4 @@
-/** A cache that is full of entries. */
+/** A full cache. */
 import { seededRandom } from '../../src/server/base/random.ts';
 import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
 import { makeLog } from '../../src/server/base/log.ts';
@@ -13,7 +13,7 @@ import { MessageWriter } from '../../src/server/wire/writer.ts';
 import { replyBytes } from './upstream.ts';
 import { cache } from '../../src/server/plugins/cache/cache.ts';
 
-/** The cache's link alone, before `next`. */
+/** Only the cache's link, before `next`. */
 export function cacheLink(
   lines: string,
   next: Next,

@@ -4,8 +4,8 @@ import { createSocket, type Socket } from 'node:dgram';
 import { createServer, Server } from 'node:net';
 
 /**
- * These ports are below those that the system assigns automatically (`ip_local_port_range`, 32768 by
- * default): a client of a concurrent test could take one of those before its intended owner.
+ * These ports are below the range that the system assigns automatically (`ip_local_port_range`, 32768 by default).
+ * Otherwise, a client in a concurrent test could take one before its intended owner.
  */
 const PORT_FIRST = 20_000;
 const PORT_END = 32_768;
@@ -17,7 +17,7 @@ type Ports<Count extends number, Taken extends number[] = []> = number extends C
     ? Taken
     : Ports<Count, [...Taken, number]>;
 
-/** Ports of 127.0.0.1 that are free now, for UDP and TCP, and stay free unless another test draws the same one. */
+/** Ports on 127.0.0.1 that are free now for UDP and TCP, and stay free unless another test draws the same one. */
 export async function freePorts<Count extends number>(count: Count): Promise<Ports<Count>> {
   const ports = new Set<number>();
   while (ports.size < count) {

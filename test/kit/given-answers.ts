@@ -1,4 +1,4 @@
-/** Packets of single queries and what the server answers, from short lines. */
+/** Builds packets of single queries and the server's answers from short lines. */
 import type { Finding } from '../../src/tools/doctor/findings/finding.ts';
 import { answeredWith, type Reply } from './content-stories.ts';
 import { addressRecord, type Captured } from './packets.ts';
@@ -8,7 +8,7 @@ import { examine } from './story.ts';
 export interface Given {
   readonly atMs: number;
   readonly name: string;
-  /** Absent: no answer record. */
+  /** Omitted: no answer record. */
   readonly address?: string;
   readonly ttl?: number;
   readonly type?: 'A' | 'AAAA';
@@ -17,7 +17,7 @@ export interface Given {
   readonly reply?: Reply;
 }
 
-/** The packets, by time; each query has a port and an id of its own. */
+/** The packets in time order. Each query has its own port and ID. */
 export function given(all: readonly Given[]): Captured[] {
   return inOrder(
     all.map((each, nth) => {
@@ -29,7 +29,7 @@ export function given(all: readonly Given[]): Captured[] {
   );
 }
 
-/** doctor's finding with this code for such packets. */
+/** doctor's finding with this code for these packets. */
 export async function findingOf(
   code: string,
   all: readonly Given[],
@@ -39,6 +39,6 @@ export async function findingOf(
   return findings.find((each) => each.code === code);
 }
 
-/** Lookups of a healthy name, one each second. */
+/** Lookups of a healthy name, one per second. */
 export const others = (count: number, name = 'fine.example.org.'): Given[] =>
   Array.from({ length: count }, (_, i) => ({ atMs: i * 1000 + 500, name, address: '192.0.2.99' }));

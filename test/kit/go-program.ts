@@ -10,7 +10,7 @@ export function noGo(): string | null {
 }
 
 /**
- * The path of a program. It is built once, which may take minutes, and cached in `XDG_CACHE_HOME`.
+ * Returns a program's path. It is built once, which may take minutes, and cached in `XDG_CACHE_HOME`.
  * @param from its package: `helm.sh/helm/v3/cmd/helm`
  * @throws if it cannot be built
  */
@@ -19,8 +19,8 @@ export function goProgram(name: string, from: string, version: string): string {
 }
 
 /**
- * The same with the versions of all its modules pinned: a go.mod with one tool, and its go.sum.
- * @param directory of the two
+ * Does the same with all its module versions pinned, by a go.mod with one tool and its go.sum.
+ * @param directory where both files are
  * @throws if it cannot be built
  */
 export function pinnedGoProgram(name: string, directory: string): string {
@@ -30,7 +30,7 @@ export function pinnedGoProgram(name: string, directory: string): string {
   return kept(name, version, ['install', from], directory);
 }
 
-/** True if `goProgram` has built it before. */
+/** True if `goProgram` has already built it. */
 export const isBuilt = (name: string, version: string): boolean =>
   existsSync(join(directoryOf(name, version), name));
 

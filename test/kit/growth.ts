@@ -1,32 +1,29 @@
 /**
- * Measures how the cost of work grows, as a ratio of two CPU times of the same process. A slow or
- * busy machine changes both sides alike.
+ * Measures how the cost of work grows, as a ratio of two CPU times in the same process. A slow or busy machine affects
+ * both sides alike.
  *
- * This is the only file of the plain tests that compares measured times (`test/tidy.test.ts`).
+ * This is the only file in the ordinary tests that compares measured times (`test/tidy.test.ts`).
  */
 import assert from 'node:assert/strict';
 
 type Work = () => unknown;
 
-/**
- * Microseconds; the least CPU time of one measurement of a side: the clock of the kernel is
- * accurate to a few.
- */
+/** The minimum CPU time of one measurement in microseconds; the kernel's clock is accurate to a few. */
 const ENOUGH_US = 2000;
 
 /**
- * Limit of pairs of measurements. Garbage collections and cold caches only add time, so further pairs
- * approximate the work better.
+ * The maximum number of measurement pairs. Garbage collection and cold caches only add time, so more pairs get closer
+ * to the actual cost.
  */
 const ROUNDS_MAX = 15;
 
-/** CPU time of this thread so far, user and system, microseconds. */
+/** This thread's CPU time so far, user and system, in microseconds. */
 function threadCpuUs(): number {
   const { user, system } = process.threadCpuUsage();
   return user + system;
 }
 
-/** Repeats the work until it can be measured; returns microseconds of CPU time per run. */
+/** Repeats the work until it is measurable. Returns microseconds of CPU time per run. */
 async function perRun(work: Work): Promise<number> {
   const began = threadCpuUs();
   for (let runs = 1; ; runs++) {
@@ -38,8 +35,8 @@ async function perRun(work: Work): Promise<number> {
 }
 
 /**
- * The least CPU time of some runs, microseconds: for work that takes much longer than the resolution, and
- * another input each run.
+ * The minimum CPU time of several runs in microseconds. For work that takes much longer than the clock resolution and
+ * has a new input each run.
  */
 export async function leastCpuUs(
   rounds: number,
@@ -55,15 +52,16 @@ export async function leastCpuUs(
 }
 
 /**
- * Fails unless `work` costs at most `times` the CPU time of `base`. For linear growth give both sides the same work,
- * eight times as large in `work`, and a limit of 24: linear work costs 8 times as much, quadratic work 64 times.
+ * Fails unless `work` costs at most `times` the CPU time of `base`. To check for linear growth, give both sides the
+ * same work, eight times as large in `work`, and a limit of 24. Linear work costs 8 times as much, quadratic work 64
+ * times.
  */
 export async function costsAtMost(times: number, work: Work, base: Work): Promise<void> {
   let [least, leastBase] = [Infinity, Infinity];
   for (let round = 0; round < ROUNDS_MAX; round++) {
     leastBase = Math.min(leastBase, await perRun(base));
     least = Math.min(least, await perRun(work));
-    // The first round warms both up.
+    // The first round warms up both.
     if (round > 0 && least <= times * leastBase) return;
   }
   assert.fail(
@@ -73,8 +71,8 @@ export async function costsAtMost(times: number, work: Work, base: Work): Promis
 }
 
 /**
- * Fails unless the longest step of some work takes at most a share of the CPU time of all its steps. The best
- * of several runs counts, because a garbage collection may happen in any step.
+ * Fails unless the longest step takes at most a share of the CPU time of all steps. The best of several runs counts,
+ * because a garbage collection may hit any step.
  */
 export function stepsAtMost(share: number, begin: () => Iterator<unknown>): void {
   let best = Infinity;

@@ -1,6 +1,6 @@
 /**
- * Examples with a handful of queries: a capture of one pod that was healthy and then waits, so that there is
- * little evidence.
+ * Examples with only a handful of queries: a capture from one pod that was healthy and then waits, so there is little
+ * evidence.
  */
 import { seededRandom } from '../../src/server/base/random.ts';
 import { FLAG } from '../../src/server/wire/iana.ts';
@@ -20,13 +20,13 @@ import { asked, at, begun, ends, inOrder, pods, type Story } from './story-parts
 
 const ONSET = 9000;
 
-/** One healthy pod that looks up many names. */
+/** A healthy pod that looks up many names. */
 const before = (resolver: string, seed: number): Promise<readonly Captured[]> =>
   play(pods(resolver, 1, { lookups: 40, everyMs: 200 }), healthy, { seed });
 
 /**
  * A and AAAA from one port.
- * @param lost which of them: A, AAAA; each is retried after five seconds, and answered then, if requested
+ * @param lost which of them are lost: A, AAAA; each is retried after five seconds, and then answered if requested
  */
 function pair(
   atMs: number,
@@ -48,8 +48,8 @@ function pair(
 }
 
 /**
- * Half of the names have answers in fragments. Those get none from the onset on for six seconds, and every
- * program waits for one of them.
+ * Half of the names have answers in fragments. From the onset, those get no reply for six seconds, and every program
+ * waits for one of them.
  */
 function largeOnes(seed: number): Captured[] {
   const isLarge = (i: number): boolean => (i * 7 + seed) % 9 < 4;
@@ -72,7 +72,7 @@ function largeOnes(seed: number): Captured[] {
   };
   return inOrder([
     ...Array.from({ length: 60 }, (_, i) => query(i * 150, i, isLarge(i), false)),
-    // Each program reaches a large one sooner or later.
+    // Each program reaches a large answer sooner or later.
     ...[0, 1, 2, 3].map((i) => query(ONSET + i * 40, 100 + i, true, true)),
     ...[0, 1, 2, 3].map((i) => query(ONSET + 3000 + i * 40, 110 + i, true, true)),
     ...Array.from({ length: 40 }, (_, i) =>
@@ -81,7 +81,7 @@ function largeOnes(seed: number): Captured[] {
   ]);
 }
 
-/** Clients with EDNS and without it request large and small answers: none over 512 bytes arrives over UDP. */
+/** Clients with and without EDNS request large and small answers. Over UDP, none above 512 bytes arrives. */
 function noLongOnes(seed: number): Captured[] {
   const queries = Array.from({ length: 120 }, (_, i): Captured[] => {
     const isLong = (i * 7 + seed) % 11 < 4;
@@ -101,8 +101,8 @@ function noLongOnes(seed: number): Captured[] {
 }
 
 /**
- * Programs with EDNS request answers of three sizes. For some seconds those of a given size or more are lost;
- * then all arrive again.
+ * Programs with EDNS request answers of three sizes. For some seconds, those of a given size or more are lost; then all
+ * arrive again.
  */
 function narrowLink(seed: number, lostFrom: number): Captured[] {
   const sizes = [100, 700, 1200];
@@ -122,7 +122,7 @@ function narrowLink(seed: number, lostFrom: number): Captured[] {
   return inOrder(queries);
 }
 
-/** A DNS pod requests answers in two fragments, and gets only the first ones from some moment on. */
+/** A DNS pod requests answers in two fragments. From some moment on, it gets only the first ones. */
 function firstFragments(seed: number): Captured[] {
   const queries = Array.from({ length: 90 }, (_, i): Captured[] => {
     const isLarge = (i * 7 + seed) % 9 < 4;
@@ -141,7 +141,7 @@ function firstFragments(seed: number): Captured[] {
   return inOrder(queries);
 }
 
-/** A client sends more and more queries, and gets a fixed number of replies a second, for any question. */
+/** A client sends more and more queries and gets a fixed number of replies per second, whatever the question. */
 function limited(perSecond: number, seed: number): Captured[] {
   const seconds = Array.from({ length: 20 }, (_, second) => {
     const asking = 50 + ((second * 37 + seed * 11) % 50);
@@ -161,8 +161,7 @@ function limited(perSecond: number, seed: number): Captured[] {
 }
 
 /**
- * 35 of a client's 60 queries a second pass, one at a time, on one socket; others send few queries and are
- * answered.
+ * Of a client's 60 queries per second, 35 pass, one at a time, on one socket. Others send few queries and are answered.
  */
 function limitedAlone(seed: number): Captured[] {
   let [tokens, lastMs] = [11, 0];
@@ -189,8 +188,8 @@ function limitedAlone(seed: number): Captured[] {
 }
 
 /**
- * The same with a constant load, without another rate to compare with. On the path to the limit,
- * packets overtake others.
+ * The same under constant load, without another rate to compare with. On the path to the limit, packets overtake
+ * others.
  */
 function limitedEvenly(seed: number): Captured[] {
   const random = seededRandom(seed);
@@ -213,7 +212,7 @@ function limitedEvenly(seed: number): Captured[] {
   return inOrder([...greedy, ...spared(seed)]);
 }
 
-/** The same load with the same loss at random. */
+/** The same load with the same amount of random loss. */
 function lostByChance(seed: number): Captured[] {
   const random = seededRandom(seed);
   const greedy = Array.from({ length: 1200 }, (_, i) =>
@@ -224,7 +223,7 @@ function lostByChance(seed: number): Captured[] {
   return inOrder([...greedy, ...spared(seed)]);
 }
 
-/** The queries of others during that time, all answered. */
+/** Other clients' queries during that time, all answered. */
 const spared = (seed: number): Captured[][] =>
   Array.from({ length: 260 }, (_, i) =>
     asked(
@@ -237,8 +236,8 @@ const spared = (seed: number): Captured[][] =>
   );
 
 /**
- * One pod whose programs use EDNS asks for names, some of which have 40 addresses. Replies longer than 512
- * bytes do not arrive at the given times.
+ * A pod whose programs use EDNS queries names, some of which have 40 addresses. At the given times, replies longer than
+ * 512 bytes do not arrive.
  */
 const notLonger = (
   resolver: string,
@@ -261,7 +260,7 @@ const notLonger = (
     },
   );
 
-/** Clients that send bursts at different times, each limited to 12 queries a second, and 14 at once. */
+/** Clients that send bursts at different times. Each is limited to 12 queries per second, with 14 at once. */
 function limitedEach(seed: number): Captured[] {
   return inOrder(
     [0, 1, 2, 3].flatMap((client) => {
@@ -285,8 +284,8 @@ function limitedEach(seed: number): Captured[] {
 }
 
 /**
- * Pods that use only TCP, both families on one connection: answers of several addresses do not arrive, and
- * later data does.
+ * Pods that use only TCP, with both families on one connection. Answers with several addresses do not arrive, but later
+ * data does.
  */
 function lostSegments(seed: number): Captured[] {
   const connections = Array.from({ length: 40 }, (_, i): Captured[] => {

@@ -4,13 +4,13 @@ import { goProgram, isBuilt } from './go-program.ts';
 
 const VERSION = 'v3.19.0';
 
-/** Null: helm is available without a build that takes minutes. Tests of clusters build it. */
+/** Null: helm is available without a build that takes minutes. Cluster tests build it. */
 export const noHelm = (): string | null =>
   process.env['HELM'] !== undefined || isBuilt('helm', VERSION)
     ? null
     : 'needs helm: name it in HELM, or let npm run test:cluster or test:node build it';
 
-/** Builds it if necessary: eight minutes on two CPUs. @throws if it cannot be built */
+/** Builds it if necessary, which takes eight minutes on two CPUs. @throws if it cannot be built */
 export const helmProgram = (): string =>
   process.env['HELM'] ?? goProgram('helm', 'helm.sh/helm/v3/cmd/helm', VERSION);
 
@@ -29,7 +29,7 @@ export function helm(words: readonly string[], env: Record<string, string>): str
 }
 
 /**
- * The output of `helm template` for the chart with these values: YAML.
+ * The output of `helm template` for the chart with these values, as YAML.
  * @throws with helm's error message
  */
 export function helmTemplate(values: object, name = 'dns', kubeVersion = '1.32'): string {

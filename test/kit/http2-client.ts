@@ -25,7 +25,7 @@ export function frame(
   return Buffer.concat([header, payload]);
 }
 
-/** A header block with all fields uncompressed and not indexed. */
+/** A header block with every field uncompressed and not indexed. */
 export function literals(fields: readonly (readonly [string, string])[]): Buffer {
   const text = (value: string): Buffer => {
     const bytes = Buffer.from(value, 'latin1');
@@ -55,7 +55,9 @@ export function requestFields(
 /** The client preface (RFC 9113, section 3.4). */
 export const preface: Buffer = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
-/** An HTTP/2 client that sends arbitrary frames and shows the received ones, frame by frame and record by record. */
+/**
+ * An HTTP/2 client that sends arbitrary frames and shows the frames it receives, frame by frame and record by record.
+ */
 export class Http2Client {
   readonly socket: TLSSocket;
   /** The number of frames in each TLS record. */
@@ -120,7 +122,7 @@ export class Http2Client {
     this.socket.write(Buffer.concat(frames));
   }
 
-  /** The next frame of one of these types (empty: all); null at the end or after `waitMs`. */
+  /** Returns the next frame of one of these types (empty: all); null at the end or after `waitMs`. */
   async next(types: readonly number[] = [], waitMs = 2000): Promise<Frame | null> {
     const end = performance.now() + waitMs;
     for (;;) {

@@ -1,14 +1,14 @@
-/** The image of a Dockerfile for the tests of one suite: built before them, removed after them. */
+/** Builds a Dockerfile's image for one suite's tests and removes it afterwards. */
 import { spawnSync } from 'node:child_process';
 import { after, before, type TestContext } from 'node:test';
 import type { EmulatedCpu } from './emulation.ts';
 import { Image, NoNetwork } from './image.ts';
 
 /**
- * Call it within `describe`.
- * @param files content of the image, by path
- * @returns gives a test the image, of its last stage or the named one; null: the registries are unreachable,
- * and the test is skipped
+ * Call it inside `describe`.
+ * @param files the image's files, by path
+ * @returns gives a test the image of the last stage, or of the stage with that name; null: the registries are
+ * unreachable, and the test is skipped
  */
 export function imageForTests(
   dockerfile: string,
@@ -32,7 +32,7 @@ export function imageForTests(
   };
 }
 
-/** Runs a program to its end: its exit code, and its output followed by its errors. */
+/** Runs a program to completion. Returns its exit code, and its output followed by its errors. */
 export function ended(
   [program = '', ...rest]: readonly string[],
   timeout: number,
@@ -40,7 +40,7 @@ export function ended(
   const options = {
     encoding: 'utf8',
     timeout,
-    // runc forwards other signals, and waits for the container.
+    // runc forwards other signals and waits for the container.
     killSignal: 'SIGKILL',
     maxBuffer: 1 << 28,
   } as const;

@@ -22,14 +22,14 @@ export function noImages(): string | null {
   return tried.status === 0 ? null : 'needs unshare, chroot and setpriv';
 }
 
-/** A download failed: not a fault of the Dockerfile. */
+/** A download failed, which is not the Dockerfile's fault. */
 export class NoNetwork extends Error {}
 
-/** Messages of package managers without a network. */
+/** Messages from package managers without a network. */
 const unreachable =
   /ENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|Temporary failure resolving|Could not resolve/;
 
-/** npm's name of this machine's CPU → Docker's. */
+/** Maps npm's name for this machine's CPU to Docker's. */
 const dockerCpus: Readonly<Record<string, string>> = { x64: 'amd64' };
 
 /** Settings of this machine that a step needs to reach its registries. */
@@ -38,7 +38,7 @@ const passedOn =
 
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** CoreDNS's manifests start it with the user of the image and port 53, and nothing else. */
+/** CoreDNS's manifests only set the image's user and port 53. */
 const asCoreDns: SecurityContext = {
   allowPrivilegeEscalation: false,
   readOnlyRootFilesystem: true,
@@ -70,23 +70,23 @@ const empty: Omit<Built, 'root'> = {
 /** A stage, or the image as its last stage left it. */
 interface Built extends ImageConfig {
   readonly root: string;
-  /** Variables of steps only. */
+  /** Variables that only steps see. */
   readonly arguments: Readonly<Record<string, string>>;
 }
 
 /**
- * An image made without a container engine. Each stage is a copy-on-write view of this machine's files, in
- * which the steps of the Dockerfile really run. The runtime in `/usr/local/bin` is this one, and the checkout
- * is hidden. Mounts and network are in namespaces of a process that `close` ends, and end with it.
+ * An image made without a container engine. Each stage is a copy-on-write view of this machine's files, where the
+ * Dockerfile's steps really run. The runtime in `/usr/local/bin` is this one, and the checkout is hidden. Mounts and
+ * network are in the namespaces of a process that `close` ends, and disappear with it.
  */
 export class Image {
   readonly #folder = mkdtempSync(join(tmpdir(), 'ndots-image-'));
   readonly #holder: ChildProcess;
   readonly #stages = new Map<string, Built>();
-  /** Overlays by mount point: their layers, the uppermost first. */
+  /** Overlays by mount point: their layers, uppermost first. */
   readonly #layers = new Map<string, readonly string[]>();
   #overlays = 0;
-  /** For an image of another CPU. */
+  /** For an image for another CPU. */
   readonly #emulation: Emulation | null;
   readonly #cpu: string;
   #built: Built | null = null;
@@ -104,7 +104,7 @@ export class Image {
   }
 
   /**
-   * @param emulated the CPU of the image; null: this machine's
+   * @param emulated the image's CPU; null: this machine's
    * @throws NoNetwork if a step cannot download its files
    */
   static async build(dockerfile: string, emulated: EmulatedCpu | null = null): Promise<Image> {
@@ -124,10 +124,10 @@ export class Image {
     const own = realpathOf('/proc/self/ns/net');
     while (realpathOf(holder) === own) await new Promise((done) => setTimeout(done, 10));
     this.#must(['ip', 'link', 'set', 'lo', 'up'], { network: 'own' });
-    // Changes are stored in memory: the temporary directory may be a copy-on-write view itself.
+    // Changes are stored in memory, because the temporary directory may itself be a copy-on-write view.
     this.#must(['mount', '-t', 'tmpfs', '-o', 'size=4g', 'tmpfs', this.#folder]);
     const context = join(this.#folder, 'context');
-    // Made in the namespace: files under a mount are unreachable from outside.
+    // Create it in the namespace, because files under a mount cannot be reached from outside.
     this.#must(['mkdir', context]);
     const outside = mkdtempSync(join(tmpdir(), 'ndots-context-'));
     try {
@@ -156,7 +156,7 @@ export class Image {
     this.#built = built;
   }
 
-  /** A replacement of `node:N-slim`: this machine's files, with this runtime in that image's place. */
+  /** Replaces `node:N-slim` with this machine's files and this runtime in place of that image's. */
   #base(base: string, root: string): void {
     const major = process.versions.node.split('.')[0];
     if (withoutDigest(base) !== `node:${major}-slim`)
@@ -172,12 +172,12 @@ export class Image {
     this.#must(['ln', '-sf', realpathSync(npm), `${root}/usr/local/bin/npm`]);
   }
 
-  /** Shows the content of a directory in another one, which may change it: a copy without copying. */
+  /** Shows a directory's contents in another one, which may change them: a copy without copying. */
   #stack(from: string, to: string): void {
     this.#overlay(this.#layers.get(from) ?? [from], to);
   }
 
-  /** @param lower directories, the uppermost first */
+  /** @param lower directories, uppermost first */
   #overlay(lower: readonly string[], at: string): void {
     const own = join(this.#folder, 'layers', String(this.#overlays++));
     const [changes, work] = [join(own, 'changes'), join(own, 'work')];
@@ -186,15 +186,14 @@ export class Image {
     this.#must(['mount', '-t', 'overlay', 'overlay', '-o', layers, at]);
     this.#layers.set(at, [changes, ...lower]);
     if (!lower.includes('/')) return;
-    // The checkout and temporary files of this machine are not part of the image. The checkout may be below
-    // /tmp.
+    // This machine's checkout and temporary files are not part of the image. The checkout may be under /tmp.
     this.#must(['mount', '-t', 'tmpfs', 'tmpfs', `${at}/tmp`]);
     const checkout = join(at, resolve('.'));
     this.#must(['mkdir', '-p', checkout]);
     this.#must(['mount', '-t', 'tmpfs', 'tmpfs', checkout]);
   }
 
-  /** The same for another CPU: Debian's packages and the runtime of npm's package for it. */
+  /** The same for another CPU: Debian's packages, and the runtime from npm's package for it. */
   #foreignBase(base: string, root: string): void {
     this.#must(['mount', '-t', 'tmpfs', '-o', 'size=1g', 'tmpfs', root]);
     this.#must(debianFor('arm64', root));
@@ -266,7 +265,7 @@ export class Image {
     if (source === undefined) throw new Error(`line ${step.line}: there is no stage ${stage}`);
     const what = copied(step, workdir);
     const [from = '', ...others] = what.from.map((each) => join(source, each).replace(/\/$/, ''));
-    // A whole root file system, into a missing or empty directory.
+    // Copies a whole root file system into a missing or empty directory.
     if (this.#layers.has(from) || from === source) {
       const to = join(root, what.to).replace(/\/$/, '');
       this.#stack(from, to);
@@ -274,7 +273,7 @@ export class Image {
       return;
     }
     this.#must(['mkdir', '-p', join(root, parentOf(what))]);
-    // The content of a directory goes to the target itself, a file under its own name into a directory.
+    // A directory's contents go to the target itself; a file goes into a directory under its own name.
     const script = `for from; do if [ -d "$from" ]; then mkdir -p "$to" && cp -a "$from/." "$to"; else cp -a "$from" "$to"; fi || exit 1; done`;
     this.#must(
       ['env', `to=${join(root, what.to)}`, 'sh', '-c', script, 'sh', ...[from, ...others]],
@@ -282,12 +281,12 @@ export class Image {
     );
   }
 
-  /** Containers use this stage from now on; by default the last one. */
+  /** Makes containers use this stage from now on, instead of the last one. */
   use(stage: string): void {
     this.#built = this.#stages.get(stage) ?? null;
   }
 
-  /** Puts a file into the images of all stages that start a program, as a mounted ConfigMap does. */
+  /** Adds a file to the images of all stages that start a program, like a mounted ConfigMap. */
   put(file: string, text: string): void {
     const script = 'mkdir -p "$(dirname "$1")" && cat > "$1" && chmod a+rX "$(dirname "$1")" "$1"';
     for (const { root, entrypoint } of this.#stages.values())
@@ -296,13 +295,13 @@ export class Image {
   }
 
   /**
-   * Writes the current stage (`use`) as a tar archive with file capabilities. Without a base it is the whole image;
-   * else it is a layer upon the base. Files of the base that the steps removed stay.
+   * Writes the current stage (`use`) as a tar archive with file capabilities. Without a base, it is the whole image;
+   * otherwise, it is a layer on top of the base. Files in the base that the steps removed stay.
    */
   exportLayer(file: string): { readonly config: ImageConfig; readonly hasBase: boolean } {
     const { root, user, workdir, env, entrypoint, command } = this.#current;
     const layers = this.#layers.get(root) ?? [root];
-    // Devices mark removed files: the base of the layer is another one.
+    // Devices mark removed files: the layer has a different base.
     const script = `for layer; do cd "$layer" && find . -xdev ! -type c -print0 | tar --append --file "$0" --null --no-recursion --files-from - --format=pax --numeric-owner --xattrs --xattrs-include=security.capability || exit 1; done`;
     const own = layers.filter((layer) => layer !== '/').toReversed();
     this.#must(['sh', '-c', script, file, ...own]);
@@ -315,12 +314,12 @@ export class Image {
   }
 
   /**
-   * The words that start a container of the image, as the kubelet has containerd start it. It uses runc if
+   * Returns the words that start a container from the image, as the kubelet makes containerd start it. Uses runc if
    * that works (`runtime`), otherwise setpriv with the same user, capabilities and privileges.
    * @param args replaces CMD
    * @param command replaces ENTRYPOINT
-   * @param more environment variables in addition to those of the image
-   * @param security of the container and of its pod
+   * @param more environment variables in addition to the image's
+   * @param security the security settings of the container and its pod
    */
   container(
     args: readonly string[] | null,
@@ -379,7 +378,7 @@ export class Image {
       at === 0 ? name : `+${name.replace('CAP_', '').toLowerCase()}`,
     );
     if (workdir !== '/') throw new Error(`containers start in /, and not in ${workdir}`);
-    // The image may lack setpriv: that of this machine runs in it, with its own libraries.
+    // The image may lack setpriv, so this machine's runs in it, with its own libraries.
     const host = '/.host';
     const mounted = `mountpoint -q "$0" || { mkdir -p "$0" && mount --bind / "$0"; }`;
     this.#must(['sh', '-c', mounted, join(root, host)]);
@@ -392,15 +391,14 @@ export class Image {
       ...['chroot', root, `${host}${linker.file}`, '--library-path', libraries.join(':')],
       ...[`${host}/usr/bin/setpriv`, '--reuid', String(uid), '--regid', String(gid)],
       '--clear-groups',
-      // As in container runtimes, the capability is effective when the program starts, not only for its
-      // children.
+      // As in container runtimes, the capability is effective when the program starts, not only for its children.
       ...[...(noNewPrivileges ? ['--no-new-privs'] : []), '--securebits=+no_setuid_fixup'],
       ...[`--bounding-set=${bounding.join(',')}`, '--inh-caps=-all'],
       ...words,
     ];
   }
 
-  /** The words that run a program of this machine in the network of the container. */
+  /** The words that run one of this machine's programs in the container's network. */
   beside(...words: string[]): string[] {
     return ['nsenter', '-t', String(this.#emulation?.pid ?? this.#holder.pid), '--net', ...words];
   }
@@ -470,8 +468,8 @@ function registries(): Record<string, string> {
 }
 
 /**
- * The files that Docker would send to the builder: all except those in the ignore file, whose last matching
- * line counts.
+ * The files that Docker would send to the builder: all except those in the ignore file, whose last matching line
+ * counts.
  */
 function copyContext(ignoreFile: string, to: string): void {
   const rules = readFileSync(ignoreFile, 'utf8')
@@ -482,7 +480,7 @@ function copyContext(ignoreFile: string, to: string): void {
     file === pattern || file.startsWith(`${pattern}/`) || matchesGlob(file, pattern);
   const isSent = (file: string): boolean =>
     (rules.findLast(({ pattern }) => fits(file, pattern))?.keeps ?? true) ||
-    // A directory with files to send.
+    // A directory that contains files to send.
     rules.some(({ keeps, pattern }) => keeps && pattern.startsWith(`${file}/`));
   cpSync('.', to, {
     recursive: true,
@@ -493,7 +491,7 @@ function copyContext(ignoreFile: string, to: string): void {
   });
 }
 
-/** `config.json` of a bundle, with the settings of containerd's CRI plug-in that a program can notice. */
+/** A bundle's `config.json`, with the settings from containerd's CRI plug-in that a program can notice. */
 function containerSpec(parts: {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -529,7 +527,7 @@ function containerSpec(parts: {
       mount('/sys', 'sysfs', 'noexec', 'nodev', 'ro'),
     ],
     linux: {
-      // The network is that of the image, in which its runtime starts.
+      // The network is the image's, where its runtime starts.
       namespaces: ['pid', 'ipc', 'uts', 'mount'].map((type) => ({ type })),
       ...(seccomp !== null && { seccomp }),
     },

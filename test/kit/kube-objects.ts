@@ -1,4 +1,4 @@
-/** Kubernetes objects in one line each. */
+/** Builds Kubernetes objects in one line each. */
 import type {
   Endpoint,
   EndpointSlice,
@@ -7,7 +7,7 @@ import type {
   Service,
 } from '../../src/server/kube/store/objects.ts';
 
-/** Kubernetes objects as a source returns them, for tests, by short names: `service('web.shop', '10.0.0.1')`. */
+/** Kubernetes objects for tests, as a source returns them, by short names: `service('web.shop', '10.0.0.1')`. */
 
 export const namespace = (name: string): Namespace => ({ kind: 'Namespace', name });
 
@@ -53,7 +53,7 @@ export function endpoint(address: string, more: Partial<Endpoint> = {}): Endpoin
   };
 }
 
-/** A slice of the service `at`, named after it and its number. */
+/** A slice for the service `at`, named after it and a number. */
 export function slice(
   at: string,
   endpoints: readonly (string | Endpoint)[],

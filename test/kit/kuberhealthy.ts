@@ -1,4 +1,4 @@
-/** A stand-in for Kuberhealthy that accepts reports as strictly as versions 2 and 3 do, with their refusals. */
+/** A fake Kuberhealthy that accepts reports as strictly as versions 2 and 3 do, and refuses them in the same way. */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -13,14 +13,14 @@ export interface SeenReport {
 export interface KuberhealthyStandIn {
   readonly port: number;
   readonly reports: readonly SeenReport[];
-  /** Known runs; both versions answer 400 to all others. */
+  /** Known runs. Both versions answer 400 to any other. */
   readonly runs: Set<string>;
-  /** Runs that have timed out: version 3 answers 410. */
+  /** Runs that have timed out, for which version 3 answers 410. */
   readonly late: Set<string>;
   close(): Promise<void>;
 }
 
-/** @param host listen address. Version 2 at `/externalCheckStatus`, version 3 at `/check` */
+/** @param host the listen address. Version 2 is at `/externalCheckStatus`, version 3 at `/check` */
 export async function kuberhealthy(
   runs: readonly string[],
   host = '127.0.0.1',

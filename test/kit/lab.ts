@@ -1,4 +1,4 @@
-/** `ndots lab` as a person starts it, for tests. */
+/** Runs `ndots lab` as a user would. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { lacksOfMachine, lacksOfStory } from '../../src/tools/lab/machine.ts';
 import type { StoryOutcome, Story } from '../../src/tools/lab/story.ts';
@@ -9,7 +9,7 @@ const missing = lacksOfMachine(path);
 /** Null: a lab can run here. */
 export const noLab: string | null = missing.length === 0 ? null : `needs ${missing.join(', ')}`;
 
-/** Why a story cannot be played here; false: it can. For the option `skip`. */
+/** Why a story cannot be played here; false: it can. For the `skip` option. */
 export function cannotPlay(story: Story): string | false {
   if (story.play === null) return 'has only a model';
   if (noLab !== null) return noLab;
@@ -17,14 +17,14 @@ export function cannotPlay(story: Story): string | false {
   return lacks.length === 0 ? false : `needs ${lacks.join(', ')}`;
 }
 
-/** The exit of a lab command. */
+/** The outcome of a lab command. */
 export interface LabResult {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** @param leads starts it in a separate process group, as a shell does */
+/** @param leads starts it in its own process group, as a shell does */
 export function startLab(
   words: readonly string[],
   env: Record<string, string> = {},
@@ -41,7 +41,7 @@ export async function runLab(...words: string[]): Promise<LabResult> {
   return runLabIn({}, ...words);
 }
 
-/** The same with additional environment variables. */
+/** Does the same with additional environment variables. */
 export async function runLabIn(
   env: Record<string, string>,
   ...words: string[]
@@ -54,7 +54,7 @@ export async function runLabIn(
   return { code, ...said };
 }
 
-/** Plays a story and returns its observations. */
+/** Plays a story and returns what it observed. */
 export async function play(story: string, ...words: string[]): Promise<StoryOutcome> {
   const { code, stdout, stderr } = await runLab('run', story, '-o', 'json', ...words);
   if (code !== 0 && code !== 1) throw new Error(`${story} ended with ${code}: ${stderr}`);
@@ -62,7 +62,7 @@ export async function play(story: string, ...words: string[]): Promise<StoryOutc
   return outcome!;
 }
 
-/** The violated facts of an outcome, in words. */
+/** Describes the facts of an outcome that do not hold. */
 export function broken({ acts }: StoryOutcome): string[] {
   return acts.flatMap(({ kind, title, facts }) =>
     facts
@@ -73,7 +73,7 @@ export function broken({ acts }: StoryOutcome): string[] {
   );
 }
 
-/** State of this machine that a lab could have changed: links, rules, namespaces, mounts. */
+/** This machine's state that a lab could have changed: links, rules, namespaces, mounts. */
 export function traces(): string {
   const said = [
     ['ip', '-o', 'link'],

@@ -1,11 +1,11 @@
-/** Examples of replies that come after their clients have retried or given up. */
+/** Examples of replies that arrive after their clients have retried or given up. */
 import { healthy, type Passing } from './story.ts';
 import type { Captured } from './packets.ts';
 import { asked, ends, inOrder, played, pods, some, type Story } from './story-parts.ts';
 
 const isOutside = ({ name }: Passing): boolean => !name.endsWith('.cluster.local.');
 
-/** At the given times, replies for external names come half a second after the clients' time-out. */
+/** At the given times, replies for external names arrive half a second after the clients' time-out. */
 const lateStory = (
   resolver: string,
   when: string,
@@ -23,7 +23,7 @@ const lateStory = (
   without: ['ND3013', 'ND3007', 'ND3008'],
 });
 
-/** A DNS pod forwards the steps of its clients' search paths, and at times waits for the final names. */
+/** A DNS pod forwards its clients' search path steps, and sometimes waits for the final names. */
 function stepsUpstream(seed: number): Captured[] {
   const ask = (
     atMs: number,

@@ -1,7 +1,4 @@
-/**
- * A cluster whose DNS can be examined: the stand-in API server, and DNS pods on loopback with a whole server
- * in memory.
- */
+/** A cluster whose DNS can be examined: the fake API server, and DNS pods on loopback with a whole server in memory. */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,18 +15,18 @@ import { runCommand, type Ran } from './trace-command.ts';
 import { scriptedNetwork, type Answer } from './upstream.ts';
 import { makeWorld, type World } from './world.ts';
 
-/** The port of DNS pods and their service, which needs no privileges. */
+/** The port of the DNS pods and their service, which needs no privileges. */
 const PORT = 10_053;
 const UPSTREAM_PORT = 10_054;
 const METRICS_PORT = 19_153;
-/** Address of the DNS service. */
+/** The DNS service's address. */
 export const VIP = '127.96.0.10';
-/** Addresses of the DNS pods. */
+/** The DNS pods' addresses. */
 export const REPLICAS: readonly string[] = ['127.44.0.5', '127.44.1.5'];
-/** Addresses of their upstreams. */
+/** Their upstreams' addresses. */
 export const UPSTREAMS: readonly string[] = ['127.53.0.2', '127.53.0.3'];
 
-/** Like kubeadm's, with the additions that the linter requires. */
+/** Like kubeadm's, plus what the linter requires. */
 export const usualCorefile: string = `.:${PORT} {
     errors
     health {
@@ -55,28 +52,28 @@ export const usualCorefile: string = `.:${PORT} {
 }
 `;
 
-/** The fault of one DNS server on loopback. */
+/** The fault of a DNS server on loopback. */
 export interface Wrong {
-  /** Nothing listens. */
+  /** Nothing is listening. */
   readonly closed?: boolean;
-  /** It accepts queries without answering. */
+  /** It accepts queries but does not answer. */
   readonly mute?: boolean;
   readonly tcp?: 'closed' | 'mute';
   /** Replaces the correct reply; null: no reply. `question` is `NAME TYPE`, in lower case. */
   reply?(reply: Buffer, query: Buffer, protocol: 'udp' | 'tcp'): Buffer | null;
-  /** Added to its metrics; `nth` scrape, from 0. */
+  /** Added to its metrics at the `nth` scrape, from 0. */
   metrics?(nth: number): string;
-  /** Its metrics are unreachable. */
+  /** Its metrics cannot be reached. */
   readonly hidden?: boolean;
-  /** Instead of its metrics: endless bytes. */
+  /** Sends endless bytes instead of its metrics. */
   readonly endless?: boolean;
 }
 
 export interface ClusterFault {
   readonly corefile?: string;
-  /** By address of a replica, of the service, or of an upstream. */
+  /** By address of a replica, the service, or an upstream. */
   readonly servers?: Readonly<Record<string, Wrong>>;
-  /** The answers of upstreams; default: all names below example.com and corp.test exist. */
+  /** The upstreams' answers; by default, all names under example.com and corp.test exist. */
   upstream?(name: string, at: string): Answer;
   /** Changes or adds objects before they are stored. */
   objects?(objects: Map<string, KubeJson[]>): void;
@@ -125,7 +122,7 @@ export class LivingCluster implements AsyncDisposable {
     try {
       await cluster.#begin(fault);
     } catch (error) {
-      // A second one is running; this one would keep the process alive.
+      // Another one is running, and this one would keep the process alive.
       await cluster[Symbol.asyncDispose]();
       throw error;
     }
@@ -268,7 +265,7 @@ export class LivingCluster implements AsyncDisposable {
   }
 }
 
-/** The fields of the JSON document that tests read. */
+/** The fields in the JSON document that tests read. */
 export interface Examined {
   readonly code: number;
   readonly cluster: {
@@ -286,7 +283,7 @@ export interface Examined {
   readonly unknown: readonly { readonly code: string; readonly reason: string }[];
 }
 
-/** Names of example.com exist, all others do not. */
+/** Names in example.com exist, all others do not. */
 export function usualAnswer(name: string): Answer {
   if (name === '.') return { answer: [`@ 300 NS a.root-servers.net.`] };
   if (name === 'www.example.com.' || name === 'api.example.com.')

@@ -1,7 +1,4 @@
-/**
- * A DNS server on 127.0.0.1 that answers from an answers file, over UDP and TCP on one port, for tests of the
- * CLI.
- */
+/** A DNS server on 127.0.0.1 for CLI tests. It answers from an answers file, over UDP and TCP on the same port. */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
@@ -19,7 +16,7 @@ import { freePorts } from './free-ports.ts';
 
 export interface LocalAnswers {
   readonly port: number;
-  /** `udp www.example.com. A`, in the order of arrival. */
+  /** `udp www.example.com. A`, in order of arrival. */
   readonly asked: readonly string[];
   close(): Promise<void>;
 }

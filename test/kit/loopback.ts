@@ -1,4 +1,4 @@
-/** Queries, replies and clients on loopback, for tests of listeners and upstreams. */
+/** Queries, replies and clients on loopback, for testing listeners and upstreams. */
 import type { EventEmitter } from 'node:events';
 import { createSocket, type Socket as UdpSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -26,7 +26,7 @@ import { parseName } from '../../src/server/wire/name.ts';
 import { makeQuery, type Query } from '../../src/server/transport/query.ts';
 import { Reply } from '../../src/server/wire/reply.ts';
 
-/** The bytes of an A query; `edns` adds an OPT record with that UDP size. */
+/** Encodes an A query. `edns` adds an OPT record with that UDP size. */
 export function queryBytes(name: string, id = 1, edns = 0): Buffer {
   const query = makeQuery(parseName(name), TYPE.A, 1, id);
   const plain = Buffer.from(query.bytes.slice(query.start, query.end));
@@ -35,7 +35,7 @@ export function queryBytes(name: string, id = 1, edns = 0): Buffer {
   return Buffer.concat([plain, Buffer.from([0, 0, 41, edns >> 8, edns & 0xff, 0, 0, 0, 0, 0, 0])]);
 }
 
-/** A reply with `count` A records 10.0.0.1, 10.0.0.2 … to the query's question. */
+/** Builds a reply to the query's question with `count` A records: 10.0.0.1, 10.0.0.2 … */
 export function replyWith(query: Query, count = 1, flags: number = FLAG.AA): Reply {
   const bytes = new Uint8Array(query.questionEnd + 16 * count);
   bytes[2] = (FLAG.QR | flags) >> 8;
@@ -57,14 +57,14 @@ export function replyWith(query: Query, count = 1, flags: number = FLAG.AA): Rep
 
 export const answerOne: Serve = (query) => replyWith(query);
 
-/** The parts of a listener, and its observable state: `lines` are those of its log. */
+/** A listener's parts and observable state: `lines` are its log lines. */
 export interface TestParts extends ListenerParts {
   readonly lines: string[];
-  /** Of all protocols together. */
+  /** Totals over all protocols. */
   readonly counts: ListenerCounters;
 }
 
-/** The parts of a listener on 127.0.0.1, at a port chosen by the system. */
+/** Parts for a listener on 127.0.0.1, at a port chosen by the system. */
 export function listenerParts(
   serve: Serve,
   endpoint: Partial<ListenAddress> = {},
@@ -89,7 +89,7 @@ export function listenerParts(
   };
 }
 
-/** A UDP client that stores arriving datagrams. */
+/** A UDP client that stores the datagrams it receives. */
 export class UdpClient {
   readonly #socket: UdpSocket;
   #closed = false;
@@ -119,7 +119,7 @@ export class UdpClient {
     this.#socket.send(bytes, port, address);
   }
 
-  /** The next datagram; null if none comes in `waitMs`. */
+  /** Returns the next datagram; null if none arrives within `waitMs`. */
   async next(waitMs = 2000): Promise<{ bytes: Buffer; address: string; port: number } | null> {
     const end = performance.now() + waitMs;
     while (this.#arrived.length === 0) {
@@ -148,12 +148,12 @@ export class UdpClient {
   }
 }
 
-/** The message with its two length bytes. */
+/** Prepends the message's two length bytes. */
 export function framed(message: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from([message.length >> 8, message.length & 0xff]), message]);
 }
 
-/** A client of a byte stream that carries framed messages. */
+/** A client for a byte stream with framed messages. */
 export class StreamClient {
   readonly socket: Socket;
   #bytes = Buffer.alloc(0);
@@ -185,7 +185,7 @@ export class StreamClient {
     this.socket.write(Buffer.concat(messages.map(framed)));
   }
 
-  /** The next message; null at the end of the stream or after `waitMs`. */
+  /** Returns the next message; null at the end of the stream or after `waitMs`. */
   async next(waitMs = 2000): Promise<Buffer | null> {
     const end = performance.now() + waitMs;
     for (;;) {
@@ -223,7 +223,7 @@ export class StreamClient {
   }
 }
 
-/** Resolves when it closes, also after an error: `once` of `node:events` would reject then. */
+/** Resolves when it closes, even after an error; `once` from `node:events` would reject then. */
 export function closed(emitter: EventEmitter): Promise<void> {
   return new Promise((resolve) => emitter.once('close', () => resolve()));
 }

@@ -1,4 +1,4 @@
-/** `ndots check serve` in virtual time, with three replicas behind a network that loses messages. */
+/** Runs `ndots check serve` in virtual time, with three replicas behind a network that loses messages. */
 import { makeLog } from '../../src/server/base/log.ts';
 import { seededRandom } from '../../src/server/base/random.ts';
 import type { VirtualClock } from '../../src/server/base/virtual-clock.ts';
@@ -15,7 +15,7 @@ export const replicas: readonly ProbeServer[] = ['10.0.0.1', '10.0.0.2', '10.0.0
 );
 const random = seededRandom(7);
 
-/** Servers that answer after a millisecond; each message is lost with this probability. */
+/** Servers that answer after a millisecond. Each message is lost with this probability. */
 export function lossyNetwork(
   clock: VirtualClock,
   dead: ReadonlySet<string>,
@@ -64,7 +64,7 @@ function answered(name: string, sent: number): ProbeResult {
   return { reply, size: 60, tookMs: 1, sent, lost: sent - 1, failure: null };
 }
 
-/** A watch of all replicas each 10 s, and its log. */
+/** A watch that checks all replicas every 10 s, and its log. */
 export function watchOf(
   clock: VirtualClock,
   dead: ReadonlySet<string>,

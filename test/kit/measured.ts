@@ -1,6 +1,6 @@
 /**
- * The recorded runs of real resolvers (test/resolvers/measured): parses them, converts a scenario to a script
- * and settings, runs a model on it in virtual time and reports differences.
+ * The recorded runs of real resolvers (test/resolvers/measured). Parses them, converts a scenario to a script and
+ * settings, runs a model on it in virtual time and reports differences.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
@@ -17,7 +17,7 @@ import { ScriptedNetwork } from '../../src/tools/resolver/scripted.ts';
 import type { SentQuery } from '../../src/tools/resolver/network.ts';
 import { Trace } from '../../src/tools/resolver/trace.ts';
 
-/** The setup of the clients: the name, their files, and the behaviour of the network. */
+/** The clients' setup: the name, their files, and how the network behaves. */
 export interface Scenario {
   readonly id: string;
   readonly title: string;
@@ -35,7 +35,7 @@ export interface Scenario {
   readonly zone: Readonly<Record<string, string | readonly string[]>>;
 }
 
-/** The end of a lookup: `ms` after it began, with the exit status `rc`. */
+/** The end of a lookup: `ms` after it started, with exit status `rc`. */
 export interface MeasuredResult {
   readonly ms: number;
   readonly rc?: number;
@@ -43,7 +43,7 @@ export interface MeasuredResult {
   readonly addrs: readonly string[];
 }
 
-/** ms since the first, protocol, server, port number, id, name, type, edns, flags, answer. */
+/** ms since the first, protocol, server, port number, ID, name, type, edns, flags, answer. */
 export type MeasuredQuery = readonly [
   number,
   string,
@@ -57,7 +57,7 @@ export type MeasuredQuery = readonly [
   string,
 ];
 
-/** `seq` is the order of its queries in short. */
+/** `seq` is a short form of its queries' order. */
 export interface Run {
   readonly client: string;
   readonly result: readonly MeasuredResult[];
@@ -73,7 +73,7 @@ export interface Measured {
 
 const directory = new URL('../resolvers/measured/', import.meta.url);
 
-/** All recorded runs, in the order of the scenarios. */
+/** All recorded runs, in scenario order. */
 export function readMeasured(): Measured[] {
   return readdirSync(directory)
     .filter((file) => /^\d+[a-z]?\.json$/.test(file))
@@ -81,7 +81,7 @@ export function readMeasured(): Measured[] {
     .map((file) => JSON.parse(readFileSync(new URL(file, directory), 'utf8')) as Measured);
 }
 
-/** The client for a label of the measurement, and its hints. */
+/** The client for a label in the measurement, and its hints. */
 export interface Labelled {
   readonly client: Client;
   readonly families: readonly AddressFamily[];
@@ -131,7 +131,7 @@ const labels: Readonly<
   busybox: { client: 'busybox' },
 };
 
-/** Null: there is no model of this one. */
+/** Null: there is no model for it. */
 export function labelled(label: string): Labelled | null {
   const entry = labels[label];
   const client = entry === undefined ? null : findClient(entry.client);
@@ -144,7 +144,7 @@ export function labelled(label: string): Labelled | null {
   };
 }
 
-/** The zone as the rules of an answers file. */
+/** Converts the zone to rules for an answers file. */
 export function rulesOf({ zone }: Scenario): object[] {
   return Object.entries(zone).map(([key, answer]) => {
     const [, server, name, type] = /^(?:@(\S+) )?(\S+) (\S+)$/.exec(key) ?? [];
@@ -198,7 +198,7 @@ function settingsOf(scenario: Scenario, env: Readonly<Record<string, string>>): 
   };
 }
 
-/** Runs until it is over or that much virtual time has passed. */
+/** Runs until it is done or this much virtual time has passed. */
 export async function runFor(
   clock: VirtualClock,
   work: Promise<void>,
@@ -213,7 +213,7 @@ export async function runFor(
 
 const oneShot = new Set(['getent-ahosts', 'getent-hosts', 'curl', 'nslookup', 'busybox']);
 
-/** The run of a client's model in a scenario. */
+/** A client model's run in a scenario. */
 export interface ModelRun {
   readonly planned: number;
   readonly results: readonly { readonly found: LookupOutcome; readonly ms: number }[];
@@ -221,14 +221,14 @@ export interface ModelRun {
   readonly steps: readonly string[];
 }
 
-/** Runs the model as often as the scenario requires; ends after `limitMs` of virtual time. */
+/** Runs the model as often as the scenario requires. Stops after `limitMs` of virtual time. */
 export async function runModel(
   scenario: Scenario,
   by: Labelled,
   random: Random = seededRandom(7),
   limitMs = 115_000,
 ): Promise<ModelRun> {
-  // A command line tool performs one lookup.
+  // A command-line tool performs one lookup.
   const repeat = oneShot.has(by.client.name) ? 1 : (scenario.repeat ?? 1);
   const clock = new VirtualClock();
   const trace = new Trace(clock);

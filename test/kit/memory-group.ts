@@ -1,8 +1,8 @@
-/** A separate memory control group for a program, and the memory that the system charges it with. */
+/** A separate memory control group for a program, and the memory that the system charges to it. */
 import { existsSync, mkdirSync, readFileSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The parent of groups; null: the memory controller is unavailable. */
+/** The groups' parent; null: the memory controller is not available. */
 function root(): string | null {
   if (existsSync('/sys/fs/cgroup/memory/memory.usage_in_bytes')) return '/sys/fs/cgroup/memory';
   const file = '/sys/fs/cgroup/cgroup.subtree_control';
@@ -10,7 +10,7 @@ function root(): string | null {
   return /\bmemory\b/.test(readFileSync(file, 'utf8')) ? '/sys/fs/cgroup' : null;
 }
 
-/** Null: a group can be made. */
+/** Null: a group can be created. */
 export function noMemoryGroups(): string | null {
   if (process.platform !== 'linux') return 'needs Linux';
   if (process.getuid?.() !== 0) return 'needs root, for control groups';
@@ -20,13 +20,13 @@ export function noMemoryGroups(): string | null {
 /** MiB. */
 export interface Charged {
   readonly usage: number;
-  /** Without reclaimable files, as `kubectl top` shows it. */
+  /** Without reclaimable files, as shown by `kubectl top`. */
   readonly workingSet: number;
 }
 
 let made = 0;
 
-/** Like the group that a container runtime makes for each container. */
+/** Like the group that a container runtime creates for each container. */
 export class MemoryGroup {
   readonly #folder = join(root()!, `ndots-${process.pid}-${made++}`);
 
@@ -50,7 +50,7 @@ export class MemoryGroup {
     return { usage: usage / 2 ** 20, workingSet: (usage - taken) / 2 ** 20 };
   }
 
-  /** Call it when the program has ended. */
+  /** Call this after the program has exited. */
   close(): void {
     rmdirSync(this.#folder);
   }

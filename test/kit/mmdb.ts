@@ -1,7 +1,7 @@
-/** Databases in MaxMind's format, made for tests. */
+/** Builds databases in MaxMind's format for tests. */
 import { parseNet } from '../../src/server/base/ip.ts';
 
-/** A value of a database in MaxMind's format. Fractional numbers are doubles, others have 32 bits, bigints 64. */
+/** A value in MaxMind's format. Fractional numbers are doubles, other numbers have 32 bits, bigints 64. */
 export type MmdbValue =
   | string
   | number
@@ -10,14 +10,14 @@ export type MmdbValue =
   | readonly MmdbValue[]
   | { readonly [key: string]: MmdbValue };
 
-/** Two children: the index of a node, data, or nothing. */
+/** Two children, each the index of a node, data, or nothing. */
 type Node = [Child, Child];
 type Child = number | { readonly data: number } | null;
 
 /**
- * A database in MaxMind's format (MaxMind DB File Format Specification 2.0): an IPv6 tree with the IPv4
- * prefixes below ::/96, in nodes of 24-bit records.
- * @param prefixes the data by prefix; an inner prefix follows the one around it
+ * Builds a database in MaxMind's format (MaxMind DB File Format Specification 2.0): an IPv6 tree with the IPv4 prefixes
+ * under ::/96, in nodes of 24-bit records.
+ * @param prefixes the data by prefix; an inner prefix comes after the one around it
  */
 export function makeMmdb(type: string, prefixes: Readonly<Record<string, MmdbValue>>): Buffer {
   const nodes: Node[] = [[null, null]];
@@ -72,7 +72,7 @@ function insert(nodes: Node[], text: string, data: number): void {
     const child = nodes[node]![side]!;
     if (typeof child === 'number') node = child;
     else {
-      // The data of the outer prefix applies to both halves.
+      // The outer prefix's data applies to both halves.
       nodes.push([child, child]);
       nodes[node]![side] = nodes.length - 1;
       node = nodes.length - 1;
@@ -109,7 +109,7 @@ function encode(value: MmdbValue): Buffer {
   ]);
 }
 
-/** The control byte (two for the later types); sizes up to 284. */
+/** The control byte (two for the later types), for sizes up to 284. */
 function control(type: number, size: number): Buffer {
   const low = Math.min(size, 29);
   const head = type <= 7 ? [(type << 5) | low] : [low, type - 7];

@@ -1,7 +1,4 @@
-/** Examples of names whose absence several caches store, each for its own time, and of similar patterns. */
-import { RCODE } from '../../src/server/wire/iana.ts';
-import { soa } from './content-stories.ts';
-import { given, others, type Given } from './given-answers.ts';
+/** Examples of names whose absence several caches store, each for its own time, and similar patterns. */
 import { play, type Fate, type Passing } from './story.ts';
 import { pods, type Story } from './story-parts.ts';
 
@@ -9,8 +6,8 @@ const NAME = 'fresh.shop.svc.cluster.local';
 const servers = ['10.244.3.2', '10.244.4.2', '10.244.5.2'];
 
 /**
- * The reply of one of several caches, by the port of the query. Behind the service's address, as at the node,
- * or by that address alone.
+ * The reply from one of several caches, chosen by the query's port. Seen behind the service address, as on the node, or
+ * only by that address.
  */
 function byCache(
   cachedUntilMs: (cache: number, atMs: number) => number,
@@ -45,7 +42,7 @@ const forgetsAt =
   (cache: number): number =>
     untilMs[cache]!;
 
-/** A cache without the name, which queries it again each time its entry has expired. */
+/** A cache without the name, which queries it again every time its entry has expired. */
 const deniesAnew =
   (ttlMs: number) =>
   (cache: number, atMs: number): number =>

@@ -1,6 +1,6 @@
 /**
- * Captures at a node of 200 pods, as `tcpdump` writes them: lookups of glibc along a search path, over IPv4
- * and IPv6. The fault can be chosen, and the number of points of the node that see each packet.
+ * Captures on a node with 200 pods, as `tcpdump` writes them: glibc lookups along a search path, over IPv4 and IPv6.
+ * Options select the fault and the number of places on the node that see each packet.
  */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { seededRandom, type Random } from '../../src/server/base/random.ts';
@@ -12,14 +12,14 @@ export interface NodeCapture {
   /** The minimum number of packets. */
   readonly packets: number;
   /**
-   * `losses`: in the second half one packet of fifty is lost. `loop`: two servers send the questions of one
-   * zone to each other. `crowd`: each query is of another client, to another server, for another name, and
-   * half of them get no reply.
+   * `losses`: in the second half, one packet in fifty is lost. `loop`: two servers send each other the questions for
+   * one zone. `crowd`: each query is from another client, to another server, for another name, and half of them get no
+   * reply.
    */
   readonly trouble: 'none' | 'losses' | 'loop' | 'crowd';
   /**
-   * 1: at one interface. 3: `-i any` at the node of pod and server, which shows each packet at the pod, the
-   * bridge and the server.
+   * 1: on one interface. 3: `-i any` on the node of pod and server, which shows each packet at the pod, the bridge and
+   * the server.
    */
   readonly sightings: 1 | 3;
 }
@@ -28,12 +28,12 @@ const PODS = 200;
 const NAMESPACES = 20;
 const SERVICES = 500;
 const OUTSIDE = 300;
-/** From one lookup to the next. */
+/** Milliseconds from one lookup to the next. */
 const PAUSE_MS = 1.3;
 const LOSS_PERCENT = 2;
 /** glibc's time-out. */
 const AGAIN_MS = 5000;
-/** In a loop, one lookup in this many is for the looping zone; then the number of rounds, and the time of each. */
+/** In a loop, one lookup in this many is for the looping zone; then the number of rounds, and how long each takes. */
 const ROUND_EVERY = 400;
 const ROUNDS = 2500;
 const ROUND_MS = 0.8;
@@ -62,7 +62,7 @@ export function writeNodeCapture(path: string, capture: NodeCapture): void {
   closeSync(file);
 }
 
-/** The source and destination of a packet, and where it is seen. */
+/** A packet's source and destination, and where it is seen. */
 interface Way {
   readonly from: string;
   readonly fromPort: number;
@@ -110,7 +110,7 @@ class Traffic {
     this.#flush(Infinity);
   }
 
-  /** The last name of the walk exists. */
+  /** The last name in the search exists. */
   #walk(pod: number, stem: string, path: readonly string[]): void {
     const family = pod % 3 === 0 ? 6 : 4;
     let timeMs = this.#startMs;
@@ -132,7 +132,7 @@ class Traffic {
     });
   }
 
-  /** @returns the time of the reply */
+  /** @returns when the reply arrived */
   #exchange(
     pod: number,
     family: 4 | 6,
@@ -180,7 +180,7 @@ class Traffic {
     this.#see(this.#startMs + 0.4, back, ends.to, this.#message(name, 'A', id, 'found'));
   }
 
-  /** A question that two servers send to each other, until the first one gives up. */
+  /** A question that two servers send back and forth until the first one gives up. */
   #round(pod: number): void {
     const name = `db-${this.#random.integer(20)}.corp.example.`;
     const ways = [
@@ -206,8 +206,8 @@ class Traffic {
   }
 
   /**
-   * One packet, and its form after address translation: `other` is the server’s address instead of the
-   * service's, or in a reply the service’s.
+   * A packet, and its form after address translation: `other` is the server’s address instead of the service's, or in a
+   * reply, the service’s.
    */
   #see(
     timeMs: number,
@@ -251,7 +251,7 @@ class Traffic {
     this.count++;
   }
 
-  /** The constant part of all packets of one path: headers with addresses, without lengths, ports and ids. */
+  /** The constant part of all packets on a path: headers with addresses, without lengths, ports and IDs. */
   #head({ from, to, ttl, port }: Way): Uint8Array {
     const key = `${from} ${to} ${port} ${ttl}`;
     let head = this.#heads.get(key);
@@ -290,7 +290,7 @@ class Traffic {
     return own;
   }
 
-  /** Writes earlier packets: later events cannot precede them. */
+  /** Writes earlier packets, because later events cannot precede them. */
   #flush(untilMs: number): void {
     this.#packets.sort((one, other) => one.timeMs - other.timeMs);
     const end = this.#packets.findIndex(({ timeMs }) => timeMs >= untilMs);

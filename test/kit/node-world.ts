@@ -1,6 +1,6 @@
 /**
- * A node with a pod and a cluster beside it, in separate network namespaces, with the rules that kube-proxy
- * would write.
+ * A node with a pod and, next to it, a cluster, in separate network namespaces, with the rules that kube-proxy would
+ * write.
  */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -12,17 +12,17 @@ import { printed, start, type Child } from './child.ts';
 const program = join(import.meta.dirname, '../../bin/ndots');
 const stream = join(import.meta.dirname, 'query-stream.ts');
 
-/** The link-local address of the cache, the cluster DNS service, and the upstream service of the cache. */
+/** The cache's link-local address, the cluster DNS service, and the cache's upstream service. */
 export const LOCAL = '169.254.20.10';
-/** The address of the cluster DNS service. */
+/** The cluster DNS service's address. */
 export const SERVICE = '10.96.0.10';
 const UPSTREAM = '10.96.0.11';
 const CLUSTER = '10.0.0.2';
 
-/** The server that answers `who.test.`: the last byte of the address. */
+/** The server that answers `who.test.`: the last byte of its address. */
 export const WHO = { node: 99, cluster: 1 } as const;
 
-/** Null: such a world can be made here. */
+/** Null: such a world can be created here. */
 export function noNodeWorld(): string | null {
   if (process.getuid?.() !== 0) return 'needs root';
   for (const program of ['unshare', 'nsenter', 'ip', 'iptables', 'conntrack', 'dig'])
@@ -31,14 +31,14 @@ export function noNodeWorld(): string | null {
   return made.status === 0 ? null : 'needs network namespaces with iptables';
 }
 
-/** One query of a stream: send time and reply time (0: never), milliseconds of the epoch, and the server. */
+/** A query in a stream: when it was sent and answered (0: never), in milliseconds since the epoch, and the server. */
 export type Asked = readonly [sentAt: number, answeredAt: number, who: number];
 
 /** A node, one of its pods, and a cluster DNS server. */
 export interface NodeWorld {
-  /** The directory of the node's files: `Corefile.base`, `Corefile`. */
+  /** The directory with the node's files: `Corefile.base`, `Corefile`. */
   readonly folder: string;
-  /** Runs a command on the node, or in the pod; returns its output, both streams. */
+  /** Runs a command on the node or in the pod and returns its output, both streams. */
   node(...words: readonly string[]): string;
   pod(...words: readonly string[]): string;
   /** Starts `ndots node-cache` and waits until it answers, unless `serves` is false. */
@@ -47,7 +47,7 @@ export interface NodeWorld {
   start(name: string, where: 'node' | 'pod', words: readonly string[]): Child;
   /** The server that answers the pod at this address; 0: none. */
   who(address: string): number;
-  /** Starts querying `who.test.` from the pod; the returned function ends it. */
+  /** Starts querying `who.test.` from the pod. The returned function stops it. */
   ask(address: string, periodMs?: number): Promise<() => Promise<readonly Asked[]>>;
   close(): Promise<void>;
 }
@@ -55,7 +55,7 @@ export interface NodeWorld {
 /** Milliseconds during which none of the queries sent after a moment was answered. */
 export function outage(asked: readonly Asked[], from: number): number {
   const after = asked.filter(([sentAt]) => sentAt >= from);
-  // Replies that a stopped process sends after it continues are too late.
+  // Replies that a stopped process sends once it resumes are too late.
   const isAnswered = ([sentAt, answeredAt]: Asked): boolean =>
     answeredAt !== 0 && answeredAt - sentAt < 300;
   const first = after.findIndex((query) => !isAnswered(query));
@@ -223,7 +223,7 @@ export function wait(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Waits until the condition holds; returns the milliseconds it took. */
+/** Waits until the condition holds and returns the milliseconds it took. */
 export async function until(holds: () => boolean, limitMs = 20_000): Promise<number> {
   const begin = performance.now();
   while (!holds()) {

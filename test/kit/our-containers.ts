@@ -1,4 +1,4 @@
-/** The containers of our manifests, as far as starting them requires. */
+/** The containers in our manifests, as far as starting them requires. */
 import { parseAllDocuments } from 'yaml';
 import type { SecurityContext } from './security-context.ts';
 

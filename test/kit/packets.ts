@@ -1,4 +1,4 @@
-/** Packets and capture files for tests: any link, VLAN tags, fragments, TCP segments, ICMP errors. */
+/** Packets and capture files for tests: any link type, VLAN tags, fragments, TCP segments, ICMP errors. */
 import { parseAddress } from '../../src/server/base/ip.ts';
 import { LINK } from '../../src/tools/capture/read/packets/frame.ts';
 import { writeMessage, type DnsRecord, type Message } from '../../src/server/wire/message.ts';
@@ -8,7 +8,7 @@ export interface Captured {
   /** Milliseconds since 1970. */
   readonly timeMs: number;
   readonly bytes: Uint8Array;
-  /** Interface of the capture; default 0. */
+  /** The capture interface; 0 by default. */
   readonly port?: number;
 }
 
@@ -27,7 +27,7 @@ const bytesOf = (address: string): Uint8Array => {
   return bytes;
 };
 
-/** The question of a message, with optional parts. */
+/** A message's question, with optional parts. */
 export function dnsMessage(
   name: string,
   type: string,
@@ -89,7 +89,7 @@ export function ip(
   return Uint8Array.from([...head, ...payload]);
 }
 
-/** Without IP header. */
+/** Without an IP header. */
 export function udp({ fromPort, toPort }: Ends, payload: Uint8Array): Uint8Array {
   return Uint8Array.from([
     ...[...u16(fromPort), ...u16(toPort), ...u16(8 + payload.length), 0, 0],
@@ -97,7 +97,7 @@ export function udp({ fromPort, toPort }: Ends, payload: Uint8Array): Uint8Array
   ]);
 }
 
-/** With IP header. */
+/** With an IP header. */
 export function udpPacket(ends: Ends, payload: Uint8Array, id = 0, ttl = 64): Uint8Array {
   return ip(ends, 17, udp(ends, payload), { id, ttl });
 }
@@ -119,7 +119,7 @@ export function checksummed(packet: Uint8Array, how: 'whole' | 'partial' = 'whol
   return own;
 }
 
-/** @param size bytes of a fragment, a multiple of eight */
+/** @param size bytes per fragment, a multiple of eight */
 export function fragments(ends: Ends, payload: Uint8Array, size: number, id: number): Uint8Array[] {
   const whole = udp(ends, payload);
   const found: Uint8Array[] = [];
@@ -150,7 +150,7 @@ export function tcpPacket(
   return ip(ends, 6, segment);
 }
 
-/** The message with its two length bytes. */
+/** Prepends the message's two length bytes. */
 export function framed(message: Uint8Array): Uint8Array {
   return Uint8Array.from([...u16(message.length), ...message]);
 }
@@ -172,8 +172,8 @@ export function back({ from, fromPort, to, toPort }: Ends): Ends {
 }
 
 /**
- * The packet after a link header.
- * @param vlans tags of Ethernet, outermost first
+ * Puts the packet after a link header.
+ * @param vlans Ethernet tags, outermost first
  */
 export function linked(
   packet: Uint8Array,
@@ -228,7 +228,7 @@ export function pcapFile(
   return Buffer.concat(parts);
 }
 
-/** A pcapng file of packets that were captured at several interfaces at once (`port`), in the order of the list. */
+/** A pcapng file with packets captured on several interfaces at once (`port`), in list order. */
 export function pcapngFile(
   link: number,
   interfaces: number,

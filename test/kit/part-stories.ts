@@ -1,4 +1,4 @@
-/** Examples whose fault affects a part of a capture: some seconds, one server, one client, replies of one size. */
+/** Examples whose fault affects part of a capture: some seconds, one server, one client, replies of one size. */
 import { parseAddress } from '../../src/server/base/ip.ts';
 import { seededRandom } from '../../src/server/base/random.ts';
 import {
@@ -51,10 +51,10 @@ const within =
   (passing: Passing): Fate =>
     passing.atMs >= fromMs && passing.atMs < toMs ? fate(passing) : healthy(passing);
 
-/** Separate ports for each server: the same port would be the same packet after translation. */
+/** Each server has its own ports; the same port would be the same packet after translation. */
 const port = (server: string): number => 1000 * (parseAddress(server)!.at(-2)! % 20);
 
-/** Exchanges of one client with one server, at a fixed interval in milliseconds. */
+/** One client's exchanges with one server, at a fixed interval in milliseconds. */
 function series(
   client: string,
   server: string,
@@ -76,7 +76,7 @@ function series(
   });
 }
 
-/** Three DNS pods behind a node cache, and the behaviour of one of them. */
+/** Three DNS pods behind a node cache, and how one of them behaves. */
 const behindCache = (name: string, code: string, sick: (i: number) => number | null): Story => ({
   name,
   code,
@@ -104,8 +104,7 @@ function undeliverable(atMs: number, client: string, port: number, server: strin
 }
 
 /**
- * Two servers, the second of which has none of the names: each name is queried six times, each time at a
- * random server.
+ * Two servers, the second of which lacks all the names. Each name is queried six times, each time at a random server.
  */
 function seldomDenied(seed: number, servers: readonly string[] = []): Captured[] {
   const random = seededRandom(seed);
@@ -138,8 +137,7 @@ const goneHost = (server: string, client: string): Story => ({
 });
 
 /**
- * Large answers leave the server in fragments; on the way to the client (interface 2) there are only the
- * small ones.
+ * Large answers leave the server in fragments. On the way to the client (interface 2), only the small ones are there.
  */
 function fragmentedOnTheWay(seed: number): Captured[] {
   const seen = (port: number, packets: readonly Captured[]): Captured[] =>
@@ -378,7 +376,7 @@ export const partStories: readonly Story[] = [
                   rcode: [ofA, ofAaaa][half]! ? 0 : 3,
                 }),
               );
-            // Each of a pair is forwarded separately.
+            // Each query in a pair is forwarded separately.
             const [a, aaaa] = [turn !== 2, (turn + 1 + (i % 2)) % 3 !== 2];
             return [
               ...both(i * 200, ends(`10.244.1.${1 + (i % 4)}`, 30_000 + i), a, aaaa),

@@ -1,11 +1,11 @@
-/** A network namespace in the role of a pod. */
+/** A network namespace that acts as a pod. */
 import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { start, type Child } from './child.ts';
 
-/** Null: namespaces can be made here. */
+/** Null: namespaces can be created here. */
 export function noNamespaces(): string | null {
   if (process.getuid?.() !== 0) return 'needs root for network namespaces';
   const { status } = spawnSync('unshare', ['-n', '-m', 'true']);
@@ -13,9 +13,8 @@ export function noNamespaces(): string | null {
 }
 
 /**
- * A pod for a program: a separate network (loopback up, nothing else) and separate files at
- * absolute paths (`/etc/resolv.conf`, the service account …). Bind mounts place them over the
- * machine's, only for this pod.
+ * A pod for a program, with its own network (loopback up, nothing else) and its own files at absolute paths
+ * (`/etc/resolv.conf`, the service account …). Bind mounts place them over the machine's, for this pod only.
  */
 export class Pod {
   readonly #holder: ChildProcess;
@@ -33,7 +32,7 @@ export class Pod {
       stdio: 'ignore',
     });
     const pod = new Pod(holder, directory);
-    // The holder has its namespaces shortly after its start.
+    // The holder has its namespaces shortly after it starts.
     for (
       let tries = 0;
       spawnSync('sh', [
@@ -50,13 +49,13 @@ export class Pod {
     return pod;
   }
 
-  /** Places a file at an absolute path; missing directories are created for this pod only. */
+  /** Places a file at an absolute path. Missing directories are created for this pod only. */
   #lay(path: string, text: string): void {
     const own = join(this.#folder, path);
     const layers = join(this.#folder, '.layers');
     mkdirSync(dirname(own), { recursive: true });
     writeFileSync(own, text);
-    // A second layer over a directory would hide the mounts in the first.
+    // A second layer over a directory would hide the mounts in the first one.
     this.exec(
       'sh',
       '-c',
@@ -83,7 +82,7 @@ export class Pod {
     return ['nsenter', '-t', String(this.#holder.pid), '-n', '-m', '--', ...words];
   }
 
-  /** Runs a program in the pod to its end and returns its output. */
+  /** Runs a program in the pod to completion and returns its output. */
   exec(...words: string[]): string {
     const [program, ...rest] = this.#enter(words);
     return execFileSync(program!, rest, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });

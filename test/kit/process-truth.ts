@@ -1,22 +1,22 @@
-/** Compares queries, whose names contain the sending process, with the processes that a capture reports. */
+/** Compares queries whose names contain the sending process with the processes that a capture reports. */
 import type { ExchangeDocument } from '../../src/faces/cli/capture/capture-rows.ts';
 
-/** The accuracy of a capture, by lookup. */
+/** A capture's accuracy, by lookup. */
 export interface ProcessTruth {
-  /** Lookups of one program each. */
+  /** Lookups, each by a single program. */
   readonly lookups: number;
-  /** With a process. */
+  /** Lookups with a process. */
   readonly attributed: number;
   /** The same, for lookups that took 2 ms or longer. */
   readonly slow: number;
   readonly slowAttributed: number;
-  /** Names with a wrong process. */
+  /** Names attributed to the wrong process. */
   readonly wrong: readonly string[];
-  /** Names with a container other than the one of the clients. */
+  /** Names attributed to a container other than the clients'. */
   readonly wrongContainer: readonly string[];
 }
 
-/** Milliseconds; longer lookups are visible from outside. */
+/** In milliseconds. Longer lookups are visible from outside. */
 const SLOW_MS = 2;
 
 /** Parses the lines of `ndots capture --process -o json`. */

@@ -1,6 +1,6 @@
 /**
- * A node with a pod of clients and a pod with a name server, in separate network namespaces and cgroups.
- * Clients look up names that contain their own process id, so that a test knows the sender.
+ * A node with a client pod and a name server pod, in separate network namespaces and cgroups. Clients look up names
+ * that contain their own process ID, so that a test knows the sender.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,16 +14,16 @@ export const CONTAINER: Readonly<Record<'client' | 'server', string>> = {
   client: 'c1'.repeat(32),
   server: '5e'.repeat(32),
 };
-/** Concurrent worlds have different addresses: ndots distinguishes namespaces by them. */
+/** Concurrent worlds use different addresses, because ndots tells namespaces apart by them. */
 const NET = `10.${100 + ((process.pid >> 8) % 100)}.${process.pid & 0xff}.`;
-/** The address of the name server, which also accepts connections. */
+/** The name server's address, which also accepts connections. */
 export const SERVER: string = `${NET}6`;
 type Pod = 'client' | 'server';
-/** The service address that the node translates to the server's. */
+/** The service address, which the node translates to the server's. */
 export const SERVICE = '10.96.0.80';
 const cgroups = mountedCgroups(readFileSync('/proc/self/mountinfo', 'utf8'));
 
-/** Programs that look up one name each. `go` and `musl` are compiled. */
+/** Programs that each look up one name. `go` and `musl` are compiled. */
 export type ClientKind = 'getent' | 'musl' | 'go' | 'curl';
 
 /** The kinds whose programs are available or can be compiled. */
@@ -37,7 +37,7 @@ export async function clientKinds(): Promise<readonly ClientKind[]> {
   return ['getent', 'curl', ...compiled.flat()];
 }
 
-/** Null: such a world can be made here. */
+/** Null: such a world can be created here. */
 export function noProcessWorld(): string | null {
   if (process.getuid?.() !== 0) return 'needs root';
   if (cgroups === null) return 'needs cgroup v2';
@@ -84,7 +84,7 @@ export class ProcessWorld {
     return join(this.#root, `cri-containerd-${CONTAINER[of]}.scope`);
   }
 
-  /** @param address in its answers */
+  /** @param address the address in its answers */
   async serve(delayMs: number, address: string = SERVICE): Promise<Child> {
     const program = [process.execPath, resolve('test/kit/delayed-answers.ts')];
     const server = this.#start('server', this.#server, [...program, `${delayMs}`, address]);
@@ -92,7 +92,7 @@ export class ProcessWorld {
     return server;
   }
 
-  /** For captures whose output is long. */
+  /** For captures with long output. */
   get outputFile(): string {
     return join(this.#folder, 'output');
   }
@@ -115,7 +115,7 @@ export class ProcessWorld {
     return child;
   }
 
-  /** Runs a program in the pod of clients; returns its standard output. */
+  /** Runs a program in the client pod and returns its standard output. */
   async run(script: string): Promise<string> {
     const files = ['resolv.conf', 'nsswitch.conf'].map(
       (name) => `mount --bind ${join(this.#folder, name)} /etc/${name}`,
@@ -127,7 +127,7 @@ export class ProcessWorld {
     return child.output();
   }
 
-  /** A number of lookups, each by a separate program, one after the other. */
+  /** Performs a number of lookups in sequence, each by a separate program. */
   async lookups(kind: ClientKind, count: number): Promise<string> {
     const words =
       kind === 'getent'
@@ -157,7 +157,7 @@ export class ProcessWorld {
           rmdirSync(directory);
           break;
         } catch {
-          // Its last process is ending.
+          // Its last process is exiting.
           await new Promise((done) => setTimeout(done, 100));
         }
     rmSync(this.#folder, { recursive: true });

@@ -1,7 +1,7 @@
 /**
- * A client that queries one name repeatedly from one socket: run as `node query-stream.ts SERVER NAME
- * PERIOD_MS`. When its standard input ends it prints, as JSON, a list of [sent at, answered at or 0, last
- * byte of the address]. Times are milliseconds of the epoch.
+ * A client that queries one name repeatedly from one socket: run as `node query-stream.ts SERVER NAME PERIOD_MS`. When
+ * its standard input ends, it prints a JSON list of [sent at, answered at or 0, last byte of the address]. Times are
+ * milliseconds since the epoch.
  */
 import { createSocket } from 'node:dgram';
 import { question } from './child.ts';
@@ -24,7 +24,7 @@ const timer = setInterval(() => {
 }, Number(period));
 process.stdin.on('end', () => {
   clearInterval(timer);
-  // Pending replies still count.
+  // Replies still in flight count.
   setTimeout(() => {
     process.stdout.write(`${JSON.stringify(log)}\n`, () => process.exit(0));
   }, 300);

@@ -1,7 +1,7 @@
 /** Random zones. */
 import type { Random } from '../../src/server/base/random.ts';
 
-/** A zone as text, and questions for it. */
+/** A zone as text, and questions about it. */
 export interface RandomZone {
   readonly text: string;
   readonly questions: readonly string[];
@@ -24,9 +24,8 @@ const types = [
 ];
 
 /**
- * A small zone with all difficult parts: wildcards, empty non-terminals, cuts with and without glue and DS,
- * names below cuts, aliases in chains, circles and out of the zone, DNAMEs. Most names occur in several
- * roles.
+ * Generates a small zone with all the difficult parts: wildcards, empty non-terminals, cuts with and without glue and
+ * DS, names below cuts, alias chains, alias loops and aliases out of the zone, DNAMEs. Most names have several roles.
  */
 export function randomZone(random: Random, origin: string, questions: number): RandomZone {
   const pick = <T>(list: readonly T[]): T => list[random.integer(list.length)]!;
@@ -66,7 +65,7 @@ export function randomZone(random: Random, origin: string, questions: number): R
       lines.push(`${owner} NS ${random.integer(2) === 0 ? `ns.${owner}.${origin}` : target()}`);
       const glue = `ns.${owner}`.toLowerCase();
       const isFree = (owners.get(glue) ?? 'data') === 'data';
-      // Knot and NSD reject a whole zone with data beside an alias.
+      // Knot and NSD reject an entire zone if it has data next to an alias.
       if (random.integer(2) === 0 && isFree) {
         owners.set(glue, 'data');
         lines.push(`ns.${owner} A 192.0.2.9`);

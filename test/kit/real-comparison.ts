@@ -1,4 +1,4 @@
-/** Real runs beside the model's, as tests: one for each scenario, a few at a time. */
+/** Compares real runs with the model's, as tests: one per scenario, a few at a time. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { compareRuns } from './compare-runs.ts';
@@ -6,13 +6,13 @@ import { runModel, type Labelled, type Scenario } from './measured.ts';
 import type { RealProgram } from './real-programs.ts';
 import { readScenarios, runReal, surroundingsOf } from './real-resolver.ts';
 
-/** Longer scenarios belong to the long tests. */
+/** Longer scenarios belong in the long tests. */
 const quickMs = 700;
 const atATime = { quick: 2, long: 4 };
-/** A busy machine can separate packets that were sent together. */
+/** A busy machine may separate packets that were sent together. */
 const attempts = 8;
 
-/** Compares the scenarios that end at once, or those that wait for time-outs. */
+/** Compares the scenarios that end immediately, or those that wait for time-outs. */
 export function compareWithReal(program: RealProgram, which: 'quick' | 'long'): void {
   const { label, client, command, reason } = program;
   const title = `${label}, run for real, does what the model says`;

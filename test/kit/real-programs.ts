@@ -1,4 +1,4 @@
-/** The real resolvers of this machine, for comparison with their models. */
+/** This machine's real resolvers, for comparison with their models. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { Client } from '../../src/tools/resolver/client.ts';
@@ -6,10 +6,10 @@ import { findClient } from '../../src/tools/resolver/clients.ts';
 import { realClient } from '../../src/tools/lab/real-clients.ts';
 import { cannotIsolate, nodeClient } from './real-resolver.ts';
 
-/** A program that looks names up with one real resolver. */
+/** A program that looks up names with one real resolver. */
 export interface RealProgram {
   readonly label: string;
-  /** The model of its release. */
+  /** The model for its release. */
   readonly client: Client | null;
   /** The command line before name, family and count; null: it cannot run here (see `reason`). */
   readonly command: readonly string[] | null;
@@ -43,7 +43,7 @@ export function realGlibc(): Promise<RealProgram> {
 }
 
 export function realMusl(): Promise<RealProgram> {
-  // The loader prints its version when it is run.
+  // The loader prints its version when run.
   const [loader] = /ld-musl-\S+\.so\.1/.exec(readFileSync('/proc/self/maps', 'utf8')) ?? [];
   const path = `/lib/${loader ?? 'ld-musl-x86_64.so.1'}`;
   return made('musl', /Version (\d+\.\d+\.\d+)/.exec(output(path))?.[1]);
@@ -53,7 +53,7 @@ export function realGo(): Promise<RealProgram> {
   return made('go', /go(\d+\.\d+)/.exec(output('go', 'version'))?.[1]);
 }
 
-/** c-ares as in this Node. */
+/** c-ares as built into this Node. */
 export function realNode(): RealProgram {
   const [version] = /^\d+\.\d+/.exec(process.versions.node) ?? [];
   return labelled('node-resolve', version, [process.execPath, nodeClient], null);

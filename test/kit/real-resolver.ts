@@ -1,6 +1,6 @@
 /**
- * Runs a real resolver in a pod's network namespace against the scripted server. Returns its
- * queries in the form of the recorded runs.
+ * Runs a real resolver in a pod's network namespace against the scripted server. Returns its queries in the format of
+ * the recorded runs.
  */
 import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,10 +17,10 @@ import {
 
 const kit = new URL('.', import.meta.url).pathname;
 
-/** The client of c-ares in Node; the others are compiled (src/tools/lab/real-clients.ts). */
+/** The client for c-ares in Node. The others are compiled (src/tools/lab/real-clients.ts). */
 export const nodeClient: string = join(kit, '../../src/tools/lab/clients/resolve.mjs');
 
-/** Scenarios for real runs; recorded ones are in test/resolvers/measured. */
+/** Scenarios for real runs. The recorded ones are in test/resolvers/measured. */
 export function readScenarios(): Scenario[] {
   const file = new URL('../resolvers/scenarios.json', import.meta.url);
   return JSON.parse(readFileSync(file, 'utf8')) as Scenario[];
@@ -45,7 +45,7 @@ export function buildFolder(): { readonly path: string; remove(): void } {
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** The pod of a program, its servers and its task. */
+/** A program's pod, its servers and its task. */
 export interface Surroundings {
   readonly name: string;
   readonly families: readonly AddressFamily[];
@@ -53,7 +53,7 @@ export interface Surroundings {
   readonly resolv: string;
   readonly nsswitch: string;
   readonly hosts: string;
-  /** The text of the file in HOSTALIASES. */
+  /** The contents of the HOSTALIASES file. */
   readonly hostAliases: string | null;
   readonly env: Readonly<Record<string, string>>;
   /** Servers that answer, and addresses without a listener. */
@@ -62,7 +62,7 @@ export interface Surroundings {
   readonly answers: object;
 }
 
-/** The setup of a scenario, in the form that a program needs here. */
+/** A scenario's setup, in the form that a program needs here. */
 export function surroundingsOf(scenario: Scenario): Surroundings {
   return {
     name: scenario.name,
@@ -83,7 +83,7 @@ let count = 0;
 /** The pod has its own host name. */
 const named = 'hostname mypod && exec "$@"';
 
-/** Runs `command NAME FAMILY COUNT`, which prints a line of JSON for each lookup. */
+/** Runs `command NAME FAMILY COUNT`, which prints a line of JSON per lookup. */
 export async function runReal(
   pod: Surroundings,
   client: string,

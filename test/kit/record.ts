@@ -1,9 +1,8 @@
 /**
- * Records a real resolver: `node test/kit/record.ts CLIENT@VERSION PROGRAM COMMAND…`, as root. Runs every
- * scenario of test/resolvers/recorded.json with the command, which takes NAME FAMILY COUNT and prints a line
- * of JSON for each lookup (`src/tools/lab/clients/`). It stores the result with an equal earlier recording,
- * or as a new one. Runs that the model does not repeat are printed and not stored; random effects and a busy
- * machine are excluded by a few repetitions.
+ * Records a real resolver: `node test/kit/record.ts CLIENT@VERSION PROGRAM COMMAND…`, as root. Runs every scenario in
+ * test/resolvers/recorded.json with the command, which takes NAME FAMILY COUNT and prints a line of JSON per lookup
+ * (`src/tools/lab/clients/`). Stores the result with an identical earlier recording, or as a new one. Runs that the
+ * model does not reproduce are printed and not stored. A few repetitions rule out random effects and a busy machine.
  */
 import { writeFileSync } from 'node:fs';
 import { findClient, labelOf } from '../../src/tools/resolver/clients.ts';
@@ -32,7 +31,7 @@ async function record(recorded: Recorded): Promise<RecordedRun | string[]> {
   return found;
 }
 
-/** An earlier, equal run of the client. */
+/** An earlier run of the client with the same result. */
 async function twin(recorded: Recorded, run: RecordedRun): Promise<RecordedRun | null> {
   for (const other of recorded.runs) {
     if (other.client.split('@')[0] !== client?.name || other.signal !== run.signal) continue;

@@ -1,7 +1,4 @@
-/**
- * Converts recorded runs of real resolvers to packets, to test readers of captures with the queries of real
- * clients.
- */
+/** Converts recorded runs of real resolvers to packets, to test capture readers with queries from real clients. */
 import {
   dnsMessage,
   addressRecord,
@@ -15,12 +12,12 @@ import {
 } from './packets.ts';
 import type { MeasuredQuery } from './measured.ts';
 
-/** Milliseconds; replies come after this time, as in the recorded runs (unless a scenario has another one). */
+/** In milliseconds. Replies arrive after this time, as in the recorded runs (unless a scenario specifies another). */
 const REPLY_MS = 20;
 
 /**
- * The queries and replies of a run from `startMs` on, with a client of that address.
- * @param firstPort base of the ports, which the run counts
+ * A run's queries and replies from `startMs` on, for a client with that address.
+ * @param firstPort the base for the ports, which the run numbers
  */
 export function recordedPackets(
   queries: readonly MeasuredQuery[],

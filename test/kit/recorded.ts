@@ -1,7 +1,7 @@
 /**
- * Our recordings of real resolvers (test/resolvers/recorded.json): small scenarios, each with the queries and
- * results of real programs. The names of the programs contain their versions; c-ares and evdns run in small C
- * programs that call ares_getaddrinfo and evdns_getaddrinfo.
+ * Our recordings of real resolvers (test/resolvers/recorded.json): small scenarios, each with the queries and results
+ * of real programs. Program names include their versions. c-ares and evdns run in small C programs that call
+ * ares_getaddrinfo and evdns_getaddrinfo.
  */
 import { readFileSync } from 'node:fs';
 import { seededRandom, type Random } from '../../src/server/base/random.ts';
@@ -24,15 +24,15 @@ export interface RecordedRun {
   /** As in `--client`. */
   readonly client: string;
   readonly program: string;
-  /** Other releases with the same run. */
+  /** Other releases that ran identically. */
   readonly same?: readonly string[];
   readonly result: readonly MeasuredResult[];
-  /** The signal that ended the program before its output. */
+  /** The signal that killed the program before it printed anything. */
   readonly signal?: string;
   readonly queries: readonly MeasuredQuery[];
 }
 
-/** A setup, and the runs of clients in it. */
+/** A setup, and the clients' runs in it. */
 export interface Recorded {
   readonly id: string;
   readonly name: string;
@@ -43,7 +43,7 @@ export interface Recorded {
   readonly env: Readonly<Record<string, string>>;
   readonly families: readonly AddressFamily[];
   readonly repeat: number;
-  /** The servers with a log: other queries are not recorded. */
+  /** The servers with a log. Queries to others are not recorded. */
   readonly listen: readonly string[];
   readonly answers: object;
   readonly runs: readonly RecordedRun[];
@@ -54,10 +54,10 @@ export function readRecorded(): Recorded[] {
   return JSON.parse(readFileSync(file, 'utf8')) as Recorded[];
 }
 
-/** Milliseconds; a run was not waited for longer. */
+/** The maximum time to wait for a run, in milliseconds. */
 const limitMs = 115_000;
 
-/** Runs the model in virtual time; returns the differences from the recording, in words. */
+/** Runs the model in virtual time and describes the differences from the recording. */
 export async function differencesFrom(recorded: Recorded, run: RecordedRun): Promise<string[]> {
   const client = findClient(run.client);
   if (client === null) return [`no model for ${run.client}`];
@@ -69,7 +69,7 @@ export async function differencesFrom(recorded: Recorded, run: RecordedRun): Pro
     const code = results[0]?.found.failure?.code;
     return code === run.signal ? [] : [`the program died of ${run.signal}, the model: ${code}`];
   }
-  // Two sockets of the server log in any order, and the machine was busy.
+  // The server logs two sockets in any order, and the machine was busy.
   const more = {
     anyOrder: client.anyOrder || listen.length > 1,
     togetherMs: 18,

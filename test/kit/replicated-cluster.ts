@@ -1,4 +1,4 @@
-/** A worker's view of a cluster, from objects without an API server. */
+/** A worker's view of a cluster, built from objects without an API server. */
 import type { Clock } from '../../src/server/base/clock.ts';
 import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
 import {
@@ -26,7 +26,7 @@ import { parseName } from '../../src/server/wire/name.ts';
 import { failure } from '../../src/server/wire/reply.ts';
 import { MessageWriter } from '../../src/server/wire/writer.ts';
 
-/** A source with given objects; tests change it. */
+/** A source with given objects, which tests can change. */
 export class StaticSource implements Source {
   readonly #objects = new Map<string, KubeObject>();
   #events: SourceEvents | null = null;
@@ -45,7 +45,7 @@ export class StaticSource implements Source {
     if (batch.length > 0) events.changes(batch);
   }
 
-  /** The first listing is complete. */
+  /** Marks the first listing as complete. */
   complete(): void {
     this.synced = true;
     this.#events?.synced('Service');
@@ -75,7 +75,7 @@ function keyOf(object: KubeObject): string {
   return `${object.kind}/${namespaceOf(object)}/${object.name}`;
 }
 
-/** A worker's copy of a data set on this thread: batches are cloned, and arrive and are acknowledged at once. */
+/** A worker's copy of a data set on this thread. Batches are cloned, and are delivered and acknowledged immediately. */
 export function replicateHere(
   replica: AnyReplica,
   clock: Clock,
@@ -142,7 +142,7 @@ export function replicatedCluster(
   return { source, publisher, cluster: replica.cluster, clock };
 }
 
-/** The plugin's answering part with the options of `kubernetes cluster.local in-addr.arpa ip6.arpa`. */
+/** The answering part of the plugin, configured as `kubernetes cluster.local in-addr.arpa ip6.arpa`. */
 export function answererOf(
   cluster: Cluster,
   parts: Partial<KubernetesAnswererParts> = {},
@@ -169,7 +169,7 @@ export function answererOf(
   });
 }
 
-/** Services with a cluster address each, their endpoints, and a pod behind each endpoint. */
+/** Services with one cluster address each, their endpoints, and a pod behind each endpoint. */
 export function* manyObjects(
   services: number,
   endpoints: number,

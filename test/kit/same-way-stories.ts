@@ -1,4 +1,4 @@
-/** Examples with much healthy traffic that is unrelated to the fault: cluster names, and the time before it. */
+/** Examples with much healthy traffic unrelated to the fault: cluster names, and the time before it. */
 import { dnsMessage, icmpError, udpPacket, type Captured } from './packets.ts';
 import { healthy, play, type Passing } from './story.ts';
 import {
@@ -16,10 +16,10 @@ import {
 /** Names that a DNS pod forwards to its upstream. */
 const isOutside = ({ name }: Passing): boolean => !name.endsWith('.cluster.local.');
 
-/** Milliseconds; the beginning of the fault. */
+/** The start of the fault, in milliseconds. */
 const ONSET = 11_000;
 
-/** Many lookups of services, which a DNS pod answers locally. */
+/** Many service lookups, which a DNS pod answers locally. */
 const services = pods('glibc', 5, {
   lookups: 60,
   everyMs: 300,
@@ -28,8 +28,8 @@ const services = pods('glibc', 5, {
 });
 
 /**
- * Pods that look up external names all the time, and others that pass a domain of the company and begin with
- * the fault.
+ * Pods that look up external names all the time, and others with a company search domain, which start along with the
+ * fault.
  */
 const outsiders: typeof services = [
   ...pods('glibc', 3, { lookups: 26, everyMs: 500, names: names.slice(0, 2) }),

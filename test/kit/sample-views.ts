@@ -1,4 +1,4 @@
-/** Views of a small cluster as the live model returns them: data for tests of their display. */
+/** Views of a small cluster as the live model returns them, for testing how they are displayed. */
 import type {
   ClientRow,
   FindingRow,
@@ -17,7 +17,7 @@ import type {
 /** 12:03:20 UTC. */
 const AT = Date.UTC(2026, 10, 29, 12, 3, 20);
 
-/** A party of which only the address is known. */
+/** A party with only a known address. */
 function address(text: string): Party {
   return {
     address: text,
@@ -30,7 +30,7 @@ function address(text: string): Party {
   };
 }
 
-/** A pod, as `--cluster` names it. */
+/** A pod, as named with `--cluster`. */
 function pod(name: string, at: string, workload: string, node = 'node7'): Party {
   return {
     address: at,
@@ -159,7 +159,7 @@ function lookup(id: number, name: string, client: Party, more: Partial<LookupRow
   };
 }
 
-/** The newest first. */
+/** Newest first. */
 const sampleLookups: readonly LookupRow[] = [
   lookup(59, 'redis.cache', web, { outcome: 'waiting', rcode: '', queries: walk.slice(0, 1) }),
   lookup(58, 'api.stripe.com', cart, { tookMs: 5014, lost: 1, wasted: 4, queries: walk }),
@@ -240,7 +240,7 @@ const finding: FindingRow = {
   queries: 41,
 };
 
-/** One that holds, one that is new, one that has ended. */
+/** One active, one new, one ended. */
 const sampleFindings: readonly FindingRow[] = [
   finding,
   {
@@ -268,7 +268,7 @@ const sampleFindings: readonly FindingRow[] = [
   },
 ];
 
-/** The busiest first. */
+/** Busiest first. */
 const sampleClients: readonly ClientRow[] = [
   {
     ...cart,
@@ -471,7 +471,7 @@ function head<V extends ViewName>(view: V): ViewHead<V> {
   };
 }
 
-/** Returns the requested view, and records the requests. */
+/** Returns the requested view and records the requests. */
 export class SampleModel {
   readonly asked: ViewQuery[] = [];
 

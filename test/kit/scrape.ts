@@ -1,7 +1,7 @@
-/** Metrics from a given text. */
+/** Parses metrics from a given text. */
 import { Scrape } from '../../src/server/metrics/read-exposition.ts';
 
-/** All series of a text in Prometheus format. */
+/** All series in a Prometheus text. */
 export function readScrape(text: string): Scrape {
   const scrape = new Scrape(() => true);
   scrape.push(text);

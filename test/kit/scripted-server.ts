@@ -1,7 +1,6 @@
 /**
- * A DNS server that answers from an answers file, on real sockets: `node scripted-server.ts SCRIPT.json LOG
- * IP…`. The tests of test/real start it inside a network namespace; every query becomes one line of JSON in
- * the log.
+ * A DNS server on real sockets that answers from an answers file: `node scripted-server.ts SCRIPT.json LOG IP…`. The
+ * tests in test/real start it inside a network namespace. Every query is logged as one line of JSON.
  */
 import { appendFileSync, readFileSync } from 'node:fs';
 import { serveScript } from '../../src/tools/lab/scripted-server.ts';

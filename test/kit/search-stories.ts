@@ -14,11 +14,11 @@ import {
 } from './story-parts.ts';
 import type { Captured } from './packets.ts';
 
-/** Three times, for four seconds each, milliseconds. */
+/** Three periods of four seconds each, in milliseconds. */
 const isBadTime = (atMs: number): boolean =>
   atMs >= 4000 && (atMs - 4000) % 10_000 < 4000 && atMs < 30_000;
 
-/** Names below the domain fail at these times, and at once. */
+/** Names under the domain fail immediately at these times. */
 const failsAtTimes =
   (fate: Fate) =>
   (passing: Passing): Fate =>
@@ -29,13 +29,13 @@ const servfail: Fate = { rcode: 2, tookMs: 0.7 };
 const outside = ['www.example.com', 'mail.example.com', 'static.example.org', 'img.example.org'];
 const inLongNamespace = corpResolvConf.replace('shop.svc', 'shop-staging.svc');
 
-/** Pods that have the domain in their search path. */
+/** Pods with the domain in their search path. */
 const searching = (resolver: string, count: number, from: number): ReturnType<typeof pods> =>
   pods(resolver, count, { lookups: 40, everyMs: 850, resolvConf: corpResolvConf, from });
 
 /**
- * From some moment on the upstream does not answer names below the domain: the DNS pod waits for it, and
- * answers SERVFAIL late.
+ * From some moment on, the upstream does not answer names under the domain. The DNS pod waits for it and answers
+ * SERVFAIL late.
  */
 async function lateThroughPod(seed: number): Promise<readonly Captured[]> {
   const upstream: Captured[][] = [];
@@ -61,7 +61,7 @@ async function lateThroughPod(seed: number): Promise<readonly Captured[]> {
   return inOrder([clients, ...upstream]);
 }
 
-/** Examples of single resolvers, and of Alpine with others. */
+/** Examples with a single resolver, and with Alpine among others. */
 export const searchStories: readonly Story[] = [
   {
     name: 'external names are tried with four search domains, and the capture has the beginnings of packets',

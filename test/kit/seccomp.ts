@@ -1,10 +1,10 @@
-/** Runs programs under the seccomp profiles of deploy/seccomp. */
+/** Runs programs under the seccomp profiles in deploy/seccomp. */
 import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
 
 const profileOf = (verb: string): string => resolve(`deploy/seccomp/${verb}.json`);
 
-/** The words that run a program under the profile of a verb. */
+/** The words that run a program under a subcommand's profile. */
 export const under = (verb: string, program: string, ...words: readonly string[]): string[] => [
   process.execPath,
   resolve('test/kit/under-seccomp.ts'),

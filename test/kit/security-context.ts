@@ -1,7 +1,7 @@
-/** Converts a `securityContext` to the settings of a container runtime, as the kubelet and containerd do. */
+/** Converts a `securityContext` to container runtime settings, as the kubelet and containerd do. */
 import { readFileSync } from 'node:fs';
 
-/** The fields of a pod's or a container's `securityContext` that affect the start of its process. */
+/** The fields of a pod's or container's `securityContext` that affect how its process starts. */
 export interface SecurityContext {
   readonly runAsUser?: number;
   readonly runAsGroup?: number;
@@ -19,19 +19,19 @@ export interface Confinement {
   readonly capabilities: readonly string[] | null;
   readonly noNewPrivileges: boolean;
   readonly readOnly: boolean;
-  /** A seccomp profile of the OCI; null: none. */
+  /** An OCI seccomp profile; null: none. */
   readonly seccomp: object | null;
 }
 
-/** Capabilities of a container that names none: containerd's defaults (oci/spec.go). */
+/** The capabilities of a container that does not list any: containerd's defaults (oci/spec.go). */
 const defaults: readonly string[] =
   `CHOWN DAC_OVERRIDE FSETID FOWNER MKNOD NET_RAW SETGID SETUID SETFCAP SETPCAP NET_BIND_SERVICE SYS_CHROOT KILL AUDIT_WRITE`.split(
     ' ',
   );
 
 /**
- * @param imageUser `USER` of the image, as numbers
- * @param pod default of the container's settings
+ * @param imageUser the image's `USER`, as numbers
+ * @param pod defaults for the container's settings
  */
 export function confinementOf(
   imageUser: string,
@@ -60,6 +60,6 @@ function capabilitiesOf({ capabilities = {} }: SecurityContext): readonly string
   return [...new Set([...kept, ...add])].map((name) => `CAP_${name.replace(/^CAP_/, '')}`);
 }
 
-/** `ndots/serve.json` below the kubelet's directory is `deploy/seccomp/serve.json` here. */
+/** `ndots/serve.json` in the kubelet's directory is `deploy/seccomp/serve.json` here. */
 const ours = (profile: string): object =>
   JSON.parse(readFileSync(profile.replace(/^.*\//, 'deploy/seccomp/'), 'utf8')) as object;

@@ -1,4 +1,4 @@
-/** `ndots serve` as a process. */
+/** Runs `ndots serve` as a process. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,22 +7,22 @@ import { freePorts } from './free-ports.ts';
 
 const program = join(import.meta.dirname, '../../bin/ndots');
 
-/** A running server on loopback, with its metrics. */
+/** A server running on loopback, with its metrics. */
 export interface ServeProcess {
   readonly child: Child;
   readonly port: number;
   readonly metricsUrl: string;
-  /** Prometheus text. */
+  /** The metrics as Prometheus text. */
   metrics(): Promise<string>;
-  /** Sum of all series of a metric whose labels contain the text. */
+  /** Sums all series of a metric whose labels contain the text. */
   sum(metric: string, labels?: string): Promise<number>;
   stop(): Promise<void>;
 }
 
 /**
- * Starts `ndots serve` on 127.0.0.1 and waits until it serves.
- * @param directives the body of the one server block, in addition to `bind` and `prometheus`
- * @param options.descriptors limit of open files
+ * Starts `ndots serve` on 127.0.0.1 and waits until it is serving.
+ * @param directives the body of the single server block, in addition to `bind` and `prometheus`
+ * @param options.descriptors the limit on open files
  * @param options.onPort receives the port before the server starts
  */
 export async function serveProcess(

@@ -1,4 +1,4 @@
-/** Examples in shorter captures: the end of the fault is missing, or there is nothing to compare with. */
+/** Examples as shorter captures, where the end of the fault is missing or there is nothing to compare with. */
 import { handfulStories } from './handful-stories.ts';
 import type { Captured } from './packets.ts';
 import { partStories } from './part-stories.ts';
@@ -13,7 +13,9 @@ function firstPart(packets: readonly Captured[], part: number): readonly Capture
   return packets.filter(({ timeMs }) => timeMs < first + part * (last - first));
 }
 
-/** The example whose name begins with `begins`, with packets cut to 96 bytes minus the header of `tcpdump -i any`. */
+/**
+ * The example whose name starts with `begins`, with packets truncated to 96 bytes minus the header of `tcpdump -i any`.
+ */
 function ofBeginnings(among: readonly Story[], begins: string): Story {
   const story = among.find(({ name }) => name.startsWith(begins))!;
   return {
@@ -23,7 +25,7 @@ function ofBeginnings(among: readonly Story[], begins: string): Story {
   };
 }
 
-/** The example whose name begins with `begins`, up to a part of its time. */
+/** The example whose name starts with `begins`, up to a fraction of its time. */
 function endsAt(begins: string, part: number, among: readonly Story[] = partStories): Story {
   const story = among.find(({ name }) => name.startsWith(begins))!;
   return {
@@ -33,7 +35,7 @@ function endsAt(begins: string, part: number, among: readonly Story[] = partStor
   };
 }
 
-/** All external servers are silent, including a search domain of the nodes. */
+/** All external servers are silent, including for one of the nodes' search domains. */
 export const outsideIsSilent: Story = played(
   'no server outside of the cluster answers, including for a search domain of the nodes',
   'ND3010',

@@ -1,11 +1,11 @@
 /** Signed zones. */
 import { execFileSync } from 'node:child_process';
 
-/** The kind of signatures of a zone. */
+/** The way a zone is signed. */
 export type Signing = 'plain' | 'nsec' | 'nsec3' | 'opt-out';
 
 /**
- * Signs a zone file with new keys in the directory, with BIND's tools.
+ * Signs a zone file with new keys in the directory, using BIND's tools.
  * @returns the signed file
  */
 export function sign(directory: string, zone: string, file: string, how: Signing): string {

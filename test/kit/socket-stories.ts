@@ -1,4 +1,4 @@
-/** Examples in which the loss depends on the socket: whether it is new, or where its packets are translated to. */
+/** Examples where the loss depends on the socket: whether it is new, or where its packets are translated to. */
 import { seededRandom } from '../../src/server/base/random.ts';
 import { back, TCP, tcpPacket, type Captured, type Ends } from './packets.ts';
 import { healthy, play, STORY_START, type Passing, type StoryClient } from './story.ts';
@@ -16,13 +16,13 @@ import {
   type Story,
 } from './story-parts.ts';
 
-/** Pods that walk with one socket, pods that use one for each name, and pods that use one for each query. */
+/** Pods that use one socket per search, per name, or per query. */
 const allSorts = (lookups: number): StoryClient[] => [
   ...everybody(lookups),
   ...pods('c-ares', 3, { lookups, from: 120 }),
 ];
 
-/** A pod whose program reuses one socket, and the fate of its queries. */
+/** A pod whose program reuses one socket, and what happens to its queries. */
 function keptSocket(count: number, everyMs: number, lost: (i: number) => boolean): Captured[][] {
   return Array.from({ length: count }, (_, i) =>
     asked(i * everyMs, ends('10.244.1.200', 40_000), `${names[i % 2]!}.`, 100 + i, {
@@ -31,7 +31,7 @@ function keptSocket(count: number, everyMs: number, lost: (i: number) => boolean
   );
 }
 
-/** Connections other than DNS; some of them need a retry. */
+/** Connections other than DNS, some of which need a retry. */
 export function connections(
   count: number,
   everyMs: number,
@@ -53,15 +53,15 @@ export function connections(
   }).flat();
 }
 
-/** True if the socket's packets are translated to the dead one of several replicas. */
+/** True if the socket's packets are translated to the one dead replica. */
 const isTakenToDead = ({ client, port }: Passing, replicas: number): boolean =>
   ((port + Number(client.split('.').at(-1)) * 131) * 2654435761) % 4096 < 4096 / replicas;
 
 const PODS = ['10.244.3.2', '10.244.4.2', '10.244.5.2'] as const;
 
 /**
- * Pods that the sockets of one client are translated to in turn, seen after the translation; from some moment
- * on the second is silent.
+ * Pods that a client's sockets are translated to in turn, seen after translation. From some moment on, the second pod
+ * is silent.
  */
 function inTurn(from: number, count: number): Captured[][] {
   const client = `10.244.1.${from}`;
@@ -78,8 +78,8 @@ function inTurn(from: number, count: number): Captured[][] {
 }
 
 /**
- * Three programs of a pod, each of whose sockets is translated to one of two servers behind an address. One
- * of these dies after eight seconds, and the last sockets of all three are translated to it.
+ * Three programs in a pod, each of whose sockets is translated to one of two servers behind an address. One server dies
+ * after eight seconds, and the last sockets of all three are translated to it.
  */
 function lastOnesAstray(seed: number): Captured[][] {
   const random = seededRandom(seed);
@@ -105,8 +105,8 @@ function lastOnesAstray(seed: number): Captured[][] {
 }
 
 /**
- * A list of three servers that are used in turn, the second of which is dead: its unanswered queries go to
- * the third, with the same id.
+ * A list of three servers used in turn, the second of which is dead. Its unanswered queries go to the third, with the
+ * same ID.
  */
 const alongTheList: readonly Captured[][] = Array.from({ length: 60 }, (_, i): Captured[] => {
   const name = `svc${i}.shop.svc.cluster.local.`;
@@ -120,8 +120,8 @@ const alongTheList: readonly Captured[][] = Array.from({ length: 60 }, (_, i): C
 });
 
 /**
- * One client with pairs of A and AAAA from one port, and with queries that leave alone, for the
- * same names: some of both are lost, and of the pairs mostly the second. A repeat is answered.
+ * A client with pairs of A and AAAA from one port, and with queries sent on their own for the same names. Some of both
+ * are lost, in pairs mostly the second. A retry is answered.
  */
 function lossyClient(): Captured[] {
   const packets: Captured[] = [];
@@ -365,7 +365,7 @@ export const socketStories: readonly Story[] = [
         ...pods('go', 4, { lookups: 9, from: 80 }),
       ];
       const refused = new Set<string>();
-      // Simultaneous A and AAAA find the same table.
+      // A and AAAA sent at the same time find the same table.
       const isFull = (passing: Passing): boolean => {
         const key = `${passing.client} ${passing.port} ${Math.floor(passing.atMs / 100)}`;
         if (passing.sincePortMs === Infinity && some(passing, 0.2)) refused.add(key);

@@ -1,15 +1,15 @@
-/** Analyses the imports and globals of a source file. */
+/** Analyses a source file's imports and globals. */
 import { stripTypeScriptTypes } from 'node:module';
 import { parse, type AnyNode, type Program } from 'acorn';
 
-/** The imports and globals of a source file at run time: types are removed first. */
+/** A source file's imports and globals at run time, after its types have been removed. */
 export interface SourceFacts {
   readonly loads: readonly Load[];
   /** Uses of names that the file does not declare itself: `NAME`, `NAME.MEMBER`, `new NAME` (with arguments). */
   readonly globals: readonly Use[];
 }
 
-/** A module, or native code, that a source loads. */
+/** A module or native code that a source loads. */
 export interface Load {
   /** Null: only known at run time. */
   readonly module: string | null;
@@ -23,7 +23,7 @@ export interface Use {
   readonly line: number;
 }
 
-/** Functions of `process` that load native code, with any argument. */
+/** Functions of `process` that load native code, whatever the argument. */
 const native: ReadonlySet<string> = new Set(['dlopen', 'binding', '_linkedBinding']);
 
 export function sourceFacts(text: string): SourceFacts {
@@ -67,7 +67,7 @@ function loadOf(node: AnyNode): Omit<Load, 'line'> | null {
     case 'MemberExpression': {
       const how = memberName(node);
       const ofProcess = node.object.type === 'Identifier' && node.object.name === 'process';
-      // `binding` is an ordinary word, but not after `process`.
+      // `binding` is an ordinary word, except after `process`.
       if (how === null || !native.has(how) || (how === 'binding' && !ofProcess)) return null;
       return { module: null, how };
     }
@@ -87,7 +87,7 @@ function loadOf(node: AnyNode): Omit<Load, 'line'> | null {
   }
 }
 
-/** The last word of the callee: `process.getBuiltinModule(…)` → `getBuiltinModule`. */
+/** The callee's last word: `process.getBuiltinModule(…)` → `getBuiltinModule`. */
 function calleeName(node: AnyNode & { type: 'CallExpression' }): string | null {
   if (node.callee.type === 'Identifier') return node.callee.name;
   return node.callee.type === 'MemberExpression' ? memberName(node.callee) : null;
@@ -120,7 +120,7 @@ function globalOf(
   return isMade && parent.arguments.length > 0 ? `new ${node.name}` : node.name;
 }
 
-/** True if an identifier is a value, and not the name of a member or a key. */
+/** True if an identifier is a value, not the name of a member or a key. */
 function isReference(node: AnyNode, parent: AnyNode | null): boolean {
   switch (parent?.type) {
     case 'MemberExpression':

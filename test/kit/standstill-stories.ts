@@ -1,16 +1,16 @@
 /**
- * Examples of servers that hang for seconds and then answer all waiting queries, and of links that are down
- * as long.
+ * Examples of servers that hang for seconds and then answer all waiting queries, and of links that are down for as
+ * long.
  */
 import type { Captured } from './packets.ts';
 import { healthy, play, type Fate, type Passing } from './story.ts';
 import { asked, ends, inOrder, names, played, pods, type Story } from './story-parts.ts';
 
-/** A pod that sends many queries, whose few programs then all wait. */
+/** A pod that sends many queries, and whose few programs then all wait. */
 const busy = (count = 1): ReturnType<typeof pods> =>
   pods('go', count, { lookups: 100, everyMs: 200, names: names.slice(0, 5) });
 
-/** No replies in these times, and all of them at their ends. */
+/** No replies during these times, and all of them when they end. */
 const still =
   (
     times: readonly (readonly [fromMs: number, toMs: number])[],
@@ -23,12 +23,12 @@ const still =
     return { ...healthy(passing), tookMs: Math.max(waitedMs, 0.3) };
   };
 
-/** Pods whose programs wait for one query before they send the next one. */
+/** Pods whose programs wait for one query before sending the next. */
 function patient(seed: number, fate: (passing: Passing) => Fate): Promise<Captured[]> {
   return play(busy(), fate, { seed });
 }
 
-/** Six lookups that were sent within half a second. */
+/** Six lookups sent within half a second. */
 function few(seed: number, toMs: number, tookMs: (i: number) => number): Captured[][] {
   return Array.from({ length: 6 }, (_, i) => {
     const name = `${['db.shop', 'redis.cache'][(i + seed) % 2]}.svc.cluster.local.`;
@@ -42,7 +42,7 @@ function few(seed: number, toMs: number, tookMs: (i: number) => number): Capture
   });
 }
 
-/** One busy pod up to some moment, and from another one on. */
+/** A busy pod up to one moment, and again from another. */
 const around = (seed: number, fromMs: number, toMs: number): Captured[][] =>
   Array.from({ length: 150 }, (_, i) => i * 100)
     .filter((ms) => ms < fromMs || ms > toMs)
@@ -62,7 +62,7 @@ const UPSTREAM = '192.0.2.53';
 /** New names, so that no cache helps. */
 const fresh = (i: number): string => `h${i % 40}.example.com.`;
 
-/** The queries of a DNS pod to its hanging upstream, and those of its own clients during that time. */
+/** A DNS pod's queries to its hanging upstream, and its own clients' queries during that time. */
 function upstreamStill(seed: number, fromMs: number, toMs: number): Captured[] {
   const isIn = (ms: number): boolean => ms >= fromMs && ms < toMs;
   return inOrder(
@@ -70,7 +70,7 @@ function upstreamStill(seed: number, fromMs: number, toMs: number): Captured[] {
       const ms = i * 90;
       const waits = isIn(ms) ? toMs - ms + (i % 4) : 5;
       const client = `10.244.1.${10 + ((i + seed) % 4)}`;
-      // Some are given up, some are failures: a failure is cached for five seconds.
+      // Some are abandoned, some fail; a failure is cached for five seconds.
       const given = isIn(ms) && i % 3 === 0;
       const failed = isIn(ms) && i % 3 === 1;
       return [
@@ -102,7 +102,7 @@ function upstreamStill(seed: number, fromMs: number, toMs: number): Captured[] {
   );
 }
 
-/** An upstream that is always slow: some of its replies coincide by chance. */
+/** An upstream that is always slow, so that some of its replies coincide by chance. */
 const slowUpstream = (seed: number): Captured[] =>
   inOrder(
     Array.from({ length: 120 }, (_, i) => {

@@ -1,6 +1,5 @@
 /**
- * The documented incidents of Kubernetes DNS, as packets: the queries, the behaviour of the network, and the
- * required finding.
+ * The documented Kubernetes DNS incidents, as packets: the queries, how the network behaves, and the required finding.
  */
 import { seededRandom } from '../../src/server/base/random.ts';
 import type { Captured } from './packets.ts';
@@ -48,7 +47,7 @@ import {
   type Story,
 } from './story-parts.ts';
 
-/** An exchange whose question is returned in lower case. */
+/** An exchange whose question comes back in lower case. */
 function spelled(atMs: number, port: number, name: string, id: number): Captured[] {
   const way = ends('10.244.1.77', port);
   const folded = name.toLowerCase();
@@ -63,8 +62,8 @@ function spelled(atMs: number, port: number, name: string, id: number): Captured
 }
 
 /**
- * A token bucket with a rate of packets a second and a size of `burst`.
- * @returns true if a packet passes at this time, milliseconds; call it in order
+ * A token bucket with a rate in packets per second and a size of `burst`.
+ * @returns true if a packet passes at this time in milliseconds; call it in time order
  */
 function tokenBucket(rate: number, burst: number): (atMs: number) => boolean {
   let tokens = burst;
@@ -78,7 +77,7 @@ function tokenBucket(rate: number, burst: number): (atMs: number) => boolean {
   };
 }
 
-/** Bursts of a few pods, before a token bucket with a rate of packets a second and a size of `burst`. */
+/** Bursts from a few pods, in front of a token bucket with a rate in packets per second and a size of `burst`. */
 function limitedBursts(seed: number, rate: number, burst: number): Captured[] {
   const packets: Captured[][] = [];
   const lets = tokenBucket(rate, burst);
@@ -97,8 +96,8 @@ function limitedBursts(seed: number, rate: number, burst: number): Captured[] {
 }
 
 /**
- * Some ten thousand queries of a DNS pod to its upstream, in bursts of all sizes. The limit is 600
- * packets per second with a burst of 100.
+ * About ten thousand queries from a DNS pod to its upstream, in bursts of all sizes. The limit is 600 packets per
+ * second with a burst of 100.
  */
 function longLimit(): Captured[] {
   const packets: Captured[][] = [];
@@ -120,7 +119,7 @@ function longLimit(): Captured[] {
   return inOrder(packets);
 }
 
-/** The name with some capitals. */
+/** The name with some letters capitalised. */
 function mixed(name: string, by: number): string {
   return name.replace(/[a-z]/g, (letter, i: number) =>
     (i * 7 + by) % 3 === 0 ? letter.toUpperCase() : letter,
@@ -132,7 +131,7 @@ let long: Promise<readonly Captured[]> | null = null;
 const addressOf = (name: string): string =>
   `192.0.2.${Buffer.from(name).reduce((sum, byte) => sum + byte, 0) % 250}`;
 
-/** All incidents that leave a trace in packets, with the sections of the catalogue. */
+/** All incidents that leave a trace in packets, with their catalogue sections. */
 export const stories: readonly Story[] = [
   ...againStories,
   ...causeStories,
@@ -267,7 +266,7 @@ export const stories: readonly Story[] = [
               `h${i % 400}.example.com.`,
               (second * 700 + i) & 0xffff,
               {
-                // A fixed number per second passes, evenly.
+                // A fixed number pass per second, evenly spaced.
                 tookMs:
                   Math.floor((i + 1) * Math.min(1, cap / rate)) >
                   Math.floor(i * Math.min(1, cap / rate))
@@ -313,7 +312,7 @@ export const stories: readonly Story[] = [
         address: '10.244.1.9',
         resolver: 'glibc',
         resolvConf: 'nameserver 10.96.0.10\n',
-        // Batches of twenty; each lookup begins when the one four before it has ended.
+        // Batches of twenty. Each lookup starts when the one four before it has ended.
         lookups: Array.from({ length: 120 }, (_, i) => ({
           atMs: 100 + Math.floor(i / 20) * 1500 + Math.floor((i % 20) / 4) * 40.4 + (i % 4) * 0.2,
           name: names[i % names.length]!,
@@ -443,7 +442,7 @@ export const stories: readonly Story[] = [
           { tookMs: null },
         ),
       );
-      // One packet of eight, of any sender and name.
+      // One packet in eight, whatever its sender and name.
       const random = seededRandom(seed);
       const others = Array.from({ length: 400 }, (_, i) => {
         const tookMs = random.integer(8) === 0 ? null : 4;
@@ -889,7 +888,7 @@ export const stories: readonly Story[] = [
           ...pods('glibc', 14, { from: 40, lookups: 10, everyMs: 700 }),
         ],
         (passing) => {
-          // Connection tracking sends each socket to one of them; packets beyond the queue are lost.
+          // Connection tracking sends each socket to one of them. Packets that exceed the queue are lost.
           const pod = (passing.port + passing.client.length) % 2;
           const freeMs = Math.max(free[pod]!, passing.atMs) + 22 + passing.random.integer(20);
           const behind = `10.244.9.${pod + 1}`;
@@ -1305,7 +1304,7 @@ export const stories: readonly Story[] = [
           resolvConf: `nameserver 10.96.0.10\nsearch shop.svc.east.lan svc.east.lan east.lan\noptions ndots:${ndots}\n`,
           names: [
             ...['idle.shop.svc.east.lan', 'cart', 'empty.data.svc.east.lan'],
-            // With ndots:1 it is tried as written.
+            // With ndots:1, it is tried as written.
             ndots === 1 ? 'redis.data.svc.east.lan' : 'redis.data.svc',
           ],
         }),

@@ -1,4 +1,4 @@
-/** The format of story files in docs/lab-stories.md: tables that are made from the parser. */
+/** Generates the tables on the story file format in docs/lab-stories.md from the parser. */
 import type { YamlFields } from '../../src/server/kube/manifests/yaml-shape.ts';
 import { clusterFields, podFields } from '../../src/tools/lab/story-file/cluster-shape.ts';
 import { judges } from '../../src/tools/lab/story-file/conditions.ts';
@@ -34,7 +34,7 @@ function rows(fields: YamlFields): string {
 
 const head = '| key | value | default | |\n|---|---|---|---|\n';
 
-/** A section of the page for each part of the format, by its heading. */
+/** One section of the page per part of the format, by heading. */
 export function formatSections(): Readonly<Record<string, string>> {
   const steps = Object.entries(stepKinds).map(([key, { help, fields, bare, results }]) => {
     const found = Object.entries(results).map(([name, meaning]) => `- \`${name}\`: ${meaning}`);

@@ -1,5 +1,5 @@
 /**
- * The parts of incidents in packets: pods with lookups, exchanges between given ports, and a network with one
+ * Building blocks for incidents in packets: pods with lookups, exchanges between given ports, and a network with one
  * fault.
  */
 import type { Captured } from './packets.ts';
@@ -15,16 +15,16 @@ import {
   type StoryClient,
 } from './story.ts';
 
-/** One cause, and the code of its finding; null: there is no fault. */
+/** A cause and its finding's code; null: there is no fault. */
 export interface Story {
   readonly name: string;
   readonly code: string | null;
-  /** The text that the first finding must show. */
+  /** Text that the first finding must show. */
   readonly seen?: RegExp;
   readonly also?: readonly string[];
-  /** Findings that must not follow it. */
+  /** Findings that must not come after it. */
   readonly without?: readonly string[];
-  /** Known lines of counters and logs. */
+  /** Lines from counters and logs that are known. */
   readonly lines?: readonly string[];
   packets(seed: number): Promise<readonly Captured[]>;
 }
@@ -40,7 +40,7 @@ export const names: readonly string[] = [
   'static.example.org',
 ];
 
-/** Pods of one resolver, each with lookups of several names. */
+/** Pods with one resolver, each looking up several names. */
 export function pods(
   resolver: string,
   count: number,
@@ -76,11 +76,11 @@ export const everybody = (lookups = 6): StoryClient[] => [
   ...pods('go', 3, { lookups, from: 80 }),
 ];
 
-/** A pod's resolv.conf with a search domain of the company after those of the cluster. */
+/** A pod's resolv.conf with a company search domain after the cluster's. */
 export const corpResolvConf =
   'nameserver 10.96.0.10\nsearch shop.svc.cluster.local svc.cluster.local cluster.local corp.example\noptions ndots:5\n';
 
-/** An example that resolver models play. */
+/** An example played by resolver models. */
 export const played = (
   name: string,
   code: string | null,
@@ -94,11 +94,11 @@ export const played = (
   packets: (seed) => play(clients(), fate, { seed }),
 });
 
-/** Names of the example are lost for a share of the queries. */
+/** Loses a share of the queries for the example's names. */
 export const some = (passing: Passing, share: number): boolean =>
   passing.random.integer(1000) < share * 1000;
 
-/** A network that distinguishes new sockets from those that have been answered. */
+/** A network that distinguishes new sockets from those already answered. */
 export function byAge(isLost: (passing: Passing) => boolean): (passing: Passing) => Fate {
   const known = new Set<string>();
   return (passing) => {
@@ -109,13 +109,13 @@ export function byAge(isLost: (passing: Passing) => boolean): (passing: Passing)
   };
 }
 
-/** No fault, except that UDP answers for the service `db` are truncated: those of one type, or all. */
+/** No fault, except that UDP answers for the service `db` are truncated, for one type or all. */
 export const dbTruncated = (passing: Passing, type: string = passing.type): Fate =>
   passing.protocol === 'udp' && passing.name.startsWith('db.shop.') && passing.type === type
     ? { truncated: true, tookMs: 0.5 }
     : healthy(passing);
 
-/** @param ms after the beginning */
+/** @param ms after the start */
 export const at = (ms: number, bytes: Uint8Array): Captured => ({
   timeMs: STORY_START + ms,
   bytes,
@@ -177,6 +177,6 @@ export const ends = (client: string, port: number, server = '10.96.0.10'): Ends 
 export const inOrder = (packets: readonly (readonly Captured[])[]): Captured[] =>
   packets.flat().toSorted((one, other) => one.timeMs - other.timeMs);
 
-/** Packets cut to a number of bytes. */
+/** Packets truncated to a number of bytes. */
 export const begun = (packets: readonly Captured[], bytes: number): Captured[] =>
   packets.map((packet) => ({ ...packet, bytes: packet.bytes.subarray(0, bytes) }));

@@ -1,6 +1,6 @@
 /**
- * Incidents in packets: models of real resolvers send their lookups on a common clock through a
- * network with one fault. The packets at the client are captured.
+ * Incidents in packets: models of real resolvers share a clock and send their lookups through a network with one fault.
+ * The packets are captured at the client.
  */
 import { seededRandom, type Random } from '../../src/server/base/random.ts';
 import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
@@ -42,22 +42,22 @@ export interface Fate {
   readonly tookMs?: number;
   readonly rcode?: number;
   readonly addresses?: readonly string[];
-  /** TC, without records. */
+  /** Sets TC and omits records. */
   readonly truncated?: boolean;
   readonly cname?: string;
-  /** TTL of the SOA of a negative answer. */
+  /** The TTL of a negative answer's SOA. */
   readonly ttl?: number;
   /** For TCP: not answered, or refused. */
   readonly tcp?: 'dropped' | 'refused';
-  /** The server behind the service’s address: a hop of the capture. */
+  /** The server behind the service’s address, which is a hop in the capture. */
   readonly behind?: string;
-  /** Another source address of the reply. */
+  /** A different source address for the reply. */
   readonly from?: string;
-  /** The reply passes the capture and does not reach the client. */
+  /** The reply passes the capture but does not reach the client. */
   readonly unreceived?: boolean;
   /** ICMP port unreachable. */
   readonly unreachable?: boolean;
-  /** Gets the reply to these bytes from a server; null: none. The fields above about replies do not count. */
+  /** Returns a server's reply to these bytes; null: none. The above fields about replies are then ignored. */
   ask?(query: Uint8Array): Promise<Uint8Array | null>;
 }
 
@@ -69,7 +69,7 @@ export interface Passing {
   readonly name: string;
   readonly type: string;
   readonly protocol: 'udp' | 'tcp';
-  /** The number of times that this client sent this question from this port. */
+  /** The number of times this client has sent this question from this port. */
   readonly attempt: number;
   /** Milliseconds since this port sent another question; Infinity: it did not. */
   readonly sincePortMs: number;
@@ -86,11 +86,11 @@ export interface StoryClient {
 
 export const STORY_START: number = Date.UTC(2026, 10, 22, 3, 7, 0);
 
-/** The resolv.conf of a pod in the namespace `shop`. */
+/** The resolv.conf of a pod in the `shop` namespace. */
 export const podResolvConf: string =
   'nameserver 10.96.0.10\nsearch shop.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n';
 
-/** The replies of a healthy cluster: cluster names and a few external ones. */
+/** The replies in a healthy cluster: cluster names and a few external ones. */
 export function healthy(passing: Passing): Fate {
   const { name, type, random } = passing;
   const tookMs = 0.3 + random.integer(1000) / 1000;
@@ -108,7 +108,7 @@ export function healthy(passing: Passing): Fate {
   return { addresses: [], tookMs };
 }
 
-/** @returns packets in the order of their times */
+/** @returns packets in time order */
 export async function play(
   clients: readonly StoryClient[],
   fate: (passing: Passing) => Fate,
@@ -169,7 +169,7 @@ export function examine(
   return diagnoseWithParts(whole!, (parts) => Promise.resolve(look(packets, lines, parts)));
 }
 
-/** The observations in parts of packets, counters and logs. */
+/** The observations from parts of packets, counters and logs. */
 export function look(
   packets: readonly Captured[],
   lines: readonly string[],
@@ -186,7 +186,7 @@ export function look(
   return observed;
 }
 
-/** The packets of sockets in the example's network. */
+/** Captures the packets of sockets in the example's network. */
 class StoryNetwork implements ClientNetwork {
   readonly clock: VirtualClock;
   readonly serverPort = 53;
@@ -194,7 +194,7 @@ class StoryNetwork implements ClientNetwork {
   readonly fate: (passing: Passing) => Fate;
   readonly packets: Captured[];
   readonly random: Random;
-  /** True if sockets are connected: those have their own IP identifications. */
+  /** True if sockets are connected, which gives each its own IP identifications. */
   readonly connects: boolean;
   readonly #asked = new Map<string, number>();
   readonly #last = new Map<number, { atMs: number; question: string }>();
@@ -318,7 +318,7 @@ class StorySocket extends ReceivingSocket {
     const fate = network.judge(this, query, server);
     const counted = network.packetId();
     const id = network.connects ? ownIpId(this.sourcePort, ++this.#sent) : counted;
-    // Simultaneous queries leave one after the other.
+    // Simultaneous queries are sent one after the other.
     const sent = Math.max(
       0.01 + network.random.integer(40) / 1000,
       this.#lastMs + 0.03 - network.clock.now(),
@@ -392,7 +392,7 @@ class StorySocket extends ReceivingSocket {
   }
 }
 
-/** The IP identification of the nth packet of a connected socket: Linux draws the start of each. */
+/** The IP identification of a connected socket's nth packet. Linux picks a random start for each. */
 export function ownIpId(port: number, nth: number): number {
   return (((Math.imul(port, 40_503) >>> 0) + nth) % 0xffff) + 1;
 }
@@ -459,7 +459,7 @@ function replyOf({ id, name, type }: QueryToSend, fate: Fate): Uint8Array {
   });
 }
 
-/** The address, or an IPv6 address derived from it for AAAA. */
+/** The address or, for AAAA, an IPv6 address derived from it. */
 function ofFamily(address: string, type: string): string {
   return type !== 'AAAA' || address.includes(':')
     ? address

@@ -1,9 +1,9 @@
-/** A strict collector of spans. */
+/** A strict span collector. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { MessageReader, WIRE } from '../../src/server/base/protobuf.ts';
 
-/** A span as a collector understood it. */
+/** A span as the collector understood it. */
 export interface CollectedSpan {
   readonly service: string;
   readonly trace: string;
@@ -21,12 +21,12 @@ export interface CollectedSpan {
 /** Accepts Zipkin's JSON at `/api/v2/spans` and OTLP's protocol buffers at `/v1/traces`. */
 export class TraceCollector {
   readonly spans: CollectedSpan[] = [];
-  /** The faults of the requests. */
+  /** Faults in the requests. */
   readonly problems: string[] = [];
   requests = 0;
-  /** The status of the replies. */
+  /** The status to reply with. */
   status = 202;
-  /** True: requests are not answered. */
+  /** True: do not answer requests. */
   silent = false;
   readonly #server: Server;
 

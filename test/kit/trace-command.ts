@@ -4,20 +4,20 @@ import { trace } from '../../src/faces/cli/trace/trace.ts';
 import { harmless } from '../../src/faces/cli/terminal.ts';
 import type { TraceDocument } from '../../src/tools/resolver/trace-document.ts';
 
-/** The exit and the output of a command. */
+/** A command's exit code and output. */
 export interface Ran {
   readonly code: number;
   readonly out: string;
   readonly err: string;
 }
 
-/** The settings of a terminal; without them standard output is not a terminal. */
+/** Terminal settings. Without them, standard output is not a terminal. */
 export interface Terminal {
   readonly colour?: boolean;
   readonly columns?: number;
   /** Receives the command's progress. */
   readonly progress?: (text: string) => void;
-  /** Ctrl-C; absent: never pressed. */
+  /** Ctrl-C; omitted: never pressed. */
   readonly signal?: AbortSignal;
 }
 

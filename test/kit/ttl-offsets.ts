@@ -1,10 +1,10 @@
-/** The offsets of TTLs in a message. */
+/** Finds the TTLs in a message. */
 import { TYPE } from '../../src/server/wire/iana.ts';
 import { Records } from '../../src/server/wire/records.ts';
 
 const records = new Records();
 
-/** The offsets of the TTLs of all records except OPT, from the start of the message: `Reply.ttlAt`. */
+/** The offsets of all records' TTLs, except OPT's, from the start of the message: `Reply.ttlAt`. */
 export function ttlOffsets(bytes: Uint8Array, start = 0, end: number = bytes.length): Uint16Array {
   const found: number[] = [];
   for (records.over(bytes, start, end); records.next();) {

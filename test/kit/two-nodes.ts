@@ -1,10 +1,10 @@
 /**
- * Two nodes of a cluster in network namespaces: each with a bridge for its pods, joined by an interface of the
- * default route. The first has a pod of clients, the second a pod of clients and one for a name server.
+ * Two cluster nodes in network namespaces, each with a bridge for its pods, joined by the interface of the default
+ * route. The first has a client pod, the second a client pod and a name server pod.
  */
 import { spawnSync } from 'node:child_process';
 
-/** Concurrent worlds have different names. */
+/** Concurrent worlds use different names. */
 const OWN = `ndots-tn-${process.pid}`;
 
 /** The address of the name server's pod. */
@@ -13,9 +13,9 @@ export const SERVER = '10.91.2.10';
 export const SPACE: {
   readonly first: string;
   readonly second: string;
-  /** A pod of the first node. */
+  /** A pod on the first node. */
   readonly far: string;
-  /** Pods of the second node. */
+  /** Pods on the second node. */
   readonly near: string;
   readonly server: string;
 } = {
@@ -26,7 +26,7 @@ export const SPACE: {
   server: `${OWN}-dns`,
 };
 
-/** Null: such a world can be made here. */
+/** Null: such a world can be created here. */
 export function noTwoNodes(): string | null {
   if (process.getuid?.() !== 0) return 'needs root';
   for (const program of ['ip', 'dig'])
@@ -34,7 +34,7 @@ export function noTwoNodes(): string | null {
   return spawnSync('unshare', ['-n', 'true']).status === 0 ? null : 'needs network namespaces';
 }
 
-/** Makes the namespaces. @returns removes them */
+/** Creates the namespaces. @returns a function that removes them */
 export function makeTwoNodes(): () => void {
   const { first, second, far, near, server } = SPACE;
   const pods = (node: string, of: number, list: readonly (readonly [string, number])[]): string =>

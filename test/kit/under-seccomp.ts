@@ -1,6 +1,6 @@
 /**
- * Runs a program under a seccomp profile as container runtimes do: `node under-seccomp.ts PROFILE.json
- * PROGRAM [WORD…]`. libseccomp makes the filter, and the program replaces this process.
+ * Runs a program under a seccomp profile as container runtimes do: `node under-seccomp.ts PROFILE.json PROGRAM
+ * [WORD…]`. libseccomp builds the filter, and the program replaces this process.
  */
 import { readFileSync } from 'node:fs';
 import koffi from 'koffi';
@@ -31,7 +31,7 @@ const filter: unknown = init(ERRNO | defaultErrnoRet);
 for (const { names } of syscalls)
   for (const name of names) {
     const number = numberOf(name) as number;
-    // Calls of other architectures have no number here.
+    // Calls from other architectures have no number here.
     if (number < 0) continue;
     const failure = allow(filter, ALLOW, number, 0, null) as number;
     if (failure !== 0) throw new Error(`${name}: libseccomp says ${failure}`);

@@ -1,4 +1,4 @@
-/** Upstreams that answer from a function. */
+/** Upstreams whose answers come from a function. */
 import { printHostPort } from '../../src/server/base/ip.ts';
 import type { Clock } from '../../src/server/base/clock.ts';
 import {
@@ -22,7 +22,7 @@ import { kindOf } from '../../src/server/wire/record/table.ts';
 import type { Query } from '../../src/server/transport/query.ts';
 import { Words } from '../../src/server/wire/record-words.ts';
 
-/** A query that was sent to an upstream. */
+/** A query sent to an upstream. */
 export interface Asked {
   /** `IP:port`. */
   readonly to: string;
@@ -31,17 +31,17 @@ export interface Asked {
   readonly name: string;
   readonly type: number;
   readonly flags: number;
-  /** Virtual time, ms. */
+  /** Virtual time in ms. */
   readonly at: number;
   readonly query: Query;
   readonly parts: UpstreamParts;
 }
 
-/** The reply of a scripted upstream to a query. */
+/** A scripted upstream's reply to a query. */
 export interface Answer {
-  /** Milliseconds until it answers (or fails), default 1. */
+  /** Milliseconds until it answers (or fails); 1 by default. */
   readonly afterMs?: number;
-  /** This error instead of a reply; a timeout comes when the time is up. */
+  /** Fail with this error instead of replying. A time-out occurs when the time is up. */
   readonly fail?: ExchangeFailure;
   readonly rcode?: string;
   /** Added to QR, RA and the query's RD, e.g. FLAG.AA. */
@@ -50,11 +50,11 @@ export interface Answer {
   readonly answer?: readonly string[];
   readonly authority?: readonly string[];
   readonly additional?: readonly string[];
-  /** EDNS options of the reply; null: no OPT. */
+  /** EDNS options in the reply; null: no OPT. */
   readonly options?: readonly EdnsOption[];
   /** Replaces the question. */
   readonly question?: string;
-  /** These bytes instead of a message with the fields above. */
+  /** Sends these bytes instead of a message with the fields above. */
   readonly bytes?: Uint8Array;
   readonly truncated?: boolean;
   readonly reused?: boolean;
@@ -63,7 +63,7 @@ export interface Answer {
 /** A network without sockets, and its observable state. */
 export interface ScriptedNetwork extends Network {
   readonly asked: readonly Asked[];
-  /** Upstreams made, and those closed again. */
+  /** Upstreams that were created, and those closed again. */
   readonly made: readonly UpstreamParts[];
   readonly closed: readonly UpstreamParts[];
 }
@@ -72,7 +72,7 @@ export interface ReadableCounters extends UpstreamCounters {
   readonly counts: Record<'timeouts' | 'strays' | 'paced' | 'rejects' | 'sockets', number>;
 }
 
-/** Counters that begin at 0. */
+/** Counters that start at 0. */
 export function readableCounters(): ReadableCounters {
   const counts = { timeouts: 0, strays: 0, paced: 0, rejects: 0, sockets: 0 };
   const counter = (name: keyof typeof counts) => ({
@@ -90,7 +90,7 @@ export function readableCounters(): ReadableCounters {
   };
 }
 
-/** The default parts of an upstream on 127.0.0.1. */
+/** Default parts for an upstream on 127.0.0.1. */
 export function upstreamParts(
   proto: Protocol,
   port: number,
@@ -114,7 +114,7 @@ export function upstreamParts(
   };
 }
 
-/** Upstreams that answer from a function, in the clock's time; a promise may take time, too. */
+/** Upstreams whose answers come from a function, on the clock's time. A promise may take time too. */
 export function scriptedNetwork(
   clock: Clock,
   script: (asked: Asked) => Answer | Promise<Answer>,

@@ -1,4 +1,4 @@
-/** Programs that validate DNSSEC, for servers of tests. */
+/** Programs that validate DNSSEC, for tests of servers. */
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ export interface TrustAnchor {
   readonly key: string;
 }
 
-/** The result of `delv` for a name: `fully validated`, `negative response, fully validated`, or the failure. */
+/** `delv`'s result for a name: `fully validated`, `negative response, fully validated`, or the failure. */
 export async function delv(
   folder: string,
   port: number,
@@ -37,7 +37,7 @@ export async function delv(
   return told.find((line) => line.includes('validated'))?.replace(/^; /, '') ?? told.join(' ');
 }
 
-/** Everything but 127.0.0.0/8. */
+/** Everything outside 127.0.0.0/8. */
 const outside = [
   '0.0.0.0/2',
   '64.0.0.0/3',
@@ -60,7 +60,7 @@ export class ValidatingUnbound {
     this.#client = new UdpClient(port);
   }
 
-  /** @param more lines of its section `server` */
+  /** @param more additional lines for its `server` section */
   static async start(
     folder: string,
     port: number,
@@ -81,8 +81,7 @@ export class ValidatingUnbound {
         '  qname-minimisation: no',
       ],
       ...['  local-zone: "10.in-addr.arpa." nodefault', '  local-zone: "test." nodefault'],
-      // No server outside of this machine is queried: without a reply, each such lookup would wait for its
-      // time-out.
+      // Do not query any server outside this machine: without a reply, each such lookup would wait for its time-out.
       ...outside.map((net) => `  do-not-query-address: ${net}`),
       ...more.map((line) => `  ${line}`),
       ...anchors.map(({ zone, key }) => `  trust-anchor: "${zone} DNSKEY ${key}"`),
@@ -99,7 +98,7 @@ export class ValidatingUnbound {
     return new ValidatingUnbound(child, port);
   }
 
-  /** Sends `NAME TYPE` with DO: SERVFAIL means that validation failed, AD that it succeeded. */
+  /** Sends `NAME TYPE` with DO. SERVFAIL means that validation failed, AD that it succeeded. */
   async ask(question: string): Promise<Message> {
     const [name, type] = question.split(' ') as [string, string];
     this.#id = (this.#id % 65_535) + 1;

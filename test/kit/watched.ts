@@ -1,13 +1,13 @@
-/** Passes the packets of an incident to a live model on the clock of the incident. */
+/** Feeds an incident's packets to a live model on the incident's clock. */
 import { LiveModel, type LiveModelParts } from '../../src/tools/watch/live-model.ts';
 import type { Captured } from './packets.ts';
 
-/** Milliseconds between steps of the clock. */
+/** Milliseconds between clock steps. */
 const STEP_MS = 1000;
 
 /**
- * Passes packets to a model, with a step of its clock each second.
- * @param each called after each step of the clock
+ * Feeds packets to a model, advancing its clock every second.
+ * @param each called after each clock step
  */
 export function watched(
   packets: readonly Captured[],

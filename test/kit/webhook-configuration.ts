@@ -1,9 +1,9 @@
-/** Registers `ndots webhook` at an API server. */
+/** Registers `ndots webhook` with an API server. */
 import type { KubeJson } from './apiserver/store.ts';
 
 /**
  * A MutatingWebhookConfiguration for new pods, as in the chart.
- * @param clientConfig address of the webhook
+ * @param clientConfig the webhook's address
  */
 export function webhookConfiguration(name: string, clientConfig: object): KubeJson {
   return {

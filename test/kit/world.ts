@@ -15,11 +15,11 @@ import { parseName } from '../../src/server/wire/name.ts';
 import { printMessage } from '../../src/server/wire/print.ts';
 import type { Proto } from '../../src/server/wire/query-message.ts';
 
-/** The files and sources beside a Corefile. */
+/** The files and sources that accompany a Corefile. */
 export interface WorldParts {
   /** Files that the Corefile may import, by path. Plugins that read files get them from `folder`. */
   readonly files?: Readonly<Record<string, string>>;
-  /** Base of relative paths, default `/world`. */
+  /** The base for relative paths; `/world` by default. */
   readonly folder?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly network?: Network;
@@ -28,10 +28,10 @@ export interface WorldParts {
   readonly seed?: number;
 }
 
-/** The differences of a query from a plain one over UDP. */
+/** The ways in which a query differs from a plain one over UDP. */
 export interface AskOptions {
   readonly proto?: Proto;
-  /** Client address, default 10.244.0.9. */
+  /** The client's address; 10.244.0.9 by default. */
   readonly client?: string;
   /** Implied by the options below. */
   readonly edns?: boolean;
@@ -40,33 +40,33 @@ export interface AskOptions {
   readonly flags?: number;
   readonly qclass?: number;
   readonly id?: number;
-  /** True if there is room for one more waiting query; default true. */
+  /** True if there is room for another waiting query; true by default. */
   readonly mayWait?: boolean;
-  /** Listen address, default the first. */
+  /** The listen address; the first one by default. */
   readonly server?: string;
 }
 
 /**
- * A whole server without sockets: control plane and one data plane on this thread, in virtual time. Questions
- * take the same path as from a socket: read as a datagram, answered by the chain, stamped, decoded again.
+ * A whole server without sockets: control plane and one data plane on this thread, in virtual time. Questions take the
+ * same path as from a socket: read as a datagram, answered by the chain, stamped, decoded again.
  */
 export interface World {
   readonly clock: VirtualClock;
   readonly log: readonly string[];
   readonly server: Server;
-  /** Sends `NAME TYPE` and returns the decoded reply. Throws if there was none. */
+  /** Sends `NAME TYPE` and returns the decoded reply. Throws if there is none. */
   ask(question: string, options?: AskOptions): Promise<Message>;
-  /** The same; null without a reply. */
+  /** Does the same, but returns null if there is no reply. */
   tryAsk(question: string, options?: AskOptions): Promise<Message | null>;
-  /** Sends a query without advancing time: the reply comes when the test moves the clock. */
+  /** Sends a query without advancing time. The reply comes when the test moves the clock. */
   begin(question: string, options?: AskOptions): Promise<Message | null>;
   /** The reply as dig would print it. */
   dig(question: string, options?: AskOptions): Promise<string>;
-  /** Sends any bytes; null: no reply. */
+  /** Sends arbitrary bytes; null: no reply. */
   send(bytes: Uint8Array, options?: AskOptions): Promise<Uint8Array | null>;
-  /** The same without advancing time. */
+  /** Does the same without advancing time. */
   exchange(bytes: Uint8Array, options?: AskOptions): Promise<Uint8Array | null>;
-  /** Prometheus text of all threads. */
+  /** Prometheus text for all threads. */
   metrics(): string;
   /** Takes effect at `server.reload()`. */
   setCorefile(text: string): void;
@@ -195,7 +195,7 @@ function questionBytes(question: string, options: AskOptions): Uint8Array {
   });
 }
 
-/** Absolute, and checked. */
+/** Absolute and validated. */
 function wireText(name: string): string {
   parseName(name);
   return name.endsWith('.') ? name : `${name}.`;

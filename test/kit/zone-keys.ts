@@ -1,4 +1,4 @@
-/** Keys of zones in files as `dnssec-keygen` writes them. */
+/** Zone keys in files as written by `dnssec-keygen`. */
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ function generate(algorithm: number): KeyObject {
   }
 }
 
-/** A new pair for the zone `owner` (absolute). */
+/** A new key pair for the zone `owner` (absolute). */
 export function zoneKey(owner: string, algorithm = 13, flags = 257): ZoneKey {
   const jwk = generate(algorithm).export({ format: 'jwk' });
   const isRsa = jwk.kty === 'RSA';
@@ -54,7 +54,7 @@ export function zoneKey(owner: string, algorithm = 13, flags = 257): ZoneKey {
   };
 }
 
-/** @returns the path of the two files without suffix */
+/** @returns the path of both files, without suffix */
 export function writeZoneKey(directory: string, key: ZoneKey, name: string = key.name): string {
   writeFileSync(join(directory, `${name}.key`), key.key);
   writeFileSync(join(directory, `${name}.private`), key.secret);

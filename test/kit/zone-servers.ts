@@ -9,7 +9,7 @@ export interface ZoneServer {
   readonly port: number;
 }
 
-/** NSD with these zones: name → file. */
+/** NSD with these zones, given as name → file. */
 export async function startNsd(
   folder: string,
   port: number,
@@ -47,7 +47,7 @@ ${lines.join('')}`,
   return { child, port };
 }
 
-/** Knot with these zones: name → file. `more` is added to each zone, `top` to the configuration. */
+/** Knot with these zones, given as name → file. `more` is added to each zone, `top` to the configuration. */
 export async function startKnot(
   folder: string,
   port: number,
@@ -123,7 +123,7 @@ export class UdpClient {
     this.#socket.on('message', (reply) => this.#take?.(new Uint8Array(reply)));
   }
 
-  /** @throws Error without a reply */
+  /** @throws Error if there is no reply */
   async ask(message: Uint8Array): Promise<Uint8Array> {
     for (let tries = 0; tries < 5; tries++) {
       const reply = await new Promise<Uint8Array | null>((resolve) => {

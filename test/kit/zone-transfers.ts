@@ -1,4 +1,4 @@
-/** Common parts of tests of transfers between ndots and other name servers. */
+/** Shared code for testing transfers between ndots and other name servers. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -88,13 +88,13 @@ export async function until(
   assert.fail(`${what} answers with serial ${found}, not ${serial}\n${output()}`);
 }
 
-/** Its log lines come a moment later than its replies. */
+/** Its log lines appear slightly later than its replies. */
 export async function says(output: () => string, what: RegExp): Promise<void> {
   for (let tries = 0; tries < 100 && !what.test(output()); tries++) await pause(50);
   assert.match(output(), what);
 }
 
-/** All records of a zone at a server, sorted. Empty: it does not transfer the zone. */
+/** All of a zone's records at a server, sorted. Empty: it does not transfer the zone. */
 export async function transferred(port: number, zone = 'example.org.'): Promise<string[]> {
   const lines: string[] = [];
   let soas = 0;

@@ -1,11 +1,11 @@
-/** The faults of the stand-in API server. */
+/** Faults that the fake API server can inject. */
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../../src/server/base/clock.ts';
 import { failureStatus } from './status.ts';
 
-/** A fault of a request: it replaces or precedes the reply. */
+/** A fault in handling a request: it replaces or precedes the reply. */
 export type Fault =
-  /** Answer with this status; the body is a Status object by default. */
+  /** Answer with this status. The body is a Status object by default. */
   | {
       readonly kind: 'status';
       readonly status: number;
@@ -19,32 +19,32 @@ export type Fault =
   | { readonly kind: 'hang' }
   /** Answer after a delay. */
   | { readonly kind: 'slow'; readonly delayMs: number }
-  /** Send the first bytes of the correct body and then nothing more. */
+  /** Send the first bytes of the correct body and then nothing. */
   | { readonly kind: 'stall'; readonly afterBytes: number }
-  /** Send the correct body a byte at a time, with a pause before each. */
+  /** Send the correct body one byte at a time, with a pause before each. */
   | { readonly kind: 'drip'; readonly everyMs: number }
-  /** Answer without end: pages that each have a next one, one page, or the events of a watch. */
+  /** Answer without end: pages that each have a successor, a single page, or the events of a watch. */
   | { readonly kind: 'endless'; readonly of: 'pages' | 'items' | 'events' }
   | { readonly kind: 'garbage' };
 
-/** The requests that a fault affects. */
+/** The requests that a fault applies to. */
 export interface FaultRule {
-  /** Plural of the resource, e.g. `services`, or `version`; absent: all. */
+  /** The resource's plural, e.g. `services`, or `version`; omitted: all. */
   readonly resource?: string;
   readonly verb?: Verb;
-  /** The number of affected requests; absent: until it is removed. */
+  /** The number of requests affected; omitted: until it is removed. */
   readonly times?: number;
   readonly fault: Fault;
 }
 
-/** The action of a request in RBAC terms. */
+/** A request's action in RBAC terms. */
 export type Verb = 'list' | 'watch' | 'get' | 'create' | 'update' | 'patch' | 'delete';
 
 /** The active faults, in order of precedence. */
 export class Faults {
   #rules: { rule: FaultRule; left: number }[] = [];
 
-  /** Adds a rule; the returned function removes it. */
+  /** Adds a rule. The returned function removes it. */
   add(rule: FaultRule): () => void {
     const entry = { rule, left: rule.times ?? Infinity };
     this.#rules.push(entry);
@@ -57,7 +57,7 @@ export class Faults {
     this.#rules = [];
   }
 
-  /** The fault for this request, whose count decreases. */
+  /** Returns the fault for this request and decrements its count. */
   take(resource: string, verb: Verb): Fault | null {
     for (const entry of this.#rules) {
       const { rule } = entry;
@@ -70,7 +70,7 @@ export class Faults {
   }
 }
 
-/** Applies a fault to a reply; true if the request must still be answered. */
+/** Applies a fault to a reply. Returns true if the request still has to be answered. */
 export async function strike(fault: Fault, reply: ServerResponse, clock: Clock): Promise<boolean> {
   switch (fault.kind) {
     case 'status': {
@@ -152,7 +152,7 @@ function dripBody(reply: ServerResponse, everyMs: number, clock: Clock): void {
   drip();
 }
 
-/** Passes only the first bytes of the body, then calls `then`. */
+/** Lets only the first bytes of the body through, then calls `then`. */
 function cutBody(reply: ServerResponse, afterBytes: number, then: () => void): void {
   let left = afterBytes;
   const write = reply.write.bind(reply);

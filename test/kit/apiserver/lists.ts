@@ -1,10 +1,10 @@
-/** Lists of the stand-in API server. */
+/** The fake API server's lists. */
 import { groupVersion, storageName, type ServedResource } from './resources.ts';
 import { readSelection, readVersion } from './query.ts';
 import { Refusal } from './status.ts';
 import type { Store, Stored } from './store.ts';
 
-/** Lists, whole or in pages; all pages of one list show the state at its first. */
+/** Lists, whole or in pages. All pages of a list show the state as of the first one. */
 export class Lists {
   readonly #store: Store;
   readonly #pagesFromCache: boolean;
@@ -65,7 +65,7 @@ export class Lists {
       metadata['remainingItemCount'] = rest.length;
     }
     const groupAndVersion = groupVersion(resource);
-    // Items of a list have neither kind nor version, as in the real server.
+    // List items have neither kind nor version, as on the real server.
     const items = objects
       .slice(0, size)
       .map((one) => `{${one.body}`)

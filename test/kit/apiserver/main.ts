@@ -1,10 +1,10 @@
 /**
- * The stand-in API server as a program, for kubectl, benchmarks and memory measurements:
+ * The fake API server as a program, for kubectl, benchmarks and memory measurements:
  *
  * node test/kit/apiserver/main.ts --port 8001 --services 10000 --endpoints 100000 --pods 100000 --churn 500
  *
- * It prints `listening URL` once it has all objects. `compact` and `drop` on standard input drop the history
- * and cut all watches, so every client lists again.
+ * It prints `listening URL` once it has all objects. `compact` and `drop` on standard input discard the history and cut
+ * all watches, so every client lists again.
  */
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';

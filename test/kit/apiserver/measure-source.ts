@@ -1,8 +1,8 @@
 /**
- * Measures the memory of an API server source, and its growth during a relist:
+ * Measures the memory of an API server source, and how it grows during a relist:
  *
- * node --expose-gc test/kit/apiserver/measure-source.ts [--services 10000] [--endpoints 100000] [--pods
- * 100000] [--pages]
+ * node --expose-gc test/kit/apiserver/measure-source.ts [--services 10000] [--endpoints 100000] [--pods 100000]
+ * [--pages]
  *
  * The server is a separate process. Prints one line per stage.
  */

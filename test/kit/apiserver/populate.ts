@@ -1,18 +1,18 @@
-/** Fills the stand-in API server with a cluster. */
+/** Fills the fake API server with a cluster. */
 import type { ApiServer } from './server.ts';
 import { namespace } from './server.ts';
 import type { KubeJson } from './store.ts';
 
 export interface Population {
   readonly services: number;
-  /** Spread evenly over the services. */
+  /** Spread evenly across the services. */
   readonly endpoints: number;
   readonly pods: number;
-  /** Bytes of padding in each object, for the parts that DNS does not need. Default 1000. */
+  /** Bytes of padding per object, in place of fields that DNS does not need. 1000 by default. */
   readonly padding?: number;
 }
 
-/** Fills a server with a cluster of the given size, spread over 100 namespaces and 500 nodes. */
+/** Fills a server with a cluster of the given size, spread across 100 namespaces and 500 nodes. */
 export function populate(server: ApiServer, size: Population): void {
   const padding = 'x'.repeat(size.padding ?? 1000);
   for (let i = 0; i < Math.min(100, size.services); i++) {
@@ -66,7 +66,7 @@ export function service(index: number, padding = ''): KubeJson {
   };
 }
 
-/** The endpoint slice of a service by number, with `count` pods from `firstPod` on. */
+/** The nth service's endpoint slice, with `count` pods starting at `firstPod`. */
 export function slice(index: number, firstPod: number, count: number, padding = ''): KubeJson {
   return {
     metadata: {
@@ -95,7 +95,7 @@ export function slice(index: number, firstPod: number, count: number, padding = 
   };
 }
 
-/** A pod by number, if each service has `perService` of them. */
+/** The nth pod, if each service has `perService` pods. */
 export function pod(index: number, perService: number, padding = ''): KubeJson {
   const service = Math.floor(index / perService);
   return {

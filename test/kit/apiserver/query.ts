@@ -1,8 +1,8 @@
-/** Parameters of requests to the stand-in API server. */
+/** Parses request parameters for the fake API server. */
 import { Refusal } from './status.ts';
 import { selection, type KubeJson } from './store.ts';
 
-/** A malformed selector is refused. */
+/** Rejects malformed selectors. */
 export function readSelection(query: URLSearchParams): (object: KubeJson) => boolean {
   try {
     return selection(query.get('labelSelector') ?? '', query.get('fieldSelector') ?? '');

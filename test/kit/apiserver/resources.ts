@@ -1,4 +1,4 @@
-/** A served kind. `group` is '' for the core API. */
+/** A kind that is served. `group` is '' for the core API. */
 export interface ServedResource {
   readonly group: string;
   readonly version: string;
@@ -50,19 +50,19 @@ function served(
   return { group, version, plural, singular: kind.toLowerCase(), kind, namespaced, shortNames };
 }
 
-/** `apps/v1`; the core API has its version alone: `v1`. */
+/** `apps/v1`; the core API uses only the version: `v1`. */
 export function groupVersion(resource: { group: string; version: string }): string {
   return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
 }
 
-/** The storage key: all versions of a kind are the same objects. */
+/** The storage key. All versions of a kind are the same objects. */
 export function storageName(resource: ServedResource): string {
   return resource.group === '' ? resource.plural : `${resource.plural}.${resource.group}`;
 }
 
 const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 
-/** The discovery documents: `/api`, `/apis`, `/api/v1`, `/openapi/v3`, …; null: there is none. */
+/** The discovery documents: `/api`, `/apis`, `/api/v1`, `/openapi/v3`, …; null: no such document. */
 export function discoveryDocument(
   path: string,
   resources: readonly ServedResource[],
@@ -131,7 +131,7 @@ function resourceList(version: string, members: readonly ServedResource[]): obje
   };
 }
 
-/** No schemas, only the parts that kubectl requires: writes can be validated by the server (`fieldValidation`). */
+/** Contains no schemas, only what kubectl requires: the server can validate writes (`fieldValidation`). */
 function openapiDocument(members: readonly ServedResource[]): object {
   const parameters = [{ name: 'fieldValidation', in: 'query', schema: { type: 'string' } }];
   const paths = members.map((one) => {

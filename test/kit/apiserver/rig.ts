@@ -1,4 +1,4 @@
-/** A source that watches the stand-in API server. */
+/** A source that watches the fake API server. */
 import { makeLog } from '../../../src/server/base/log.ts';
 import { seededRandom } from '../../../src/server/base/random.ts';
 import { VirtualClock } from '../../../src/server/base/virtual-clock.ts';
@@ -13,7 +13,7 @@ import {
 import type { Source, SourceEvents, WantedObjects } from '../../../src/server/kube/store/source.ts';
 import { ApiServer, type ApiServerOptions } from './server.ts';
 
-/** The objects of most tests: everything but the rare parts. */
+/** The objects that most tests need: everything but the rare ones. */
 export const everything: WantedObjects = {
   endpoints: true,
   pods: true,
@@ -23,7 +23,7 @@ export const everything: WantedObjects = {
   zones: false,
 };
 
-/** Records the events of a source, and the resulting state. */
+/** Records a source's events and the resulting state. */
 export class Listener implements SourceEvents {
   readonly batches: (readonly ObjectChange[])[] = [];
   readonly syncedKinds: ObjectKind[] = [];
@@ -67,7 +67,7 @@ function keyOf(object: KubeObject): string {
   return `${object.kind} ${namespaceOf(object)}/${object.name}`;
 }
 
-/** A stand-in server, a source that watches it, and one virtual clock for both. */
+/** A fake server and a source that watches it, sharing one virtual clock. */
 export interface Rig {
   readonly server: ApiServer;
   readonly clock: VirtualClock;
@@ -78,7 +78,7 @@ export interface Rig {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** The differences from a correct server and a source that wants everything. */
+/** Deviations from a correct server and a source that wants everything. */
 export interface RigOptions {
   readonly server?: Omit<ApiServerOptions, 'clock'>;
   readonly wanted?: Partial<WantedObjects>;
@@ -87,7 +87,7 @@ export interface RigOptions {
   readonly debugging?: boolean;
 }
 
-/** Starts the server, and the source that watches it, in virtual time. */
+/** Starts the server and the source that watches it, in virtual time. */
 export async function makeRig(options: RigOptions = {}): Promise<Rig> {
   const clock = new VirtualClock();
   const server = await ApiServer.start({ ...options.server, clock });
@@ -119,7 +119,7 @@ export async function makeRig(options: RigOptions = {}): Promise<Rig> {
   };
 }
 
-/** Waits for real input and output (loopback) until the condition holds, without advancing virtual time. */
+/** Waits for real I/O (loopback) until the condition holds, without advancing virtual time. */
 export async function until(holds: () => boolean, what: string = String(holds)): Promise<void> {
   const end = Date.now() + 10_000;
   while (!holds()) {
@@ -128,7 +128,7 @@ export async function until(holds: () => boolean, what: string = String(holds)):
   }
 }
 
-/** Advances virtual time in small steps until the condition holds, at most `limitMs`. */
+/** Advances virtual time in small steps until the condition holds, up to `limitMs`. */
 export async function elapse(
   clock: VirtualClock,
   limitMs: number,

@@ -28,7 +28,7 @@ async function ask(
   return { status: reply.status, body: (await reply.json()) as Json };
 }
 
-/** Reads the events of a watch as they come. */
+/** Reads a watch's events as they arrive. */
 async function watch(
   t: TestContext,
   server: ApiServer,
@@ -51,7 +51,7 @@ async function watch(
         for (const line of lines) events.push(JSON.parse(line) as (typeof events)[number]);
       }
     } catch {
-      // Cut or aborted: it is over.
+      // Cut or aborted, so the watch is over.
     }
     over = true;
   })();

@@ -1,4 +1,4 @@
-/** A stand-in for the Kubernetes API server. */
+/** A fake Kubernetes API server. */
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import https from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -21,23 +21,23 @@ import { serve, Store, type Backup, type KubeJson } from './store.ts';
 import { Watch } from './watches.ts';
 import { create, existing, patch, remove, update } from './writes.ts';
 
-/** The differences from the server of Kubernetes. */
+/** Deviations from the Kubernetes server. */
 export interface ApiServerOptions {
   readonly clock?: Clock;
-  /** Reported minor version; streaming lists work from 27 on unless switched off. Default 33. */
+  /** The minor version to report. Streaming lists work from 27 on unless switched off. 33 by default. */
   readonly minor?: number;
-  /** The feature gate WatchList. Default: by version (on from 32). */
+  /** The WatchList feature gate. By default it depends on the version (on from 32). */
   readonly streamingLists?: boolean;
   /**
-   * True if the database reports its progress (etcd from 3.4.31 and 3.5.13 on); streaming lists need it.
-   * Default true.
+   * True if the database reports its progress (etcd since 3.4.31 and 3.5.13), which streaming lists need. True by
+   * default.
    */
   readonly progressNotices?: boolean;
-  /** Pages lists even from the watch cache (`resourceVersion=0`), which the real server does not. */
+  /** Pages lists even from the watch cache (`resourceVersion=0`), which the real server does not do. */
   readonly pagesFromCache?: boolean;
   /** Resources that are not served, e.g. `discovery.k8s.io/v1`. */
   readonly without?: readonly string[];
-  /** Accepted bearer tokens; none: no check. */
+  /** Bearer tokens to accept; empty: no check. */
   readonly tokens?: readonly string[];
   readonly tls?: PemIdentity & { readonly clientCa?: string };
   readonly port?: number;
@@ -62,20 +62,20 @@ interface ReviewedAccess {
 const mostSeen = 10_000;
 
 /**
- * A stand-in for kube-apiserver that follows its protocol strictly: lists with pages and versions, watches
- * with bookmarks and ERROR events, streaming lists, discovery, writes. It has no controllers: the objects are
- * exactly those of the test.
+ * A fake kube-apiserver that follows the protocol strictly: lists with pages and versions, watches with bookmarks and
+ * ERROR events, streaming lists, discovery, writes. It has no controllers, so the objects are exactly those of the
+ * test.
  */
 export class ApiServer {
   readonly store: Store;
   readonly faults: Faults = new Faults();
   readonly seen: SeenRequest[] = [];
   readonly watches: Set<Watch> = new Set<Watch>();
-  /** The settings that the kubelets of nodes report (`configz`). */
+  /** The settings that the nodes' kubelets report (`configz`). */
   readonly configz: Map<string, object> = new Map<string, object>();
-  /** The replies of pods through the proxy; null: the pod does not exist. */
+  /** Returns pods' replies through the proxy; null: no such pod. */
   proxied: (pod: string, port: number, path: string) => string | null = () => null;
-  /** The missing rights of a user, in the words of SubjectAccessReviews. */
+  /** True if a user lacks a permission, in SubjectAccessReview terms. */
   denied: (user: string, verb: string, resource: string) => boolean = () => false;
   tokens: readonly string[] | null;
   readonly #options: ApiServerOptions;
@@ -136,7 +136,7 @@ export class ApiServer {
     await closed;
   }
 
-  /** Stores an object by its plural (`services`, `endpointslices`), without checks. */
+  /** Stores an object under its plural (`services`, `endpointslices`), without checks. */
   put(plural: string, object: KubeJson): void {
     this.store.put(this.#storage(plural), object);
   }
@@ -145,35 +145,35 @@ export class ApiServer {
     this.store.delete(this.#storage(plural), namespace, name);
   }
 
-  /** Cuts the open watches of a resource, or all. */
+  /** Cuts a resource's open watches, or all of them. */
   dropWatches(plural?: string): void {
     for (const watch of this.#open(plural)) watch.drop();
   }
 
-  /** Half-open connections: the open watches get no more data, and are not closed. */
+  /** Simulates half-open connections: open watches receive no more data but are not closed. */
   freezeWatches(plural?: string): void {
     for (const watch of this.#open(plural)) watch.freeze();
   }
 
-  /** Sends an ERROR event on the open watches. */
+  /** Sends an ERROR event on open watches. */
   failWatches(code: number, message: string, plural?: string): void {
     for (const watch of this.#open(plural)) watch.error(failureStatus(code, message));
   }
 
-  /** Restores a backup of the database during a short downtime. */
+  /** Restores a database backup during a short downtime. */
   restore(backup: Backup): void {
     this.store.restore(backup);
     this.#lists.forget();
     this.dropWatches();
   }
 
-  /** Drops all history, so that no watch can be resumed. */
+  /** Discards all history, so that no watch can be resumed. */
   compact(): void {
     this.store.compact();
     this.#lists.forget();
   }
 
-  /** The requests of one verb for one resource. */
+  /** Returns the requests with one verb for one resource. */
   requests(verb: Verb, resource: string): SeenRequest[] {
     return this.seen.filter((one) => one.verb === verb && one.resource === resource);
   }
@@ -292,7 +292,7 @@ export class ApiServer {
       );
     }
     if (streaming !== null && this.#options.progressNotices === false) {
-      // The words of kube-apiserver 1.32.3 with etcd 3.4.23.
+      // The wording of kube-apiserver 1.32.3 with etcd 3.4.23.
       throw new Refusal(
         500,
         'a watch stream was requested by the client but the required storage feature RequestWatchProgress is disabled',
@@ -328,8 +328,7 @@ export class ApiServer {
       watch.initial(store.all(storageName(resource)), mark);
       return;
     }
-    // A future version is not an error: the watch is silent, even without bookmarks, until the store has
-    // passed it.
+    // A future version is not an error: the watch stays silent, even without bookmarks, until the store has passed it.
     if (from !== null && from > store.revision) return;
     const missed = store.since(storageName(resource), from ?? store.revision);
     if (missed === null) {
@@ -362,7 +361,7 @@ export class ApiServer {
     if (resource !== undefined && (namespace === '' || resource.namespaced)) {
       return { resource, namespace, name };
     }
-    // A namespace itself: the part after it is a subresource or empty.
+    // The namespace itself; what follows is a subresource or empty.
     if (namespace !== '' && group === '' && (plural === 'status' || plural === 'finalize')) {
       return { resource: find('namespaces')!, namespace: '', name: namespace };
     }
@@ -435,7 +434,7 @@ function unknownPath(): Refusal {
   return new Refusal(404, 'the server could not find the requested resource');
 }
 
-/** The real server compresses replies above 128 KiB for clients that request it. */
+/** The real server compresses replies above 128 KiB for clients that ask for it. */
 function sendJson(reply: ServerResponse, status: number, body: string, accepts: string): void {
   const headers: http.OutgoingHttpHeaders = { 'content-type': 'application/json' };
   if (body.length > 128 * 1024 && accepts.includes('gzip')) {

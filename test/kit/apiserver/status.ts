@@ -1,4 +1,4 @@
-/** The API's Status object, which is the body of every refusal. */
+/** The API's Status object, the body of every refusal. */
 export interface Status {
   readonly kind: 'Status';
   readonly apiVersion: 'v1';
@@ -26,7 +26,7 @@ const reasons: Readonly<Record<number, string>> = {
   504: 'Timeout',
 };
 
-/** The reason follows from the HTTP code by default. */
+/** By default, the reason follows from the HTTP code. */
 export function failureStatus(
   code: number,
   message: string,
@@ -45,7 +45,7 @@ export function failureStatus(
   };
 }
 
-/** Thrown while a request is handled; becomes the reply. */
+/** Thrown while handling a request; becomes the reply. */
 export class Refusal extends Error {
   readonly status: Status;
 

@@ -1,7 +1,7 @@
-/** The objects of the stand-in API server, and their history. */
+/** The fake API server's objects and their history. */
 import { parseSelector, type Selector } from '../../../src/server/kube/manifests/selector.ts';
 
-/** An object in the API's format. */
+/** An object in API format. */
 export interface KubeJson {
   apiVersion?: string;
   kind?: string;
@@ -17,7 +17,7 @@ export interface KubeJson {
   [key: string]: unknown;
 }
 
-/** One stored state of one object; never changed, only replaced. */
+/** A stored state of an object. Never changed, only replaced. */
 export interface Stored {
   readonly object: KubeJson;
   readonly revision: number;
@@ -25,7 +25,7 @@ export interface Stored {
   readonly body: string;
 }
 
-/** Null `before`: created; null `after`: deleted. */
+/** A null `before` means created; a null `after`, deleted. */
 export interface StoreEvent {
   readonly resource: string;
   readonly revision: number;
@@ -38,17 +38,17 @@ export interface Backup {
   readonly resources: ReadonlyMap<string, ReadonlyMap<string, Stored>>;
 }
 
-/** Replaces etcd and the watch cache: objects, one revision for all, and a window of the past. */
+/** Takes the place of etcd and the watch cache: objects, a revision shared by all, and a window of the past. */
 export class Store {
   readonly #resources = new Map<string, Map<string, Stored>>();
   readonly #listeners = new Set<(event: StoreEvent) => void>();
   #history: StoreEvent[] = [];
   #revision: number;
-  /** The oldest revision that a watch may start after. */
+  /** The oldest revision after which a watch may start. */
   #compacted: number;
   readonly #window: number;
 
-  /** @param window number of events that are stored */
+  /** @param window the number of events to store */
   constructor(window = 10_000, revision = 1000) {
     this.#window = window;
     this.#revision = revision;
@@ -63,7 +63,7 @@ export class Store {
     return this.#compacted;
   }
 
-  /** Objects in the order of their keys (`namespace/name`), as in etcd. */
+  /** Returns objects in key order (`namespace/name`), as in etcd. */
   all(resource: string): Stored[] {
     const objects = this.#resources.get(resource) ?? new Map<string, Stored>();
     return [...objects.keys()].sort().map((key) => objects.get(key)!);
@@ -104,7 +104,7 @@ export class Store {
     return before;
   }
 
-  /** Events after a revision; null: they are no longer stored. */
+  /** Returns the events after a revision; null: no longer stored. */
   since(resource: string, revision: number): StoreEvent[] | null {
     if (revision < this.#compacted) return null;
     return this.#history.filter(
@@ -112,7 +112,7 @@ export class Store {
     );
   }
 
-  /** Advances the revision for objects without watchers: leases and events take many a second. */
+  /** Advances the revision for objects without watchers. Leases and events use up many per second. */
   skip(revisions: number): void {
     this.#revision += revisions;
   }
@@ -125,8 +125,8 @@ export class Store {
   }
 
   /**
-   * Restores a backup, including revisions, as `etcdutl snapshot restore` does without `--bump-revision`.
-   * Watches are not notified: a server that was stopped during that time starts with this state.
+   * Restores a backup including revisions, as `etcdutl snapshot restore` does without `--bump-revision`. Watches are
+   * not notified, so a server that was stopped would start from this state.
    */
   restore({ revision, resources }: Backup): void {
     this.#resources.clear();
@@ -136,7 +136,7 @@ export class Store {
     this.#history = [];
   }
 
-  /** Drops the history: every watch from an older revision is too late. */
+  /** Discards the history, so that every watch from an older revision comes too late. */
   compact(): void {
     this.#history = [];
     this.#compacted = ++this.#revision;
@@ -166,12 +166,12 @@ function stored(object: KubeJson, revision: number): Stored {
   return { object, revision, body: JSON.stringify(rest).slice(1) };
 }
 
-/** The object's JSON in one version of the API. */
+/** Returns the object's JSON in one API version. */
 export function serve(one: Stored, version: string, kind: string): string {
   return `{"kind":"${kind}","apiVersion":"${version}",${one.body}`;
 }
 
-/** The same, as it was deleted at `revision`. */
+/** Returns the same, as deleted at `revision`. */
 export function serveDeleted(one: Stored, revision: number, version: string, kind: string): string {
   const metadata = { ...one.object.metadata, resourceVersion: String(revision) };
   return serve(stored({ ...one.object, metadata }, revision), version, kind);
@@ -179,7 +179,7 @@ export function serveDeleted(one: Stored, revision: number, version: string, kin
 
 export type Matches = (object: KubeJson) => boolean;
 
-/** Label and field selectors of a request; throws an `Error` whose message goes to the client. */
+/** Parses a request's label and field selectors. Throws an `Error` whose message goes to the client. */
 export function selection(labelSelector: string, fieldSelector: string): Matches {
   const labels: Selector | null = parseSelector(labelSelector);
   if (labels === null) throw new Error(`unable to parse requirement: ${labelSelector}`);

@@ -1,4 +1,4 @@
-/** Watches of the stand-in API server. */
+/** The fake API server's watches. */
 import type { ServerResponse } from 'node:http';
 import type { Clock, Timer } from '../../../src/server/base/clock.ts';
 import { groupVersion, storageName, type ServedResource } from './resources.ts';
@@ -11,13 +11,13 @@ import {
   type Stored,
 } from './store.ts';
 
-/** The subject of one watch, and the target of its events. */
+/** The subject of a watch and where its events go. */
 export interface WatchParts {
   readonly store: Store;
   readonly clock: Clock;
   readonly resource: ServedResource;
   readonly reply: ServerResponse;
-  /** Only objects of this namespace; '': all. */
+  /** Only objects in this namespace; '': all. */
   readonly namespace: string;
   readonly matches: Matches;
   readonly bookmarks: boolean;
@@ -27,7 +27,7 @@ export interface WatchParts {
 
 const bookmarkEveryMs = 60_000;
 
-/** One open watch: it sends each change of the store as a JSON document. */
+/** An open watch. Sends each change in the store as a JSON document. */
 export class Watch {
   readonly resource: string;
   readonly #parts: WatchParts;
@@ -56,12 +56,12 @@ export class Watch {
     const was = before !== null && this.#wants(before);
     const is = after !== null && this.#wants(after);
     const { version, kind } = this.#form();
-    // For this client, an object that leaves the selection is deleted.
+    // To this client, an object that leaves the selection is deleted.
     if (is) this.#send(was ? 'MODIFIED' : 'ADDED', serve(after, version, kind));
     else if (was) this.#send('DELETED', serveDeleted(before, revision, version, kind));
   }
 
-  /** The current state as ADDED events; `mark` ends them with the bookmark of a streaming list. */
+  /** Sends the current state as ADDED events. `mark` ends them with a streaming list's bookmark. */
   initial(objects: readonly Stored[], mark: boolean): void {
     const { version, kind } = this.#form();
     for (const one of objects) {
@@ -85,7 +85,7 @@ export class Watch {
     );
   }
 
-  /** The server closes the watch after it, as the real one does. */
+  /** The server closes the watch afterwards, as the real one does. */
   error(status: object): void {
     this.#send('ERROR', JSON.stringify(status));
     this.end();
@@ -99,7 +99,7 @@ export class Watch {
     this.#parts.reply.destroy();
   }
 
-  /** From now on nothing is sent and nothing is closed, as with a dead peer. */
+  /** Sends and closes nothing from now on, like a dead peer. */
   freeze(): void {
     this.#frozen = true;
     for (const timer of this.#timers) timer.cancel();

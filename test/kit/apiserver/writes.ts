@@ -1,9 +1,9 @@
-/** Changes of objects through the stand-in API server. */
+/** Writes objects through the fake API server. */
 import { groupVersion, storageName, type ServedResource } from './resources.ts';
 import { Refusal } from './status.ts';
 import type { KubeJson, Store, Stored } from './store.ts';
 
-/** A checked write: a request that the real API server would refuse is refused here too. */
+/** A validated write: a request that the real API server would refuse is refused here too. */
 export interface WriteTarget {
   readonly store: Store;
   readonly resource: ServedResource;
@@ -40,7 +40,7 @@ export function create({ store, resource, namespace }: WriteTarget, body: unknow
 }
 
 /**
- * Replaces an object, if the body has its current version.
+ * Replaces an object if the body has its current version.
  * @throws Refusal
  */
 export function update(target: WriteTarget, name: string, body: unknown): Stored {
@@ -57,7 +57,7 @@ export function update(target: WriteTarget, name: string, body: unknown): Stored
   return store.put(storageName(resource), object);
 }
 
-/** JSON merge patch (RFC 7396), also for strategic patches as far as tests need it. */
+/** Applies a JSON merge patch (RFC 7396), and strategic patches as far as tests need them. */
 export function patch(target: WriteTarget, name: string, type: string, body: unknown): Stored {
   if (!['application/merge-patch+json', 'application/strategic-merge-patch+json'].includes(type)) {
     throw new Refusal(415, `the body of the request was in an unknown format: ${type}`);
@@ -68,7 +68,7 @@ export function patch(target: WriteTarget, name: string, type: string, body: unk
 }
 
 /**
- * Deletes an object, and with a namespace all objects in it.
+ * Deletes an object; for a namespace, all objects in it too.
  * @throws Refusal
  */
 export function remove(target: WriteTarget, name: string): Stored {
@@ -101,7 +101,7 @@ function removeContents(store: Store, namespace: string): void {
   }
 }
 
-/** @throws Refusal: there is none */
+/** @throws Refusal if there is no such object */
 export function existing({ store, resource, namespace }: WriteTarget, name: string): Stored {
   const found = store.get(storageName(resource), resource.namespaced ? namespace : '', name);
   if (found === null) throw notFound(resource.plural, name, resource.group);
@@ -143,7 +143,7 @@ function checked(resource: ServedResource, namespace: string, body: unknown): Ku
   return { ...object, metadata };
 }
 
-/** The defaults of the real server, as far as DNS reads them. */
+/** Fills in the real server's defaults, as far as DNS reads them. */
 function defaulted(store: Store, resource: ServedResource, object: KubeJson): KubeJson {
   if (resource.plural === 'namespaces') {
     return {

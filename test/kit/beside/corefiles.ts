@@ -1,4 +1,4 @@
-/** Random server blocks: sources of answers, and plugins before them. */
+/** Generates random server blocks: sources of answers, with other plugins before them. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { seededRandom, type Random } from '../../../src/server/base/random.ts';
@@ -11,17 +11,17 @@ export interface RandomBlock {
   readonly plugins: ReadonlySet<string>;
 }
 
-/** The names in its text, absolute, which are worth querying. */
+/** The absolute names in its text, which are worth querying. */
 export function namesIn({ text }: RandomBlock): readonly string[] {
   const found = text.match(/[a-z0-9*_.-]+\.(?:org|net|test)\b\.?/gi) ?? [];
   return found.map((name) => `${name.replaceAll(/^\.|\.$/g, '').toLowerCase()}.`);
 }
 
-/** The common parts of the blocks of one Corefile. */
+/** The parts that all blocks of a Corefile share. */
 export interface Surroundings {
   readonly folder: string;
   readonly upstreams: readonly string[];
-  /** `IP:PORT` of a server that transfers the common zones; null: there is none. */
+  /** `IP:PORT` of a server that transfers the common zones; null: none. */
   readonly primary: string | null;
 }
 
@@ -62,7 +62,7 @@ function braces(word: string, lines: readonly string[]): string {
     : `${word} {\n${lines.map((line) => `    ${line}\n`).join('')}  }`;
 }
 
-/** Several lines, each by chance. */
+/** Picks several lines at random. */
 function maybe(draw: Draw, lines: readonly string[], times = 2): string[] {
   return lines.filter(() => draw.rarely(times));
 }
@@ -77,12 +77,12 @@ function fallthrough(draw: Draw): string[] {
 
 const addresses = ['192.0.2.10', '192.0.2.11', '10.0.0.5', '2001:db8::10', '2001:db8::11'];
 
-/** A zone for a server that transfers it, always the same. */
+/** A zone for a server that transfers it; always the same. */
 export function primaryZone(origin: string): string {
   return plainZone(drawFrom(seededRandom(origin.length)), origin);
 }
 
-/** A zone without content that servers disagree about, which other tests compare. */
+/** A zone without content that servers disagree about, because other tests compare that. */
 function plainZone(draw: Draw, origin: string): string {
   const lines = [
     `$TTL 300`,
@@ -107,7 +107,7 @@ function plainZone(draw: Draw, origin: string): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** The sources of answers; `forward` is last, because nothing follows it. */
+/** Sources of answers. `forward` comes last, because nothing follows it. */
 const sources: Readonly<Record<string, Part>> = {
   hosts: (draw) => {
     const inline = Array.from({ length: draw.between(1, 5) }, () => {
@@ -353,7 +353,7 @@ const modifiers: Readonly<Record<string, Part>> = {
   },
 };
 
-/** The locations of the comparison's clients, and prefixes of their EDNS Client Subnet option. */
+/** The locations of the comparison's clients, and of the prefixes in their EDNS Client Subnet option. */
 const geography = {
   '127.0.0.0/8': {
     city: { names: { en: 'Berlin' } },
@@ -385,7 +385,9 @@ const expressions: readonly string[] = [
   "metadata('geoip/country/code') == 'DE'",
 ];
 
-/** A block with some sources and some modifiers, for 127.0.0.1:`port`; or two, the first of them with a view. */
+/**
+ * Generates a block with some sources and some modifiers for 127.0.0.1:`port`, or two blocks, the first with a view.
+ */
 function randomBlock(random: Random, port: number, about: Surroundings): RandomBlock {
   const draw = drawFrom(random);
   const zone = draw.rarely(3) ? draw.one(zones) : '.';
@@ -412,8 +414,8 @@ function randomBlock(random: Random, port: number, about: Surroundings): RandomB
 }
 
 /**
- * Several of them, at ports from 6000 on.
- * @param fits selects the drawn blocks
+ * Generates several blocks, at ports from 6000 on.
+ * @param fits selects the generated blocks
  */
 export function randomBlocks(
   random: Random,
@@ -432,7 +434,7 @@ export function randomBlocks(
 export const textOf = (blocks: readonly RandomBlock[]): string =>
   blocks.map((block) => block.text).join('\n');
 
-/** Moves some of the lines to a snippet or a file. */
+/** Moves some lines into a snippet or a file. */
 function imported(
   draw: Draw,
   lines: readonly string[],
@@ -447,7 +449,7 @@ function imported(
   const file = join(folder, `part${name}.conf`);
   writeFileSync(file, text);
   const path = draw.rarely(2) ? file : file.replace('part', 'par*');
-  // The content is printed with differences.
+  // The content is printed along with differences.
   return { before: text.replaceAll(/^(?=.)/gm, '# '), within: [`import ${path}`, ...left] };
 }
 

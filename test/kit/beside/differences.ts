@@ -5,17 +5,17 @@ import { flagNames, printData } from '../../../src/server/wire/print.ts';
 import type { RandomBlock } from './corefiles.ts';
 import type { RandomQuery } from './queries.ts';
 
-/** Differences that docs/coredns.md does not list, in a few words each; empty: none. */
+/** Describes each difference not listed in docs/coredns.md in a few words; empty: none. */
 export function differences(
   query: RandomQuery,
   block: RandomBlock,
   a: Uint8Array | null,
   b: Uint8Array | null,
 ): string[] {
-  // Aliases that lead back to a template or a rule, unsolicited NOTIFY: CoreDNS gives no reply.
+  // Aliases that lead back to a template or a rule, unsolicited NOTIFY: CoreDNS does not reply.
   const circle = /IN CNAME|rewrite (?:stop |continue )?cname/.test(block.text);
   if (a === null && (circle || query.opcode === 4)) return [];
-  // dns64 before whoami, which has no AAAA and no A record: CoreDNS gives no reply.
+  // dns64 before whoami, which has neither AAAA nor A records: CoreDNS does not reply.
   if (a === null && query.type === 28 && ['dns64', 'whoami'].every((one) => block.plugins.has(one)))
     return [];
   // dns64 before minimal, which panics if no plugin replies.
@@ -83,7 +83,7 @@ function dropsBehindAutopath({ plugins, text }: RandomBlock): boolean {
 
 /** True if both transfer the same zone, or neither does. */
 export function transfersAgree({ plugins }: RandomBlock, theirs: string, ours: string): boolean {
-  // autopath, cache: transfers pass unchanged. erratic has its own zones.
+  // Transfers pass through autopath and cache unchanged. erratic has its own zones.
   if (['autopath', 'cache', 'erratic', 'rewrite'].some((name) => plugins.has(name))) return true;
   if (theirs === ours) return true;
   const none = /^(?:rcode|closed|no end)/;
@@ -111,10 +111,10 @@ interface Rule {
   is(difference: Difference, pair: Pair): boolean;
 }
 
-/** The content of a reply: code, sections, and the flags and options that follow from them. */
+/** A reply's content: code, sections, and the flags and options that follow from them. */
 const CONTENT = /^(?:rcode|aa|ra|ad|tc|answer|authority|additional|option\d+)$/;
 
-/** For a rule about a whole reply: any content, but not the structure of the message. */
+/** For rules about a whole reply: matches any content, but not the message structure. */
 function content(is: (pair: Pair) => boolean): Rule['is'] {
   return ({ what }, pair) => CONTENT.test(what) && is(pair);
 }
@@ -495,12 +495,12 @@ const rules: readonly Rule[] = [
   },
 ];
 
-/** The TTLs of a printed section, with type and class before them. */
+/** The TTLs in a printed section, together with the type and class before them. */
 const ttls = /(?<=\. \d+ \d+) \d+ /g;
 
 const quoted = /"[^"]*"/g;
 
-/** True if a section has only records of another one, in any spelling. */
+/** True if all records of a section are in another one, whatever their spelling. */
 function within(section: string, other: string): boolean {
   const all = new Set(other.toLowerCase().split(' | '));
   return section
@@ -531,7 +531,7 @@ function shown(records: readonly DnsRecord[]): string {
   return records
     .map(({ name, type, class: rclass, ttl, data }) => {
       let text = printData(type, data);
-      // whoami: each query has its own port, and a cached reply has that of one query.
+      // whoami: each query has its own port, and a cached reply has the port of the original query.
       if (type === TYPE.SRV) text = text.replace(/^0 0 \d+ \.$/, '0 0 PORT .');
       const owner = name
         .toLowerCase()

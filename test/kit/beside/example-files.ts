@@ -1,10 +1,10 @@
-/** Files that the examples of `tools/coredns/properties.ts` name: `@/NAME`. */
+/** The files that examples in `tools/coredns/properties.ts` refer to as `@/NAME`. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { testCertificate, testKey } from '../certificate.ts';
 import { makeMmdb } from '../mmdb.ts';
 
-/** The key that zones are signed with: `NAME.key` and `NAME.private`. */
+/** The key used to sign zones: `NAME.key` and `NAME.private`. */
 export const keyName = 'Kexample.org.+013+55648';
 
 export function writeExampleFiles(directory: string): void {
@@ -22,7 +22,7 @@ export function writeExampleFiles(directory: string): void {
       'key "k.example." {\n algorithm hmac-sha256;\n secret "NoTCJU+DMqFWywaPyxSijrDEA/eC3nK0xi3AMEZuPVk=";\n};\n',
     kubeconfig: `apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {token: t}}]\n`,
     'test.mmdb': makeMmdb('GeoLite2-City', { '192.0.2.0/24': { country: { iso_code: 'DE' } } }),
-    // The example of RFC 6605, section 6.1.
+    // The example from RFC 6605, section 6.1.
     [`${keyName}.key`]:
       'example.org. IN DNSKEY 257 3 13 GojIhhXUN/u4v54ZQqGSnyhWJwaubCvTmeexv7bR6edbkrSqQpF64cYbcB7wNcP+e+MAnLr+Wi9xMWyQLc8NAA==\n',
     [`${keyName}.private`]:

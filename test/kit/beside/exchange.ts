@@ -1,12 +1,12 @@
-/** Sends bytes to a server on loopback, over UDP or TCP, from a client's address, and returns the reply. */
+/** Sends bytes to a server on loopback from a client's address, over UDP or TCP, and returns the reply. */
 import { createSocket } from 'node:dgram';
 import { connect } from 'node:net';
 import type { RandomQuery } from './queries.ts';
 
-/** Milliseconds without a reply that count as silence: longer than a server on a busy machine takes. */
+/** Milliseconds without a reply that count as silence: longer than a server takes on a busy machine. */
 const SILENCE_MS = 1500;
 
-/** The reply of HOST:PORT; null: none came. */
+/** The reply from HOST:PORT; null: none. */
 export function exchange(
   { bytes, client, overTcp }: RandomQuery,
   port: number,

@@ -1,9 +1,12 @@
-/** Compares the metrics of two servers after the same queries: the series, and their values. */
+/** Compares the metrics of two servers after the same queries: which series there are, and their values. */
 
-/** Series → value; without the server's address, and summed over labels that docs/coredns.md lists as different. */
+/**
+ * Maps a series to its value, without the server's address and summed over labels that docs/coredns.md lists as
+ * different.
+ */
 export type Series = ReadonlyMap<string, number>;
 
-/** Reads `/metrics` of one of `hosts`. */
+/** Reads `/metrics` from one of `hosts`. */
 export async function readSeries(host: string, port: number): Promise<Series> {
   const text = await (await fetch(`http://${host}:${port}/metrics`)).text();
   const series = new Map<string, number>();
@@ -16,7 +19,7 @@ export async function readSeries(host: string, port: number): Promise<Series> {
   return series;
 }
 
-/** Differences that docs/coredns.md does not list, in a few words each; empty: none. */
+/** Describes each difference not listed in docs/coredns.md in a few words; empty: none. */
 export function seriesThatDiffer(theirs: Series, ours: Series, wording: string): string[] {
   const found: string[] = [];
   for (const key of new Set([...theirs.keys(), ...ours.keys()])) {
@@ -29,10 +32,10 @@ export function seriesThatDiffer(theirs: Series, ours: Series, wording: string):
   return found;
 }
 
-/** Metrics of the runtime, which differ by nature. */
+/** Runtime metrics, which differ by nature. */
 const foreign = /^(?:go|process|promhttp|nodejs|ndots)_/;
 
-/** Sorts labels by name, without the plugin, which differs. */
+/** Sorts labels by name, leaving out the plugin, which differs. */
 function sorted(labels: string): string {
   return (labels.match(/\w+="(?:[^"\\]|\\.)*"/g) ?? [])
     .filter((label) => !label.startsWith('plugin='))
@@ -80,8 +83,7 @@ const rules: readonly Rule[] = [
     is: (theirs, ours, wording) =>
       (theirs ?? 0) < (ours ?? 0) && /rewrite (?:stop |continue )?cname /.test(wording),
   },
-  // CoreDNS queries itself for the target of a wildcard in the same zone; a few of a batch's queries cause
-  // that.
+  // CoreDNS queries itself for the target of a wildcard in the same zone, which a few queries in a batch trigger.
   ...[
     { series: /^coredns_dns_re(?:quest|sponse)s?_(?!size_bytes_sum)/, most: 3 },
     { series: /^coredns_dns_request_size_bytes_sum/, most: 3 * 300 },

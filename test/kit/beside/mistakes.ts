@@ -1,5 +1,5 @@
 /**
- * Corefiles with a mistake or none: examples of every property of CoreDNS, with random changes of words and
+ * Generates Corefiles with at most a few errors: examples of every CoreDNS property, with random changes to words and
  * lines.
  */
 import type { Random } from '../../../src/server/base/random.ts';
@@ -11,14 +11,14 @@ export interface ChangedCorefile {
   readonly directives: readonly string[];
 }
 
-/** The addresses and files of the examples. */
+/** The addresses and files that the examples use. */
 export interface Scene {
   readonly port: number;
   readonly http: number;
   readonly folder: string;
 }
 
-/** Values that an argument of any kind may accept. */
+/** Values that might be accepted for any kind of argument. */
 const words: readonly string[] = [
   ...[
     '""',
@@ -170,10 +170,10 @@ const keys: readonly string[] = [
   ],
 ];
 
-/** Those that need the internet at their start, and those that are built to be refused. */
+/** Examples that need the internet at startup, and those built to be refused. */
 const left = new Set(['azure', 'clouddns', 'route53', 'nomad', 'quic', 'https3']);
 
-/** Every example that CoreDNS starts with here. */
+/** All examples that CoreDNS can start here. */
 export const startedHere: readonly { readonly name: string; readonly property: Property }[] =
   directives.flatMap(({ name, properties }) =>
     left.has(name)
@@ -192,7 +192,7 @@ export function changedCorefile(random: Random, scene: Scene): ChangedCorefile {
   const taken = [first];
   const near = startedHere.filter(({ name }) => name === first.name);
   const lines = linesOf(first.property);
-  // Another property of the same directive, or a separate directive.
+  // Adds another property of the same directive, or a separate directive.
   if (draw.rarely(3)) addProperty(lines, linesOf(draw.one(near).property), draw);
   if (draw.rarely(6)) {
     const other = draw.one(draw.rarely(2) ? near : startedHere);
@@ -218,7 +218,7 @@ export function changedCorefile(random: Random, scene: Scene): ChangedCorefile {
   };
 }
 
-/** A server block of these lines, with the files and ports of the scene. */
+/** Builds a server block from these lines, with the scene's files and ports. */
 export function corefileOf(
   key: string | undefined,
   lines: readonly Line[],
@@ -237,7 +237,7 @@ export function linesOf({ example }: Property): Line[] {
   return example.split('\n').map((line) => line.match(/"[^"]*"|\S+/g) ?? []);
 }
 
-/** Moves the lines in braces of one directive into those of another. */
+/** Copies the lines in one directive's braces into another's. */
 function addProperty(lines: Line[], from: readonly Line[], draw: Draw): void {
   const start = from.findIndex((line) => line.at(-1) === '{');
   const end = from.findIndex(([word]) => word === '}');

@@ -1,4 +1,4 @@
-/** Random queries, well-formed and malformed. */
+/** Generates random queries, well-formed and malformed. */
 import type { Random } from '../../../src/server/base/random.ts';
 import { drawFrom, drawName, labels, type Draw } from './words.ts';
 
@@ -24,7 +24,7 @@ const unusual = [
   0, 3, 10, 35, 39, 41, 46, 47, 50, 52, 64, 99, 249, 250, 251, 253, 254, 258, 65_280, 65_535,
 ];
 
-/** Most are ordinary. */
+/** Generates a query; most are ordinary. */
 export function randomQuery(random: Random, names: readonly string[]): RandomQuery {
   const draw = drawFrom(random);
   const lower = drawQueryName(draw, names);

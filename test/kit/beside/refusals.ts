@@ -4,19 +4,19 @@ export interface Verdicts {
   readonly text: string;
   /** Null: CoreDNS accepts it. */
   readonly theirs: string | null;
-  /** The problems that ndots reports; empty: it accepts it. */
+  /** The problems that ndots reports; empty: accepted. */
   readonly ours: readonly string[];
 }
 
-/** True if they differ in a way that docs/coredns.md does not list. */
+/** True if they differ in a way not listed in docs/coredns.md. */
 export function differ({ text, theirs, ours }: Verdicts): boolean {
   if ((theirs === null) === (ours.length === 0)) return false;
   if (theirs !== null)
     return !takenHere.some((rule) => rule.says.test(theirs) && rule.in.test(text));
-  // CoreDNS reads one of two `etcd` directives.
+  // CoreDNS reads only one of two `etcd` directives.
   const both = /^\s*etcd [^]*^\s*etcd /m.test(text);
   if (both && ours.every((line) => line.includes('plugin/etcd: '))) return false;
-  // After a missing, extra or misplaced brace, every line has another meaning.
+  // After a missing, extra or misplaced brace, every line means something else.
   return (
     !/^\s*\{ +\S/m.test(text) &&
     !ours.some((line) => braces.test(line)) &&
@@ -34,7 +34,7 @@ const refusedHere: readonly RegExp[] = [
   /plugin\/dnssec: .*unknown source of keys/,
   // CoreDNS uses C of `root A B C`.
   /plugin\/root: .*Wrong argument count/,
-  // Two that result in a value that neither may have.
+  // Two that together yield a value that neither may have.
   /plugin\/loadbalance: .*unknown property '(?:prefer|reload)'/,
   // Unusable addresses and ports.
   /is not the URL of an API server|not an endpoint|not an IP address|invalid port|too many colons in address|address not available/,
@@ -48,7 +48,7 @@ const refusedHere: readonly RegExp[] = [
   /TLS config file cannot be read|could not load TLS cert/,
   // One address, for two that cannot share it.
   /is to be served both with TLS and without/,
-  // Unavailable parts.
+  // Parts that are not available.
   /the transport '\w+' is not available/,
 ];
 
@@ -65,7 +65,7 @@ const takenHere: readonly { readonly says: RegExp; readonly in: RegExp }[] = [
     in: /^\s*(?:allow|block|filter|drop) type [^\n]*\b(?:[a-z]+|TYPE\d+)\b/m,
   },
   { says: /invalid RR class TYPE\d+|invalid query class CLASS\d+/, in: /template/ },
-  // A directive that a later one replaces, and an endpoint after the first.
+  // A directive replaced by a later one, and any endpoint after the first.
   { says: /plugin\/file: file /, in: /^\s*file [^]*^\s*file /m },
   { says: /host must be a URL/, in: /^\s*endpoint [^]*^\s*endpoint /m },
   {
@@ -73,14 +73,14 @@ const takenHere: readonly { readonly says: RegExp; readonly in: RegExp }[] = [
     in: /^\s*(tls|autopath|timeouts) ?[^\n]*\n[^]*^\s*\1\b/m,
   },
   { says: /plugin\/etcd: could not load/, in: /^\s*tls [^]*^\s*tls /m },
-  // Periods of old health checks.
+  // Intervals of old health checks.
   { says: /(?:missing|unknown) unit|invalid duration/, in: /health_check/ },
-  // Link-local addresses with their interface.
+  // Link-local addresses that include their interface.
   { says: /./, in: /fe80::1%lo/ },
   { says: /bind: cannot assign requested address/, in: /\bbind\b/ },
-  // A word after the braces of `dns64 PREFIX`; CoreDNS reads each line in them as a directive.
+  // A word after the braces of `dns64 PREFIX`, where CoreDNS reads each line as a directive.
   { says: /plugin\/dns64: invalid CIDR address/, in: /^\s*dns64 \S+ \{[^}]*\} +\S/m },
-  // One without primaries after one that has some.
+  // A directive without primaries after another that has some.
   {
     says: /secondary zones require a transfer from property/,
     in: /^\s*secondary [^]*transfer from [^]*\bsecondary\b/m,
@@ -90,11 +90,11 @@ const takenHere: readonly { readonly says: RegExp; readonly in: RegExp }[] = [
   { says: /no rule type specified/, in: /^\s*rewrite [^\n]*\{\n\s*\}/m },
   // Words that CoreDNS reads as a separate line.
   { says: /plugin\/cancel: /, in: /^\s*cancel [^\n]*\{/m },
-  // The values of several directives add up.
+  // The values of several directives accumulate.
   { says: /unknown property 'reload'/, in: /^\s*loadbalance[^]*^\s*loadbalance weighted/m },
   // An empty word is ignored.
   { says: /could not load TLS cert: open : |requires fallthrough/, in: /\{[%$]NOPE/ },
-  // CoreDNS itself fails.
+  // CoreDNS itself crashes.
   { says: /^panic: /, in: /./ },
   { says: /error parsing command/, in: /^\s*on / },
   { says: /failed to resolve "0x10"/, in: /forward/ },

@@ -1,4 +1,4 @@
-/** CoreDNS and ndots with the same server blocks, at separate addresses. */
+/** Runs CoreDNS and ndots with the same server blocks, at separate addresses. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ export const hosts = { coredns: '127.0.0.1', ndots: '127.0.0.9' } as const;
 const ndots = [join(import.meta.dirname, '../../../bin/ndots'), 'serve', '-workers', '1'];
 
 /**
- * Starts a server with these blocks and waits until it serves or has ended.
+ * Starts a server with these blocks and waits until it serves or has exited.
  * @param program null: ndots
  */
 async function startServer(
@@ -36,14 +36,14 @@ async function startServer(
 export interface Both {
   readonly theirs: Child;
   readonly ours: Child;
-  /** The output of both. */
+  /** The output of both servers. */
   output(): string;
 }
 
 /**
- * Draws Corefiles, a batch for each number from `seed` on until the time is up, and passes both servers to
- * `compare`. A batch that both refuse is skipped: its random rules do not fit together.
- * @param program CoreDNS
+ * Generates Corefiles, one batch per number from `seed` on until time is up, and passes both servers to `compare`. A
+ * batch that both refuse is skipped, because its random rules do not fit together.
+ * @param program the CoreDNS program
  * @throws AssertionError if only one of them serves
  */
 export async function eachBatch<T>(
@@ -77,7 +77,7 @@ export async function eachBatch<T>(
 }
 
 /**
- * Makes it reload other blocks.
+ * Makes the server reload with other blocks.
  * @returns false if it did not
  */
 export async function reloadServer(

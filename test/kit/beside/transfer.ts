@@ -1,13 +1,13 @@
-/** Whole zones over TCP, as text that can be compared. */
+/** Transfers whole zones over TCP as text that can be compared. */
 import { connect } from 'node:net';
 import { TYPE } from '../../../src/server/wire/iana.ts';
 import { readMessage, writeMessage } from '../../../src/server/wire/message.ts';
 import { printData } from '../../../src/server/wire/print.ts';
 
-/** Milliseconds; longer than the transfer of any of these zones. */
+/** In milliseconds; longer than it takes to transfer any of these zones. */
 const SILENCE_MS = 3000;
 
-/** The reply of HOST:PORT to AXFR: the records, sorted except for the two SOA records, or the code. */
+/** Returns the reply from HOST:PORT to AXFR: the records, sorted except for the two SOA records, or the code. */
 export function transferOf(zone: string, port: number, host: string): Promise<string> {
   return new Promise((resolve) => {
     const records: string[] = [];

@@ -1,6 +1,5 @@
 /**
- * An upstream on loopback whose replies depend only on the query, so that the results of two servers are
- * comparable.
+ * An upstream on loopback whose replies depend only on the query, so that the results of two servers are comparable.
  */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -16,10 +15,10 @@ import { parseName } from '../../../src/server/wire/name.ts';
 import { kindOf } from '../../../src/server/wire/record/table.ts';
 import { Words } from '../../../src/server/wire/record-words.ts';
 
-/** `IP:PORT` of those that `startUpstreams` starts. */
+/** `IP:PORT` of the upstreams that `startUpstreams` starts. */
 export const upstreams: readonly string[] = ['127.0.0.53:5300', '127.0.0.54:5300'];
 
-/** @returns ends them */
+/** @returns a function that stops them */
 export async function startUpstreams(): Promise<() => void> {
   const stops = await Promise.all(
     upstreams.map((at) => startUpstream(at.split(':')[0]!, Number(at.split(':')[1]))),
@@ -27,7 +26,7 @@ export async function startUpstreams(): Promise<() => void> {
   return () => stops.forEach((stop) => stop());
 }
 
-/** Listens on UDP and TCP of one address and port. */
+/** Listens on one address and port, over UDP and TCP. */
 async function startUpstream(address: string, port: number): Promise<() => void> {
   const udp = createSocket('udp4');
   udp.on('message', (bytes, from) => {
@@ -230,7 +229,7 @@ function answerTo(query: Message): Made {
   }
 }
 
-/** The records of a name and type, always the same. */
+/** The records for a name and type, always the same. */
 function lines(name: string, type: number, ttl: number): string[] {
   const key = Buffer.from(name.toLowerCase()).reduce((sum, byte) => (sum * 31 + byte) % 251, 7);
   const [, ...rest] = name.toLowerCase().split('.');

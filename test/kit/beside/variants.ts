@@ -1,18 +1,18 @@
 /**
- * All Corefiles with at most one mistake: each line of each example of CoreDNS's properties, changed in each
- * of a few ways.
+ * Generates all Corefiles with at most one error: each line in each example of CoreDNS's properties, changed in a few
+ * ways.
  */
 import type { Property } from '../../../tools/coredns/properties.ts';
 import { corefileOf, linesOf, startedHere, type Line, type Scene } from './mistakes.ts';
 
-/** A Corefile, and how it was made. */
+/** A Corefile and how it was derived. */
 export interface Variant {
   /** `cache success: twice, line 2`. */
   readonly label: string;
   readonly text: string;
 }
 
-/** Changes of one line; null: not applicable. */
+/** Ways to change a line; null: not applicable. */
 const changes: Readonly<Record<string, (line: Line) => readonly Line[] | null>> = {
   'a word more': (line) => [[...withoutBrace(line), 'extra', ...braceOf(line)]],
   'a number more': (line) => [[...withoutBrace(line), '7', ...braceOf(line)]],
@@ -58,7 +58,7 @@ const wholes: Readonly<Record<string, (lines: readonly Line[]) => readonly Line[
   },
 };
 
-/** Examples of several properties occur once. */
+/** An example shared by several properties appears only once. */
 export function variants(scene: Scene): readonly Variant[] {
   const found = new Map<string, Variant>();
   const add = (name: string, property: Property, how: string, lines: readonly Line[]): void => {

@@ -1,7 +1,7 @@
-/** Names that random Corefiles, zones, upstreams and queries share, so that they interact. */
+/** Names shared by random Corefiles, zones, upstreams and queries, so that they interact. */
 import type { Random } from '../../../src/server/base/random.ts';
 
-/** Zones of server blocks and plugins. */
+/** Zones for server blocks and plugins. */
 export const zones: readonly string[] = [
   'example.org.',
   'sub.example.org.',
@@ -9,7 +9,7 @@ export const zones: readonly string[] = [
   'test.',
 ];
 
-/** First labels; upstream.ts defines the upstream's reaction to each. */
+/** First labels. upstream.ts defines how the upstream reacts to each. */
 export const labels: readonly string[] = [
   ...['a', 'b', 'c', 'www', 'mail', 'deep', 'x-y', '_http', '_tcp', 'star', 'UP'],
   ...['nx', 'nodata', 'cname', 'big', 'echo', 'v4', 'v6', 'servfail', 'refused', 'ttl0', 'short'],
@@ -18,11 +18,11 @@ export const labels: readonly string[] = [
 
 export interface Draw {
   one<T>(list: readonly T[]): T;
-  /** True once in `times`. */
+  /** True once in `times` on average. */
   rarely(times: number): boolean;
-  /** Both inclusive. */
+  /** Both bounds are inclusive. */
   between(from: number, to: number): number;
-  /** Some of a list, in its order. */
+  /** Picks some items from a list, in list order. */
   some<T>(list: readonly T[], most: number): readonly T[];
 }
 
@@ -42,7 +42,7 @@ export function drawFrom(random: Random): Draw {
   };
 }
 
-/** One of the common names, absolute. */
+/** Picks one of the common names, absolute. */
 export function drawName(draw: Draw, deepest = 2): string {
   const parts = Array.from({ length: draw.between(0, deepest) }, () => draw.one(labels));
   return [...parts, draw.one(zones)].join('.');

@@ -9,10 +9,13 @@ import { start, type Child } from '../child.ts';
 import { freePorts } from '../free-ports.ts';
 import { clusterPrograms, type ClusterPrograms, type OlderMinor } from './programs.ts';
 
-/** The users of requests: everything is allowed, or the permissions of `rbac.authorization.k8s.io` objects apply. */
+/**
+ * The user a request is sent as. Everything is allowed, or the permissions in `rbac.authorization.k8s.io` objects
+ * apply.
+ */
 export type User = 'admin' | 'dns' | 'check' | 'webhook' | 'kuberhealthy';
 
-/** User → its name in RBAC objects. */
+/** Maps a user to its name in RBAC objects. */
 const userNames = {
   admin: 'admin,admin,system:masters',
   dns: 'system:serviceaccount:kube-system:coredns,dns',
@@ -21,7 +24,7 @@ const userNames = {
   kuberhealthy: 'system:serviceaccount:kuberhealthy:kuberhealthy,kuberhealthy',
 } as const;
 
-/** An object that the API server refused, and the reason. */
+/** An object that the API server refused, and why. */
 export interface Refused {
   readonly kind: string;
   readonly name: string;
@@ -31,13 +34,12 @@ export interface Refused {
 const START_MS = 120_000;
 
 /**
- * A real control plane on loopback: etcd and kube-apiserver, without controllers, so that its objects are
- * those of the test. Service addresses are 10.0.0.0/16 and fd00:10::/108, and the API's own service has one
- * of the latter.
+ * A real control plane on loopback: etcd and kube-apiserver, without controllers, so that its objects are those of the
+ * test. Service addresses are in 10.0.0.0/16 and fd00:10::/108. The API's own service has one from the latter.
  *
- * await using cluster = await Cluster.start();
- * await cluster.put(objects);
- * await cluster.kubectl('delete', 'service', 'backend', '-n', 'shop');
+ *   await using cluster = await Cluster.start();
+ *   await cluster.put(objects);
+ *   await cluster.kubectl('delete', 'service', 'backend', '-n', 'shop');
  */
 export class Cluster implements AsyncDisposable {
   /** `https://127.0.0.1:PORT`. */
@@ -60,7 +62,7 @@ export class Cluster implements AsyncDisposable {
     this.#writeIdentity();
   }
 
-  /** @param minor that of an older Kubernetes; null: the newest */
+  /** @param minor an older Kubernetes minor; null: the newest */
   static async start(minor: OlderMinor | null = null): Promise<Cluster> {
     const programs = await clusterPrograms(minor);
     const ports = await freePorts(3);
@@ -78,12 +80,12 @@ export class Cluster implements AsyncDisposable {
     return join(this.#folder, name);
   }
 
-  /** The CA of the API server's certificate, a PEM file. */
+  /** The CA that issued the API server's certificate, as a PEM file. */
   get authorityFile(): string {
     return this.#file('ca.crt');
   }
 
-  /** From its next start on the API server has a certificate of another CA, which kubectl here trusts. */
+  /** Gives the API server a certificate from another CA at its next start. kubectl here trusts it. */
   renewAuthority(): void {
     this.#authority = Authority.make('ndots test CA, the next');
     const server = this.#authority.issue('kube-apiserver', ['127.0.0.1', 'localhost']);
@@ -128,7 +130,7 @@ export class Cluster implements AsyncDisposable {
     };
   }
 
-  /** Starts the API server, and etcd if necessary; waits until it is ready. */
+  /** Starts the API server, and etcd if necessary, and waits until it is ready. */
   async startApiServer(): Promise<void> {
     const { api, etcd, peers } = this.#ports;
     const store = `http://127.0.0.1:${etcd}`;
@@ -153,7 +155,7 @@ export class Cluster implements AsyncDisposable {
       '--service-account-issuer=https://kubernetes.default.svc',
       `--service-account-key-file=${this.#file('accounts.crt')}`,
       `--service-account-signing-key-file=${this.#file('accounts.key')}`,
-      // IPv6 first: the API's own service takes the first address of the first range, and tests want
+      // IPv6 comes first, because the API's own service takes the first address of the first range and tests need
       // 10.0.0.1.
       '--service-cluster-ip-range=fd00:10::/108,10.0.0.0/16',
       '--advertise-address=fd00::1',
@@ -163,7 +165,7 @@ export class Cluster implements AsyncDisposable {
     ]);
     const begin = performance.now();
     for (;;) {
-      // The API creates the default namespaces a moment after it reports that it is ready.
+      // The API creates the default namespaces shortly after it reports ready.
       const ready = await this.kubectl('get', '--raw', '/readyz')
         .then(() => this.kubectl('get', 'namespaces', 'default', 'kube-system', '-o', 'name'))
         .catch(() => null);
@@ -176,12 +178,12 @@ export class Cluster implements AsyncDisposable {
     }
   }
 
-  /** CPU time of the running API server. */
+  /** The CPU time of the running API server. */
   apiServerCpuSeconds(): number {
     return this.#api?.cpuSeconds() ?? 0;
   }
 
-  /** Kills the API server, as a failing node does; etcd continues. */
+  /** Kills the API server, as a node failure would. etcd keeps running. */
   async killApiServer(): Promise<void> {
     this.#api?.signal('SIGKILL');
     await this.#api?.exitCode;
@@ -194,7 +196,7 @@ export class Cluster implements AsyncDisposable {
     this.#etcd = null;
   }
 
-  /** A copy of all current objects. The API server is down during that time. */
+  /** Copies all current objects. The API server is down during that time. */
   async backUp(): Promise<string> {
     const copy = mkdtempSync(this.#file('backup-'));
     await this.killApiServer();
@@ -222,7 +224,7 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * The same with standard input.
+   * Does the same with standard input.
    * @throws with its error message
    */
   kubectlWith(input: string, ...words: string[]): Promise<string> {
@@ -249,8 +251,7 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Creates or changes objects as `kubectl apply` does, including the status of pods, which the API stores
-   * separately.
+   * Creates or changes objects as `kubectl apply` does, including pod status, which the API stores separately.
    * @returns those that the API server refuses
    */
   async put(objects: readonly KubeJson[]): Promise<readonly Refused[]> {

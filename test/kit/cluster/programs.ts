@@ -1,11 +1,11 @@
-/** The paths of the programs of a real cluster. */
+/** Locates the programs of a real cluster. */
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** Program → its Go package. */
+/** Maps a program to its Go package. */
 const packages = {
   etcd: 'go.etcd.io/etcd/server/v3',
   'kube-apiserver': 'k8s.io/kubernetes/cmd/kube-apiserver',
@@ -17,8 +17,8 @@ export type ClusterProgram = keyof typeof packages;
 export type ClusterPrograms = Readonly<Record<ClusterProgram, string>>;
 
 /**
- * Go modules and the programs built from them: those of this directory; the directory of an older minor has
- * only an API server.
+ * Go modules and the programs built from them. This directory has all of them; an older minor's directory has only an
+ * API server.
  */
 interface Build {
   readonly directory: string;
@@ -27,14 +27,13 @@ interface Build {
 
 const newest: Build = { directory: import.meta.dirname, programs: packages };
 
-/** Minors of Kubernetes before that of go.mod, whose API servers are also available. */
+/** Kubernetes minors older than the one in go.mod, whose API servers are also available. */
 const olderMinors = ['1.35', '1.34'] as const;
 
 export type OlderMinor = (typeof olderMinors)[number];
 
 /**
- * The versions for tests that run on several: the newest (null) and the older ones, or those in
- * `KUBERNETES_MINORS`.
+ * The versions for tests that run on several: the newest (null) and the older ones, or those in `KUBERNETES_MINORS`.
  */
 export const testedMinors: readonly (OlderMinor | null)[] = [
   null,
@@ -52,7 +51,7 @@ const buildOf = (minor: OlderMinor | null): Build =>
         programs: { 'kube-apiserver': packages['kube-apiserver'] },
       };
 
-/** A directory with all three programs, as in other projects' tests; it replaces building them. */
+/** A directory with all three programs, as in other projects' tests. If set, nothing is built. */
 const given = process.env['KUBEBUILDER_ASSETS'];
 
 /**
@@ -66,10 +65,9 @@ export function noApiServer(minor: OlderMinor | null = null): string | null {
 }
 
 /**
- * A real etcd, API server and kubectl: those in the directory `KUBEBUILDER_ASSETS`, or those built from the
- * modules of the go.mod beside this file. Building takes some ten minutes, once: the result is cached in
- * `XDG_CACHE_HOME`.
- * @param minor the API server of an older Kubernetes
+ * A real etcd, API server and kubectl: from the directory `KUBEBUILDER_ASSETS`, or built from the modules in the go.mod
+ * next to this file. Building takes about ten minutes, once. The result is cached in `XDG_CACHE_HOME`.
+ * @param minor use an older Kubernetes' API server
  */
 export async function clusterPrograms(minor: OlderMinor | null = null): Promise<ClusterPrograms> {
   const directory = given ?? (await built(newest));
@@ -82,11 +80,10 @@ export async function clusterPrograms(minor: OlderMinor | null = null): Promise<
 }
 
 /**
- * Builds programs of Kubernetes from the pinned modules of a directory's go.mod, once, as `clusterPrograms`
- * does.
- * @param directory of go.mod and go.sum
- * @param names program → its package
- * @returns program → its file
+ * Builds Kubernetes programs once, from the modules pinned in a directory's go.mod, as `clusterPrograms` does.
+ * @param directory where go.mod and go.sum are
+ * @param names maps a program to its package
+ * @returns maps a program to its file
  */
 export async function programsOf<Name extends string>(
   directory: string,
@@ -98,12 +95,12 @@ export async function programsOf<Name extends string>(
   >;
 }
 
-/** The Kubernetes version of a go.mod: `v1.36.3`. */
+/** The Kubernetes version in a go.mod: `v1.36.3`. */
 const versionIn = (directory: string): string =>
   /\bk8s\.io\/kubernetes (v\S+)/.exec(readFileSync(join(directory, 'go.mod'), 'utf8'))?.[1] ??
   'v0.0.0';
 
-/** The cache path of a build, which contains a hash of its sources. */
+/** The path where a build is cached. It includes a hash of its sources. */
 function cachedAt({ directory }: Build): string {
   const caches = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
   const hash = createHash('sha256');
@@ -118,7 +115,7 @@ async function built(build: Build): Promise<string> {
   if (existsSync(directory)) return directory;
   const cache = join(directory, '..');
   mkdirSync(cache, { recursive: true });
-  // Built beside and renamed, so that the result is complete.
+  // Build it next to the target and rename it, so that the result is always complete.
   const unfinished = mkdtempSync(join(cache, 'unfinished-'));
   try {
     for (const [name, from] of Object.entries(build.programs)) {

@@ -1,12 +1,12 @@
-/** Random single changes of Corefiles, as people make them. */
+/** Random single changes to Corefiles, like those people make. */
 import type { Random } from '../../../src/server/base/random.ts';
 
-/** A Corefile with one change, and its description; null: this change does not fit this file. */
+/** A Corefile with one change, and its description; null: the change does not apply to this file. */
 export type Change = (text: string, random: Random) => string | null;
 
 const pick = <T>(list: readonly T[], random: Random): T => list[random.integer(list.length)]!;
 
-/** Replaces one of the texts that match the pattern. */
+/** Replaces one of the matches of the pattern. */
 const swap =
   (pattern: RegExp, ...others: readonly string[]): Change =>
   (text, random) => {
@@ -21,7 +21,7 @@ const swap =
     );
   };
 
-/** Adds lines at the beginning of a server block. */
+/** Adds lines at the start of a server block. */
 const add =
   (...lines: readonly string[]): Change =>
   (text, random) => {
@@ -31,7 +31,7 @@ const add =
     return `${text.slice(0, at)}\n${pick(lines, random)}${text.slice(at)}`;
   };
 
-/** Adds a property to the braces of a directive, and braces if it has none. */
+/** Adds a property inside a directive's braces, adding the braces if necessary. */
 const property =
   (directive: string, ...lines: readonly string[]): Change =>
   (text, random) => {
@@ -54,7 +54,7 @@ const removeLine: Change = (text, random) => {
   return lines.filter((_, at) => at !== gone).join('\n');
 };
 
-/** Swaps two lines of a block. */
+/** Swaps two lines in a block. */
 const moveLine: Change = (text, random) => {
   const lines = text.split('\n');
   const plain = lines.flatMap((line, at) => (/^ {4}[a-z][^{}]*$/.test(line) ? [at] : []));
@@ -70,7 +70,10 @@ const addBlock =
   (text, random) =>
     `${text}${pick(blocks, random)}`;
 
-/** The changes that people make, one at a time. Not `keepttl`: two servers may differ by a second of a TTL anyway. */
+/**
+ * The changes that people make, one at a time. `keepttl` is not included, because two servers' TTLs may differ by a
+ * second anyway.
+ */
 export const changes: readonly Change[] = [
   removeLine,
   removeLine,

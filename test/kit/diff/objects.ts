@@ -1,4 +1,4 @@
-/** A small cluster, the same for a directory of manifests and for an API server. */
+/** A small cluster, identical as a directory of manifests and in an API server. */
 
 interface Shape {
   readonly plural: string;

@@ -1,4 +1,4 @@
-/** CoreDNS with a Corefile, queried as `ndots diff` queries its sides. */
+/** Runs CoreDNS with a Corefile and queries it as `ndots diff` queries its sides. */
 import { spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { connect, createServer, type Server } from 'node:net';
@@ -17,7 +17,7 @@ import { readMessage, writeMessage, type DnsRecord } from '../../../src/server/w
 import { flagNames, printData } from '../../../src/server/wire/print.ts';
 import { start, type Child } from '../child.ts';
 
-/** Replaces upstreams, over UDP and TCP at port 53 of each address; it records the queried addresses. */
+/** Replaces upstreams, over UDP and TCP at port 53 of each address, and records which addresses were queried. */
 export class ScriptedUpstreams {
   readonly asked: string[] = [];
   readonly #close: (() => void)[] = [];
@@ -64,16 +64,16 @@ export class ScriptedUpstreams {
     const { id, question } = readMessage(bytes);
     const [asked] = question;
     if (asked === undefined) return null;
-    // Probes of upstreams ask for the root's servers.
+    // Upstream probes query the root's name servers.
     if (asked.name !== '.' || asked.type !== 2) this.asked.push(address);
     return scriptedReply({ id, ...asked }, isUdp ? 1232 : 65_535);
   }
 }
 
-/** Clients that were used, and whether this machine has their address. */
+/** Client addresses used, and whether this machine has them. */
 const given = new Map<string, boolean>();
 
-/** Gives this machine the address while this process lives. */
+/** Adds the address to this machine while this process lives. */
 function giveAddress(address: string): void {
   if (given.has(address)) return;
   const { status } = spawnSync('ip', ['addr', 'add', `${address}/32`, 'dev', 'lo']);
@@ -85,7 +85,7 @@ process.on('exit', () => {
     if (isAdded) spawnSync('ip', ['addr', 'del', `${address}/32`, 'dev', 'lo']);
 });
 
-/** One CoreDNS that serves many Corefiles, each at its own ports. */
+/** A single CoreDNS that serves many Corefiles, each at its own ports. */
 export class RealServer {
   readonly #child: Child;
   readonly #folder: string;
@@ -95,7 +95,7 @@ export class RealServer {
     this.#folder = directory;
   }
 
-  /** @returns null: it refuses one of the Corefiles, or does not serve within a minute */
+  /** @returns null if it refuses one of the Corefiles, or does not serve within a minute */
   static async start(program: string, texts: readonly string[]): Promise<RealServer | null> {
     const directory = mkdtempSync(join(tmpdir(), 'ndots-coredns-'));
     const file = join(directory, 'Corefile');
@@ -105,7 +105,7 @@ export class RealServer {
     let ended = false;
     void child.exitCode.then(() => (ended = true));
     for (let tries = 0; tries < 1200 && !ended; tries++) {
-      // The last line of its start.
+      // The last line it prints at startup.
       if (/^CoreDNS-[^\n]*\n[^\n]+\n/m.test(child.output())) return server;
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
@@ -124,10 +124,10 @@ export class RealSide implements ServedConfiguration {
   readonly #port: number;
   readonly #upstreams: ScriptedUpstreams;
   readonly #groups: ReadonlyMap<string, readonly string[]>;
-  /** TTLs of the first answers: a second reply may differ by a second. */
+  /** TTLs in the first answers; a second reply may differ by a second. */
   readonly #ttls = new Map<string, number>();
 
-  /** @param groups the upstreams of its forward lines by address */
+  /** @param groups the upstreams in its forward lines, by address */
   constructor(
     port: number,
     upstreams: ScriptedUpstreams,
@@ -143,7 +143,7 @@ export class RealSide implements ServedConfiguration {
   }
 
   silence(): void {
-    // Only the quick rounds run in real time.
+    // Only the fast rounds run in real time.
   }
 
   async ask(question: DiffQuestion): Promise<QueryOutcome> {
@@ -176,12 +176,12 @@ export class RealSide implements ServedConfiguration {
     const records = (section: readonly DnsRecord[]): readonly PrintedRecord[] =>
       section.map((record) => {
         const printed = printData(record.type, record.data);
-        // The serial of a cluster's zone is the time of its last change, as each server saw it.
+        // The serial of a cluster zone is the time of its last change, as each server saw it.
         const data = record.type === 6 ? printed.replace(/ \d+ /, ' SERIAL ') : printed;
         const own = `${key} ${record.name} ${record.type} ${data}`;
         const first = this.#ttls.get(own) ?? record.ttl;
         this.#ttls.set(own, first);
-        // One second may have passed among the questions of a round; more is age.
+        // Up to one second may have passed between a round's questions; more than that is age.
         const aged = first - record.ttl;
         const ttl = aged < 0 || aged > 60 ? record.ttl : aged <= 1 ? first : first - 2;
         return { name: record.name, type: typeName(record.type), ttl, data };

@@ -1,4 +1,4 @@
-/** The rules of a real kube-proxy, built from its public module, for comparison with ours. */
+/** Gets the rules from a real kube-proxy, built from its public module, for comparison with ours. */
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -17,7 +17,7 @@ import { createInterface } from 'node:readline';
 
 const source = import.meta.dirname;
 
-/** One cluster as kube-proxy sees it. */
+/** A cluster as kube-proxy sees it. */
 export interface ProxiedCluster {
   readonly mode: 'iptables' | 'nftables';
   readonly family: 'IPv4' | 'IPv6';
@@ -35,7 +35,7 @@ export interface ProxiedCluster {
 /** The rules that kube-proxy wrote for a cluster. */
 export interface ProxyRules {
   readonly text: string;
-  /** `TABLE CHAIN ["-m",…]` of each rule that it inserted into a chain of the kernel, the last one first. */
+  /** `TABLE CHAIN ["-m",…]` for each rule that it inserted into a kernel chain, last one first. */
   readonly jumps: readonly string[] | null;
   readonly tookMs: number;
   readonly error: string;
@@ -49,7 +49,7 @@ export function noKubeProxy(): string | null {
   return status === 0 ? null : 'no right to make a network namespace';
 }
 
-/** Builds the program once, which takes some three minutes; it is cached in `XDG_CACHE_HOME`. */
+/** Builds the program once, which takes about three minutes, and caches it in `XDG_CACHE_HOME`. */
 function program(): string {
   const caches = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
   const hash = createHash('sha256');
@@ -70,7 +70,7 @@ function program(): string {
   return path;
 }
 
-/** kube-proxy's rules for each of the clusters, in a separate network namespace. */
+/** kube-proxy's rules for each cluster, in a separate network namespace. */
 export async function proxyRules(clusters: readonly ProxiedCluster[]): Promise<ProxyRules[]> {
   const directory = mkdtempSync(join(tmpdir(), 'kube-proxy-'));
   try {
