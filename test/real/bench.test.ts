@@ -17,7 +17,7 @@ interface Ran {
 
 const bench = (...words: string[]): Promise<Ran> => benchOf('', ...words);
 
-/** @param input its standard input */
+/** @param input the program's standard input */
 function benchOf(input: string, ...words: string[]): Promise<Ran> {
   return new Promise((done) => {
     const child = spawn('bin/ndots', ['bench', ...words]);
@@ -117,8 +117,7 @@ describe('ndots bench', () => {
     ];
     assert.deepEqual([code, load.sent, load.lost], [0, 800, 0], out);
     assert.equal((await server.sum('coredns_dns_requests_total')) - before, 800);
-    // A and AAAA at three suffixes and as written, in turn: the second one exists, the last one has no
-    // plugin.
+    // A and AAAA with three suffixes and as written, in order. The second name exists, and no plugin handles the last.
     assert.deepEqual(load.rcodes, { NXDOMAIN: 400, NOERROR: 200, SERVFAIL: 200 });
   });
 

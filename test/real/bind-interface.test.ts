@@ -8,9 +8,9 @@ import { describe, test, type TestContext } from 'node:test';
 const program = join(import.meta.dirname, '../../bin/ndots');
 
 /**
- * Serves this Corefile in a separate network namespace and returns the output of `commands`. The
- * interface `nodelocaldns` is down there, as NodeLocal DNSCache leaves it.
- * @returns null without namespaces
+ * Serves this Corefile in a separate network namespace and returns the output of `commands`. The interface
+ * `nodelocaldns` is down there, as NodeLocal DNSCache leaves it.
+ * @returns null if there are no namespaces
  */
 function served(t: TestContext, directives: string, commands: string): string | null {
   const directory = mkdtempSync(join(tmpdir(), 'ndots-bind-'));

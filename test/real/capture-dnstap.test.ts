@@ -10,14 +10,14 @@ import { until } from '../kit/dnstap-collector.ts';
 import { freePorts } from '../kit/free-ports.ts';
 import { serveProcess } from '../kit/serve-process.ts';
 
-/** `ndots capture --dnstap` as the receiver of programs that send dnstap: each exchange is shown once, answered. */
+/** `ndots capture --dnstap` as the receiver for programs that send dnstap. Each exchange is shown once, answered. */
 
 const folder = mkdtempSync(join(tmpdir(), 'capture-dnstap-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 const program = join(import.meta.dirname, '../../bin/ndots');
 const skip = missing('dig', 'unbound', 'named') ?? false;
 
-/** The output of a capture for four questions to a server, and its exit code. */
+/** A capture's output for four questions to a server, and its exit code. */
 async function shown(
   at: string,
   server: () => Promise<{ port: number; stop(): Promise<void> }>,
@@ -60,7 +60,7 @@ async function shown(
 
 const all = ['a', 'b', 'c', 'd'].map((name) => `${name}.kiosk.example. answered`);
 
-/** Another vendor's server, queried for a name of another zone until it answers. */
+/** Another vendor's server, queried for a name in another zone until it answers. */
 async function foreign(
   port: number,
   child: Child,

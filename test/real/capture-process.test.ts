@@ -1,4 +1,4 @@
-/** Compares `ndots capture --process` with the truth: names contain the process that looks them up. */
+/** Compares `ndots capture --process` with the truth: each name includes the process that looks it up. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ import { readTruth } from '../kit/process-truth.ts';
 const missing = noProcessWorld();
 const main = 'src/faces/cli/main.ts';
 
-/** The capabilities that the DaemonSet of deploy/capture gives its container. */
+/** The capabilities that the DaemonSet in deploy/capture gives its container. */
 const capabilities = ((): readonly string[] => {
   const [, daemonSet] = parseAllDocuments(readFileSync('deploy/capture/daemonset.yaml', 'utf8'));
   const path = ['spec', 'template', 'spec', 'containers', 0, 'securityContext', 'capabilities'];
@@ -79,7 +79,7 @@ describe('the process of a query', { skip: missing ?? false }, () => {
       const truth = readTruth(output, CONTAINER.client);
       assert.deepEqual([truth.wrong, truth.wrongContainer], [[], []]);
       assert.equal(truth.lookups, COUNT, output);
-      // A busy machine looks up some sockets too late.
+      // On a busy machine, some sockets are looked up too late.
       const least = words.length === 0 ? COUNT / 2 : COUNT;
       assert.ok(
         truth.attributed >= least,
@@ -113,7 +113,7 @@ describe('the process of a query', { skip: missing ?? false }, () => {
   });
 
   test('of a socket that several processes hold, all are listed', async () => {
-    // The parent opens it and sends; its child holds it, and sends nothing.
+    // The parent opens the socket and sends. Its child holds the socket but sends nothing.
     const script = `python3 -c '
 import os, socket, struct, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -129,7 +129,7 @@ os.wait()'`;
     const output = await during(['-o', 'json'], async () => {
       for (let round = 0; round < 4; round++) said.push((await world.run(script)).trim());
     });
-    // A busy machine looks up some sockets too late.
+    // On a busy machine, some sockets are looked up too late.
     const found = documentsIn(output).filter(
       ({ question, asker }) => question.name === 'twice.test.' && asker!.why === null,
     );

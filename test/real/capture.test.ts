@@ -24,7 +24,7 @@ import {
 } from '../kit/packets.ts';
 import { runCommand } from '../kit/trace-command.ts';
 
-/** The same files read by tshark and by ndots have the same exchanges. */
+/** tshark and ndots find the same exchanges in the same files. */
 
 const directory = mkdtempSync(join(tmpdir(), 'capture-real-'));
 after(() => rmSync(directory, { recursive: true }));
@@ -87,7 +87,7 @@ function traffic(seed: number): Captured[] {
   return packets.toSorted((one, other) => one.timeMs - other.timeMs);
 }
 
-/** One line a query, as tshark reports it: id, name, type, rcode of its reply or none, and its latency. */
+/** One line per query, as tshark reports it: ID, name, type, the reply's rcode or none, and the latency. */
 function tshark(path: string): string[] {
   const fields = [
     'dns.id',

@@ -1,4 +1,4 @@
-/** The memory that a pod is charged with, as the kubelet reads it from the pod's control group. */
+/** The memory charged to a pod, as the kubelet reads it from the pod's control group. */
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -7,19 +7,19 @@ import { printed, start, type Child } from '../kit/child.ts';
 import { freePorts } from '../kit/free-ports.ts';
 import { MemoryGroup, noMemoryGroups } from '../kit/memory-group.ts';
 
-/** MiB of files that a process has mapped. */
+/** MiB of files mapped by a process. */
 const fileMiB = (pid: number): number =>
   Number(/^RssFile:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
 
 const skip = noMemoryGroups() ?? false;
 
 test('the first pod of a node keeps its working set when others start', { skip }, async (t) => {
-  // A runtime that is not cached yet, on a disk: files of a tmpfs are never reclaimed.
+  // A runtime that is not cached yet, on a disk, because files in a tmpfs are never reclaimed.
   const directory = mkdtempSync(resolve('node_modules/.ndots-charged-'));
   t.after(() => rmSync(directory, { recursive: true }));
   const runtime = join(directory, 'node');
   cpSync(process.execPath, runtime);
-  // The copy is in the file cache, charged to this test. The system drops pages that are on the disk.
+  // The copy is in the file cache, charged to this test. The system drops pages once they are on disk.
   assert.equal(await start('sync', ['sync', runtime]).exitCode, 0);
   const dropped = start('dd', ['dd', `if=${runtime}`, 'iflag=nocache', 'count=0']);
   assert.equal(await dropped.exitCode, 0);
@@ -34,7 +34,7 @@ test('the first pod of a node keeps its working set when others start', { skip }
     children.push(child);
     await printed(child, /^ndots-\d/m);
     const { pid } = child;
-    // Until pages that only the start needed are unmapped.
+    // Wait until pages needed only for startup are unmapped.
     while (fileMiB(pid) > 40) await new Promise((done) => setTimeout(done, 100));
     return child;
   };
@@ -49,7 +49,6 @@ test('the first pod of a node keeps its working set when others start', { skip }
   await (await serve(other)).stop();
   const { usage, workingSet } = first.charged();
   t.diagnostic(`${before.workingSet} MiB, then ${workingSet}, of ${usage} charged`);
-  // The code that a server uses while it serves counts when it ends: 19 MiB. Including its start code it was
-  // 37.
+  // The code that a server uses while serving counts once it ends: 19 MiB. Including its startup code, it was 37.
   assert.ok(workingSet < before.workingSet + 28, `${before.workingSet} ${workingSet}`);
 });

@@ -1,4 +1,4 @@
-/** The cost of 100 checks of three replicas, each every 10 s. */
+/** The cost of 100 checks of three replicas, each run every 10 s. */
 import assert from 'node:assert/strict';
 import { createSocket } from 'node:dgram';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ const CHECKS = 100;
 const REPLICAS = ['127.0.0.1', '127.0.0.2', '127.0.0.3'] as const;
 const MEASURED_S = 60;
 
-/** Answers every question with one A record. */
+/** Answers every question with a single A record. */
 async function replica(address: string, port: number): Promise<{ close(): void; asked(): number }> {
   const socket = createSocket('udp4');
   let asked = 0;
@@ -68,7 +68,7 @@ test('100 targets at 3 replicas each 10 s take 5 % of a CPU and 90 MiB at most',
     assert.ok(Date.now() < end, `${up.length} targets are up\n${child.output()}`);
     await pause(500);
   }
-  // The memory of the start has been released by then.
+  // By then, startup memory has been released.
   await pause(20_000);
   const before = { cpu: child.cpuSeconds(), asked: replicas.map((each) => each.asked()) };
   let peak = 0;

@@ -1,4 +1,4 @@
-/** `ndots check` against servers that are processes of their own. */
+/** `ndots check` against servers in separate processes. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -12,7 +12,7 @@ test('a start reuses everything that the previous one compiled, in its main thre
   t.after(() => rmSync(directory, { recursive: true, force: true }));
   const file = join(directory, 'Corefile');
   writeFileSync(file, '.:1053 {\n bind 127.0.0.1\n whoami\n cache\n errors\n}\n');
-  /** The runtime's report on its cache. */
+  /** The runtime's report about its cache. */
   const served = async (): Promise<string> => {
     const child = start('ndots', [program, 'serve', '-conf', file, '-workers', '1'], {
       env: {

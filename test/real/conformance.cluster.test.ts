@@ -15,7 +15,7 @@ import { Cluster } from '../kit/cluster/cluster.ts';
 import { noApiServer, testedMinors } from '../kit/cluster/programs.ts';
 import { freePorts } from '../kit/free-ports.ts';
 
-/** The answers of `ndots serve` for a real cluster: the conformance table, with objects written by kubectl. */
+/** Tests the answers of `ndots serve` for a real cluster: the conformance table, with objects written by kubectl. */
 
 /** Only the permissions in deploy/README.md. */
 const permissions = [
@@ -42,7 +42,7 @@ const permissions = [
   },
 ] as unknown as readonly KubeJson[];
 
-/** ServiceImport of the multicluster API (KEP-1645), as far as the table needs it. */
+/** The multicluster API's ServiceImport (KEP-1645), as far as the table needs it. */
 const serviceImports = {
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
@@ -69,7 +69,9 @@ const serviceImports = {
   },
 } as unknown as KubeJson;
 
-/** Objects of the table that this API server refuses, and the names in rows about them; older ones accepted some. */
+/**
+ * Objects in the table that this API server refuses, and the names in rows about them. Older versions accepted some.
+ */
 const impossible: Readonly<Record<string, RegExp>> = {
   'Service portless': /^portless\./,
   'Service zeros': /^zeros\.|^1\.8\.0\.10\./,
@@ -98,7 +100,7 @@ const elsewhere = (port: number): string => `.:${port} {
 }
 `;
 
-/** Over TCP, where no reply is truncated. */
+/** Uses TCP, where no reply is truncated. */
 function ask(port: number, name: string, type: string): Promise<Message> {
   return new Promise((resolve, reject) => {
     const query = question(name, typeNumber(type)!);
@@ -117,7 +119,7 @@ function ask(port: number, name: string, type: string): Promise<Message> {
   });
 }
 
-/** Repeats the query until the condition holds; fails with the last answer. */
+/** Repeats the query until the condition holds, or fails with the last answer. */
 async function soon(port: number, name: string, holds: (reply: Message) => boolean): Promise<void> {
   const begin = performance.now();
   for (;;) {
@@ -134,7 +136,7 @@ for (const minor of testedMinors)
     `a real API server${minor === null ? '' : ` of Kubernetes ${minor}`}`,
     { skip: noApiServer(minor) ?? false },
     () => {
-      /** Objects that it refuses; older ones accept some that the newest refuses. */
+      /** Objects that it refuses. Older versions accept some that the newest refuses. */
       let refused: ReadonlySet<string> = new Set();
       const directory = mkdtempSync(join(tmpdir(), 'ndots-conformance-'));
       let cluster: Cluster;

@@ -1,4 +1,4 @@
-/** The directive `console` of a running server, read by a running `ndots top`. */
+/** A running server's `console` directive, read by a running `ndots top`. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

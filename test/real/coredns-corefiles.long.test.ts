@@ -23,19 +23,19 @@ import { corednsPath } from '../kit/etcd.ts';
 import { startNsd } from '../kit/zone-servers.ts';
 
 /**
- * Random Corefiles, served by CoreDNS and by ndots, applied by a reload, and queried with the same random
- * queries. Differences that docs/coredns.md does not list fail. `COREFILES_SECONDS` is the duration,
- * `COREFILES_SEED` the seed; a difference names the seed of its batch.
+ * Random Corefiles, served by CoreDNS and by ndots, applied by a reload, and queried with the same random queries.
+ * Differences not listed in docs/coredns.md fail the test. `COREFILES_SECONDS` is the duration and `COREFILES_SEED` the
+ * seed; a difference reports the seed of its batch.
  */
 
 const program = corednsPath();
 const seconds = Number(process.env['COREFILES_SECONDS'] ?? '60');
 const seed = Number(process.env['COREFILES_SEED'] ?? '1');
 
-/** Server blocks of one pair of processes, and queries for each. */
+/** Server blocks per pair of processes, and queries for each. */
 const BLOCKS = 12;
 const QUERIES = 60;
-/** Port of the server that transfers zones. */
+/** The port of the server that transfers zones. */
 const PRIMARY = 5301;
 
 describe(
@@ -79,7 +79,7 @@ describe(
               blocks: readonly RandomBlock[],
               shift: number,
             ): Promise<void> => {
-              // Zones arrive from their primary during that time.
+              // In the meantime, zones arrive from their primary.
               if (blocks.some(({ plugins }) => plugins.has('secondary'))) await sleep(1000);
               const said = await Promise.all(
                 blocks.map((block, index) =>
@@ -110,7 +110,7 @@ describe(
 const drawBlocks = (random: Random, folder: string): readonly RandomBlock[] =>
   randomBlocks(random, BLOCKS, { folder, upstreams, primary: `127.0.0.1:${PRIMARY}` });
 
-/** Sends both servers the same query; each must be silent or answer within the time of `exchange`. */
+/** Sends both servers the same query. Each must be silent or answer within the time that `exchange` allows. */
 async function compareBlock(block: RandomBlock, seedOfBlock: number): Promise<string[]> {
   const random = seededRandom(seedOfBlock);
   const names = namesIn(block);

@@ -18,9 +18,9 @@ import { freePorts } from '../kit/free-ports.ts';
 import { scriptedNetwork } from '../kit/upstream.ts';
 
 /**
- * Examples of every property of CoreDNS with random changes of words and lines, started by CoreDNS and by
- * ndots. It fails if only one refuses and docs/coredns.md does not list that. `COREFILES_SECONDS` is the
- * duration, `COREFILES_SEED` the seed; a difference names its seed.
+ * Examples of every CoreDNS property with random changes to words and lines, started by CoreDNS and by ndots. The test
+ * fails if only one refuses and docs/coredns.md does not list that. `COREFILES_SECONDS` is the duration and
+ * `COREFILES_SEED` the seed; a difference reports its seed.
  */
 const seconds = Number(process.env['COREFILES_SECONDS'] ?? '60');
 const first = Number(process.env['COREFILES_SEED'] ?? '1');
@@ -72,7 +72,7 @@ async function drawScene(folder: string): Promise<Scene> {
   return { port: port!, http: http!, folder };
 }
 
-/** The results of both for the Corefiles so far. */
+/** Both servers' results for the Corefiles so far. */
 class Tally {
   /** Undocumented differences. */
   readonly found: string[] = [];
@@ -85,12 +85,12 @@ class Tally {
   }
 
   async judge(label: string, text: string, starter: Starter, folder: string): Promise<void> {
-    // Both wait for the API server as long as configured.
+    // Both wait for the API server for as long as configured.
     if (/startup_timeout (?!1ms\s)/i.test(text)) return;
     const theirs = await starter.refusal(text);
     let ours = await problemsOf(text, folder);
     if (ours.some((line) => /already in use/.test(line))) {
-      // Leftovers of an earlier Corefile, of CoreDNS or ndots.
+      // Leftovers from an earlier Corefile, in CoreDNS or ndots.
       await starter.end();
       await new Promise((resolve) => setTimeout(resolve, 200));
       ours = await problemsOf(text, folder);
@@ -110,7 +110,7 @@ async function problemsOf(text: string, folder: string): Promise<readonly string
   const clock = new VirtualClock();
   const network = scriptedNetwork(clock, () => ({}));
   await using server = corefileServer(text, {}, clock, network, [], folder);
-  // Other threads sign zones during that time.
+  // Other threads sign zones at the same time.
   const ticks = every(clock, 1, () => undefined);
   try {
     await clock.run(server.embedded.start());

@@ -20,10 +20,10 @@ import { noApiServer } from '../kit/cluster/programs.ts';
 import { freePorts } from '../kit/free-ports.ts';
 
 /**
- * CoreDNS and ndots in parallel on one API server: random objects, every name that they may produce, many
- * types. Differences must be those in docs/coredns.md under "Existence".
+ * CoreDNS and ndots in parallel on one API server, with random objects, every name they may produce, and many types.
+ * Differences must be listed in docs/coredns.md under "Existence".
  *
- * `COREDNS=PROGRAM` names CoreDNS 1.14; `SEED` and `ROUNDS` make other clusters.
+ * `COREDNS=PROGRAM` selects CoreDNS 1.14; `SEED` and `ROUNDS` generate other clusters.
  */
 const coredns = process.env['COREDNS'];
 const seed = Number(process.env['SEED'] ?? 1);
@@ -32,7 +32,7 @@ const rounds = Number(process.env['ROUNDS'] ?? 2);
 const zone = 'cluster.local.';
 const reverse = 'in-addr.arpa ip6.arpa';
 
-/** The directives of `kubernetes`, one server block each. */
+/** The `kubernetes` directives, one server block each. */
 const configurations: readonly (readonly string[])[] = [
   [],
   ['pods insecure', `fallthrough ${reverse}`],
@@ -165,7 +165,7 @@ describe('CoreDNS on the same API server', { skip }, () => {
       if (round > 0) {
         await replaceObjects(cluster);
         assert.deepEqual(await cluster.put(objects), []);
-        // Both have seen the last object when they agree on it.
+        // Both have seen the last object once they agree on it.
         await cluster.put([last(round)]);
         await settled(asker, [...ports.coredns.slice(0, -1), ...ports.ndots.slice(0, -1)], round);
       }
@@ -198,7 +198,7 @@ describe('CoreDNS on the same API server', { skip }, () => {
   }
 });
 
-/** A reply as text, without order, spelling and serial. */
+/** A reply as text, ignoring order, spelling and serial. */
 function tell({ rcode, flags, answer, authority, additional }: Message): string {
   const lines = (section: readonly DnsRecord[]): string =>
     section
@@ -217,8 +217,8 @@ function tell({ rcode, flags, answer, authority, additional }: Message): string 
 const nxdomain = 3;
 
 /**
- * True for a difference of existence according to docs/coredns.md: CoreDNS decides for each type, and for SOA
- * never; here a name that CoreDNS knows for any type exists for all, and no other.
+ * True for a difference in existence that docs/coredns.md describes. CoreDNS decides separately for each type, and
+ * never for SOA. Here, a name that CoreDNS knows for any type exists for all types, and no other name exists.
  */
 function isIntended(
   name: string,
@@ -228,14 +228,14 @@ function isIntended(
 ): boolean {
   const [one, two] = [theirs[at]!, mine[at]!];
   if (one.answer.length > 0 || two.answer.length > 0) return false;
-  // `ns.dns` is below it.
+  // `ns.dns` is under it.
   const known =
     name === `dns.${zone}` ||
     theirs.some(({ rcode }, nth) => rcode !== nxdomain && types[nth] !== 'SOA');
   return (two.rcode !== nxdomain) === known && one.rcode !== two.rcode;
 }
 
-/** Removes all objects of the earlier round before. */
+/** First removes all objects from the previous round. */
 async function replaceObjects(cluster: Cluster): Promise<void> {
   for (const space of ['shop', 'web', 'empty', 'svc'])
     await cluster.kubectl(

@@ -69,7 +69,7 @@ describe('the Corefiles that clusters bring', { skip: noCluster() }, () => {
     const { cluster, server } = await clusterWith(t, 'deployment.corefile');
     answersEverything(cluster);
     assert.equal(cluster.page(':8181/ready').status, 200);
-    // Inside the service range but unused: the file lists CIDR zones, and these do not fall through.
+    // In the service range but unused. The file lists CIDR zones, and these do not fall through.
     assert.equal(cluster.ask('-x', '10.96.99.99').status, 'NXDOMAIN');
     startedWithoutComplaint(server);
   });
@@ -151,7 +151,7 @@ describe('the Corefiles that clusters bring', { skip: noCluster() }, () => {
     assert.match(server.output(), /^\.:53 on 10\.96\.0\.10$/m);
     const health = cluster.dnsPod.exec('curl', '-s', 'http://169.254.20.10:8080/health');
     assert.equal(health, 'OK');
-    // Its forward address is dead: that has an answer too, and in time.
+    // Its forward address is dead, but there is still an answer, and in time.
     assert.equal(
       dig(cluster.dnsPod, '@169.254.20.10', 'web.shop.svc.cluster.local', '+time=8').status,
       'SERVFAIL',

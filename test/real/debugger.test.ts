@@ -1,4 +1,4 @@
-/** SIGUSR1, sent continuously from the start of the process, never opens the runtime's debugger. */
+/** Checks that SIGUSR1, sent continuously from process startup, never opens the runtime's debugger. */
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { printed, start } from '../kit/child.ts';
 import { freePorts } from '../kit/free-ports.ts';
 
-/** Without koffi: the checkout, seen from a directory without its packages. */
+/** Without koffi: the checkout, seen from a directory that lacks its packages. */
 function withoutFfi(t: TestContext): string {
   const home = mkdtempSync(join(tmpdir(), 'ndots-plain-'));
   t.after(() => rmSync(home, { recursive: true }));
@@ -17,13 +17,13 @@ function withoutFfi(t: TestContext): string {
   return join(home, 'bin/ndots');
 }
 
-/** As the kernel starts the image's entry point: by its first line. */
+/** Started as the kernel starts the image's entry point: through its first line. */
 function imageEntry(): readonly string[] {
   const [, ...flags] = /^#!(.*)$/m.exec(readFileSync('deploy/ndots', 'utf8'))![1]!.split(' ');
   return [process.execPath, ...flags, resolve('dist/faces/cli/main.js')];
 }
 
-/** TCP ports on which processes of this network namespace listen. */
+/** TCP ports that processes in this network namespace listen on. */
 const listening = (): readonly number[] =>
   ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((file) =>
     [...readFileSync(file, 'latin1').matchAll(/^ *\d+: \S+:(\w{4}) \S+ 0A /gm)].map(([, hex]) =>
@@ -63,7 +63,7 @@ describe('while SIGUSR1 arrives continuously', { skip: !isOnLinux && 'needs Linu
         const found = new Set<number>();
         let starting = true;
         const sent = (async (): Promise<void> => {
-          // The shell of the test ignores it, and so does the program that it executes.
+          // The test's shell ignores the signal, and so does the program it executes.
           while (starting && !child.output().includes('begun')) await new Promise(setImmediate);
           while (starting) {
             child.signal('SIGUSR1');

@@ -1,6 +1,5 @@
 /**
- * The rights that the chart gives to its parts: they are sufficient, each of them is needed, and a missing
- * one is reported.
+ * The permissions that the chart gives its parts: together they suffice, each is needed, and a missing one is reported.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -24,13 +23,13 @@ interface Rule {
 }
 type Role = KubeJson & { readonly rules: readonly Rule[] };
 
-/** One verb on one resource of a rule. */
+/** A verb on a resource in a rule. */
 interface Right {
   readonly verb: string;
   readonly resource: string;
 }
 
-/** Roles and bindings of the chart that have this name. */
+/** The chart's roles and bindings with this name. */
 function rolesOf(values: object, name: string): { roles: readonly Role[]; bindings: KubeJson[] } {
   const objects = parseAllDocuments(helmTemplate(values))
     .map((document) => document.toJS() as KubeJson | null)
@@ -48,7 +47,7 @@ const rightsOf = (roles: readonly Role[]): readonly Right[] =>
     ),
   );
 
-/** The same roles without one right. */
+/** The same roles without one permission. */
 const without = (roles: readonly Role[], { verb, resource }: Right): readonly Role[] =>
   roles.map((role) => ({
     ...role,
@@ -71,7 +70,7 @@ describe('the rights of the chart', { skip: noApiServer() ?? false }, () => {
   after(async () => cluster?.[Symbol.asyncDispose]());
 
   describe('to the DNS server', () => {
-    /** The log while it serves as the chart's account. */
+    /** The log while serving as the chart's account. */
     async function logAs(kubernetes: string): Promise<string> {
       const server = await serveProcess(
         `errors\nkubernetes cluster.local {\n kubeconfig ${cluster.kubeconfig('dns')}\n startup_timeout 1s\n ${kubernetes}\n}`,
@@ -95,7 +94,7 @@ describe('the rights of the chart', { skip: noApiServer() ?? false }, () => {
         assert.equal(resources.has('pods'), directives === 'pods verified');
         assert.equal(resources.has('nodes'), directives === 'topology nodes');
         for (const resource of resources) {
-          // A server that can list by watching needs the one, older ones both.
+          // A server that can list by watching needs one of them, older servers both.
           const neither = ['list', 'watch'].reduce(
             (left, verb) => without(left, { verb, resource }),
             roles,
@@ -163,7 +162,7 @@ describe('the rights of the chart', { skip: noApiServer() ?? false }, () => {
       parts = rolesOf(values, name);
     });
 
-    /** The log until it matches, starting without a certificate or with an invalid one. */
+    /** The log until it matches, when started without a certificate or with an invalid one. */
     async function logUntil(pattern: RegExp, secret: 'no' | 'broken'): Promise<string> {
       await cluster.kubectl('delete', 'secret', name, '-n', 'kube-system', '--ignore-not-found');
       if (secret === 'broken')
@@ -199,7 +198,7 @@ describe('the rights of the chart', { skip: noApiServer() ?? false }, () => {
 
     test('are enough', async () => {
       assert.deepEqual(await cluster.put([...parts.roles, ...parts.bindings]), []);
-      // Rights are effective after a moment.
+      // Permissions take effect after a moment.
       await pause(1000);
       for (const secret of ['no', 'broken'] as const) {
         const log = await logUntil(/wrote the CA of this webhook/, secret);
@@ -235,7 +234,7 @@ describe('the rights of the chart', { skip: noApiServer() ?? false }, () => {
   });
 });
 
-/** Sends a pod for review, with any result. */
+/** Sends a pod for review; any result is fine. */
 function review(port: number): void {
   const asked = request({
     host: '127.0.0.1',

@@ -18,9 +18,8 @@ import { RealServer, RealSide, ScriptedUpstreams } from '../kit/diff/real-side.t
 import { corednsPath } from '../kit/etcd.ts';
 
 /**
- * Random single changes of installers' Corefiles: compares the report of `ndots diff` with two
- * CoreDNS, before and after the change, that get the same queries.
- * `DIFF_CHANGES` is the number, `DIFF_SEED` the seed.
+ * Makes random single changes to installers' Corefiles. Compares the report of `ndots diff` with two CoreDNS servers,
+ * before and after the change, that receive the same queries. `DIFF_CHANGES` is the number, `DIFF_SEED` the seed.
  */
 
 const program = corednsPath();
@@ -28,15 +27,15 @@ const wanted = Number(process.env['DIFF_CHANGES'] ?? '200');
 const seed = Number(process.env['DIFF_SEED'] ?? '1');
 
 /**
- * Milliseconds. A change takes three seconds, for answers to age, and its questions go to four servers; more
- * on a busy machine.
+ * In milliseconds. A change takes three seconds, so that answers age, and its questions go to four servers. It takes
+ * longer on a busy machine.
  */
 const EACH_MS = 20_000;
 
-/** Plugins without effect on answers, which would need separate ports. */
+/** Plugins that do not affect answers and would need separate ports. */
 const beside = /^ +(?:health|ready|prometheus|loop|reload|pprof|bind)\b.*?(?:\{[^}]*\}\n|\n)/gm;
 
-/** The Corefile of an installer, with upstreams and ports of this test. */
+/** An installer's Corefile, with this test's upstreams and ports. */
 function base(name: string, api: string): string {
   return readFileSync(`test/corefiles/${name}.corefile`, 'utf8')
     .replace(beside, '')
@@ -84,7 +83,7 @@ describe(
 
     const named = (text: string) => ({ file: 'Corefile', folder, text });
 
-    /** A change, and the report of `ndots diff`; null: it cannot be served. */
+    /** A change and the report of `ndots diff`; null: it cannot be served. */
     async function judged(before: string, later: string): Promise<Judged | null> {
       const common = {
         ...{ manifests: folder, names: [], env: {} },
@@ -107,7 +106,7 @@ describe(
       return new RealSide(port, upstreams, prepare(corefile, folder).upstreams);
     };
 
-    /** CoreDNS's behaviour for each change, without those that it refuses. */
+    /** CoreDNS's behaviour for each change, except those it refuses. */
     async function real(
       batch: readonly Judged[],
     ): Promise<readonly (Judged & { readonly theirs: Comparison })[]> {
@@ -177,18 +176,18 @@ describe(
   },
 );
 
-/** Long enough for age to show in TTLs, and less than the shortest of them. */
+/** Long enough for aging to show in TTLs, and shorter than the shortest of them. */
 const moments = { againMs: 3000, later: false } as const;
 
 /**
- * Not from IPv6, which the upstreams here do not support, and not truncated, because the remaining records
- * are random.
+ * Excludes IPv6 clients, which the upstreams here do not support, and truncated replies, whose remaining records are
+ * random.
  */
 function isSteady({ client, name, udpSize }: DiffQuestion): boolean {
   return !client.includes(':') && (!name.startsWith('large-') || udpSize >= 1232);
 }
 
-/** A change, and the report of `ndots diff`. */
+/** A change and the report of `ndots diff`. */
 interface Judged {
   readonly before: string;
   readonly later: string;
@@ -196,7 +195,7 @@ interface Judged {
   readonly ours: Comparison;
 }
 
-/** Changes per CoreDNS, whose start takes most of the time. */
+/** Changes per CoreDNS process, whose startup takes most of the time. */
 const BATCH = 10;
 
 function lineChange(before: string, later: string): string {

@@ -20,7 +20,7 @@ import { serveProcess, type ServeProcess } from '../kit/serve-process.ts';
 import { delv, ValidatingUnbound, type TrustAnchor } from '../kit/validators.ts';
 import { UdpClient } from '../kit/zone-servers.ts';
 
-/** The output of `dnssec` and `sign`, checked by programs that validate, with keys of `dnssec-keygen`. */
+/** The output of `dnssec` and `sign`, checked by validating programs, with keys from `dnssec-keygen`. */
 
 function missing(...programs: readonly string[]): string | false {
   const none = programs.filter((program) => !hasProgram(program));
@@ -34,7 +34,7 @@ function workFolder(t: TestContext): string {
 }
 
 interface Key extends TrustAnchor {
-  /** Path without suffix. */
+  /** A path without suffix. */
   readonly base: string;
 }
 
@@ -69,12 +69,12 @@ async function validator(
 const isSecure = (reply: Message): boolean => (reply.flags & FLAG.AD) !== 0;
 
 /**
- * For type DNAME below a DNAME, Unbound 1.17 requires a signature of the synthesised CNAME, which
- * has none. It does so even if Knot serves the same zone.
+ * For type DNAME under a DNAME, Unbound 1.17 requires a signature on the synthesised CNAME, which has none. It does so
+ * even when Knot serves the same zone.
  */
 const asksBelowDname = / DNAME IN>: no signatures for CNAME/;
 
-/** Every question is answered, and validated. */
+/** Checks that every question is answered and validated. */
 async function judge(
   unbound: ValidatingUnbound,
   questions: readonly string[],
@@ -116,8 +116,8 @@ ns.cut A 192.0.2.5
 `;
 
 /**
- * Names × types, most of which do not exist. Unbound asks only the parent zone for DS records, and does not
- * accept a DNAME's alias as an answer to a question for CNAME.
+ * Names × types, most of which do not exist. Unbound queries only the parent zone for DS records, and does not accept a
+ * DNAME's alias as the answer to a CNAME question.
  */
 function questionsOf(origin: string): readonly string[] {
   const two = (i: number): string => String(i).padStart(2, '0');
@@ -167,7 +167,7 @@ describe('dnssec, judged by Unbound', { skip: missing('unbound', 'dnssec-keygen'
       const { secure, denied } = await judge(unbound, questions);
       t.diagnostic(`${secure} secure, ${denied} of them denials`);
       assert.ok(secure > 500 / step && denied > 300 / step);
-      // The zone below is provably unsigned: no SERVFAIL, no AD.
+      // The child zone is provably unsigned: no SERVFAIL, no AD.
       for (const question of ['cut.example.test. DS', 'none.example.test. DS'])
         assert.ok(isSecure(await unbound.ask(question)), question);
     });
@@ -175,7 +175,7 @@ describe('dnssec, judged by Unbound', { skip: missing('unbound', 'dnssec-keygen'
   test('a split into KSK and ZSK, and random zones with cuts, aliases and wildcards', async (t) => {
     const folder = workFolder(t);
     const [port] = await freePorts(1);
-    // The directive may occur once in a block: one block for each zone.
+    // The directive may occur only once per block, so each zone has its own.
     const blocks: string[] = [];
     const anchors: TrustAnchor[] = [];
     const questions: string[] = [];
@@ -207,7 +207,7 @@ describe('dnssec, judged by Unbound', { skip: missing('unbound', 'dnssec-keygen'
     for (const question of questions) {
       const reply = await unbound.ask(question);
       if (isSecure(reply)) secure++;
-      // A chain may lead to an unserved name; but nothing may be bogus.
+      // A chain may lead to a name that is not served, but nothing may be bogus.
       if (reply.rcode === RCODE.SERVFAIL) failed++;
     }
     const bogus = unbound.log.split('\n').filter((line) => line.includes('validation failure'));
@@ -357,7 +357,7 @@ describe(
           ),
         );
       };
-      /** Without random and time-dependent parts, and without the types that a proof claims. */
+      /** Leaves out random and time-dependent parts, and the types that a proof claims. */
       const essence = (reply: Message): object => {
         const lines = (records: Message['answer']): string[] =>
           records
@@ -379,7 +379,7 @@ describe(
                 ].join(' ');
               }
               if (denial !== null) return [record.name, record.ttl, 'NSEC', denial.next].join(' ');
-              // CoreDNS has all names of a file in lower case.
+              // CoreDNS stores all names from a file in lower case.
               return printRecord(record).replaceAll(/\s+/g, ' ').toLowerCase();
             })
             .toSorted();

@@ -20,7 +20,7 @@ after(() => rmSync(directory, { recursive: true, force: true }));
 
 const skip = missing('dig');
 
-/** The output of dig for the server's reply. */
+/** dig's output for the server's reply. */
 function ask({ port }: ServeProcess, ...words: readonly string[]): string {
   const all = ['+time=3', '+tries=1', '@127.0.0.1', '-p', String(port), ...words];
   return execFileSync('dig', all, { encoding: 'utf8' });
@@ -163,7 +163,7 @@ describe('dnstap beside fstrm_capture and dnstap-ldns', { skip: programs ?? fals
     const server = await serveProcess(`  dnstap ${path} full\n  whoami`);
     t.after(() => server.stop());
     ask(server, 'captured.example.', 'TXT');
-    // A regular end sends a STOP frame to the collector.
+    // A clean exit sends the collector a STOP frame.
     server.child.signal('SIGTERM');
     assert.equal(await server.child.exitCode, 0, server.child.output());
     capture.signal('SIGTERM');

@@ -1,6 +1,6 @@
 /**
- * `ndots doctor cluster` against a real API server, with the rights that `--rbac` prints: all of them are
- * sufficient, and each is needed.
+ * `ndots doctor cluster` against a real API server, with the permissions that `--rbac` prints: together they suffice,
+ * and each is needed.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -58,7 +58,7 @@ const objects = [
   },
 ] as unknown as readonly KubeJson[];
 
-/** A review is a question to the API server, which stores nothing. */
+/** Creating a review queries a permission and stores nothing. */
 const REVIEWS = 'subjectaccessreviews';
 
 describe('ndots doctor cluster on a real API server', { skip: noApiServer() ?? false }, () => {
@@ -97,7 +97,7 @@ describe('ndots doctor cluster on a real API server', { skip: noApiServer() ?? f
       '-',
     );
     let { cluster: about, findings } = await examine();
-    // The API server receives rights by a watch of its own.
+    // The API server receives permissions through its own watch.
     for (let tries = 0; tries < 10 && about.lacking.length > 0; tries++) {
       await sleep(200);
       ({ cluster: about, findings } = await examine());
@@ -108,7 +108,7 @@ describe('ndots doctor cluster on a real API server', { skip: noApiServer() ?? f
     );
   });
 
-  // Access of others is reviewed only where a DNS pod is not ready: test/node/tools.node.test.ts.
+  // Others' access is only reviewed if a DNS pod is not ready: test/node/tools.node.test.ts.
   test('each right to read is used: without it something is reported as missing', async () => {
     for (const role of rights.filter(({ kind }) => kind === 'Role' || kind === 'ClusterRole')) {
       const { rules } = role as Role;

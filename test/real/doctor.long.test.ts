@@ -11,8 +11,8 @@ import { cannotIsolate, hasProgram } from '../kit/real-resolver.ts';
 import { runCommand } from '../kit/trace-command.ts';
 
 /**
- * Real programs of glibc, musl and Go run in separate pods (network namespaces), with a name server
- * on their node. ndots captures one fault at a time there, and doctor names it.
+ * Real glibc, musl and Go programs run in separate pods (network namespaces), with a name server on their node. ndots
+ * captures one fault at a time there, and doctor identifies it.
  */
 
 const skip = cannotIsolate() ?? (hasProgram('nft') ? false : 'nft is not installed');
@@ -87,7 +87,7 @@ after(() => {
   rmSync(work, { recursive: true, force: true });
 });
 
-/** All names of the lookups are answered; others are NXDOMAIN. */
+/** All names that are looked up are answered; all others are NXDOMAIN. */
 const rules = [
   { name: 'backend.shop.svc.cluster.local.', type: '*', answer: '10.96.1.1' },
   { name: 'redis.cache.svc.cluster.local.', type: '*', answer: '10.96.1.2' },
@@ -115,10 +115,10 @@ async function startServer(more: readonly object[]): Promise<ChildProcess> {
 
 const main = new URL('../../src/faces/cli/main.ts', import.meta.url).pathname;
 
-/** Plays it, and returns doctor's report. */
+/** Plays it and returns doctor's report. */
 async function play(fault: {
   readonly nft?: string;
-  /** Earlier pods are idle: glibc waits for more than a minute for a connection. */
+  /** Earlier pods are idle, because glibc waits more than a minute for a connection. */
   readonly first?: number;
   readonly rules?: readonly object[];
   readonly names?: readonly string[];

@@ -10,7 +10,7 @@ import { printed, start } from '../kit/child.ts';
 import { queryBytes, StreamClient } from '../kit/loopback.ts';
 import { freePorts } from '../kit/free-ports.ts';
 
-/** @returns false: there is no openssl */
+/** @returns false if openssl is not installed */
 function renew(directory: string, name: string): boolean {
   const words = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
   const files = ['-keyout', join(directory, 'key.pem'), '-out', join(directory, 'cert.pem')];

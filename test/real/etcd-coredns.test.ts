@@ -9,8 +9,8 @@ import { corednsPath, etcdPrograms, startCoredns, startEtcd } from '../kit/etcd.
 import { serveProcess } from '../kit/serve-process.ts';
 
 /**
- * CoreDNS and ndots on the same etcd get the same questions: with random keys and values, and names that
- * exist and do not. Intended differences are listed here, one rule each, and on the plugin's page.
+ * CoreDNS and ndots on the same etcd get the same questions, with random keys and values, and names that do and do not
+ * exist. Intended differences are listed here, one rule each, and on the plugin's page.
  */
 const [program] = etcdPrograms();
 const coredns = corednsPath();
@@ -45,7 +45,7 @@ describe('etcd beside CoreDNS', { skip }, () => {
       (port) => `.:${port} {\nbind 127.0.0.1\n${directives}\n}\n`,
     );
     t.after(() => peer.stop());
-    // CoreDNS sends as much over UDP as the client offers.
+    // Over UDP, CoreDNS sends as much as the client accepts.
     const whole = `bufsize 4096\n${directives}`;
     const own = await serveProcess(whole);
     t.after(() => own.stop());
@@ -78,7 +78,7 @@ describe('etcd beside CoreDNS', { skip }, () => {
         dump.push(`/skydns/${key} ${JSON.stringify(value)}`);
         await etcd.put(`/skydns/${key}`, value);
       }
-      // A marker that all of it has arrived: the last key.
+      // The last key, which shows that everything has arrived.
       await etcd.put('/skydns/test/skydns/zz-last', { host: `10.99.0.${round}` });
       for (let tries = 0; tries < 100; tries++) {
         const { answer } = await askers[1].ask(`zz-last.${ZONE}`, 'A');
@@ -140,7 +140,7 @@ function serviceAt(
   else if (kind < 5) service['host'] = `2001:db8::${random.integer(4)}`;
   else if (kind < 8) service['host'] = `${name(3).join('.')}.skydns.test`;
   else if (kind < 9) service['host'] = pick(['a.ext.test', 'b.ext.test.', 'nope.ext.test']);
-  // CoreDNS ignores a host name beside a text, too.
+  // CoreDNS also ignores a host name next to a text.
   if (kind === 9 || (kind < 5 && random.integer(6) === 0))
     service['text'] = pick(['one', 'two words', 'x'.repeat(300), 'é']);
   if (random.integer(3) === 0) service['port'] = 1 + random.integer(9000);
@@ -156,10 +156,10 @@ function serviceAt(
 /** Null: equal. */
 function differ(name: string, type: string, theirs: Message, ours: Message): string | null {
   const exists = ours.rcode === RCODE.NOERROR && ours.answer.length === 0;
-  // A zone has one SOA record, at its apex.
+  // A zone has a single SOA record, at its apex.
   if (type === 'SOA' && !['skydns.test.', '10.in-addr.arpa.'].includes(name))
     return ours.answer.length === 0 ? null : 'SOA away from the apex';
-  // The existence of a name is the same for all types; the apex always exists.
+  // Whether a name exists does not depend on the type. The apex always exists.
   if (theirs.rcode === RCODE.NXDOMAIN && exists) {
     if (['CNAME', 'PTR'].includes(type) || ['skydns.test.', '10.in-addr.arpa.'].includes(name))
       return null;
@@ -172,7 +172,7 @@ function differ(name: string, type: string, theirs: Message, ours: Message): str
   if (answer !== null) return `answer ${answer}`;
   const authority = sectionDiffers(theirs.authority, ours.authority);
   if (authority !== null) return `authority ${authority}`;
-  // The address of a mail server is at its own name, not at one without `targetstrip`.
+  // A mail server's address is under its own name, not under one without `targetstrip`.
   if (type === 'MX') {
     const [a, b] = [theirs, ours].map(({ additional }) =>
       levelled(additional).map((one) => shown(one, false)),
@@ -192,7 +192,7 @@ function sectionDiffers(theirs: readonly DnsRecord[], ours: readonly DnsRecord[]
     : `${JSON.stringify(a)}, ours ${JSON.stringify(b)}`;
 }
 
-/** Gives records of one name and type the lowest TTL, as all have it here (RFC 2181, section 5.2). */
+/** Gives all records of one name and type the lowest TTL, as they have here (RFC 2181, section 5.2). */
 function levelled(records: readonly DnsRecord[]): readonly DnsRecord[] {
   const key = ({ name, type }: DnsRecord): string => `${name} ${type}`;
   const least = new Map<string, number>();

@@ -110,7 +110,7 @@ describe('SkyDNS, as its pages describe it', { skip }, () => {
       ['ndots etcd rm cluster.local', 1, /no record cluster\.local itself; --below removes/],
       ['ndots etcd list nobody.local', 1, /no record at or below nobody\.local/],
       ['ndots etcd put one.cluster.local 10.0.0.1', 0, /one/],
-      // An existing one does not hide a missing one.
+      // An existing key does not hide a missing one.
       ['ndots etcd get one.cluster.local two.cluster.local', 1, /no record two\.cluster\.local$/m],
       ['ndots etcd get one.cluster.local two.cluster.local', 1, /^one\.cluster\.local\. /m],
       ['ndots etcd list one.cluster.local two.local', 1, /no record at or below two\.local/],

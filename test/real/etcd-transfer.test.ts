@@ -1,4 +1,4 @@
-/** Zones from a real etcd, given to real name servers. */
+/** Transfers zones from a real etcd to real name servers. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -48,13 +48,13 @@ const secondaries = {
   },
 } as const;
 
-/** Waits until the condition holds, 40 s at most. */
+/** Waits up to 40 s until the condition holds. */
 async function comes(is: () => Promise<boolean>): Promise<void> {
   for (const end = Date.now() + 40_000; !(await is()); await pause(200))
     assert.ok(Date.now() < end, 'it has not come');
 }
 
-/** The answer to a question as sorted lines without TTLs; empty while there is none. */
+/** The answer to a question as sorted lines without TTLs; empty if there is none yet. */
 async function asked(port: number, name: string, type: number): Promise<string[]> {
   const client = new UdpClient(port);
   try {

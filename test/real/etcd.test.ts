@@ -12,7 +12,7 @@ import { etcdPrograms, startEtcd, type EtcdOptions, type EtcdProcess } from '../
 import { freePorts } from '../kit/free-ports.ts';
 import { serveProcess, type ServeProcess } from '../kit/serve-process.ts';
 
-/** The plugin against real etcds: data that appears, changes, breaks and returns. Each installed version. */
+/** The plugin against every installed version of etcd: data that appears, changes, breaks and returns. */
 
 const programs = etcdPrograms();
 const noEtcdctl = missing('etcdctl') ?? false;
@@ -46,7 +46,7 @@ async function serving(t: Life, properties: string): Promise<Omit<Stand, 'etcd'>
 const data = ({ answer }: Message): string[] =>
   answer.map((record) => printData(record.type, record.data));
 
-/** Repeats the query until the answer is this. */
+/** Repeats the query until this is the answer. */
 async function until(asker: Asker, name: string, wanted: readonly string[]): Promise<void> {
   const end = performance.now() + 60_000;
   for (;;) {
@@ -126,7 +126,7 @@ for (const { path, version } of programs) {
         assert.ok(first >= 90 && first <= 100, `${first}`);
         assert.deepEqual(await ttlsOf('b.'), [60]);
         assert.deepEqual(await ttlsOf('c.'), [30]);
-        // Records of one name and type have one TTL, the lowest (RFC 2181, section 5.2).
+        // All records of one name and type have the lowest TTL (RFC 2181, section 5.2).
         assert.deepEqual(await ttlsOf(''), [30, 30, 30]);
         await pause(1500);
         const [later = 0] = await ttlsOf('a.');
@@ -142,7 +142,7 @@ for (const { path, version } of programs) {
 
       test('a text of 900 bytes is answered whole, in strings of 255', async () => {
         await it.etcd.put('/skydns/test/skydns/big', { text: 'x'.repeat(900) });
-        // Events are ordered: when the next key exists, the text does.
+        // Events are ordered, so once the next key exists, the text does too.
         await it.etcd.put('/skydns/test/skydns/after', { host: '10.0.0.1' });
         await until(it.asker, 'after.skydns.test.', ['10.0.0.1']);
         const [text = ''] = data(await it.asker.ask('big.skydns.test.', 'TXT'));
@@ -188,7 +188,7 @@ for (const { path, version } of programs) {
         assert.deepEqual(wrong.slice(0, 3), []);
         assert.ok(asked > 1000);
         assert.equal(asker.repeats, 0);
-        // The watch continued at its position.
+        // The watch resumed where it had stopped.
         assert.equal(await server.sum('ndots_etcd_lists_total'), 1);
         t.diagnostic(`${asked} answers, none wrong`);
       },
@@ -262,7 +262,7 @@ for (const { path, version } of programs) {
         put('10.0.0.2');
         await until(own.asker, 'a.skydns.test.', ['10.0.0.2']);
         await etcd.kill();
-        // The first restart waits until its own queries are answered, which are not allowed here.
+        // The first restart waits until its own queries are answered, which are not permitted here.
         etcd.restart().catch(() => undefined);
         await pause(2000);
         for (let tries = 0; tries < 40; tries++) {
@@ -357,7 +357,7 @@ for (const { path, version } of programs) {
         };
         await put('10.0.0.1');
         await until(asker, 'a.skydns.test.', ['10.0.0.1']);
-        // One after the other: the queried member and the leader are among them.
+        // One after the other, which includes the queried member and the leader.
         for (const [index, member] of members.entries()) {
           await member.kill();
           await put(`10.0.1.${index}`);

@@ -10,8 +10,7 @@ import { readDig } from '../kit/dig.ts';
 import { freePorts } from '../kit/free-ports.ts';
 
 /**
- * The first commands of a new user: the lines that `npm start` prints, those of the README, of `examples/`
- * and of --help.
+ * A new user's first commands: the lines printed by `npm start`, and those in the README, in `examples/` and in --help.
  */
 
 const program = resolve('bin/ndots');
@@ -24,7 +23,7 @@ async function startExample(t: Pick<TestContext, 'after'>, port: number): Promis
   return child;
 }
 
-/** The port in the words of a suggestion, as the reader has it: `npm start` got another one here. */
+/** The suggested port, as the reader sees it: here, `npm start` was given a different one. */
 const atPort = (line: string, port: number): string =>
   line
     .replaceAll('npx ndots', program)
@@ -39,7 +38,7 @@ function run(line: string): { readonly code: number | null; readonly text: strin
   return { code: status, text: stdout + stderr };
 }
 
-/** The lines of a text's `sh` blocks, with continued ones joined and without comments. */
+/** The lines in a text's `sh` blocks, with continuation lines joined and comments removed. */
 function shellLines(page: string): readonly string[] {
   const text = readFileSync(page, 'utf8');
   return [...text.matchAll(/^```sh\n([^]*?)^```$/gm)].flatMap(([, block]) =>
@@ -65,7 +64,7 @@ test(
     const child = start('ndots', ['unshare', ...alone, program, 'serve', '--example']);
     t.after(() => child.stop());
     await printed(child, /Ctrl-C ends/, 20_000);
-    // Checks at the start are complete by then.
+    // By then, startup checks have finished.
     await new Promise((resolve) => setTimeout(resolve, 5000));
     assert.doesNotMatch(child.output(), /ERROR|WARNING/);
   },
@@ -93,7 +92,7 @@ describe('the example cluster', { skip }, () => {
     for (const line of lines) {
       const { code, text } = run(line);
       assert.equal(code, 0, line);
-      // Without the sections that dig must omit, only records are printed.
+      // Unless dig has to omit sections, only records are printed.
       const short = / \+(short|noall)\b/.test(line);
       assert.notEqual(short ? text.trim() : readDig(text).answer.join('\n'), '', line);
     }
@@ -125,7 +124,7 @@ describe('the example cluster', { skip }, () => {
   });
 
   test('each line of the README and the tour behaves as the page says', () => {
-    /** The output of a line by its beginning, and its exit code if that is not 0; null: another test runs it. */
+    /** A line's expected output, by how the line starts, and its exit code if not 0; null: another test runs it. */
     const wanted: readonly (readonly [start: string, prints: RegExp | null, code?: number])[] = [
       ['npm ci && npm start', null],
       ['npm ci && npm test', null],
@@ -133,13 +132,13 @@ describe('the example cluster', { skip }, () => {
       ['docker build ', null],
       ['kubectl ', null],
       ['helm install ', null],
-      // Changes the network: lab.test.ts plays it in namespaces.
+      // Changes the network; lab.test.ts plays it in namespaces.
       ['sudo npx ndots lab run ', null],
       ['npx ndots diff ', /^ {2}\+ {3}shop\.test\. 5 A 10\.3\.0\.116$/m, 1],
-      // Traffic of this machine: test/real/capture.test.ts.
+      // Captures this machine's traffic; see test/real/capture.test.ts.
       ['sudo npx ndots capture -i any ', null],
       ['sudo npx ndots doctor -i any ', null],
-      // top-live.test.ts and console-page.test.ts.
+      // Covered by top-live.test.ts and console-page.test.ts.
       ['sudo npx ndots top', null],
       ['sudo npx ndots console', null],
       ['npx ndots capture examples/', /^10\.244\.1\.4 +18 +7 /m],
@@ -193,7 +192,7 @@ describe('the example cluster', { skip }, () => {
     const lines = [...text.matchAll(/^ {2}(ndots .*?)(?: {2,}|$)/gm)].map(([, line]) => line!);
     assert.ok(lines.length >= 4);
     for (const line of lines) {
-      // A server that ends early could not start; otherwise `timeout` ends it.
+      // A server that exits early could not start; otherwise, `timeout` ends it.
       const filled = line
         .replace('serve --example', `serve --example -dns.port 0`)
         .replace('-conf Corefile', '-conf examples/Corefile -version')
@@ -223,7 +222,7 @@ describe('the ports of the example', () => {
       const taken = createServer();
       t.after(() => taken.close());
       await new Promise<void>((done) => {
-        // Another program of this machine may hold it, which serves the same purpose.
+        // Another program on this machine may hold it, which serves the same purpose.
         taken.once('error', () => done());
         taken.listen(port, '127.0.0.1', done);
       });

@@ -1,4 +1,4 @@
-/** `ndots exec`, as `kubectl ndots exec`, with a real API server and a minimal kubelet. */
+/** `ndots exec`, run as `kubectl ndots exec`, with a real API server and a minimal kubelet. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -41,7 +41,7 @@ describe('ndots exec', { skip: reason ?? false }, () => {
         status: { phase: 'Running' },
       },
     ] as unknown as KubeJson[]);
-    // The pod: a separate network, in which the cluster's DNS is at 127.0.0.1.
+    // The pod: a separate network, where the cluster DNS is at 127.0.0.1.
     writeFileSync(
       join(directory, 'resolv.conf'),
       'nameserver 127.0.0.1\nsearch shop.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n',
@@ -75,7 +75,7 @@ describe('ndots exec', { skip: reason ?? false }, () => {
   async function run(
     ...words: readonly string[]
   ): Promise<{ readonly code: number | null; readonly text: string }> {
-    // As kubectl finds its plug-ins.
+    // As kubectl finds its plugins.
     const plugin = join(directory, 'kubectl-ndots');
     rmSync(plugin, { force: true });
     symlinkSync(resolve('bin/ndots'), plugin);

@@ -14,7 +14,7 @@ import { serveProcess } from '../kit/serve-process.ts';
 const coredns = corednsPath();
 const skip = coredns === null ? 'CoreDNS is not there (coredns on PATH, or COREDNS=FILE)' : false;
 
-/** A certificate in files; client and server use the same self-signed one. */
+/** Writes a self-signed certificate to files. Client and server both use it. */
 function certificate(t: TestContext): string {
   const directory = mkdtempSync(join(tmpdir(), 'ndots-grpc-'));
   t.after(() => rmSync(directory, { recursive: true, force: true }));

@@ -1,7 +1,6 @@
 /**
- * `helm install` from nothing to the first answer, and the effect of changed tokens, CAs and API servers on
- * that server. The test does the kubelet's work for the Deployment: the container's arguments, its ConfigMap,
- * its account's token.
+ * `helm install` from nothing to the first answer, and how changed tokens, CAs and API servers affect that server. The
+ * test does the kubelet's work for the Deployment: the container's arguments, its ConfigMap, its account's token.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -56,13 +55,13 @@ for (const minor of testedMinors)
           HOME: directory,
         });
 
-      /** As kubelets do: a token for an hour, which is renewed before it ends. */
+      /** As kubelets do, writes a one-hour token and renews it before it expires. */
       async function writeToken(account: string): Promise<void> {
         const words = ['create', 'token', account, '-n', 'kube-system'];
         writeFileSync(file('account/token'), (await cluster.kubectl(...words)).trim());
       }
 
-      /** The only container of the Deployment, in this network, with its files. */
+      /** Runs the Deployment's only container in this network, with its files. */
       async function startPod(name: string): Promise<Child> {
         const get = ['get', '-n', 'kube-system', '-o', 'json'];
         const { spec } = JSON.parse(
@@ -74,7 +73,7 @@ for (const minor of testedMinors)
         };
         mkdirSync(file('config'), { recursive: true });
         mkdirSync(file('account'), { recursive: true });
-        // The node's upstream; there is none in this network, and a query to itself is a loop.
+        // The node's upstream. This network has none, and a query to itself would be a loop.
         const corefile = data.Corefile.replace(/^\s*(?:loop|forward [^{\n]*(?:\{[^}]*\})?)$/gm, '');
         writeFileSync(file('config/Corefile'), corefile);
         writeFileSync(file('account/namespace'), 'kube-system');
@@ -124,7 +123,7 @@ for (const minor of testedMinors)
         assert.doesNotMatch(server.output(), /WARNING.*(forbidden|unsynced)|ERROR/i);
       });
 
-      /** A Service that is created now is answered soon. */
+      /** A Service created now is soon answered. */
       let made = 0;
       async function followsChanges(limitMs = 60_000): Promise<number> {
         const name = `made-${++made}`;
@@ -155,8 +154,8 @@ for (const minor of testedMinors)
         cluster.renewAuthority();
         await cluster.startApiServer();
         await pause(3000);
-        // The kubelet has not written it yet: known names are still answered, and the log explains the
-        // missing updates.
+        // The kubelet has not written it yet: known names are still answered, and the log explains why updates are
+        // missing.
         await answered(53, 'made-1.default.svc.cluster.local', 5000);
         await printed(server!, /no trusted TLS connection to the API server/, 20_000);
         cpSync(cluster.authorityFile, file('account/ca.crt'));
@@ -175,7 +174,7 @@ for (const minor of testedMinors)
           ...['upgrade', 'dns', 'deploy/helm/ndots', '-n', 'kube-system', '--reuse-values'],
           ...['--set', 'autoscaler.enabled=true'],
         );
-        // An autoscaler may not begin with fewer replicas than there were.
+        // An autoscaler must not start with fewer replicas than there were.
         const replicas = ['deployment', 'dns-ndots', '-o', 'jsonpath={.spec.replicas}'];
         assert.equal(await cluster.kubectl('get', '-n', 'kube-system', ...replicas), '3');
         run('uninstall', 'dns', '-n', 'kube-system', '--wait=false');
@@ -183,7 +182,7 @@ for (const minor of testedMinors)
           'deployments,daemonsets,services,configmaps,serviceaccounts,roles,rolebindings';
         const wide =
           'clusterroles,clusterrolebindings,mutatingwebhookconfigurations,poddisruptionbudgets';
-        // The account was created again by hand above, without the label.
+        // The account was recreated manually above, without the label.
         assert.equal(await get(`${kinds},${wide}`), '');
       });
     },

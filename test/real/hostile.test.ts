@@ -33,7 +33,7 @@ const directives = `  errors
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-// Both transports, because the plain one treats datagrams like the batched one.
+// Test both transports, because the plain one should treat datagrams like the batched one.
 for (const transport of ['batched', 'plain'] as const) {
   describe(`hostile input over real sockets, ${transport} UDP`, () => {
     let server: ServeProcess;
@@ -47,11 +47,11 @@ for (const transport of ['batched', 'plain'] as const) {
       await server.stop();
     });
 
-    /** The server still answers, over both protocols. */
+    /** Checks that the server still answers, over both protocols. */
     async function alive(): Promise<void> {
       const own = await UdpClient.open();
       let reply: Buffer | null = null;
-      // A burst may have filled the socket's queue: retry, as a stub resolver does.
+      // A burst may have filled the socket's queue, so retry as a stub resolver would.
       for (let attempt = 0; attempt < 5 && reply === null; attempt++) {
         own.send(queryBytes('a.test', 0x77aa), server.port);
         reply = (await own.next(1000))?.bytes ?? null;
@@ -70,7 +70,7 @@ for (const transport of ['batched', 'plain'] as const) {
       for (const { what, bytes, expected } of hostilePackets) {
         const own = await UdpClient.open();
         own.send(bytes, server.port);
-        // The honest query after it shows when the reply to the broken one would have come.
+        // The valid query after it shows when the reply to the broken one would have arrived.
         own.send(queryBytes('a.test', 0x4711), server.port);
         const replies: Buffer[] = [];
         while (!replies.some((reply) => reply.readUInt16BE(0) === 0x4711)) {
@@ -100,7 +100,7 @@ for (const transport of ['batched', 'plain'] as const) {
         stream.send(bytes);
         if (expected !== 'silence' && expected !== 'whatever') {
           const reply = await stream.next();
-          // 5000 bytes are not a reason to refuse on a stream.
+          // On a stream, 5000 bytes are not a reason to refuse.
           if (reply !== null && bytes.length !== 5000) assert.equal(rcodeOf(reply), expected, what);
         }
         stream.close();

@@ -10,7 +10,7 @@ import { serveProcess } from '../kit/serve-process.ts';
 const directory = mkdtempSync(join(tmpdir(), 'ndots-hosts-'));
 after(() => rmSync(directory, { recursive: true }));
 
-/** The limit of CoreDNS's manifests, MiB. */
+/** The limit in CoreDNS's manifests, in MiB. */
 const LIMIT_MIB = 170;
 
 test('a hosts file of a million lines is read, and read again when it changes, within the memory that a pod has', async (t) => {

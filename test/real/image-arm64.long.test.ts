@@ -1,4 +1,4 @@
-/** The image for arm64, run by QEMU: the steps of deploy/Dockerfile, the runtime and the native code for that CPU. */
+/** The arm64 image, run by QEMU: the steps in deploy/Dockerfile, the runtime and the native code for that CPU. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,10 +23,7 @@ const corefile = `
 }
 `;
 
-/**
- * System calls that QEMU 7.2 answers with ENOSYS, by number; Linux on real machines of that kind may support
- * them.
- */
+/** System calls that QEMU 7.2 answers with ENOSYS, by number. Linux on real arm64 machines may support them. */
 const unknownToQemu = new Map([
   [274, 'sched_setattr'],
   [293, 'rseq'],
@@ -76,7 +73,7 @@ describe('the image for arm64', { skip: noImages() ?? noEmulation('arm64') ?? fa
     assert.equal(await child.exitCode, 0, child.output());
     assert.doesNotMatch(child.output(), /\[ERROR\]|falls back/);
 
-    // Those of the shell and of setpriv come before.
+    // The shell's and setpriv's calls come before.
     const calls = readFileSync(file, 'utf8').split('execve(').at(-1)!;
     for (const call of ['recvmmsg', 'sendmmsg'])
       assert.match(calls, new RegExp(`\\b${call}\\(.* = [1-9]`), call);
@@ -95,7 +92,7 @@ describe('the image for arm64', { skip: noImages() ?? noEmulation('arm64') ?? fa
     const unknown = [...calls.matchAll(/Unknown syscall (\d+)/g)].map(
       ([, number]) => unknownToQemu.get(Number(number)) ?? number!,
     );
-    // Without io_uring the runtime falls back to epoll.
+    // Without io_uring, the runtime falls back to epoll.
     assert.deepEqual(
       unknown.filter((call) => !allowed.has(call) && call !== 'io_uring_setup'),
       [],

@@ -1,4 +1,4 @@
-/** The image of the node's cache: the steps of deploy/node-cache/Dockerfile, really executed, and the results. */
+/** The node cache image: the steps in deploy/node-cache/Dockerfile, actually executed, and the results. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';

@@ -11,8 +11,8 @@ import { containersOf, type OurContainer } from '../kit/our-containers.ts';
 import { confinementOf } from '../kit/security-context.ts';
 
 /**
- * The steps of deploy/Dockerfile, really executed, and the two resulting images, started as the kubelet
- * starts CoreDNS.
+ * The steps in deploy/Dockerfile, actually executed, and the two resulting images, started as the kubelet starts
+ * CoreDNS.
  */
 
 const corefile = `
@@ -76,7 +76,7 @@ const listing = `
   };
   list('');`;
 
-/** Starts the server of the image, queries it, and ends it. */
+/** Starts the image's server, queries it, and stops it. */
 async function answers(
   t: TestContext,
   of: Image,
@@ -97,7 +97,7 @@ async function answers(
   assert.equal(await child.exitCode, 0);
 }
 
-/** Of any manifest: it must start, and open port 53 if it may. */
+/** For any manifest: it must start, and open port 53 if permitted. */
 function startsIn(
   built: Built,
   name: string,

@@ -1,6 +1,5 @@
 /**
- * Each right of deploy/check/rbac.yaml is needed by `ndots check serve --kuberhealthy`, and a missing one is
- * named in its log.
+ * `ndots check serve --kuberhealthy` needs each permission in deploy/check/rbac.yaml, and its log names a missing one.
  */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -159,7 +158,7 @@ describe('the rights of deploy/check', { skip: noApiServer() ?? false }, () => {
       }
     });
 
-  /** A check that Kuberhealthy's finalizer holds. */
+  /** A check being deleted, held by Kuberhealthy's finalizer. */
   async function goingCheck(): Promise<void> {
     const patch = '{"metadata": {"finalizers": ["kuberhealthy.io/healthcheck"]}}';
     await cluster.kubectl('patch', 'healthcheck', 'new', '-n', 'team', '--type=merge', '-p', patch);

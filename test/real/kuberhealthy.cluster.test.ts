@@ -1,4 +1,6 @@
-/** `ndots check serve --kuberhealthy` with a real API server, and Kuberhealthy's own clients as the checkers of its pods. */
+/**
+ * `ndots check serve --kuberhealthy` with a real API server, and Kuberhealthy's own clients as checkers in its pods.
+ */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -197,7 +199,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
       return found !== undefined && wanted(found) ? found : null;
     }, `the state of ${name}`);
 
-  /** The kubelet's part: the real client, with the environment of the pod. */
+  /** Plays the kubelet's part: the real client, with the pod's environment. */
   const play = (
     version: 2 | 3,
     pod: MadePod,
@@ -221,7 +223,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
   const urlOf = (pod: MadePod): string =>
     pod.spec.containers[0]!.env.find(({ name }) => name === 'KH_REPORTING_URL')!.value!;
 
-  /** The report path of a pod, with the secret of the run. */
+  /** A pod's report path, with the run's secret. */
   const pathOf = (pod: MadePod): string => {
     const { pathname, search } = new URL(urlOf(pod));
     return `${pathname}${search}`;
@@ -333,7 +335,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     assert.deepEqual(state.Errors, ['no answer from 10.0.0.10']);
     assert.equal(state.uuid, run);
     assert.equal(state.AuthoritativePod, 'replica-0');
-    // The same run may report something else later, as with Kuberhealthy 2.
+    // As with Kuberhealthy 2, the same run may report something else later.
     await play(2, pod);
     await stateUntil('old', ({ OK }) => OK);
     const shown = JSON.parse(await page(port, '/')) as {
@@ -381,7 +383,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
       );
     }
     assert.equal((await statusUntil('new', () => true)).currentUUID, run);
-    // Go reads keys in any case.
+    // Go accepts keys in any case.
     assert.equal((await post(port, own, run, '{"ok": true, "errors": null}')).status, 200);
     const second = await post(port, own, run, fine);
     assert.equal(second.status, 400);
@@ -577,7 +579,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     await play(3, await podOf('dns'), 'no answer');
     await play(2, await podOf('old'));
     const described = await until(async () => {
-      // By default, kubectl omits the events if it describes several kinds (1.32).
+      // kubectl (1.32) omits events by default when it describes several kinds.
       const words = ['describe', 'healthcheck,khcheck', '-n', 'team', '--show-events=true'];
       const told = await cluster.kubectl(...words);
       return /CheckReported[^]*CheckReported/.test(told) ? told : null;

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { stories } from '../../src/tools/lab/stories.ts';
 import { broken, cannotPlay, play } from '../kit/lab.ts';
 
-/** CoreDNS's program, which also plays the stories if set. */
+/** A CoreDNS program. If set, it plays the stories too. */
 const coredns = process.env['COREDNS'];
 
 describe('every story goes as documented', () => {

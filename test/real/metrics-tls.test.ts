@@ -53,7 +53,7 @@ describe('metrics over TLS', () => {
   test('a certificate that is renewed is used from the next connection on', async (t) => {
     const { port, folder } = await secured(t, plain);
     assert.match(await get(port), /^coredns_build_info/m);
-    // Not a matching one: with a broken pair the former one stays in use.
+    // This certificate does not match. If the pair is broken, the previous one stays in use.
     writeFileSync(join(folder, 'cert.pem'), strangerCertificate);
     assert.match(await get(port), /^coredns_build_info/m);
     writeFileSync(join(folder, 'cert.pem'), testCertificate);

@@ -32,7 +32,7 @@ describe('a Prometheus that stores native histograms', { skip }, () => {
     await prometheus?.stop();
   });
 
-  /** The only value of an expression, once there is one. */
+  /** An expression's only value, once there is one. */
   const valueOf = async (expression: string): Promise<number> => {
     const end = Date.now() + 30_000;
     for (;;) {
@@ -61,7 +61,7 @@ describe('a Prometheus that stores native histograms', { skip }, () => {
     const median = await valueOf(`histogram_quantile(0.5, ${durations})`);
     assert.ok(median > 1e-6 && median < 1, `${median} s`);
     const sizes = `sum(coredns_dns_request_size_bytes)`;
-    // All had 31 bytes, which a bucket of 4.4 % resolves.
+    // All had 31 bytes, which a bucket of 4.4 % can resolve.
     const size = await valueOf(`histogram_quantile(0.5, ${sizes})`);
     assert.ok(Math.abs(size / 31 - 1) < 0.045, `${size} bytes`);
     assert.equal(await valueOf(`histogram_fraction(0, 1000, ${sizes})`), 1);

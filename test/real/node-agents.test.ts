@@ -1,4 +1,4 @@
-/** `ndots watch serve` on two nodes, read as one view: real packets, interfaces and queries of dig. */
+/** `ndots watch serve` on two nodes, read as a single view: real packets, interfaces and dig queries. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ const program = join(import.meta.dirname, '../../bin/ndots');
 const TOKEN = 'a-token-that-is-long-enough';
 const QUERIES = 20;
 
-/** The newest of the printed views. */
+/** The newest view printed. */
 function latest<V extends keyof Views>(child: Child): Views[V] | null {
   const line = child
     .output()

@@ -1,4 +1,4 @@
-/** The directive `console` of a real node cache, read on its node by `ndots top`. */
+/** A real node cache's `console` directive, read on its node by `ndots top`. */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

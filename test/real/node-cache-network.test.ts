@@ -1,4 +1,4 @@
-/** The changes of the node cache to the network of a machine, and their limits. */
+/** The changes that the node cache makes to a machine's network, and their limits. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
@@ -86,7 +86,7 @@ describe('the network of a node cache', { skip: reason ?? false }, () => {
   });
 
   test('TCP connections that pods opened before SIGTERM are answered after the rules are gone', async () => {
-    // A query each 5 ms, each on a connection that was opened before all of them.
+    // A query every 5 ms, each on a connection opened beforehand.
     const program = `
       const { connect } = require('node:net');
       const query = Buffer.from('001a000101000001000000000000' + '0377686f04746573740000010001', 'hex');
@@ -104,7 +104,7 @@ describe('the network of a node cache', { skip: reason ?? false }, () => {
         setTimeout(() => process.exit(0), 4000);
       });
     `;
-    // A machine that stalls for the 250 ms of the end shows nothing: retry.
+    // If the machine stalls for the 250 ms of the shutdown, nothing shows, so retry.
     for (let tries = 0; ; tries++) {
       const cache = await world.cache();
       const client = world.start('client', 'pod', [process.execPath, '-e', program]);

@@ -1,4 +1,4 @@
-/** Instances of the node cache that take over from each other. */
+/** Node cache instances that take over from each other. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** One instance of the node cache takes over from another, under load. */
+/** One node cache instance takes over from another under load. */
 import { after, before, describe, test } from 'node:test';
 import { missing } from '../kit/dig.ts';
 import { upgradeUnderLoad } from '../kit/node-upgrade.ts';

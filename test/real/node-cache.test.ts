@@ -17,7 +17,7 @@ import {
 
 const reason = noNodeWorld();
 
-/** Pods are answered again; `bench/node-cache.ts` measures the delay, which a busy machine prolongs. */
+/** Pods are answered again. `bench/node-cache.ts` measures the delay, which is longer on a busy machine. */
 function isOver(windowMs: number): void {
   assert.ok(Number.isFinite(windowMs), 'nobody answers any more');
 }
@@ -79,7 +79,7 @@ describe('node-cache', { skip: reason ?? false }, () => {
     world.node('iptables', '-I', ...dead);
     const took = ask('second');
     world.node('iptables', '-D', ...dead);
-    // Of the resolvers in pods, musl's is the first to retry.
+    // Of the pods' resolvers, musl's retries first.
     assert.ok(took < 2500, `it took ${took} ms`);
   });
 
@@ -176,7 +176,7 @@ describe('node-cache', { skip: reason ?? false }, () => {
     assert.match(world.node('nft', 'list', 'tables'), /inet nodelocaldns/);
     const stop = await world.ask(SERVICE);
     await wait(300);
-    // The rules of kube-proxy were flushed, too: here only the table counts.
+    // kube-proxy's rules were flushed too, so only the table counts here.
     const helpers = world.node('ps', '-o', 'pid=', '--ppid', String(cache.pid)).trim().split(/\s+/);
     assert.equal(helpers.length, 2);
     for (const pid of [cache.pid, ...helpers.map(Number)]) process.kill(pid, 'SIGKILL');

@@ -7,23 +7,23 @@ import { answered, start } from '../kit/child.ts';
 import { pack, run } from '../kit/package.ts';
 import { freePorts } from '../kit/free-ports.ts';
 
-/** The result of `npm pack`, installed as a user installs it. */
+/** The result of `npm pack`, installed the way a user would. */
 
 const directory = mkdtempSync(join(tmpdir(), 'ndots-package-'));
 after(() => rmSync(directory, { recursive: true, force: true }));
 
-/** PATH with this program's runtime, the pinned one, first; and without it. */
+/** PATH with this program's pinned runtime first, and without it. */
 const pinned = dirname(process.execPath);
 const others = (process.env['PATH'] ?? '')
   .split(delimiter)
   .filter((place) => place !== '' && !place.includes('node_modules') && place !== pinned);
 
-/** The machine's own Node, if it has another one than the pinned. */
+/** The machine's own Node, if it differs from the pinned one. */
 const machineNode = others.map((place) => join(place, 'node')).find((file) => existsSync(file));
 const machineMajor =
   machineNode === undefined ? null : Number(/\d+/.exec(run([machineNode, '--version']).out)?.[0]);
 
-/** npm's messages without a connection to its registry. */
+/** npm's messages when its registry cannot be reached. */
 const unreachable = /ENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|ENOTCACHED/;
 
 describe('the package', () => {

@@ -5,7 +5,7 @@ import { dirname, join, normalize } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { pack, run } from '../kit/package.ts';
 
-/** The result of `npm pack`, and the program's start; `package.long.test.ts` installs it. */
+/** The result of `npm pack`, and how the program starts. `package.long.test.ts` installs it. */
 
 const directory = mkdtempSync(join(tmpdir(), 'ndots-package-'));
 after(() => rmSync(directory, { recursive: true, force: true }));

@@ -1,4 +1,4 @@
-/** The output of tools/release.ts, installed by krew, and run by kubectl. */
+/** The output of tools/release.ts, installed by krew and run by kubectl. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -32,7 +32,7 @@ interface Manifest {
 }
 
 const url = 'https://dl.example.com/ndots/releases/download/v1';
-/** `e_machine` of programs for these CPUs. */
+/** `e_machine` for programs on these CPUs. */
 const machines = { amd64: 62, arm64: 183 } as const;
 
 describe('a release', () => {
@@ -155,8 +155,7 @@ describe('a release', () => {
       assert.match(traced.text, /db\.shop\.svc\.cluster\.local\./);
       assert.equal(traced.code, 0, traced.text);
 
-      // krew removes nothing before it has an index, which `krew update` fetches from GitHub: an empty one is
-      // enough.
+      // krew removes nothing until it has an index, which `krew update` fetches from GitHub. An empty one is enough.
       spawnSync('git', ['init', '-q', join(directory, 'krew/index/default')]);
       const removed = run('krew', 'uninstall', 'ndots');
       assert.equal(removed.code, 0, removed.text);

@@ -1,6 +1,6 @@
 /**
- * The scenarios that wait for time-outs, with the real clients: they take minutes. In virtual time every run
- * has them.
+ * The scenarios that wait for time-outs, with the real clients, which takes minutes. In virtual time, every test run
+ * covers them.
  */
 import { compareWithReal } from '../kit/real-comparison.ts';
 import { realGlibc, realGo, realMusl, realNode } from '../kit/real-programs.ts';

@@ -32,7 +32,7 @@ describe(
       await cluster?.[Symbol.asyncDispose]();
     });
 
-    /** The address of a service, or the error's code. */
+    /** A service's address, or the error code. */
     const lookUp = async (name: string): Promise<string> => {
       const resolver = new Resolver({ timeout: 2000, tries: 1 });
       resolver.setServers([`127.0.0.1:${server.port}`]);

@@ -1,4 +1,4 @@
-/** Played rollouts lose as many queries as predicted. */
+/** Rollouts, when played, lose as many queries as predicted. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-/** Response rate limiting beside BIND's: the same burst of questions gets the same replies from both. */
+/** Response rate limiting compared with BIND's: the same burst of questions gets the same replies from both. */
 import assert from 'node:assert/strict';
 import { createSocket } from 'node:dgram';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -22,14 +22,14 @@ ns.child IN A 192.0.2.54
 *.wild IN A 192.0.2.2
 `;
 
-/** Replies to one burst: whole, cut, missing. */
+/** The replies to one burst: complete, truncated, missing. */
 interface Burst {
   readonly whole: number;
   readonly cut: number;
   readonly lost: number;
 }
 
-/** Sends all questions at once, over one socket, and waits until no more replies come. */
+/** Sends all questions at once over one socket, and waits until no more replies arrive. */
 async function burst(port: number, messages: readonly Uint8Array[]): Promise<Burst> {
   const socket = createSocket('udp4');
   let whole = 0;
@@ -61,7 +61,7 @@ const many = (count: number, name: (i: number) => string, type: number): Uint8Ar
 const withOpcode = (messages: readonly Uint8Array[], opcode: number): readonly Uint8Array[] =>
   messages.map((message) => message.with(2, opcode << 3));
 
-/** Bursts of one kind each, far enough above 5 a second that a slow machine changes little. */
+/** Bursts of one kind each, far enough above 5 per second that a slow machine makes little difference. */
 const bursts: Readonly<Record<string, readonly Uint8Array[]>> = {
   answers: many(45, () => 'www.example.org.', 1),
   'no data': many(45, () => 'www.example.org.', 28),
@@ -102,7 +102,7 @@ describe(
           const theirs = await burst(bind.port, messages);
           const found = await burst(ours.port, messages);
           t.diagnostic(`${kind}: BIND ${JSON.stringify(theirs)}, ndots ${JSON.stringify(found)}`);
-          // A burst may cross the border of a second: one more allowance passes.
+          // A burst may span two seconds, in which case one more allowance passes.
           for (const key of ['whole', 'cut', 'lost'] as const)
             assert.ok(
               Math.abs(found[key] - theirs[key]) <= 6,

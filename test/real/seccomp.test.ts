@@ -1,4 +1,4 @@
-/** deploy/seccomp: `ndots` works fully under its profiles, and other system calls are denied. */
+/** deploy/seccomp: `ndots` is fully functional under its profiles, and other system calls are denied. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { freePorts } from '../kit/free-ports.ts';
 const forbidden =
   /^(?:bpf|chroot|delete_module|finit_module|init_module|io_uring_\w+|kexec_\w+|keyctl|mount|open_by_handle_at|perf_event_open|pivot_root|ptrace|process_vm_\w+|reboot|swapon|umount2|unshare|userfaultfd)$/;
 
-/** Exceptions of a profile, because its verb needs them. */
+/** A profile's exceptions, which its subcommand needs. */
 const needed: Readonly<Record<string, readonly string[]>> = {
   // Programs that record which process sends (`--bpf`).
   'capture.json': ['bpf'],

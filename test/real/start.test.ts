@@ -1,4 +1,4 @@
-/** The first moments of `ndots serve`: the results of a probe before it serves. */
+/** The first moments of `ndots serve`: what a probe sees before it serves. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';

@@ -7,12 +7,12 @@ import { missing } from '../kit/dig.ts';
 import { until } from '../kit/dnstap-collector.ts';
 import { serveAnswers } from '../kit/local-answers.ts';
 
-/** `ndots top` over live traffic: packets of an interface, and a log that is followed. */
+/** `ndots top` on live traffic: packets from an interface, and a log being followed. */
 
 const program = join(import.meta.dirname, '../../bin/ndots');
 const root = process.getuid?.() === 0 ? false : 'packet sockets need root';
 
-/** The latest line of JSON that it printed; null: none yet. */
+/** The latest line of JSON printed; null: none yet. */
 function latest<V extends keyof Views>(child: Child): Views[V] | null {
   const line = child
     .output()

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 
-/** `ndots top` in a real terminal: tmux shows its output, presses its keys, and stays usable after any end. */
+/** `ndots top` in a real terminal. tmux shows its output, presses its keys, and stays usable however it ends. */
 
 const directory = mkdtempSync(join(tmpdir(), 'top-tmux-'));
 const root = join(import.meta.dirname, '../..');
@@ -14,7 +14,7 @@ const program = join(root, 'bin/ndots');
 const file = join(root, 'examples/captures/tcp-blocked.pcapng');
 const skip = spawnSync('tmux', ['-V']).status === 0 ? false : 'tmux is not installed';
 
-/** A shell in a terminal of its own. */
+/** A shell in its own terminal. */
 class Pane {
   readonly #socket = join(directory, `s${Math.random().toString(36).slice(2)}`);
 
@@ -39,7 +39,7 @@ class Pane {
     return this.#tmux('capture-pane', '-p');
   }
 
-  /** The modes of the program: alternate screen or not, cursor shown or not. */
+  /** The program's modes: alternate screen or not, cursor shown or not. */
   get modes(): string {
     return this.#tmux('display-message', '-p', '#{alternate_on} #{cursor_flag}').trim();
   }
@@ -53,7 +53,7 @@ class Pane {
     assert.fail(`${String(pattern)} is not on the screen:\n${this.screen}`);
   }
 
-  /** Starts `top` on the example, with its process id in a file. */
+  /** Starts `top` on the example and writes its process ID to a file. */
   async top(words = '--speed max'): Promise<number> {
     const pid = join(directory, 'pid');
     rmSync(pid, { force: true });
@@ -63,7 +63,7 @@ class Pane {
     return Number(readFileSync(pid, 'utf8'));
   }
 
-  /** The shell is back, with its screen and cursor, and echoes input. */
+  /** Checks that the shell is back, with its screen and cursor, and echoes input. */
   async isBack(): Promise<void> {
     for (let tries = 0; tries < 600 && this.modes !== '0 1'; tries++) await wait(100);
     assert.equal(this.modes, '0 1');

@@ -1,4 +1,4 @@
-/** The tour shows the output of its commands: each command runs, and its output has the lines of the page. */
+/** The tour shows the output of its commands. Each command runs here, and its output must contain the page's lines. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ interface Step {
 }
 
 const page = readFileSync('docs/tour.md', 'utf8');
-/** A block of output belongs to the preceding block of commands. */
+/** An output block belongs to the preceding block of commands. */
 const steps: readonly Step[] = [...page.matchAll(/^```(\w+)\n([^]*?)^```$/gm)]
   .map(([, language, text = '']) => ({ language, text }))
   .flatMap(({ language, text }, at, fences) => {
@@ -21,11 +21,11 @@ const steps: readonly Step[] = [...page.matchAll(/^```(\w+)\n([^]*?)^```$/gm)]
     return language === 'text' ? [{ command, output: text.trimEnd().split('\n') }] : [];
   });
 
-/** Times differ from run to run, and so does the space before them. */
+/** Times vary between runs, and so does the space before them. */
 const withoutTimes = (line: string): string =>
   line.replaceAll(/ *\b\d+(?:\.\d+)? m?s\b/g, ' T').trimEnd();
 
-/** Reports the first line of a page that the output lacks in its place; `…` is any number of lines. */
+/** Reports the first line on a page that is missing from its place in the output; `…` means any number of lines. */
 function missingLine(wanted: readonly string[], output: string): string | null {
   const lines = output.trimEnd().split('\n').map(withoutTimes);
   let at = 0;

@@ -181,7 +181,7 @@ describe('with a real API server', { skip: noApiServer() ?? false }, () => {
     assert.deepEqual(await cluster.put(objects), []);
     const options = async (pod: KubeJson): Promise<unknown> => (await make(pod)).spec.dnsConfig;
     for (let tries = 0; ; tries++) {
-      // Policies are effective after a moment.
+      // Policies take effect after a moment.
       const found = await options(podOf(`default-${tries}`, 'shop'));
       if (found !== undefined) {
         assert.deepEqual(found, { options: [{ name: 'ndots', value: '4' }] });
@@ -215,7 +215,7 @@ describe('with a real API server', { skip: noApiServer() ?? false }, () => {
   });
 });
 
-/** The certificate of a server, as soon as it presents one. */
+/** A server's certificate, as soon as it presents one. */
 async function certificateAt(port: number): Promise<X509Certificate> {
   for (let tries = 0; tries < 150; tries++) {
     const found = await new Promise<X509Certificate | null>((resolve) => {

@@ -1,4 +1,4 @@
-/** The workflows of GitHub: actionlint checks them, and this test covers the rest. */
+/** The GitHub workflows. actionlint checks them, and this test covers the rest. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';

@@ -9,7 +9,7 @@ import { freePorts } from '../kit/free-ports.ts';
 import { startNamed, UdpClient } from '../kit/zone-servers.ts';
 import { has, ndots, question, says, scratch, until } from '../kit/zone-transfers.ts';
 
-/** Zones in a catalog of BIND. */
+/** Zones in a BIND catalog. */
 
 const skip = has('named') ? false : 'needs named';
 

@@ -8,8 +8,8 @@ import { startKnot, startNamed, type ZoneServer } from '../kit/zone-servers.ts';
 import { has, ndots, scratch, transferred, until } from '../kit/zone-transfers.ts';
 
 /**
- * A zone with continuous random changes at a real name server, followed by ndots (NOTIFY, IXFR) and from
- * there by another real one: the same records at all three after each change. `ZONES_SEED` is the seed,
+ * A zone that changes continuously and randomly at a real name server. ndots follows it (NOTIFY, IXFR), and another
+ * real server follows ndots. All three have the same records after each change. `ZONES_SEED` is the seed,
  * `ZONES_CHANGES` the number of changes.
  */
 const seed = Number(process.env['ZONES_SEED'] ?? '1');
@@ -17,7 +17,7 @@ const changes = Number(process.env['ZONES_CHANGES'] ?? '25');
 
 /** Serials wrap around (RFC 1982). */
 const FIRST = 0xffff_fff0;
-/** Names that stay. */
+/** Names that never change. */
 const HOSTS = 300;
 
 interface NameServer {
@@ -65,7 +65,7 @@ const servers: Readonly<Record<string, NameServer>> = {
   },
 };
 
-/** A zone as the lines of its file, one for each record except the SOA. */
+/** A zone as the lines of its file, one per record except the SOA. */
 class Changing {
   readonly #random: Random;
   #rrsets = new Map<string, { ttl: number; data: Set<string> }>();
@@ -82,7 +82,7 @@ class Changing {
       return [...data].map((each) => `${owner} ${ttl} ${type} ${each}`);
     });
     const soa = `@ 3600 SOA ns host ${this.serial} 60 5 3600 60`;
-    // Differences that are larger than the zone are not requested.
+    // Differences larger than the zone are not requested.
     const hosts = Array.from({ length: HOSTS }, (_, i) => `host${i} 300 A 192.0.2.1`);
     return [soa, '@ 300 NS ns', 'ns 300 A 192.0.2.1', ...hosts, ...records, ''].join('\n');
   }
@@ -91,7 +91,7 @@ class Changing {
     const random = this.#random;
     this.serial = (this.serial + 1 + random.integer(3)) >>> 0;
     const kind = random.integer(10);
-    // Nothing but its serial; all of it; a few of its records.
+    // Only its serial, all of it, or a few of its records.
     if (kind === 0) return;
     if (kind === 1) this.#rrsets.clear();
     for (let left = kind === 1 ? 40 : 1 + random.integer(8); left > 0; left--) {

@@ -36,7 +36,7 @@ caa CAA 0 issue "ca.example"
 naptr NAPTR 10 20 "u" "E2U+sip" "!^.*$!sip:a@b!" .
 `;
 
-/** Questions, and delv's output for a good reply. */
+/** Questions, and delv's output for a correct reply. */
 const questions: readonly (readonly [string, RegExp])[] = [
   ...[
     'example.org SOA',
@@ -98,7 +98,7 @@ describe('zones judged by others', { skip }, () => {
       assert.equal(checked.status, 0, `${checked.stdout}${checked.stderr}\n${printed}`);
       assert.doesNotMatch(checked.stdout, /has no address records|ignoring|error/);
 
-      // Both files have the same records: they are equal after BIND has written them in its format.
+      // Both files have the same records if they are equal after BIND has written them in its format.
       const canonical = (path: string): string =>
         execFileSync(
           'named-compilezone',
@@ -120,7 +120,7 @@ describe('zones judged by others', { skip }, () => {
           [...at, '-a', anchors, '+root=example.org', ...question.split(' ')],
           { encoding: 'utf8' },
         );
-        // If missing names may be unsigned, proofs based on them are only unsigned (RFC 5155, section 9.2).
+        // If missing names may be unsigned, proofs based on them are merely unsigned (RFC 5155, section 9.2).
         const expected =
           how === 'opt-out' ? /fully validated|unsigned answer|response, unsigned/ : good;
         assert.match(said.stdout, expected, `${question}: ${said.stdout}${said.stderr}`);
@@ -128,7 +128,7 @@ describe('zones judged by others', { skip }, () => {
     });
 });
 
-/** The keys that sign keys, as delv reads them. */
+/** The key-signing keys, as delv reads them. */
 function anchorsIn(directory: string): string {
   return globSync(join(directory, 'K*.key'))
     .map((path) => /DNSKEY 257 3 13 (.*)$/m.exec(readFileSync(path, 'utf8'))?.[1])

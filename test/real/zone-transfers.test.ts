@@ -25,7 +25,7 @@ import {
   until,
 } from '../kit/zone-transfers.ts';
 
-/** Zones between ndots and real name servers, in both directions. */
+/** Zone transfers between ndots and real name servers, in both directions. */
 
 const hosts = 3000;
 const zoneText = (serial: number, more = '', first = 1): string =>
@@ -36,9 +36,9 @@ const zoneText = (serial: number, more = '', first = 1): string =>
 
 interface Other {
   readonly program: string;
-  /** As a secondary of the server at `primary`. */
+  /** Runs as a secondary of the server at `primary`. */
   secondary(folder: string, port: number, primary: number): Promise<ZoneServer>;
-  /** As a primary of the server at `secondary`, with this file. */
+  /** Runs as a primary for the server at `secondary`, with this file. */
   primary(folder: string, port: number, secondary: number, file: string): Promise<ZoneServer>;
 }
 

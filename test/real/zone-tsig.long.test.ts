@@ -8,7 +8,7 @@ import { freePorts } from '../kit/free-ports.ts';
 import { startKnot, startNamed, startNsd, type ZoneServer } from '../kit/zone-servers.ts';
 import { has, ndots, says, scratch, serialAt, until } from '../kit/zone-transfers.ts';
 
-/** Transfers that are signed with a key, between ndots and real name servers, in both directions. */
+/** Transfers signed with a key, between ndots and real name servers, in both directions. */
 
 const name = 'key.example.';
 const secret = Buffer.alloc(32, 9).toString('base64');
@@ -23,9 +23,9 @@ const knotKey = `key:\n  - id: ${name}\n    algorithm: hmac-sha256\n    secret: 
 
 interface Other {
   readonly program: string;
-  /** As a secondary of the server at `primary`. */
+  /** Runs as a secondary of the server at `primary`. */
   secondary(folder: string, port: number, primary: number): Promise<ZoneServer>;
-  /** As a primary that transfers the zone of this file to holders of the key. */
+  /** Runs as a primary that transfers this file's zone to holders of the key. */
   primary(folder: string, port: number, file: string): Promise<ZoneServer>;
 }
 

@@ -14,7 +14,7 @@ import { sign, type Signing } from '../kit/sign-zone.ts';
 import { makeWorld } from '../kit/world.ts';
 import { startKnot, startNsd, UdpClient, type ZoneServer } from '../kit/zone-servers.ts';
 
-/** Random zones, plain and signed, answered as NSD and Knot answer them. */
+/** Random zones, plain and signed, must be answered as NSD and Knot answer them. */
 
 const has = (program: string): boolean =>
   spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
@@ -24,7 +24,7 @@ const servers: Readonly<Record<string, { program: string; start: typeof startNsd
   Knot: { program: 'knotd', start: startKnot },
 };
 
-/** The compared parts: rcode, AA, answer, authority. Some servers omit name servers beside an answer. */
+/** The parts to compare: rcode, AA, answer, authority. Some servers omit name servers next to an answer. */
 function essence(bytes: Uint8Array): object {
   const { rcode, flags, answer, authority } = readMessage(bytes);
   const authoritative = (flags & 0x0400) !== 0;
@@ -36,7 +36,7 @@ function essence(bytes: Uint8Array): object {
         (record.data as { typeCovered: number }).typeCovered === TYPE.NS));
   const lines = (records: readonly DnsRecord[]): string[] =>
     [
-      // Servers repeat a circle of aliases a different number of times.
+      // Servers repeat an alias loop a different number of times.
       ...new Set(records.map((record) => printRecord(record).toLowerCase().replace(/\s+/g, ' '))),
     ].toSorted();
   return {
@@ -47,7 +47,7 @@ function essence(bytes: Uint8Array): object {
   };
 }
 
-/** True if aliases of a reply form a circle without another target. */
+/** True if a reply's aliases form a loop without another target. */
 function isCircle(bytes: Uint8Array): boolean {
   const aliases = readMessage(bytes).answer.filter(({ type }) => type === TYPE.CNAME);
   const owners = new Set(aliases.map(({ name }) => name.toLowerCase()));
@@ -107,10 +107,10 @@ describe('zones beside real servers', () => {
           additional: [],
           edns: { udpSize: 4096, version: 0, dnssecOk: how !== 'plain', options: [] },
         });
-        // NSD proves more than necessary for queries of a wildcard's own name; Knot serves some zones later.
+        // NSD proves more than necessary for queries for a wildcard's own name; Knot serves some zones later.
         if (how !== 'plain' && name.includes('*')) continue;
         const [theirs, ours] = await Promise.all([client.ask(message), world.send(message)]);
-        // Others answer with the circle; RFC 1034, section 3.6.2, requires an error, and CoreDNS returns one.
+        // Others answer with the loop. RFC 1034, section 3.6.2, requires an error, and CoreDNS returns one.
         if (isCircle(theirs)) {
           assert.equal(readMessage(ours!).rcode, RCODE.SERVFAIL, asked);
           continue;
