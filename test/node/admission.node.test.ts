@@ -1,6 +1,6 @@
 /**
- * The parts that change pods at admission (the webhook and the policy), and the pods of
- * Kuberhealthy's checks, on a real node.
+ * The parts that change pods at admission (the webhook and the policy), and the pods for Kuberhealthy's checks, on a
+ * real node.
  */
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
@@ -70,7 +70,7 @@ describe('pods that are changed or made by ndots', { skip: noNode() ?? false }, 
     assert.equal(code, 0, err);
     await node.kubectlWith(out, 'apply', '-f', '-');
     try {
-      // The API server applies a policy after a moment.
+      // The API server takes a moment to apply a policy.
       await until('the policy to be in force', async () => {
         const { out: made } = await dryRun();
         return made === '2' ? null : made;

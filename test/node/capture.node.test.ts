@@ -1,6 +1,6 @@
 /**
- * The processes that a capture on the node names: by the DaemonSet of deploy/capture with its capabilities and
- * its seccomp profile, and by `ndots node`. Every name is compared with the program that the test started.
+ * The processes that captures on the node report: by the DaemonSet in deploy/capture with its capabilities and seccomp
+ * profile, and by `ndots node`. Every name is compared with the program that the test started.
  */
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
@@ -24,7 +24,7 @@ describe('which process asked, on a real node', { skip: noNode() ?? false }, () 
     await node.putSeccompProfiles();
     const yaml = await node.kubectl('kustomize', manifests);
     assert.match(yaml, /--bpf/);
-    // The kernel reports process ids of the machine, and this node has a process namespace of its own.
+    // The kernel reports the machine's process IDs, and this node has its own process namespace.
     await node.kubectlWith(yaml.replace(/^ *- --bpf\n/m, ''), 'apply', '-f', '-');
     await node.rolledOut(NAMESPACE, DAEMON_SET);
   });
@@ -39,14 +39,14 @@ describe('which process asked, on a real node', { skip: noNode() ?? false }, () 
     );
 
   let looked = 0;
-  /** Looks a new name up in the client pod. @returns a part of the name */
+  /** Looks up a new name in the client pod. @returns a part of the name */
   async function lookUp(): Promise<string> {
     const label = `seen-${looked++}`;
     await inClient('/usr/local/bin/lookup-glibc', `${label}.example.com`, '0', '1');
     return label;
   }
 
-  /** The exchanges of a name in the output of a capture. */
+  /** A name's exchanges in the output of a capture. */
   const exchangesOf = (label: string, output: string): readonly ExchangeDocument[] =>
     output
       .split('\n')
@@ -54,13 +54,13 @@ describe('which process asked, on a real node', { skip: noNode() ?? false }, () 
       .map((line) => JSON.parse(line) as ExchangeDocument)
       .filter(({ question }) => question.name.startsWith(`${label}.`));
 
-  /** Asserts that all processes of exchanges are those that the test started. @returns their number */
+  /** Asserts that the test started all processes in the exchanges. @returns how many there are */
   async function assertTrue(exchanges: readonly ExchangeDocument[]): Promise<number> {
     const [client] = await containersOf('shop', 'app=client');
     const servers = await containersOf('kube-system', DNS_PODS);
     const asked = exchanges.filter(({ asker }) => (asker?.container ?? null) !== null);
     for (const { asker, answerer, client: from } of asked) {
-      // CoreDNS asks the upstream for the same name.
+      // CoreDNS queries the upstream for the same name.
       if (servers.includes(asker!.container!.id)) continue;
       assert.equal(asker!.container!.id, client, JSON.stringify(from));
       for (const { command, commandLine } of asker!.processes) {

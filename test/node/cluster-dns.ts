@@ -1,10 +1,10 @@
-/** Reads the state of the DNS pods of a node's cluster, and the replies that clients get from them. */
+/** Reads the state of the DNS pods in a node's cluster, and the replies that clients get from them. */
 import type { NodeCluster, PodState } from './node-cluster.ts';
 
 export const DNS_PODS = 'k8s-app=kube-dns';
 export const DNS_DEPLOYMENT = 'deployment/coredns';
 
-/** The readiness probe that fails within lameduck, as deploy/README.md advises. */
+/** The readiness probe that fails within lameduck, as recommended in deploy/README.md. */
 export const QUICK_PROBE: string = JSON.stringify({
   spec: {
     template: {
@@ -27,7 +27,7 @@ export async function restart(node: NodeCluster, what: string = DNS_DEPLOYMENT):
   await node.rolledOut('kube-system', what);
 }
 
-/** Metric name → its type, of the first DNS pod. */
+/** Maps a metric's name to its type, for the first DNS pod. */
 export async function metricTypes(node: NodeCluster): Promise<ReadonlyMap<string, string>> {
   const text = await page(node, 9153, '/metrics');
   return new Map(
@@ -36,7 +36,7 @@ export async function metricTypes(node: NodeCluster): Promise<ReadonlyMap<string
 }
 
 /**
- * A page of the first DNS pod, as the kubelet fetches it.
+ * A page of the first DNS pod, as the kubelet would fetch it.
  * @throws if it is missing or its status is an error
  */
 export async function page(node: NodeCluster, port: number, path: string): Promise<string> {
@@ -51,7 +51,7 @@ export async function page(node: NodeCluster, port: number, path: string): Promi
   ]);
 }
 
-/** The lab's clients, of three C and Go resolvers. */
+/** The lab's clients, for three C and Go resolvers. */
 const clients = ['glibc', 'musl', 'go'] as const;
 
 /** Names as programs write them. */
@@ -65,7 +65,7 @@ const written = [
   'nosuch',
 ] as const;
 
-/** `CLIENT NAME` → the addresses of a lookup in the client pod, or its error. */
+/** Maps `CLIENT NAME` to the addresses from a lookup in the client pod, or to its error. */
 export async function lookups(node: NodeCluster): Promise<ReadonlyMap<string, string>> {
   const client = await node.pidOf('shop', 'app=client');
   const found = new Map<string, string>();
@@ -80,17 +80,17 @@ export async function lookups(node: NodeCluster): Promise<ReadonlyMap<string, st
       const line = out.split('\n').find((each) => each.startsWith('{'));
       if (line === undefined) throw new Error(`lookup-${kind} ${name}: ${out}${err}`);
       const { addrs, err: error } = JSON.parse(line) as { addrs: readonly string[]; err: string };
-      // A Go error contains the server's address and the transport.
+      // A Go error includes the server's address and the transport.
       const failure = error === '' ? '' : 'not found';
       found.set(`${kind} ${name}`, addrs.toSorted().join(' ') || failure);
     }
   return found;
 }
 
-/** Memory of a pod in its control group, MiB. */
+/** The memory of a pod's control group, in MiB. */
 export interface PodMemory {
   readonly usage: number;
-  /** The figure that `kubectl top` shows, and that evictions use. */
+  /** The figure shown by `kubectl top` and used for evictions. */
   readonly workingSet: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * One control group in each hierarchy of this machine, for a process and all its children: cgroup v1, v2, or
- * both. The groups of a run have one name, and everything in them can be ended.
+ * A control group in each hierarchy on this machine, for a process and all its children: cgroup v1, v2, or both. The
+ * groups of a run share a name, and everything in them can be killed.
  */
 import {
   existsSync,
@@ -14,9 +14,12 @@ import { dirname, join } from 'node:path';
 
 const MOUNTED = '/sys/fs/cgroup';
 
-/** A hierarchy as it is mounted here. */
+/** A hierarchy as mounted here. */
 export interface Hierarchy {
-  /** The mount point's name below `/sys/fs/cgroup`: `memory`, `unified`; `''`: the mount point itself, cgroup v2 alone. */
+  /**
+   * The mount point's name under `/sys/fs/cgroup`: `memory`, `unified`; `''`: the mount point itself, with only cgroup
+   * v2.
+   */
   readonly name: string;
   /** The name in the mount options: `memory`, `name=systemd`; null: cgroup v2. */
   readonly option: string | null;
@@ -47,21 +50,21 @@ export function hierarchies(): readonly Hierarchy[] {
     });
 }
 
-/** The groups of this name, one directory in each hierarchy, below this process's own groups. */
+/** The groups with this name, one directory per hierarchy, under this process's own groups. */
 export const groupsNamed = (name: string): readonly string[] =>
   hierarchies().map((each) => join(MOUNTED, each.name, each.own, name));
 
 export function makeGroups(groups: readonly string[]): void {
   for (const group of groups) {
     mkdirSync(group, { recursive: true });
-    // A group of the v1 hierarchy cpuset accepts no process before both are set.
+    // In the v1 hierarchy cpuset, a group accepts no process until both are set.
     for (const file of ['cpuset.cpus', 'cpuset.mems'])
       if (existsSync(join(group, file)) && existsSync(join(group, 'cgroup.clone_children')))
         writeFileSync(join(group, file), readFileSync(join(dirname(group), file)));
   }
 }
 
-/** The processes in these groups and in those below them. */
+/** The processes in these groups and in nested ones. */
 export function processesIn(groups: readonly string[]): readonly number[] {
   const found = new Set<number>();
   const read = (group: string): void => {
@@ -70,7 +73,7 @@ export function processesIn(groups: readonly string[]): readonly number[] {
       for (const line of readFileSync(join(group, 'cgroup.procs'), 'utf8').split('\n'))
         if (line !== '' && line !== '0') found.add(Number(line));
     } catch {
-      // A group that is being removed is unreadable.
+      // A group that is being removed cannot be read.
     }
     for (const below of groupsBelow(group)) read(below);
   };
@@ -90,7 +93,7 @@ function groupsBelow(group: string): readonly string[] {
 
 /**
  * Removes the groups, nested ones first.
- * @returns those that stay because the kernel still counts something in them
+ * @returns those that remain because the kernel still counts something in them
  */
 export function removeGroups(groups: readonly string[]): readonly string[] {
   return groups.flatMap((group) => {

@@ -1,6 +1,6 @@
 /**
- * The life of the chart in a cluster of kubeadm: installed beside CoreDNS by the commands of the page, upgraded
- * to every part and to another image, and removed, all under load.
+ * The life of the chart in a kubeadm cluster, all under load. It is installed alongside CoreDNS with the page's
+ * commands, upgraded to every part and to another image, and removed.
  */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { assertNoneLost, pause, streamWhile } from './stream.ts';
 
 const deploy = (name: string): string => resolve(import.meta.dirname, '../../deploy', name);
 
-/** The shell commands below a heading of deploy/README.md. */
+/** The shell commands under a heading in deploy/README.md. */
 function commandsBelow(heading: string): readonly string[] {
   const page = readFileSync(deploy('README.md'), 'utf8');
   const [, section = ''] = page.split(`\n### ${heading}\n`);
@@ -41,9 +41,9 @@ const parts = [
   'deployment/dns-ndots-webhook',
   'daemonset/dns-ndots-node-cache',
 ];
-/** Workloads must stay ready for this time, in which a wrong probe fails a few times. */
+/** Workloads must stay ready for this long, in which a wrong probe fails a few times. */
 const STAYS_MS = 12_000;
-/** A node cache that is replaced closes connections whose client is just about to send. */
+/** A node cache that is being replaced closes connections whose client is just about to send. */
 const forgiven = { TCP: 2 };
 
 describe('the chart in the place of CoreDNS', { skip: noNode() ?? false }, () => {
@@ -59,7 +59,7 @@ describe('the chart in the place of CoreDNS', { skip: noNode() ?? false }, () =>
   });
   after(() => node?.[Symbol.asyncDispose]());
 
-  /** `KIND NAMESPACE NAME` of all objects but those that others make and delete all the time. */
+  /** `KIND NAMESPACE NAME` of all objects except those that others constantly create and delete. */
   async function objects(): Promise<ReadonlySet<string>> {
     const listed = await node.kubectl('api-resources', '--verbs=list', '-o', 'name');
     const kinds = listed

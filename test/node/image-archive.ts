@@ -1,4 +1,4 @@
-/** Writes images as containerd imports them: a docker archive of layers, which are tar files in the cache. */
+/** Writes images in the form that containerd imports: a docker archive of layers, which are tar files in the cache. */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { createReadStream, symlinkSync, mkdirSync, writeFileSync } from 'node:fs';
@@ -8,12 +8,12 @@ import type { ImageConfig } from '../kit/image.ts';
 
 export interface NodeImage {
   readonly tags: readonly string[];
-  /** Tar files, the lowest one first. */
+  /** Tar files, lowest first. */
   readonly layers: readonly string[];
   readonly config: ImageConfig;
 }
 
-/** For a program in an image of its own. */
+/** For a program in its own image. */
 export const plainConfig = (
   entrypoint: readonly string[],
   command: readonly string[] = [],
@@ -26,7 +26,7 @@ export const plainConfig = (
   command,
 });
 
-/** File → its SHA-256; layers are shared by images. */
+/** Maps a file to its SHA-256. Images share layers. */
 const digests = new Map<string, string>();
 
 async function digestOf(file: string): Promise<string> {
@@ -41,7 +41,7 @@ async function digestOf(file: string): Promise<string> {
 
 /**
  * Writes the archive.
- * @param directory an empty directory, in which layers are linked. Layers have absolute paths
+ * @param directory an empty directory where layers are linked; layers have absolute paths
  */
 export async function writeArchive(
   images: readonly NodeImage[],
@@ -67,7 +67,7 @@ export async function writeArchive(
         Entrypoint: config.entrypoint,
         Cmd: config.command,
       },
-      // It distinguishes two images with the same content.
+      // Distinguishes two images with the same contents.
       created: '2026-01-01T00:00:00Z',
       author: tags.join(' '),
       rootfs: { type: 'layers', diff_ids: ids.map((id) => `sha256:${id}`) },

@@ -1,6 +1,6 @@
 /**
- * The records of runs: the process, control groups and directory of a node. A run that was killed leaves its
- * record. The next run ends and removes everything in it, and touches nothing else.
+ * Records of runs: a node's process, control groups and directory. A run that was killed leaves its record behind. The
+ * next run kills and removes everything in it, and touches nothing else.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -8,17 +8,17 @@ import { join } from 'node:path';
 import { processesIn, removeGroups } from './control-group.ts';
 import { say, until } from './progress.ts';
 
-/** A process, distinguished from later ones with the same id. */
+/** A process, identified so that a later one with the same ID is not confused with it. */
 export interface KnownProcess {
   readonly pid: number;
-  /** Clock ticks between the start of the machine and of the process: field 22 of `/proc/PID/stat`. */
+  /** Clock ticks from when the machine started to when the process did: field 22 of `/proc/PID/stat`. */
   readonly startedAt: string;
 }
 
-/** The processes and files of one node on this machine. */
+/** One node's processes and files on this machine. */
 export interface NodeRecord {
   readonly id: string;
-  /** The id of the machine's current boot: process ids of another one are meaningless. */
+  /** The ID of the machine's current boot. Process IDs from another boot mean nothing. */
   readonly boot: string;
   /** The test that uses the node. */
   readonly owner: KnownProcess;
@@ -34,7 +34,7 @@ export const nodeFolder = (id: string): string => join(runsFolder(), id);
 
 const recordOf = (id: string): string => join(runsFolder(), `${id}.json`);
 
-/** Null: it does not run. */
+/** Null: it is not running. */
 function startOf(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
@@ -46,7 +46,7 @@ function startOf(pid: number): string | null {
 
 const presentBoot = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 
-/** Records the parts of a node before they exist. */
+/** Records a node's parts before they exist. */
 export function record(id: string, groups: readonly string[]): NodeRecord {
   const owner = { pid: process.pid, startedAt: startOf(process.pid)! };
   const made: NodeRecord = { id, boot: presentBoot(), owner, groups };
@@ -55,7 +55,7 @@ export function record(id: string, groups: readonly string[]): NodeRecord {
   return made;
 }
 
-/** Ends all processes in the groups of a node, removes the groups and the directory, and then the record. */
+/** Kills all processes in a node's groups, removes the groups and the directory, and then the record. */
 export async function remove(node: NodeRecord): Promise<void> {
   if (node.boot === presentBoot()) {
     await until(
@@ -84,7 +84,7 @@ export async function remove(node: NodeRecord): Promise<void> {
   rmSync(recordOf(node.id), { force: true });
 }
 
-/** The records of all nodes that are there. */
+/** The records of all existing nodes. */
 export function nodeRecords(): readonly NodeRecord[] {
   if (!existsSync(runsFolder())) return [];
   return readdirSync(runsFolder())
@@ -92,7 +92,7 @@ export function nodeRecords(): readonly NodeRecord[] {
     .map((name) => JSON.parse(readFileSync(join(runsFolder(), name), 'utf8')) as NodeRecord);
 }
 
-/** Removes the nodes whose tests do not run any more. */
+/** Removes the nodes whose tests are no longer running. */
 export async function removeLeftovers(): Promise<void> {
   for (const node of nodeRecords()) {
     const { owner } = node;

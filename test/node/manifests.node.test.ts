@@ -1,4 +1,4 @@
-/** Every directory of manifests and every part of the chart, started as containerd starts it. */
+/** Every manifest directory and every part of the chart, started as containerd starts it. */
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -11,7 +11,7 @@ import { pause } from './stream.ts';
 
 const deploy = (name: string): string => resolve(import.meta.dirname, '../../deploy', name);
 
-/** Workloads must stay ready for this time, in which a wrong probe fails a few times. */
+/** Workloads must stay ready for this long, in which a wrong probe fails a few times. */
 const STAYS_MS = 12_000;
 
 interface Workload {
@@ -34,7 +34,7 @@ describe('everything in deploy/ starts on a real node', { skip: noNode() ?? fals
   });
   after(() => node?.[Symbol.asyncDispose]());
 
-  /** Applies objects, and checks the pods of all their workloads. */
+  /** Applies objects and checks the pods of all their workloads. */
   async function starts(name: string, yaml: string): Promise<void> {
     const workloads = workloadsIn(yaml);
     assert.ok(workloads.length > 0, `${name} has no workload`);
@@ -63,7 +63,7 @@ describe('everything in deploy/ starts on a real node', { skip: noNode() ?? fals
     );
   }
 
-  /** The same, and deletes them. */
+  /** Does the same, then deletes them. */
   async function startsAndGoes(name: string, yaml: string): Promise<void> {
     try {
       await starts(name, yaml);
@@ -94,7 +94,7 @@ describe('everything in deploy/ starts on a real node', { skip: noNode() ?? fals
     });
 
   const image = { repository: 'ndots' };
-  /** DNS pods beside those of kubeadm, which keep the Service. */
+  /** DNS pods alongside kubeadm's, which keep the Service. */
   const usual = { image, service: { create: false }, k8sAppLabelOverride: 'ndots-dns' };
   const parts: Readonly<Record<string, object>> = {
     DNS: {},

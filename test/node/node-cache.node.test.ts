@@ -1,4 +1,4 @@
-/** The cache of the node, by `kubectl apply -k deploy/node-cache`: installed, upgraded, killed and removed under load. */
+/** The node cache from `kubectl apply -k deploy/node-cache`: installed, upgraded, killed and removed under load. */
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -12,7 +12,7 @@ import { assertLostWithin, assertNoneLost, pause, streamWhile } from './stream.t
 const manifests = resolve(import.meta.dirname, '../../deploy/node-cache');
 const LABEL = 'k8s-app=node-local-dns';
 const DAEMON_SET = 'daemonset/node-local-dns';
-/** As in docs/node-cache.md for the death of the whole container: 0.9 s, plus the delay of a busy machine. */
+/** As in docs/node-cache.md for the death of the whole container: 0.9 s, plus the delay on a busy machine. */
 const MOST_KILLED_SECONDS = 3;
 
 for (const mode of ['iptables', 'nftables'] satisfies ProxyMode[])
@@ -59,7 +59,7 @@ for (const mode of ['iptables', 'nftables'] satisfies ProxyMode[])
         await node.kubectl('-n', 'kube-system', 'set', 'image', DAEMON_SET, image);
         await rolledOut();
       });
-      // A connection that is open when its server ends.
+      // A connection that is open when its server exits.
       assertNoneLost(t, report, { TCP: 2 });
     });
 

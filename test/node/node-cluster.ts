@@ -1,5 +1,5 @@
 /**
- * A one-node Kubernetes cluster made by kubeadm, in separate namespaces: real kubelet, containerd, kube-proxy
+ * A one-node Kubernetes cluster created by kubeadm, in separate namespaces, with real kubelet, containerd, kube-proxy
  * and control plane.
  */
 import { spawn } from 'node:child_process';
@@ -60,7 +60,7 @@ export class NodeCluster implements AsyncDisposable {
     this.#programs = programs;
   }
 
-  /** Builds missing programs, and starts the cluster with kubeadm's CoreDNS and the objects of `shop.yaml`. */
+  /** Builds missing programs, and starts the cluster with kubeadm's CoreDNS and the objects in `shop.yaml`. */
   static async start(mode: ProxyMode = 'iptables'): Promise<NodeCluster> {
     const programs = await nodePrograms();
     const space = await NodeSpace.make();
@@ -116,7 +116,7 @@ export class NodeCluster implements AsyncDisposable {
     say('the cluster is up');
   }
 
-  /** Starts a program of the node; its output goes to a log file. */
+  /** Starts a program on the node. Its output goes to a log file. */
   #serve(name: string, words: readonly string[]): void {
     const log = openSync(join(this.space.folder, 'logs', name), 'a');
     const [program = '', ...rest] = this.space.inside(words);
@@ -124,7 +124,7 @@ export class NodeCluster implements AsyncDisposable {
     closeSync(log);
   }
 
-  /** The output of a program of the node: `kubelet`, `containerd`, `upstream`. */
+  /** The output of a program on the node: `kubelet`, `containerd`, `upstream`. */
   log(name: string): string {
     try {
       return readFileSync(join(this.space.folder, 'logs', name), 'utf8');
@@ -142,30 +142,30 @@ export class NodeCluster implements AsyncDisposable {
     return this.kubectlWith('', ...words);
   }
 
-  /** The same with standard input. */
+  /** Does the same with standard input. */
   kubectlWith(input: string, ...words: readonly string[]): Promise<string> {
     return this.space.must(this.kubectlWords(...words), { input, timeoutMs: 300_000 });
   }
 
-  /** The words of a kubectl command, to be run on the node. */
+  /** The words of a kubectl command to run on the node. */
   kubectlWords(...words: readonly string[]): readonly string[] {
     return [this.#programs.kubectl, '--kubeconfig', KUBECONFIG, ...words];
   }
 
-  /** The same with any exit code. */
+  /** Does the same, accepting any exit code. */
   tryKubectl(...words: readonly string[]): Promise<RanInside> {
     return this.space.run(this.kubectlWords(...words));
   }
 
-  /** Runs `ndots` of this checkout on the node, as its administrator. */
+  /** Runs this checkout's `ndots` on the node as its administrator. */
   ndots(words: readonly string[], timeoutMs = 120_000): Promise<RanInside> {
     const env = { KUBECONFIG, PATH: this.#path };
     return this.space.run([NDOTS, ...words], { env, timeoutMs });
   }
 
   /**
-   * Runs a script of a page on the node as its administrator, from the root of this checkout: with kubectl,
-   * helm and ndots.
+   * Runs a script from a page on the node as its administrator, from the root of this checkout, with kubectl, helm and
+   * ndots.
    * @throws with its error message
    */
   script(text: string): Promise<string> {
@@ -193,13 +193,13 @@ export class NodeCluster implements AsyncDisposable {
     );
   }
 
-  /** Puts the profiles of deploy/seccomp where manifests name them. */
+  /** Puts the profiles from deploy/seccomp where manifests refer to them. */
   async putSeccompProfiles(): Promise<void> {
     const places = [join(CHECKOUT, 'deploy/seccomp'), '/var/lib/kubelet/seccomp/ndots'];
     await this.space.must(['sh', '-ec', 'mkdir -p "$2"; cp "$1"/*.json "$2"', 'sh', ...places]);
   }
 
-  /** Pods of a label selector, oldest first, without terminating ones. */
+  /** The pods matching a label selector, oldest first, excluding terminating ones. */
   async pods(namespace: string, selector: string): Promise<readonly PodState[]> {
     const text = await this.kubectl(
       ...['-n', namespace, 'get', 'pods', '-l', selector, '-o', 'json'],
@@ -211,7 +211,7 @@ export class NodeCluster implements AsyncDisposable {
     return items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   }
 
-  /** The process id of a pod's first container, in the node's process namespace. */
+  /** The process ID of a pod's first container, in the node's process namespace. */
   async pidOf(namespace: string, selector: string, at = 0): Promise<number> {
     const pod = (await this.pods(namespace, selector))[at];
     const id = pod?.status.containerStatuses?.[0]?.containerID?.replace('containerd://', '');
@@ -222,13 +222,13 @@ export class NodeCluster implements AsyncDisposable {
     return Number(line.split(/\s+/)[1]);
   }
 
-  /** Runs a command with the files and the network of a process; with `files` false it has this machine's files. */
+  /** Runs a command with a process's files and network. If `files` is false, it has this machine's files. */
   async inPod(pid: number, words: readonly string[], files = true): Promise<RanInside> {
     const spaces = files ? ['--mount', '--net'] : ['--net'];
     return this.space.run(['nsenter', '-t', String(pid), ...spaces, ...words]);
   }
 
-  /** Starts a program of this machine in the network of a process. */
+  /** Starts a program from this machine in a process's network. */
   startInPod(name: string, pid: number, words: readonly string[]): Child {
     return start(name, this.space.inside(['nsenter', '-t', String(pid), '--net', ...words]));
   }

@@ -1,4 +1,4 @@
-/** The images of a node, made on this machine: the control plane, CoreDNS, ndots by its two Dockerfiles, and clients. */
+/** A node's images, built on this machine: the control plane, CoreDNS, ndots from its two Dockerfiles, and clients. */
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -22,20 +22,20 @@ import { cacheFolder } from './leftovers.ts';
 import { KUBERNETES_VERSION, type NodePrograms } from './node-programs.ts';
 import { say } from './progress.ts';
 
-/** The image of ndots, also under a second tag, for an upgrade that changes only the name. */
+/** The ndots image, with a second tag for an upgrade that only changes the name. */
 export const NDOTS_IMAGES = ['ndots:0.1.0', 'ndots:0.1.1'] as const;
-/** The image of all verbs. */
+/** The image with all subcommands. */
 export const TOOLS_IMAGE = 'ndots-tools:0.1.0';
-/** The same of the node cache. */
+/** The same for the node cache. */
 export const NODE_CACHE_IMAGES = ['ndots-node-cache:0.1.0', 'ndots-node-cache:0.1.1'] as const;
-/** The image of CoreDNS under its version. */
+/** The CoreDNS image, tagged with its version. */
 export const COREDNS_IMAGE = 'registry.k8s.io/coredns/coredns:v1.14.7';
-/** The image of clients: `lookup-glibc`, `lookup-musl`, `lookup-go` (src/tools/lab/clients), curl and dig. */
+/** The client image: `lookup-glibc`, `lookup-musl`, `lookup-go` (src/tools/lab/clients), curl and dig. */
 export const CLIENT_IMAGE = 'client:1';
 
 /**
- * The Debian packages of images: those of Node (`node:26-slim`), the tools of the node cache and
- * kube-proxy, and those of clients.
+ * The Debian packages in images: those in Node's image (`node:26-slim`), the tools of the node cache and kube-proxy,
+ * and the clients'.
  */
 const debian = [
   ...['ca-certificates', 'libstdc++6', 'libatomic1'],
@@ -43,13 +43,13 @@ const debian = [
   ...['bind9-dnsutils', 'curl', 'procps'],
 ];
 
-/** The archive of all images, and the name of the pods' first image. */
+/** The archive of all images, and the name of the image for pods' first containers. */
 export interface NodeArchive {
   readonly file: string;
   readonly sandbox: string;
 }
 
-/** Writes the archive into a node's directory; layers come from the cache, or are built. */
+/** Writes the archive into a node's directory. Layers come from the cache or are built. */
 export async function nodeImages(programs: NodePrograms, directory: string): Promise<NodeArchive> {
   const listed = spawnSync(
     programs.kubeadm,
@@ -112,7 +112,7 @@ export async function nodeImages(programs: NodePrograms, directory: string): Pro
 
 /**
  * A cached layer, built if missing.
- * @param about description of its content, which is the cache key
+ * @param about describes its contents; used as the cache key
  */
 async function layer(
   name: string,
@@ -136,8 +136,8 @@ async function layer(
 }
 
 /**
- * This machine's release of Debian, whose C library compiled programs need. On other systems, that of Node's
- * images.
+ * This machine's Debian release, whose C library compiled programs need. On other systems, it is the release used in
+ * Node's images.
  */
 function release(): string {
   const text = readFileSync('/etc/os-release', 'utf8');
@@ -159,7 +159,7 @@ async function makeDebian(file: string): Promise<void> {
   if (code !== 0) throw new Error(`mmdebstrap ended with ${String(code)}`);
 }
 
-/** @param files path in the image → the program @param capability of each of them; `''`: none */
+/** @param files path in the image → the program @param capability given to each of them; `''`: none */
 function programLayer(
   name: string,
   files: Readonly<Record<string, string>>,
@@ -172,7 +172,7 @@ function programLayer(
   return layer(name, `${about.join('\n')} ${capability}`, async (file) => {
     const directory = mkdtempSync(join(cacheFolder(), 'layer-'));
     try {
-      // CoreDNS writes below /tmp, and the sandbox's directories are made by containerd.
+      // CoreDNS writes under /tmp, and containerd creates the sandbox's directories.
       for (const [at, from] of Object.entries(files)) {
         const to = join(directory, at);
         mkdirSync(dirname(to), { recursive: true });
@@ -204,11 +204,11 @@ async function clientPrograms(): Promise<Readonly<Record<string, string>>> {
 interface StageLayer {
   readonly file: string;
   readonly config: ImageConfig;
-  /** True if the layer is on top of the Debian layer. */
+  /** True if the layer goes on top of the Debian layer. */
   readonly hasBase: boolean;
 }
 
-/** Plays the steps of a Dockerfile, again when a file that they may copy has changed, and returns a layer for each stage. */
+/** Runs a Dockerfile's steps, again if a file that they may copy has changed, and returns a layer for each stage. */
 async function dockerfileLayers(
   dockerfile: string,
   stages: readonly string[],

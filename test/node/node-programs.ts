@@ -1,4 +1,4 @@
-/** The programs of a one-node Kubernetes cluster, and the reasons why a machine cannot run one. */
+/** The programs for a one-node Kubernetes cluster, and why a machine cannot run one. */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { clusterPrograms, programsOf, type ClusterProgram } from '../kit/cluster/programs.ts';
@@ -14,15 +14,15 @@ const more = {
   kubelet: 'k8s.io/kubernetes/cmd/kubelet',
 } as const;
 
-/** Programs that are built from Go modules. */
+/** Programs built from Go modules. */
 export type NodeProgram = ClusterProgram | keyof typeof more | 'coredns' | 'helm';
 
 export type NodePrograms = Readonly<Record<NodeProgram, string>>;
 
-/** The version of Kubernetes that both go.mod files pin. */
+/** The Kubernetes version that both go.mod files pin. */
 export const KUBERNETES_VERSION = 'v1.36.3';
 
-/** Program → its Debian package. */
+/** Maps a program to its Debian package. */
 const fromDebian: Readonly<Record<string, string>> = {
   containerd: 'containerd',
   runc: 'runc',
@@ -38,7 +38,7 @@ const fromDebian: Readonly<Record<string, string>> = {
 /** The directory of Debian's CNI plugins (package containernetworking-plugins). */
 export const CNI_PLUGINS = '/usr/lib/cni';
 
-/** The reason why no node can run here, with what to do; null: it can. */
+/** Why no node can run here, with instructions; null: it can. */
 export function noNode(): string | null {
   if (process.platform !== 'linux') return 'needs Linux';
   if (process.getuid?.() !== 0) return 'needs root, for namespaces and control groups';
@@ -55,7 +55,7 @@ export function noNode(): string | null {
 }
 
 /**
- * The programs, built on first use: about 40 minutes on two CPUs. They are cached in `XDG_CACHE_HOME`.
+ * The programs, built on first use, which takes about 40 minutes on two CPUs. They are cached in `XDG_CACHE_HOME`.
  * @throws if one cannot be built
  */
 export async function nodePrograms(): Promise<NodePrograms> {

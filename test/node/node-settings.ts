@@ -1,13 +1,13 @@
-/** The configuration files of a node's programs. */
+/** Configuration files for a node's programs. */
 import { KUBERNETES_VERSION } from './node-programs.ts';
 
-/** The address of the node, of its API server too. */
+/** The address of the node and its API server. */
 export const NODE_ADDRESS = '172.30.0.1';
-/** The address of the node's DNS server, outside of the cluster. */
+/** The address of the node's DNS server, outside the cluster. */
 export const UPSTREAM_ADDRESS = '172.30.0.53';
-/** The address of the cluster DNS service. */
+/** The cluster DNS service's address. */
 export const DNS_ADDRESS = '10.96.0.10';
-/** Search domains of the node, which pods get after those of the cluster. */
+/** The node's search domains, which pods get after the cluster's. */
 export const NODE_SEARCH: readonly string[] = ['corp.example', 'lab.example'];
 
 export type ProxyMode = 'iptables' | 'nftables';
@@ -48,7 +48,7 @@ mode: ${mode}
 conntrack: {maxPerCore: 0}
 `;
 
-/** @param sandbox the image of pods' first containers */
+/** @param sandbox the image for pods' first containers */
 export const containerdConfig = (sandbox: string): string => `version = 2
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "${sandbox}"
@@ -67,7 +67,7 @@ export const containerdConfig = (sandbox: string): string => `version = 2
     conf_dir = "/etc/cni/net.d"
 `;
 
-/** The network of pods: a bridge with addresses of 10.244.0.0/16. */
+/** The pod network: a bridge with addresses in 10.244.0.0/16. */
 export const cniConfig: string = JSON.stringify({
   cniVersion: '1.0.0',
   name: 'pods',
@@ -88,7 +88,7 @@ export const cniConfig: string = JSON.stringify({
   ],
 });
 
-/** The DNS server outside of the cluster: names of example.com exist, others do not. */
+/** The DNS server outside the cluster: names in example.com exist, others do not. */
 export const upstreamCorefile: string = `.:53 {
     bind ${UPSTREAM_ADDRESS}
     template IN A example.com {

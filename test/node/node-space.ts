@@ -1,4 +1,4 @@
-/** The namespaces and control groups of a node, still empty. */
+/** A node's namespaces and control groups, still empty. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { nodeFolder, record, remove, removeLeftovers, type NodeRecord } from './
 import { NODE_ADDRESS, UPSTREAM_ADDRESS } from './node-settings.ts';
 import { until } from './progress.ts';
 
-/** The output and the exit of a command. */
+/** A command's output and exit code. */
 export interface RanInside {
   /** Null: it was killed. */
   readonly code: number | null;
@@ -19,11 +19,11 @@ export interface RanInside {
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /**
- * The place of a node: mount, network, process, control group, IPC and host name namespaces, and its own
- * control groups. All its processes end with the process that made it, for any reason.
+ * The home of a node: mount, network, process, control group, IPC and host name namespaces, and its own control groups.
+ * All its processes end with the process that created it, whatever the reason.
  */
 export class NodeSpace implements AsyncDisposable {
-  /** The directory of what it writes. */
+  /** The directory it writes to. */
   readonly folder: string;
   readonly #record: NodeRecord;
   readonly #holder: ChildProcess;
@@ -38,7 +38,7 @@ export class NodeSpace implements AsyncDisposable {
     this.#holder = spawn(
       'sh',
       this.#joined([
-        // The kernel kills it when this process ends, and then all processes in its process namespace.
+        // The kernel kills it when this process exits, and with it all processes in its process namespace.
         ...['setpriv', '--pdeathsig', 'KILL'],
         ...['unshare', ...spaces, '--fork', '--kill-child', '--propagation', 'private'],
         ...['sh', join(import.meta.dirname, 'first-process.sh')],
@@ -49,7 +49,7 @@ export class NodeSpace implements AsyncDisposable {
   }
 
   /**
-   * Removes the leftovers of killed runs, and makes a new place.
+   * Removes what killed runs left behind, and creates a new space.
    * @throws with the first process's output
    */
   static async make(): Promise<NodeSpace> {
@@ -84,7 +84,7 @@ export class NodeSpace implements AsyncDisposable {
     this.#first = Number(first);
   }
 
-  /** Arguments of `sh` that join the control groups and then execute these words. */
+  /** Arguments for `sh` that join the control groups and then execute these words. */
   #joined(words: readonly string[]): string[] {
     const join = this.#record.groups.map((_, at) => `echo $$ > "\${${at + 1}}/cgroup.procs"`);
     const { length } = this.#record.groups;
@@ -92,7 +92,7 @@ export class NodeSpace implements AsyncDisposable {
     return ['-ec', script, 'sh', ...this.#record.groups, ...words];
   }
 
-  /** Words that run a command inside, for a process of this machine. */
+  /** The words that run a command inside, for a process on this machine. */
   inside(words: readonly string[], env: Readonly<Record<string, string>> = {}): string[] {
     const spaces = ['--mount', '--net', '--pid', '--cgroup', '--ipc', '--uts'];
     const entered = ['nsenter', '-t', String(this.#first), ...spaces];
@@ -101,7 +101,7 @@ export class NodeSpace implements AsyncDisposable {
       'sh',
       ...this.#joined([
         ...entered,
-        // nsenter is the parent of the command: when it is ended, its child must end, too.
+        // nsenter is the command's parent, so when it is killed, its child must exit too.
         ...['setpriv', '--pdeathsig', 'TERM'],
         ...['env', '-i', ...variables.map(([name, value]) => `${name}=${value}`)],
         ...words,
@@ -109,7 +109,7 @@ export class NodeSpace implements AsyncDisposable {
     ];
   }
 
-  /** Runs a command inside to its end, without blocking this process. */
+  /** Runs a command inside to completion, without blocking this process. */
   run(
     words: readonly string[],
     options: {
@@ -136,7 +136,7 @@ export class NodeSpace implements AsyncDisposable {
   }
 
   /**
-   * The same.
+   * Does the same.
    * @throws with its error message, if it fails
    */
   async must(...[words, options]: Parameters<NodeSpace['run']>): Promise<string> {
@@ -151,6 +151,6 @@ export class NodeSpace implements AsyncDisposable {
   }
 }
 
-/** The names of network interfaces of this machine, outside of all nodes. */
+/** The names of this machine's network interfaces, outside all nodes. */
 export const interfacesOutside = (): string =>
   spawnSync('ip', ['-br', 'link'], { encoding: 'utf8' }).stdout;

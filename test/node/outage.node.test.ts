@@ -1,7 +1,4 @@
-/**
- * The API server and etcd stop under load, for a moment and for a minute. A DNS container restarts
- * in the meantime.
- */
+/** The API server and etcd stop under load, for a moment and for a minute. A DNS container restarts in the meantime. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { DNS_DEPLOYMENT, DNS_PODS, memoryOf, QUICK_PROBE, setImage } from './cluster-dns.ts';
@@ -11,18 +8,15 @@ import { noNode } from './node-programs.ts';
 import { say, until } from './progress.ts';
 import { assertNoneLost, pause, streamWhile } from './stream.ts';
 
-/**
- * Milliseconds until the kubelet has restarted a static pod and the API server is ready, on a busy
- * machine.
- */
+/** Milliseconds until the kubelet has restarted a static pod and the API server is ready, on a busy machine. */
 const BACK_MS = 240_000;
 /** Milliseconds without the API server. */
 const AWAY_MS = 60_000;
-/** Seconds after the API server is back within which a DNS pod must know a new Service. */
+/** A DNS pod must know a new Service within this many seconds of the API server's return. */
 const KNOWN_SECONDS = 30;
-/** Milliseconds; CoreDNS took 84 s on a busy machine. */
+/** In milliseconds. CoreDNS took 84 s on a busy machine. */
 const KNOWN_MAX_MS = 300_000;
-/** The address of the API server's Service. */
+/** The API server's Service address. */
 const API_SERVICE = 'https://10.96.0.1';
 const MANIFEST = '/etc/kubernetes/manifests/kube-apiserver.yaml';
 
@@ -35,7 +29,7 @@ describe('the API server and etcd go away', { skip: noNode() ?? false }, () => {
   });
   after(() => node?.[Symbol.asyncDispose]());
 
-  /** Process ids by a program's name, in the node. */
+  /** Process IDs by program name, on the node. */
   const processes = async (program: string): Promise<readonly string[]> =>
     (await node.space.run(['pgrep', '-x', program])).out.split('\n').filter((line) => line !== '');
 
@@ -51,8 +45,8 @@ describe('the API server and etcd go away', { skip: noNode() ?? false }, () => {
 
   let made = 0;
   /**
-   * Seconds until each DNS pod answers for a Service that is created now, by the pod's name.
-   * @param since counted from then; null: from the creation
+   * Seconds until each DNS pod answers for a Service created now, by pod name.
+   * @param since where to start counting; null: at creation
    */
   async function knownAfter(since: number | null = null): Promise<ReadonlyMap<string, number>> {
     const name = `fresh-${made++}`;
@@ -84,7 +78,7 @@ describe('the API server and etcd go away', { skip: noNode() ?? false }, () => {
     return known;
   }
 
-  /** Seconds until kube-proxy leads to the API server again, whose end has removed it from its Service. */
+  /** Seconds until kube-proxy leads to the API server again, which was removed from its Service when it stopped. */
   async function ledAfter(): Promise<number> {
     const from = performance.now();
     await until('kube-proxy to lead to the API server', async () => {
@@ -113,7 +107,7 @@ describe('the API server and etcd go away', { skip: noNode() ?? false }, () => {
     });
 
   /**
-   * The API server down for a minute, a DNS container killed in its 20th second.
+   * Takes the API server down for a minute and kills a DNS container in the 20th second.
    * @returns seconds from the API server's return to a new Service in both kinds of pods, and to kube-proxy's rules
    */
   async function awayForAMinute(
@@ -150,7 +144,7 @@ describe('the API server and etcd go away', { skip: noNode() ?? false }, () => {
   test('away for a minute while a DNS container is restarted: pods follow the cluster again soon', async () => {
     const { lived, restarted, led } = await awayForAMinute('ndots');
     assert.ok(lived < KNOWN_SECONDS, `${lived} s`);
-    // It knows no address of the API server but the one of its Service.
+    // The only API server address it knows is the Service's.
     assert.ok(restarted < led + KNOWN_SECONDS, `${restarted} s, and kube-proxy ${led} s`);
   });
 

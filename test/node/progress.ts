@@ -1,19 +1,19 @@
-/** Progress messages and waits of a long run. */
+/** Progress messages and waiting for long runs. */
 
 const began = performance.now();
 
-/** Prints a line with the seconds since the start, on standard error, which a whole run shows, too. */
+/** Prints a line with the seconds since the start to standard error, so that it also shows in a whole run. */
 export function say(text: string): void {
   console.error(`${((performance.now() - began) / 1000).toFixed(0).padStart(5)} s  ${text}`);
 }
 
-/** The period between checks of a wait. */
+/** Milliseconds between checks while waiting. */
 const LOOK_MS = 500;
-/** The period between messages of a wait. */
+/** Milliseconds between messages while waiting. */
 const SAY_MS = 20_000;
 
 /**
- * Waits until `look` returns null; other values are printed while waiting.
+ * Waits until `look` returns null. Other values are printed while waiting.
  * @param what for messages: `the node to be ready`
  * @throws after `limitMs`, with the last state
  */

@@ -1,15 +1,14 @@
 /**
- * A busy client: it sends each question in turn at a rate, every tenth over TCP. Every query comes
- * from a new socket, with a source port of the kernel's choice. Run as
- * `node stream-client.ts SERVER RATE NAME/TYPE…`. When its standard input ends it prints a
- * `StreamReport` as JSON.
+ * A busy client that sends each question in turn at a fixed rate, every tenth over TCP. Every query comes from a new
+ * socket, with a source port chosen by the kernel. Run as `node stream-client.ts SERVER RATE NAME/TYPE…`. When its
+ * standard input ends, it prints a `StreamReport` as JSON.
  */
 import { createSocket } from 'node:dgram';
 import { connect } from 'node:net';
 import { decode, streamEncode, encode, type Packet, type RecordType } from 'dns-packet';
 
 export interface LostQuery {
-  /** Milliseconds of the epoch. */
+  /** Milliseconds since the epoch. */
   readonly sentAt: number;
   readonly protocol: 'UDP' | 'TCP';
   readonly question: string;
@@ -22,24 +21,24 @@ export interface StreamReport {
   readonly lost: readonly LostQuery[];
   readonly answers: Readonly<Record<string, readonly string[]>>;
   /**
-   * The number of SERVFAIL and REFUSED replies, and the time of the last one: milliseconds of the epoch, 0:
+   * The number of SERVFAIL and REFUSED replies, and when the last one arrived, in milliseconds since the epoch; 0:
    * never.
    */
   readonly refused: number;
   readonly lastRefusedAt: number;
-  /** Milliseconds: the median, the 99th percentile, and the maximum. */
+  /** In milliseconds: the median, the 99th percentile, and the maximum. */
   readonly p50: number;
   readonly p99: number;
   readonly most: number;
 }
 
 /**
- * A client that waits longer than 30 times 100 ms for one server has given up. Turns, so that a pause of this
- * process counts once.
+ * A client that has waited 30 times 100 ms for a server gives up. Turns are counted, so that a pause of this process
+ * counts only once.
  */
 const WAIT_TURNS = 30;
 const TURN_MS = 100;
-/** The most queries sent at once when the process was late; the rest is skipped to avoid a burst. */
+/** The maximum number of queries sent at once if the process was late. The rest are skipped to avoid a burst. */
 const MOST_AT_ONCE = 10;
 const EVERY_NTH_BY_TCP = 10;
 
@@ -103,14 +102,14 @@ function ask(nth: number): void {
     close = () => socket.close();
     socket.on('error', (error: NodeJS.ErrnoException) => over(null, error.code ?? error.message));
     socket.on('message', (reply) => over(reply, ''));
-    // A connected socket receives an error when a port is closed.
+    // A connected socket gets an error when a port is closed.
     socket.connect(53, server, () => {
       if (!isOver) socket.send(encode(packet), () => undefined);
     });
   }
 }
 
-/** The reply without the parts that vary: its id, TTLs, and the order of its records. */
+/** The reply without the parts that vary: its ID, TTLs, and record order. */
 function printed(packet: Packet): string {
   const { rcode } = packet as Packet & { readonly rcode: string };
   const records = (packet.answers ?? []).map((record) =>
@@ -145,7 +144,7 @@ function report(): void {
 }
 
 const timer = setInterval(() => {
-  // Timers are late on a busy machine: missed queries are sent later, within limits.
+  // Timers are late on a busy machine, so missed queries are sent later, within limits.
   const due = Math.floor(((performance.now() - began) / 1000) * Number(rate)) - leftOut;
   leftOut += Math.max(0, due - asked - MOST_AT_ONCE);
   for (let sent = 0; asked < due && sent < MOST_AT_ONCE; sent++) ask(asked++);

@@ -1,4 +1,4 @@
-/** A stream of queries from a client pod during an event of its DNS, and the result. */
+/** Streams queries from a client pod while something happens to its DNS, and reports the result. */
 import assert from 'node:assert/strict';
 import { availableParallelism, loadavg } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { DNS_ADDRESS } from './node-settings.ts';
 import { say } from './progress.ts';
 import type { LostQuery, StreamReport } from './stream-client.ts';
 
-/** Cluster names and external names: services, a headless one, an external one, and some that do not exist. */
+/** Cluster and external names: services, a headless one, an external one, and some that do not exist. */
 const questions = [
   'web.shop.svc.cluster.local/A',
   'web.shop.svc.cluster.local/AAAA',
@@ -26,12 +26,12 @@ const questions = [
 ];
 
 const RATE = 200;
-/** Queries are sent this long before and after an event, so that both sides are seen. */
+/** The time before and after an event in which queries are sent, so that both sides show. */
 const BEFORE_MS = 2000;
 
 /**
  * Sends queries from the client pod while `happens` runs, and for `afterMs` longer.
- * @param options.server the queried server; default: the cluster DNS service
+ * @param options.server the server to query; by default, the cluster DNS service
  */
 export async function streamWhile(
   node: NodeCluster,
@@ -60,7 +60,7 @@ export async function streamWhile(
   return report;
 }
 
-/** One line for the log of the run. */
+/** One line for the run's log. */
 function summaryOf({ sent, lost, refused, p50, p99, most }: StreamReport): string {
   const reasons = Map.groupBy(lost, ({ protocol, failure }) => `${protocol} ${failure}`);
   return [
@@ -72,18 +72,18 @@ function summaryOf({ sent, lost, refused, p50, p99, most }: StreamReport): strin
   ].join(', ');
 }
 
-/** Seconds between the first and the last of some queries. */
+/** Seconds between the first and last of some queries. */
 function spanOf(queries: readonly LostQuery[]): number {
   if (queries.length === 0) return 0;
   const times = queries.map(({ sentAt }) => sentAt);
   return (Math.max(...times) - Math.min(...times)) / 1000;
 }
 
-/** Runnable processes per CPU above which a server may wait for the CPU longer than a client waits for a reply. */
+/** Runnable processes per CPU above which a server may wait longer for the CPU than a client waits for a reply. */
 const TOO_BUSY = 4;
 
 /**
- * Asserts that no query was lost, and none was answered with SERVFAIL or REFUSED.
+ * Asserts that no query was lost or answered with SERVFAIL or REFUSED.
  * @param forgiven expected losses, by protocol
  */
 export function assertNoneLost(
@@ -96,12 +96,12 @@ export function assertNoneLost(
   if (udp > 0 || lost.length > (forgiven.TCP ?? 0) || refused > 0) failUnlessBusy(t, report);
 }
 
-/** Asserts that all losses are within this time. */
+/** Asserts that all losses fall within this time. */
 export function assertLostWithin(t: TestContext, report: StreamReport, seconds: number): void {
   if (spanOf(report.lost) >= seconds) failUnlessBusy(t, report);
 }
 
-/** Losses on a machine that is too busy prove nothing: the test is then skipped, with the figures. */
+/** Losses on a machine that is too busy prove nothing, so the test is skipped and reports the figures. */
 function failUnlessBusy(t: TestContext, { lost, sent, refused, p99 }: StreamReport): void {
   const busy = loadavg()[0]! / availableParallelism();
   const figures = `${lost.length} of ${sent} queries lost within ${spanOf(lost).toFixed(1)} s, ${refused} refused, p99 ${p99.toFixed(0)} ms`;
@@ -110,5 +110,5 @@ function failUnlessBusy(t: TestContext, { lost, sent, refused, p99 }: StreamRepo
   else assert.fail(`${figures}: ${JSON.stringify(lost.slice(0, 5))}`);
 }
 
-/** In real time: the cluster has no other. */
+/** Waits in real time, because the cluster has no other clock. */
 export const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));

@@ -1,6 +1,6 @@
 /**
- * Changes the image of kubeadm's CoreDNS to ndots and back during a stream of queries. The losses of CoreDNS
- * in its own restart, in the same cluster, are the reference.
+ * Changes the image of kubeadm's CoreDNS to ndots and back during a stream of queries. The reference is what CoreDNS
+ * loses in its own restart in the same cluster.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -26,11 +26,11 @@ import type { StreamReport } from './stream-client.ts';
 
 const [NDOTS] = NDOTS_IMAGES;
 /**
- * The share of queries that a rollout with kubeadm's probe may lose: kube-proxy keeps entries of the
+ * The share of queries that a rollout with kubeadm's probe may lose, because kube-proxy keeps entries for the
  * terminating pod.
  */
 const KUBEADM_LOSS = 0.03;
-/** Metrics of the Go runtime, which ndots does not have. */
+/** Go runtime metrics, which ndots does not have. */
 const OF_GO = /^(go_|promhttp_)/;
 
 describe(
@@ -69,7 +69,7 @@ describe(
         `${swap.lost.length} of ${swap.sent}`,
       );
       assert.equal(swap.refused, 0);
-      // Both servers answered in this stream: a question with two answers is a difference.
+      // Both servers answered in this stream, so a question with two answers is a difference.
       const differing = Object.entries(swap.answers).filter(([, answers]) => answers.length > 1);
       assert.deepEqual(differing, []);
       assert.deepEqual(swap.answers, coredns.steady!.answers);
@@ -124,7 +124,7 @@ describe(
     test('with a readiness probe that fails within lameduck no query is lost, there and back', async (t) => {
       await node.kubectl('-n', 'kube-system', 'patch', DNS_DEPLOYMENT, '-p', QUICK_PROBE);
       await node.rolledOut('kube-system', DNS_DEPLOYMENT);
-      // Tracked connections of the earlier rollout.
+      // Lets the previous rollout's tracked connections expire.
       await pause(10_000);
       for (const image of [NDOTS, COREDNS_IMAGE]) {
         const report = await streamWhile(node, `to ${image}, quick probe`, () =>

@@ -1,4 +1,4 @@
-/** The output of the verbs on a cluster, compared with tcpdump, the pods and the kernel. */
+/** The output of commands on a cluster, compared with tcpdump, the pods and the kernel. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -34,7 +34,7 @@ describe('the output of the verbs on a real cluster', { skip: noNode() ?? false 
   }
 
   /**
-   * Captures a pod's queries with tcpdump during an event.
+   * Captures a pod's queries with tcpdump while something happens.
    * @returns `NAME TYPE` of each, in order
    */
   async function onTheWire(
@@ -42,7 +42,7 @@ describe('the output of the verbs on a real cluster', { skip: noNode() ?? false 
     happens: () => Promise<unknown>,
   ): Promise<readonly string[]> {
     const capture = node.startInPod('tcpdump', pid, [
-      // A change of user would clear the signal that ends it with its parent.
+      // Changing the user would clear the signal that kills it with its parent.
       ...['tcpdump', '-Z', 'root', '-n', '-U', '-i', 'eth0', '-w', file('wire.pcap')],
       ...['udp', 'port', '53'],
     ]);
@@ -57,7 +57,7 @@ describe('the output of the verbs on a real cluster', { skip: noNode() ?? false 
         .map((line) => / (A|AAAA)\? (\S+) /.exec(line))
         .filter((found) => found !== null)
         .map(([, type, name]) => `${name} ${type}`)
-        // tcpdump prints the question of a query only.
+        // tcpdump prints a query's question only.
         .toSorted()
     );
   }

@@ -1,4 +1,4 @@
-/** The live views of a real cluster: the agents of deploy/watch, and the directive console of ndots DNS pods. */
+/** Live views of a real cluster: the agents in deploy/watch, and the console directive of ndots DNS pods. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -17,7 +17,7 @@ const TOKEN = 'a-token-that-is-long-enough';
 /** A name with fewer dots than ndots, so that every search domain is tried. */
 const EXTERNAL = 'www.example.com';
 const LOOKUPS = 5;
-/** A and AAAA with each of five search domains, and for the name itself. */
+/** A and AAAA for each of five search domains and for the name itself. */
 const QUERIES = 12;
 
 describe('live views of a real cluster', { skip: noNode() ?? false }, () => {
@@ -30,7 +30,7 @@ describe('live views of a real cluster', { skip: noNode() ?? false }, () => {
   });
   after(() => node?.[Symbol.asyncDispose]());
 
-  /** The clients that `top` shows after lookups of a pod. */
+  /** The clients that `top` shows after a pod's lookups. */
   async function clientsSeen(...from: readonly string[]): Promise<ClientsView> {
     const client = await node.pidOf('shop', 'app=client');
     const watched = node.ndots([
@@ -107,7 +107,7 @@ describe('live views of a real cluster', { skip: noNode() ?? false }, () => {
     const { rows, inputs } = await clientsSeen();
     assert.equal(inputs.length, 2);
     const client = rows.find(({ name }) => name.includes('client-'));
-    // kube-proxy chooses a pod for each socket, so that the queries of a lookup go to both.
+    // kube-proxy chooses a pod per socket, so a lookup's queries go to both.
     assert.deepEqual([client?.queries, client?.lost], [LOOKUPS * QUERIES, 0]);
     assert.ok(client!.lookups >= LOOKUPS);
   });
