@@ -1,4 +1,4 @@
-/** A cluster whose objects change behind an API server that fails. */
+/** A cluster whose objects change behind a failing API server. */
 import type { Random } from '../../src/server/base/random.ts';
 import type { VirtualClock } from '../../src/server/base/virtual-clock.ts';
 import type { Fault, Verb } from '../kit/apiserver/faults.ts';
@@ -11,9 +11,9 @@ const suffix = 'shop.svc.cluster.local.';
 /** A Service that never changes. */
 export const PINNED = { name: `pinned.${suffix}`, address: '10.96.255.1' };
 
-/** Services with and without a cluster IP in the namespace `shop`, and their API server. */
+/** Services with and without a cluster IP in the `shop` namespace, and their API server. */
 export class FaultyCluster {
-  /** Name → its addresses, sorted, with commas; null: it does not exist. */
+  /** Maps a name to its addresses, sorted and comma-separated; null: it does not exist. */
   readonly truth: Truth = new Truth();
   readonly names: readonly string[];
   readonly #clock: VirtualClock;
@@ -43,7 +43,7 @@ export class FaultyCluster {
     return `http://127.0.0.1:${this.#port}`;
   }
 
-  /** Creates, changes or deletes a Service; the database takes the change also while the server is away. */
+  /** Creates, changes or deletes a Service. The database accepts the change even while the server is away. */
   change(index: number = this.#random.integer(SERVICES)): void {
     const plain = `s${index}`;
     this.#version++;
@@ -64,13 +64,13 @@ export class FaultyCluster {
     }
     const count = 1 + this.#random.integer(4);
     const addresses = Array.from({ length: count }, (_, at) => `10.${at + 1}.${high}.${low}`);
-    // Slices are made by another controller than the Service, and may come first.
+    // Another controller creates the slices, so they may come before the Service.
     this.#store.put(SLICES, sliceObject('shop', plain, addresses, 'http:80'));
     this.#store.put('services', serviceObject('shop', plain, 'None', 'http:80'));
     return addresses.toSorted().join(',');
   }
 
-  /** Lets the API server fail in one of its ways. @returns what it is, for the trace */
+  /** Makes the API server fail in one of its ways. @returns a description for the trace */
   async fail(): Promise<string> {
     const server = this.#server;
     if (server === null) return this.#restart();

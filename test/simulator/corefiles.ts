@@ -2,11 +2,11 @@
 import type { Random } from '../../src/server/base/random.ts';
 import { UPSTREAMS } from './internet.ts';
 
-/** Settings that all Corefiles of one run share, since the oracle must know how old an answer may be. */
+/** Settings shared by all Corefiles in a run, because the oracle must know how old an answer may be. */
 export interface Settings {
   /** The time past its TTL for which an answer may be served. */
   readonly staleSeconds: number;
-  /** TTL of cluster names. */
+  /** The TTL of cluster names. */
   readonly ttlSeconds: number;
 }
 
@@ -17,7 +17,7 @@ export function drawSettings(random: Random): Settings {
   };
 }
 
-/** A Corefile that is right. */
+/** A valid Corefile. */
 export function corefileOf(
   { staleSeconds, ttlSeconds }: Settings,
   apiServer: string,
@@ -53,7 +53,7 @@ export function corefileOf(
 `;
 }
 
-/** Corefiles that must be refused, so that the old one keeps serving. */
+/** Corefiles that must be refused, so that the old one stays in use. */
 export const badCorefiles: readonly string[] = [
   '. {\n  forward . 203.0.113.1\n',
   '. {\n  forward\n}\n',

@@ -1,7 +1,7 @@
 /**
- * A day of a large cluster in virtual time. Rollouts, scaling and failing nodes change its objects behind a stand-in
- * API server. Models of real resolvers look names up at a rate that follows the hours, some through node caches. An
- * oracle knows every true answer, and doctor sees all packets.
+ * A day in a large cluster, in virtual time. Rollouts, scaling and failing nodes change its objects behind a fake API
+ * server. Models of real resolvers look up names at a rate that depends on the hour, some of them through node caches.
+ * An oracle knows every true answer, and doctor sees all packets.
  *
  *     node test/simulator/day.ts [--seed N] [--factor F] [--ticks N] [--services N] [--nodes N]
  */
@@ -34,53 +34,53 @@ import { faultOf } from './oracle.ts';
 
 export interface DayPlan extends LargeClusterSize {
   readonly seed: number;
-  /** Steps of the day: in each, objects change and clients look names up. */
+  /** The steps in a day. In each one, objects change and clients look up names. */
   readonly ticks: number;
-  /** Share of the cluster's queries that are really sent. */
+  /** The fraction of the cluster's queries that are actually sent. */
   readonly factor: number;
-  /** Hours in which all upstreams are silent: `[from, to)`. */
+  /** The hours when all upstreams are silent: `[from, to)`. */
   readonly outage?: readonly [number, number];
 }
 
 export interface DayReport {
   lookups: number;
   queries: number;
-  /** Replies that the oracle compared. */
+  /** The number of replies that the oracle checked. */
   judged: number;
-  /** Queries that went through a node cache. */
+  /** The number of queries that went through a node cache. */
   byNodeCache: number;
   readonly events: ClusterEvents;
   readonly diagnosis: Diagnosis;
 }
 
-/** Queries per second at the highest rate of the day. */
+/** Queries per second at the day's peak. */
 const PEAK_RATE = 60_000;
-/** Share of the peak at the lowest rate, and the hour of the peak. */
+/** The lowest rate as a fraction of the peak, and the hour of the peak. */
 const LOWEST = 0.3;
 const PEAK_HOUR = 14;
-/** Queries of a lookup on average: search path, A and AAAA. */
+/** The average number of queries per lookup: search path, A and AAAA. */
 const QUERIES_PER_LOOKUP = 5;
 const DAY_MS = 24 * 3_600_000;
-/** Lookups of a tick are spread over this time. */
+/** A tick's lookups are spread over this many milliseconds. */
 const SPREAD_MS = 10_000;
-/** Lookups at a time in virtual time. */
+/** The number of lookups at a time in virtual time. */
 const BATCH = 100;
 const SERVICE = '10.96.0.10';
 const LINK_LOCAL = '169.254.20.10';
-/** Nodes with a node cache that is simulated; one lookup in CACHED_SHARE is theirs. */
+/** The number of nodes with a simulated node cache. One lookup in CACHED_SHARE is from them. */
 const CACHED_NODES = 3;
 const CACHED_SHARE = 4;
-/** Cluster names live so long, in each cache between client and server. Seconds. */
+/** The TTL of cluster names in seconds, in each cache between client and server. */
 const CLUSTER_TTL = 5;
 const CACHES = 2;
-/** After a fault of an upstream, failures may last: health checks, cached failures. */
+/** Failures may persist this long after an upstream's fault, because of health checks and cached failures. */
 const AFTERMATH_MS = 20_000;
-/** Virtual time in which a change must have arrived: a watch may have to be found dead first. */
+/** The virtual time within which a change must have arrived. A watch may first have to be found dead. */
 const PROPAGATION_MS = 1_300_000;
 
 const RESOLVERS = ['glibc', 'glibc', 'musl', 'go'] as const;
 
-/** The rate of the day, as a share of the peak. */
+/** The rate at an hour of the day, as a fraction of the peak. */
 export function loadAt(hour: number): number {
   const wave = (1 + Math.cos(((hour - PEAK_HOUR) / 12) * Math.PI)) / 2;
   return LOWEST + (1 - LOWEST) * wave;
@@ -101,7 +101,7 @@ const serverCorefile = (apiServer: string): string => `. {
 }
 `;
 
-/** As the node cache's usual Corefile, with only one server. */
+/** Like the node cache's usual Corefile, but with only one server. */
 const nodeCorefile = `cluster.local {
     errors
     cache {
@@ -121,7 +121,7 @@ const nodeCorefile = `cluster.local {
 }
 `;
 
-/** Plays a whole day. Rejects with the seed and the wrong replies if there are any. */
+/** Plays a whole day. Rejects with the seed and the wrong replies, if any. */
 export async function playDay(plan: DayPlan): Promise<DayReport> {
   const day = await Day.begin(plan);
   try {
@@ -144,7 +144,7 @@ class Day {
   readonly #reading: Reading;
   readonly #wrong: string[] = [];
   readonly #counts = { lookups: 0, queries: 0, judged: 0, byNodeCache: 0 };
-  /** The time of the last changes, and the time at which the server knew of all of them. */
+  /** The time of the last changes, and the time when the server knew all of them. */
   #changedMs = 0;
   #knownMs = 0;
 
@@ -207,7 +207,7 @@ class Day {
     return { ...this.#counts, events: this.#cluster.events, diagnosis };
   }
 
-  /** Objects change, the server follows, and clients look names up at the rate of the hour. */
+  /** Changes objects, lets the server follow, and has clients look up names at the hour's rate. */
   async tick(tick: number): Promise<void> {
     const { ticks, factor, outage } = this.#plan;
     const tickMs = DAY_MS / ticks;
@@ -218,7 +218,7 @@ class Day {
       this.#internet.fail(this.#clock.now(), upstream, isOut ? 'silent' : 'none');
     this.#changedMs = beganMs;
     this.#cluster.tick(loadAt(hour));
-    // doctor takes a name that vanishes and returns within one capture for one that servers disagree about.
+    // If a name vanishes and returns within a capture, doctor concludes that servers disagree about it.
     for (let n = this.#random.integer(4); n > 0; n--)
       this.#internet.change(this.#clock.now(), undefined, false);
     await this.#follow();
@@ -234,14 +234,14 @@ class Day {
       );
   }
 
-  /** Waits until the server answers names that came last; that takes real time, for the watches. */
+  /** Waits until the server answers the names that came last. This takes real time, because of the watches. */
   async #follow(): Promise<void> {
     const beganMs = this.#clock.now();
     for (const mark of this.#cluster.marks) {
       for (;;) {
         const reply = await this.#clock.run(this.#server.begin(`${mark}.svc.cluster.local.`));
         if (reply?.rcode === 0) break;
-        // In real time the watches bring the changes; in virtual time a watch that has ended begins again.
+        // In real time, the watches deliver the changes; in virtual time, a watch that has ended is restarted.
         await quiet(1);
         const passedMs = this.#clock.now() - beganMs;
         if (passedMs > PROPAGATION_MS)
@@ -258,7 +258,7 @@ class Day {
     for (let n = 0; n < lookups; n++) {
       const cached = this.#random.integer(CACHED_SHARE) === 0 ? this.#pick(this.#nodes) : null;
       const node = cached?.node ?? this.#cluster.drawNode();
-      // Client pods have addresses above those of Services, and one address each in a batch.
+      // Client pods have addresses above those of Services, and each has its own address within a batch.
       const address = podAddress(node, 130 + (n % 120));
       if (places.has(address)) continue;
       places.set(address, { node, world: cached?.world ?? null });
@@ -272,7 +272,7 @@ class Day {
     }
     this.#counts.lookups += clients.length;
     const fate = (passing: Passing): Fate => {
-      // A connection, not a query.
+      // This is a connection, not a query.
       if (passing.type === 'TCP') return {};
       const { node, world } = places.get(passing.client)!;
       return { tookMs: 0.4, ask: (bytes) => this.#ask(bytes, passing, node, world) };
@@ -312,7 +312,7 @@ class Day {
     isUdp: boolean,
   ): void {
     const reply = readMessage(bytes);
-    // The client asks again over TCP.
+    // The client retries over TCP.
     if (isUdp && (reply.flags & FLAG.TC) !== 0) return;
     const [question] = readMessage(query).question;
     const name = question!.name.toLowerCase();
@@ -321,7 +321,7 @@ class Day {
     const { truth } = isInside ? this.#cluster : this.#internet;
     const key = isInside ? truthName(name, zone) : name;
     const cachedMs = askedMs - 1000 * CACHES * (1 + (isInside ? CLUSTER_TTL : TTL));
-    // Entries that were cached before the server knew of the changes are from before them.
+    // Entries cached before the server knew of the changes are older than them.
     const isBefore = isInside && cachedMs < this.#knownMs;
     const oldestMs = isBefore ? Math.min(cachedMs, this.#changedMs - 1) : cachedMs;
     const known = truth.between(oldestMs, nowMs, key);

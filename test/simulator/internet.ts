@@ -1,4 +1,4 @@
-/** The names outside the cluster, whose addresses change, and upstreams that lose, delay, spoil and refuse replies. */
+/** Names outside the cluster, whose addresses change, and upstreams that lose, delay, corrupt and refuse replies. */
 import type { Random } from '../../src/server/base/random.ts';
 import { TYPE } from '../../src/server/wire/iana.ts';
 import type { Answer, Asked } from '../kit/upstream.ts';
@@ -20,7 +20,7 @@ export type UpstreamFault =
   | 'garbage'
   | 'truncated';
 
-/** The faults that a simulation draws from. */
+/** The faults that a simulation picks from. */
 export const upstreamFaults: readonly UpstreamFault[] = [
   'silent',
   'lossy',
@@ -34,19 +34,19 @@ export const upstreamFaults: readonly UpstreamFault[] = [
 ];
 
 const NAMES = 40;
-/** TTL of an address; short, so that answers expire within a simulation. Seconds. */
+/** The TTL of an address in seconds. It is short, so that answers expire within a simulation. */
 export const TTL = 20;
 const SOA = 'example.org. 20 SOA ns.example.org. host.example.org. 1 7200 900 1209600 20';
 
-/** The zone `example.org`, and the upstreams that answer for it. */
+/** The zone `example.org` and the upstreams that answer for it. */
 export class Internet {
-  /** Name → its address; null: it does not exist. */
+  /** Maps a name to its address; null: it does not exist. */
   readonly truth: Truth = new Truth();
   readonly names: readonly string[];
   readonly #random: Random;
   readonly #faults = new Map<string, UpstreamFault>();
   #version = 0;
-  /** The end of the last fault of any upstream; Infinity while one lasts. Virtual milliseconds. */
+  /** The end of the last upstream fault, in virtual milliseconds; Infinity while one lasts. */
   faultyUntil: number = -Infinity;
 
   constructor(random: Random) {
@@ -55,7 +55,7 @@ export class Internet {
     for (const name of this.names) this.change(0, name);
   }
 
-  /** Gives a name another address, or removes it. */
+  /** Gives a name a new address, or removes it. */
   change(nowMs: number, name: string = this.#pick(), mayVanish = true): void {
     this.#version++;
     const address = `198.51.${this.#version >> 8}.${this.#version & 255}`;
@@ -66,14 +66,14 @@ export class Internet {
     return this.names[this.#random.integer(NAMES)]!;
   }
 
-  /** Gives an upstream a fault, or ends it (`none`). */
+  /** Makes an upstream fail, or ends its fault (`none`). */
   fail(nowMs: number, upstream: string, fault: UpstreamFault): void {
     if (fault === 'none') this.#faults.delete(upstream);
     else this.#faults.set(upstream, fault);
     this.faultyUntil = this.#faults.size > 0 ? Infinity : nowMs;
   }
 
-  /** The script of `scriptedNetwork`. */
+  /** The script for `scriptedNetwork`. */
   answer(asked: Asked): Answer {
     const fault = this.#faults.get(asked.to.replace(/:\d+$/, '')) ?? 'none';
     const right = this.#right(asked);
@@ -103,7 +103,7 @@ export class Internet {
 
   #right({ name, type, at }: Asked): Answer {
     const afterMs = 1 + this.#random.integer(30);
-    // The health check of `forward`.
+    // The health check that `forward` sends.
     if (name === '.') return { afterMs };
     const address = this.truth.at(at, name);
     if (address === undefined || address === null)

@@ -1,7 +1,4 @@
-/**
- * A cluster of thousands of nodes through a day: rollouts, scaling, failing and drained nodes,
- * short-lived Services.
- */
+/** A cluster with thousands of nodes over a day: rollouts, scaling, failing and drained nodes, short-lived Services. */
 import type { Random } from '../../src/server/base/random.ts';
 import type { VirtualClock } from '../../src/server/base/virtual-clock.ts';
 import { ApiServer, namespace } from '../kit/apiserver/server.ts';
@@ -14,14 +11,14 @@ export interface LargeClusterSize {
   readonly services: number;
 }
 
-/** The answer of a Service: its cluster IP, all endpoints, or the endpoints in the client's zone. */
+/** A Service's answer: its cluster IP, all endpoints, or the endpoints in the client's zone. */
 type Form = 'cluster' | 'headless' | 'near';
 
 interface Node {
   readonly index: number;
   readonly zone: string;
   readonly addresses: Set<number>;
-  /** Ticks until it is back; 0: it works. */
+  /** Ticks until it is back; 0: it is up. */
   down: number;
 }
 
@@ -35,12 +32,12 @@ interface Workload {
   name: string;
   readonly form: Form;
   readonly address: string;
-  /** The number of times that it was deleted. */
+  /** The number of times it has been deleted. */
   deleted: number;
-  /** Replicas at the highest rate of the day. */
+  /** The number of replicas at the day's peak. */
   readonly most: number;
   endpoints: Endpoint[];
-  /** Endpoints of the old version that a rollout has to replace. */
+  /** Endpoints with the old version that a rollout has yet to replace. */
   old: Endpoint[];
   slices: number;
   exists: boolean;
@@ -48,24 +45,24 @@ interface Workload {
 
 export const NAMESPACES = 40;
 const ZONES = ['zone-a', 'zone-b', 'zone-c'] as const;
-/** Endpoints of a slice, as the controller makes them. */
+/** The number of endpoints per slice, as in the controller. */
 const SLICE_MAX = 100;
-/** Addresses of pods per node. */
+/** Pod addresses per node. */
 const PODS_MAX = 110;
-/** The ticks for which a failed node is away; its pods start elsewhere after the first. */
+/** The number of ticks that a failed node is away. Its pods start elsewhere after the first. */
 const DOWN_TICKS = 4;
 
-/** The zone of a node by its number. */
+/** A node's zone by its number. */
 export const zoneOf = (node: number): string => ZONES[node % ZONES.length]!;
 
-/** The address of the nth pod of a node. */
+/** The address of a node's nth pod. */
 export const podAddress = (node: number, host: number): string =>
   `10.${128 + (node >> 8)}.${node & 255}.${host}`;
 
-/** The name under which the oracle has a Service, for clients in a zone. */
+/** The name under which the oracle stores a Service, for clients in a zone. */
 export const truthName = (name: string, zone: string): string => `${name}@${zone}`;
 
-/** The counts of a day's events. */
+/** Counts of a day's events. */
 export interface ClusterEvents {
   rollouts: number;
   scalings: number;
@@ -76,7 +73,7 @@ export interface ClusterEvents {
 }
 
 export class LargeCluster {
-  /** Name and zone (`truthName`) → addresses, sorted, with commas; null: it does not exist. */
+  /** Maps a name and zone (`truthName`) to addresses, sorted and comma-separated; null: it does not exist. */
   readonly truth: Truth = new Truth();
   readonly events: ClusterEvents = {
     rollouts: 0,
@@ -123,8 +120,7 @@ export class LargeCluster {
   }
 
   /**
-   * Names of Services relative to the cluster domain, existing or not: `NAME.NAMESPACE`. A few are
-   * popular.
+   * Picks a Service name relative to the cluster domain, existing or not: `NAME.NAMESPACE`. A few names are popular.
    */
   drawName(): string {
     const share = (this.#random.integer(1000) / 1000) ** 3;
@@ -136,7 +132,7 @@ export class LargeCluster {
     return this.#random.integer(this.#nodes.length);
   }
 
-  /** Lets one tick of the day's events happen. @param load share of the highest rate, 0 to 1 */
+  /** Plays one tick of the day's events. @param load fraction of the peak rate, 0 to 1 */
   tick(load: number): void {
     this.#tick++;
     const changed = new Set<Workload>();
@@ -149,7 +145,7 @@ export class LargeCluster {
     for (let n = some(this.#nodes.length / 400); n > 0; n--) {
       const node = this.#pick(this.#nodes);
       if (node.down > 0) continue;
-      // A drained node's pods are replaced at once, a failed node's when the failure has been noticed.
+      // A drained node's pods are replaced at once, a failed node's once the failure has been noticed.
       const isDrain = this.#random.integer(2) === 0;
       node.down = isDrain ? DOWN_TICKS - 1 : DOWN_TICKS;
       if (isDrain) this.#evict(node, changed);
@@ -169,7 +165,7 @@ export class LargeCluster {
     this.#mark();
   }
 
-  /** Names that exist only since the last tick, of a Service and of endpoints. */
+  /** Names that have only existed since the last tick, of a Service and of endpoints. */
   get marks(): readonly [string, string] {
     return [`mark-${this.#tick}.team-0`, `mark-${this.#tick}-h.team-0`];
   }
@@ -188,18 +184,21 @@ export class LargeCluster {
       );
       server.delete('services', 'team-0', `mark-${this.#tick - 1}${suffix}`);
     }
-    // Behind all other slices of this tick.
+    // Comes after all other slices of this tick.
     const slice = sliceObject(
       { namespace: 'team-0', name: `mark-${this.#tick}-h`, form: 'headless' },
       0,
-      // Of a node that never fails.
+      // On a node that never fails.
       [{ node: { ...this.#nodes[0]!, down: 0 }, address: '10.127.0.1' }],
     );
     server.put('endpointslices', slice);
     server.delete('endpointslices', 'team-0', `mark-${this.#tick - 1}-h-0`);
   }
 
-  /** Scales, and replaces a quarter of the endpoints that a rollout has to replace. @returns whether anything changed */
+  /**
+   * Scales, and replaces a quarter of the endpoints that a rollout has yet to replace. @returns whether anything
+   * changed
+   */
   #advance(workload: Workload, load: number): boolean {
     if (!workload.exists) return false;
     const wanted = Math.max(1, Math.round(workload.most * (0.3 + 0.7 * load)));
@@ -221,7 +220,7 @@ export class LargeCluster {
     return changed;
   }
 
-  /** Deletes a Service, or creates one with the address of a deleted one. */
+  /** Deletes a Service, or creates one with a deleted one's address. */
   #toggle(changed: Set<Workload>): void {
     const workload = this.#pick(this.#workloads);
     changed.delete(workload);
@@ -263,7 +262,7 @@ export class LargeCluster {
     return this.#workloads.filter(({ endpoints }) => endpoints.some((each) => each.node === node));
   }
 
-  /** The lowest free address is used again at once, as by most network plugins. */
+  /** The lowest free address is reused immediately, as in most network plugins. */
   #add(workload: Workload): void {
     for (;;) {
       const node = this.#pick(this.#nodes);
@@ -281,7 +280,7 @@ export class LargeCluster {
     endpoint.node.addresses.delete(Number(endpoint.address.split('.').at(-1)));
   }
 
-  /** Writes the slices of a Service, and the truth. */
+  /** Writes a Service's slices and records the truth. */
   #write(workload: Workload): void {
     const { endpoints } = workload;
     const count = Math.max(1, Math.ceil(endpoints.length / SLICE_MAX));
@@ -318,7 +317,7 @@ export class LargeCluster {
   }
 
   #workload(index: number): Workload {
-    // Most Services are small, a few are large.
+    // Most Services are small; a few are large.
     const most = Math.min(400, Math.ceil(3 / (1 - this.#random.integer(1000) / 1001)));
     return {
       namespace: `team-${index % NAMESPACES}`,
@@ -350,7 +349,7 @@ function nodeObject({ index, zone }: Node): KubeJson {
   };
 }
 
-/** The address of a node itself. */
+/** The address of the node itself. */
 export const nodeAddress = (node: number): string => `172.16.${node >> 8}.${node & 255}`;
 
 function sliceObject(

@@ -3,7 +3,7 @@ import { FLAG, rcodeName, TYPE } from '../../src/server/wire/iana.ts';
 import type { Message } from '../../src/server/wire/message.ts';
 import { printData, printMessage } from '../../src/server/wire/print.ts';
 
-/** The addresses of a reply, sorted, with commas; else NODATA or the result code. */
+/** A reply's addresses, sorted and comma-separated; otherwise NODATA or the response code. */
 export function answerOf({ rcode, answer }: Message): string {
   if (rcode !== 0) return rcodeName(rcode);
   const addresses = answer
@@ -18,15 +18,15 @@ export interface Judged {
   /** A or AAAA; all values are IPv4. */
   readonly type: string;
   readonly reply: Message;
-  /** Every value that may be answered; null: the name does not exist. */
+  /** All acceptable values; null: the name does not exist. */
   readonly values: ReadonlySet<string | null>;
-  /** The longest TTL of a record, seconds. */
+  /** The maximum TTL of a record in seconds. */
   readonly longestTtl: number;
-  /** True while upstreams fail: then the reply may be a failure, or truncated. */
+  /** True while upstreams are failing, when the reply may be a failure or truncated. */
   readonly mayFail: boolean;
 }
 
-/** @returns what is wrong with the reply; null: nothing */
+/** @returns the fault in the reply; null: none */
 export function faultOf({ name, type, reply, values, longestTtl, mayFail }: Judged): string | null {
   const told = (text: string): string => `${name} ${type}: ${text}\n${printMessage(reply)}`;
   const tooLong = reply.answer.find(({ ttl }) => ttl > longestTtl);
@@ -34,7 +34,7 @@ export function faultOf({ name, type, reply, values, longestTtl, mayFail }: Judg
   const right = new Set(
     [...values].map((value) => (value === null ? 'NXDOMAIN' : type === 'A' ? value : 'NODATA')),
   );
-  // A name that is removed keeps existing without data until its entries in the cache have ended.
+  // A removed name still exists without data until its cache entries have expired.
   if (values.has(null) && values.size > 1) right.add('NODATA');
   const got = answerOf(reply);
   if (right.has(got)) return null;

@@ -1,9 +1,10 @@
 /**
- * A whole server in virtual time, its faults drawn from a seed, and an oracle that knows which answers were true when.
+ * A whole server in virtual time, with faults picked from a seed, and an oracle that knows which answers were true
+ * when.
  *
- * Each run has storms and calms. In a storm Services and names change, and upstreams and the API
- * server fail. The Corefile is reloaded (good and bad ones), and the machine's clock is set.
- * Clients ask all the time. In a calm nothing fails, and every answer must become right.
+ * Each run alternates between storms and calms. In a storm, Services and names change, and upstreams and the API server
+ * fail. Good and bad Corefiles are loaded, and the machine's clock is set. Clients keep sending queries. In a calm,
+ * nothing fails, and every answer must become correct.
  *
  *     node test/simulator/simulation.ts [--seed N] [--seconds N]
  *
@@ -22,32 +23,32 @@ import { badCorefiles, corefileOf, drawSettings, type Settings } from './corefil
 import { Internet, TTL, upstreamFaults, UPSTREAMS } from './internet.ts';
 import { answerOf, faultOf } from './oracle.ts';
 
-/** The counts of a simulation. */
+/** A simulation's counts. */
 export interface SimulationReport {
   steps: number;
   queries: number;
-  /** Answers that the oracle compared. */
+  /** The number of answers that the oracle checked. */
   judged: number;
   faults: number;
   reloads: number;
   refusedReloads: number;
   /**
-   * The longest time after a storm, beyond the cache lifetimes, until every answer was right;
-   * virtual milliseconds.
+   * The longest time after a storm, beyond the cache lifetimes, until every answer was correct, in virtual
+   * milliseconds.
    */
   slowestCalmMs: number;
 }
 
-/** No client waits longer for a reply, virtual milliseconds. */
+/** The longest that any client waits for a reply, in virtual milliseconds. */
 const REPLY_MS = 15_000;
-/** A fault of an upstream may show for this long after its end, virtual milliseconds. */
+/** The time for which an upstream's fault may show after its end, in virtual milliseconds. */
 const AFTERMATH_MS = 20_000;
 /**
- * Every answer is right this long after all faults at the latest (a watch that is silently dead),
- * virtual milliseconds.
+ * The longest time after all faults until every answer is correct, in virtual milliseconds. A watch may be silently
+ * dead.
  */
 const CALM_MS = 1_300_000;
-/** Alarms that a quiet server may have. More is a leak. */
+/** The maximum number of timers in a quiet server. More means a leak. */
 const ALARMS_MAX = 200;
 
 interface Waiting {
@@ -92,9 +93,9 @@ class Simulation {
   readonly #waiting = new Set<Waiting>();
   readonly #events: string[] = [];
   #wrong: Error | null = null;
-  /** The last time at which every answer about the cluster was right. */
+  /** The last time when every answer about the cluster was correct. */
   #knownMs = 0;
-  /** The logged lines that were checked. */
+  /** The number of log lines checked. */
   #read = 0;
 
   private constructor(parts: {
@@ -148,7 +149,7 @@ class Simulation {
     }
   }
 
-  /** Ends all faults, and asks until every answer is right. */
+  /** Ends all faults and sends queries until every answer is correct. */
   async calm(): Promise<void> {
     this.#say('calm');
     const now = (): number => this.#clock.now();
@@ -170,9 +171,9 @@ class Simulation {
     if (this.#clock.pending > ALARMS_MAX) this.#failWith(`${this.#clock.pending} alarms are set`);
   }
 
-  /** @returns the first name whose answer is not the current truth; null: all are right */
+  /** @returns the first name whose answer is not the current truth; null: all are correct */
   async #firstWrong(): Promise<string | null> {
-    // Answers that may be stale are queried twice: the first query refreshes them.
+    // If answers may be stale, query twice: the first query refreshes them.
     const rounds = this.#settings.staleSeconds > 0 ? 2 : 1;
     for (const { truth, names } of [this.#cluster, this.#internet])
       for (const name of names) {
@@ -191,7 +192,7 @@ class Simulation {
   }
 
   async #pass(durationMs: number): Promise<void> {
-    // In slices, so that what comes over loopback is read at about its time.
+    // Advance in slices, so that loopback traffic is read at about the right time.
     const slices = Math.max(1, Math.min(8, Math.ceil(durationMs / 2000)));
     for (let slice = 0; slice < slices; slice++) {
       await this.#clock.advance(durationMs / slices);
@@ -259,7 +260,7 @@ class Simulation {
     );
   }
 
-  /** Compares a reply with the true values. */
+  /** Checks a reply against the true values. */
   #judge(name: string, type: string, askedMs: number, reply: Message | null): void {
     this.report.judged++;
     if (reply === null) return this.#note(`${name} ${type}: silence`);

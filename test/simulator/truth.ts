@@ -1,11 +1,11 @@
-/** The true values of names over virtual time. */
+/** Records the true values of names over virtual time. */
 
 interface Era {
   readonly sinceMs: number;
   readonly value: string | null;
 }
 
-/** Keeps each name's values; null: the name does not exist. */
+/** Stores each name's values; null: the name does not exist. */
 export class Truth {
   readonly #eras = new Map<string, Era[]>();
 
@@ -16,12 +16,12 @@ export class Truth {
     else eras.push({ sinceMs: nowMs, value });
   }
 
-  /** The value at a time; undefined: the name was never set. */
+  /** Returns the value at a time; undefined: the name was never set. */
   at(nowMs: number, name: string): string | null | undefined {
     return this.#eras.get(name)?.findLast(({ sinceMs }) => sinceMs <= nowMs)?.value;
   }
 
-  /** All values that a name had between two times, both included. */
+  /** Returns all values that a name had between two times, inclusive. */
   between(fromMs: number, toMs: number, name: string): ReadonlySet<string | null> {
     const eras = this.#eras.get(name) ?? [];
     const first = Math.max(
