@@ -1,9 +1,9 @@
 /**
- * Tests a source of Kubernetes objects against an API server with every possible fault while objects change,
- * in virtual time. After each quiet stretch, all answers equal those of a server that lists the cluster for
- * the first time. During the storm, answers of unchanged objects never vanish.
+ * Tests a source of Kubernetes objects in virtual time, against an API server with every possible fault, while objects
+ * change. After each quiet period, all answers equal those of a server that lists the cluster for the first time.
+ * During the storm, answers for unchanged objects never disappear.
  *
- * node test/fuzz/api-faults.ts [--seed N] [--rounds N] [--seconds N]
+ *   node test/fuzz/api-faults.ts [--seed N] [--rounds N] [--seconds N]
  */
 import assert from 'node:assert/strict';
 import { parseArgs } from 'node:util';
@@ -35,7 +35,7 @@ export interface FaultReport {
   faults: number;
   restarts: number;
   compared: number;
-  /** Virtual milliseconds; the longest time until all answers were correct again. */
+  /** The longest time until all answers were correct again, in virtual milliseconds. */
   slowestMs: number;
 }
 
@@ -43,7 +43,7 @@ export interface FaultReport {
 const CALM_LIMIT_MS = 1_300_000;
 const LOOK_MS = 5000;
 
-/** More versions than the changes of one storm. */
+/** More versions than the changes in one storm. */
 const FAR_VERSIONS = 100_000;
 const FIRST_VERSION = 1_000_000_000;
 
@@ -51,7 +51,7 @@ const tokens = ['first', 'second'];
 const resources = wantedResources(everything);
 const plurals = ['namespaces', 'services', 'endpointslices', 'endpoints', 'pods', 'version'];
 
-/** @param limits of rounds, or of seconds of real time */
+/** @param limits the number of rounds, or of seconds in real time */
 export async function fuzzApiFaults(
   seed: number,
   limits: { readonly rounds?: number; readonly seconds?: number },
@@ -155,7 +155,7 @@ class Storm {
     await stopped;
   }
 
-  /** Changes and faults at random. */
+  /** Makes random changes and faults. */
   async rage(steps: number): Promise<void> {
     for (let step = 0; step < steps; step++) {
       this.#report.steps++;
@@ -210,10 +210,10 @@ class Storm {
     assert.equal(bug, undefined, `seed ${this.#seed}`);
   }
 
-  /** True once everything was listed. */
+  /** True once everything has been listed. */
   #known = false;
 
-  /** Unchanged objects are always answered. */
+  /** Checks that unchanged objects are always answered. */
   #pinned(): void {
     const wanted: Record<string, string> = {
       'pinned.kept.svc.cluster.local. A': 'NOERROR pinned.kept.svc.cluster.local. 1 10.0.9.1 + ',
@@ -240,7 +240,7 @@ class Storm {
     const { namespace: of = '', name } = object.metadata;
     if (this.random.integer(3) === 0) {
       this.#server.delete(plural, of, name);
-      // Deleted and immediately created again, as in a rollout.
+      // Deleted and immediately recreated, as in a rollout.
       if (this.random.integer(2) === 0) this.#server.put(plural, object);
     } else this.#server.put(plural, object);
   }
@@ -310,10 +310,10 @@ class Storm {
   }
 
   /**
-   * Takes a backup, or restores the database to the last one: far back, because other versions of a cluster
-   * advance continuously. After a backup, versions continue above those of any earlier database: if two
-   * states had one version, no client could detect the restore. A restored database does not reach those
-   * versions within minutes, while a watch waits for a future version.
+   * Takes a backup, or restores the database to the last one. That one is far back, because the versions of a real
+   * cluster advance continuously. After a backup, versions continue above those of any earlier database: if two states
+   * shared a version, no client could detect the restore. A restored database does not reach those versions within
+   * minutes, while a watch waits for a future version.
    */
   #restore(): void {
     const { store } = this.#server;
@@ -361,7 +361,7 @@ class Storm {
     }
   }
 
-  /** The token changes: at the server first, at the client when kubelet updates it. */
+  /** Changes the token, first at the server, then at the client when kubelet updates it. */
   #rotate(): void {
     const next = tokens[(tokens.indexOf(this.#token) + 1) % tokens.length]!;
     this.#say(`token ${next}`);
@@ -372,7 +372,7 @@ class Storm {
     });
   }
 
-  /** The server returns with the same state, or with that of a backup, whose versions are old. */
+  /** Brings the server back with the same state, or with a backup's, whose versions are old. */
   async #restart(): Promise<void> {
     const { random } = this;
     this.#report.restarts++;
@@ -408,7 +408,7 @@ class Storm {
     this.#server = await ApiServer.start(options);
   }
 
-  /** A version far above all that any database of this storm has had. */
+  /** A version far above any that a database has had in this storm. */
   #above(): number {
     this.#highest = Math.max(this.#highest, this.#server.store.revision) + FAR_VERSIONS;
     return this.#highest;
@@ -433,7 +433,7 @@ class Storm {
   }
 }
 
-/** Objects that exist from the beginning and never change. */
+/** Objects that exist from the start and never change. */
 function furnish(store: Store): void {
   const put = (plural: OddObject['plural'], object: KubeJson): void => {
     store.put(plural === 'endpointslices' ? 'endpointslices.discovery.k8s.io' : plural, object);
@@ -457,7 +457,7 @@ function furnish(store: Store): void {
     metadata: kept('bare'),
     subsets: [{ addresses: addresses.map((ip) => ({ ip })) }],
   });
-  // More than a page, so that lists come in several.
+  // More than a page, so that lists arrive in several.
   for (let n = 0; n < 600; n++) {
     put('services', {
       metadata: { name: `f${n}`, namespace: 'kept' },

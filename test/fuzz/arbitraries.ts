@@ -1,6 +1,5 @@
 /**
- * Arbitraries of the wire format for property tests: everything that a message can contain, with a preference
- * for edge cases.
+ * Wire format arbitraries for property tests: everything that a message can contain, with a preference for edge cases.
  */
 import fc from 'fast-check';
 import { printAddress } from '../../src/server/base/ip.ts';
@@ -22,7 +21,7 @@ export const byte: fc.Arbitrary<number> = fc.integer({ min: 0, max: 255 });
 export const word: fc.Arbitrary<number> = fc.integer({ min: 0, max: 0xffff });
 export const long: fc.Arbitrary<number> = fc.integer({ min: 0, max: 0xffff_ffff });
 
-/** Objects as the code under test makes them, so that deepEqual compares the content only. */
+/** Builds objects as the code under test does, so that deepEqual compares only their contents. */
 function plain<T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }): fc.Arbitrary<T> {
   return fc.record(model, { noNullPrototype: true }) as fc.Arbitrary<T>;
 }
@@ -31,7 +30,7 @@ export function bytes(minLength: number, maxLength: number): fc.Arbitrary<Uint8A
   return fc.uint8Array({ minLength, maxLength });
 }
 
-/** Plain letters mostly, so that names share suffixes; also any bytes, and labels of full length. */
+/** Mostly plain letters, so that names share suffixes; also arbitrary bytes, and labels of full length. */
 const label: fc.Arbitrary<Uint8Array> = fc.oneof(
   {
     weight: 8,
@@ -51,7 +50,7 @@ const name: fc.Arbitrary<string> = wireName.map((wire) => printName(wire));
 
 const text: fc.Arbitrary<string> = bytes(0, 40).map(printString);
 
-/** Data of the sampled kinds, as read from the samples. */
+/** Data for the sampled types, as read from the samples. */
 const sampled: fc.Arbitrary<{ type: number; data: object }> = fc
   .constantFrom(...recordSamples)
   .map(([type, , hex]) => ({ type: typeNumber(type)!, data: readHex(typeNumber(type)!, hex) }));
@@ -130,7 +129,7 @@ export const edns: fc.Arbitrary<Edns> = plain({
   ),
 }).map(({ z, ...rest }) => (z === 0 ? rest : { ...rest, z }));
 
-/** Any message whose TSIG, if present, is in its place. */
+/** Any message whose TSIG, if present, is in the right place. */
 export const message: fc.Arbitrary<Message> = plain({
   id: word,
   flags: word.map((flags) => flags & ~0xf),
@@ -142,7 +141,7 @@ export const message: fc.Arbitrary<Message> = plain({
   edns: fc.option(edns),
 }).map((parts) => ({ ...parts, rcode: parts.edns === null ? parts.rcode & 15 : parts.rcode }));
 
-/** A message from an upstream: a reply with one question, whose owners often are the question's name. */
+/** A message from an upstream: a reply with one question, whose owners are often the question's name. */
 export const reply: fc.Arbitrary<Message> = plain({
   base: message,
   asked: question,

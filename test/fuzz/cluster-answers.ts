@@ -1,4 +1,4 @@
-/** Answers about a cluster, as text to be compared. */
+/** Converts answers about a cluster to text for comparison. */
 import { asObject } from '../../src/server/base/json-object.ts';
 import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
 import type { KubeObject } from '../../src/server/kube/store/objects.ts';
@@ -19,7 +19,7 @@ import type { Store, Stored } from '../kit/apiserver/store.ts';
 import { answererOf, replicatedCluster, replicateHere } from '../kit/replicated-cluster.ts';
 import { hostNames, serviceNames, spaces } from './odd-objects.ts';
 
-/** Questions about the odd objects: names that exist, may exist, and never do. */
+/** Questions about the odd objects: names that exist, may exist, or never do. */
 const asked: readonly string[] = [
   ...spaces.flatMap((space) => [
     `${space}.svc.cluster.local.`,
@@ -38,7 +38,7 @@ const types = ['A', 'AAAA', 'SRV', 'PTR'];
 
 const out = new Uint8Array(70_000);
 
-/** One answer as text, without order, TTL and serial. */
+/** An answer as text, without order, TTL and serial. */
 export function tell(answerer: KubernetesAnswerer, name: string, type: string): string {
   const query = makeQuery(parseName(name), typeNumber(type)!);
   query.proto = 'tcp';
@@ -60,12 +60,12 @@ export function tellAll(answerer: KubernetesAnswerer): Map<string, string> {
   return answers;
 }
 
-/** The answers of a server that has just listed these objects and has no history. */
+/** The answers from a server that has just listed these objects and has no history. */
 export function freshAnswers(objects: Iterable<KubeObject>): Map<string, string> {
   return tellAll(answererOf(replicatedCluster(objects).cluster, { pods: 'verified' }));
 }
 
-/** The objects of a store, parsed as the source parses a list of them. */
+/** A store's objects, parsed as the source parses a list of them. */
 export function* objectsIn(
   resources: readonly Resource[],
   form: (resource: Resource) => number,
@@ -73,14 +73,14 @@ export function* objectsIn(
 ): Generator<KubeObject> {
   for (const resource of resources) {
     for (const { object } of stored(resource)) {
-      // The wire format is JSON, so undefined fields are absent.
+      // The wire format is JSON, so undefined fields are omitted.
       const plain: unknown = JSON.parse(JSON.stringify(object));
       yield* resource.forms[form(resource)]!.transform(asObject(plain));
     }
   }
 }
 
-/** A worker's answers from a source, through feed and messages as in production, on this thread. */
+/** A worker's answers from a source, through feed and messages as in production, but on this thread. */
 export function answersOf(
   source: Source,
   clock: VirtualClock = new VirtualClock(),
@@ -104,9 +104,9 @@ export function answersOf(
 const plainAddress = /^10\.0\.0\.\d$/;
 
 /**
- * The required results of a few answers, derived from the stored objects and the specification of cluster
- * DNS, without our code: the A record of each well-formed service with a cluster address in an existing
- * namespace; NXDOMAIN for a missing service or namespace.
+ * The required results for a few answers, derived from the stored objects and the cluster DNS specification without our
+ * code: the A record of each well-formed service with a cluster address in an existing namespace, and NXDOMAIN for a
+ * missing service or namespace.
  */
 export function plainTruths(store: Store): Map<string, string> {
   const truths = new Map<string, string>();

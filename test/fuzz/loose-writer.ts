@@ -1,4 +1,4 @@
-/** Writes messages whose names are not compressed. */
+/** Writes messages with uncompressed names. */
 import type { WireName } from '../../src/server/wire/name.ts';
 import { MessageWriter } from '../../src/server/wire/writer.ts';
 

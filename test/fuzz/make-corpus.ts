@@ -1,7 +1,6 @@
 /**
- * Writes the corpus of the fuzzer: `node test/fuzz/make-corpus.ts`. Each file is one message (or an
- * imitation), small, and named after its content. Findings of fuzzer runs that were fixed are added by hand
- * as `found-….bin`.
+ * Writes the fuzzer's corpus: `node test/fuzz/make-corpus.ts`. Each file is a small message (or an imitation), named
+ * after its contents. Fixed findings from fuzzer runs are added by hand as `found-….bin`.
  */
 import { writeFileSync } from 'node:fs';
 import { parseHex } from '../../src/server/wire/encoding.ts';
@@ -39,7 +38,7 @@ function edns(...options: [code: number, hex: string][]): Message['edns'] {
   return { udpSize: 1232, version: 0, dnssecOk: true, options: all };
 }
 
-/** Header with these counts, then the bytes of `hex`. */
+/** A header with these counts, followed by the bytes in `hex`. */
 function raw(
   counts: readonly [number, number, number, number],
   hex: string,

@@ -1,8 +1,8 @@
 /**
- * A directory of manifests that people, editors and kubelet change in every way at once. After each check,
- * the answers are those of the last good content of each existing file.
+ * A directory of manifests that people, editors and kubelet change in every way at once. After each check, the answers
+ * must match the last good content of each existing file.
  *
- * node test/fuzz/manifest-edits.ts [--seed N] [--seconds N]
+ *   node test/fuzz/manifest-edits.ts [--seed N] [--seconds N]
  */
 import assert from 'node:assert/strict';
 import {
@@ -35,7 +35,7 @@ export interface EditReport {
 /** Each service belongs to one file, so the state is the union of all files. */
 interface Content {
   readonly text: string;
-  /** Service → its address; null: the former content stays. */
+  /** Maps a service to its address; null: the previous content stays. */
   readonly services: ReadonlyMap<string, string> | null;
 }
 
@@ -63,7 +63,7 @@ class Edits {
   readonly #folder: string;
   readonly #clock = new VirtualClock();
   readonly #log: string[] = [];
-  /** By file name: the services of its last good content. */
+  /** By file name, the services in its last good content. */
   readonly #truth = new Map<string, ReadonlyMap<string, string>>();
   #mounted = 0;
   #serial = 0;
@@ -106,7 +106,7 @@ class Edits {
         this.#truth.delete(file);
         return `${file} deleted`;
       case 1: {
-        // As editors save: a new file that takes the name.
+        // As editors save: a new file takes over the name.
         const good = this.#good(file);
         writeFileSync(join(this.#folder, '.new'), good.text);
         renameSync(join(this.#folder, '.new'), path);
@@ -127,7 +127,7 @@ class Edits {
         return `${file} truncated and written`;
       }
       case 4: {
-        // The directory is temporarily absent: nothing changes during that time.
+        // The directory is temporarily missing, and nothing changes during that time.
         renameSync(this.#folder, `${this.#folder}.away`);
         await this.#clock.advance(3000);
         this.#compare(answerer, 'folder gone');
@@ -141,8 +141,7 @@ class Edits {
       }
       case 6:
       case 7: {
-        // Only files that were good before: the good parts of a new bad file count, which another test
-        // checks.
+        // Only files that were good before. The good parts of a new bad file count, and another test checks that.
         if (!this.#truth.has(file)) return 'nothing';
         this.#write(file, pick(random, [half, binary, huge, bombs, wrong])(this.#good(file)));
         return `${file} broken`;
@@ -153,7 +152,7 @@ class Edits {
     }
   }
 
-  /** As kubelet mounts a ConfigMap: files are links into `..data`, which is a link that is swapped. */
+  /** Mounts files like kubelet does for a ConfigMap: they are links into `..data`, a link that is swapped. */
   #mount(): void {
     const version = `..v${++this.#mounted}`;
     const good = this.#good('mounted.yaml');

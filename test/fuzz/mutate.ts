@@ -1,14 +1,14 @@
 /** Changes bytes at random. */
 import type { Random } from '../../src/server/base/random.ts';
 
-/** Bytes with a meaning in a message: ends, pointers, label lengths, types. */
+/** Bytes that mean something in a message: ends, pointers, label lengths, types. */
 const telling = [
   0, 1, 2, 5, 6, 12, 15, 16, 28, 33, 41, 46, 63, 64, 65, 127, 128, 191, 192, 250, 255,
 ];
-/** Longer inputs would be slower, not different. */
+/** Longer inputs would be slower, but no different. */
 const LENGTH_MAX = 4096;
 
-/** A changed copy of one of `corpus`, with one to eight kinds of damage from a bad network or an attacker. */
+/** Copies an input from `corpus`, with one to eight kinds of damage from a bad network or an attacker. */
 export function mutate(corpus: readonly Uint8Array[], random: Random): Uint8Array {
   let bytes = Array.from(corpus[random.integer(corpus.length)]!);
   for (let count = 1 + random.integer(8); count > 0; count--) {
@@ -45,13 +45,13 @@ function damage(bytes: number[], corpus: readonly Uint8Array[], random: Random):
       return [...bytes.slice(0, at), ...other.subarray(from)];
     }
     case 8: {
-      // A pointer, most often into the message.
+      // A pointer, usually into the message.
       const target = random.integer(random.integer(8) === 0 ? 0x4000 : bytes.length + 1);
       bytes.splice(at, random.integer(3), 0xc0 | (target >> 8), target & 0xff);
       return bytes;
     }
     default:
-      // A count of the header.
+      // One of the header's counts.
       if (bytes.length >= 12) {
         const count = 4 + 2 * random.integer(4);
         bytes[count] = random.integer(16) === 0 ? 0xff : 0;

@@ -1,6 +1,6 @@
 /**
- * Records of every kind: type, data in the canonical form of zone files, data on the wire without
- * compression. Most texts are the examples of the RFCs; the wire forms were made with dnspython.
+ * Records of every type: type, data in the canonical zone file format, data on the wire without compression. Most texts
+ * are examples from the RFCs; the wire forms were made with dnspython.
  */
 export const recordSamples: readonly (readonly [type: string, text: string, hex: string])[] = [
   ['A', '192.0.2.1', 'c0000201'],

@@ -1,14 +1,14 @@
 /**
- * Fuzzes the codec: `node test/fuzz/wire.ts [--count N] [--seconds N] [--seed N]`. Damages the messages of
- * `corpus/` and passes them to all parsers of external bytes. The promises:
+ * Fuzzes the codec: `node test/fuzz/wire.ts [--count N] [--seconds N] [--seed N]`. Damages the messages in `corpus/`
+ * and passes them to all parsers of external bytes. The guarantees:
  *
  * - only a ReadError (Problem, NameError for text) is thrown.
  * - accepted input can be written, printed, stamped and moved, and the result is accepted again.
  * - Query.read and readMessage agree on complete messages.
  * - no input takes this thread more than a second of CPU time, and memory stays constant.
  *
- * At the first violation it ends with status 1, and prints the seed and the input's number and hex. The long
- * run of a release has five million inputs.
+ * At the first violation it exits with status 1, and prints the seed and the input's number and hex. A release's long
+ * run has five million inputs.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
@@ -36,18 +36,18 @@ import { lower } from './spelling.ts';
 
 export interface FuzzReport {
   readonly inputs: number;
-  /** The number of complete messages, servable queries, usable replies. */
+  /** The numbers of complete messages, servable queries, and usable replies. */
   readonly messages: number;
   readonly queries: number;
   readonly replies: number;
   readonly seconds: number;
-  /** CPU time of the slowest input. */
+  /** The CPU time of the slowest input. */
   readonly slowestMs: number;
-  /** Growth of the used memory between the first tenth of the run and its end, after collection if possible. */
+  /** The growth in memory use from the first tenth of the run to its end, after garbage collection if possible. */
   readonly grownBytes: number;
 }
 
-/** An input that broke a promise. The message has everything needed to reproduce it. */
+/** An input that broke a guarantee. The message has everything needed to reproduce it. */
 class Broken extends Error {
   override readonly name = 'Broken';
 
@@ -59,9 +59,9 @@ class Broken extends Error {
   }
 }
 
-/** A tenth of a gigabyte of slabs may wait for the collector; a leak exceeds that in a long run. */
+/** A tenth of a gigabyte of slabs may be waiting for the garbage collector. In a long run, a leak exceeds that. */
 const GROWTH_MAX = 100 * 2 ** 20;
-/** CPU time, which other programs of the machine do not affect. */
+/** CPU time, which other programs on the machine do not affect. */
 const INPUT_MS_MAX = 1000;
 
 const out = new Uint8Array(70_000 + STAMP_ROOM);
@@ -71,7 +71,7 @@ const records = new Records();
 const seen = { messages: 0, queries: 0, replies: 0 };
 
 /**
- * Runs until `count` inputs or `seconds` are over.
+ * Runs until `count` inputs or `seconds` have passed.
  * @throws Broken
  */
 export function fuzzWire(seed: number, count: number, seconds: number): FuzzReport {
@@ -97,7 +97,7 @@ export function fuzzWire(seed: number, count: number, seconds: number): FuzzRepo
 }
 
 /**
- * @returns the CPU time of the input in this thread, milliseconds
+ * @returns the CPU time of the input in this thread, in milliseconds
  * @throws Broken
  */
 function watched(seed: number, index: number, bytes: Uint8Array): number {
@@ -119,7 +119,7 @@ function memory(): number {
   return heapUsed + arrayBuffers;
 }
 
-/** Passes one input through everything; `index` selects the expensive checks. */
+/** Passes an input through everything; `index` selects the expensive checks. */
 function check(bytes: Uint8Array, index: number): void {
   const message = readOrNull(bytes);
   if (message !== null) {
@@ -130,7 +130,7 @@ function check(bytes: Uint8Array, index: number): void {
   const reply = fromUpstream(bytes);
   if (reply instanceof ReadError) {
     if (message !== null && message.question.length === 1 && (message.flags & FLAG.QR) !== 0) {
-      // Moved records may need more room than they had; all other readable input must be accepted.
+      // Moved records may need more room than before. All other readable input must be accepted.
       if (!/longer than 65535/.test(reply.message))
         throw new Error('a readable reply was refused', { cause: reply });
     }
@@ -158,7 +158,7 @@ function checkMessage(message: Message): void {
   try {
     written = writeMessage(message);
   } catch (error) {
-    // Compressed names may be too long when types without compression are written in full.
+    // Compressed names may become too long when types without compression are written in full.
     if (error instanceof MessageFull) return;
     throw error;
   }
@@ -180,7 +180,7 @@ function checkQuery(bytes: Uint8Array, message: Message | null): void {
     u16(bytes, 6) <= 1 &&
     u16(bytes, 8) <= 1 &&
     u16(bytes, 10) <= 2;
-  // Only the names of a record other than OPT are read: the rest of its data may be anything.
+  // For records other than OPT, only the names are read; the rest of their data may be anything.
   const others = u16(bytes, 6) + u16(bytes, 8) + u16(bytes, 10) > (query.edns ? 1 : 0);
   const lenient = triage === 'serve' && others;
   // A TSIG record before the end invalidates a query (RFC 8945), though the message is readable.
