@@ -10,10 +10,10 @@ import { scriptedNetwork, type Answer, type Asked } from '../kit/upstream.ts';
 import { makeWorld, type World } from '../kit/world.ts';
 
 /*
- * The incident "DNS issues in Kubernetes": `curl https://api.twilio.com` fails intermittently, because one of
- * the search names gives NXDOMAIN for A and NOERROR for AAAA. The A records have a TTL of 8 s, and
- * the cache is set to 30 s. The AAAA answer is a CNAME without an address, with 20 s. autopath
- * mistakes the client for a pod that had the same address earlier.
+ * The incident "DNS issues in Kubernetes". `curl https://api.twilio.com` fails intermittently, because one of the
+ * search names gives NXDOMAIN for A and NOERROR for AAAA. The A records have a TTL of 8 s, and the cache is set to 30
+ * s. The AAAA answer is a CNAME without an address, with 20 s. autopath mistakes the client for a pod that had the same
+ * address earlier.
  */
 
 const directories: string[] = [];
@@ -51,7 +51,7 @@ class Folder {
 
   write(pods: readonly PodSpec[]): void {
     const items = [...namespaces, ...pods.map(manifest)];
-    // Trailing blanks: each state of the file has another size, whatever its time stamp.
+    // Trailing blanks give each state of the file a different size, whatever its timestamp.
     const padding = ' '.repeat(this.#writes++ % 97);
     writeFileSync(
       join(this.path, 'cluster.json'),
@@ -102,7 +102,7 @@ interface Step {
 
 const rcodes = ['NOERROR', 'FORMERR', 'SERVFAIL', 'NXDOMAIN', 'NOTIMP', 'REFUSED'];
 
-/** One lookup of a resolver: both types of each search name at once, until a name exists. */
+/** One lookup by a resolver: both types of each search name at once, until a name exists. */
 async function lookUp(
   world: World,
   client: Client,
@@ -121,7 +121,7 @@ async function lookUp(
   return steps;
 }
 
-/** Existence differs: one type gives NXDOMAIN, the other one an answer. */
+/** The types disagree about existence: one gives NXDOMAIN, the other an answer. */
 function disagrees({ a, aaaa }: Step): boolean {
   return (a === 'NXDOMAIN' && aaaa === 'NOERROR') || (a === 'NOERROR' && aaaa === 'NXDOMAIN');
 }
@@ -143,7 +143,7 @@ describe('over three hours, with a stale pod of the same address and two clients
       const world = await makeWorld(corefile(form, directory.path), { clock, network });
       const clients: readonly Client[] = [
         { ip: address, search: ['default.svc.cluster.local', ...tail] },
-        // In the namespace sre, but with the search path of default.
+        // In the sre namespace, but with default's search path.
         { ip: '100.104.247.9', search: ['default.svc.cluster.local', ...tail] },
         { ip: '100.104.200.1', search: ['gone.svc.cluster.local', ...tail] },
       ];
@@ -228,7 +228,7 @@ describe('when pods come and go between the two queries, and the upstream flaps,
           found.set(`${a}/${aaaa}`, (found.get(`${a}/${aaaa}`) ?? 0) + 1);
         await clock.advance(1000 * random.integer(40));
       }
-      // The faults were sufficient: names existed, did not, and were unknown.
+      // The faults were sufficient: names existed, did not exist, and were unknown.
       assert.ok((found.get('NOERROR/NOERROR') ?? 0) > 20, JSON.stringify([...found]));
       assert.ok((found.get('NXDOMAIN/NXDOMAIN') ?? 0) > 20, JSON.stringify([...found]));
       assert.ok(
