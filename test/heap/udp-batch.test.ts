@@ -15,8 +15,8 @@ setFlagsFromString('--expose-gc');
 const gc = runInNewContext('gc') as () => void;
 
 /**
- * Sends queries from a separate heap, so that ours has only the listener's garbage. Each round it sends a
- * burst while our thread is blocked (so the burst arrives at once), then takes the replies.
+ * Sends queries from a separate heap, so that ours has only the listener's garbage. In each round, it sends a burst
+ * while our thread is blocked, so that the burst arrives at once. It then collects the replies.
  */
 const client = `
   const { createSocket } = require('node:dgram');
@@ -38,7 +38,7 @@ const client = `
 `;
 
 const FEW = 8;
-/** Fits the socket buffer of a system that allows no larger ones. */
+/** Fits into the socket buffer on a system that does not allow larger ones. */
 const MANY = 136;
 const ROUNDS = 150;
 
@@ -78,7 +78,7 @@ test(
       return process.memoryUsage().heapUsed - before;
     };
     await rounds(MANY);
-    // The fixed cost of a round (promises, messages, the wake-up) cancels out.
+    // A round's fixed cost (promises, messages, the wake-up) cancels out.
     let best = Infinity;
     for (let run = 0; run < 5; run++) {
       const few = await rounds(FEW);
