@@ -101,17 +101,16 @@ const asks: fc.Arbitrary<Asks> = fc.record({
       weight: 1,
       arbitrary: fc.constantFrom('CNAME', 'SOA', 'MX', 'DS', 'HTTPS', 'NAPTR', 'RRSIG'),
     },
-    // Transfers and types that only describe a query (OPT, TSIG) are not questions of clients.
+    // Clients do not query transfers, or types that only describe a query (OPT, TSIG).
     { weight: 1, arbitrary: fc.integer({ min: 257, max: 0xffff }).map((type) => `TYPE${type}`) },
   ),
   options: fc.record({
-    // Nearly all queries of a real client have one class and opcode, and the few others must not affect
-    // these.
+    // Nearly all queries from real clients share one class and opcode, and the few others must not affect them.
     qclass: fc.oneof(
       { weight: 4, arbitrary: fc.constant(1) },
       { weight: 1, arbitrary: fc.constantFrom(0, 3, 4, 254, 255) },
       { weight: 1, arbitrary: fc.integer({ min: 0, max: 0xffff }) },
-      // Those with the same low bits as IN.
+      // Classes with the same low bits as IN.
       { weight: 2, arbitrary: fc.integer({ min: 0, max: 15 }).map((bit) => 1 | (1 << bit)) },
     ),
     flags: fc
@@ -131,7 +130,7 @@ const asks: fc.Arbitrary<Asks> = fc.record({
   }),
 });
 
-/** One question in IN, then in each class that differs in one bit, then in each opcode. */
+/** A question in IN, then in each class that differs in one bit, then with each opcode. */
 const neighbours: Asks[][] = [0, 16].flatMap((size) =>
   [false, true].map((dnssecOk) =>
     Array.from({ length: Math.max(1, 2 * size) }, (_, i) => ({
@@ -172,7 +171,7 @@ async function start(corefile: string): Promise<World> {
   });
 }
 
-/** The reply as text. TTLs count down, and the authority bit of cached replies is CoreDNS's: neither counts. */
+/** The reply as text. Ignores TTLs, which count down, and the authority bit of cached replies, which is CoreDNS's. */
 async function told(world: World, { name, type, options }: Asks): Promise<string> {
   const { rcode, flags, question, answer, authority, additional, edns } = await world.ask(
     `${name} ${type}`,
@@ -212,23 +211,23 @@ describe('after any earlier queries, a query is answered as by a server that has
         fresh.set(key, known);
         return known;
       };
-      // Queries of one group are in flight at the same time.
+      // Queries in a group are in flight at the same time.
       const inGroups = (one: fc.Arbitrary<Asks>): fc.Arbitrary<Asks[][]> =>
         fc.array(fc.array(one, { minLength: 1, maxLength: 5 }), { minLength: 1, maxLength: 12 });
       const groups = fc.oneof(
         inGroups(asks),
-        // One name and type in all variants: a cached reply of one must not answer another.
+        // One name and type in all variants. A reply cached for a variant must not answer another.
         asks.chain(({ name, type }) => inGroups(asks.map((one) => ({ ...one, name, type })))),
       );
       await fc.assert(
         fc.asyncProperty(groups, async (asked) => {
           const world = await start(corefile);
           try {
-            // Each group twice, because a single query is not cached everywhere.
+            // Each group is sent twice, because a single query is not cached everywhere.
             for (const group of asked.flatMap((one) => [one, one])) {
               const answers = await Promise.all(group.map((query) => told(world, query)));
               for (const [at, query] of group.entries()) {
-                // A query without recursion desired may get cached data.
+                // A query without recursion desired may be answered from the cache.
                 if ((query.options.flags! & FLAG.RD) === 0) continue;
                 assert.equal(answers[at], await freshly(query), JSON.stringify(query));
               }

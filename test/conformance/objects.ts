@@ -1,7 +1,7 @@
-/** The object shapes of the conformance table. */
+/** The object shapes used in the conformance table. */
 import type { KubeJson } from '../kit/apiserver/store.ts';
 
-/** Objects of every shape that DNS distinguishes, in the API's format. */
+/** Objects of every shape that DNS distinguishes, in API format. */
 
 interface PortSpec {
   readonly name?: string;
@@ -58,10 +58,10 @@ interface EndpointSpec {
   readonly ip: string;
   readonly hostname?: string;
   readonly pod?: string;
-  /** Default: pod. */
+  /** `pod` by default. */
   readonly kind?: string;
   readonly zone?: string;
-  /** Condition `ready`; undefined: absent in the API. */
+  /** The `ready` condition; undefined: not set in the API. */
   readonly ready?: boolean;
 }
 
@@ -160,7 +160,7 @@ export const objects: readonly KubeJson[] = [
       { ip: '172.20.0.4', hostname: 'dup-name' },
     ],
   ),
-  // The same addresses under another port, as the slice controller does if pods differ in port numbers.
+  // The same addresses with another port, as the slice controller does if pods' port numbers differ.
   slice(
     'hdls.testns',
     [{ name: 'admin', protocol: 'TCP', port: 9000 }],

@@ -2,12 +2,12 @@ import type { Random } from '../../src/server/base/random.ts';
 import type { KubeJson } from '../kit/apiserver/store.ts';
 
 /**
- * Random objects of a small cluster in the API's format: services of every kind beside slices that match
- * them, do not, overlap, or belong to nothing.
+ * Random objects for a small cluster, in API format: services of every kind, with slices that match them, do not match,
+ * overlap, or belong to nothing.
  */
 export interface RandomCluster {
   readonly objects: readonly KubeJson[];
-  /** Names to query: those that the objects may produce, similar ones, and those that never exist. */
+  /** Names to query: those that the objects may produce, similar ones, and some that never exist. */
   readonly names: readonly string[];
 }
 
@@ -17,7 +17,7 @@ const protocols = ['TCP', 'UDP', 'SCTP'] as const;
 const hostnames = ['db-0', 'db-1', 'a'] as const;
 const zones = ['zone-a', 'zone-b'] as const;
 
-/** @param zone of the cluster, with the trailing dot */
+/** @param zone the cluster's zone, with a trailing dot */
 export function randomCluster(random: Random, zone: string): RandomCluster {
   return new Draft(random, zone).draw();
 }
@@ -27,7 +27,7 @@ class Draft {
   readonly #zone: string;
   readonly #objects: KubeJson[] = [];
   readonly #names = new Set<string>();
-  /** Each cluster address is used once. */
+  /** Each cluster address is used only once. */
   #address = 10;
 
   constructor(random: Random, zone: string) {

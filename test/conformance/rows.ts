@@ -1,4 +1,4 @@
-/** The rows of the table of answers. */
+/** The rows in the table of answers. */
 import assert from 'node:assert/strict';
 import { FLAG, rcodeName, typeName } from '../../src/server/wire/iana.ts';
 import type { DnsRecord, Message } from '../../src/server/wire/message.ts';
@@ -57,7 +57,7 @@ function shown(records: readonly DnsRecord[], wanted: readonly string[]): string
     .sort();
 }
 
-/** The table's word for a reply. */
+/** Describes a reply in the table's terms. */
 export function resultOf(reply: Message): string {
   const rcode = rcodeName(reply.rcode);
   return rcode === 'NOERROR' && reply.answer.length === 0 ? 'NODATA' : rcode;

@@ -1,4 +1,4 @@
-/** A whole server in real time that is queried without sockets. */
+/** A whole server in real time, queried without sockets. */
 import { systemClock } from '../../src/server/base/clock.ts';
 import { makeLog } from '../../src/server/base/log.ts';
 import { seededRandom } from '../../src/server/base/random.ts';
@@ -10,7 +10,7 @@ import { readMessage, type Message } from '../../src/server/wire/message.ts';
 import { parseName } from '../../src/server/wire/name.ts';
 import { makeQuery } from '../../src/server/transport/query.ts';
 
-/** A whole server in real time, because its source uses real sockets; queries are passed without any. */
+/** A whole server in real time, because its source uses real sockets. Queries are passed in without any. */
 export interface Served {
   readonly log: readonly string[];
   ask(name: string, type: string): Promise<Message>;

@@ -1,17 +1,17 @@
 /**
- * The answers of a cluster's DNS: names × types × object shapes, for several configurations. The objects are
- * those of objects.ts. One row a line:
+ * The answers of a cluster's DNS: names × types × object shapes, for several configurations. The objects are in
+ * objects.ts. Each line is a row:
  *
- * NAME TYPE RESULT [RECORD | RECORD …]
+ *   NAME TYPE RESULT [RECORD | RECORD …]
  *
  * - `~` means `.svc.cluster.local.`, `@` the queried name; other names are absolute
  * - RESULT: NOERROR, NODATA (NOERROR, no answer, SOA), NXDOMAIN (with SOA), SERVFAIL, REFUSED
- * - RECORD: `OWNER [TTL] TYPE DATA`; a leading `+` puts it into the additional section; the default TTL is 5.
- * Records of a section may be in any order.
+ * - RECORD: `OWNER [TTL] TYPE DATA`; a leading `+` puts it into the additional section; the default TTL is 5. Records
+ *   in a section may be in any order.
  */
 export interface Configuration {
   readonly title: string;
-  /** Arguments of `kubernetes`. */
+  /** The arguments of `kubernetes`. */
   readonly zones: string;
   readonly properties: readonly string[];
   readonly rows: string;
