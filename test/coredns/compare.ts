@@ -3,11 +3,11 @@ import { readMessage, type DnsRecord, type Message } from '../../src/server/wire
 import { printRecord } from '../../src/server/wire/print.ts';
 import type { ServeEvent } from './events.ts';
 
-/** The reply that the client of a recorded exchange would have got. */
+/** The reply that the client in a recorded exchange would have received. */
 export interface Expected {
   readonly silent: boolean;
   readonly rcode: number;
-  /** Null: a result code without a message. */
+  /** Null: a response code without a message. */
   readonly message: Message | null;
 }
 
@@ -28,11 +28,14 @@ const flags = [
   ['AD', FLAG.AD],
 ] as const;
 
-/** The differences between reply and expectation; `null`: silence. Order, ids and OPT itself do not count. */
+/**
+ * The differences between reply and expectation; `null` means silence. Order, IDs and the OPT record itself are
+ * ignored.
+ */
 export function compare(expected: Expected, reply: Message | null): string[] {
   if (reply === null) return expected.silent ? [] : ['silence'];
   if (expected.silent) {
-    // CoreDNS sends nothing if no plugin has written a reply; clients time out.
+    // CoreDNS sends nothing if no plugin has written a reply, so clients time out.
     const empty = reply.answer.length === 0 && reply.rcode === 0;
     return empty ? [] : [`${rcodeName(reply.rcode)} instead of silence`];
   }
@@ -68,7 +71,7 @@ function linesOf(records: readonly DnsRecord[]): string {
     .map((record) =>
       printRecord(record)
         .replace(/\s+/g, ' ')
-        // Signatures contain random values and times.
+        // Signatures include random values and times.
         .replace(/(RRSIG \S+ \d+ \d+ \d+) \d{14} \d{14} (\d+ \S+) \S+/, '$1 TIMES $2 SIGNATURE')
         .replace(/(SOA \S+ hostmaster\.\S+) \d+/, '$1 SERIAL'),
     )
@@ -76,7 +79,7 @@ function linesOf(records: readonly DnsRecord[]): string {
     .join('; ');
 }
 
-/** Log lines without the parts that differ from run to run. */
+/** Removes the parts of log lines that differ between runs. */
 export function plainLog(lines: readonly string[]): string {
   return lines
     .map((line) =>

@@ -1,25 +1,25 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The setup in a test of CoreDNS, and its result. */
+/** A setup in one of CoreDNS's tests, and its result. */
 export interface SetupEvent {
   readonly kind: 'setup';
   readonly test: string;
   readonly place: string;
   readonly plugin: string;
-  /** The directive as the test wrote it. */
+  /** The directive as written in the test. */
   readonly input: string;
-  /** Keys of the server block; none: the root zone. */
+  /** The server block's keys; omitted: the root zone. */
   readonly keys?: readonly string[];
-  /** Files that the directive names, by path. */
+  /** Files that the directive refers to, by path. */
   readonly files?: Readonly<Record<string, string>>;
   readonly refused: boolean;
   readonly error?: string;
 }
 
-/** A query for a plugin, and the reply. Messages are Base64. */
+/** A query to a plugin, and the reply. Messages are in Base64. */
 export interface Written {
-  /** Directory of the plugin; empty: the next handler of the test. */
+  /** The plugin's directory; empty: the test's next handler. */
   readonly plugin: string;
   /** Null: it cannot be packed. */
   readonly query: string | null;
@@ -27,9 +27,9 @@ export interface Written {
   readonly rcode: number;
   readonly error?: string;
   readonly garbled?: boolean;
-  /** Milliseconds. */
+  /** In milliseconds. */
   readonly took?: number;
-  /** Queries from the plugin to the next handlers during that time. */
+  /** The plugin's queries to the next handlers in that time. */
   readonly next?: readonly Written[];
 }
 
@@ -54,22 +54,22 @@ export interface ServeEvent extends Written {
   readonly kind: 'serve';
   readonly test: string;
   readonly place: string;
-  /** The number of the handler in the test's process; 0: not distinguishable. */
+  /** The handler's number in the test process; 0: handlers cannot be distinguished. */
   readonly handler: number;
   readonly state: State;
   readonly remote: string;
   readonly local: string;
   readonly log?: string;
   readonly panic?: string;
-  /** Exchanges of one handler with the same number were concurrent. */
+  /** Exchanges by one handler with the same number were concurrent. */
   readonly together: number;
-  /** Queries to upstreams during that time; `plugin` is the address. */
+  /** Queries to upstreams in that time; `plugin` is the address. */
   readonly upstreams?: readonly Written[];
 }
 
 export type Event = SetupEvent | ServeEvent;
 
-/** Reads the output of the recorder (recorder/src/record.go) from a directory, one list for each tested package. */
+/** Reads the recorder's output (recorder/src/record.go) from a directory, one list per tested package. */
 export function readEvents(directory: string): Event[][] {
   return readdirSync(directory)
     .filter((name) => name.endsWith('.jsonl'))

@@ -7,22 +7,22 @@ export interface Outcome {
   readonly corefile: string;
   /** Empty: equal. */
   readonly differences: readonly string[];
-  /** Why it cannot be replayed here; null: it was. */
+  /** Why it cannot be replayed here; null: it was replayed. */
   readonly inapplicable: string | null;
 }
 
-/** Groups the exchanges of one test process by handler. */
+/** Groups a test process's exchanges by handler. */
 export function byHandler(events: readonly Event[]): ServeEvent[][] {
   const groups = Map.groupBy(
     events.filter((event) => event.kind === 'serve'),
-    // Handlers that are values are distinguished by their state alone.
+    // Handlers that are values are only distinguished by their state.
     ({ handler, state }) =>
       handler > 0 ? String(handler) : JSON.stringify({ ...state, now: 0, objects: 0 }),
   );
   return [...groups.values()];
 }
 
-/** Replays the exchanges of one handler, in order. */
+/** Replays one handler's exchanges in order. */
 export async function replay(events: readonly ServeEvent[]): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   const batches = batchesOf(events);

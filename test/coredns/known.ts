@@ -1,11 +1,11 @@
 /**
- * The differences between ndots and CoreDNS's tests: intended ones, with a sentence in the documents; and
- * tests that examine something other than the behaviour of a server.
+ * The differences between ndots and CoreDNS's tests: intended ones, with a sentence from the documentation, and tests
+ * that examine something other than a server's behaviour.
  */
 export interface Known {
   readonly plugin: string;
   readonly test: string;
-  /** Matches the directive, the configuration or the difference; absent: all of the test's. */
+  /** Matches the directive, the configuration or the difference; omitted: all of the test's differences. */
   readonly like?: RegExp;
   /** The page where an intended difference is documented. */
   readonly intended?: string;
@@ -268,7 +268,7 @@ export const knownServers: readonly Known[] = [
   },
 ];
 
-/** The known explanation of a difference, if it covers all of it. */
+/** Returns the known explanation of a difference, if it covers all of it. */
 export function knownAs(
   known: readonly Known[],
   plugin: string | null,

@@ -8,7 +8,7 @@ const here = import.meta.dirname;
 const run = promisify(execFile);
 const huge = { maxBuffer: 1 << 28 };
 
-/** Plugins whose tests run: directories of the module. */
+/** The plugins whose tests run, as directories in the module. */
 const plugins: readonly string[] = `
   acl any auto autopath bind bufsize cache cancel chaos debug dns64 dnssec dnstap erratic errors etcd file forward grpc
   grpc_server header health hosts https k8s_external kubernetes loadbalance local log loop metadata metrics minimal
@@ -23,14 +23,14 @@ export function noModule(): string | null {
   return spawnSync('go', ['version']).status === 0 ? null : 'go is not installed';
 }
 
-/** The directory of the module if Go has it already; null: it does not. Nothing is downloaded. */
+/** The module's directory if Go already has it; null: it does not. Downloads nothing. */
 export function moduleFolder(): string | null {
   const { status, stdout } = spawnSync('go', ['env', 'GOMODCACHE'], { encoding: 'utf8' });
   const directory = join(stdout?.trim() ?? '', `github.com/coredns/coredns@${release}`);
   return status === 0 && existsSync(directory) ? directory : null;
 }
 
-/** Makes a writable copy of the module, which Go downloads if necessary. */
+/** Makes a writable copy of the module. Go downloads it if necessary. */
 export async function copyModule(directory: string): Promise<void> {
   const { stdout } = await run('go', [
     'mod',
@@ -44,7 +44,7 @@ export async function copyModule(directory: string): Promise<void> {
   await run('chmod', ['-R', 'u+w', directory]);
 }
 
-/** Runs the plugins' tests in the copy; they record their actions in `events`. */
+/** Runs the plugins' tests in the copy. They record what they do in `events`. */
 export async function recordTests(copy: string, events: string): Promise<void> {
   const source = join(here, 'recorder/src');
   mkdirSync(join(copy, 'plugin/pkg/record'));
@@ -56,7 +56,7 @@ export async function recordTests(copy: string, events: string): Promise<void> {
     );
   await run('go', ['run', '.', copy, ...plugins], { ...huge, cwd: join(here, 'recorder') });
   mkdirSync(events, { recursive: true });
-  // On a busy machine some of them exceed their own time limits; their earlier actions still count.
+  // On a busy machine, some tests exceed their own time limits. What they did before still counts.
   await run(
     'go',
     ['test', '-vet=off', '-count=1', ...plugins.map((plugin) => `./plugin/${plugin}`)],
@@ -70,12 +70,12 @@ export async function recordTests(copy: string, events: string): Promise<void> {
 export interface ServerTest {
   readonly name: string;
   readonly passed: boolean;
-  /** True if any of its servers was ndots: the others have plugins that only CoreDNS has. */
+  /** True if any of its servers was ndots. The others have plugins that only CoreDNS has. */
   readonly ours: boolean;
   readonly output: string;
 }
 
-/** Builds the tests of whole servers in a copy; their servers are processes of `program`. */
+/** Builds the tests of whole servers in a copy. Their servers are processes of `program`. */
 export async function serverTests(
   copy: string,
   program: string,
@@ -90,7 +90,7 @@ export async function serverTests(
   edit('test/server_test.go', (text) =>
     text.replace('*caddy.Instance', '*Instance').replace(/^.*coredns\/caddy"\n/m, ''),
   );
-  // It only supports the binary format of metrics.
+  // It only supports the binary metrics format.
   edit('plugin/test/scrape.go', (text) =>
     text
       .replace(

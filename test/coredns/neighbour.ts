@@ -9,13 +9,13 @@ import { failure, Reply, silence } from '../../src/server/wire/reply.ts';
 import { fromUpstream } from '../../src/server/wire/upstream.ts';
 import type { Written } from './events.ts';
 
-/** The reply to one query of a chain, and its delay in milliseconds. */
+/** The reply to a query in a chain, and its delay in milliseconds. */
 export interface Later {
   readonly reply: Reply;
   readonly took: number;
 }
 
-/** The plugin at the end of the chain: it gives recorded replies. */
+/** The plugin at the end of the chain, which returns recorded replies. */
 export function neighbour(answer: (query: Query) => Later, clock: Clock): Plugin {
   const syntax = directive({
     name: 'neighbour',
@@ -33,7 +33,7 @@ export function neighbour(answer: (query: Query) => Later, clock: Clock): Plugin
   });
 }
 
-/** A plugin that sets the metadata of the test's context. */
+/** A plugin that sets the metadata from the test's context. */
 export function given(notes: () => Readonly<Record<string, string>>): Plugin {
   const syntax = directive({ name: 'given', summary: 'metadata of a test', repeat: 'once' });
   return definePlugin({
@@ -47,7 +47,7 @@ export function given(notes: () => Readonly<Record<string, string>>): Plugin {
   });
 }
 
-/** The question; a default for tests without a question. */
+/** The question, or a default for tests without one. */
 export function questionOf(query: string | null): Question {
   const question = query === null ? [] : readMessage(Buffer.from(query, 'base64')).question;
   return question[0] ?? { name: 'example.org.', type: 1, class: 1 };
@@ -55,8 +55,8 @@ export function questionOf(query: string | null): Question {
 
 /**
  * A recorded reply for this query.
- * @param strict true: a reply to another question is a failure, as after `forward`; false: it counts as one
- * to this query
+ * @param strict true: a reply to another question is a failure, as after `forward`; false: it counts as one to this
+ * query
  */
 export function recordedReply(query: Query, written: Written, strict: boolean): Reply {
   const { replies, rcode, error } = written;

@@ -17,9 +17,9 @@ export interface CorefileServer extends AsyncDisposable {
 }
 
 /**
- * A server in memory for a Corefile, not started. `{FOLDER}` in it is replaced by a directory with the files.
- * @param ends plugins at the end of the chain
- * @param home the Corefile's directory, which stays; default: a new one, which is removed at the end
+ * A server in memory for a Corefile, not yet started. `{FOLDER}` in it is replaced with a directory that has the files.
+ * @param ends plugins for the end of the chain
+ * @param home the Corefile's directory, which is left in place; by default, a new one that is removed at the end
  */
 export function corefileServer(
   corefile: string,

@@ -8,17 +8,19 @@ import { scriptedNetwork } from '../kit/upstream.ts';
 import type { SetupEvent } from './events.ts';
 import { corefileServer } from './server.ts';
 
-/** The treatment of a directive by ndots. */
+/** The result of a directive in ndots. */
 export interface Setup {
   readonly refused: boolean;
-  /** One line for each problem. */
+  /** One line per problem. */
   readonly problems: readonly string[];
 }
 
-/** A temporary directory of Go's tests, already removed: directives name files to be written there. */
+/**
+ * A temporary directory from Go's tests, which has been removed. Directives refer to files that must be written there.
+ */
 const testFolder = new RegExp(`${tmpdir()}/Test\\w+/\\d{3}(?=/)`, 'g');
 
-/** Known only in a pod: the plugin accepted its directive. */
+/** Only known inside a pod: the plugin accepted its directive. */
 const inCluster = /unable to load in-cluster configuration/;
 
 export async function setUp(event: SetupEvent): Promise<Setup> {
@@ -33,7 +35,7 @@ export async function setUp(event: SetupEvent): Promise<Setup> {
     clock,
     scriptedNetwork(clock, () => ({})),
   );
-  // Other threads sign zones during that time.
+  // Other threads sign zones at the same time.
   const ticks = every(clock, 1, () => undefined);
   try {
     await clock.run(server.embedded.start());

@@ -12,13 +12,10 @@ import type { ServeEvent, Written } from './events.ts';
 import { given, neighbour, questionOf, recordedReply, type Later } from './neighbour.ts';
 import { corefileServer, type CorefileServer } from './server.ts';
 
-/** Milliseconds added between two instants of a test's clock: background work ends within them. */
+/** Milliseconds added between two instants on a test's clock. Background work ends within them. */
 const INSTANT = 1;
 
-/**
- * A server for one state of one handler: it gets the queries of a test, and its neighbours give the test's
- * replies.
- */
+/** A server for one state of a handler. It gets a test's queries, and its neighbours return the test's replies. */
 export class Stage {
   readonly corefile: string;
   readonly #server: CorefileServer;
@@ -28,13 +25,13 @@ export class Stage {
   #last = 0;
   #instants = 0;
   #batch: readonly ServeEvent[] = [];
-  /** The neighbours' exchanges that have not happened yet. */
+  /** The neighbours' exchanges that have yet to happen. */
   #open: Written[] = [];
   readonly #earlier: Written[] = [];
   readonly #heard = new Set<Written>();
   #unexpected: string[] = [];
 
-  /** @param all exchanges of the handler, in order; its objects come from all of them */
+  /** @param all the handler's exchanges, in order; its objects come from all of them */
   static async open(
     corefile: string,
     event: ServeEvent,
@@ -68,14 +65,14 @@ export class Stage {
     );
   }
 
-  /** True if the time of the event has not passed here. */
+  /** True if the event's time has not yet passed here. */
   reaches(event: ServeEvent): boolean {
     return this.#virtual === null || timeOf(event) >= this.#last - 1000;
   }
 
   /**
    * Replays concurrent exchanges.
-   * @returns the differences of each
+   * @returns the differences in each
    */
   async ask(batch: readonly ServeEvent[]): Promise<string[][]> {
     await this.#letTimePass(timeOf(batch[0]!));
@@ -88,7 +85,7 @@ export class Stage {
     const exchanges = Promise.all(
       batch.map((event) => embedded.exchange(queryOf(event), senderOf(event), server)),
     );
-    // Other threads make signatures during that time.
+    // Other threads sign at the same time.
     const signs = batch[0]!.plugin === 'dnssec' && this.#virtual !== null;
     const ticks = signs ? every(this.#virtual!, 1, () => undefined) : null;
     const replies = await (this.#virtual?.run(exchanges) ?? exchanges);
@@ -120,7 +117,7 @@ export class Stage {
     await clock?.advance(Math.max(0, wait));
   }
 
-  /** The reply of a neighbour in the test, or the equivalent. */
+  /** A neighbour's reply in the test, or the equivalent. */
   #answer(query: Query): Later {
     const isIt = (written: Written): boolean => {
       const { name, type, class: qclass } = questionOf(written.query);
@@ -141,12 +138,12 @@ export class Stage {
     const took = (found.took ?? 0) > 5 ? found.took! : 0;
     return {
       reply: recordedReply(query, found, this.corefile.includes('serve_stale')),
-      // Background work ends later than everything of the same instant.
+      // Background work ends after everything else in the same instant.
       took: outlives ? took + INSTANT / 2 : took,
     };
   }
 
-  /** The reaction of an upstream in the test; upstreams without recorded queries are unreachable. */
+  /** An upstream's reaction in the test. Upstreams without recorded queries are unreachable. */
   #upstream({ to, name, type, query }: Asked): Answer {
     const port = to.split(':').at(-1);
     const heard = this.#batch.flatMap(({ upstreams }) => upstreams ?? []);
@@ -173,12 +170,12 @@ export class Stage {
   }
 }
 
-/** The time of an exchange on the plugin's clock; 0: it has none. */
+/** An exchange's time on the plugin's clock; 0: it has none. */
 export function timeOf(event: ServeEvent): number {
   return event.state.now ?? 0;
 }
 
-/** A List of all objects; each test has only those that its queries may concern. */
+/** A List of all objects. Each test has only those that its queries may concern. */
 function listOf(events: readonly ServeEvent[]): string {
   const items = new Map<string, object>();
   for (const { state } of events)
@@ -193,7 +190,7 @@ function listOf(events: readonly ServeEvent[]): string {
 function queryOf(event: ServeEvent): Uint8Array {
   const message = readMessage(Buffer.from(event.query!, 'base64'));
   const { message: reply, rcode } = expectedOf(event);
-  // Only clients with EDNS can see options and large result codes.
+  // Only clients with EDNS can see options and large response codes.
   const speaks = rcode > 15 || (reply?.edns?.options.length ?? 0) > 0;
   return writeMessage({
     ...message,

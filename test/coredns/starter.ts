@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 
-/** Longest time that CoreDNS may take to start or to refuse, ms. */
+/** The longest CoreDNS may take to start or refuse, in ms. */
 const PATIENCE_MS = 20_000;
 
 interface Said {
@@ -22,13 +22,13 @@ export async function buildStarter(copy: string): Promise<string> {
   return program;
 }
 
-/** CoreDNS, which starts with one Corefile after another; processes are restarted as needed. */
+/** A CoreDNS that starts with one Corefile after another. Processes are restarted as needed. */
 export class Starter implements AsyncDisposable {
   readonly #program: string;
   readonly #directory: string;
   #process: StarterProcess | null = null;
 
-  /** @param directory base of relative paths */
+  /** @param directory the base for relative paths */
   constructor(program: string, directory: string) {
     this.#program = program;
     this.#directory = directory;
@@ -44,11 +44,11 @@ export class Starter implements AsyncDisposable {
       await process.exited;
     }
     if (said !== null) return said.error === '' ? null : said.error;
-    // Some plugins end the process: those of this Corefile, or leftovers of an earlier one.
+    // Some plugins exit the process: this Corefile's, or leftovers from an earlier one.
     return fresh ? process.lastWords : this.refusal(text);
   }
 
-  /** Ends the process; the next Corefile starts another one. */
+  /** Kills the process. The next Corefile starts another one. */
   async end(): Promise<void> {
     const process = this.#process;
     this.#process = null;
