@@ -1,6 +1,6 @@
 /**
- * Records how Go's regexp treats patterns. `node test/patterns/ask-go.ts` writes recorded.json, for machines
- * without Go. CoreDNS's meaning of a pattern may change with the version of Go, which is recorded too.
+ * Records how Go's regexp treats patterns. `node test/patterns/ask-go.ts` writes recorded.json, for machines without
+ * Go. What a pattern means in CoreDNS may change with the Go version, so that is recorded too.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -12,9 +12,12 @@ import { randomCases, written, type PatternCase } from './cases.ts';
 export interface Answer {
   readonly error?: string;
   readonly groups: number;
-  /** Names of groups, the whole match first; empty for those without. Absent if the pattern is refused. */
+  /** Group names, with the whole match first; empty for unnamed ones. Omitted if the pattern is refused. */
   readonly names?: readonly string[];
-  /** Start and end of the match and of each group, in UTF-16 units, -1 for groups without a match; null: no match. */
+  /**
+   * The start and end of the match and of each group, in UTF-16 units; -1 for groups that did not match; null: no
+   * match.
+   */
   readonly matches?: readonly (readonly number[] | null)[];
 }
 
@@ -25,7 +28,7 @@ export function askGo(cases: readonly PatternCase[]): Recorded[] {
   return cases.map((one, index) => ({ ...one, ...answers[index]! }));
 }
 
-/** Nanoseconds that Go needs for one text of each case, without groups. */
+/** Nanoseconds that Go needs for one text per case, without groups. */
 export function timeGo(cases: readonly PatternCase[]): readonly number[] {
   return runGo(cases, ['time']) as readonly number[];
 }

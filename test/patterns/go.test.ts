@@ -6,10 +6,10 @@ import { hasProgram } from '../kit/real-resolver.ts';
 import { askGo, readRecorded, type Recorded } from './ask-go.ts';
 import { randomCases } from './cases.ts';
 
-/** Accepted by Go only: names of Unicode groups in other spellings, and two groups of one name. */
+/** Only Go accepts these: other spellings of Unicode group names, and two groups with the same name. */
 const onlyGo: readonly RegExp[] = [/^\\p\{(lu|Letter)\}$/, /\(\?P?<(\w+)>.*\(\?P?<\1>/s];
 
-/** The pattern, or the words of its refusal. */
+/** The pattern, or why it was refused. */
 function compile(pattern: string): Pattern | string {
   try {
     return compilePattern(pattern);
@@ -19,7 +19,7 @@ function compile(pattern: string): Pattern | string {
   }
 }
 
-/** The matched groups at the positions that Go reports. */
+/** The matched groups at the positions reported by Go. */
 function groupsAt(places: readonly number[] | null, text: string): (string | undefined)[] | null {
   if (places === null) return null;
   return Array.from({ length: places.length / 2 }, (_, group) =>
@@ -27,7 +27,7 @@ function groupsAt(places: readonly number[] | null, text: string): (string | und
   );
 }
 
-/** The differences from Go of a pattern and its matches, in words. */
+/** Describes how a pattern and its matches differ from Go. */
 function differences({
   pattern,
   texts,
@@ -73,7 +73,7 @@ describe("patterns have the meaning of Go's regexp, which CoreDNS uses", () => {
     const others = cases
       .filter(({ pattern, error }) => error !== undefined && compile(pattern) !== error)
       .map(({ pattern }) => pattern);
-    // It has two mistakes, and Go reports the other one.
+    // It has two errors, and Go reports the other one.
     assert.deepEqual(others, ['(?P<']);
   });
 

@@ -1,8 +1,7 @@
 /**
- * Names chosen by clients and upstreams meet the patterns of a Corefile: through a whole server, for every
- * directive with a pattern. Measures the time of a query compared with that of a query for a harmless
- * pattern. Names grow step by step, so that an engine that tries every combination fails before it blocks the
- * tests.
+ * Names chosen by clients and upstreams meet a Corefile's patterns, through a whole server, for every directive with a
+ * pattern. Measures a query's time compared with a query for a harmless pattern. Names grow step by step, so that an
+ * engine that tries every combination fails before it blocks the tests.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -12,10 +11,10 @@ import { seededRandom } from '../../src/server/base/random.ts';
 import { makeWorld, type World } from '../kit/world.ts';
 
 interface Directive {
-  /** Directives of a server block; P is replaced by the pattern, which is applied to the query's name. */
+  /** Directives in a server block. P is replaced with the pattern, which is applied to the query's name. */
   readonly text: string;
   readonly type?: string;
-  /** True if backslashes are doubled in the pattern. */
+  /** True if the pattern's backslashes are doubled. */
   readonly escaped?: boolean;
 }
 
@@ -47,7 +46,7 @@ const directives: Readonly<Record<string, Directive>> = {
 };
 
 /**
- * Patterns that an attacker searches for in a Corefile; none of them matches a name of letters a and b that
+ * Patterns that an attacker would look for in a Corefile. None of them matches a name of letters a and b that
  * ends in `.x!.`.
  */
 const hostile: readonly string[] = [
@@ -66,10 +65,10 @@ const hostile: readonly string[] = [
   '(?:[ab]|.)*a(?:[ab]|.){12}Y',
 ];
 
-/** The highest cost of a pattern compared with a harmless one: the largest has some hundred steps for each letter. */
+/** The highest cost of a pattern compared with a harmless one. The largest has about a hundred steps per letter. */
 const RATIO_MAX = 100;
 
-/** Letters a and b, in labels of 60; another name for each seed. */
+/** Letters a and b in labels of 60; each seed gives a different name. */
 function nameOf(length: number, seed = 1): string {
   const random = seededRandom(1000 * length + seed);
   const letters = Array.from({ length }, (_, at) =>
@@ -84,13 +83,15 @@ function serving(directive: string, pattern: string): Promise<World> {
   return makeWorld(`.:53 {\n ${text.replace('P', () => written)}\n}`);
 }
 
-/** The result of a query for its client and for an operator. */
+/** A query's result for its client and for an operator. */
 async function outcome(world: World, question: string): Promise<string> {
   const text = await world.dig(question);
   return `${text}\n${world.log.join('\n')}`;
 }
 
-/** Microseconds of CPU time for a query with a name of that length: the minimum of some, each with another name. */
+/**
+ * Microseconds of CPU time for a query with a name of that length: the minimum of several, each with a different name.
+ */
 async function cost(world: World, length: number, type: string): Promise<number> {
   return leastCpuUs(5, (round) => world.ask(`${nameOf(length, round)} ${type}`));
 }
