@@ -1,4 +1,4 @@
-/** Reads the Corefiles of this directory. */
+/** Reads the Corefiles in this directory. */
 import { readFileSync, readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
@@ -17,7 +17,7 @@ const directives: readonly string[] = (
 ).split(' ');
 
 export interface World {
-  /** Other files by path, beside the Corefile. */
+  /** Other files by path, next to the Corefile. */
   readonly files?: Readonly<Record<string, string>>;
   readonly env?: Readonly<Record<string, string>>;
   readonly directives?: readonly string[];
@@ -41,7 +41,7 @@ export function read(text: string, world: World = {}): ParseOutput {
   });
 }
 
-/** Reads a file of this directory, with its imports. */
+/** Reads a file in this directory along with its imports. */
 export function readFixture(name: string, more: readonly string[] = []): ParseOutput {
   const file = join(folder, name);
   return parseCorefile({
