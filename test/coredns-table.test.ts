@@ -1,4 +1,4 @@
-/** docs/coredns-plugins.md agrees with the code: it is up to date, and its examples are parsed as documented. */
+/** docs/coredns-plugins.md matches the code: it is up to date, and its examples are parsed as documented. */
 import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -46,7 +46,7 @@ describe('the table of plugins and properties', () => {
   });
 
   test('every directive of CoreDNS is listed', () => {
-    // The second table lists the additions of ndots.
+    // The second table lists what ndots adds.
     const page = readFileSync('docs/coredns-plugins.md', 'utf8');
     for (const { name } of order) assert.ok(page.includes(`/${name}/${name}.md`), name);
   });
@@ -63,7 +63,7 @@ describe('the table of plugins and properties', () => {
       assert.ok(listed !== undefined, plugin);
       const words = new Set(listed.properties.flatMap(({ name }) => name.split(/[ |]/)));
       for (const word of wordsOf(join(directory, 'plugin', plugin))) {
-        // A line of a whole Corefile on the page.
+        // A line that belongs to a whole Corefile on the page.
         if (directives.some(({ name }) => name === word)) continue;
         if (!words.has(word) && !elsewhere.has(`${plugin} ${word}`))
           missing.push(`${plugin} ${word}`);
@@ -73,7 +73,7 @@ describe('the table of plugins and properties', () => {
   });
 });
 
-/** Values of properties rather than properties, and words that the table has in other lines. */
+/** Values rather than properties, and words that the table has in other lines. */
 const elsewhere: ReadonlySet<string> = new Set([
   'cache prefer_positive',
   'forward random',
@@ -94,7 +94,7 @@ const elsewhere: ReadonlySet<string> = new Set([
   'dnssec file',
 ]);
 
-/** The words that a parser compares with, and the first words of lines in the Syntax section. */
+/** The words that a parser compares against, and the first words of lines in the Syntax section. */
 function wordsOf(directory: string): ReadonlySet<string> {
   const words = new Set<string>();
   for (const file of ['setup.go', 'parse.go'].map((name) => join(directory, name))) {
@@ -109,7 +109,7 @@ function wordsOf(directory: string): ReadonlySet<string> {
   return words;
 }
 
-/** The problems of these lines in a server block. */
+/** The problems with these lines in a server block. */
 function problemsIn(example: string): readonly Problem[] {
   const syntaxes = plugins.map(({ syntax }) => syntax);
   const { corefile, problems } = parseCorefile({

@@ -1,6 +1,5 @@
 /**
- * The content of deploy/, as far as it can be checked without a cluster; `real/deploy.cluster.test.ts`
- * applies it.
+ * The contents of deploy/, as far as they can be checked without a cluster. `real/deploy.cluster.test.ts` applies them.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -19,7 +18,7 @@ const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { versio
 const readYaml = (path: string): Record<string, unknown> =>
   parse(readFileSync(path, 'utf8')) as Record<string, unknown>;
 
-/** The keys of the values of coredns/helm 1.46.2, including `nameOverride` and related keys. */
+/** The keys in the values of coredns/helm 1.46.2, including related keys such as `nameOverride`. */
 const corednsKeys = `
 nameOverride fullnameOverride k8sAppLabelOverride replicaCount resources rollingUpdate terminationGracePeriodSeconds podAnnotations
 podLabels serviceType isClusterService priorityClassName podSecurityContext securityContext servers extraConfig affinity
@@ -115,7 +114,7 @@ describe('the node cache forwards alike, with a documented limit,', () => {
       'deploy/node-cache/node-local-dns.yaml',
       'utf8',
     ),
-    // Its template has lines as words of a list.
+    // In its template, lines are words in a list.
     'the Helm chart': readFileSync(
       'deploy/helm/ndots/templates/node-cache.yaml',
       'utf8',

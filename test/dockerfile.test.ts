@@ -1,4 +1,4 @@
-/** Requirements on all Dockerfiles. */
+/** Requirements for all Dockerfiles. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';

@@ -1,4 +1,4 @@
-/** The figures of the README and docs/figures.md are those of the recorded runs in `bench/history`. */
+/** The figures in the README and docs/figures.md match the recorded runs in `bench/history`. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { figuresPage } from '../tools/figures-page.ts';
 import { recordedFigure } from '../tools/figures/recorded-figure.ts';
 
-/** A row of the README → the benchmark, its figure, and whether the figure is the peer's divided by ours. */
+/** Maps a README row to the benchmark, its figure, and whether the figure is the peer's divided by ours. */
 const rows: Readonly<
   Record<string, readonly [benchmark: string, figure: string, isInverse: boolean]>
 > = {

@@ -1,4 +1,4 @@
-/** Files of keys and certificates that are replaced while a reload reads them: a half-written file is never used. */
+/** Key and certificate files that are replaced while a reload reads them. A half-written file is never used. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

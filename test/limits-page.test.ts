@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { loadPlugins } from '../src/server/plugins/order.ts';
 import { fixedLimits, limitsPage } from '../tools/limits-page.ts';
 
-/** Placeholders of a syntax for a count or a size. */
+/** Syntax placeholders for a count or a size. */
 const AMOUNT = /\b(?:COUNT|SIZE|CAPACITY|MAX|MAX_SESSIONS|QUERIES|PORTS|LINES|N)\b/;
 /** Settings with such a number that limit neither memory nor waiting queries. */
 const boundsNothing: ReadonlySet<string> = new Set([

@@ -24,13 +24,13 @@ import { makeWorld } from './kit/world.ts';
 import { zoneKey, type ZoneKey } from './kit/zone-keys.ts';
 
 /**
- * The pages agree with the code: each plugin has one, its syntax is that of the code, its Corefiles start,
- * its metrics exist. `UPDATE_PAGES=1 node --test test/pages.test.ts` rewrites the Syntax sections.
+ * The pages match the code: each plugin has one, its syntax is the code's, its Corefiles start, its metrics exist.
+ * `UPDATE_PAGES=1 node --test test/pages.test.ts` rewrites the Syntax sections.
  */
 
 const pageOf = (name: string): string => `src/server/plugins/${name}/${name}.md`;
 
-/** The text between `## HEADING` and the next heading of that depth; fences may contain lines that begin with #. */
+/** The text between `## HEADING` and the next heading at that level. Fences may contain lines that start with #. */
 function section(text: string, heading: string): string {
   let inside = false;
   let fenced = false;
@@ -43,7 +43,7 @@ function section(text: string, heading: string): string {
   return lines.join('\n').trim();
 }
 
-/** The metric names in these sources; a composed name (`coredns_cache_${kind}_total`) matches all its values. */
+/** The metric names in these sources. A composed name (`coredns_cache_${kind}_total`) matches all its values. */
 function metricsIn(files: string): readonly RegExp[] {
   const sources = globSync(files).filter((file) => !file.endsWith('.test.ts'));
   const text = sources.map((file) => readFileSync(file, 'utf8')).join('\n');
@@ -80,7 +80,7 @@ describe('pages of plugins', () => {
       const text = readFileSync(page, 'utf8');
       const declared = printSyntax(syntax).trim();
       const written = section(text, 'Syntax');
-      // The fence and the following list; further explanations are the page's own.
+      // The fence and the list after it. Further explanations are the page's own.
       const generated =
         /^```\n[^]*?^```$(?:\n\n(?:- .*(?:\n|$)| +- .*(?:\n|$))+)?/m.exec(written)?.[0].trim() ??
         '';
@@ -135,10 +135,7 @@ describe('pages of plugins', () => {
   });
 });
 
-/**
- * They contact the internet as soon as the configuration is accepted: only their syntax and their links are
- * tested.
- */
+/** These contact the internet as soon as the configuration is accepted, so only their syntax and links are tested. */
 const outside: ReadonlySet<string> = new Set([
   'kubernetes',
   'etcd',
@@ -207,7 +204,7 @@ describe('the text of pages', () => {
 
 describe('examples that pages name', () => {
   const pages = globSync(['*.md', 'docs/**/*.md', 'deploy/*.md', 'examples/**/*.md']).toSorted();
-  // Clones do not have files that git ignores.
+  // Clones lack the files that git ignores.
   const isKept = (name: string): boolean =>
     existsSync(name) && spawnSync('git', ['check-ignore', '-q', name]).status !== 0;
   for (const page of pages)
@@ -222,7 +219,7 @@ describe('examples that pages name', () => {
 
 const zoneKeys = new Map<string, ZoneKey>();
 
-/** One half of the pair in `K….key` and `K….private`. */
+/** One of the pair `K….key` and `K….private`. */
 function zoneKeyContent(file: string): string {
   const base = file.replace(/\.(?:key|private)$/, '');
   const owner = /K(.*\.)(?:\+\d+){2}$/.exec(base)?.[1] ?? 'example.org.';
@@ -231,7 +228,7 @@ function zoneKeyContent(file: string): string {
   return file.endsWith('.key') ? pair.key : pair.secret;
 }
 
-/** Keys, certificates and zones are parsed; other files only need to exist. */
+/** Keys, certificates and zones are parsed; other files only have to exist. */
 function contentOf(file: string): string {
   if (/(?:^|\/)db\./.test(file))
     return '@ 300 IN SOA ns host 1 7200 3600 86400 60\n@ 300 IN NS ns\n';
@@ -256,14 +253,14 @@ describe('Corefiles of pages', () => {
       const folder = mkdtempSync(join(tmpdir(), 'ndots-page-'));
       t.after(() => rmSync(folder, { recursive: true }));
       const files: Record<string, string> = {};
-      // `# file: NAME` in a fence is a file beside the Corefile; imported files are empty.
+      // `# file: NAME` in a fence is a file next to the Corefile. Imported files are empty.
       for (const [, name] of text.matchAll(/^# file: (\S+)$/gm)) {
         mkdirSync(dirname(resolve(folder, name!)), { recursive: true });
         writeFileSync(resolve(folder, name!), contentOf(name!));
         files[name!] = '';
       }
       const clock = new VirtualClock();
-      // Other threads sign zones during that time.
+      // Other threads sign zones at the same time.
       const ticks = every(clock, 1, () => undefined);
       t.after(() => ticks.cancel());
       const world = await makeWorld(text, {

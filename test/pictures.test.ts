@@ -1,4 +1,4 @@
-/** The pictures of pages are those that `node tools/pictures.ts` draws now, and each page shows both of a pair. */
+/** The pictures on pages match what `node tools/pictures.ts` draws now, and each page shows both of a pair. */
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';

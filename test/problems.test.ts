@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 
-/** docs/problems.md and the sources name the same problems. */
+/** docs/problems.md and the sources list the same problems. */
 
 const page = readFileSync('docs/problems.md', 'utf8');
 
-/** Code → the files that report it. */
+/** Maps a code to the files that report it. */
 function reported(): Map<string, string[]> {
   const codes = new Map<string, string[]>();
   for (const file of globSync('src/**/*.ts')) {

@@ -1,4 +1,4 @@
-/** Holds docs/testing.md to the tests that exist. */
+/** Checks docs/testing.md against the tests that exist. */
 import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';

@@ -11,12 +11,12 @@ import { sourceFacts, type SourceFacts } from './kit/source.ts';
 
 const sources = globSync('src/**/*.ts').toSorted();
 const texts = new Map(sources.map((file) => [file, readFileSync(file, 'utf8')]));
-/** `server` of `src/server/wire/name.ts`. */
+/** `server` in `src/server/wire/name.ts`. */
 const wing = (file: string): string => file.split('/')[1]!;
-/** `wire` of `src/server/wire/name.ts`. */
+/** `wire` in `src/server/wire/name.ts`. */
 const room = (file: string): string => file.split('/')[2]!;
 
-/** The import table of ARCHITECTURE.md: room → rooms it may import; null: all of them. */
+/** The import table in ARCHITECTURE.md. Maps a room to the rooms it may import; null: all of them. */
 function importTable(): ReadonlyMap<string, ReadonlySet<string> | null> {
   const page = readFileSync('ARCHITECTURE.md', 'utf8');
   const rows = [...page.matchAll(/^\| (?:`\w+` )?\| `(\w+)` \| ([^|]*) \|/gm)];
@@ -30,7 +30,7 @@ function importTable(): ReadonlyMap<string, ReadonlySet<string> | null> {
   );
 }
 
-/** The wings that a wing may import, itself included. */
+/** The wings that a wing may import, including itself. */
 const wings: ReadonlyMap<string, readonly string[]> = new Map([
   ['server', ['server']],
   ['tools', ['tools', 'server']],
@@ -38,7 +38,7 @@ const wings: ReadonlyMap<string, readonly string[]> = new Map([
   ['faces', ['faces', 'addons', 'tools', 'server']],
 ]);
 
-/** The modules that a file imports, including types. */
+/** The modules that a file imports, including for types. */
 function imports(file: string): readonly string[] {
   const text = texts.get(file)!;
   return [
@@ -50,14 +50,14 @@ function imports(file: string): readonly string[] {
 
 const isTest = (file: string): boolean => file.endsWith('.test.ts');
 const running = sources.filter((file) => !isTest(file));
-/** The files around the program: the kits of tests and benchmarks, and tools. */
+/** The files around the program: test and benchmark kits, and tools. */
 const around = new Map(
   globSync(['test/kit/**/*.ts', 'bench/kit/*.ts', 'tools/**/*.ts'])
     .filter((file) => !isTest(file))
     .toSorted()
     .map((file) => [file, readFileSync(file, 'utf8')]),
 );
-/** All files whose head line people read. */
+/** All files whose first line people read. */
 const described = [...running.map((file) => [file, texts.get(file)!] as const), ...around];
 const facts = new Map(running.map((file) => [file, sourceFacts(texts.get(file)!)]));
 
@@ -76,16 +76,16 @@ function foreignLoads({ loads }: SourceFacts): string[] {
     .map(({ module, how, line }) => `${line}: ${how}${module === null ? '' : ` of ${module}`}`);
 }
 
-/** Globals of the language: no time, no randomness, no input or output. */
+/** Language globals: no time, no randomness, no I/O. */
 const language =
   /^(?:undefined|NaN|Infinity|Date\.(?:parse|UTC)|new Date|Math\.(?!random$)\w+|(?:new )?(?:Object|Array|String|Number|BigInt|Boolean|Symbol|Map|Set|WeakMap|WeakSet|Promise|JSON|Reflect|RegExp|Iterator|Buffer|DataView|ArrayBuffer|SharedArrayBuffer|(?:Ui|I)nt(?:8|16|32)Array|Big(?:Ui|I)nt64Array|Float64Array|TextEncoder|TextDecoder|\w*Error)(?:\.\w+)?|parseInt|parseFloat|isNaN|structuredClone|queueMicrotask|(?:en|de)codeURIComponent)$/;
 /** Modules with a clock, or with access to other processes. */
 const world =
   /^(?:new )?(?:Date(?:\.now)?$|performance|set(?:Timeout|Interval)|process|console|fetch|crypto|Math\.random|Worker|WebSocket|EventSource|navigator|Atomics\.wait)/;
-/** Modules whose functions have no effect, despite their package. */
+/** Modules whose functions have no side effects, despite their package. */
 const pureModules: ReadonlySet<string> = new Set(['node:path', 'node:url', 'node:net']);
 
-/** Uses of clocks, randomness and input or output. */
+/** Uses of clocks, randomness and I/O. */
 function impurities(
   { loads, globals }: SourceFacts,
   isPure: (name: string) => boolean,
@@ -112,7 +112,7 @@ function reached(from: readonly string[]): ReadonlySet<string> {
   return found;
 }
 
-/** Expressions that may backtrack, or that are created at run time. */
+/** Expressions that may backtrack, or that are built at run time. */
 function slowExpressions(file: string, text: string): string[] {
   if (isTest(file)) return [];
   const tokens: (Token & { readonly value?: unknown })[] = [];
@@ -156,8 +156,8 @@ function linesOfCode(text: string): number {
 }
 
 /**
- * True if a file begins with its subject: a separate docstring, or that of its main export, which is not a
- * limit. Imports may come first.
+ * True if a file starts by stating its subject, in a separate docstring or in its main export's. (A limit does not
+ * count as one.) Imports may come first.
  */
 function hasHeadLine(text: string): boolean {
   const body = text.replace(/^(?:import\b[^;]*;\s*)+/, '');
@@ -181,7 +181,7 @@ describe('the house', () => {
       for (const path of imports(file)) {
         if (!path.startsWith('.')) continue;
         const target = normalize(join(dirname(file), path));
-        if (!target.startsWith('src/')) continue; // For example package.json.
+        if (!target.startsWith('src/')) continue; // e.g. package.json
         const [from, to] = [room(file), room(target)];
         const allowed = table.get(from);
         if (from !== to && allowed !== null && !allowed?.has(to))
@@ -260,7 +260,7 @@ describe('the house', () => {
   });
 
   test('the server names no plugin', () => {
-    // Words with a fixed meaning: a part of the server, a scheme of addresses, an automatic choice.
+    // Words with a fixed meaning: a part of the server, an address scheme, an automatic choice.
     const words = new Set(['log', 'tls', 'auto']);
     const plugins = globSync('src/server/plugins/*/').map((directory) => directory.split('/')[3]!);
     const names = new Set(plugins.filter((name) => !words.has(name)));
@@ -284,7 +284,7 @@ describe('the house', () => {
     for (const file of running) {
       for (const path of imports(file)) {
         const [from, to] = [dirname(file), dirname(normalize(join(dirname(file), path)))];
-        // Files in the room itself may combine its directories, and these may import them.
+        // Files in the room itself may combine its directories, and the directories may import those files.
         const apart = [from, to].every((directory) => directory.split('/').length > 3);
         if (!apart || from === to || room(`${from}/`) !== room(`${to}/`)) continue;
         below.set(from, (below.get(from) ?? new Set()).add(to));
@@ -308,7 +308,7 @@ describe('the house', () => {
       .filter(([file]) => !exempt.includes(file))
       .flatMap(([file, each]) => foreignLoads(each).map((load) => `${file}:${load}`));
     assert.deepEqual(found, []);
-    // The only module that a worker learns at its start: the table of plugins.
+    // The only module that a worker learns at startup: the table of plugins.
     assert.equal(foreignLoads(facts.get('src/server/engine/worker/worker-thread.ts')!).length, 1);
   });
 
@@ -350,15 +350,14 @@ describe('the house', () => {
         .map(({ name, line }) => `${file}:${line}: ${name}`)
         .filter(() => room(file) !== 'cli'),
     );
-    // In a pod, the address of the API server comes from there.
+    // In a pod, the API server's address comes from there.
     assert.deepEqual(
       found.filter((use) => !use.startsWith('src/server/kube/api/connection.ts:')),
       [],
     );
   });
 
-  // Clients, upstreams and files choose the texts. The patterns of a Corefile use base/pattern.ts, which is
-  // linear.
+  // Clients, upstreams and files choose the texts. A Corefile's patterns use base/pattern.ts, which is linear.
   test('no expression of the runtime can take more than linear time', () => {
     assert.deepEqual(
       [...texts].flatMap(([file, text]) => slowExpressions(file, text)),
@@ -476,7 +475,7 @@ describe('the house', () => {
   });
 });
 
-/** Hosts of documentation, and examples of standards. */
+/** Documentation hosts, and examples from standards. */
 const knownHosts: ReadonlySet<string> = new Set([
   'coredns.io',
   'docs.oasis-open.org',
@@ -488,7 +487,7 @@ const knownHosts: ReadonlySet<string> = new Set([
   'ndots.dev',
   'pkg.go.dev',
   'www.apache.org',
-  // The namespace of SVG.
+  // The SVG namespace.
   'www.w3.org',
   // The name in an incident.
   'api.twilio.com',
@@ -612,7 +611,7 @@ describe('the rules of the house see', () => {
     test(`a head line in ${JSON.stringify(text)}`, () => assert.ok(hasHeadLine(text)));
 });
 
-/** All committed files; null: this is not a git checkout. */
+/** All committed files; null: not a git checkout. */
 function filesOfGit(): readonly string[] | null {
   const { status, stdout } = spawnSync('git', ['ls-files', '-z'], { encoding: 'utf8' });
   return status === 0 ? stdout.split('\0').filter((file) => file !== '') : null;

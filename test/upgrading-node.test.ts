@@ -1,4 +1,4 @@
-/** The page about upgrading Node or koffi: it knows every file of the room, and was read for the present versions. */
+/** The page about upgrading Node or koffi covers every file in the room, and was last read for the present versions. */
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
