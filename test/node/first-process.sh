@@ -1,13 +1,13 @@
 #!/bin/sh
-# The first process of a node: it gives the node files, control groups and a network of its own, and reaps what ends.
+# A node's first process. Sets up the node's own files, control groups and network, and reaps processes that exit.
 #   first-process.sh NODE_DIRECTORY NODE_ADDRESS UPSTREAM_ADDRESS HIERARCHY[=OPTION]...
-# It runs in fresh mount, network, process, control group, IPC and host name namespaces. Nothing outside of NODE_DIRECTORY changes.
+# Runs in new mount, network, process, control group, IPC and host name namespaces. Changes nothing outside NODE_DIRECTORY.
 set -eu
 dir=$1 address=$2 upstream=$3
 shift 3
 
 hostname node1
-# Copies of mounts keep the network namespaces of others alive.
+# Copies of mounts would keep other network namespaces alive.
 for each in /run/netns/*; do umount "$each" 2>/dev/null || true; done
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
@@ -15,32 +15,32 @@ mount -t tmpfs tmpfs /sys/fs/cgroup 2>/dev/null || true
 for each; do
   at=/sys/fs/cgroup/${each%%:*} option=${each#*:}
   [ -d "$at" ] || mkdir "$at"
-  # Programs look for controllers that share a hierarchy by each name.
+  # Programs look up controllers that share a hierarchy under each name.
   case $option in
     *,*) for name in $(echo "$option" | tr , ' '); do ln -s "${each%%:*}" "/sys/fs/cgroup/$name"; done ;;
   esac
   if [ "$option" = '' ]; then mount -t cgroup2 cgroup2 "$at"; else mount -t cgroup -o "$option" cgroup "$at"; fi
 done
 
-# What kubeadm, kubelet, containerd and the CNI plugins write lies in the directory of the node.
+# kubeadm, kubelet, containerd and the CNI plugins write to the node's directory.
 for place in /etc /var /opt /usr/libexec; do
   mkdir -p "$dir/upper$place" "$dir/work$place"
   mount -t overlay overlay -o "lowerdir=$place,upperdir=$dir/upper$place,workdir=$dir/work$place" "$place"
 done
 mount -t tmpfs tmpfs /run
-# An overlay cannot be the upper layer of another one, which containerd's snapshots need.
+# containerd's snapshots need an upper layer, and an overlay cannot be the upper layer of another overlay.
 for place in containerd kubelet; do
   mkdir -p "$dir/$place" "/var/lib/$place"
   mount --bind "$dir/$place" "/var/lib/$place"
 done
-# In memory: this etcd need not survive the machine.
+# In memory, because this etcd does not have to survive a reboot.
 mkdir -p /var/lib/etcd
 mount -t tmpfs tmpfs /var/lib/etcd
 rm -rf /etc/kubernetes /etc/cni/net.d
 mkdir -p /etc/kubernetes/manifests /etc/cni/net.d /opt/cni/bin
 mount --make-rshared /
 
-# The kubelet sets these for the whole machine: here it writes into files.
+# The kubelet sets these for the whole machine; here, it writes to files instead.
 for name in vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops kernel/keys/root_maxkeys kernel/keys/root_maxbytes; do
   [ -e "/proc/sys/$name" ] || continue
   mkdir -p "/run/node/sysctl/${name%/*}"

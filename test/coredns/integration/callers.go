@@ -7,7 +7,7 @@ import (
 
 var testFunction = regexp.MustCompile(`\.(Test[A-Za-z0-9_]*)(\.func.*)?$`)
 
-// callers gives the test that runs.
+// callers returns the running test.
 func callers() string {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])

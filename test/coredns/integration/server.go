@@ -1,5 +1,5 @@
-// Package test stands for the file of this name in CoreDNS's own test folder: the servers that its tests start are processes
-// of ndots (NDOTS names the program). What its Corefiles need besides, such as zone files, CoreDNS itself serves.
+// Package test replaces the file of this name in CoreDNS's own test directory, so that the servers its tests start are
+// ndots processes (NDOTS names the program). CoreDNS itself serves whatever else its Corefiles need, such as zone files.
 package test
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/coredns/coredns/plugin/metrics"
 )
 
-// Instance is a server that runs.
+// Instance is a running server.
 type Instance struct {
 	coredns *caddy.Instance
 	process *process
@@ -83,7 +83,7 @@ func note(who, why string) {
 }
 
 func startProcess(corefile string) (*Instance, error) {
-	// Relative files are relative to the Corefile.
+	// Relative paths are relative to the Corefile.
 	folder, err := os.Getwd()
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func startProcess(corefile string) (*Instance, error) {
 	if err := os.WriteFile(p.corefile, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	// Two processes on one port are what CoreDNS allows.
+	// CoreDNS allows two processes on one port.
 	for _, port := range p.ports {
 		if other, ok := running.LoadAndDelete(port); ok {
 			_ = other.(*Instance).Stop()
@@ -106,7 +106,7 @@ func startProcess(corefile string) (*Instance, error) {
 	}
 	p.command = exec.Command(os.Getenv("NDOTS"), "serve", "-conf", p.corefile, "-dns.port", "1053")
 	p.command.Stdout, p.command.Stderr = p.output, p.output
-	// Some tests never stop their server: it ends with this process, which the kernel takes the starting thread for.
+	// Some tests never stop their server. It ends with this process, which to the kernel means the thread that started it.
 	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
 	go func() {
@@ -143,14 +143,14 @@ var running sync.Map
 
 var keyPort = regexp.MustCompile(`:0\b`)
 
-// withPorts puts free ports in place of port 0 of server blocks; blocks that stand on one port 0 stay together.
+// withPorts replaces port 0 in server blocks with free ports. Blocks that share a port 0 stay together.
 func (p *process) withPorts(corefile string) string {
-	// The tests read where metrics are from a variable of the plugin.
+	// The tests read the metrics address from one of the plugin's variables.
 	if strings.Contains(corefile, "prometheus localhost:0") {
 		metrics.ListenAddr = "127.0.0.1:" + freePort()
 		corefile = strings.ReplaceAll(corefile, "prometheus localhost:0", "prometheus "+metrics.ListenAddr)
 	}
-	// What comes behind the name is not looked at by CoreDNS.
+	// CoreDNS ignores anything after the name.
 	corefile = strings.ReplaceAll(corefile, "erratic .", "erratic")
 	lines := strings.Split(corefile, "\n")
 	depth := 0
@@ -209,10 +209,10 @@ func (i *Instance) Stop() error {
 	return nil
 }
 
-// ShutdownCallbacks are run when it ends.
+// ShutdownCallbacks are run when the server ends.
 func (i *Instance) ShutdownCallbacks() []error { return nil }
 
-// Servers are its listeners.
+// Servers returns its listeners.
 func (i *Instance) Servers() []caddy.ServerListener {
 	if i.coredns != nil {
 		return i.coredns.Servers()
@@ -230,7 +230,7 @@ func (i *Instance) Restart(input caddy.Input) (*Instance, error) {
 	ports := p.ports
 	p.ports = nil
 	text := p.withPorts(string(input.Body()))
-	// The same ports again, as far as there are as many.
+	// Reuse the same ports, as far as there are enough.
 	for at, port := range p.ports {
 		if at < len(ports) {
 			text = strings.Replace(text, ":"+port, ":"+ports[at], 1)

@@ -1,4 +1,4 @@
-// Puts wrappers around the functions of a copy of CoreDNS so that its own tests write down what they do (src/record.go).
+// Wraps the functions in a copy of CoreDNS so that its own tests record what they do (src/record.go).
 //
 //	recorder FOLDER PLUGIN…
 package main
@@ -17,7 +17,7 @@ import (
 
 const record = `"github.com/coredns/coredns/plugin/pkg/record"`
 
-// Functions of rewrite that make a rule of its words, and the word that each leaves out.
+// Functions of rewrite that build a rule from its words, and the word that each one drops.
 var ruleKinds = map[string]*string{
 	"newRule":      word(""),
 	"newClassRule": word("class"),
@@ -42,7 +42,7 @@ func main() {
 	must(wrapServers(filepath.Join(folder, "plugin", "pkg", "dnstest", "server.go")))
 }
 
-// wrapServers has the upstreams of tests write down what they are asked.
+// wrapServers makes the tests' upstreams record their queries.
 func wrapServers(path string) error {
 	bytes, err := os.ReadFile(path)
 	if err != nil {
@@ -95,7 +95,7 @@ func wrapFolder(folder, plugin string) error {
 	return os.WriteFile(filepath.Join(folder, "main_record_test.go"), []byte(main), 0o644)
 }
 
-// wrapFile wraps the functions of one file. plugin is empty for what stands for the rest of the chain.
+// wrapFile wraps the functions in one file. plugin is empty for code that takes the place of the rest of the chain.
 func wrapFile(path, plugin string, name *string) error {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, path, nil, parser.ParseComments)
@@ -209,7 +209,7 @@ func readsDirectives(function *ast.FuncDecl) bool {
 	return ok && last.Name == "error"
 }
 
-// controllerOf gives the name of the parameter that is a controller.
+// controllerOf returns the name of the parameter that is a controller.
 func controllerOf(function *ast.FuncDecl) string {
 	for _, field := range function.Type.Params.List {
 		star, ok := field.Type.(*ast.StarExpr)

@@ -1,7 +1,9 @@
-// Command starter starts CoreDNS with one Corefile after another, in one process, and says of each whether it was taken.
+// Command starter starts CoreDNS with one Corefile after another in a single process, and reports whether each was
+// accepted.
 //
-// Standard input: a line of JSON for each, {"text": …}. Standard output: a line of JSON for each, {"error": …}, empty if it
-// serves, and "ended": whether all of it has ended; if not, the process ends. What ends the process instead was no line of it: who reads sees the end, and what stands on standard error.
+// Standard input is a line of JSON per Corefile, {"text": …}. Standard output is a line of JSON for each: {"error": …},
+// empty if it serves, and "ended", which tells whether all of it has ended; if not, the process exits. If a plugin exits
+// the process instead, there is no such line, only the end of the output and the text on standard error.
 package main
 
 import (
@@ -26,7 +28,7 @@ type answer struct {
 	Ended bool   `json:"ended"`
 }
 
-// Longest time for what a Corefile's plugins do at their end: some wait for connections.
+// The maximum time for a Corefile's plugins to shut down; some wait for connections.
 const patience = 500 * time.Millisecond
 
 func main() {
@@ -50,7 +52,7 @@ func main() {
 		if err := out.Encode(said); err != nil {
 			log.Fatal(err)
 		}
-		// Whoever started this starts another one: nothing of this Corefile may meet the next.
+		// The caller starts another process, so that nothing of this Corefile affects the next.
 		if !said.Ended {
 			return
 		}

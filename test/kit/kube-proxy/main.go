@@ -1,5 +1,6 @@
-// Writes the rules that kube-proxy itself makes of clusters: reads one JSON object a line from standard input, writes one a line.
-// iptables mode is the real proxier with an iptables that only remembers; nftables mode is the real proxier with the nft of PATH.
+// Writes the rules that kube-proxy generates for clusters. Reads one JSON object per line from standard input and writes
+// one per line. iptables mode is the real proxier with an iptables that only records; nftables mode is the real proxier
+// with the nft in PATH.
 package main
 
 import (
@@ -23,7 +24,7 @@ import (
 	utiliptables "k8s.io/kubernetes/pkg/util/iptables"
 )
 
-// cluster is one line of the input.
+// cluster is one line of input.
 type cluster struct {
 	Mode               string                    `json:"mode"`
 	Family             v1.IPFamily               `json:"family"`
@@ -38,7 +39,7 @@ type cluster struct {
 	Slices             []discovery.EndpointSlice `json:"slices"`
 }
 
-// memory is an iptables that remembers what it is given.
+// memory is an iptables that records its input.
 type memory struct {
 	utiliptables.Interface
 	ipv6     bool
@@ -62,7 +63,7 @@ func (m *memory) RestoreAll(data []byte, _ utiliptables.FlushFlag, _ utiliptable
 func (m *memory) Monitor(utiliptables.Chain, []utiliptables.Table, func(), time.Duration, <-chan struct{}) {}
 func (m *memory) HasRandomFully() bool { return true }
 
-// sysctl says yes to everything: no kernel is touched.
+// sysctl accepts everything, and does not touch the kernel.
 type sysctl struct{}
 
 func (sysctl) GetSysctl(string) (int, error) { return 0, nil }
@@ -98,7 +99,7 @@ func rules(c *cluster) (text string, jumps []string, tookMs float64, err error) 
 	}
 	var p proxy.Provider
 	fake := &memory{ipv6: c.Family == v1.IPv6Protocol}
-	// What the nft in PATH was given is written there by that nft (nft.sh); a table of the cluster before would be read back.
+	// The nft in PATH (nft.sh) records its input there. A table from the previous cluster would be read back.
 	log := os.Getenv("NFT_LOG")
 	if c.Mode == "nftables" {
 		exec.Command("nft", "flush", "ruleset").Run()

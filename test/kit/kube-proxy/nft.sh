@@ -1,5 +1,5 @@
 #!/bin/sh
-# The nft that kube-proxy is given: keeps a copy of every transaction in NFT_LOG and has the real one carry it out.
+# The nft given to kube-proxy. Copies every transaction to NFT_LOG and passes it on to the real nft.
 case " $* " in
   *" -f - "*) tee -a "$NFT_LOG" | "$REAL_NFT" "$@" ;;
   *) exec "$REAL_NFT" "$@" ;;

@@ -1,8 +1,8 @@
-// Says what Go's regexp makes of patterns: CoreDNS's meaning of every pattern in a Corefile.
+// Reports what Go's regexp makes of patterns, which is what CoreDNS makes of every pattern in a Corefile.
 //
-// Standard input is [{"pattern": "…", "texts": ["…"]}], standard output the same list as [{"error": "…"}] or
-// [{"groups": N, "names": ["", "…"], "matches": [[begin, end, …] or null, one for each text]}]. Places count UTF-16 units, as
-// JavaScript does; -1 is a group that took no part. With the argument "time" it is [nanoseconds a text] of MatchString.
+// Standard input is [{"pattern": "…", "texts": ["…"]}]. Standard output is the same list as [{"error": "…"}] or [{"groups":
+// N, "names": ["", "…"], "matches": [[begin, end, …] or null, one per text]}]. Positions count UTF-16 units, as in
+// JavaScript; -1 is a group that did not match. With the argument "time", it is [nanoseconds per text] for MatchString.
 package main
 
 import (
@@ -67,7 +67,7 @@ func ask(q question) answer {
 	return a
 }
 
-// UTF-16 units of a text.
+// Counts a text's UTF-16 units.
 func units(text string) int {
 	count := 0
 	for _, r := range text {
@@ -79,7 +79,7 @@ func units(text string) int {
 	return count
 }
 
-// The least of some rounds over all texts.
+// Returns the minimum over several rounds through all texts.
 func nanoseconds(q question) float64 {
 	expression := regexp.MustCompile(q.Pattern)
 	least := 1e12

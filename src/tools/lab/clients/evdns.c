@@ -1,4 +1,4 @@
-/* evdns_getaddrinfo of libevent as a program sees it: evdns NAME FAMILY(0|4|6) COUNT, one line of JSON for each lookup. */
+/* Calls libevent's evdns_getaddrinfo the way a program does: evdns NAME FAMILY(0|4|6) COUNT. Prints one line of JSON per lookup. */
 #include <arpa/inet.h>
 #include <event2/dns.h>
 #include <event2/event.h>

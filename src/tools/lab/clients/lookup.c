@@ -1,4 +1,4 @@
-/* getaddrinfo as a program sees it: lookup NAME FAMILY(0|4|6) COUNT, one line of JSON for each lookup. */
+/* Calls getaddrinfo the way a program does: lookup NAME FAMILY(0|4|6) COUNT. Prints one line of JSON per lookup. */
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>

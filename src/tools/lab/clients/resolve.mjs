@@ -1,4 +1,4 @@
-// dns.resolve4 and dns.resolve6 at once (c-ares): NAME FAMILY COUNT, one line of JSON for each lookup.
+// Calls dns.resolve4 and dns.resolve6 at once (c-ares): NAME FAMILY COUNT. Prints one line of JSON per lookup.
 import { promises as dns } from 'node:dns';
 
 const [name, family, count] = process.argv.slice(2);

@@ -1,7 +1,7 @@
-// Package record writes down what the tests of CoreDNS do: each directive that they set up and whether it was taken, each
-// query that they hand to a plugin, what the plugin's neighbours were asked meanwhile, and what was written in the end.
+// Package record records what CoreDNS's tests do: each directive they set up and whether it was accepted, each query they
+// pass to a plugin, the queries that the plugin's neighbours received, and the final reply.
 //
-// It is copied into the module beside its plugins and called by the wrappers that ../main.go puts around their functions.
+// It is copied into the module next to its plugins. The wrappers that ../main.go puts around their functions call it.
 package record
 
 import (
@@ -24,44 +24,44 @@ import (
 	"github.com/miekg/dns"
 )
 
-// State is what a plugin would be told in a Corefile to be as it is.
+// State is the configuration, as in a Corefile, that would give a plugin its present state.
 type State struct {
 	// Keys of the server block; none: the root zone.
 	Keys []string `json:"keys,omitempty"`
 	// Lines of the server block.
 	Lines string `json:"lines"`
-	// Files that the lines name.
+	// Files that the lines refer to.
 	Files map[string]string `json:"files,omitempty"`
 	// Objects of the Kubernetes API.
 	Objects []any `json:"objects,omitempty"`
-	// Whether the plugin has nothing to tell yet.
+	// True if the plugin has nothing to report yet.
 	Unsynced bool `json:"unsynced,omitempty"`
-	// What the clock of the plugin shows, in Unix milliseconds; 0: it has none.
+	// The time on the plugin's clock, in Unix milliseconds; 0: it has none.
 	Now int64 `json:"now,omitempty"`
-	// Part of the state that no Corefile can say.
+	// The part of the state that a Corefile cannot express.
 	Beyond string `json:"beyond,omitempty"`
 	// Metadata that the test has put into the context.
 	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
-// Written is a query, and what was written for it.
+// Written is a query and the reply written for it.
 type Written struct {
 	Plugin  string   `json:"plugin"`
 	Query   []byte   `json:"query"`
 	Replies [][]byte `json:"replies"`
 	Rcode   int      `json:"rcode"`
 	Error   string   `json:"error,omitempty"`
-	// Whether a message could not be packed.
+	// True if a message could not be packed.
 	Garbled bool `json:"garbled,omitempty"`
-	// How many milliseconds it took.
+	// Milliseconds that it took.
 	Took float64 `json:"took,omitempty"`
-	// What was asked of other handlers meanwhile.
+	// Queries to other handlers in that time.
 	Next []*Written `json:"next,omitempty"`
 
 	mutex sync.Mutex
 }
 
-// Exchange is a query that a test gave to a plugin.
+// Exchange is a query that a test passed to a plugin.
 type Exchange struct {
 	Kind    string `json:"kind"`
 	Test    string `json:"test"`
@@ -72,14 +72,14 @@ type Exchange struct {
 	Local   string `json:"local"`
 	Log     string `json:"log,omitempty"`
 	Panic   string `json:"panic,omitempty"`
-	// Exchanges of one handler that were under way at the same time have the same number.
+	// Concurrent exchanges of one handler have the same number.
 	Together int `json:"together"`
-	// What upstreams were asked meanwhile; Plugin is their address.
+	// Queries to upstreams in that time; Plugin is their address.
 	Upstreams []*Written `json:"upstreams,omitempty"`
 	*Written
 }
 
-// Setup is a directive that a test wanted to be set up.
+// Setup is a directive that a test tried to set up.
 type Setup struct {
 	Kind   string   `json:"kind"`
 	Test   string   `json:"test"`
@@ -88,11 +88,11 @@ type Setup struct {
 	Input  string   `json:"input"`
 	Keys   []string `json:"keys,omitempty"`
 	Error  string   `json:"error,omitempty"`
-	// Whether it was refused.
+	// True if it was refused.
 	Refused bool `json:"refused"`
 	depth   int
 	done    bool
-	// Contents of the files that are named in Input.
+	// The contents of the files named in Input.
 	Files map[string]string `json:"files,omitempty"`
 }
 
@@ -104,7 +104,7 @@ var (
 	active    = map[int]int{}
 	batch     = map[int]int{}
 	batches   int
-	// Exchanges that are under way with upstreams.
+	// Exchanges with upstreams that are in progress.
 	forwarding = map[*Exchange]bool{}
 	handlers   = map[any]int{}
 	describe   = map[string]func(context.Context, any, *dns.Msg) State{}
@@ -123,10 +123,10 @@ func init() {
 	}
 }
 
-// Describer tells how the state of a plugin is written down.
+// Describer describes a plugin's state.
 func Describer(plugin string, f func(context.Context, any, *dns.Msg) State) { describe[plugin] = f }
 
-// Mark remembers the words that something was made of.
+// Mark remembers the words that something was built from.
 func Mark(thing any, words []string) {
 	mutex.Lock()
 	defer mutex.Unlock()
@@ -135,7 +135,7 @@ func Mark(thing any, words []string) {
 	}
 }
 
-// Marked gives the words of Mark.
+// Marked returns the words passed to Mark.
 func Marked(thing any) ([]string, bool) {
 	mutex.Lock()
 	defer mutex.Unlock()
@@ -146,7 +146,7 @@ func Marked(thing any) ([]string, bool) {
 	return words, ok
 }
 
-// Quote writes a word so that a Corefile gives it back.
+// Quote writes a word so that a Corefile returns it unchanged.
 func Quote(word string) string {
 	if word != "" && !strings.ContainsAny(word, " \t\n\"#{}\\") {
 		return word
@@ -154,7 +154,7 @@ func Quote(word string) string {
 	return `"` + strings.ReplaceAll(word, `"`, `\"`) + `"`
 }
 
-// NewTestController stands for caddy's.
+// NewTestController replaces caddy's function.
 func NewTestController(server, input string) *caddy.Controller {
 	c := caddy.NewTestController(server, input)
 	test, place := caller()
@@ -164,7 +164,7 @@ func NewTestController(server, input string) *caddy.Controller {
 	return c
 }
 
-// SetupOf is called when a function begins to read directives; what it returns, when it ends.
+// SetupOf is called when a function starts reading directives; the function it returns, when it ends.
 func SetupOf(c *caddy.Controller, plugin string) func(error) {
 	mutex.Lock()
 	defer mutex.Unlock()
@@ -176,7 +176,7 @@ func SetupOf(c *caddy.Controller, plugin string) func(error) {
 	s.depth++
 	for _, word := range strings.Fields(s.Input) {
 		word = strings.Trim(word, `"`)
-		// A pair of keys is named without its endings.
+		// A key pair is named without its suffixes.
 		for _, name := range []string{word, word + ".key", word + ".private"} {
 			if text, err := os.ReadFile(name); err == nil {
 				if s.Files == nil {
@@ -201,7 +201,7 @@ func SetupOf(c *caddy.Controller, plugin string) func(error) {
 	}
 }
 
-// Words counts words of a directive that a test hands to the function that reads them as a setup.
+// Words treats the words that a test passes to a parsing function as a setup.
 func Words(plugin string, words []string, err error) {
 	pcs := make([]uintptr, 1)
 	frame, _ := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)]).Next()
@@ -220,7 +220,7 @@ func Words(plugin string, words []string, err error) {
 	write(s)
 }
 
-// Flush writes the setups of this process.
+// Flush writes this process's setups.
 func Flush() {
 	mutex.Lock()
 	all := make([]*Setup, 0, len(inputs))
@@ -250,7 +250,7 @@ func write(event any) {
 
 var testName = regexp.MustCompile(`\.(Test[A-Za-z0-9_]*)(\.func.*)?$`)
 
-// caller gives the test that is running, and where it stands.
+// caller returns the running test and its position.
 func caller() (string, string) {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
@@ -282,7 +282,7 @@ func pack(m *dns.Msg) ([]byte, bool) {
 	if bytes, err := copied.Pack(); err == nil {
 		return bytes, true
 	}
-	// Tests are content with names that are no names on the wire: without the dot at the end.
+	// Tests accept names without the trailing dot, which are not valid on the wire.
 	for at := range copied.Question {
 		copied.Question[at].Name = dns.Fqdn(copied.Question[at].Name)
 	}
@@ -327,7 +327,7 @@ func (w *writer) GetPlugin() string {
 	return ""
 }
 
-// Serve stands around a handler.
+// Serve wraps a handler.
 func Serve(
 	handler any, plugin string,
 	ctx context.Context, w dns.ResponseWriter, r *dns.Msg,
@@ -398,7 +398,7 @@ func Serve(
 	return rcode, err
 }
 
-// Upstream stands around the handler of a server that a test started.
+// Upstream wraps the handler of a server that a test started.
 func Upstream(address *string, handle dns.HandlerFunc) dns.HandlerFunc {
 	return func(w dns.ResponseWriter, r *dns.Msg) {
 		query, ok := pack(r)
@@ -414,7 +414,7 @@ func Upstream(address *string, handle dns.HandlerFunc) dns.HandlerFunc {
 	}
 }
 
-// Lookup is what a plugin had looked up, and found.
+// Lookup is a lookup that a plugin made, and its result.
 func Lookup(ctx context.Context, name string, typ uint16, reply *dns.Msg, err error) {
 	parent, _ := ctx.Value(parentKey).(*Written)
 	if parent == nil {
@@ -468,10 +468,10 @@ func stateOf(ctx context.Context, handler any, plugin, test string, r *dns.Msg) 
 	return State{Beyond: "nobody knows how it was set up"}
 }
 
-// Millis is a time as State.Now has it.
+// Millis converts a time to the format of State.Now.
 func Millis(t time.Time) int64 { return t.UnixMilli() }
 
-// Metadata gives the values of a context: each function of it is asked.
+// Metadata returns the values in a context by calling each of its functions.
 func Metadata[F ~func() string](_ context.Context, functions map[string]F) map[string]string {
 	values := map[string]string{}
 	for label, value := range functions {

@@ -1,4 +1,4 @@
-// LookupIP as a program sees it: lookup NAME FAMILY(0|4|6) COUNT, one line of JSON for each lookup.
+// Calls LookupIP the way a program does: lookup NAME FAMILY(0|4|6) COUNT. Prints one line of JSON per lookup.
 package main
 
 import (

@@ -23,7 +23,7 @@ func init() {
 			lines = append(lines, "key file {FOLDER}/"+name)
 		}
 		lines = append(lines, "}")
-		// Zone files stand behind it in some tests.
+		// In some tests, zone files come after it.
 		if f, ok := d.Next.(file.File); ok {
 			for i, name := range f.Zones.Names {
 				records, err := f.Zones.Z[name].Transfer(0)
@@ -34,7 +34,7 @@ func init() {
 				soa := false
 				for some := range records {
 					for _, rr := range some {
-						// It ends a transfer, too.
+						// It also ends a transfer.
 						if rr.Header().Rrtype == dns.TypeSOA {
 							if soa {
 								continue

@@ -13,7 +13,7 @@ import (
 func init() {
 	record.Describer("forward", func(_ context.Context, h any, _ *dns.Msg) record.State {
 		lines := []string{}
-		// A block may have several; each falls to the next.
+		// A block may have several; each falls through to the next.
 		for f, ok := h.(*Forward); ok && f != nil; f, ok = f.Next.(*Forward) {
 			lines = append(lines, linesOf(f)...)
 		}

@@ -66,7 +66,7 @@ func init() {
 func objectsOf(k *Kubernetes, r *dns.Msg) []any {
 	objects := []any{}
 	spaces := map[string]bool{}
-	// A service that is only in the index of names, or only in the list, is one.
+	// A service counts even if it is only in the index of names, or only in the list.
 	services := map[string]*object.Service{}
 	for _, s := range k.APIConn.ServiceList() {
 		services[s.Namespace+"/"+s.Name] = s
@@ -164,7 +164,7 @@ func objectsOf(k *Kubernetes, r *dns.Msg) []any {
 	return objects
 }
 
-// nameOf makes a name of what endpoints hold: the lists of the tests come in any order.
+// nameOf derives a name from the contents of endpoints, because the tests' lists come in any order.
 func nameOf(kind string, e *object.Endpoints) string {
 	hash := fnv.New64()
 	fmt.Fprint(hash, e.Index, e.Namespace, e.Subsets, e.Zones)
