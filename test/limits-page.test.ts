@@ -83,7 +83,7 @@ describe('the page of limits', () => {
     assert.deepEqual(without, []);
   });
 
-  test('names metrics that are there', () => {
+  test('names metrics that exist', () => {
     const names = new Set(page.match(/(?:ndots|coredns)_\w+/g));
     for (const name of names)
       execFileSync('git', ['grep', '-q', `'${name}'`, '--', 'src/**/*.ts'], { stdio: 'ignore' });

@@ -398,7 +398,7 @@ describe('the house', () => {
     );
   });
 
-  test('no file is named for being a drawer', () => {
+  test('no file has a catch-all name', () => {
     for (const file of sources)
       assert.doesNotMatch(file, /\/(utils?|common|helpers?|types|index)\.ts$/);
   });
@@ -411,7 +411,7 @@ describe('the house', () => {
     }
   });
 
-  test('nothing is left to be done', () => {
+  test('no TODO is left', () => {
     for (const [file, text] of texts) assert.doesNotMatch(text, /\b(TODO|FIXME|XXX|HACK)\b/, file);
   });
 

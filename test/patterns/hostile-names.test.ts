@@ -96,7 +96,7 @@ async function cost(world: World, length: number, type: string): Promise<number>
   return leastCpuUs(5, (round) => world.ask(`${nameOf(length, round)} ${type}`));
 }
 
-describe('names made for the patterns of a Corefile', () => {
+describe('hostile names for the patterns in a Corefile', () => {
   for (const [directive, { type = 'A' }] of Object.entries(directives)) {
     test(`${directive}: the pattern sees the name`, async () => {
       const seen: string[] = [];

@@ -39,7 +39,7 @@ const QUERIES = 60;
 const PRIMARY = 5301;
 
 describe(
-  'random Corefiles beside CoreDNS',
+  'random Corefiles compared with CoreDNS',
   { skip: program === null && 'CoreDNS is not there (COREDNS=FILE)' },
   () => {
     const home = mkdtempSync(join(tmpdir(), 'ndots-primary-'));

@@ -26,7 +26,7 @@ const PORT = 9153;
 const others = /\b(?:minimal|erratic|autopath|dns64|header|drop|IN CNAME)\b/;
 
 describe(
-  'metrics beside CoreDNS',
+  'metrics compared with CoreDNS',
   { skip: program === null && 'CoreDNS is not there (COREDNS=FILE)' },
   () => {
     let stop = (): void => undefined;

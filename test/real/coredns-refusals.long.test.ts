@@ -25,7 +25,7 @@ import { scriptedNetwork } from '../kit/upstream.ts';
 const seconds = Number(process.env['COREFILES_SECONDS'] ?? '60');
 const first = Number(process.env['COREFILES_SEED'] ?? '1');
 
-describe('changed Corefiles beside CoreDNS', { skip: noModule() ?? false }, () => {
+describe('changed Corefiles compared with CoreDNS', { skip: noModule() ?? false }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-refusals-'));
   after(() => rmSync(folder, { recursive: true, force: true }));
   let program = '';

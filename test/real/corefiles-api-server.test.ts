@@ -109,7 +109,7 @@ describe('an API server that disappears and returns', { skip: noCluster() }, () 
   });
 });
 
-describe('an API server that is not there at the start', { skip: noCluster() }, () => {
+describe('an API server that is unavailable at startup', { skip: noCluster() }, () => {
   test('the server serves at once: SERVFAIL for cluster names, external names as ever, and it is not ready', async (t) => {
     const cluster = await ClusterPod.make({
       objects,

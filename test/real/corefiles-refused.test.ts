@@ -12,7 +12,7 @@ function isForPeople(text: string): void {
   assert.doesNotMatch(text, /Unhandled|uncaught/i);
 }
 
-describe('faults that keep the server from starting in a pod', { skip: noCluster() }, () => {
+describe('faults that prevent the server from starting in a pod', { skip: noCluster() }, () => {
   let cluster: ClusterPod;
   before(async () => {
     cluster = await ClusterPod.make({ inCluster: false });

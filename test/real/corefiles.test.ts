@@ -52,7 +52,7 @@ function startedWithoutComplaint(server: Child): void {
   assert.doesNotMatch(server.output(), /\[(WARNING|ERROR|FATAL)\]/);
 }
 
-describe('the Corefiles that clusters bring', { skip: noCluster() }, () => {
+describe('the default Corefiles of cluster distributions', { skip: noCluster() }, () => {
   for (const name of ['kubeadm', 'eks', 'helm-chart'] as const) {
     test(`${name}: starts unchanged, answers, is healthy, ready and measured`, async (t) => {
       const { cluster, server } = await clusterWith(t, `${name}.corefile`);

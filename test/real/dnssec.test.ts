@@ -149,7 +149,7 @@ function questionsOf(origin: string): readonly string[] {
     .filter((question) => question !== `${origin} DS` && !/^[xy]\.old\..* CNAME$/.test(question));
 }
 
-describe('dnssec, judged by Unbound', { skip: missing('unbound', 'dnssec-keygen') }, () => {
+describe('dnssec, validated by Unbound', { skip: missing('unbound', 'dnssec-keygen') }, () => {
   const algorithms = ['RSASHA256', 'RSASHA512', 'ECDSAP256SHA256', 'ECDSAP384SHA384', 'ED25519'];
   for (const algorithm of algorithms)
     test(`a zone file with ${algorithm}: names × types are secure`, async (t) => {
@@ -285,7 +285,7 @@ describe('dnssec, judged by Unbound', { skip: missing('unbound', 'dnssec-keygen'
   });
 });
 
-describe('dnssec, judged by delv', { skip: missing('delv', 'dnssec-keygen') }, () => {
+describe('dnssec, validated by delv', { skip: missing('delv', 'dnssec-keygen') }, () => {
   test('answers and denials are fully validated', async (t) => {
     const folder = workFolder(t);
     writeFileSync(join(folder, 'db'), zone);
@@ -304,7 +304,7 @@ describe('dnssec, judged by delv', { skip: missing('delv', 'dnssec-keygen') }, (
 const coredns = corednsPath();
 
 describe(
-  'dnssec beside CoreDNS',
+  'dnssec compared with CoreDNS',
   {
     skip:
       coredns === null

@@ -196,7 +196,7 @@ async function lookups({ namespace, program }: Pod, names: readonly string[]): P
 }
 
 describe('doctor on the queries of real programs', { skip, concurrency: 1 }, () => {
-  test('all is well', async () => {
+  test('a healthy network', async () => {
     assert.deepEqual((await play({})).critical, []);
   });
 

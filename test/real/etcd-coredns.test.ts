@@ -26,7 +26,7 @@ const types = ['A', 'AAAA', 'TXT', 'SRV', 'MX', 'CNAME', 'PTR', 'NS', 'SOA', 'HI
 const labels = ['a', 'b', 'c', 'web', 'x1', 'ns', 'dns', 'apex', '_http', 'UP'] as const;
 const rounds = Number(process.env['ETCD_ROUNDS'] ?? 4);
 
-describe('etcd beside CoreDNS', { skip }, () => {
+describe('etcd compared with CoreDNS', { skip }, () => {
   test('the same answers for random keys, values and names', { timeout: 300_000 }, async (t) => {
     const etcd = await startEtcd(program!.path);
     t.after(() => etcd.stop());

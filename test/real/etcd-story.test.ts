@@ -61,7 +61,7 @@ describe('SkyDNS, as its pages describe it', { skip }, () => {
     }
   });
 
-  test('its last word: etcd is stopped, and answers stay', async (t) => {
+  test('at the end, etcd is stopped and answers stay', async (t) => {
     await etcd.kill();
     t.after(() => etcd.restart());
     const asked = run(
@@ -94,7 +94,7 @@ describe('SkyDNS, as its pages describe it', { skip }, () => {
     assert.equal(shown(), 1);
   });
 
-  test('mistakes are distinguished: usage, no such record, no etcd', () => {
+  test('errors are distinguished: usage, no such record, no etcd', () => {
     for (const [line, code, text] of [
       ['ndots etcd', 3, /which action/],
       ['ndots etcd put a.cluster.local', 3, /needs a host/],

@@ -71,7 +71,7 @@ async function asked(port: number, name: string, type: number): Promise<string[]
   }
 }
 
-describe('zones of etcd as others have them', { skip: noEtcd }, () => {
+describe('zones from etcd on other name servers', { skip: noEtcd }, () => {
   for (const [label, { program, start }] of Object.entries(secondaries)) {
     const skip = has(program) ? false : `needs ${program}`;
     test(

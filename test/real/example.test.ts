@@ -53,7 +53,7 @@ function shellLines(page: string): readonly string[] {
 const alone = ['-rn', 'sh', '-c', 'ip link set lo up && exec "$0" "$@"'];
 
 test(
-  'the example cluster has nothing to complain of where there is no network',
+  'the example cluster reports no problems without a network',
   {
     skip:
       spawnSync('unshare', [...alone, 'true']).status === 0

@@ -5,7 +5,7 @@ import { queryBytes, StreamClient, UdpClient } from '../kit/loopback.ts';
 import { freePorts } from '../kit/free-ports.ts';
 import { serveProcess } from '../kit/serve-process.ts';
 
-describe('a server that may open few files', () => {
+describe('a server with a low limit on open files', () => {
   test('answers probes, UDP and new connections while hundreds of idle connections come', async (t) => {
     const [health] = await freePorts(1);
     const directives = `  health 127.0.0.1:${health}\n  hosts {\n    10.1.2.3 a.test\n  }`;

@@ -43,7 +43,7 @@ function largeUpstream(): Server {
   });
 }
 
-describe('clients that attack', () => {
+describe('hostile clients', () => {
   const directory = mkdtempSync(join(tmpdir(), 'ndots-hostile-'));
   const upstream = largeUpstream();
   let child: Child;
@@ -150,7 +150,7 @@ describe('clients that attack', () => {
     assert.deepEqual([...codes], ['REFUSED']);
   });
 
-  test('connections that end before their TLS handshake is done stay nowhere', async () => {
+  test('connections that end before their TLS handshake is complete leave nothing behind', async () => {
     for (let round = 0; round < 15; round++) {
       const sockets = Array.from({ length: 100 }, () => {
         const socket = connect(dot, '127.0.0.1', () => socket.end());

@@ -176,7 +176,7 @@ describe('an upstream, or an impostor, that lies', () => {
     });
   }
 
-  test('the right reply from another port is not heard', async () => {
+  test('the right reply from another port is ignored', async () => {
     const forger = createSocket('udp4');
     const name = fresh();
     upstream.onQuery = (query, send, from) => {
@@ -187,7 +187,7 @@ describe('an upstream, or an impostor, that lies', () => {
     forger.close();
   });
 
-  test('ten thousand guesses of the id, sent to the right port, do not get in', async () => {
+  test('ten thousand guesses of the ID, sent to the right port, are not accepted', async () => {
     const name = fresh();
     let asked = 0;
     upstream.onQuery = (query, send) => {
@@ -253,7 +253,7 @@ describe('an upstream, or an impostor, that lies', () => {
     }
   });
 
-  test('an upstream without a correct reply is given up after its time, and queried no more often than that', async () => {
+  test('an upstream without a correct reply is abandoned after its time-out, and queried no more often than that', async () => {
     const before = upstream.asked;
     upstream.onQuery = (query, send) =>
       send(reply(query, { name: 'www.bank.test.', addresses: [lie] }));
@@ -261,7 +261,7 @@ describe('an upstream, or an impostor, that lies', () => {
     assert.ok(upstream.asked - before <= 10, `${upstream.asked - before} queries for one`);
   });
 
-  test('a lie about one name teaches nothing about another', async () => {
+  test('a forged reply for one name does not affect another', async () => {
     assert.notDeepEqual(
       await (async () => {
         upstream.onQuery = (query, send) => send(reply(query, { addresses: [truth] }));
@@ -271,7 +271,7 @@ describe('an upstream, or an impostor, that lies', () => {
     );
   });
 
-  test('source ports and ids are not to be guessed: both change from query to query', async () => {
+  test('source ports and IDs cannot be guessed: both change from query to query', async () => {
     const ports = new Set<number>();
     const ids: number[] = [];
     upstream.onQuery = (query, send, from) => {
@@ -320,7 +320,7 @@ describe('an upstream, or an impostor, that lies', () => {
       });
     }
 
-    test('an honest upstream after all that is heard again', async () => {
+    test('an honest upstream is accepted again after all that', async () => {
       upstream.onQuery = (query, send) => send(truncated(query));
       upstream.onStream = (query, socket) =>
         socket.write(framed(reply(query, { addresses: [truth] })));
@@ -354,7 +354,7 @@ describe('an upstream, or an impostor, that lies', () => {
     stream.close();
   });
 
-  test('no panic came of any of it', async () => {
+  test('none of it caused a panic', async () => {
     assert.equal(await server.sum('coredns_panics_total'), 0);
     assert.doesNotMatch(server.child.output(), /\s+at .*\.ts:\d+/);
   });

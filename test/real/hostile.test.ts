@@ -158,7 +158,7 @@ for (const transport of ['batched', 'plain'] as const) {
       );
     });
 
-    test('no panic came of any of it', async () => {
+    test('none of it caused a panic', async () => {
       assert.equal(await server.sum('coredns_panics_total'), 0);
       assert.doesNotMatch(server.child.output(), /\s+at .*\.ts:\d+/);
     });
@@ -309,7 +309,7 @@ describe('hostile streams', () => {
   });
 });
 
-describe('the first moments', () => {
+describe('the first moments after startup', () => {
   test('a query before the server serves is answered late or not at all, but never with an error', async (t) => {
     const socket: Udp = createSocket('udp4');
     socket.on('error', () => undefined);

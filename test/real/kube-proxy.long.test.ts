@@ -253,7 +253,7 @@ function nftablesChains(text: string): Map<string, string[]> {
 }
 
 describe(
-  'rules beside those of a real kube-proxy',
+  'rules compared with those of a real kube-proxy',
   { skip: noKubeProxy() ?? false, timeout: 900_000 },
   () => {
     for (const family of ['IPv4', 'IPv6'] as const) {

@@ -16,7 +16,7 @@ import {
 const reason = noNodeWorld();
 const program = join(import.meta.dirname, '../../bin/ndots');
 
-describe('the directive console of a node cache', { skip: reason ?? false }, () => {
+describe('the console directive of a node cache', { skip: reason ?? false }, () => {
   let world: NodeWorld;
   let token: string;
 

@@ -77,7 +77,7 @@ const bursts: Readonly<Record<string, readonly Uint8Array[]>> = {
 };
 
 describe(
-  'response rate limiting beside BIND',
+  'response rate limiting compared with BIND',
   { skip: !hasProgram('named') && 'needs named' },
   () => {
     for (const slip of [2, 1, 0]) {

@@ -72,7 +72,7 @@ const questions: readonly (readonly [string, RegExp])[] = [
   ].map((one) => [one, /; negative response, fully validated/] as const),
 ];
 
-describe('zones judged by others', { skip }, () => {
+describe('zones checked by other programs', { skip }, () => {
   for (const how of ['plain', 'nsec', 'nsec3', 'opt-out'] as const satisfies readonly Signing[])
     test(`${how} zones pass all checkers`, { timeout: 120_000 }, async (t) => {
       const directory = scratch(t);

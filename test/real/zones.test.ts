@@ -57,7 +57,7 @@ function isCircle(bytes: Uint8Array): boolean {
   );
 }
 
-describe('zones beside real servers', () => {
+describe('zones compared with real servers', () => {
   const runs: readonly (readonly [string, Signing, number])[] = [
     ['NSD', 'plain', 1],
     ['Knot', 'plain', 2],

@@ -26,12 +26,12 @@ describe('samples of an expression fit it', () => {
       for (const sample of samples) assert.match(sample, own);
     });
 
-  test('what is not understood has none', () => {
+  test('an unsupported expression has no samples', () => {
     for (const pattern of ['(', '[a', '*a', '(?=x)', 'a)'])
       assert.deepEqual(samplesOf(pattern), []);
   });
 
-  test('any text ends, with few samples', () => {
+  test('any text terminates, with few samples', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom(...'ab.()[]|*+?{}2,\\^$'.split('')), maxLength: 60 }),

@@ -31,7 +31,7 @@ const asked = (count: number): ReturnType<typeof witnesses> =>
     places,
   });
 
-test('beyond the limit, asks all names of the configurations and objects, and reports the rest', () => {
+test('beyond the limit, queries all names in the configurations and objects, and reports the rest', () => {
   const few = asked(10);
   assert.deepEqual(few.left, []);
   const many = asked(40_000);

@@ -32,8 +32,8 @@ const slice = {
 const choice = { namespace: 'kube-system', name: 'kube-dnss', labels: null };
 const { signal } = new AbortController();
 
-describe('the servers of a service that is named', () => {
-  test('a missing service is a mistake, and no other server is queried instead', async () => {
+describe('the servers of a given service', () => {
+  test('a missing service is an error, and no other server is queried instead', async () => {
     await assert.rejects(
       findServers(apiWith({ [slices]: { items: [] } }), choice, signal),
       /there is no service kube-system\/kube-dnss/,
@@ -47,7 +47,7 @@ describe('the servers of a service that is named', () => {
     assert.match(missing ?? '', /404/);
   });
 
-  test('a service that may not be read says so, and its replicas are asked', async () => {
+  test('a service that cannot be read is reported, and its replicas are queried', async () => {
     const api = apiWith({ [slices]: { items: [] } }, 403);
     const { missing } = await findServers(api, choice, signal);
     assert.match(missing ?? '', /403/);

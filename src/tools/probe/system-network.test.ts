@@ -40,7 +40,7 @@ test('several queries to a closed port fail at once, like a single one', async (
 });
 
 describe('the questions of a check go from one socket, and', () => {
-  test('those whose replies are lost are asked again', async (t) => {
+  test('those whose replies are lost are retried', async (t) => {
     let asked = 0;
     const server = await udpServer(t, (query) => (++asked === 2 ? [] : [replyTo(query)]));
     const [a, b] = await network.ask(server, questions, terms);
@@ -59,7 +59,7 @@ describe('the questions of a check go from one socket, and', () => {
     assert.match(a!.failure!, /^a reply of 27 bytes came that cannot be read: /);
   });
 
-  test('reports a timeout with tries and time', async (t) => {
+  test('reports a time-out with attempts and time', async (t) => {
     const server = await udpServer(t, () => []);
     const [a] = await network.ask(server, questions.slice(0, 1), { ...terms, timeoutMs: 50 });
     assert.equal(a!.failure, 'no reply to 2 tries of 50 ms');
@@ -94,7 +94,7 @@ describe('the questions of a check go from one socket, and', () => {
     assert.match(bad!.failure!, /closed the connection|connection reset/);
   });
 
-  test('over TCP messages without end that answer nothing are not read to the last moment', async (t) => {
+  test('over TCP, endless messages that answer nothing are not read until the last moment', async (t) => {
     let sent = 0;
     const server = createServer((socket) => {
       socket.on('error', () => undefined);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { watchOf } from '../../../test/kit/lossy-watch.ts';
 import { VirtualClock } from '../../server/base/virtual-clock.ts';
 
-test('a month of rounds every 10 s with 0.01 % of messages lost raises no alert', async () => {
+test('a month of rounds every 10 s with 0.01 % message loss raises no alert', async () => {
   const clock = new VirtualClock();
   const { watch, lines } = watchOf(clock, new Set(), 0.0001);
   const stop = new AbortController();

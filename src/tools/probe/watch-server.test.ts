@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import type { CheckSchedule } from './watch.ts';
 import { WatchServer } from './watch-server.ts';
 
-test('hundreds of idle connections do not keep the kubelet from asking', async (t) => {
+test('hundreds of idle connections do not keep the kubelet from probing', async (t) => {
   const server = new WatchServer({ isReady: true } as CheckSchedule);
   const port = await server.listen('127.0.0.1', 0);
   t.after(() => server.close());

@@ -38,7 +38,7 @@ describe('ndots check serve', () => {
     }
   });
 
-  test('rounds of two watchers do not stay together', async () => {
+  test('the rounds of two watchers do not stay in step', async () => {
     const starts = [1, 2].map(async (seed) => {
       const clock = new VirtualClock();
       const asked: number[] = [];
@@ -68,7 +68,7 @@ describe('ndots check serve', () => {
     assert.ok(gaps.size > 5, 'their distance changes');
   });
 
-  test('targets beyond the limit are counted and not remembered; those that are gone are forgotten', async () => {
+  test('targets beyond the limit are counted but not remembered; those that are gone are forgotten', async () => {
     const clock = new VirtualClock();
     const plan = planChecks({ every: 1000 }, [{ kind: 'replica-answers', values: {} }]);
     let many = Array.from({ length: 50 }, (_, index) => ({ host: `10.1.0.${index}`, port: 53 }));
@@ -140,7 +140,7 @@ describe('ndots check serve', () => {
   });
 });
 
-describe('a month of rounds each 10 s in which 0.01 % of messages are lost', () => {
+describe('a month of rounds every 10 s with 0.01 % message loss', () => {
   test('no target is down, and no window burns', () => {
     // Repeats the rounds on the side: draws the outcome of a query with two attempts the same way as the network above.
     const draw = seededRandom(99);
@@ -165,7 +165,7 @@ describe('a month of rounds each 10 s in which 0.01 % of messages are lost', () 
 });
 
 describe('error budgets', () => {
-  test('a window forgets what is older than it is long', () => {
+  test('a window forgets events older than its length', () => {
     const window = new SlidingWindow(60_000);
     for (let now = 0; now < 30_000; now += 1000) window.add(now, false);
     assert.equal(window.bad(30_000), 30);
@@ -173,7 +173,7 @@ describe('error budgets', () => {
     assert.equal(window.total(200_000), 0);
   });
 
-  test('an outage burns fast, is over soon after it, and stays in the budget', () => {
+  test('an outage burns the budget fast, the alert ends soon after it, and the loss stays in the budget', () => {
     const budget = new ErrorBudget(0.999, 10_000);
     let now = 0;
     const pass = (ms: number, isGood: boolean): void => {
@@ -189,7 +189,7 @@ describe('error budgets', () => {
     assert.ok(left < 0.96 && left > 0.94, `${left}: 12 of 259 bad rounds that are allowed`);
   });
 
-  test('a single failed round sets off no alert, also not right after the start', () => {
+  test('a single failed round raises no alert, even right after the start', () => {
     const budget = new ErrorBudget(0.999, 30_000);
     budget.add(0, false);
     for (const { factor, longMs } of burnAlerts) assert.ok(budget.burnRate(1, longMs) < factor);

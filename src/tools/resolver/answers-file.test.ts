@@ -33,8 +33,8 @@ function problem(run: () => unknown): string {
   return 'no problem';
 }
 
-describe('the words of an answer', () => {
-  test('only addresses of the asked family are given', () => {
+describe('the words that script an answer', () => {
+  test('only addresses in the queried family are returned', () => {
     const both = '203.0.113.80 2001:db8::80';
     assert.deepEqual(
       answer(both)?.answer.map((record) => record.data),

@@ -11,7 +11,7 @@ const fault = (server: string, kind: 'refused' | 'unreachable' = 'refused'): Arr
 });
 
 describe('the arrivals of a socket', () => {
-  test('of two replies in one TCP segment, a reader that waits for one leaves the other', async () => {
+  test('of two replies in one TCP segment, a reader that waits for one leaves the other unread', async () => {
     const queue = new ArrivalQueue(new VirtualClock());
     const first = queue.wait(Infinity);
     queue.push(fault('192.0.2.1'));

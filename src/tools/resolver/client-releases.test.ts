@@ -99,7 +99,7 @@ describe('replies that do not match the question', () => {
   ];
   const resolv = `${twoServers}options timeout:1 attempts:1\n`;
 
-  test('musl takes one with the right id from any server of the file', async () => {
+  test('musl accepts one with the right ID from any server in the file', async () => {
     assert.equal(outcome(await plan('musl', { resolv, rules: forged })), '6.6.6.6');
   });
 
@@ -147,7 +147,7 @@ describe('c-ares by release', () => {
     assert.equal(outcome(await plan('c-ares@1.18', given)), '203.0.113.80 2001:db8::1');
   });
 
-  test('names below localhost need no server since 1.19', async () => {
+  test('names under localhost need no server since 1.19', async () => {
     const given = { name: 'kube-health.localhost' };
     assert.equal(outcome(await plan('c-ares@1.18', given)), 'ARES_ENOTFOUND');
     assert.equal(outcome(await plan('c-ares@1.19.1', given)), '127.0.0.1 ::1');

@@ -14,7 +14,7 @@ function second(sample: ClientSample, rate: number, nowMs: number): void {
   sample.advance(nowMs + 1000);
 }
 
-test('the sample holds all clients while the rules can follow, and a share of them with more', () => {
+test('the sample has all clients while the rules can keep up, and a fraction of them beyond that', () => {
   const sample = new ClientSample();
   second(sample, 1200, 0);
   assert.equal(sample.share, 1);

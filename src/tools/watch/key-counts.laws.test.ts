@@ -12,7 +12,7 @@ const stream = fc.array(
   { minLength: 1, maxLength: 600 },
 );
 
-test('a count is never too high, and too low by no more than its error', () => {
+test('a count is never too high, and too low by at most its error', () => {
   fc.assert(
     fc.property(stream, fc.integer({ min: 2, max: 80 }), (list, capacity) => {
       const counts = new KeyCounts(WINDOW_MS, capacity, () => null);
@@ -44,7 +44,7 @@ test('a count is never too high, and too low by no more than its error', () => {
   );
 });
 
-test('what is before the window is forgotten, and late news of it is not counted', () => {
+test('events before the window are forgotten, and late arrivals are not counted', () => {
   const counts = new KeyCounts(WINDOW_MS, 10, () => null);
   counts.count('early', 1000);
   counts.count('now', 1000 + 2 * WINDOW_MS);

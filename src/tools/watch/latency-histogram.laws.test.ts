@@ -14,7 +14,7 @@ function filled(list: readonly number[]): LatencyHistogram {
   return histogram;
 }
 
-test('a quantile is right to within 5 %', () => {
+test('a quantile is accurate to within 5 %', () => {
   fc.assert(
     fc.property(latencies, fc.double({ min: 0, max: 1, noNaN: true }), (list, part) => {
       const truly = list.toSorted((a, b) => a - b)[Math.max(1, Math.ceil(part * list.length)) - 1]!;
@@ -24,7 +24,7 @@ test('a quantile is right to within 5 %', () => {
   );
 });
 
-test('histograms that are merged are the histogram of all', () => {
+test('merged histograms equal the histogram of all values', () => {
   fc.assert(
     fc.property(latencies, latencies, (one, other) => {
       const merged = filled(one);
@@ -37,6 +37,6 @@ test('histograms that are merged are the histogram of all', () => {
   );
 });
 
-test('nothing has no quantile', () => {
+test('an empty histogram has no quantile', () => {
   assert.equal(new LatencyHistogram().quantile(0.5), null);
 });

@@ -17,7 +17,7 @@ const TICKS = 125;
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
-test('a day with 10 000 clients: memory stays flat, and counts are those of a full count', () => {
+test('a day with 10 000 clients: memory stays flat, and counts equal those of a full count', () => {
   // Each check of the rules takes milliseconds, and a day has 28 800 checks.
   const model = new LiveModel({ limits: { checkMs: 600_000 } });
   const input = model.open('a day');

@@ -91,7 +91,7 @@ describe('findings over time', () => {
       assert.ok(endedMs !== null && endedMs <= 60_000, `${code} ended after ${endedMs} ms`);
   });
 
-  test('of a healthy cluster nothing is said but what search paths cost', async () => {
+  test('a healthy cluster has no findings except the cost of search paths', async () => {
     const spans = await findingsOf(pods(4, 1000, 120_000), healthy, {
       ...{ fromMs: 0, toMs: 0, forMs: 120_000 },
     });

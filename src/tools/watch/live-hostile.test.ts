@@ -16,7 +16,7 @@ function ask(input: LiveInput, client: string, name: string, atMs: number, id: n
   input.reading.takeNetwork(reply, 0, reply.length, atMs + 0.5, 0);
 }
 
-test('a clock that is three minutes, or ten years, ahead is corrected, and said', () => {
+test('a clock that is three minutes, or ten years, ahead is corrected and reported', () => {
   for (const aheadMs of [180_000, 10 * 365 * 86_400_000, -240_000]) {
     const model = new LiveModel();
     const right = model.open('right');
@@ -57,7 +57,7 @@ test('the clock of the machine is set back by an hour: the window starts again a
   assert.ok(now.changes.rows.some(({ text }) => text.includes('the clock was set back')));
 });
 
-test('a client that floods with names of its own displaces no name that others look up', () => {
+test('a client that floods with unique names displaces no name that others look up', () => {
   const model = new LiveModel({ limits: { names: 64, clients: 16, detailBytes: 64 * 1024 } });
   const input = model.open('eth0');
   model.advance(STORY_START);
@@ -95,7 +95,7 @@ test('names with escape sequences and markup stay data, without a control charac
   assert.match(model.view({ view: 'names' }).rows[0]!.name, /^\\027\[31m<script>/);
 });
 
-test('packets that the kernel lost are said by every list, and forgotten with the window', () => {
+test('every list reports packets that the kernel lost, until they leave the window', () => {
   const model = new LiveModel({ limits: { windowMs: 10_000 } });
   const input = model.open('eth0');
   model.advance(STORY_START);

@@ -39,7 +39,7 @@ const untilMs = packets.at(-1)!.timeMs + 40_000;
 const model: LiveModel = watched(packets, { owners }, undefined, untilMs);
 
 describe('views of a small cluster', () => {
-  test('every view is plain data: JSON gives it back unchanged', () => {
+  test('every view is plain data that survives JSON unchanged', () => {
     for (const view of viewNames) {
       const seen = model.view({ view });
       assert.deepEqual(JSON.parse(JSON.stringify(seen)), seen, view);
@@ -134,7 +134,7 @@ describe('views of a small cluster', () => {
     assert.equal(before.id, one.id - 1);
   });
 
-  test('clients have their workload and their resolver, and stay when the pod is gone', () => {
+  test('clients show their workload and resolver, and stay when the pod is gone', () => {
     const rows = model.view({ view: 'clients', sort: 'name' }).rows;
     assert.deepEqual(
       rows.map(({ name, workload, resolver }) => [name, workload, resolver.kinds]),
@@ -176,7 +176,7 @@ describe('views of a small cluster', () => {
     assert.equal(rows[0]!.clients, 3);
   });
 
-  test('filters have the words of capture, and hold for every view', () => {
+  test('filters use the words of capture and apply to every view', () => {
     const filters = [{ word: 'workload', value: 'deploy/cart', negated: true }] as const;
     const seen = (view: 'clients' | 'lookups' | 'names'): number =>
       model.view({ view, filters }).total;
@@ -194,7 +194,7 @@ describe('views of a small cluster', () => {
     );
   });
 
-  test('a page of a list says how many rows there are', () => {
+  test('a page of a list shows the total number of rows', () => {
     const { rows, shown, total } = model.view({ view: 'names', most: 2, skip: 1, sort: 'name' });
     assert.deepEqual(
       [rows.map(({ name }) => name), shown, total],
@@ -204,7 +204,7 @@ describe('views of a small cluster', () => {
     assert.equal(turned.rows[0]!.name, 'redis.cache');
   });
 
-  test('waste: each workload has what its search path costs, and the patch that ends it', async () => {
+  test('waste: each workload shows the cost of its search path, and the patch that avoids it', async () => {
     await model.plans.settled;
     const { waste, wasted, queries } = model.view({ view: 'now' });
     assert.deepEqual([waste.queries, waste.share], [wasted, wasted / queries]);
@@ -235,7 +235,7 @@ describe('views of a small cluster', () => {
   });
 });
 
-test('a model without inputs has all views, and they are empty', async () => {
+test('a model without inputs has all views, all empty', async () => {
   const { LiveModel: Model } = await import('./live-model.ts');
   const empty = new Model();
   for (const view of viewNames as readonly ViewName[])

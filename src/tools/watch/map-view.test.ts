@@ -65,9 +65,9 @@ describe('the map', async () => {
     assert.ok(edge!.lost > 0 && edge!.rate > 0 && edge!.latency.p50! > 0);
   });
 
-  test('each edge counts the lookups that its filter lets through', () => assertExact(model, map));
+  test('each edge counts the lookups that match its filter', () => assertExact(model, map));
 
-  test('so it does beside a filter of the page, also one of the same word', () => {
+  test('the same holds with a filter on the page, even for the same word', () => {
     for (const line of [
       'rcode=NXDOMAIN',
       'not name=*lost*',
@@ -87,7 +87,7 @@ describe('the map', async () => {
     assertExact(many, wide);
   });
 
-  test('without addresses of clients, edges that would need one have no filter', () => {
+  test('without client addresses, edges that would need one have no filter', () => {
     const views = new PrivateViews(model, 'no-clients', 'key');
     const hidden = views.map({ view: 'map' });
     assert.ok(!JSON.stringify(hidden).includes('10.244.2.1'));

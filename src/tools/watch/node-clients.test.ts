@@ -53,7 +53,7 @@ describe('the clients of a node', () => {
       );
     });
 
-  test('a query of a pod is shown on its whole way, and its reply from another node', () => {
+  test('a query from a pod is shown all along its path, and so is its reply from another node', () => {
     const take = taker(new NodeClients([53], sides));
     const query = packet('10.244.1.7', 40_000, '10.244.2.3', 53);
     const reply = packet('10.244.2.3', 53, '10.244.1.7', 40_000);
@@ -68,7 +68,7 @@ describe('the clients of a node', () => {
     );
   });
 
-  test('a query of the node itself is shown', () => {
+  test('a query from the node itself is shown', () => {
     const take = taker(new NodeClients([53], sides));
     assert.ok(take(packet('192.0.2.1', 40_000, '10.244.2.3', 53), PHYSICAL, true));
   });

@@ -44,7 +44,7 @@ const lookup = fc
     (made) => ({ ...made, startMs: 5000, endMs: 9000, candidates: [] }) as unknown as SeenLookup,
   );
 
-test('a lookup is read as it was written, but for queries beyond the 64th', () => {
+test('a lookup is read back as written, except for queries beyond the 64th', () => {
   fc.assert(
     fc.property(lookup, fc.integer({ min: 0, max: 9000 }), (given, baseMs) => {
       const texts: string[] = [];
@@ -92,7 +92,7 @@ test('a lookup is read as it was written, but for queries beyond the 64th', () =
   );
 });
 
-test('bytes that were damaged on their way give some lookup, and no exception', () => {
+test('bytes damaged in transit yield some lookup and no exception', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
       readLookup(new ByteReader(bytes), 0, String);
@@ -100,7 +100,7 @@ test('bytes that were damaged on their way give some lookup, and no exception', 
   );
 });
 
-test('a ring holds no more bytes than it may, drops the oldest, and counts what it dropped', () => {
+test('a ring stays within its limit, drops the oldest lookups, and counts them', () => {
   const ring = new LookupRing(64 * 1024, 600_000);
   for (let at = 0; at < 5000; at++) {
     const query = { ...(made(at) as SeenExchange) };

@@ -89,7 +89,7 @@ describe('packets for readers', () => {
     assert.equal(world.take, null);
   });
 
-  test('each reader gets the packets since it came, with their interfaces', async () => {
+  test('each reader gets the packets since it connected, with their interfaces', async () => {
     const world = new World();
     const first = world.read();
     world.packet('one', 3);
@@ -122,7 +122,7 @@ describe('packets for readers', () => {
     assert.deepEqual([slow.losses.at(-1), fast.losses.at(-1), world.stream.missed], [3, 0, 3]);
   });
 
-  test('packets that the kernel dropped are losses of readers that were there', async () => {
+  test('packets that the kernel dropped count as losses for the readers connected at the time', async () => {
     const world = new World();
     const first = world.read();
     world.dropped = 7;
@@ -131,7 +131,7 @@ describe('packets for readers', () => {
     assert.deepEqual([first.losses.at(-1), second.losses.at(-1)], [7, 0]);
   });
 
-  test('a capture that cannot begin leaves no reader behind', () => {
+  test('a capture that cannot start leaves no reader behind', () => {
     const stream = new PacketStream({
       clock: new VirtualClock(),
       version: '1.2.3',

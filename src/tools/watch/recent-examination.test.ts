@@ -27,7 +27,7 @@ async function examined(recent: RecentExamination, lookups: number): Promise<voi
   reading.end();
 }
 
-test('a window with more exchanges than it takes has no diagnosis and releases what it has observed', async () => {
+test('a window with too many exchanges has no diagnosis and releases its observations', async () => {
   const unread = { messages: 0, counts: new Map<string, number>() };
   const recent = new RecentExamination({
     ...{ windowMs: 60_000, most: 100, domains: new SearchDomains(), unread: () => unread },

@@ -4,7 +4,7 @@ import { healthy, play } from '../../../test/kit/story.ts';
 import { watched } from '../../../test/kit/watched.ts';
 import { PrivateViews } from './view-privacy.ts';
 
-describe('a trace as a client of the traffic', async () => {
+describe('a trace as a client in the traffic', async () => {
   const lookups = (name: string): { atMs: number; name: string }[] =>
     Array.from({ length: 5 }, (_, at) => ({ atMs: at * 1500, name }));
   const packets = await play(
@@ -16,7 +16,7 @@ describe('a trace as a client of the traffic', async () => {
   );
   const model = watched(packets, {}, undefined, packets.at(-1)!.timeMs + 40_000);
 
-  test('has its server, its search path and the replies that were seen', () => {
+  test('has the server, the search path and the replies that were seen', () => {
     const input = model.traceInput('10.244.1.1', 'api.example.com')!;
     assert.match(input.resolvConf, /^nameserver [\d.]+\nsearch \S*svc\.cluster\.local/);
     assert.match(input.resolvConf, /options ndots:5\n$/);
