@@ -26,12 +26,12 @@ const rows = page
   .filter((line) => /^\| .* \| (\[|flag )/.test(line))
   .map((line) => line.split(' | '));
 
-describe('the page of limits', () => {
+describe('the limits page', () => {
   test('is up to date', () => {
     assert.equal(page, limitsPage(), 'write it again: node tools/limits-page.ts');
   });
 
-  test('has every limit in the code, with its subject', () => {
+  test('has every limit in the code, with its purpose', () => {
     const silent = fixedLimits().filter(({ text }) => text === '');
     assert.deepEqual(
       silent.map(({ file, name }) => `${file} ${name}: give it a docstring`),
@@ -39,7 +39,7 @@ describe('the page of limits', () => {
     );
   });
 
-  test('describes each limit of a file in its own words', () => {
+  test('describes each limit in a file in different words', () => {
     const texts = fixedLimits().map(({ file, text }) => `${file}: ${text}`);
     assert.deepEqual(
       texts.filter((text, index) => texts.indexOf(text) !== index),
@@ -60,7 +60,7 @@ describe('the page of limits', () => {
     assert.deepEqual(missing, []);
   });
 
-  test('has the defaults of the pages of the plugins, and of the command line', () => {
+  test('has the defaults from the plugin pages and the command line', () => {
     assert.ok(rows.length > 20);
     const help = readFileSync('src/faces/cli/serve/serve-options.ts', 'utf8');
     for (const [, setting = '', value = ''] of rows) {

@@ -61,7 +61,7 @@ describe('rules and their pages', () => {
     assert.deepEqual(codes, codesEverUsed);
   });
 
-  test('every rule has a page, every page a rule, and the index has them all', () => {
+  test('every rule has a page, every page has a rule, and the index has them all', () => {
     const index = readFileSync('docs/rules/README.md', 'utf8');
     assert.deepEqual(
       pages.map(({ code }) => code),
@@ -137,7 +137,7 @@ describe('a query goes to the block with the longest zone', () => {
   });
 });
 
-describe('rules and the pages of plugins', () => {
+describe('rules and the plugin pages', () => {
   const examples = [
     'README.md',
     ...globSync(['src/server/plugins/*/*.md', 'docs/*.md', 'deploy/*.md']),

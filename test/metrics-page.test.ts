@@ -13,7 +13,7 @@ const onlyRead: ReadonlySet<string> = new Set([
   'coredns_proxy_request_duration_seconds_count',
 ]);
 
-describe('the page of metrics', () => {
+describe('the metrics page', () => {
   test('is up to date', () =>
     assert.equal(
       readFileSync('docs/metrics.md', 'utf8'),

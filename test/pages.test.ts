@@ -64,7 +64,7 @@ const headings = [
   'Differences from CoreDNS',
 ];
 
-describe('pages of plugins', () => {
+describe('plugin pages', () => {
   for (const { name, syntax } of plugins) {
     const page = pageOf(name);
 
@@ -125,7 +125,7 @@ describe('pages of plugins', () => {
     });
   }
 
-  test('there is no page of a plugin that is not there', () => {
+  test('there is no page for a plugin that does not exist', () => {
     const names = new Set(plugins.map(({ name }) => name));
     const pages = globSync('src/server/plugins/*/*.md').map((page) => page.split('/')[3]!);
     assert.deepEqual(
@@ -183,7 +183,7 @@ function fencesOf(page: string): readonly Fence[] {
   }));
 }
 
-describe('the text of pages', () => {
+describe('the text on pages', () => {
   const pages = globSync(['*.md', 'docs/**/*.md', 'deploy/*.md', 'examples/**/*.md']).toSorted();
   for (const page of pages.filter((file) => file !== 'CHANGELOG.md')) {
     test(`${page}: no heading occurs twice, no table is split, each sentence ends`, () => {
@@ -202,7 +202,7 @@ describe('the text of pages', () => {
   }
 });
 
-describe('examples that pages name', () => {
+describe('examples that pages refer to', () => {
   const pages = globSync(['*.md', 'docs/**/*.md', 'deploy/*.md', 'examples/**/*.md']).toSorted();
   // Clones lack the files that git ignores.
   const isKept = (name: string): boolean =>
@@ -246,7 +246,7 @@ test('each page is found from the index by its visible words', () => {
   );
 });
 
-describe('Corefiles of pages', () => {
+describe('Corefiles on pages', () => {
   const pages = globSync(['src/server/plugins/**/*.md', 'docs/*.md', 'README.md']).toSorted();
   for (const { page, line, text } of pages.flatMap(fencesOf)) {
     test(`${page}:${line} starts`, async (t) => {

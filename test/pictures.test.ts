@@ -9,7 +9,7 @@ import { commands, pictures } from '../tools/pictures.ts';
 
 const { light } = palettes;
 
-describe('the pictures of the pages', () => {
+describe('the pictures on the pages', () => {
   test('are the output of their texts and commands', () => {
     const drawn = pictures();
     assert.deepEqual(globSync('docs/pictures/*.svg').toSorted(), [...drawn.keys()].toSorted());

@@ -30,7 +30,7 @@ function explained(): string[] {
     .flatMap((line) => [...line.split('|')[1]!.matchAll(/`([a-z-]+)`/g)].map(([, code]) => code!));
 }
 
-describe('the page of problems', () => {
+describe('the problems page', () => {
   const codes = reported();
 
   test('every problem that is reported is explained', () => {

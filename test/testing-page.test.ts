@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 const page = readFileSync('docs/testing.md', 'utf8');
 const testFiles = globSync('{src,test,tools,bench}/**/*.test.ts');
 
-describe('the page on tests', () => {
+describe('the testing page', () => {
   test('lists every fuzz target', () => {
     const targets = globSync('test/{fuzz,simulator}/*.ts').filter((file) =>
       readFileSync(file, 'utf8').includes('import.meta.main'),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fuzzWire } from './wire.ts';
 
-test('two seconds of damaged messages break no promise of the codec', (t) => {
+test('two seconds of damaged messages break no guarantee of the codec', (t) => {
   const seed = Math.floor(Math.random() * 2 ** 31);
   const report = fuzzWire(seed, Infinity, 2);
   t.diagnostic(JSON.stringify(report));

@@ -13,7 +13,7 @@ import { until } from './progress.ts';
 
 const deploy = (name: string): string => resolve(import.meta.dirname, '../../deploy', name);
 
-describe('pods that are changed or made by ndots', { skip: noNode() ?? false }, () => {
+describe('pods changed or created by ndots', { skip: noNode() ?? false }, () => {
   let node: NodeCluster;
   before(async () => {
     node = await NodeCluster.start();

@@ -17,7 +17,7 @@ const manifests = resolve(import.meta.dirname, '../../deploy/capture');
 const NAMESPACE = 'ndots-capture';
 const DAEMON_SET = 'daemonset/ndots-capture';
 
-describe('which process asked, on a real node', { skip: noNode() ?? false }, () => {
+describe('the process behind a query, on a real node', { skip: noNode() ?? false }, () => {
   let node: NodeCluster;
   before(async () => {
     node = await NodeCluster.start();

@@ -21,7 +21,7 @@ describe('a node of Kubernetes in namespaces of its own', { skip: noNode() ?? fa
     assert.equal(outside, interfacesOutside());
   });
 
-  test('pods with glibc, musl and Go look names up', async () => {
+  test('pods with glibc, musl and Go look up names', async () => {
     const found = await lookups(node);
     for (const client of ['glibc', 'musl', 'go']) {
       assert.match(found.get(`${client} web`)!, /^10\.96\.\d+\.\d+$/);

@@ -46,7 +46,7 @@ const STAYS_MS = 12_000;
 /** A node cache that is being replaced closes connections whose client is just about to send. */
 const forgiven = { TCP: 2 };
 
-describe('the chart in the place of CoreDNS', { skip: noNode() ?? false }, () => {
+describe('the chart instead of CoreDNS', { skip: noNode() ?? false }, () => {
   const [there = '', back = '', withoutCache = ''] = commandsBelow("Beside kubeadm's CoreDNS");
   let node: NodeCluster;
   let untouched: ReadonlySet<string>;

@@ -9,8 +9,8 @@ import { noNode } from './node-programs.ts';
 import { interfacesOutside } from './node-space.ts';
 import { until } from './progress.ts';
 
-describe('a run that is killed', { skip: noNode() ?? false }, () => {
-  test('its processes end with it, and the next run removes its groups and files, and no others', async () => {
+describe('a killed run', { skip: noNode() ?? false }, () => {
+  test('its processes end with it, and the next run removes its groups and files but no others', async () => {
     const outside = interfacesOutside();
     const others = nodeRecords().map(({ id }) => id);
     const script = `const { NodeSpace } = await import(${JSON.stringify(join(import.meta.dirname, 'node-space.ts'))});

@@ -9,7 +9,7 @@ import { assertLostWithin, assertNoneLost, pause, streamWhile } from './stream.t
 /** Seconds without one of two pods. kube-proxy and the endpoints lag behind the kubelet. */
 const MOST_LOST_SECONDS = 3;
 
-describe('DNS pods that come and go under load', { skip: noNode() ?? false }, () => {
+describe('DNS pods starting and stopping under load', { skip: noNode() ?? false }, () => {
   let node: NodeCluster;
   before(async () => {
     node = await NodeCluster.start();
@@ -39,7 +39,7 @@ describe('DNS pods that come and go under load', { skip: noNode() ?? false }, ()
     await node.rolledOut('kube-system', DNS_DEPLOYMENT);
   }
 
-  test('one of two processes killed: its own queries are lost, and no longer than it is away', async (t) => {
+  test('one of two processes killed: its own queries are lost, but only while it is down', async (t) => {
     const report = await streamWhile(node, 'a process killed', async () => {
       const pid = await node.pidOf('kube-system', DNS_PODS);
       await node.space.must(['kill', '-9', String(pid)]);
@@ -49,7 +49,7 @@ describe('DNS pods that come and go under load', { skip: noNode() ?? false }, ()
     await node.rolledOut('kube-system', DNS_DEPLOYMENT);
   });
 
-  test('one of two pods deleted by force: no query is lost for long', async (t) => {
+  test('one of two pods force-deleted: queries are lost only briefly', async (t) => {
     const report = await streamWhile(node, 'a pod deleted by force', async () => {
       const [pod] = await node.pods('kube-system', DNS_PODS);
       await node.kubectl(

@@ -89,7 +89,7 @@ describe('everything in deploy/ starts on a real node', { skip: noNode() ?? fals
     });
 
   for (const directory of ['kubeadm', 'cluster-dns'])
-    test(`deploy/${directory}, in the place of kubeadm's addon`, async () => {
+    test(`deploy/${directory}, instead of kubeadm's addon`, async () => {
       await starts(`deploy/${directory}`, await node.kubectl('kustomize', deploy(directory)));
     });
 

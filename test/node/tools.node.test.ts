@@ -15,7 +15,7 @@ import { pause } from './stream.ts';
 /** A name with fewer dots than ndots, so that every search domain is tried. */
 const EXTERNAL = 'www.example.com';
 
-describe('the output of the verbs on a real cluster', { skip: noNode() ?? false }, () => {
+describe('command output on a real cluster', { skip: noNode() ?? false }, () => {
   let node: NodeCluster;
   before(async () => {
     node = await NodeCluster.start();

@@ -61,7 +61,7 @@ function differences({
   return found;
 }
 
-describe("patterns have the meaning of Go's regexp, which CoreDNS uses", () => {
+describe("patterns mean the same as in Go's regexp, which CoreDNS uses", () => {
   const { cases } = readRecorded();
 
   test('they match the same texts and groups, and the same ones are refused', () => {
@@ -69,7 +69,7 @@ describe("patterns have the meaning of Go's regexp, which CoreDNS uses", () => {
     assert.deepEqual(cases.flatMap(differences), []);
   });
 
-  test('they are refused in the same words', () => {
+  test('they are refused with the same words', () => {
     const others = cases
       .filter(({ pattern, error }) => error !== undefined && compile(pattern) !== error)
       .map(({ pattern }) => pattern);

@@ -99,7 +99,7 @@ describe('ndots size --follow on a real API server', { skip: noApiServer() ?? fa
     }
   }
 
-  test('replicas follow nodes and their CPUs, with the rights of the chart', async () => {
+  test("replicas follow nodes and their CPUs, with the chart's permissions", async () => {
     await becomes(1);
     await addNode('b', '4');
     await becomes(2);
@@ -123,12 +123,12 @@ describe('ndots size --follow on a real API server', { skip: noApiServer() ?? fa
     assert.equal(status, 200);
   });
 
-  test('a node that is cordoned counts no more', async () => {
+  test('a cordoned node no longer counts', async () => {
     await cluster.kubectl('cordon', 'c');
     await becomes(2);
   });
 
-  test('a changed ConfigMap is applied; one with a mistake changes nothing and is reported', async () => {
+  test('a changed ConfigMap is applied; an invalid one changes nothing and is reported', async () => {
     const set = (linear: string): Promise<string> =>
       cluster.kubectl(
         ...['patch', 'configmap', 'dns-ndots-autoscaler', '-n', 'kube-system', '--type=merge'],
@@ -155,7 +155,7 @@ describe('ndots size --follow on a real API server', { skip: noApiServer() ?? fa
     await becomes(3);
   });
 
-  test('a right that is missing is named', async () => {
+  test('a missing permission is named', async () => {
     await cluster.kubectl('delete', 'rolebinding', 'dns-ndots-autoscaler', '-n', 'kube-system');
     await printed(autoscaler!, /Forbidden.*configmaps/i, 10_000);
   });

@@ -152,7 +152,7 @@ describe('ndots bench', () => {
       assert.equal(code, exit);
     });
 
-  test('a file of names with a mistake is named with its line', async () => {
+  test('an error in a file of names is reported with its line', async () => {
     const names = join(folder, 'wrong');
     writeFileSync(names, 'a.example A\nb.example NOPE\n');
     const { code, err } = await bench('127.0.0.1', '--names', names);

@@ -41,7 +41,7 @@ const ask = (address: string): string =>
   `dig @${address} +short +time=1 +tries=2 +noedns a.example SOA >/dev/null && echo "${address} answers";`;
 
 describe('bind to an interface', () => {
-  test('without carrier serves its addresses and no others', (t) => {
+  test('without carrier, serves only its own addresses', (t) => {
     const printed = served(t, ' bind nodelocaldns', `${ask('169.254.20.10')} ${ask('127.0.0.1')}`);
     if (printed === null) return;
     assert.match(printed, /^169\.254\.20\.10 answers/m);
@@ -57,7 +57,7 @@ describe('bind to an interface', () => {
     assert.match(printed, /Corefile:1/);
   });
 
-  test('that is misspelled names the existing ones, down or not, and is the only problem', (t) => {
+  test('if misspelled, lists the existing ones, down or not, and is the only problem', (t) => {
     const printed = served(t, ' bind nodelocaldn\n}\n.:53 {\n bind 127.0.0.1', 'true');
     if (printed === null) return;
     assert.match(printed, /not a valid IP address or interface name: 'nodelocaldn'/);

@@ -43,7 +43,7 @@ function documentsIn(output: string): readonly ExchangeDocument[] {
 }
 const COUNT = 18;
 
-describe('the process of a query', { skip: missing ?? false }, () => {
+describe('the process behind a query', { skip: missing ?? false }, () => {
   let world: ProcessWorld;
   before(async () => {
     world = new ProcessWorld();
@@ -112,7 +112,7 @@ describe('the process of a query', { skip: missing ?? false }, () => {
     for (const { asker } of documents) assert.equal(asker!.processes[0]!.command, 'getent');
   });
 
-  test('of a socket that several processes hold, all are listed', async () => {
+  test('all processes that hold a socket are listed', async () => {
     // The parent opens the socket and sends. Its child holds the socket but sends nothing.
     const script = `python3 -c '
 import os, socket, struct, time
@@ -228,7 +228,7 @@ os.wait()'`;
   });
 });
 
-describe('where processes may not be looked up', { skip: missing ?? false }, () => {
+describe('without permission to look up processes', { skip: missing ?? false }, () => {
   for (const [capability, message] of [
     ['NET_RAW', /cannot capture packets/],
     ['SYS_ADMIN', /cannot enter network namespaces: permission denied[\s\S]*CAP_SYS_ADMIN/],

@@ -14,7 +14,7 @@ import { freePorts } from '../kit/free-ports.ts';
 
 const storyHost = 'kube-health.localhost';
 
-describe('a checker of Kuberhealthy', () => {
+describe('a Kuberhealthy checker', () => {
   const directory = mkdtempSync(join(tmpdir(), 'ndots-kuberhealthy-'));
   let receiver: KuberhealthyStandIn;
   let server: LocalAnswers;
@@ -156,14 +156,14 @@ describe('the Box story, by the models of clients', () => {
     assert.match(lines[3]!, /^musl /);
   });
 
-  test('in an image from scratch no Go program finds it', async () => {
+  test('in an image built from scratch, no Go program finds it', async () => {
     const lines = await explainHost(storyHost, { ...settings, nsswitch: null });
     assert.match(lines[0]!, /no such host/);
     assert.match(lines[1]!, /no such host/);
   });
 });
 
-describe('where reports go', () => {
+describe('the address for reports', () => {
   const url = new URL('http://kuberhealthy.monitoring.svc/check');
 
   test('the API server is queried if neither DNS nor a variable has the address', async () => {

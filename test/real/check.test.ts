@@ -56,7 +56,7 @@ describe('ndots check', () => {
   });
 });
 
-describe('ndots check, names and addresses both ways', () => {
+describe('ndots check, names and addresses in both directions', () => {
   const names = '[kubernetes.default.svc.cluster.local, db.shop.svc.cluster.local]';
   for (const [zones, code, said] of [
     ['cluster.local in-addr.arpa ip6.arpa', 0, /and back/],

@@ -28,7 +28,7 @@ const corefile = (at: number, addresses = '192.0.2.1'): string =>
   `  console 127.0.0.1:${at} {\n  token_file ${token}\n  }\n  hosts {\n  ${addresses} a.example\n  }`;
 
 describe('live queries of running servers', { skip: missing('dig') ?? false }, () => {
-  test('top shows the queries of two servers, and the one that is away', async (t) => {
+  test('top shows the queries of two servers, and which one is unavailable', async (t) => {
     const [one, two, none] = await freePorts(3);
     const servers = [await serveProcess(corefile(one)), await serveProcess(corefile(two))];
     t.after(() => Promise.all(servers.map((server) => server.stop())));
@@ -64,7 +64,7 @@ describe('live queries of running servers', { skip: missing('dig') ?? false }, (
     );
   });
 
-  test('an address that is taken stops the start, and says which', async (t) => {
+  test('an address in use prevents startup and is reported', async (t) => {
     const [at] = await freePorts(1);
     const first = await serveProcess(corefile(at));
     t.after(() => first.stop());

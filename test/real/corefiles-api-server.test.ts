@@ -32,7 +32,7 @@ describe('an API server that disappears and returns', { skip: noCluster() }, () 
     assert.deepEqual(addresses(await cluster.askUntil(at('10.96.40.2'), [web])), ['10.96.40.2']);
   });
 
-  test('while it is away every answer stays, and readiness too, and one line reports the problem and the served state', async () => {
+  test('while it is unavailable, every answer stays, readiness too, and one line reports the problem and the state served', async () => {
     const before = server.output().length;
     await cluster.api({ go: 'down' });
     await printed(

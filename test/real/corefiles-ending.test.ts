@@ -23,7 +23,7 @@ async function busyServer(t: TestContext): Promise<ServeProcess> {
   return server;
 }
 
-describe('the end of a server under load', () => {
+describe('a server shutting down under load', () => {
   for (const [signals, code] of [
     [['SIGTERM'], 0],
     [['SIGINT'], 0],

@@ -62,7 +62,7 @@ const without = (roles: readonly Role[], { verb, resource }: Right): readonly Ro
     }),
   }));
 
-describe('the rights of the chart', { skip: noApiServer() ?? false }, () => {
+describe("the chart's permissions", { skip: noApiServer() ?? false }, () => {
   let cluster: Cluster;
   before(async () => {
     cluster = await Cluster.start();
@@ -196,7 +196,7 @@ describe('the rights of the chart', { skip: noApiServer() ?? false }, () => {
       return child.output();
     }
 
-    test('are enough', async () => {
+    test('are sufficient', async () => {
       assert.deepEqual(await cluster.put([...parts.roles, ...parts.bindings]), []);
       // Permissions take effect after a moment.
       await pause(1000);
@@ -207,7 +207,7 @@ describe('the rights of the chart', { skip: noApiServer() ?? false }, () => {
       }
     });
 
-    test('are each of them needed', async () => {
+    test('are all needed', async () => {
       await cluster.put([...parts.roles, ...parts.bindings]);
       const rights = rightsOf(parts.roles);
       assert.deepEqual(

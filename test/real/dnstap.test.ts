@@ -74,8 +74,8 @@ describe('dnstap over TLS', { skip: skip ?? false }, () => {
   });
 });
 
-describe('dnstap of a running server', { skip: skip ?? false }, () => {
-  test('queries, replies and exchanges with upstreams, with the messages as they went', async (t) => {
+describe('dnstap from a running server', { skip: skip ?? false }, () => {
+  test('queries, replies and upstream exchanges, with the messages as sent', async (t) => {
     const path = join(directory, 'all.sock');
     const there = await DnstapCollector.listen({ path });
     t.after(() => there.close());
@@ -123,7 +123,7 @@ describe('dnstap of a running server', { skip: skip ?? false }, () => {
     assert.equal(await server.sum('ndots_dnstap_lost_total'), 0);
   });
 
-  test('a collector that reads nothing delays no answer', async (t) => {
+  test('a collector that reads nothing does not delay answers', async (t) => {
     const path = join(directory, 'slow.sock');
     const there = await DnstapCollector.listen({ path }, true);
     t.after(() => there.close());

@@ -82,14 +82,14 @@ describe('ndots doctor cluster on a real API server', { skip: noApiServer() ?? f
   });
   after(async () => cluster?.[Symbol.asyncDispose]());
 
-  test('without rights it reports the missing ones', async () => {
+  test('without permissions, it reports the missing ones', async () => {
     const { code, err } = await run('cluster', '-q');
     assert.equal(code, 2);
     assert.match(err, /forbidden/i);
     assert.match(err, /--rbac/);
   });
 
-  test('with the rights of --rbac everything is read', async () => {
+  test('with the permissions from --rbac, everything is read', async () => {
     await cluster.kubectlWith(
       rights.map((each) => stringify(each)).join('---\n'),
       'apply',

@@ -14,7 +14,7 @@ const ndots = resolve('bin/ndots');
 const programs = etcdPrograms();
 const skip = programs.length === 0 ? 'etcd is not installed (etcd-server, or ETCD=FILE)' : false;
 
-describe('SkyDNS, as its pages describe it', { skip }, () => {
+describe('SkyDNS, as described on its pages', { skip }, () => {
   let etcd: EtcdProcess;
   let child: Child;
   let port: number;
@@ -70,7 +70,7 @@ describe('SkyDNS, as its pages describe it', { skip }, () => {
     assert.deepEqual(asked, { code: 0, text: '10.3.0.116\n' });
   });
 
-  test('the lines of docs/etcd.md run', () => {
+  test('the commands in docs/etcd.md work', () => {
     const page = readFileSync('docs/etcd.md', 'utf8');
     const lines = /^```sh\n([^]*?)^```$/m.exec(page)![1]!.trim().split('\n');
     for (const line of lines) {

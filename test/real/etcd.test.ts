@@ -154,7 +154,7 @@ for (const { path, version } of programs) {
     });
 
     test(
-      'killed under load nothing is lost and nothing wrong; back, it is followed within 2 s',
+      'if it is killed under load, nothing is lost or wrong; once back, it is followed within 2 s',
       { timeout: 120_000 },
       async (t) => {
         const { etcd, asker, server } = await stand(t, path);

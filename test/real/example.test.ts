@@ -83,7 +83,7 @@ describe('the example cluster', { skip }, () => {
     for (const end of ends) await end();
   });
 
-  test('each line that it prints to try has an answer', () => {
+  test('each command that it suggests has an answer', () => {
     const lines = child
       .output()
       .split('\n')

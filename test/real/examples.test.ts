@@ -28,7 +28,7 @@ const asked: Readonly<
 };
 
 describe('the Corefiles of examples/', { skip }, () => {
-  test('each is tried', () => {
+  test('each one is tried', () => {
     const directories = globSync('examples/*/Corefile').map((file) => file.split('/')[1]!);
     // skydns needs an etcd and has its own test.
     assert.deepEqual(

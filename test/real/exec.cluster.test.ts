@@ -123,7 +123,7 @@ describe('ndots exec', { skip: reason ?? false }, () => {
     assert.equal(missing.code, 1, missing.text);
   });
 
-  test('a right is granted where it is needed', async () => {
+  test('a permission is granted where needed', async () => {
     await run('web-0', '-n', 'shop', '--capability', 'net_raw', '--', 'version');
     const { securityContext } = kubelet.containers.at(-1)!;
     assert.deepEqual((securityContext as { capabilities: object }).capabilities, {
@@ -149,7 +149,7 @@ describe('ndots exec', { skip: reason ?? false }, () => {
       assert.equal(found.code, code);
     });
 
-  test('missing rights are reported', async () => {
+  test('missing permissions are reported', async () => {
     const rule = (resources: string[], verbs: string[]): object => ({
       apiGroups: [''],
       resources,

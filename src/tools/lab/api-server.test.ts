@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { after, describe, test } from 'node:test';
 import { LabApi } from './api-server.ts';
 
-describe('the API server of a lab', () => {
+describe("a lab's API server", () => {
   const api = new LabApi();
   after(() => api.close());
   let port = 0;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isOwnPath, LAB_FOLDER, wordsBehind } from './files.ts';
 
-test('the path of a file is not executed as a command', () => {
+test('a file path is not executed as a command', () => {
   const path = '/etc/hosts;touch $(id)';
   const words = wordsBehind('web', { '/etc/resolv.conf': '', [path]: '' }, ['id', '-u']);
   const script = words[words.indexOf('-c') + 1]!;
@@ -14,7 +14,7 @@ test('the path of a file is not executed as a command', () => {
   ]);
 });
 
-test('a path that leads out of the lab cannot be a file of a pod', () => {
+test("a path that leads out of the lab cannot be a pod's file", () => {
   for (const path of ['/etc/hosts', '/etc/nsswitch.conf', '/a b']) assert.ok(isOwnPath(path), path);
   for (const path of ['', '/', 'etc/hosts', '/../x', '/etc/../../x', '/etc//hosts', '/etc/', '/\n'])
     assert.ok(!isOwnPath(path), path);

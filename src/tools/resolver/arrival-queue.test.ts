@@ -10,7 +10,7 @@ const fault = (server: string, kind: 'refused' | 'unreachable' = 'refused'): Arr
   server,
 });
 
-describe('the arrivals of a socket', () => {
+describe("a socket's arrivals", () => {
   test('of two replies in one TCP segment, a reader that waits for one leaves the other unread', async () => {
     const queue = new ArrivalQueue(new VirtualClock());
     const first = queue.wait(Infinity);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { asciiName, isUtf8Locale, libidnName, pythonName } from './idn.ts';
 
-describe('names beyond ASCII', () => {
+describe('non-ASCII names', () => {
   test('UTS 46 preserves the sharp s, IDNA 2003 converts it to ss', () => {
     assert.equal(asciiName('STRAßE.example'), 'xn--strae-oqa.example');
     assert.equal(pythonName('STRAßE.example'), 'strasse.example');

@@ -32,7 +32,7 @@ const taker =
   (bytes: Uint8Array, port: number, isOutgoing = false, timeMs = 0): boolean =>
     clients.isOwn(bytes, 0, bytes.length, timeMs, port, isOutgoing);
 
-describe('the clients of a node', () => {
+describe("a node's clients", () => {
   for (const [family, client, server] of [
     ['IPv4', '10.244.1.7', '10.244.2.3'],
     ['IPv6', 'fd00:1::7', 'fd00:2::3'],

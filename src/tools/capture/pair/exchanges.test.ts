@@ -82,7 +82,7 @@ describe('exchanges', () => {
   const fromService = (n: number): Ends => ({ ...service, fromPort: 41_000 + n });
   const toPod = (n: number): Ends => ({ ...pod, fromPort: 41_000 + n });
 
-  test('replies from another address are accepted if no client asks again: a bridge shows them so', () => {
+  test('replies from another address are accepted if no client retries, as a bridge shows them', () => {
     const { exchanges } = read([
       ...Array.from({ length: 30 }, (_, n): Sent[] => [
         { ms: n * 700, ends: toPod(n), id: n, name: `n${n % 4}.example.` },
@@ -94,7 +94,7 @@ describe('exchanges', () => {
     assert.ok(exchanges.slice(0, 30).every(({ repliedMs, sentMs }) => repliedMs === sentMs + 1));
   });
 
-  test('on a bridge, a client that is refused asks again though it has accepted the reply, even from the same socket', () => {
+  test('on a bridge, a refused client retries although it has accepted the reply, even from the same socket', () => {
     const { exchanges } = read(
       [
         ...Array.from({ length: 30 }, (_, n): Sent[] => [
@@ -346,7 +346,7 @@ describe('exchanges', () => {
     );
   });
 
-  test('a client that gets a late error asks again at once, and replies to earlier queries arrive in between: none is lost', () => {
+  test('a client that gets a late error retries at once, and replies to earlier queries arrive in between: none is lost', () => {
     // As in musl: again after 2.5 s, and after each failure.
     const { exchanges } = read([
       { ms: 0 },
@@ -453,7 +453,7 @@ describe('exchanges', () => {
     );
   });
 
-  test('musl asks its servers at once with one id: each query is an exchange', () => {
+  test('musl queries all servers at once with one ID: each query is an exchange', () => {
     const second = { ...service, to: '10.96.0.11' };
     const { exchanges } = read([
       { ms: 0, ipId: 5 },
@@ -685,7 +685,7 @@ describe('lookups', () => {
     assert.equal(lookups.length, 2);
   });
 
-  test('a query that is repeated after five seconds, and its successors, are of the same lookup', () => {
+  test('a query that is repeated after five seconds, and its successors, belong to the same lookup', () => {
     const { lookups } = read([
       { ms: 0, id: 1, type: 'A' },
       { ms: 0, id: 2, type: 'AAAA' },

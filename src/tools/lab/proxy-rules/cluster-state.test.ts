@@ -38,7 +38,7 @@ spec: { containers: [] }
   );
 });
 
-test('a malformed list is reported instead of rules from a part of a cluster', async () => {
+test('a malformed list is reported, and no rules are made from part of a cluster', async () => {
   let pages = 0;
   const client: ApiClient = {
     host: 'api.test',

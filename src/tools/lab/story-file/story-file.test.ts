@@ -37,7 +37,7 @@ describe('a story file', () => {
     assert.deepEqual(story.needs, [{ program: 'conntrack' }]);
   });
 
-  test('a story without mistakes is accepted silently', () => {
+  test('a valid story is accepted silently', () => {
     assert.deepEqual(told(around('')), []);
   });
 

@@ -11,7 +11,7 @@ for (const [what, failure, told] of [
   ],
   ['a server that is silent', 'no reply in 2 s', /each client waits here for its timeout/],
 ] as const)
-  test(`what clients make of ${what}`, async () => {
+  test(`how clients handle ${what}`, async () => {
     const none = { reply: null, size: 0, tookMs: null, sent: 1, lost: 1, failure };
     const context = {
       vip: [{ host: '127.0.0.1', port: 9 }],

@@ -4,7 +4,7 @@ import { Problem, problemsIn } from '../../../server/base/problem.ts';
 import { readCheckFile } from '../check-file.ts';
 import { reportOfProblems } from './report.ts';
 
-test('a mistake in an annotation is reported with its line and what was probably meant', () => {
+test('an error in an annotation is reported with its line and a suggestion', () => {
   const mistaken = 'vip: 192.0.2.1\nchekcs:\n  - check: tcp\n';
   try {
     readCheckFile(mistaken, 'ndots.dev/checks of team/dns');
@@ -19,7 +19,7 @@ test('a mistake in an annotation is reported with its line and what was probably
   }
 });
 
-test('a mistake without a place is reported unchanged', () => {
+test('an error without a position is reported unchanged', () => {
   const problem = new Problem({ code: 'x', text: 'no service is known' });
   assert.deepEqual(reportOfProblems([problem]).Errors, ['DNS unknown: no service is known']);
 });
