@@ -1,6 +1,5 @@
 /**
- * Changes states of checks and their pods in the cluster. Each request needs one right of
- * `deploy/check/rbac.yaml`.
+ * Updates check states and their pods in the cluster. Each request needs one of the rights in `deploy/check/rbac.yaml`.
  */
 import { sleep, type Clock } from '../../server/base/clock.ts';
 import type { JsonObject } from '../../server/base/json-object.ts';
@@ -25,7 +24,7 @@ export interface CheckClusterParts {
 }
 
 const WAIT_MS = 10_000;
-/** Retries of a change on the current object after another process has changed it. */
+/** Attempts to change an object that other processes change at the same time. */
 const TRIES_MAX = 10;
 const AGAIN_MS = 100;
 
@@ -33,8 +32,8 @@ const AGAIN_MS = 100;
 const FINALIZER = 'kuberhealthy.io/healthcheck';
 
 /**
- * Changes objects at the API server, and stores its reply at once. All reject with an `ApiFailure`,
- * or when aborted.
+ * Updates objects at the API server and stores each reply immediately. All methods reject with an `ApiFailure`, or when
+ * aborted.
  */
 export class CheckCluster {
   readonly #parts: CheckClusterParts;
@@ -44,9 +43,9 @@ export class CheckCluster {
   }
 
   /**
-   * Changes the current state of a check, even if other processes change it at the same time.
-   * @param step the next state; null: no change is needed @returns the check with its new state;
-   * null: nothing was changed, or it was deleted
+   * Updates the current state of a check, even if other processes change it at the same time.
+   * @param step returns the next state; null: no change is needed
+   * @returns the check with its new state; null: nothing changed, or the check was deleted
    */
   async changeState(
     { kind, namespace, name }: Pick<CheckObject, 'kind' | 'namespace' | 'name'>,
@@ -59,7 +58,10 @@ export class CheckCluster {
     });
   }
 
-  /** Writes the phase of a job. @returns the job; null: it was changed or deleted in between */
+  /**
+   * Writes the phase of a job.
+   * @returns the job; null: it was changed or deleted in the meantime
+   */
   async changePhase(
     job: Pick<CheckObject, 'kind' | 'namespace' | 'name'>,
     from: CheckObject['phase'],
@@ -95,7 +97,7 @@ export class CheckCluster {
         if (error.kind === 'missing') return null;
         if (error.status !== 409 || tries === TRIES_MAX) throw error;
       }
-      // The watch delivers the current state.
+      // By then the watch has delivered the current state.
       await sleep(clock, AGAIN_MS * tries, signal);
       signal.throwIfAborted();
     }
@@ -104,7 +106,7 @@ export class CheckCluster {
   async #write(check: CheckObject, next: CheckCondition, signal: AbortSignal): Promise<void> {
     const { namespace, name, version, stateVersion, uid } = check;
     const { client, watch } = this.#parts;
-    // With the version that was read, so the API server rejects decisions about an older state.
+    // Sends the version that was read, so the API server rejects decisions based on an older state.
     const metadata = { resourceVersion: stateVersion };
     if (version === 3) {
       const path = `${resourcePath('healthchecks', namespace)}/${name}/status`;
@@ -117,7 +119,7 @@ export class CheckCluster {
     const { annotations, spec } = khStateOf(check, next);
     const owner = { ...KINDS[check.kind], name, uid };
     if (stateVersion !== '') {
-      // The state that a job finds there may be another job's.
+      // An existing state may belong to another job, so it gets this job as its owner.
       const owned = check.kind === 'khjob' && { ownerReferences: [owner] };
       const patch = { metadata: { ...metadata, annotations, ...owned }, spec };
       const request = asked(`${folder}/${name}`, `patch khstates ${name}`, signal);
@@ -139,7 +141,7 @@ export class CheckCluster {
     await createObject(this.#parts.client, asked(path, 'create pods', signal), pod);
   }
 
-  /** A missing pod counts as deleted. */
+  /** Deletes a checker pod. A missing pod counts as deleted. */
   async deletePod({ namespace, name }: CheckerPod, signal: AbortSignal): Promise<void> {
     const path = `/api/v1/namespaces/${namespace}/pods/${name}`;
     await deleteObject(this.#parts.client, asked(path, 'delete pods', signal));
@@ -156,8 +158,7 @@ export class CheckCluster {
   }
 
   /**
-   * Removes Kuberhealthy's finalizer from checks that are being deleted, since Kuberhealthy no longer runs and cannot
-   * do it.
+   * Removes Kuberhealthy's finalizer from checks that are being deleted, because Kuberhealthy itself no longer runs.
    */
   async removeFinalizer(check: CheckObject, signal: AbortSignal): Promise<void> {
     const { version, namespace, name, finalizers, stateVersion } = check;

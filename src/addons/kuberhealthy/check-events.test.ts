@@ -6,7 +6,7 @@ import { child, text, type JsonObject } from '../../server/base/json-object.ts';
 import { Lead } from '../../../test/kit/check-lead.ts';
 import { EventList } from './event-list.ts';
 
-/** Bytes in use when nothing is left to be collected. */
+/** Bytes in use after garbage collection. */
 function usedMemory(): number {
   setFlagsFromString('--expose-gc');
   runInNewContext('gc')();

@@ -1,4 +1,4 @@
-/** Events of checks, for `kubectl describe`: with the reasons that Kuberhealthy 3 gives them. */
+/** Events on checks for `kubectl describe`, with the reasons that Kuberhealthy 3 uses. */
 import type { Clock } from '../../server/base/clock.ts';
 import { FailureReport } from '../../server/base/failure-report.ts';
 import { child, text } from '../../server/base/json-object.ts';
@@ -12,7 +12,7 @@ import { fullName, KINDS, type CheckObject } from './check-object.ts';
 import { apiTime } from './check-state.ts';
 import { shortText } from './error-texts.ts';
 
-/** Why there is an event; words that people filter by. */
+/** The reason of an event. People filter by these words. */
 export type EventReason =
   | 'PodCreated'
   | 'PodCreateFailed'
@@ -24,17 +24,16 @@ export type EventReason =
   | 'CheckFailedPodReaped'
   | 'CheckPodExpired';
 
-/** An event of a check. */
 export interface CheckEvent {
   readonly type: 'Normal' | 'Warning';
   readonly reason: EventReason;
   readonly message: string;
 }
 
-/** Gets what happens to checks. */
+/** Records an event on a check. */
 export type RecordEvent = (check: CheckObject, event: CheckEvent) => void;
 
-/** The event for a report. */
+/** Creates the event for a report. */
 export function reported({
   ok,
   errors,
@@ -57,14 +56,14 @@ export interface CheckEventsParts {
 }
 
 const WAIT_MS = 10_000;
-/** Limit of queued events; more are dropped, because runs are more important. */
+/** Limit of queued events. Further events are dropped because runs matter more. */
 const QUEUE_MAX = 256;
-/** Events of one check: a burst, then one per interval in milliseconds. */
+/** Events per check: the burst size, then the interval between events in milliseconds. */
 const BURST = 25;
 const EACH_MS = 30_000;
-/** The API server's own bound is 1024 characters. */
+/** Characters; the API server's own limit is 1024. */
 const MESSAGE_MAX = 1000;
-/** Repetitions within this time are counted, not written again, milliseconds. */
+/** Repetitions within this time are counted instead of written, milliseconds. */
 const REPEATS_MS = 600_000;
 const REMEMBERED_MAX = 2048;
 
@@ -78,14 +77,14 @@ interface Allowance {
   readonly at: number;
 }
 
-/** Writes events one after the other, when the API server takes them. Nothing waits for them. */
+/** Writes events one at a time, as fast as the API server accepts them. Callers never wait. */
 export class CheckEvents {
   readonly #parts: CheckEventsParts;
   readonly #failures: FailureReport;
   readonly #stopping = new AbortController();
   readonly #queue: (readonly [CheckObject, CheckEvent])[] = [];
   readonly #written: Recent<string, Written>;
-  /** Of checks that had events of late; those of all others are whole. */
+  /** Allowances of checks with recent events. All other checks have their full allowance. */
   readonly #allowances: Recent<string, Allowance>;
   #writing: Promise<void> | null = null;
   #dropped = 0;
@@ -98,18 +97,18 @@ export class CheckEvents {
     this.#allowances = new Recent(clock, BURST * EACH_MS, REMEMBERED_MAX);
   }
 
-  /** Events that were not written: there were too many, or the API server did not take them. */
+  /** Events that were not written because there were too many or the API server rejected them. */
   get dropped(): number {
     return this.#dropped;
   }
 
-  /** Records an event of a check; never throws. */
+  /** Records an event on a check; never throws. */
   readonly record: RecordEvent = (check, event) => {
     if (this.#queue.length >= QUEUE_MAX || !this.#isAllowed(check)) {
       this.#dropped++;
       return;
     }
-    // A report of many pages is not remembered for it.
+    // Shortened, so that the queue does not hold a long report.
     this.#queue.push([check, { ...event, message: shortText(event.message, MESSAGE_MAX) }]);
     this.#writing ??= this.#writeAll();
   };
@@ -156,7 +155,7 @@ export class CheckEvents {
       const counted = { ...known, count: known.count + 1 };
       const request = { ...asked, path: `${folder}/${known.name}`, task: 'patch events' };
       const patch = { count: counted.count, lastTimestamp: now };
-      // The API server forgets events after a while.
+      // The API server deletes old events, so the patch may find none.
       if ((await unlessMissing(() => patchObject(client, request, patch))) !== null) {
         this.#written.put(key, counted);
         return;

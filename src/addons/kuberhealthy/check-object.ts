@@ -1,7 +1,7 @@
 /**
- * Reads the check objects of Kuberhealthy: KuberhealthyCheck (`comcast.github.io/v1`, Kuberhealthy
- * 2) with its KuberhealthyState, and HealthCheck (`kuberhealthy.github.io/v2`, Kuberhealthy 3) with
- * its status. Their content may have any shape.
+ * Reads Kuberhealthy's check objects: KuberhealthyCheck (`comcast.github.io/v1`, Kuberhealthy 2) with its
+ * KuberhealthyState, and HealthCheck (`kuberhealthy.github.io/v2`, Kuberhealthy 3) with its status. Their contents are
+ * untrusted and may have any shape.
  */
 import { parseDuration } from '../../server/base/duration.ts';
 import {
@@ -13,16 +13,13 @@ import {
   type JsonObject,
 } from '../../server/base/json-object.ts';
 
-/** The major version of Kuberhealthy whose objects and reports these are. */
+/** The major version of Kuberhealthy that objects and reports belong to. */
 export type KuberhealthyVersion = 2 | 3;
 
-/**
- * The singular name of a resource that is a check, as kubectl shows it; `CheckResource` has the
- * plural ones.
- */
+/** The singular name of a check resource, as in kubectl; `CheckResource` has the plural names. */
 export type CheckResourceName = 'khcheck' | 'khjob' | 'healthcheck';
 
-/** The API version and the kind of each, as an owner reference needs them. */
+/** The API version and kind of each resource, for owner references. */
 export const KINDS: Readonly<
   Record<CheckResourceName, { readonly apiVersion: string; readonly kind: string }>
 > = {
@@ -31,7 +28,7 @@ export const KINDS: Readonly<
   healthcheck: { apiVersion: 'kuberhealthy.github.io/v2', kind: 'HealthCheck' },
 };
 
-/** A check and its state, independent of the version. */
+/** A check and its state, regardless of version. */
 export interface CheckObject {
   readonly version: KuberhealthyVersion;
   readonly kind: CheckResourceName;
@@ -42,27 +39,27 @@ export interface CheckObject {
   readonly intervalMs: number;
   readonly timeoutMs: number;
   readonly runsOnce: boolean;
-  /** Of a job: how far it is, `''` before it has run; `''` of all others. */
+  /** Phase of a job; `''` before it has run, and for all other checks. */
   readonly phase: '' | 'Running' | 'Completed';
-  /** A job without a state object, which cannot run. */
+  /** True for a job without a state object, which cannot run. */
   readonly isBlocked: boolean;
   /** Creation time, milliseconds since 1970. */
   readonly madeAt: number;
-  /** Checks of ndots that are run instead of a pod: a file of checks; null: a pod is run. */
+  /** A check file for ndots' own checks, which run without a pod; null: the check runs a pod. */
   readonly ownChecks: string | null;
-  /** Labels and annotations of its pods, and their specification as it was written. */
+  /** Labels and annotations for its pods, and the pod specification as written. */
   readonly podLabels: Readonly<Record<string, string>>;
   readonly podAnnotations: Readonly<Record<string, string>>;
   readonly podSpec: JsonObject;
-  /** True if it is being deleted and waits for a finalizer. */
+  /** True if the object is being deleted but still has a finalizer. */
   readonly isGoing: boolean;
   readonly finalizers: readonly string[];
-  /** Ignored mistakes in the object. */
+  /** Errors in the object that were ignored. */
   readonly remarks: readonly string[];
   readonly state: CheckCondition;
-  /** Of the object that has the state; `''`: there is none yet. */
+  /** Resource version of the object that contains the state; `''`: there is none yet. */
   readonly stateVersion: string;
-  /** Of the check itself. */
+  /** Resource version of the check itself. */
   readonly objectVersion: string;
 }
 
@@ -70,19 +67,19 @@ export interface CheckObject {
 export interface CheckCondition {
   readonly ok: boolean;
   readonly errors: readonly string[];
-  /** Of the run that may report; `''`: none may. */
+  /** The run that may report; `''`: none. */
   readonly run: string;
   /** True if the run has neither reported nor timed out. */
   readonly isRunning: boolean;
-  /** Start of the last run; null: none. */
+  /** Start of the last run; null: it never ran. */
   readonly begunAt: number | null;
   /** Duration of the last run, milliseconds. */
   readonly tookMs: number;
   readonly node: string;
-  /** Time of the last report, which only Kuberhealthy 2 stores. */
+  /** Time of the last report. Only Kuberhealthy 2 stores it. */
   readonly toldAt: number | null;
   readonly authoritativePod: string;
-  /** Counts and times of Kuberhealthy 3; version 2 does not have them. */
+  /** Counts and times that only Kuberhealthy 3 stores. */
   readonly successes: number;
   readonly failures: number;
   readonly failuresInARow: number;
@@ -90,29 +87,24 @@ export interface CheckCondition {
   readonly lastFailureAt: number | null;
 }
 
-/** The annotation with checks of ndots. */
+/** The annotation that lists ndots' own checks. */
 export const OWN_CHECKS = 'ndots.dev/checks';
-/**
- * Annotations of a KuberhealthyState: its kind has no place for when a run began, and whether it is
- * over.
- */
+/** Annotations on a KuberhealthyState, which has no fields for the start of a run or for its end. */
 export const BEGUN = 'ndots.dev/run-began';
 /** See `BEGUN`. */
 export const RUNNING = 'ndots.dev/run-is-on';
 
-/** Kuberhealthy's own. */
+/** Kuberhealthy's default interval. */
 const INTERVAL_MS = 10 * 60_000;
 const TIMEOUT_MS: Readonly<Record<KuberhealthyVersion, number>> = { 2: 5 * 60_000, 3: 30_000 };
-/** Nothing is done more often, and nothing takes longer. */
+/** Minimum interval and timeout. */
 const LEAST_MS = 1000;
 const MOST_MS = 366 * 86_400_000;
 /**
- * No later time can be written as a date (ECMA-262, 21.4.1.1), and the objects have whole numbers
- * of 64 bits. Seconds since 1970.
+ * Seconds since 1970. Later times are not valid dates (ECMA-262, 21.4.1.1), but objects may contain any 64-bit integer.
  */
 const LATEST_S = 8.64e12;
 
-/** The state of a check that never ran. */
 function noState(version: KuberhealthyVersion): CheckCondition {
   return {
     ok: version === 2,
@@ -132,15 +124,12 @@ function noState(version: KuberhealthyVersion): CheckCondition {
   };
 }
 
-/** A KuberhealthyCheck with its KuberhealthyState, if it has one yet. */
+/** Reads a KuberhealthyCheck, with its KuberhealthyState if it already exists. */
 export function readKhCheck(object: JsonObject, state: JsonObject | null): CheckObject {
   return { ...ofVersion2(object, state, 'khcheck'), runsOnce: false, phase: '' };
 }
 
-/**
- * A KuberhealthyJob, which runs once, with its KuberhealthyState: that of a check of the same name,
- * if there is one.
- */
+/** Reads a KuberhealthyJob, which runs once. Its KuberhealthyState may belong to a check with the same name. */
 export function readKhJob(object: JsonObject, state: JsonObject | null): CheckObject {
   const phase = text(child(object, 'spec'), 'phase');
   const job = ofVersion2(object, state, 'khjob');
@@ -260,7 +249,7 @@ function readStatus(status: JsonObject): CheckCondition {
     run,
     isRunning: run !== '',
     begunAt: at('lastRunUnix'),
-    // Nanoseconds.
+    // The object has nanoseconds.
     tookMs: numberOf(status, 'runDuration') / 1e6,
     successes: numberOf(status, 'successCount'),
     failures: numberOf(status, 'failureCount'),
@@ -284,7 +273,7 @@ function timeOf(written: string): number | null {
   return Number.isNaN(ms) ? null : ms;
 }
 
-/** True if the state belongs to an earlier job of the same name. */
+/** True if the state belongs to an earlier job with the same name. */
 export function isOfBefore({ kind, phase, state, madeAt }: CheckObject): boolean {
   return kind === 'khjob' && phase === '' && state.begunAt !== null && state.begunAt < madeAt;
 }
@@ -294,7 +283,7 @@ export function fullName({ namespace, name }: Pick<CheckObject, 'namespace' | 'n
   return `${namespace}/${name}`;
 }
 
-/** A unique key of a check. */
+/** Returns a unique key for a check. */
 export function keyOf({
   kind,
   namespace,
@@ -303,7 +292,7 @@ export function keyOf({
   return `${kind} ${namespace}/${name}`;
 }
 
-/** The containers of a pod's specification that are objects. */
+/** The containers in a pod specification, without entries that are not objects. */
 export function containersOf(spec: JsonObject, key: string): readonly JsonObject[] {
   return list(spec, key).filter(isObject);
 }

@@ -1,4 +1,4 @@
-/** The pod of one run: what its check says, and what Kuberhealthy adds to it. */
+/** Builds the pod for one run from its check and the fields that Kuberhealthy adds. */
 import { asObject, child, list, text, type JsonObject } from '../../server/base/json-object.ts';
 import { plainAddress } from '../../server/base/ip.ts';
 import { containersOf, KINDS, type CheckObject } from './check-object.ts';
@@ -6,33 +6,33 @@ import { containersOf, KINDS, type CheckObject } from './check-object.ts';
 /** Settings of a run, passed to its pod. */
 export interface PodTerms {
   readonly run: string;
-  /** A secret of this run's pod, by which its reports are known from any address. */
+  /** Secret of this pod, which identifies its reports regardless of their source address. */
   readonly token: string;
-  /** Without the path. */
+  /** The reporting URL without the path. */
   readonly reportingUrl: string;
-  /** Start of the run and deadline of its report, milliseconds since 1970. */
+  /** Start of the run and deadline for its report, milliseconds since 1970. */
   readonly begunAt: number;
   readonly deadline: number;
-  /** Makes its name its own: five characters of a label. */
+  /** Suffix that makes the pod name unique: five characters that are valid in a label. */
   readonly suffix: string;
 }
 
-/** Labels that say that a pod is a checker, and of which run: of version 2, and of 3. */
+/** Labels that mark a pod as a checker and name its run, by version. */
 export const RUN_LABEL = { 2: 'kuberhealthy-run-id', 3: 'kh-run-uuid' } as const;
-/** Labels with the name of the check. */
+/** Labels that name the check, by version. */
 const CHECK_LABEL = { 2: 'kuberhealthy-check-name', 3: 'healthcheck' } as const;
 
-/** The paths that reports are sent to. */
+/** Paths for reports, by version. */
 export const REPORT_PATH = { 2: '/externalCheckStatus', 3: '/check' } as const;
 
-/** Limit of labels, and of pod names, which are host names. */
+/** Maximum length of labels and of pod names, which are also host names. */
 const LABEL_MAX = 63;
-/** Longest name of an object (RFC 1123). */
+/** Maximum length of an object name (RFC 1123). */
 const NAME_MAX = 253;
-/** One of each family. */
+/** One address per family. */
 const ADDRESSES_MAX = 2;
 
-/** The pod as it is created. Whether its specification is one the API server says. */
+/** Builds the pod. The API server validates its specification. */
 export function podOf(check: CheckObject, terms: PodTerms): JsonObject {
   const { kind, namespace, name, uid } = check;
   return {
@@ -43,7 +43,7 @@ export function podOf(check: CheckObject, terms: PodTerms): JsonObject {
       name: `${shortened(name, LABEL_MAX - 6)}-${terms.suffix}`,
       labels: { ...check.podLabels, ...labelsOf(check, terms) },
       annotations: { ...check.podAnnotations, ...annotationsOf(check, terms) },
-      // Objects that the check leaves behind are deleted with it.
+      // The garbage collector deletes leftover objects together with the check.
       ownerReferences: [{ ...KINDS[kind], name, uid, controller: true, blockOwnerDeletion: true }],
     },
     spec: specOf(check, terms),
@@ -53,20 +53,20 @@ export function podOf(check: CheckObject, terms: PodTerms): JsonObject {
 function labelsOf({ version, name }: CheckObject, { run }: PodTerms): Record<string, string> {
   return {
     [RUN_LABEL[version]]: run,
-    // Longer names do not fit into a label; the annotation has the full name.
+    // Labels are limited to 63 characters; the annotation has the full name.
     [CHECK_LABEL[version]]: shortened(name, LABEL_MAX),
     ...(version === 2 && { app: 'kuberhealthy-check' }),
   };
 }
 
-/** The beginning of a name that is itself a name: it ends with a letter or a digit. */
+/** The beginning of a name, cut so that it is still a valid name: it ends with a letter or digit. */
 function shortened(name: string, most: number): string {
   let end = Math.min(most, name.length);
   while (end > 0 && !/[a-z0-9]/.test(name[end - 1]!)) end--;
   return name.slice(0, end);
 }
 
-/** The annotation with the whole name of the check. */
+/** The annotation with the full name of the check, by version. */
 const CHECK_ANNOTATION = {
   2: 'comcast.github.io/check-name',
   3: 'kuberhealthyCheckName',
@@ -86,7 +86,7 @@ function annotationsOf({ version, name }: CheckObject, terms: PodTerms): Record<
 function specOf({ version, podSpec }: CheckObject, terms: PodTerms): JsonObject {
   const { run, token, reportingUrl, deadline } = terms;
   const variables: readonly JsonObject[] = [
-    // Every checker posts to this URL unchanged, so the token comes with the reports of old ones, too.
+    // Every checker posts to this URL unchanged, so even old checkers send the token.
     { name: 'KH_REPORTING_URL', value: `${reportingUrl}${REPORT_PATH[version]}?token=${token}` },
     { name: 'KH_RUN_UUID', value: run },
     {
@@ -105,7 +105,7 @@ function specOf({ version, podSpec }: CheckObject, terms: PodTerms): JsonObject 
   });
   return {
     ...podSpec,
-    // A container that is started again would report a run twice. Version 3 leaves that to the check.
+    // A restarted container would report the same run twice. Version 3 leaves the policy to the check.
     ...((version === 2 || text(podSpec, 'restartPolicy') === '') && { restartPolicy: 'Never' }),
     containers: containersOf(podSpec, 'containers').map(told),
     ...(Array.isArray(podSpec['initContainers']) && {
@@ -114,7 +114,7 @@ function specOf({ version, podSpec }: CheckObject, terms: PodTerms): JsonObject 
   };
 }
 
-/** The fields of a running checker pod that matter. */
+/** The fields of a checker pod that are used here. */
 export interface CheckerPod {
   readonly namespace: string;
   readonly name: string;
@@ -124,21 +124,24 @@ export interface CheckerPod {
   readonly check: string;
   readonly phase: string;
   readonly node: string;
-  /** Those that it has for itself until it ends: on its node's network it has none. */
+  /** Addresses that only this pod uses until it ends. Pods on the host network have none. */
   readonly addresses: readonly string[];
-  /** Of the object that it was made for. */
+  /** The object that owns this pod. */
   readonly owner: string;
-  /** The secret in its reporting URL; `''`: it has none. */
+  /** The secret in its reporting URL; `''`: none. */
   readonly token: string;
   /** Milliseconds since 1970. */
   readonly madeAt: number;
-  /** True if it is being deleted, but the kubelet or a finalizer still holds it. */
+  /** True if the pod is being deleted but the kubelet or a finalizer still holds it. */
   readonly isGoing: boolean;
-  /** Why it does not run, as text: `Pending: ImagePullBackOff (…)`. */
+  /** Why the pod does not run, as text: `Pending: ImagePullBackOff (…)`. */
   readonly condition: string;
 }
 
-/** @returns null: the pod does not belong to a check */
+/**
+ * Reads a checker pod.
+ * @returns null: the pod does not belong to a check
+ */
 export function readCheckerPod(pod: JsonObject, version: 2 | 3): CheckerPod | null {
   const metadata = child(pod, 'metadata');
   const run = text(child(metadata, 'labels'), RUN_LABEL[version]);
@@ -154,7 +157,7 @@ export function readCheckerPod(pod: JsonObject, version: 2 | 3): CheckerPod | nu
     name: text(metadata, 'name'),
     version,
     run,
-    // No name is longer; an annotation may be.
+    // Object names are never longer, but an annotation may be.
     check: check.slice(0, NAME_MAX),
     phase,
     node: text(spec, 'nodeName'),

@@ -1,4 +1,4 @@
-/** Runs on the leading replica: starts due runs, ends those that time out, and deletes old pods. */
+/** Runs on the leading replica: starts runs that are due, ends those that time out, and deletes old pods. */
 import { sleep } from '../../server/base/clock.ts';
 import { FailureReport } from '../../server/base/failure-report.ts';
 import { bugText } from '../../server/base/log.ts';
@@ -17,51 +17,53 @@ import { RefusedChecks } from './refused-checks.ts';
 export interface CheckRunnerParts extends OwnRunsParts {
   readonly watch: CheckWatch;
   readonly retention: Retention;
-  /** Makes the names of runs, and their secrets: random UUIDs. */
+  /** Returns random UUIDs, used as run names and secrets. */
   readonly newRun: () => string;
-  /** URL for reports, without the path. */
+  /** The URL for reports, without the path. */
   readonly reportingUrl: (signal: AbortSignal) => Promise<string>;
-  /** Why a checker that ran may not have found the way to report; `''`: nothing is known against it. */
+  /** The likely reason why a checker that ran could not report; `''`: unknown. */
   readonly whyUnreported: () => Promise<string>;
 }
 
-/** State of the scheduler, for metrics. */
+/** Scheduler state, for metrics. */
 export interface RunnerNumbers {
   readonly loopSeconds: number;
   readonly due: number;
   readonly begun: number;
-  /** Checks that wait because the API server rejected their changes. */
+  /** Number of checks that are paused because the API server rejected their changes. */
   readonly refused: number;
 }
 
-/** The outcome of a request for a run. `follows`: another replica is the leader. */
+/** The outcome of a requested run. `follows`: another replica is the leader. */
 export type RunRequest = 'begins' | 'follows' | 'unknown' | 'runs' | 'too-soon';
 
 const TICK_MS = 1000;
-/** The minimum time between a run and the next requested one, because any client may request runs. */
+/** Minimum time between a run and the next requested one. Any client may request runs. */
 const ASKED_MS = 10_000;
-/** Checks that are dealt with at the same time, and runs that begin in one second: a cluster is not to be flooded with pods. */
+/**
+ * Limits of checks handled in parallel, and of runs started per second, so that the cluster is not flooded with pods.
+ */
 const BUSY_MAX = 16;
 const BEGIN_MAX = 20;
-/** A report in transit at the deadline may still be accepted; then the run has failed. */
+/** A report in transit may still be accepted this long after the deadline; then the run fails. */
 const GRACE_MS = 2000;
-/** After a failure of the API server nothing is tried for so long. */
+/** Pause after an API server failure. */
 const REST_MS = 5000;
-/** The check's own time, up to this limit. */
+/** The pause is the server's retry time, up to this limit. */
 const REST_MAX_MS = 60_000;
 
-/** Runs checks for as long as this replica leads. */
+/** Runs checks while this replica is the leader. */
 export class CheckRunner {
   readonly #parts: CheckRunnerParts;
   readonly #failures: FailureReport;
   readonly #busy = new Set<string>();
   readonly #own: OwnRuns;
   readonly sweeper: PodSweeper;
-  /** Checks that run before they are due: a run was requested, or their last one was given up. */
+  /** Checks to run before they are due: their run was requested, or their last run was abandoned. */
   readonly #asked = new Set<string>();
-  /** Checks that the API server did not let be changed. */
+  /** Checks that the API server refused to change. */
   readonly #refused: RefusedChecks;
-  /** Checks at which the last failure was found: after the rest the others have their turn first. */
+  /** Checks that failed last. After a pause, the other checks go first. */
   readonly #last = new Map<string, CheckObject>();
   #leads = false;
   #restUntil = -Infinity;
@@ -83,7 +85,7 @@ export class CheckRunner {
     return { ...this.#numbers, refused: this.#refused.size };
   }
 
-  /** Runs until the signal comes. Never rejects. */
+  /** Runs until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts;
     this.#leadsSince = clock.now();
@@ -101,7 +103,7 @@ export class CheckRunner {
     await sweeping;
   }
 
-  /** Has a check run now, not when it is due. */
+  /** Runs a check immediately instead of when it is due. */
   ask(namespace: string, name: string): RunRequest {
     const { watch } = this.#parts;
     if (!this.#leads || !watch.isSynced) return 'follows';
@@ -157,7 +159,7 @@ export class CheckRunner {
     yield* last;
   }
 
-  /** The next step for a check; null: none. */
+  /** Returns the next step for a check; null: nothing to do. */
   #stepFor(check: CheckObject): CheckStep | null {
     const { watch, clock } = this.#parts;
     const { state, ownChecks, timeoutMs, intervalMs, runsOnce, kind } = check;
@@ -169,10 +171,10 @@ export class CheckRunner {
     const ageMs = watch.sinceBegun(check);
     if (state.isRunning) {
       const isMine = this.#own.has(state.run);
-      // Checks of ndots run in this process: those that another one began ended with it.
+      // ndots' own checks run in this process, so runs of another process ended with it.
       if (ownChecks !== null && !isMine) return this.#giveUp;
       if (ageMs <= timeoutMs + GRACE_MS) return null;
-      // It timed out without a leader to take its report, so the check itself may be fine.
+      // The run timed out while no leader could accept its report, so the check may be healthy.
       const ranOutAt = clock.now() - ageMs + timeoutMs;
       return ranOutAt < this.#leadsSince && !runsOnce ? this.#giveUp : this.#end;
     }
@@ -212,8 +214,8 @@ export class CheckRunner {
   }
 
   /**
-   * True if the failure concerns only one check, so that others continue. If the API server still
-   * serves other requests, it is not down as a whole.
+   * True if the failure concerns only one check, so the others continue. The API server is not down if it still serves
+   * other requests.
    */
   #isOfCheck(failure: ApiFailure): boolean {
     const { clock } = this.#parts;
@@ -236,7 +238,7 @@ export class CheckRunner {
       signal,
     );
     if (given === null || given.kind === 'khjob') return;
-    // At once, not an interval later, because the state of the check is unknown.
+    // Retried immediately, not after the interval, because the state of the check is unknown.
     if (this.#mayBegin(given) === null) this.#asked.add(keyOf(given));
     else await this.#begin(given, signal);
   }
@@ -255,7 +257,7 @@ export class CheckRunner {
     const { cluster, clock, newRun, reportingUrl, record } = this.#parts;
     const run = newRun();
     const url = check.ownChecks === null ? await reportingUrl(signal) : '';
-    // Before the pod: its report may come at once.
+    // Written before the pod is created, because its report may arrive immediately.
     const started = await cluster.changeState(
       check,
       (now) =>
@@ -265,8 +267,7 @@ export class CheckRunner {
       signal,
     );
     if (started === null) return;
-    // The replica that records this first runs the job. It is not run again, even if this process
-    // ends.
+    // The replica that records this first runs the job. The job does not run again, even if this process dies.
     if (
       started.kind === 'khjob' &&
       (await cluster.changePhase(started, '', 'Running', signal)) === null
@@ -334,8 +335,7 @@ export class CheckRunner {
 }
 
 /**
- * True if the pod of a job has reported. As in Kuberhealthy, a job that did not run or report in
- * time is not repeated.
+ * True if the pod of a job has reported. As in Kuberhealthy, a job that did not run or report in time is not repeated.
  */
 function hasReported({ state }: CheckObject): boolean {
   return state.toldAt !== null && !(state.errors[0] ?? '').startsWith('Job execution error: ');

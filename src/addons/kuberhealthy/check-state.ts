@@ -1,20 +1,20 @@
-/** State transitions of a check, and their form in the objects of each version. No I/O. */
+/** State transitions of a check, and how each version's objects store them. No I/O. */
 import { printDuration } from '../../server/base/duration.ts';
 import type { JsonObject } from '../../server/base/json-object.ts';
 import { BEGUN, fullName, RUNNING, type CheckObject, type CheckCondition } from './check-object.ts';
 import { boundedErrors } from './error-texts.ts';
 
-/** A run begins. */
+/** State at the start of a run. */
 export function begun(state: CheckCondition, run: string, wall: number): CheckCondition {
   return { ...state, run, isRunning: true, begunAt: wall };
 }
 
-/** The run is given up: as if it had not been. */
+/** State after a run is abandoned, as if it had never started. */
 export function givenUp(state: CheckCondition): CheckCondition {
   return { ...state, run: '', isRunning: false };
 }
 
-/** The run has ended, with errors or without. */
+/** State after a run ends, with or without errors. */
 export function ended(
   { version, state }: CheckObject,
   { ok, errors, node = '', authoritativePod }: RunOutcome,
@@ -24,7 +24,7 @@ export function ended(
     ...state,
     ok,
     errors: boundedErrors(errors),
-    // Version 2 keeps the run and accepts a second report of it.
+    // Version 2 keeps the run, and accepts a second report for it.
     run: version === 2 ? state.run : '',
     isRunning: false,
     tookMs: state.begunAt === null ? 0 : Math.max(0, wall - state.begunAt),
@@ -39,17 +39,16 @@ export function ended(
   };
 }
 
-/** The result of a run. */
 export interface RunOutcome {
   readonly ok: boolean;
   readonly errors: readonly string[];
   /** The node of its pod, if known. */
   readonly node?: string;
-  /** The replica that says so. */
+  /** The replica that wrote the result. */
   readonly authoritativePod: string;
 }
 
-/** Why a run failed that did not report, in the words of its version: alerts look for them. */
+/** The error for a run that did not report. Alerts match on its wording, which depends on the version. */
 export function timedOut(check: CheckObject, why: string): string {
   const { version, state, timeoutMs } = check;
   const because = why === '' ? '' : `: ${why}`;
@@ -59,7 +58,7 @@ export function timedOut(check: CheckObject, why: string): string {
   return `check run ${state.run} timed out after ${printDuration(timeoutMs)} (started at ${at})${because}`;
 }
 
-/** Why no pod was made, in the words of its version. */
+/** The error for a pod that could not be created, worded as in its version. */
 export function podNotMade(check: CheckObject, why: string): string {
   return check.version === 2
     ? `${executionError(check)}: failed to create pod for checker: ${why}`
@@ -70,7 +69,6 @@ function executionError(check: CheckObject): string {
   return `${check.kind === 'khjob' ? 'Job' : 'Check'} execution error: ${fullName(check)}`;
 }
 
-/** The status of a HealthCheck. */
 export function statusOf({ namespace }: CheckObject, state: CheckCondition): JsonObject {
   return {
     ok: state.ok,
@@ -87,7 +85,6 @@ export function statusOf({ namespace }: CheckObject, state: CheckCondition): Jso
   };
 }
 
-/** The KuberhealthyState of a check. */
 export function khStateOf(
   { namespace, kind }: CheckObject,
   state: CheckCondition,
@@ -111,7 +108,7 @@ export function khStateOf(
   };
 }
 
-/** Milliseconds since 1970 as the API writes times: `2026-11-22T18:00:00Z`. */
+/** Formats milliseconds since 1970 as the API server does: `2026-11-22T18:00:00Z`. */
 export function apiTime(wall: number): string {
   return new Date(wall).toISOString().replace(/\.\d+Z$/, 'Z');
 }

@@ -1,7 +1,4 @@
-/**
- * The checks of a cluster as they are now: its KuberhealthyChecks with their states, and its
- * HealthChecks, listed and watched.
- */
+/** Lists and watches the cluster's checks: KuberhealthyChecks with their states, and HealthChecks. */
 import { sleep, type Clock } from '../../server/base/clock.ts';
 import { FailureReport } from '../../server/base/failure-report.ts';
 import { child, children, text, type JsonObject } from '../../server/base/json-object.ts';
@@ -26,7 +23,7 @@ import {
 import { CheckerPods } from './checker-pods.ts';
 import { storedObject } from './stored-object.ts';
 
-/** Group and version of each resource of Kuberhealthy, by its plural name in API paths. */
+/** API group and version of each Kuberhealthy resource, by plural name as in API paths. */
 export const RESOURCES = {
   khchecks: { group: 'comcast.github.io', version: 'v1' },
   khjobs: { group: 'comcast.github.io', version: 'v1' },
@@ -34,10 +31,10 @@ export const RESOURCES = {
   healthchecks: { group: 'kuberhealthy.github.io', version: 'v2' },
 } as const;
 
-/** A resource of Kuberhealthy, states included: its plural name, as in API paths. */
+/** Plural name of a Kuberhealthy resource, including states, as in API paths. */
 export type CheckResource = keyof typeof RESOURCES;
 
-/** The kinds that each version of Kuberhealthy has. */
+/** The resources of each Kuberhealthy version. */
 const ofVersion: Readonly<Record<KuberhealthyVersion, readonly CheckResource[]>> = {
   2: ['khchecks', 'khjobs', 'khstates'],
   3: ['healthchecks'],
@@ -48,18 +45,18 @@ export interface CheckWatchParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** The namespace whose checks count; `''`: all. */
+  /** The watched namespace; `''`: all. */
   readonly namespace: string;
 }
 
-/** Interval of the search for kinds that were missing. */
+/** Interval for rediscovering missing resources. */
 const LOOK_EVERY_MS = 60_000;
 const RETRY_MS = 5000;
 const WAIT_MS = 10_000;
 
-/** Objects take some kilobytes each; the container has 120 MiB, most of them for the program. */
+/** Byte limits. Objects take a few kilobytes each; the container has 120 MiB, most of it for the program. */
 const ROOM = { object: 1024 * 1024, namespace: 8 * 1024 * 1024, all: 12 * 1024 * 1024 };
-/** Interval of warnings about objects beyond the limit, milliseconds. */
+/** Interval between warnings about objects beyond the limit, milliseconds. */
 const TELL_MS = 60_000;
 const NO_ROOM: Readonly<Record<Parameters<OnLeftOut>[1], string>> = {
   object: 'it is too large',
@@ -68,18 +65,18 @@ const NO_ROOM: Readonly<Record<Parameters<OnLeftOut>[1], string>> = {
 };
 
 const KINDS_OF_2 = ['khcheck', 'khjob'] as const;
-/** A state has the name of its check, or of its job. */
+/** A state has the same name as its check or job. */
 const BLOCKED =
   'a khcheck is called so too, and both would have one khstate: the job runs when one of them is called otherwise';
 
-/** The path of a kind of objects in a namespace; `''`: in all. */
+/** The API path of a resource in a namespace; `''`: all namespaces. */
 export function resourcePath(resource: CheckResource, namespace: string): string {
   const { group, version } = RESOURCES[resource];
   const within = namespace === '' ? '' : `/namespaces/${namespace}`;
   return `/apis/${group}/${version}${within}/${resource}`;
 }
 
-/** Follows the kinds that the cluster has. */
+/** Follows all resources that the cluster serves. */
 export class CheckWatch {
   readonly #parts: CheckWatchParts;
   readonly #room = new ObjectRoom(ROOM);
@@ -94,7 +91,7 @@ export class CheckWatch {
   #looked = false;
   #toldAt = -Infinity;
 
-  /** The pods of their runs. */
+  /** Checker pods of the runs. */
   readonly pods: CheckerPods;
 
   constructor(parts: CheckWatchParts) {
@@ -119,12 +116,12 @@ export class CheckWatch {
     await Promise.all([...this.#reflectors, this.pods].map((each) => each.stop()));
   }
 
-  /** True if all objects of the cluster are loaded. */
+  /** True once all objects are loaded. */
   get isSynced(): boolean {
     return this.#looked && [...this.#followed].every((resource) => this.#listed.has(resource));
   }
 
-  /** The versions whose kinds the cluster has. */
+  /** The versions whose resources the cluster serves. */
   get versions(): readonly KuberhealthyVersion[] {
     return ([2, 3] as const).filter((version) =>
       ofVersion[version].some((resource) => this.#followed.has(resource)),
@@ -139,20 +136,20 @@ export class CheckWatch {
     return this.#checks.get(keyOf({ kind, namespace, name })) ?? null;
   }
 
-  /** The check whose present run is called so. */
+  /** Returns the check whose current run has this name. */
   byRun(version: KuberhealthyVersion, run: string): CheckObject | null {
     const key = this.#runs.get(`${version} ${run}`);
     return key === undefined ? null : (this.#checks.get(key) ?? null);
   }
 
-  /** Objects that there was no room for, and about how many bytes the others take. */
+  /** The number of objects beyond the limit, and the approximate size of the others in bytes. */
   get numbers(): { readonly leftOut: number; readonly bytes: number } {
     let leftOut = 0;
     for (const store of Object.values(this.#stores)) leftOut += store.leftOut;
     return { leftOut, bytes: this.#room.taken };
   }
 
-  /** States without a check: namespace and name. Empty until all checks are known. */
+  /** Yields states without a check. Yields nothing until all checks are known. */
   *orphans(): Generator<{ readonly namespace: string; readonly name: string }> {
     const { khchecks, khjobs } = this.#stores;
     if (khchecks.leftOut + khjobs.leftOut > 0) return;
@@ -164,15 +161,15 @@ export class CheckWatch {
   }
 
   /**
-   * Milliseconds since the start of the last run; Infinity: none. It uses the clock of this process
-   * from the moment it saw the run, so that a changed or foreign clock ends no run.
+   * Milliseconds since the start of the last run; Infinity: it never ran. Measured by this process's clock from the
+   * time it saw the run, so that a changed or foreign clock ends no run.
    */
   sinceBegun(check: CheckObject): number {
     const sighting = this.#sightings.get(keyOf(check));
     return sighting === undefined ? Infinity : this.#parts.clock.now() - sighting.beganAt;
   }
 
-  /** Takes in what the API server answered to a change, before the watch has it. */
+  /** Stores the API server's reply to a change before the watch delivers it. */
   learn(resource: CheckResource, object: JsonObject): void {
     const { namespace, name } = namesOf(object);
     if (name === '') return;
@@ -211,7 +208,7 @@ export class CheckWatch {
     }
   }
 
-  /** The kinds of a version that the cluster has. */
+  /** The resources of a version that the cluster serves. */
   async #served(
     version: KuberhealthyVersion,
     signal: AbortSignal,
@@ -224,7 +221,7 @@ export class CheckWatch {
     const found = await findObject(this.#parts.client, { path, task, waitMs: WAIT_MS, signal });
     if (found === null) return [];
     const names = new Set(children(found, 'resources').map((each) => text(each, 'name')));
-    // Version 2 cannot run without its states, so the log reports that they are missing.
+    // Version 2 cannot run without its states, so their absence is logged.
     const has = (resource: string): boolean => names.has(resource);
     return wanted.filter((each) => has(each) || (each === 'khstates' && has('khchecks')));
   }
@@ -316,7 +313,7 @@ export class CheckWatch {
     }
   }
 
-  /** @param isNew objects of the first list began at their recorded time; later changes begin now */
+  /** @param isNew true: objects from the first list, which began at their recorded time; false: the run begins now */
   #sight(key: string, { state: { begunAt } }: CheckObject, isNew: boolean): void {
     if (begunAt === null) return void this.#sightings.delete(key);
     const { clock } = this.#parts;
@@ -327,7 +324,7 @@ export class CheckWatch {
   }
 }
 
-/** The start of a run, by its object and by the clock of this process. */
+/** The start of a run, by its object and by this process's clock. */
 interface RunSighting {
   readonly begunAt: number;
   readonly beganAt: number;

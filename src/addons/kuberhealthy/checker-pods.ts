@@ -1,4 +1,4 @@
-/** The checker pods of a cluster as they are now, watched: a report or a timeout asks the API server nothing, however many there are. */
+/** Watches the cluster's checker pods, so that reports and timeouts need no requests to the API server. */
 import type { Clock } from '../../server/base/clock.ts';
 import type { Log } from '../../server/base/log.ts';
 import type { Random } from '../../server/base/random.ts';
@@ -13,14 +13,14 @@ export interface CheckerPodsParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** The namespace whose pods count; `''`: all. */
+  /** The watched namespace; `''`: all. */
   readonly namespace: string;
 }
 
-/** Limit of pods per version, because any client can create pods with these labels. */
+/** Limit of pods per version. Any client can create pods with these labels. */
 const PODS_MAX = 20_000;
 
-/** Follows the pods that have the label of a run. */
+/** Follows pods that have a run label. */
 export class CheckerPods {
   readonly #parts: CheckerPodsParts;
   readonly #stores: Readonly<Record<KuberhealthyVersion, PodStore>>;
@@ -32,7 +32,7 @@ export class CheckerPods {
     this.#stores = { 2: new PodStore(parts.clock), 3: new PodStore(parts.clock) };
   }
 
-  /** Begins with those of a version. */
+  /** Starts following the pods of a version. */
   follow(version: KuberhealthyVersion): void {
     const { namespace } = this.#parts;
     const path = namespace === '' ? '/api/v1/pods' : `/api/v1/namespaces/${namespace}/pods`;
@@ -77,26 +77,26 @@ export class CheckerPods {
     return pod;
   }
 
-  /** Pods with the label of a run; any user who may create pods can add some. */
+  /** Pods with the label of a run. Any user who can create pods can add some. */
   allOfRun(version: KuberhealthyVersion, run: string): Iterable<CheckerPod> {
     return this.#stores[version].ofRun(run);
   }
 
   /**
-   * Age of a pod, milliseconds. It uses the clock of this process from the moment it saw the pod,
-   * so that a changed clock makes no pod old.
+   * Age of a pod, milliseconds. Measured by this process's clock from the time it saw the pod, so that a clock change
+   * makes no pod old.
    * @returns 0 for an unknown pod
    */
   ageOf(pod: CheckerPod): number {
     return this.#stores[pod.version].ageOf(pod);
   }
 
-  /** The run of the one running pod of version 2 that has this address for itself; `''`: there is none, or more than one. */
+  /** The run of the only running version 2 pod with this address; `''`: there is none, or more than one. */
   runAt(address: string): string {
     return this.#stores[2].runAt(address);
   }
 
-  /** The number of remembered pods, and of those beyond the limit. */
+  /** The number of known pods, and of pods beyond the limit. */
   get numbers(): { readonly pods: number; readonly leftOut: number } {
     const { 2: two, 3: three } = this.#stores;
     return { pods: two.size + three.size, leftOut: two.leftOut + three.leftOut };
@@ -108,7 +108,7 @@ class PodStore implements ReflectedStore<CheckerPod, never> {
   readonly #pods = new Map<string, CheckerPod>();
   readonly #byRun = new Map<string, Set<CheckerPod>>();
   readonly #byAddress = new Map<string, Set<CheckerPod>>();
-  /** Creation times, by the clock of this process. */
+  /** Creation times, by this process's clock. */
   readonly #made = new Map<string, number>();
   #unlisted: Set<string> | null = null;
   leftOut = 0;
@@ -121,7 +121,7 @@ class PodStore implements ReflectedStore<CheckerPod, never> {
     return this.#pods.size;
   }
 
-  /** About. */
+  /** Approximate memory of the stored pods. */
   get bytes(): number {
     return this.#pods.size * 500;
   }
@@ -138,7 +138,7 @@ class PodStore implements ReflectedStore<CheckerPod, never> {
       return;
     }
     this.#pods.set(key, pod);
-    // A list has creation times; later pods were created just now.
+    // Listed pods have creation times; pods that appear later were just created.
     const agoMs = this.#unlisted === null ? 0 : Math.max(0, this.#clock.wall() - pod.madeAt);
     this.#made.set(key, made ?? this.#clock.now() - agoMs);
     addTo(this.#byRun, pod.run, pod);

@@ -1,15 +1,12 @@
-/**
- * Limits the errors of checks for storage and display: their texts are foreign, of any number and
- * length.
- */
+/** Bounds the errors of checks for storage and display. Their number and length are otherwise unlimited. */
 
-/** More and longer errors would only fill memory, pages and the API server’s database. */
+/** More errors would only fill memory, pages and the API server's database. */
 const ERRORS_MAX = 100;
 const ERROR_LENGTH = 2000;
-/** Characters of all errors of one check. */
+/** Total characters of all errors of a check. */
 const LENGTH_MAX = 8 * 1024;
 
-/** The first errors, shortened; the last text counts the others. */
+/** Keeps the first errors, shortened; the last entry counts the omitted ones. */
 export function boundedErrors(errors: readonly string[]): readonly string[] {
   const kept: string[] = [];
   let left = LENGTH_MAX;
@@ -23,7 +20,7 @@ export function boundedErrors(errors: readonly string[]): readonly string[] {
   return more === 0 ? kept : [...kept, `and ${more} more errors`];
 }
 
-/** The beginning of a text; a copy, for a piece of a text keeps the whole of it in memory. */
+/** The beginning of a text, copied because a substring would keep the whole text in memory. */
 export function shortText(text: string, most: number): string {
   if (text.length <= most) return text;
   return Buffer.from(`${text.slice(0, most - 1)}…`).toString('utf8');

@@ -1,4 +1,4 @@
-/** The events of a check. Any client may request them, so the API server is queried only occasionally. */
+/** Lists the events of a check. Any client may request them, so results are cached to spare the API server. */
 import type { Clock } from '../../server/base/clock.ts';
 import { asObject, children, text } from '../../server/base/json-object.ts';
 import { Recent } from '../../server/base/recent.ts';
@@ -6,12 +6,12 @@ import type { ApiClient } from '../../server/kube/api/client.ts';
 import { getJson } from '../../server/kube/api/get-json.ts';
 import type { CheckWatch } from './check-watch.ts';
 
-/** One event, with the fields of Kuberhealthy 3. */
+/** An event, with Kuberhealthy 3's field names. */
 export interface EventSummary {
   readonly message: string;
   readonly reason: string;
   readonly type: string;
-  /** Seconds since 1970; absent: it has none. */
+  /** Seconds since 1970; absent: unknown. */
   readonly lastTimestamp?: number;
 }
 
@@ -24,12 +24,11 @@ export interface EventListParts {
 /** Lifetime of a cached list, milliseconds. */
 const FRESH_MS = 5000;
 const WAIT_MS = 10_000;
-/** Of one check; the API server's first ones. */
+/** Limit of events per check, in the API server's order. */
 const EVENTS_MAX = 200;
-/** Checks whose events are remembered. */
+/** Number of checks with cached events. */
 const REMEMBERED_MAX = 256;
 
-/** Lists events of checks that are there. */
 export class EventList {
   readonly #parts: EventListParts;
   readonly #known: Recent<string, Promise<readonly EventSummary[]>>;
@@ -39,17 +38,14 @@ export class EventList {
     this.#known = new Recent(parts.clock, FRESH_MS, REMEMBERED_MAX);
   }
 
-  /**
-   * The events of a HealthCheck; empty if it does not exist. Rejects with an `ApiFailure`, or when
-   * aborted.
-   */
+  /** Lists the events of a HealthCheck; empty if it does not exist. Rejects with an `ApiFailure`, or when aborted. */
   of(namespace: string, name: string, signal: AbortSignal): Promise<readonly EventSummary[]> {
     if (this.#parts.watch.get('healthcheck', namespace, name) === null) return Promise.resolve([]);
     const key = `${namespace}/${name}`;
     const known = this.#known.get(key);
     if (known !== undefined) return known;
     const events = this.#list(namespace, name, signal);
-    // Failures are remembered, too: pages that are loaded again and again do not ask the API server as often.
+    // Failures are cached, too, so that repeated page loads do not multiply requests to the API server.
     this.#known.put(key, events);
     return events;
   }

@@ -2,8 +2,8 @@
 import type { ApiFailure } from '../../server/kube/api/failure.ts';
 
 /**
- * True if the API server refused the change because of this object: a quota, a namespace being
- * deleted, a policy, a webhook, a schema. Failures that concern all requests are not among these.
+ * True if the API server rejected the change because of this object: a quota, a terminating namespace, a policy, a
+ * webhook or a schema. False for failures that affect all requests.
  */
 export function isOfObject({ kind, status }: ApiFailure): boolean {
   return kind === 'forbidden' || kind === 'invalid' || kind === 'large' || status === 409;

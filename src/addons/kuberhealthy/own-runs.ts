@@ -1,4 +1,4 @@
-/** Runs of ndots' own checks, which need no pod: they run in this process. */
+/** Runs ndots' own checks in this process, without a pod. */
 import { sleep, type Clock } from '../../server/base/clock.ts';
 import type { FailureReport } from '../../server/base/failure-report.ts';
 import { bugText, type Log } from '../../server/base/log.ts';
@@ -11,19 +11,19 @@ import { ended } from './check-state.ts';
 import { isOfObject } from './object-failure.ts';
 import type { RefusedChecks } from './refused-checks.ts';
 
-/** Checks of ndots that run at the same time: they measure times. */
+/** Limit of concurrent runs. They measure latency and would disturb each other. */
 const OWN_MAX = 4;
-/** Delay before a failed write of a state is retried. */
+/** Delay before a failed state write is retried. */
 const REST_MS = 5000;
 
 export interface OwnRunsParts {
   readonly cluster: CheckCluster;
   readonly clock: Clock;
   readonly log: Log;
-  /** Name of this replica, also in states. */
+  /** Name of this replica, which states contain. */
   readonly authoritativePod: string;
   readonly record: RecordEvent;
-  /** Runs checks of ndots, written as a file of checks. Never rejects for what a person or a network may do. */
+  /** Runs the checks of a check file. Never rejects because of bad input or network errors. */
   readonly runOwn: (
     content: string,
     check: CheckObject,
@@ -31,24 +31,26 @@ export interface OwnRunsParts {
   ) => Promise<KuberhealthyReport>;
 }
 
-/** The runs in progress. */
 export class OwnRuns {
   readonly #parts: OwnRunsParts;
   readonly #failures: FailureReport;
   readonly #refused: RefusedChecks;
-  /** Run → what ends it. */
+  /** By run. */
   readonly #runs = new Map<string, AbortController>();
-  /** Runs that are about to begin. */
+  /** Number of runs that are about to start. */
   #beginning = 0;
 
-  /** @param failures, refused those of all checks */
+  /**
+   * @param failures reports failures of all checks
+   * @param refused skips checks of all kinds
+   */
   constructor(parts: OwnRunsParts, failures: FailureReport, refused: RefusedChecks) {
     this.#parts = parts;
     this.#failures = failures;
     this.#refused = refused;
   }
 
-  /** True if one more run would disturb the others. */
+  /** True if another run would disturb those in progress. */
   get isFull(): boolean {
     return this.#runs.size + this.#beginning >= OWN_MAX;
   }
@@ -57,7 +59,7 @@ export class OwnRuns {
     return this.#runs.has(run);
   }
 
-  /** Keeps room for a run while its beginning is written down. */
+  /** Reserves a slot for a run while its start is written. */
   async begin(write: () => Promise<void>): Promise<void> {
     this.#beginning++;
     try {
@@ -67,7 +69,7 @@ export class OwnRuns {
     }
   }
 
-  /** Ends a run, if it is in progress, without a result. */
+  /** Aborts a run, if it is in progress, without a result. */
   abort(run: string): void {
     this.#runs.get(run)?.abort();
   }
@@ -76,7 +78,10 @@ export class OwnRuns {
     for (const run of this.#runs.values()) run.abort();
   }
 
-  /** Runs the checks and stores their results. Never rejects. @param content a file of checks */
+  /**
+   * Runs the checks and stores their results. Never rejects.
+   * @param content a check file
+   */
   async run(check: CheckObject, content: string, run: string, signal: AbortSignal): Promise<void> {
     const { runOwn, log } = this.#parts;
     const stop = new AbortController();
@@ -113,7 +118,7 @@ export class OwnRuns {
         return;
       } catch (error) {
         if (!(error instanceof ApiFailure) || signal.aborted) throw error;
-        // Others wait for their turn: the run is given up later.
+        // Other checks proceed; this run is abandoned later.
         if (isOfObject(error)) return this.#refused.add(check, error);
         this.#failures.failed(error, REST_MS, 'states stay unchanged');
       }

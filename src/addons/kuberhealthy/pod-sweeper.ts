@@ -10,34 +10,31 @@ import type { CheckerPod } from './check-pod.ts';
 import type { CheckWatch } from './check-watch.ts';
 import { isOfObject } from './object-failure.ts';
 
-/** Limits of the ended pods per check that stay for inspection. */
+/** Limits of ended pods per check that are retained for inspection. */
 export interface Retention {
   readonly completed: number;
   readonly failed: number;
-  /** Longest time for failed pods, milliseconds. */
+  /** Maximum age of failed pods, milliseconds. */
   readonly failedMs: number;
-  /** Time from the start of a job until its pod is deleted, milliseconds. */
+  /** Time between the start of a job and the deletion of its pod, milliseconds. */
   readonly jobsMs: number;
 }
 
-/** Why a pod was deleted; labels of a metric of Kuberhealthy's. */
+/** Why a pod was deleted; a label of one of Kuberhealthy's metrics. */
 export type SweepReason = 'timeout' | 'completed' | 'failed' | 'expired';
 
 const EVERY_MS = 30_000;
-/** A pod that does not end stays at least this long, so that a person can inspect it. */
+/** A pod that does not end is retained at least this long for inspection. */
 const UNENDED_MS = 5 * 60_000;
-/** Further deletions wait for the next round, to limit the load on the API server. */
+/** Deletions per round, to limit the load on the API server. */
 const DELETIONS_MAX = 200;
 
-/** Sweeps every half minute. */
+/** Sweeps every 30 seconds. */
 export class PodSweeper {
   readonly #parts: SweeperParts;
   readonly #failures: FailureReport;
   readonly #deleted = new Map<SweepReason, number>();
-  /**
-   * Pods that could not be deleted in the last round, for their own reason; they come last in the
-   * next one.
-   */
+  /** Pods that could not be deleted in the last round because of the pod itself. The next round tries them last. */
   #refused = new Set<string>();
   #tookSeconds = 0;
 
@@ -47,7 +44,7 @@ export class PodSweeper {
     this.#failures = new FailureReport({ clock, log, work: 'clearing away pods' });
   }
 
-  /** Pods that were deleted, by reason. */
+  /** Number of deleted pods, by reason. */
   get deleted(): ReadonlyMap<SweepReason, number> {
     return this.#deleted;
   }
@@ -57,7 +54,7 @@ export class PodSweeper {
     return this.#tookSeconds;
   }
 
-  /** Runs until the signal aborts; logs and retries failures. Never rejects. */
+  /** Runs until the signal aborts; logs failures and retries. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#parts;
     while (!signal.aborted) {
@@ -97,7 +94,7 @@ export class PodSweeper {
     if (failure !== null) throw failure;
   }
 
-  /** All that is to go, pods first. */
+  /** All pending deletions, pods first. */
   #deletions(signal: AbortSignal): readonly Deletion[] {
     const { watch, cluster, retention, log, record } = this.#parts;
     const found: Deletion[] = [];
@@ -130,7 +127,7 @@ export class PodSweeper {
 }
 
 interface Deletion {
-  /** The deleted object, for the log. */
+  /** Description of the object, for the log. */
   readonly what: string;
   /** Rejects with an `ApiFailure`, or when aborted. */
   readonly run: () => Promise<void>;
@@ -145,7 +142,7 @@ interface SweeperParts {
   readonly retention: Retention;
 }
 
-/** The pods that are not needed any more. The newest of each check stay. */
+/** Pods that are no longer needed. The newest pods of each check are retained. */
 function outlived(
   pods: readonly CheckerPod[],
   watch: Pick<CheckWatch, 'get' | 'pods'>,

@@ -1,24 +1,23 @@
-/** Skips checks for a while whose changes the API server rejects, although it accepts others. */
+/** Temporarily skips checks whose changes the API server rejects while it accepts others. */
 import type { Clock } from '../../server/base/clock.ts';
 import { FailureReport } from '../../server/base/failure-report.ts';
 import type { Log } from '../../server/base/log.ts';
 import type { ApiFailure } from '../../server/kube/api/failure.ts';
 import { fullName, keyOf, type CheckObject } from './check-object.ts';
 
-/** A check that the API server did not let us change. */
 interface RefusedCheck {
   readonly check: CheckObject;
-  /** In a row. */
+  /** Consecutive rejections. */
   readonly times: number;
-  /** The end of the pause. */
+  /** End of the pause. */
   readonly until: number;
 }
 
-/** After the first refusal a check is skipped for so long, then twice as long, and so on, up to the second. */
+/** Pause after the first rejection. It doubles with each further one, up to the second value. */
 const REFUSED_MS = 5000;
 const REFUSED_MAX_MS = 5 * 60_000;
 
-/** The checks to skip, and until when. */
+/** Checks to skip, each with the end of its pause. */
 export class RefusedChecks {
   readonly #clock: Clock;
   readonly #failures: FailureReport;
@@ -34,13 +33,13 @@ export class RefusedChecks {
     return this.#refused.size;
   }
 
-  /** True if the check is skipped now. */
+  /** True if the check is currently skipped. */
   has(check: CheckObject): boolean {
     const refusal = this.#refused.get(keyOf(check));
     return refusal !== undefined && this.#clock.now() < refusal.until;
   }
 
-  /** Records another failed change. */
+  /** Records a rejected change. */
   add(check: CheckObject, failure: ApiFailure): void {
     const key = keyOf(check);
     const times = (this.#refused.get(key)?.times ?? 0) + 1;
@@ -51,7 +50,7 @@ export class RefusedChecks {
     this.#failures.failed({ kind, advice, message }, restMs, 'the others run');
   }
 
-  /** It could be changed. */
+  /** Clears a check after a successful change. */
   delete(check: CheckObject): void {
     if (this.#refused.delete(keyOf(check)) && this.#refused.size === 0) this.#failures.over();
   }

@@ -1,15 +1,15 @@
 /**
- * Limits the reports that reach the API server: each one changes an object there, and a run of
- * version 2 may report any number of times.
+ * Limits the reports that reach the API server. Each one changes an object, and a version 2 run may report any number
+ * of times.
  */
 import type { Clock } from '../../server/base/clock.ts';
 
-/** Limit of queued reports of one check. */
+/** Limit of queued reports per check. */
 const WAITING_MAX = 4;
-/** Changes of one check: a burst, then a rate per second. */
+/** Changes per check: the burst size, then the rate per second. */
 const BURST = 10;
 const PER_SECOND = 1;
-/** Checks that are remembered; those that have been quiet are forgotten. */
+/** Limit of tracked checks. Quiet ones are dropped. */
 const REMEMBERED_MAX = 4096;
 
 interface PodTurn {
@@ -19,7 +19,7 @@ interface PodTurn {
   at: number;
 }
 
-/** Passes the reports of each check one after the other, at a rate that the API server can take. */
+/** Processes each check's reports one at a time, at a rate that the API server can sustain. */
 export class ReportGate {
   readonly #clock: Clock;
   readonly #turns = new Map<string, PodTurn>();
@@ -29,8 +29,9 @@ export class ReportGate {
   }
 
   /**
-   * Does the work when its turn comes; passes on its errors. @param key the run of the report
-   * @returns null: too many reports of it were received
+   * Runs the work in turn and passes on its errors.
+   * @param key the run that the report belongs to
+   * @returns null: too many reports for it were received
    */
   async pass<T>(key: string, work: () => Promise<T>): Promise<T | null> {
     const turn = this.#turnOf(key);

@@ -1,7 +1,7 @@
 /**
- * Accepts and rejects reports of checkers as Kuberhealthy does: version 2 at
- * `/externalCheckStatus`, version 3 at `/check`. Its clients retry without the body, so they have
- * one real try. A report that cannot be stored now is therefore held until it can be.
+ * Accepts and rejects checker reports as Kuberhealthy does: version 2 at `/externalCheckStatus`, version 3 at `/check`.
+ * Its clients retry without the body, so only their first attempt counts. Reports that cannot be stored yet are
+ * therefore held.
  */
 import { timingSafeEqual } from 'node:crypto';
 import { printSpan } from '../../server/base/elapsed.ts';
@@ -15,24 +15,23 @@ import { ended } from './check-state.ts';
 import type { CheckWatch } from './check-watch.ts';
 import { ReportGate } from './report-gate.ts';
 
-/** A received report. */
 export interface ReportRequest {
   readonly version: KuberhealthyVersion;
   readonly method: string;
   readonly contentType: string;
-  /** The header `kh-run-uuid`; `''`: there was none. */
+  /** The `kh-run-uuid` header; `''`: absent. */
   readonly run: string;
-  /** Address of the sender from the socket; headers can be forged. */
+  /** Sender address from the socket. Headers can be forged. */
   readonly from: string;
-  /** The secret of its URL; `''`: there was none. */
+  /** The secret in the request URL; `''`: none. */
   readonly token: string;
-  /** Null: it is too large. */
+  /** Null: too large. */
   readonly body: string | null;
 }
 
 export interface ReportAnswer {
   readonly status: 200 | 400 | 403 | 405 | 410 | 413 | 415 | 503;
-  /** The reason for its rejection; empty: accepted. */
+  /** Why the report was rejected; empty: accepted. */
   readonly text: string;
   /** `namespace/name` of the check, once it is known. */
   readonly check: string;
@@ -43,25 +42,25 @@ export interface ReportIntakeParts {
   readonly cluster: CheckCluster;
   readonly clock: Clock;
   readonly record: RecordEvent;
-  /** Name of this replica, also in states. */
+  /** Name of this replica, which states contain. */
   readonly authoritativePod: string;
 }
 
-/** A run of another replica may not be known yet: waiting time, and limit of waiting reports. */
+/** Time to hold reports for runs that another replica may have just started, and the limit of held reports. */
 const UNKNOWN_MS = 2000;
 const UNKNOWN_MAX = 64;
-/** The most reports of one sender at a time, so that one that floods does not make others wait. */
+/** Held reports per sender, so that one sender cannot block the others. */
 const UNKNOWN_EACH_MAX = 4;
 const LOOK_EVERY_MS = 100;
-/** The time to hold a report while the API server is unavailable, and the number of tries. */
+/** Time to hold a report while the API server is unavailable, and the number of attempts. */
 const PATIENCE_MS = 60_000;
 const AGAIN_MS = 1000;
 
-/** Takes reports into the states of their checks. Any replica does. */
+/** Stores reports in the states of their checks. Runs on every replica. */
 export class ReportIntake {
   readonly #parts: ReportIntakeParts;
   readonly #gate: ReportGate;
-  /** Reports of unknown runs that wait, by their senders. */
+  /** Number of held reports of unknown runs, by sender. */
   readonly #waiting = new Map<string, number>();
   #waitingOfAll = 0;
 
@@ -70,7 +69,7 @@ export class ReportIntake {
     this.#gate = new ReportGate(parts.clock);
   }
 
-  /** Rejects with an `ApiFailure` if the state cannot be written for a minute. */
+  /** Stores a report. Rejects with an `ApiFailure` if the state cannot be written for a minute. */
   async take(request: ReportRequest, signal: AbortSignal): Promise<ReportAnswer> {
     const { version } = request;
     const { watch } = this.#parts;
@@ -101,7 +100,7 @@ export class ReportIntake {
     return { ...(await this.#write(request, run, check, signal)), check: fullName(check) };
   }
 
-  /** True if the report comes from the pod of its run: from its address, or with its secret. */
+  /** True if the report comes from its run's pod, according to the address or the secret. */
   #isOwn({ version, from, token }: ReportRequest, run: string, check: CheckObject): boolean {
     for (const pod of this.#parts.watch.pods.allOfRun(version, run)) {
       if (pod.namespace !== check.namespace || pod.owner !== check.uid) continue;
@@ -110,7 +109,7 @@ export class ReportIntake {
     return false;
   }
 
-  /** Version 2 knows a pod without the header by its address. */
+  /** Finds the run. Version 2 reports without the header are matched by the pod's address. */
   #find({ version, run: given, from }: ReportRequest): readonly [string, CheckObject | null] {
     const { watch } = this.#parts;
     const run = given === '' && version === 2 ? watch.pods.runAt(from) : given;
@@ -145,14 +144,14 @@ export class ReportIntake {
       try {
         const written = await cluster.changeState(
           check,
-          // It came in time, regardless of the time to store it.
+          // The report arrived in time, regardless of how long storing it takes.
           (now) =>
             now.state.run === run
               ? ended(now, { ...report, node, authoritativePod }, clock.wall())
               : null,
           signal,
         );
-        // Otherwise another report of the same run, or its end, came first.
+        // Otherwise another report for the same run, or its end, was written first.
         if (written !== null) {
           record(check, reported(report));
           return TAKEN;
@@ -160,7 +159,7 @@ export class ReportIntake {
         return refused(400, `run uuid ${shown(run)} is invalid or expired`);
       } catch (error) {
         if (!(error instanceof ApiFailure) || signal.aborted) throw error;
-        // The check's own time, well before this report is dropped.
+        // The server's retry time, well before this report is dropped.
         waitMs = Math.min(PATIENCE_MS / 4, Math.max(waitMs, error.retryAfterMs ?? 0));
         if (clock.now() >= end) {
           const message = `failed to store check state: ${error.message}`;
@@ -172,18 +171,21 @@ export class ReportIntake {
     }
   }
 
-  /** @returns whether it was waited: too many do already, or too many of this sender */
+  /**
+   * Waits until the run is known.
+   * @returns false: too many reports already wait, in total or from this sender
+   */
   async #untilKnown(request: ReportRequest, signal: AbortSignal): Promise<boolean> {
     const { watch, clock } = this.#parts;
     const { from } = request;
     const others = this.#waiting.get(from) ?? 0;
     if (this.#waitingOfAll >= UNKNOWN_MAX || others >= UNKNOWN_EACH_MAX) return false;
-    // Right after the start nothing is known yet.
+    // Right after startup no runs are known yet.
     const end = clock.now() + (watch.isSynced ? UNKNOWN_MS : PATIENCE_MS);
     this.#waitingOfAll++;
     this.#waiting.set(from, others + 1);
     try {
-      // A pod's address is known a moment after it has begun.
+      // A pod's address becomes known shortly after the pod starts.
       const isKnown = (): boolean => {
         const [run, check] = this.#find(request);
         return check !== null && this.#isOwn(request, run, check);
@@ -213,7 +215,7 @@ function refused(status: Exclude<ReportAnswer['status'], 200>, text: string): Re
   return { status, text, check: '' };
 }
 
-/** The text of a client, shortened for the log. */
+/** Client text, shortened for the log. */
 function shown(run: string): string {
   return JSON.stringify(run.slice(0, 64));
 }
@@ -234,7 +236,7 @@ interface TakenReport {
   readonly errors: readonly string[];
 }
 
-/** True if the run has reported the same before, so that nothing has to be written. */
+/** True if the run already reported the same result, so there is nothing to write. */
 function saysTheSame({ state }: CheckObject, { ok, errors }: TakenReport): boolean {
   return (
     !state.isRunning &&
@@ -244,7 +246,7 @@ function saysTheSame({ state }: CheckObject, { ok, errors }: TakenReport): boole
   );
 }
 
-/** The content of a report; a text: why it is invalid. */
+/** Parses a report; a string: why it is invalid. */
 function readReport(body: string, version: KuberhealthyVersion): TakenReport | string {
   let read: unknown;
   try {
@@ -253,7 +255,7 @@ function readReport(body: string, version: KuberhealthyVersion): TakenReport | s
     return 'the report is not JSON';
   }
   if (!isObject(read)) return 'the report is not a JSON object';
-  // As Go reads it: keys in any case, absent and null for nothing.
+  // Like Go's decoder: keys are case-insensitive, and null means absent.
   const fields = new Map(Object.entries(read).map(([key, value]) => [key.toLowerCase(), value]));
   const ok = fields.get('ok') ?? false;
   const errors = fields.get('errors') ?? [];

@@ -32,7 +32,7 @@ for (const version of [2, 3] as const) {
 
     const pod = (): JsonObject => api.all('pods')[0] as JsonObject;
     const run = (): string => text(child(child(pod(), 'metadata'), 'labels'), label);
-    /** Lets the pod have this status, and be known. */
+    /** Sets the pod's status and waits until it is known. */
     async function become(status: object, spec: object = {}): Promise<void> {
       const changed = { ...pod(), status, spec: { ...child(pod(), 'spec'), ...spec } };
       api.put('pods', text(child(pod(), 'metadata'), 'name'), changed as unknown as JsonObject);
@@ -118,7 +118,7 @@ for (const version of [2, 3] as const) {
       assert.notEqual(token, '');
       assert.ok(!pages().includes(id) && !pages().includes(token), pages());
       assert.equal(await answer(lead.report(version, id)), 200);
-      // Version 3 forgets the uuid of a run that is over.
+      // Version 3 clears the UUID of a finished run.
       assert.equal(pages().includes(id), version === 2);
       assert.ok(!pages().includes(token));
     });

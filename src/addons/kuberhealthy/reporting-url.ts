@@ -1,6 +1,6 @@
 /**
- * Finds the URL that checkers report to. A name needs DNS, which may be the broken part, so
- * checkers get an address if one is known.
+ * Determines the URL that checkers report to. Resolving a name needs DNS, which may be what is broken, so checkers get
+ * an address if one is known.
  */
 import type { Clock } from '../../server/base/clock.ts';
 import { parseAddress, printHostPort } from '../../server/base/ip.ts';
@@ -13,11 +13,11 @@ import { isLocalhostName } from '../../tools/resolver/myhostname.ts';
 import { REPORT_PATH } from './check-pod.ts';
 
 export interface ReportingUrlParts {
-  /** As it was given, without a path. */
+  /** The configured URL, without a path. */
   readonly url: URL;
-  /** Give checkers the name unchanged, or its address. */
+  /** Gives checkers either the name unchanged or its address. */
   readonly by: 'address' | 'name';
-  /** The ClusterIP of a service; null: it has none. Rejects with an `ApiFailure`. */
+  /** The ClusterIP of a service; null: none. Rejects with an `ApiFailure`. */
   readonly clusterIp: (
     namespace: string,
     name: string,
@@ -27,12 +27,15 @@ export interface ReportingUrlParts {
   readonly log: Log;
 }
 
-/** A recreated service has another address, so it is looked up in this interval. */
+/** Refresh interval, milliseconds. A recreated service has another address. */
 const KEEP_MS = 60_000;
 
 const paths: readonly string[] = ['/', ...Object.values(REPORT_PATH)];
 
-/** Reads what a person gave: Kuberhealthy 3 takes the URL without the path, version 2 with it. @throws Problem */
+/**
+ * Parses the configured URL. Kuberhealthy 3 expects it without the path, version 2 with it.
+ * @throws Problem
+ */
 export function readReportingUrl(given: string): URL {
   const url = URL.parse(given);
   if (url?.protocol === 'http:' && paths.includes(url.pathname) && url.search === '')
@@ -44,7 +47,7 @@ export function readReportingUrl(given: string): URL {
   });
 }
 
-/** The URL for checkers, and warnings about it. */
+/** The URL for checkers, with warnings about it. */
 export class ReportingUrl {
   readonly #parts: ReportingUrlParts;
   #known = '';
@@ -54,7 +57,7 @@ export class ReportingUrl {
     this.#parts = parts;
   }
 
-  /** The URL for checkers, without the path. Never rejects: a name is better than nothing. */
+  /** The URL for checkers, without the path. Never rejects; falls back to the name. */
   async current(signal: AbortSignal): Promise<string> {
     const { clock, log, url } = this.#parts;
     if (this.#known !== '' && clock.now() - this.#askedAt < KEEP_MS) return this.#known;
@@ -75,7 +78,7 @@ export class ReportingUrl {
     const name = url.hostname;
     const port = Number(url.port) || 80;
     if (by === 'name' || parseAddress(name.replace(/^\[|\]$/g, '')) !== null) return url.origin;
-    // RFC 6761 section 6.3. nss-myhostname of systemd knows that; DNS servers and Go without cgo do not.
+    // RFC 6761, section 6.3. systemd's nss-myhostname implements it; DNS servers and Go without cgo do not.
     if (isLocalhostName(name)) return `http://${printHostPort('127.0.0.1', port)}`;
     const [service = '', namespace = '', kind = 'svc'] = name.split('.');
     if (namespace === '' || kind !== 'svc') return url.origin;
@@ -93,7 +96,7 @@ export class ReportingUrl {
     return url.origin;
   }
 
-  /** The likely reason of a missing report, if the checker got a name; else `''`. */
+  /** The likely reason for a missing report if the checker got a name, otherwise `''`. */
   async whyUnreported(): Promise<string> {
     const { url } = this.#parts;
     if (this.#known !== url.origin || parseAddress(url.hostname) !== null) return '';
@@ -107,7 +110,7 @@ export class ReportingUrl {
   }
 }
 
-/** A pod as most are, for the models of clients. */
+/** Settings of a typical pod, for the resolver models. */
 function podSettings(nsswitch: string): Settings {
   return {
     resolvConf:

@@ -93,7 +93,7 @@ describe('a flood of reports over HTTP', () => {
   test('names and errors of any length stay short where they are shown', async () => {
     const huge = 'x'.repeat(15_000);
     const refused = post(huge, '{}');
-    // It is waited for, as a run that is not known yet.
+    // The report is held as if for a run that is not known yet.
     for (let count = 0; count < 20; count++) {
       await pause(10);
       await lead.clock.advance(200);

@@ -27,7 +27,7 @@ const khState = (ok: boolean): JsonObject => ({
   spec: { OK: ok, Errors: ok ? [] : ['old'], uuid: 'a', LastRun: '2026-01-01T00:00:00Z' },
 });
 
-/** With headers that `fetch` keeps for itself. */
+/** Sends headers that `fetch` does not allow to be set. */
 function rawStatus(
   port: number,
   path: string,
@@ -227,7 +227,7 @@ describe('Kuberhealthy’s pages', () => {
     for (const response of await Promise.all(Array.from({ length: 10 }, post)))
       assert.equal(response.status, 200);
     const dropped = (await Promise.all(answers)).filter((text) => text.includes(' 503 '));
-    // 60 times 240 kB is more than 8 MiB.
+    // 60 objects of 240 kB exceed 8 MiB.
     assert.ok(dropped.length >= 20, String(dropped.length));
   });
 

@@ -1,4 +1,4 @@
-/** Kuberhealthy's HTTP side: reports of checkers, the page, JSON, metrics, probes. */
+/** Kuberhealthy's HTTP server: checker reports, the status page, JSON, metrics and probes. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { addressOf, HttpAdmission } from '../../server/base/http-admission.ts';
 import { answerText } from '../../server/base/http-answer.ts';
@@ -26,37 +26,36 @@ export interface KuberhealthyServerParts {
   readonly intake: Pick<ReportIntake, 'take'>;
   readonly facts: () => StatusFacts;
   readonly isReady: () => boolean;
-  /** Has a check run now. */
+  /** Runs a check immediately. */
   readonly ask: CheckRunner['ask'];
   readonly events: Pick<EventList, 'of'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** Longest wait for a whole request, milliseconds; absent: ten seconds. */
+  /** Time limit for receiving a whole request, milliseconds; default 10 s. */
   readonly requestMs?: number;
-  /** Connections at a time; 1024 where nothing is said. */
+  /** Concurrent connections; default 1024. */
   readonly connectionsMax?: number;
-  /** Other series of this process. */
+  /** Additional metrics of this process. */
   readonly more: () => readonly MetricSample[];
-  /** Results of the checks in this process's own file; null: no file. */
+  /** Results of the checks in this process's own check file; null: no file. */
   readonly own: () => object | null;
 }
 
 /** Report paths of versions 3 and 2. */
 const REPORT_PATHS: ReadonlySet<string> = new Set(['/check', '/externalCheckStatus']);
-/** Reports are some lines of text. */
+/** Bytes. Reports are a few lines of text. */
 const BODY_MAX = 256 * 1024;
-/** Checkers report at the same time as their intervals meet. */
+/** Checkers with the same interval report simultaneously. */
 const CONNECTIONS_MAX = 1024;
 const REQUEST_MS = 10_000;
-/** Interval of equal log lines about one check, milliseconds, and limit of remembered lines. */
+/** Interval between identical log lines about a check, milliseconds, and the limit of remembered lines. */
 const TELL_MS = 60_000;
 const TOLD_MAX = 1024;
-/** Time for open requests when the process ends, milliseconds. */
+/** Grace period for open requests at shutdown, milliseconds. */
 const GRACE_MS = 2000;
-/** Reports that wait for the API server together; and as much of those that have not come whole. */
+/** Total bytes of reports that wait for the API server; the same limit applies separately to incomplete reports. */
 const HELD_MAX = 8 * 1024 * 1024;
 
-/** Answers for the checks. */
 export class KuberhealthyServer {
   readonly #parts: KuberhealthyServerParts;
   readonly #server: Server;
@@ -65,9 +64,9 @@ export class KuberhealthyServer {
   readonly #admission = new HttpAdmission();
   readonly #stopping = new AbortController();
   readonly #reports = new Map<string, number>();
-  /** Time of the last log line per check. */
+  /** Time of each check's last log line. */
   readonly #told = new Map<string, number>();
-  /** Bytes of reports that are being dealt with. */
+  /** Total bytes of reports in progress. */
   #held = 0;
 
   constructor(parts: KuberhealthyServerParts) {
@@ -77,7 +76,7 @@ export class KuberhealthyServer {
       requestTimeout: requestMs,
       headersTimeout: requestMs / 2,
       keepAliveTimeout: requestMs / 2,
-      // Interval in which Node checks the limits above.
+      // How often Node enforces the limits above.
       connectionsCheckingInterval: requestMs / 10,
     });
     boundConnections(this.#server, parts.connectionsMax ?? CONNECTIONS_MAX);
@@ -85,17 +84,21 @@ export class KuberhealthyServer {
     this.#server.on('request', (request, response) => this.#admit(request, response));
   }
 
-  /** @returns the port. @throws the system's error if it cannot listen */
+  /**
+   * Starts listening.
+   * @returns the port
+   * @throws the system's error if it cannot listen
+   */
   listen(host: string, port: number): Promise<number> {
     return listenHttp(this.#server, host, port);
   }
 
-  /** Takes no more requests; those that are here are answered, for two seconds at most. */
+  /** Stops accepting requests and answers open ones, for at most two seconds. */
   close(): Promise<void> {
     return endHttp(this.#server, GRACE_MS, () => this.#stopping.abort());
   }
 
-  /** Reports have separate limits, because all checkers may share one address (NAT). */
+  /** Reports have separate limits because all checkers may share one address (NAT). */
   #admit(request: IncomingMessage, response: ServerResponse): void {
     const url = URL.parse(request.url ?? '/', 'http://here');
     const path = url?.pathname ?? '/';
@@ -161,7 +164,7 @@ export class KuberhealthyServer {
         this.#stopping.signal,
       );
       this.#count(version, answer.status);
-      // The rest of a body that was refused is not waited for.
+      // Does not read the rest of a rejected body.
       if (answer.status !== 200) response.setHeader('connection', 'close');
       if (answer.check !== '' && answer.status !== 200 && this.#mayTell(answer))
         log.warning(`${answer.check}: a report was rejected (${answer.status}): ${answer.text}`);
@@ -177,7 +180,7 @@ export class KuberhealthyServer {
     }
   }
 
-  /** At most one write a minute for each check, however often it is reported. */
+  /** Limits the log to one line per check and minute. */
   #mayTell({ check, status }: { readonly check: string; readonly status: number }): boolean {
     const key = `${check} ${status}`;
     const now = this.#parts.clock.now();
@@ -194,7 +197,7 @@ export class KuberhealthyServer {
   ): void {
     if (request.method !== 'POST') return answerText(response, 405, 'request runs with POST');
     const site = request.headers['sec-fetch-site'] ?? 'none';
-    // A page elsewhere must not have its reader's browser run checks.
+    // Prevents other sites from running checks through a visitor's browser.
     if (site !== 'none' && site !== 'same-origin')
       return answerText(response, 403, 'requests from other sites cannot start runs');
     const named = namedIn(query);
@@ -231,7 +234,7 @@ export class KuberhealthyServer {
   #page(path: string, namespace: string, request: IncomingMessage, response: ServerResponse): void {
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return answerText(response, 405, 'reports go to /check, or /externalCheckStatus');
-    // A checker that reports here would never learn that its report was lost.
+    // A checker that reports to this path would never learn that its report was lost.
     if (Number(request.headers['content-length'] ?? 0) > 0)
       return answerText(response, 400, 'reports go to /check, or /externalCheckStatus');
     const { isReady, more, own } = this.#parts;
@@ -274,7 +277,7 @@ export class KuberhealthyServer {
     }
   }
 
-  /** @param namespace some, with commas; `''`: all */
+  /** @param namespace comma-separated names; `''`: all */
   #facts(namespace: string): StatusFacts {
     const facts = this.#parts.facts();
     const wanted = new Set(namespace.split(',').filter((each) => each !== ''));
@@ -298,7 +301,7 @@ export class KuberhealthyServer {
 
 const PARAMETERS = 'as in ?namespace=kuberhealthy&healthcheck=dns';
 
-/** Replies to a request for a run. */
+/** Replies to requested runs. */
 const ASKED: Readonly<Record<RunRequest, readonly [number, string]>> = {
   begins: [202, 'the run begins'],
   follows: [503, 'another replica runs the checks: try again'],

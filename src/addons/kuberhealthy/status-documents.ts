@@ -1,7 +1,4 @@
-/**
- * The state of all checks in Kuberhealthy's formats: JSON of versions 2 and 3, and the metrics of
- * both.
- */
+/** Renders the state of all checks in Kuberhealthy's formats: JSON for versions 2 and 3, and the metrics of both. */
 import { clipped } from '../../server/base/shortened.ts';
 import { printDuration } from '../../server/base/duration.ts';
 import type { MetricSample } from '../../server/metrics/sample.ts';
@@ -16,35 +13,34 @@ export interface StatusFacts {
   readonly leads: boolean;
   readonly loopSeconds: number;
   readonly due: number;
-  /** Checks that wait because the API server rejected their changes. */
+  /** Number of checks that are paused because the API server rejected their changes. */
   readonly refused: number;
   readonly sweepSeconds: number;
   readonly swept: ReadonlyMap<SweepReason, number>;
-  /** Checker pods that are known, and those that were too many to be. */
+  /** The number of known checker pods, and of pods beyond the limit. */
   readonly pods: { readonly pods: number; readonly leftOut: number };
-  /** The pod of a run; null: unknown. */
+  /** Returns the pod of a run; null: unknown. */
   readonly podOfRun: (run: string) => string | null;
   readonly eventsDropped: number;
-  /** Objects that there was no room for, and about how many bytes the others take. */
+  /** The number of objects beyond the limit, and the approximate size of the others in bytes. */
   readonly objects: { readonly leftOut: number; readonly bytes: number };
   /** Milliseconds since 1970. */
   readonly wall: number;
 }
 
-/** True if a check counts as bad; one without a finished run does not. */
+/** True if a check counts as failed. A check without a finished run does not. */
 function isBad({ state }: CheckObject): boolean {
   return !state.ok && (state.errors.length > 0 || state.failures > 0);
 }
 
-/** The overall result, and the failures. */
 export function overall(checks: readonly CheckObject[]): { ok: boolean; errors: string[] } {
   const bad = checks.filter((check) => isBad(check));
   return { ok: bad.length === 0, errors: bad.flatMap(({ state }) => state.errors) };
 }
 
 /**
- * The page of version 2: `/`. Jobs are separate. It is public, so it shows the uuid of a run only
- * after its end.
+ * Version 2's status page, `/`, which lists jobs separately. The page is public, so it shows a run's UUID only after
+ * the run ends.
  */
 export function statusOfVersion2({ checks, leader }: StatusFacts): object {
   const { ok, errors } = overall(checks);
@@ -65,9 +61,8 @@ export function statusOfVersion2({ checks, leader }: StatusFacts): object {
 }
 
 /**
- * Gives each check a unique key. During a migration from version 2 to 3, both exist under one name.
- * Checks of the page's own version have Kuberhealthy's keys; others show their kind if the key is
- * taken.
+ * Assigns unique keys to checks, because during a migration both versions may have a check with the same name. Checks
+ * of the page's own version get Kuberhealthy's keys; the others add their kind if the key is taken.
  */
 function keyed(
   checks: readonly CheckObject[],
@@ -84,7 +79,10 @@ function keyed(
   });
 }
 
-/** The page of version 3: `/json`. Checks have their bare names, as there; where two share one, both have their namespaces with them. */
+/**
+ * Version 3's status page, `/json`. As in Kuberhealthy, checks have their bare names; if two share a name, both get
+ * their namespace as a prefix.
+ */
 export function statusOfVersion3({ checks, leader, wall, podOfRun }: StatusFacts): object {
   const { ok, errors } = overall(checks);
   const names = new Map<string, number>();
@@ -123,17 +121,16 @@ export function statusOfVersion3({ checks, leader, wall, podOfRun }: StatusFacts
   };
 }
 
-/** Labels of a check in its series, and their names there. */
+/** Label names of a check in each version's series. */
 const labelNames = {
   'kuberhealthy.io/severity': 'severity',
   'kuberhealthy.io/category': 'category',
 } as const;
-/** Limit of label values. */
+/** Maximum length of label values. */
 const LABEL_MAX = 256;
 /** Seconds. */
 const buckets = [1, 5, 10, 30, 60, 120, 300] as const;
 
-/** The series of versions 2 and 3. */
 export function statusSamples(facts: StatusFacts): readonly MetricSample[] {
   const { checks, leader, leads, loopSeconds, due, sweepSeconds, swept, wall } = facts;
   const found: MetricSample[] = [];
@@ -256,12 +253,12 @@ function histogram(checks: readonly CheckObject[]): readonly MetricSample[] {
 }
 
 function shortened(value: string): string {
-  // Not every reader of metrics can bear a control character.
+  // Some metrics parsers reject control characters.
   const line = value.replace(/[\s\p{Cc}]+/gu, ' ');
   return clipped(line, LABEL_MAX);
 }
 
-/** Duration of a run, for people. */
+/** Formats the duration of a run for people. */
 export function tookText({ state }: CheckObject): string {
   return state.begunAt === null ? '–' : printDuration(state.tookMs);
 }

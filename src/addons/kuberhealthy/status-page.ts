@@ -1,9 +1,9 @@
-/** The page for people. Names and errors are other people's words: nothing of them is markup here. */
+/** The HTML status page. Names and errors are untrusted, so all of them are escaped. */
 import { escape, htmlPage } from '../../server/base/html.ts';
 import { fullName, type CheckObject } from './check-object.ts';
 import { overall, tookText, type StatusFacts } from './status-documents.ts';
 
-/** Nothing is loaded and nothing runs; the styles are those of the page itself. */
+/** Allows no scripts and no loaded resources; styles are inline. */
 export const PAGE_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
@@ -16,7 +16,7 @@ th, td { text-align: left; vertical-align: top; padding: .4rem .8rem .4rem 0; bo
 td ul { margin: 0; padding-left: 1rem } td { overflow-wrap: anywhere }
 `;
 
-/** All checks, those that are not well first. */
+/** Lists all checks, failed ones first. */
 export function statusPage(facts: StatusFacts): string {
   const { checks, leader, wall } = facts;
   const { ok } = overall(checks);

@@ -1,12 +1,12 @@
-/** Reduces objects of Kuberhealthy to the fields that are used here. */
+/** Strips Kuberhealthy objects to the fields that are used here. */
 import { child, list, type JsonObject } from '../../server/base/json-object.ts';
 import { withoutManagedFields } from '../../server/kube/store/json-store.ts';
 import { boundedErrors } from './error-texts.ts';
 
-/** kubectl's own copy of the whole object. */
+/** kubectl's copy of the whole object. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
-/** An object as it is stored: errors written by other programs are shortened like our own. */
+/** An object as it is stored. Errors that other programs wrote are shortened like our own. */
 export function storedObject(raw: JsonObject): JsonObject {
   const object = withoutManagedFields(raw);
   const metadata = child(object, 'metadata');

@@ -28,7 +28,7 @@ interface Answer {
   readonly patch?: string;
 }
 
-/** The pod after the patch: `add` of RFC 6902, as far as it is used. */
+/** Applies the patch to the pod: `add` of RFC 6902, as far as it is used. */
 function admitted(
   object: JsonObject,
   sources: Partial<AdviceSources> = {},

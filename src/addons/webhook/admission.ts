@@ -1,4 +1,4 @@
-/** Admission reviews (admission.k8s.io/v1): a pod in, a JSON patch (RFC 6902) out. */
+/** Handles admission reviews (admission.k8s.io/v1): reads a pod and returns a JSON patch (RFC 6902). */
 import {
   asObject,
   child,
@@ -10,24 +10,25 @@ import {
 } from '../../server/base/json-object.ts';
 import { adviseDns, annotations, type AdviceSources, type DnsAdvice } from './dns-advice.ts';
 
-/** A review cannot be understood; the API server then does as the failure policy says. */
+/** Thrown for malformed reviews; the API server then applies the failure policy. */
 export class BadReview extends Error {}
 
-/** One step of a JSON patch. */
 interface PatchStep {
   readonly op: 'add';
   readonly path: string;
   readonly value: unknown;
 }
 
-/** A pod under review. */
 export interface ReviewedPod {
   readonly uid: string;
   readonly namespace: string;
   readonly pod: JsonObject;
 }
 
-/** Understands a review. @throws BadReview */
+/**
+ * Parses a review.
+ * @throws BadReview
+ */
 export function readReview(body: string): ReviewedPod {
   let review: unknown;
   try {
@@ -47,10 +48,10 @@ export function readReview(body: string): ReviewedPod {
   return { uid, namespace: text(request, 'namespace'), pod: child(request, 'object') };
 }
 
-/** `advise` writes an annotation; `enforce` changes the dnsConfig. */
+/** `advise` only writes an annotation; `enforce` changes the dnsConfig. */
 export type Mode = 'advise' | 'enforce';
 
-/** The reply to a review, which always admits the pod, and its source. */
+/** Builds the reply, which always admits the pod, and returns it with the source of the change. */
 export function reviewPod(
   { uid, pod }: ReviewedPod,
   sources: AdviceSources,
@@ -80,7 +81,7 @@ export function reviewPod(
 
 const none: DnsAdvice = { options: [], because: '', mistakes: [] };
 
-/** In mode `advise`, writes only the annotation. Existing values are never overwritten. */
+/** Builds the patch. In `advise` mode it only adds the annotation. Existing values are never overwritten. */
 function patchOf(pod: JsonObject, advice: DnsAdvice, mode: Mode): readonly PatchStep[] {
   if (advice.options.length === 0) return [];
   const steps: PatchStep[] = [];

@@ -1,6 +1,6 @@
 /**
- * Determines changes of a pod's DNS configuration: from its annotations, those of its namespace, or
- * measured advice.
+ * Decides how to change a pod's DNS configuration, based on its annotations, its namespace's annotations, or measured
+ * advice.
  */
 import {
   asObject,
@@ -12,61 +12,53 @@ import {
   type JsonObject,
 } from '../../server/base/json-object.ts';
 
-/** The annotations that ask, on a pod (in a workload's template) or on a namespace. */
+/** Annotations on a pod (in a workload's template) or on a namespace. */
 export const annotations = {
-  /** `off`: nothing is changed. */
+  /** `off` disables all changes. */
   dns: 'ndots.dev/dns',
-  /** A number, for `options ndots`. */
+  /** A number for `options ndots`. */
   ndots: 'ndots.dev/dns-ndots',
-  /** Options as resolv.conf spells them: `timeout:1,attempts:3,single-request-reopen`. */
+  /** Options in resolv.conf syntax: `timeout:1,attempts:3,single-request-reopen`. */
   options: 'ndots.dev/dns-options',
-  /** Written by the webhook: its change, or its advice, and the reason. */
+  /** Written by the webhook: the change or advice, and its reason. */
   advice: 'ndots.dev/dns-advice',
 } as const;
 
-/** One option of resolv.conf as a pod's `dnsConfig` has it. */
+/** A resolv.conf option as in a pod's `dnsConfig`. */
 export interface DnsOption {
   readonly name: string;
   readonly value?: string;
 }
 
-/**
- * A DNS configuration and its reason. `mistakes` are reported to the creator of the pod, which is
- * admitted anyway.
- */
+/** A DNS configuration and its reason. `mistakes` are reported to the creator of the pod, which is still admitted. */
 export interface DnsAdvice {
   readonly options: readonly DnsOption[];
-  /**
-   * The source: `annotation`, `namespace shop`, `advice for shop/web`, `default`; empty: no change.
-   */
+  /** The source: `annotation`, `namespace shop`, `advice for shop/web` or `default`; empty: no change. */
   readonly because: string;
   readonly mistakes: readonly string[];
 }
 
-/** Sources of a configuration other than the pod. */
+/** Sources of a configuration other than the pod itself. */
 export interface AdviceSources {
   /** Annotations of the pod's namespace. */
   readonly namespace: Readonly<Record<string, string>>;
   readonly namespaceName: string;
   /** Measured advice: `namespace/workload` → ndots. */
   readonly measured: ReadonlyMap<string, number>;
-  /** The configuration of all other pods; null: none. */
+  /** The value for all other pods; null: leave them unchanged. */
   readonly ndots: number | null;
 }
 
-/** The kernel of libc's limits: glibc takes at most 15 dots. */
+/** glibc accepts at most 15. */
 const NDOTS_MAX = 15;
-/**
- * Option names are words, values are numbers or words; kubelet writes them into resolv.conf
- * unchanged.
- */
+/** Names are words, and values are numbers or words. The kubelet copies them into resolv.conf unchanged. */
 const optionPattern = /^([a-z][a-z0-9-]{0,31})(?::([A-Za-z0-9_.-]{1,63}))?$/;
 const OPTIONS_MAX = 32;
 
 /**
- * The changes for a pod. Options in its own `dnsConfig` are never changed, nor are pods that do not
+ * Returns the changes for a pod. Leaves options in the pod's own `dnsConfig` unchanged, and ignores pods that do not
  * use cluster DNS.
- * @param pod a Pod of the API
+ * @param pod a Pod object
  */
 export function adviseDns(pod: JsonObject, sources: AdviceSources): DnsAdvice {
   const nothing: DnsAdvice = { options: [], because: '', mistakes: [] };
@@ -87,7 +79,7 @@ export function adviseDns(pod: JsonObject, sources: AdviceSources): DnsAdvice {
   return { options, because: options.length === 0 ? '' : asked.because, mistakes };
 }
 
-/** The first one that requests anything. */
+/** Returns the first source that requests a change. */
 function askedFor(
   pod: JsonObject,
   own: Readonly<Record<string, string>>,
@@ -99,7 +91,7 @@ function askedFor(
   const ofNamespace = mistakes.length > 0 ? [] : optionsOf(namespace, mistakes);
   if (ofNamespace.length > 0)
     return { options: ofNamespace, because: `namespace ${namespaceName}` };
-  // The author of an annotation with an error wanted something, and not the default.
+  // The author of an invalid annotation wanted something other than the default.
   if (mistakes.length > 0) return { options: [], because: '' };
   const workload = `${namespaceName}/${workloadOf(pod)}`;
   const advised = measured.get(workload);
@@ -138,12 +130,12 @@ function optionsOf(
   return [...options.values()];
 }
 
-/** A number of dots; null if it is malformed. */
+/** Parses a number of dots; null if malformed. */
 export function readNdots(given: string): number | null {
   return /^\d{1,2}$/.test(given) && Number(given) <= NDOTS_MAX ? Number(given) : null;
 }
 
-/** The name of the workload that a pod belongs to: that of its Deployment, not of the ReplicaSet between. */
+/** The workload that a pod belongs to: its Deployment rather than the intermediate ReplicaSet. */
 function workloadOf(pod: JsonObject): string {
   const metadata = child(pod, 'metadata');
   const owner = asObject(

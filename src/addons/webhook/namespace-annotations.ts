@@ -1,4 +1,4 @@
-/** Annotations of namespaces, requested one at a time and cached for a short while. */
+/** Fetches annotations of namespaces individually and caches them briefly. */
 import type { Clock } from '../../server/base/clock.ts';
 import { FailureReport } from '../../server/base/failure-report.ts';
 import { child, textMap } from '../../server/base/json-object.ts';
@@ -7,19 +7,21 @@ import type { ApiClient } from '../../server/kube/api/client.ts';
 import { ApiFailure } from '../../server/kube/api/failure.ts';
 import { getObject } from '../../server/kube/api/one-object.ts';
 
-/** A change of a namespace counts after this, milliseconds. */
+/** Cache lifetime, milliseconds: the delay until a changed annotation takes effect. */
 const FRESH_MS = 10_000;
-/** Time limit for the API server, in milliseconds, because the creation of a pod waits for it. */
+/** Timeout for the API server, milliseconds. Pod creation waits for the reply. */
 const WAIT_MS = 500;
-/** Cached namespaces; the least recently requested one is evicted. */
+/** Cache size; the least recently used namespace is evicted. */
 const NAMESPACES_MAX = 10_000;
 
-/** One annotation map for each namespace. */
 export type Annotations = Readonly<Record<string, string>>;
 
 const none: Annotations = Object.freeze({});
 
-/** Never fails: a namespace that cannot be read has the annotations that it had, or none. */
+/**
+ * Caches annotations by namespace. Never fails: if a namespace cannot be read, its previous annotations, or none,
+ * apply.
+ */
 export class NamespaceAnnotations {
   readonly #client: ApiClient;
   readonly #clock: Clock;
@@ -33,7 +35,7 @@ export class NamespaceAnnotations {
     this.#failures = new FailureReport({ log, clock, work: 'the annotations of namespaces' });
   }
 
-  /** The annotations of a namespace. Simultaneous requests for one namespace share one request to the API server. */
+  /** The annotations of a namespace. Concurrent calls share one request to the API server. */
   of(namespace: string): Promise<Annotations> {
     const known = this.#known.get(namespace);
     if (known !== undefined && this.#clock.now() - known.at < FRESH_MS)
@@ -67,7 +69,10 @@ export class NamespaceAnnotations {
     return annotations;
   }
 
-  /** @throws errors other than failures of the API server */
+  /**
+   * Logs the failure.
+   * @throws errors other than API server failures
+   */
   #tell(error: unknown): void {
     const kept = 'pods get what they ask for themselves';
     if (error instanceof ApiFailure) return this.#failures.failed(error, FRESH_MS, kept);

@@ -1,15 +1,18 @@
-/** The same as a policy of the API server itself (MutatingAdmissionPolicy, stable since Kubernetes 1.36): no server, no certificate. */
+/**
+ * Builds an equivalent policy that the API server evaluates itself (MutatingAdmissionPolicy, stable since Kubernetes
+ * 1.36), without a server or a certificate.
+ */
 import { annotations } from './dns-advice.ts';
 
 export interface PolicyParts {
   readonly name: string;
-  /** For pods without an annotation of their own or of their namespace; null: leave them unchanged. */
+  /** The value for pods without an annotation on them or their namespace; null: leave them unchanged. */
   readonly ndots: number | null;
-  /** Labels that a namespace must have: `{team: "web"}`; empty: all namespaces but `kube-system`. */
+  /** Labels that select namespaces: `{team: "web"}`; empty: all namespaces but `kube-system`. */
   readonly namespaceLabels: Readonly<Record<string, string>>;
 }
 
-/** Policy and binding, as objects of the API. */
+/** The policy and its binding as API objects. */
 export function policyObjects({ name, ndots, namespaceLabels }: PolicyParts): readonly object[] {
   const key = annotations.ndots;
   const annotation = (of: string): string =>
@@ -51,7 +54,7 @@ export function policyObjects({ name, ndots, namespaceLabels }: PolicyParts): re
           {
             patchType: 'JSONPatch',
             jsonPatch: {
-              // Values other than numbers from 0 to 15 change nothing.
+              // Values other than numbers from 0 to 15 have no effect.
               expression:
                 "!variables.ndots.matches('^([0-9]|1[0-5])$') ? [] : " +
                 `!has(object.spec.dnsConfig) ? [JSONPatch{op: 'add', path: '/spec/dnsConfig', value: Object.spec.dnsConfig{options: [${option}]}}] : ` +
@@ -71,7 +74,7 @@ export function policyObjects({ name, ndots, namespaceLabels }: PolicyParts): re
         matchResources: {
           namespaceSelector: {
             ...(Object.keys(namespaceLabels).length > 0 && { matchLabels: namespaceLabels }),
-            // Pods that DNS itself, and the network, are made of never wait for anything.
+            // Excludes the pods that provide DNS and networking, so that they never depend on this.
             matchExpressions: [
               { key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: ['kube-system'] },
             ],

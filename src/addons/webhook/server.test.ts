@@ -1,4 +1,4 @@
-/** The webhook's server and those who are not the API server. */
+/** Tests how the webhook server handles clients other than the API server. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Agent, request } from 'node:https';
@@ -107,7 +107,7 @@ describe('the webhook', () => {
   test('a review of ten megabytes is refused before it is read whole', async () => {
     refused.length = 0;
     const found = await post('x'.repeat(10e6)).catch((error: NodeJS.ErrnoException) => error);
-    // The connection is closed while the client still sends: it may see that first.
+    // The server closes the connection while the client still sends, so the client may see the close first.
     if ('status' in found) assert.equal(found.status, 413);
     else assert.match(String(found.code), /EPIPE|ECONNRESET/);
     assert.deepEqual(refused, ['too-large']);
@@ -172,7 +172,7 @@ describe('the webhook', () => {
     });
     await new Promise((done) => setTimeout(done, 300));
     await works();
-    // The remaining ones end separately.
+    // The remaining connections end on their own.
     await Promise.race([
       Promise.all(silent.slice(0, 30)),
       new Promise((_, reject) => {

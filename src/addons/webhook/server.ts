@@ -1,4 +1,4 @@
-/** The webhook's HTTPS server: reviews, readiness, metrics. */
+/** The webhook's HTTPS server: reviews, readiness and metrics. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { PemIdentity } from '../../server/base/certificates.ts';
@@ -16,38 +16,40 @@ export interface WebhookServerParts {
   readonly host: string;
   readonly port: number;
   readonly mode: Mode;
-  /** The sources for this pod. Never rejects on expected failures. */
+  /** Returns the sources for a pod. Expected failures never reject. */
   readonly sources: (pod: ReviewedPod) => Promise<AdviceSources>;
   readonly metrics: WebhookMetrics;
-  /** Prometheus text. */
+  /** Returns the metrics as Prometheus text. */
   readonly scrape: () => string;
-  /** Connections at a time; 512 where nothing is said. */
+  /** Concurrent connections; default 512. */
   readonly connectionsMax?: number;
 }
 
 export interface WebhookMetrics {
-  /** `because`: annotation, namespace, advice, default, or none. */
+  /** `because`: annotation, namespace, advice, default or none. */
   reviewed(because: string, seconds: number): void;
   refused(why: 'not-json' | 'too-large' | 'busy' | 'method' | 'bug'): void;
 }
 
-/** The API server takes objects up to 3 MiB; a review has the object and little more. */
+/** Bytes. The API server accepts objects up to 3 MiB, and a review adds little to the object. */
 const BODY_MAX = 4 * 1024 * 1024;
 /**
- * Bytes of all incomplete reviews: any client in the cluster may send some. Above it the oldest are
- * dropped.
+ * Total bytes of incomplete reviews, which any client in the cluster may send. Above the limit the oldest are dropped.
  */
 const HELD_MAX = 16 * 1024 * 1024;
-/** Values in a review. A pod has some hundreds; four megabytes of empty ones would take a hundred of memory. */
+/**
+ * JSON values in a review. A pod has a few hundred; four megabytes of empty ones would occupy a hundred megabytes of
+ * memory.
+ */
 const VALUES_MAX = 200_000;
-/** Replicas of the API server keep a few connections each. */
+/** Each API server replica keeps a few connections open. */
 const CONNECTIONS_MAX = 512;
-/** The API server waits two seconds, so a slower sender is not the API server. */
+/** Milliseconds. The API server waits two seconds, so a slower sender is not the API server. */
 const SLOW_MS = 5000;
-/** Time for open requests when the process ends, milliseconds. */
+/** Grace period for open requests at shutdown, milliseconds. */
 const GRACE_MS = 2000;
 
-/** Serves from the first certificate on; `use` takes the next one for new connections. */
+/** Serves as soon as the first certificate exists; `use` sets the certificate for new connections. */
 export class WebhookServer {
   readonly #parts: WebhookServerParts;
   readonly #server: Server;
@@ -68,11 +70,15 @@ export class WebhookServer {
     boundConnections(this.#server, parts.connectionsMax ?? CONNECTIONS_MAX);
     this.#server.keepAliveTimeout = 90_000;
     this.#server.on('request', (request, response) => this.#admit(request, response));
-    // A handshake that fails is the client's matter.
+    // Failed handshakes are the client's problem.
     this.#server.on('tlsClientError', (_error, socket) => socket.destroy());
   }
 
-  /** @returns the port. @throws the system's error if it cannot listen */
+  /**
+   * Starts listening.
+   * @returns the port
+   * @throws the system's error if it cannot listen
+   */
   listen(): Promise<number> {
     const { host, port } = this.#parts;
     return listenHttp(this.#server, host, port);
@@ -83,13 +89,13 @@ export class WebhookServer {
     this.#ready = true;
   }
 
-  /** Takes no more requests, and ends when those that are here are answered, or after two seconds. */
+  /** Stops accepting requests and waits up to two seconds for open ones. */
   close(): Promise<void> {
     this.#ready = false;
     return endHttp(this.#server, GRACE_MS);
   }
 
-  /** Reviews are answered as they come: the API server waits for them, and sends them in parallel. */
+  /** Answers reviews concurrently, because the API server sends them in parallel and waits for each. */
   #admit(request: IncomingMessage, response: ServerResponse): void {
     const path = request.url?.split('?')[0] ?? '/';
     const answer = (): void => void this.#take(path, request, response);
@@ -151,7 +157,7 @@ export class WebhookServer {
   }
 }
 
-/** The rest of the request is not read. */
+/** Rejects a request without reading the rest of it. */
 function refuse(response: ServerResponse, status: number, text: string): void {
   response.setHeader('connection', 'close');
   answerText(response, status, text);
@@ -161,7 +167,7 @@ const COMMA = 0x2c;
 const BRACKET = 0x5b;
 const BRACE = 0x7b;
 
-/** No fewer than the values that JSON has, without making them; commas in texts count, too. */
+/** An upper bound for the number of JSON values, without parsing them. It also counts commas in strings. */
 function valuesIn(body: Buffer): number {
   let count = 1;
   for (const byte of body) if (byte === COMMA || byte === BRACKET || byte === BRACE) count++;

@@ -19,7 +19,7 @@ type Stored = Record<string, unknown> & {
   webhooks?: { clientConfig: { caBundle?: string } }[];
 };
 
-/** An API server that holds these objects; `refuse` answers the next changes of a path with a status. */
+/** An API server that stores these objects; `refuse` makes it reject the next changes to a path with a status. */
 class Objects implements ApiClient {
   readonly host = 'api';
   readonly of = new Map<string, Stored>();
@@ -53,11 +53,11 @@ interface World {
   readonly clock: VirtualClock;
   readonly objects: Objects;
   readonly lines: string[];
-  /** Certificates in use, newest last. */
+  /** Certificates that were in use, newest last. */
   readonly identities: PemIdentity[];
 }
 
-/** One replica that looks after its certificate; another one at the same Secret, if `objects` are given. */
+/** A replica that manages its certificate; with `objects`, another replica that shares their Secret. */
 function replica(
   t: TestContext,
   clock = new VirtualClock(Date.UTC(2026, 0, 1)),

@@ -1,6 +1,6 @@
 /**
- * The webhook's own certificate, in a Secret that all replicas share. It is renewed in time, and
- * its CA is written to the API server (`caBundle`). With certificate files, other programs do that.
+ * Manages the webhook's own certificate in a Secret that all replicas share. Renews it in time and writes its CA to the
+ * API server (`caBundle`). Not used with certificate files, which other programs maintain.
  */
 import { X509Certificate } from 'node:crypto';
 import { sleep, type Clock } from '../../server/base/clock.ts';
@@ -23,41 +23,41 @@ export interface ServingCertificateParts {
   readonly client: ApiClient;
   readonly namespace: string;
   readonly secret: string;
-  /** Name of the Service by which the API server calls, and of its certificate: `NAME.NAMESPACE.svc`. */
+  /** The Service that the API server calls, and the name in the certificate: `NAME.NAMESPACE.svc`. */
   readonly service: string;
-  /** Name of the MutatingWebhookConfiguration; it need not be there yet. */
+  /** Name of the MutatingWebhookConfiguration, which may not exist yet. */
   readonly configuration: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** Told each time there is another certificate. */
+  /** Called for each new certificate. */
   readonly onIdentity: (identity: PemIdentity) => void;
 }
 
 const DAY_MS = 24 * 3600_000;
 const AUTHORITY_MS = 3650 * DAY_MS;
 const CERTIFICATE_MS = 90 * DAY_MS;
-/** A certificate is renewed when less than this remains. */
+/** Renew a certificate when less than this remains. */
 const RENEW_MS = 30 * DAY_MS;
-/** Another replica may have renewed it, or the CA may have been removed from the configuration. */
+/** Check interval: another replica may have renewed the certificate, or the configuration may have lost the CA. */
 const LOOK_EVERY_MS = 60_000;
 const RETRY_MS = 5000;
-/** Another replica was faster: its certificate is in use once it has been read. */
+/** Another replica was faster; use its certificate after this delay. */
 const READ_AGAIN_MS = 500;
 const WAIT_MS = 10_000;
 
-/** The label of Secrets that were made here, and not by a person or another program. */
+/** The label of Secrets that ndots created, rather than a person or another program. */
 const MADE_BY = 'app.kubernetes.io/managed-by';
 const configurationKind = {
   apiVersion: 'admissionregistration.k8s.io/v1',
   kind: 'MutatingWebhookConfiguration',
 } as const;
 
-/** Checks once a minute whether Secret and configuration are as they should be, and repairs them. */
+/** Checks the Secret and the configuration once a minute, and repairs them. */
 export class ServingCertificate {
   readonly #parts: ServingCertificateParts;
   readonly #failures: FailureReport;
   #used = '';
-  /** The log reports a missing configuration once. */
+  /** True once a missing configuration was logged. */
   #toldMissing = false;
 
   constructor(parts: ServingCertificateParts) {
@@ -70,7 +70,7 @@ export class ServingCertificate {
     });
   }
 
-  /** Runs until the signal aborts; logs and retries failures. */
+  /** Runs until the signal aborts; logs failures and retries. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       let waitMs = LOOK_EVERY_MS;
@@ -104,15 +104,15 @@ export class ServingCertificate {
     }
     const configuration = await this.#tellAuthority(pair.authority, signal);
     if (configuration === null) return true;
-    // A Secret that was made now gets its owner once it has been read.
+    // A new Secret gets its owner on the next check, after it is read.
     if (kept === null || present === null) return false;
     await this.#own(kept, configuration, signal);
     return true;
   }
 
   /**
-   * Makes the configuration the owner of a Secret that was made here: the Secret is deleted with it,
-   * as by helm uninstall.
+   * Makes the configuration the owner of a Secret that ndots created, so that both are deleted together, for example by
+   * helm uninstall.
    */
   async #own(secret: JsonObject, configuration: JsonObject, signal: AbortSignal): Promise<void> {
     const { client, namespace, secret: name } = this.#parts;
@@ -128,7 +128,7 @@ export class ServingCertificate {
       const request = { path, task: `update secrets ${name}`, waitMs: WAIT_MS, signal };
       await replaceObject(client, request, owned);
     } catch (error) {
-      // Another replica wrote at the same time.
+      // Conflict: another replica wrote at the same time.
       if (!(error instanceof ApiFailure) || error.status !== 409) throw error;
     }
   }
@@ -144,7 +144,7 @@ export class ServingCertificate {
   }
 
   /**
-   * Creates the CA and the certificate that are missing or expire soon.
+   * Creates the CA or the certificate if missing or about to expire.
    * @returns null: another replica did so at the same time
    */
   async #makeSecret(before: JsonObject | null, signal: AbortSignal): Promise<Pair | null> {
@@ -193,7 +193,7 @@ export class ServingCertificate {
   }
 
   /**
-   * Writes the authority into all webhooks of the configuration that call our service.
+   * Writes the CA into all webhooks of the configuration that call our service.
    * @returns the configuration; null: it does not exist yet
    */
   async #tellAuthority(cert: string, signal: AbortSignal): Promise<JsonObject | null> {
@@ -202,7 +202,7 @@ export class ServingCertificate {
     const asked = { path, waitMs: WAIT_MS, signal };
     const task = `get mutatingwebhookconfigurations ${name}`;
     const found = await findObject(client, { ...asked, task });
-    // It is created when everything else runs; until then the API server does not call.
+    // The configuration is created last; until then the API server makes no calls.
     if (found === null) {
       if (!this.#toldMissing)
         log.info(
@@ -227,7 +227,7 @@ export class ServingCertificate {
       await replaceObject(client, update, { ...found, webhooks });
       log.info(`wrote the CA of this webhook (MutatingWebhookConfiguration ${name})`);
     } catch (error) {
-      // Another replica wrote at the same time: the next check reads its result.
+      // Conflict: another replica wrote at the same time, and the next check reads its result.
       if (!(error instanceof ApiFailure) || error.status !== 409) throw error;
     }
     return found;
@@ -244,7 +244,7 @@ function pemOf(secret: JsonObject, key: string): string {
   return Buffer.from(textMap(secret, 'data')[key] ?? '', 'base64').toString('latin1');
 }
 
-/** The stored CA; null: none, or it expires before a new certificate would. */
+/** The stored CA; null: there is none, or it expires before a new certificate would. */
 function authorityOf(secret: JsonObject, now: number): Authority | null {
   try {
     const authority = Authority.of({ cert: pemOf(secret, 'ca.crt'), key: pemOf(secret, 'ca.key') });
@@ -255,7 +255,7 @@ function authorityOf(secret: JsonObject, now: number): Authority | null {
   }
 }
 
-/** The certificate in the Secret; null: unusable, or expires soon. */
+/** The certificate in the Secret; null: it is unusable or about to expire. */
 function pairOf(secret: JsonObject, now: number, host: string): Pair | null {
   try {
     const server = { cert: pemOf(secret, 'tls.crt'), key: pemOf(secret, 'tls.key') };
