@@ -1,4 +1,4 @@
-/** Cache: the entries that servers have for a name, side by side, and a flush where it is allowed. */
+/** The Cache page: shows servers' cache entries for a name side by side, and flushes them if allowed. */
 import { batch, effect, signal, type Signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { CacheAnswerDocument } from '../cli/cache/cache-answers.ts';
@@ -9,14 +9,14 @@ import { cacheRows, type CacheRow } from './cache-rows.ts';
 import { counted } from './now-figures.ts';
 import { ofCluster, refusalText, tool, toolInput } from './page-state.ts';
 
-/** The text of the field; the question itself is in the address. */
+/** The text in the field; the submitted query is in the address. */
 const typed = signal('');
 const typedBelow = signal(false);
-/** Null: no answer has come yet. */
+/** Null: no reply yet. */
 const found: Signal<CachesView | null> = signal(null);
 const refusal = signal('');
 const isBusy = signal(false);
-/** The question before a flush, the flush, and its result. */
+/** The confirmation before a flush, the flush, and its result. */
 const flush: Signal<'none' | 'asks' | 'runs' | { readonly done: string }> = signal('none');
 
 interface CacheQuestion {
@@ -29,7 +29,7 @@ function questionNow(): CacheQuestion {
   return { name: input.get('name') ?? '', below: input.get('below') === '1' };
 }
 
-/** Asks the servers for the name in the address. */
+/** Queries the servers for the name in the address. */
 export function followCache(): void {
   effect(() => {
     if (tool.value !== 'cache') return;
@@ -72,7 +72,7 @@ async function runFlush(question: CacheQuestion): Promise<void> {
   flush.value = typeof answer === 'string' ? 'none' : { done: flushedText(answer.answers) };
 }
 
-/** @returns why there is no answer, for people, or the answer */
+/** @returns the reply, or an error for people */
 async function send(
   path: string,
   { name, below }: CacheQuestion,
@@ -102,7 +102,6 @@ function entriesIn(answers: readonly CacheAnswerDocument[]): number {
     .reduce((sum, each) => sum + each.found, 0);
 }
 
-/** Draws the page. */
 export function cachePage(): TemplateResult {
   const view = found.value;
   return html`${form()}
@@ -206,7 +205,7 @@ function columnsOf(answers: readonly CacheAnswerDocument[]): readonly Column<Cac
   ];
 }
 
-/** One line for each cache. */
+/** One line per cache. */
 function sizes(answers: readonly CacheAnswerDocument[]): TemplateResult {
   return html`<ul class="quiet">
     ${answers.flatMap(({ server, caches }) =>
@@ -258,7 +257,7 @@ function flushBar(answers: readonly CacheAnswerDocument[], mayFlush: boolean): T
   </p>`;
 }
 
-/** Changes the bar and moves the focus to the element that takes the place of the button. */
+/** Updates the bar and moves the focus to the element that replaces the button. */
 function turnTo(next: 'none' | 'asks', focused: string): void {
   flush.value = next;
   queueMicrotask(() => document.getElementById(focused)?.focus());

@@ -1,21 +1,21 @@
-/** The entries of several caches as the rows of one table, those of one question beside each other. */
+/** Merges the entries of several caches into one table, with entries for the same question next to each other. */
 import type { CacheAnswerDocument } from '../cli/cache/cache-answers.ts';
 import { entryCells } from '../cli/cache/entry-cells.ts';
 
-/** Rows of the table. */
+/** Limit of table rows. */
 const ROWS_MAX = 500;
 
-/** One entry of one worker. */
+/** An entry in one worker's cache. */
 export interface CacheRow {
-  /** In the order of `entryHeads`. */
+  /** Same order as `entryHeads`. */
   readonly cells: readonly string[];
   readonly server: string;
   readonly worker: number;
-  /** True if another server has another result for the same question. */
+  /** True if another server has a different result for the same question. */
   differs: boolean;
 }
 
-/** The rows, and the number of entries that they leave out. */
+/** The rows, and the number of omitted entries. */
 export interface CacheRows {
   readonly rows: readonly CacheRow[];
   readonly leftOut: number;
@@ -38,7 +38,7 @@ export function cacheRows(answers: readonly CacheAnswerDocument[]): CacheRows {
   return { rows: shown, leftOut: found - shown.length };
 }
 
-/** An entry of type ANY says that the name does not exist, so it differs from one of any type. */
+/** An entry of type ANY means that the name does not exist, so it conflicts with entries of every other type. */
 function markDiffering(rows: readonly CacheRow[]): void {
   const results = new Map<string, Set<string>>();
   const add = (key: string, result: string): void => {

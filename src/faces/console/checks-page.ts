@@ -1,4 +1,4 @@
-/** Checks: the state of each target of `ndots check serve`, the worst first. */
+/** The Checks page: the state of each `ndots check serve` target, worst first. */
 import { effect, signal, type Signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { ChecksView, CheckSource } from '../cli/console/check-sources.ts';
@@ -9,14 +9,14 @@ import { visible } from './live-source.ts';
 import { counted } from './now-figures.ts';
 import { tool } from './page-state.ts';
 
-/** The period between reads, milliseconds. */
+/** Refresh interval, milliseconds. */
 const READ_MS = 5000;
 
-/** Null: no answer has come yet. */
+/** Null: no reply yet. */
 const read: Signal<ChecksView | null> = signal(null);
 const isLost = signal(false);
 
-/** Reads the state while the page is shown and in sight. */
+/** Refreshes the state while the page is shown and visible. */
 export function followChecks(): void {
   effect(() => {
     if (tool.value !== 'checks' || !visible.value) return undefined;
@@ -32,13 +32,13 @@ async function readChecks(): Promise<void> {
   if (response?.ok === true) read.value = (await response.json()) as ChecksView;
 }
 
-/** A target with the checker that reports it. */
+/** A target and the checker that reported it. */
 interface TargetRow extends TargetStatus {
   readonly source: string;
 }
 
 type Trouble = 'down' | TargetStatus['state'];
-/** The worst first. A failure that no second round has confirmed is not an outage yet. */
+/** Worst first. A failure that no second round has confirmed is not an outage yet. */
 const troubles: readonly Trouble[] = ['down', 'failed', 'unknown', 'warning', 'ok'];
 const words: Readonly<Record<Trouble, string>> = {
   down: 'down',
@@ -52,7 +52,6 @@ function troubleOf({ isDown, state }: TargetStatus): Trouble {
   return isDown ? 'down' : state;
 }
 
-/** Draws the page. */
 export function checksPage(): TemplateResult {
   const view = read.value;
   if (view === null)

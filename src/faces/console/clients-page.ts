@@ -1,4 +1,4 @@
-/** Clients: addresses and pods, their resolvers, and how their lookups end. */
+/** The Clients page: addresses and pods, their resolvers, and the results of their lookups. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { ClientRow, ClientsView } from '../../tools/watch/view.ts';
 import { printNumber, printRcodes, printShare, printTime } from '../cli/live/figures.ts';
@@ -8,7 +8,6 @@ import { showsClients } from './page-state.ts';
 import { partyName } from './party-name.ts';
 import { lookupsLink, party } from './party-text.ts';
 
-/** Draws the page. */
 export function clientsPage(view: ClientsView): TemplateResult {
   return liveTable<ClientRow>({
     caption: 'Clients, those with most queries first',

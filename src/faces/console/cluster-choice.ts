@@ -1,4 +1,4 @@
-/** Several clusters: the choice of the one that is shown, and all of them side by side. */
+/** Support for several clusters: a selector, and an overview that compares them. */
 import { effect, signal, type Signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { ClusterRow } from '../cli/console/console-server.ts';
@@ -7,12 +7,12 @@ import { table } from '../web/table.ts';
 import { visible } from './live-source.ts';
 import { cluster, clusters, page } from './page-state.ts';
 
-/** The period between reads of the others, milliseconds. */
+/** Refresh interval of the overview, milliseconds. */
 const READ_MS = 2000;
 
 const rows: Signal<readonly ClusterRow[]> = signal([]);
 
-/** Reads the state of all clusters while the page Now shows them. */
+/** Refreshes the state of all clusters while the Now page shows them. */
 export function followClusters(): void {
   if (clusters.length < 2) return;
   effect(() => {
@@ -28,7 +28,7 @@ async function read(): Promise<void> {
   if (response?.ok === true) rows.value = (await response.json()) as readonly ClusterRow[];
 }
 
-/** Draws the choice for the bar. */
+/** Renders the selector in the bar. */
 export function clusterChoice(): TemplateResult | typeof nothing {
   if (clusters.length < 2) return nothing;
   return html`<select
@@ -42,7 +42,7 @@ export function clusterChoice(): TemplateResult | typeof nothing {
   </select>`;
 }
 
-/** Draws the clusters side by side. */
+/** Renders the overview. */
 export function clusterTable(): TemplateResult | typeof nothing {
   if (clusters.length < 2) return nothing;
   return html`<div class="clusters">

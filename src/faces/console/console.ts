@@ -1,4 +1,4 @@
-/** The console: the bar with its views and filter, and the view that is shown. */
+/** The console: the bar with tabs and filter, and the current page. */
 import { effect, signal, type Signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { show as draw } from '../web/show.ts';
@@ -67,10 +67,10 @@ const states: Readonly<Record<StreamState, string>> = {
 
 const root = document.getElementById('page')!;
 
-/** A file of pages without frames, which is loaded when one of them is opened. */
+/** A lazily loaded module with pages that need no stream. */
 interface ToolPages {
   toolPage(name: ToolName): TemplateResult;
-  /** Follows the state of the page from now on. */
+  /** Starts following the page state. */
   followTools(): void;
 }
 
@@ -80,7 +80,7 @@ const loaders: Readonly<Record<ToolName, () => Promise<ToolPages>>> = {
   cache: () => import('./server-pages.ts'),
   checks: () => import('./server-pages.ts'),
 };
-/** The files that were loaded; a text: why one was not. */
+/** Loaded modules; a string: why loading failed. */
 const tools: Signal<ReadonlyMap<ToolName, ToolPages | string>> = signal(new Map());
 
 function bar(): TemplateResult {
@@ -132,7 +132,7 @@ function filterBar(): TemplateResult {
   </div>`;
 }
 
-/** The address is the state of the page: a jump within it must not change it. */
+/** Skips to the content without changing the address, which is the page state. */
 function skip(event: Event): void {
   event.preventDefault();
   document.getElementById('main')?.focus();
@@ -186,7 +186,7 @@ function main(): TemplateResult {
   )}`;
 }
 
-/** Loads the file of a tool when it is opened for the first time. */
+/** Loads a tool's module when the tool is first opened. */
 function followTool(): void {
   const begun = new Set<ToolName>();
   const followed = new Set<ToolPages>();
@@ -208,10 +208,7 @@ function followTool(): void {
   });
 }
 
-/**
- * `1` to `9`, `0` and `c` choose a page, `/` goes to the filter, `p` pauses. Fields receive these
- * keys as text.
- */
+/** `1` to `9`, `0` and `c` select a page, `/` focuses the filter, and `p` pauses. Fields receive these keys as text. */
 function onKey(event: KeyboardEvent): void {
   const { target, key, ctrlKey, metaKey, altKey } = event;
   if (ctrlKey || metaKey || altKey) return;
@@ -227,7 +224,7 @@ function onKey(event: KeyboardEvent): void {
   } else if (key === 'p' && tool.value === null) pause();
 }
 
-/** The document is called like the page. The chosen tab is in sight where the row of tabs scrolls. */
+/** Sets the document title, and scrolls the selected tab into view. */
 function followTab(): void {
   effect(() => {
     document.title = `${labels[page.value]} · ndots: ${shownSource.value}`;

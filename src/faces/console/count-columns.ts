@@ -1,4 +1,4 @@
-/** The columns that clients, names and servers share: queries and what became of them. */
+/** Columns shared by clients, names and servers: query counts and their results. */
 import type { LiveCounts } from '../../tools/watch/view.ts';
 import { printLatency, printNumber, printShare } from '../cli/live/figures.ts';
 import type { LiveColumn } from './live-table.ts';
@@ -31,7 +31,7 @@ export const countColumns: readonly LiveColumn<LiveCounts>[] = [
   },
 ];
 
-/** Rows that lose queries are errors, rows that get error replies warnings. */
+/** Rows with lost queries are errors; rows with error replies are warnings. */
 export function toneOf({ lost, failed }: LiveCounts): 'plain' | 'warning' | 'error' {
   return lost > 0 ? 'error' : failed > 0 ? 'warning' : 'plain';
 }

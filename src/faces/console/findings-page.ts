@@ -1,4 +1,4 @@
-/** Findings: those that hold and those that have ended, each with its fix and proof. */
+/** The Findings page: active and ended findings, each with its fix and a command that verifies it. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { FindingRow, FindingsView } from '../../tools/watch/view.ts';
 import { printLatency, printMoment, printShare, printTime } from '../cli/live/figures.ts';
@@ -9,7 +9,6 @@ import { grafanaLink } from './grafana-link.ts';
 import { counted } from './now-figures.ts';
 import { partyName } from './party-name.ts';
 
-/** Draws the page. */
 export function findingsPage(view: FindingsView): TemplateResult {
   return html`${liveTable<FindingRow>({
       caption: 'Findings, those that hold first',

@@ -1,12 +1,12 @@
-/** A link to the dashboard of `--grafana` at a time. */
+/** Links to the `--grafana` dashboard at a point in time. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 
-/** Time before and after, so that a moment is in the middle of the charts, milliseconds. */
+/** Margin before and after, so that the moment is in the middle of the charts, milliseconds. */
 const AROUND_MS = 300_000;
 
 const { grafana = '' } = document.getElementById('page')!.dataset;
 
-/** A link with this text; nothing where no dashboard is known. */
+/** Renders the link; nothing if no dashboard is configured. */
 export function grafanaLink(
   text: string,
   fromMs: number,

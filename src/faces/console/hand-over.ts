@@ -1,4 +1,4 @@
-/** Downloads of the lookups on the page, and the command that prints the same. */
+/** Downloads for the lookups on the page, and the equivalent command. */
 import { effect, signal, type Signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { HandOverView } from '../cli/console/hand-over.ts';
@@ -6,10 +6,10 @@ import { copyButton } from '../web/copy-button.ts';
 import { filter, ofCluster, page } from './page-state.ts';
 
 const isOpen: Signal<boolean> = signal(false);
-/** Null: it is not known yet, or the filter is not valid. */
+/** Null: not loaded yet, or the filter is invalid. */
 const offer: Signal<HandOverView | null> = signal(null);
 
-/** Fetches the offers for the filter while they are shown. */
+/** Loads the downloads for the filter while they are shown. */
 export function followHandOver(): void {
   effect(() => {
     const line = filter.value;

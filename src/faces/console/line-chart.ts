@@ -1,7 +1,4 @@
-/**
- * A chart of numbers over time: lines in one SVG, and the same numbers as a table for those who do
- * not see lines.
- */
+/** A line chart in SVG, and the same values as a table for screen readers. */
 import { html, nothing, svg, type SVGTemplateResult, type TemplateResult } from 'lit-html';
 import { signal, type Signal } from '@preact/signals-core';
 import { printTime } from '../cli/live/figures.ts';
@@ -9,13 +6,12 @@ import { table } from '../web/table.ts';
 
 export interface ChartLine {
   readonly label: string;
-  /** The class of its colour: `line-1` to `line-4`. */
+  /** CSS class for the colour: `line-1` to `line-4`. */
   readonly tone: string;
-  /** One for each step; null: there is none. */
+  /** One value per step; null: no value. */
   readonly values: readonly (number | null)[];
 }
 
-/** The data and labels of a chart. */
 export interface ChartParts {
   readonly id: string;
   readonly title: string;
@@ -23,20 +19,19 @@ export interface ChartParts {
   readonly stepMs: number;
   readonly lines: readonly ChartLine[];
   readonly print: (value: number) => string;
-  /** Times of events: a line for each. */
+  /** Times of events, each drawn as a vertical line. */
   readonly marks?: readonly number[];
 }
 
 const WIDTH = 600;
 const HEIGHT = 120;
-/** Rows of the table: more are summed up by their steps' ends. */
+/** Limit of table rows. Longer series show only every n-th step. */
 const TABLE_ROWS = 30;
 
-/** The step under the pointer, by chart. */
+/** The step under the pointer, and its chart. */
 const pointed: Signal<{ readonly id: string; readonly at: number } | null> = signal(null);
 const asTable: Signal<ReadonlySet<string>> = signal(new Set());
 
-/** Draws a chart. */
 export function lineChart(parts: ChartParts): TemplateResult {
   const { id, title, lines, print } = parts;
   const steps = Math.max(0, ...lines.map(({ values }) => values.length));
@@ -106,7 +101,7 @@ export function lineChart(parts: ChartParts): TemplateResult {
   </section>`;
 }
 
-/** Lines at the marks that are within the chart. */
+/** Vertical lines for the marks within the chart. */
 function markPath({ fromMs, stepMs, marks = [] }: ChartParts, steps: number): SVGTemplateResult {
   const spanMs = (steps - 1) * stepMs;
   const path = marks
@@ -170,7 +165,7 @@ function timeOf({ fromMs, stepMs }: Pick<ChartParts, 'fromMs' | 'stepMs'>, at: n
   return printTime(fromMs + at * stepMs);
 }
 
-/** The next of 1, 2 and 5 times a power of ten. */
+/** Rounds up to 1, 2 or 5 times a power of ten. */
 function niceTop(most: number): number {
   if (most <= 0) return 0;
   const power = 10 ** Math.floor(Math.log10(most));

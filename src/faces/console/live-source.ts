@@ -1,10 +1,10 @@
-/** Follows the view that the page shows, as the server sends it. */
+/** Follows the server's stream for the current page. */
 import { effect, signal, type Signal } from '@preact/signals-core';
 import type { MapView } from '../../tools/watch/map-shape.ts';
 import type { Views } from '../../tools/watch/view.ts';
 import { asked, cluster, liveNames, page, refusalText, type LiveName } from './page-state.ts';
 
-/** The frames of each page. */
+/** Frame type of each page. */
 export interface PageFrames extends Views {
   readonly map: MapView;
 }
@@ -13,21 +13,20 @@ export type StreamState =
   | 'connecting'
   | 'live'
   | 'paused'
-  /** The server does not answer; the browser tries again. */
+  /** The server does not reply, and the browser retries. */
   | 'lost'
-  /** Too many pages look at the server, and this one was the oldest. */
+  /** The server closed this stream, the oldest one, because too many pages were open. */
   | 'replaced'
-  /** The server refuses the request: its filter is not valid. */
+  /** The server rejected the request because its filter is invalid. */
   | 'refused';
 
-/** The current state of the stream. */
 export const state: Signal<StreamState> = signal('connecting');
-/** Why the server refuses, for people. */
+/** Why the server rejected the request, for people. */
 export const refusal: Signal<string> = signal('');
-/** Frames that the browser was too slow for, since the page was opened. */
+/** Frames that the browser was too slow to receive since the page was opened. */
 export const missed: Signal<number> = signal(0);
 export const paused: Signal<boolean> = signal(false);
-/** True while the page is visible: a hidden page requests nothing. */
+/** True while the page is visible. A hidden page requests nothing. */
 export const visible: Signal<boolean> = signal(!document.hidden);
 
 const views: { readonly [V in LiveName]: Signal<PageFrames[V] | null> } = {
@@ -40,12 +39,12 @@ const views: { readonly [V in LiveName]: Signal<PageFrames[V] | null> } = {
   map: signal(null),
 };
 
-/** The last frame of a view; null: none has come. */
+/** The latest frame of a view; null: none yet. */
 export function latest<V extends LiveName>(view: V): PageFrames[V] | null {
   return views[view].value;
 }
 
-/** Opens the stream again after another page took its place. */
+/** Reopens a stream that was replaced by another page's. */
 export function resume(): void {
   paused.value = false;
   if (state.value === 'replaced') state.value = 'connecting';
@@ -54,7 +53,7 @@ export function resume(): void {
 /** Follows the address until the page is closed. */
 export function followViews(): void {
   document.addEventListener('visibilitychange', () => (visible.value = !document.hidden));
-  // Numbers of one cluster must not be shown as those of another.
+  // Do not show one cluster's numbers under another cluster's name.
   effect(() => {
     void cluster.value;
     for (const name of liveNames) views[name].value = null;
@@ -95,7 +94,7 @@ function open(name: LiveName, key: string): EventSource {
   return source;
 }
 
-/** A stream that is refused says nothing: the same as JSON says why. */
+/** A rejected stream carries no reason, so request the same as JSON. */
 async function explain(key: string): Promise<void> {
   try {
     const response = await fetch(`/api/view/${key}`);

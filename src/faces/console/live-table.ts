@@ -1,35 +1,32 @@
-/** A table of a live view: heads that sort, rows that open, and a line that says what it leaves out. */
+/** A live table: headers that sort, rows that expand, and a line that states what was omitted. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { repeat } from 'lit-html/directives/repeat.js';
 import type { Listed } from '../../tools/watch/view.ts';
 import { leftOut } from './now-figures.ts';
 import { opened, reversed, sort, sortBy } from './page-state.ts';
 
-/** A column of rows of `Row`. */
 export interface LiveColumn<Row> {
   readonly head: string;
-  /** The key by which the server sorts; absent: it cannot. */
+  /** The server's sort key; absent: the column is not sortable. */
   readonly sort?: string;
   readonly numeric?: boolean;
   readonly code?: boolean;
   readonly cell: (row: Row) => string | TemplateResult;
 }
 
-/** The data and columns of a table. */
 export interface LiveTableParts<Row> {
   readonly caption: string;
   readonly list: Listed<Row>;
   readonly columns: readonly LiveColumn<Row>[];
-  /** The column that the view is sorted by where none is chosen. */
+  /** The default sort column. */
   readonly usual: string;
   readonly idOf: (row: Row) => string;
   readonly details: (row: Row) => TemplateResult;
   readonly toneOf?: (row: Row) => 'plain' | 'warning' | 'error';
-  /** The text of a table without rows. */
+  /** Text shown when there are no rows. */
   readonly none: string;
 }
 
-/** Draws the table. */
 export function liveTable<Row>(parts: LiveTableParts<Row>): TemplateResult {
   const { caption, list, columns, idOf, details, toneOf, none } = parts;
   return html`<p class="quiet" aria-live="off">${leftOut(list)}</p>
@@ -90,7 +87,7 @@ function headCell<Row>(
   </th>`;
 }
 
-/** @param id of the row, in its first cell; null: another cell */
+/** @param id of the row, for its first cell; null: any other cell */
 function bodyCell<Row>(column: LiveColumn<Row>, row: Row, id: string | null): TemplateResult {
   const classes = [column.numeric === true ? 'number' : '', column.code === true ? 'code' : '']
     .join(' ')

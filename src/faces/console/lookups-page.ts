@@ -1,4 +1,4 @@
-/** Lookups: one row for each call of an application, which opens to its queries with reasons. */
+/** The Lookups page: one row per application call, which expands to its queries and their reasons. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { LookupRow, LookupsView, QueryRow } from '../../tools/watch/view.ts';
 import { printLatency, printMoment, printNumber } from '../cli/live/figures.ts';
@@ -20,7 +20,6 @@ const outcomes: Readonly<Record<LookupRow['outcome'], string>> = {
   waiting: 'waiting',
 };
 
-/** Draws the page. */
 export function lookupsPage(view: LookupsView): TemplateResult {
   return html`${handOver()}${liveTable<LookupRow>({
     caption: 'Lookups, the newest first',

@@ -15,7 +15,7 @@ function edge(from: string, to: string): MapEdge {
   };
 }
 
-/** Lays out the nodes that the edges name: `a>b b>c`. */
+/** Lays out a graph given by its edges: `a>b b>c`. */
 function laidOut(edges: string, room = 0): MapLayout {
   const pairs = edges.split(' ').map((pair) => pair.split('>') as [string, string]);
   const nodes = [...new Set(pairs.flat())].map((id) => node(id));
@@ -26,7 +26,7 @@ function laidOut(edges: string, room = 0): MapLayout {
   );
 }
 
-/** The nodes of each column, from left to right. */
+/** The nodes in each column, from left to right. */
 function columnsIn({ nodes }: MapLayout): readonly string[] {
   const columns = Map.groupBy(nodes, ({ x }) => x);
   return [...columns]

@@ -1,16 +1,16 @@
-/** Places the nodes of the map in columns, from clients to upstreams, and draws the curves between them. */
+/** Arranges the map's nodes in columns, from clients to upstreams, and computes the curves between them. */
 import type { MapEdge, MapNode } from '../../tools/watch/map-shape.ts';
 
 export const NODE_WIDTH = 204;
 export const NODE_HEIGHT = 44;
 const ROW_GAP = 14;
-/** Room for the numbers of an edge. */
+/** Leaves room for the numbers on an edge. */
 const COLUMN_GAP = 172;
-/** Wider curves are not easier to follow. */
+/** Longer curves are not easier to follow. */
 const SPARE_MAX = 900;
-/** Columns: a chain of servers that is longer, or a ring of them, ends in the last one. */
+/** Column limit. Longer server chains, and cycles, end in the last column. */
 const COLUMNS_MAX = 5;
-/** Space around, for focus rings. */
+/** Margin for focus rings. */
 const MARGIN = 4;
 
 export interface PlacedNode {
@@ -21,9 +21,9 @@ export interface PlacedNode {
 
 export interface PlacedEdge {
   readonly edge: MapEdge;
-  /** The `d` of a path. */
+  /** The `d` attribute of the path. */
   readonly path: string;
-  /** The place of its numbers; null: other edges are in the way, and the table has them. */
+  /** Position of its numbers; null: other edges are in the way, so only the table has them. */
   readonly label: {
     readonly x: number;
     readonly y: number;
@@ -38,7 +38,7 @@ export interface MapLayout {
   readonly edges: readonly PlacedEdge[];
 }
 
-/** @param room the width that there is; a map of many columns is wider */
+/** @param room the available width; a map with many columns is wider */
 export function layOut(
   nodes: readonly MapNode[],
   edges: readonly MapEdge[],
@@ -70,7 +70,7 @@ export function layOut(
   };
 }
 
-/** Left edges of the columns. The first curves are the most, so they get half of the spare width. */
+/** Left edges of the columns. The first gap has the most curves, so it gets half of the spare width. */
 function leftsOf(count: number, spare: number): readonly number[] {
   const gaps = count - 1;
   const shares = gaps < 2 ? [spare] : [spare / 2, ...Array(gaps - 1).fill(spare / 2 / (gaps - 1))];
@@ -80,7 +80,7 @@ function leftsOf(count: number, spare: number): readonly number[] {
   return lefts;
 }
 
-/** Each node is right of all that lead to it; edges that lead back do not count. */
+/** Places each node to the right of all nodes that lead to it, ignoring back edges. */
 function columnsOf(
   nodes: readonly MapNode[],
   edges: readonly MapEdge[],
@@ -100,7 +100,7 @@ function columnsOf(
   return columns;
 }
 
-/** Counts the edges from the nearest node without edges to it. */
+/** Counts the edges from the nearest node without incoming edges. */
 function distances(
   nodes: readonly MapNode[],
   edges: readonly MapEdge[],
@@ -109,12 +109,12 @@ function distances(
   const found = new Map(nodes.filter(({ id }) => !asked.has(id)).map(({ id }) => [id, 0]));
   for (const [id, far] of found)
     for (const { from, to } of edges) if (from === id && !found.has(to)) found.set(to, far + 1);
-  // A ring without edges from outside.
+  // A cycle that no other node leads to.
   for (const { id } of nodes) if (!found.has(id)) found.set(id, 0);
   return found;
 }
 
-/** By the middle of the nodes that ask, so that fewer edges cross. */
+/** Orders nodes by the mean position of their clients to reduce crossings. */
 function byAskers(
   column: readonly MapNode[],
   edges: readonly MapEdge[],
@@ -140,7 +140,7 @@ function placed(
   const start = { x: from.x + NODE_WIDTH, y: from.y + NODE_HEIGHT / 2 };
   const end = { x: to.x, y: to.y + NODE_HEIGHT / 2 };
   if (to.x <= from.x) {
-    // Servers that ask each other: below both.
+    // Servers that query each other: the curve passes below both.
     const below = Math.max(from.y, to.y) + NODE_HEIGHT + ROW_GAP;
     return {
       edge,
@@ -148,7 +148,7 @@ function placed(
       label: null,
     };
   }
-  // Numbers are at the end that the curve has for itself; the curve bends at the other one.
+  // The numbers are at the end where no other curve is; the curve bends at the other end.
   const at: 'start' | 'end' | null = out.length === 1 ? 'start' : into.length === 1 ? 'end' : null;
   const share = at === 'start' ? 0.7 : at === 'end' ? 0.3 : 0.5;
   const bend = start.x + share * (end.x - start.x);

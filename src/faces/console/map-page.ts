@@ -1,4 +1,7 @@
-/** Map: clients, servers and upstreams, with rate, loss and reply time of each edge. An edge opens its lookups. */
+/**
+ * The Map page: clients, servers and upstreams, with rate, loss and reply time of each edge. Selecting an edge shows
+ * its lookups.
+ */
 import { html, nothing, svg, type SVGTemplateResult, type TemplateResult } from 'lit-html';
 import { signal, type Signal } from '@preact/signals-core';
 import type { MapEdge, MapNode, MapView } from '../../tools/watch/map-shape.ts';
@@ -15,15 +18,14 @@ const roles: Readonly<Record<MapNode['role'], string>> = {
   behind: 'behind a service',
   upstream: 'upstream',
 };
-/** Characters of a label that fit into a node. */
+/** Maximum number of characters in a node label. */
 const LABEL_MAX = 24;
 
-/** The width that the drawing has. */
+/** Available width for the drawing. */
 const room: Signal<number> = signal(0);
 const observer = new ResizeObserver(([entry]) => (room.value = entry!.contentRect.width));
 let observed: Element | undefined;
 
-/** Draws the page. */
 export function mapPage(view: MapView): TemplateResult {
   const { nodes, edges, lookups, total, serversLeftOut, lostByKernel } = view;
   const remarks = [
@@ -62,7 +64,7 @@ function drawing({ nodes, edges }: MapView): TemplateResult {
   </div>`;
 }
 
-/** The drawing grows with the text of the page: of large screens, and of people who want it large. */
+/** Scales the drawing with the page's text size, which large screens and user settings increase. */
 function scaleOfText(): number {
   return Number.parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
 }
@@ -92,7 +94,7 @@ function drawnEdge(
         ><title>${words}</title>${body}</a>`;
 }
 
-/** The numbers of an edge, on top of all curves; the edge itself has them as its name. */
+/** The numbers of an edge, drawn above all curves. They are part of the edge's accessible name. */
 function drawnNumbers({ edge, label }: PlacedEdge): SVGTemplateResult | typeof nothing {
   if (label === null) return nothing;
   return svg`<text class="numbers" x=${label.x} y=${label.y} text-anchor=${label.anchor} aria-hidden="true"
@@ -122,7 +124,7 @@ function drawnNode({ node, x, y }: PlacedNode): SVGTemplateResult {
   </g>`;
 }
 
-/** The end of a name tells more than its beginning. */
+/** The end of a name is more distinctive than its beginning. */
 function shortened(name: string): string {
   return name.length <= LABEL_MAX ? name : `…${name.slice(1 - LABEL_MAX)}`;
 }

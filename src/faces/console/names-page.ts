@@ -1,4 +1,4 @@
-/** Names as applications spelled them. */
+/** The Names page: names as applications spelled them. */
 import { html, type TemplateResult } from 'lit-html';
 import type { NameRow, NamesView } from '../../tools/watch/view.ts';
 import { printNumber, printRcodes, printTime } from '../cli/live/figures.ts';
@@ -7,7 +7,6 @@ import { countColumns, toneOf } from './count-columns.ts';
 import { liveTable } from './live-table.ts';
 import { cacheLink, lookupsLink, traceLink } from './party-text.ts';
 
-/** Draws the page. */
 export function namesPage(view: NamesView): TemplateResult {
   return liveTable<NameRow>({
     caption: 'Names, those with most lookups first',

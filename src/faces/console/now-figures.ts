@@ -1,17 +1,16 @@
-/** The numbers of the first page, in words; the server and the page both draw them. */
+/** Formats the key figures of the Now page, for both the server and the browser. */
 import { printLatency, printNumber, printRate, printShare } from '../cli/live/figures.ts';
 import type { NowView } from '../../tools/watch/view.ts';
 
-/** One number with its name. */
+/** A labelled figure. */
 export interface Figure {
   readonly label: string;
   readonly value: string;
   readonly note: string;
-  /** The tone of the figure: `warning` and `error` need attention. */
+  /** Severity of the figure; `warning` and `error` need attention. */
   readonly tone: 'plain' | 'warning' | 'error';
 }
 
-/** The numbers at a glance. */
 export function nowFigures(now: NowView): readonly Figure[] {
   const { rates, latency, queries, lookups, lost, failed, waste } = now;
   const share = (count: number): number => (queries === 0 ? 0 : count / queries);
@@ -66,9 +65,7 @@ export function counted(count: number, one: string, many: string = `${one}s`): s
   return `${printNumber(count)} ${count === 1 ? one : many}`;
 }
 
-/**
- * The text for data that a view does not show: dropped packets, and lookups that were not stored.
- */
+/** Describes data that a view omits: dropped packets, and lookups that were not stored. */
 export function leftOut(view: {
   readonly shown?: number;
   readonly total?: number;

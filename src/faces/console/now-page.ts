@@ -1,4 +1,4 @@
-/** Now: the numbers at a glance, how they went, what is wrong, and what changed. */
+/** The Now page: key figures, their history, active findings, and recent changes. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { NowView } from '../../tools/watch/view.ts';
 import {
@@ -15,7 +15,6 @@ import { lineChart } from './line-chart.ts';
 import { leftOut, nowFigures } from './now-figures.ts';
 import { opened, show } from './page-state.ts';
 
-/** Draws the page. */
 export function nowPage(now: NowView): TemplateResult {
   const { series } = now;
   const perSecond = (counts: readonly number[]): readonly number[] =>

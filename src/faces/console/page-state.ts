@@ -1,19 +1,19 @@
-/** The state of the page: its view, filter and order, or a tool and its input. All of it is in the address. */
+/** The page state: the view with filter and order, or a tool with its input. The address contains all of it. */
 import { computed, effect, signal, type ReadonlySignal, type Signal } from '@preact/signals-core';
 import { HASH_MAX, parseHash, printHash } from '../web/hash-state.ts';
 import { viewNames, type ViewName } from '../../tools/watch/view.ts';
 
-/** Pages that the server sends frames for. */
+/** Pages that the server streams frames for. */
 export type LiveName = ViewName | 'map';
 export const liveNames: readonly LiveName[] = [...viewNames, 'map'];
 
-/** Pages without frames: engines in the browser, and questions to servers. */
+/** Pages without frames: tools that run in the browser, and requests to servers. */
 export type ToolName = 'trace' | 'configuration' | 'cache' | 'checks';
 const toolNames: readonly ToolName[] = ['trace', 'configuration', 'cache', 'checks'];
 
 export type ConsolePage = LiveName | ToolName;
 export const pageNames: readonly ConsolePage[] = [...liveNames, ...toolNames];
-/** The keys of the pages, in their order. */
+/** Keyboard shortcuts of the pages, in the same order. */
 export const pageKeys = '1234567890c';
 
 const facts = document.getElementById('page')!.dataset;
@@ -22,53 +22,53 @@ const { privacy = 'full', caches = 'false' } = facts;
 export const clusters: readonly string[] = JSON.parse(facts['clusters'] ?? '[""]') as string[];
 /** True if the server has servers to ask for their caches. */
 export const hasCaches: boolean = caches === 'true' && privacy !== 'counts';
-/** False where the privacy level hides clients, so that no lookup can be traced as one. */
+/** False if the privacy level hides clients, so that lookups cannot be traced as one. */
 export const showsClients: boolean = privacy === 'full';
 
-/** True if the privacy level lets the page show something. */
+/** True if the privacy level allows the page to show anything. */
 export function isShown(name: ConsolePage): boolean {
   if (privacy !== 'counts') return true;
   return name === 'now' || (name !== 'cache' && toolNames.some((each) => each === name));
 }
 
-/** The cluster that is shown. */
+/** The selected cluster. */
 export const cluster: Signal<string> = signal(clusters[0] ?? '');
-/** For people: the shown cluster, or where the traffic comes from. */
+/** Display name: the selected cluster or the traffic source. */
 export const shownSource: ReadonlySignal<string> = computed(() =>
   clusters.length > 1 ? cluster.value : (facts['source'] ?? ''),
 );
 
 export const page: Signal<ConsolePage> = signal('now');
-/** A line of filters, in the words of `ndots capture`. */
+/** Filter expression, in `ndots capture` syntax. */
 export const filter: Signal<string> = signal('');
-/** The column; empty: the default of the view. */
+/** Sort column; empty: the view's default. */
 export const sort: Signal<string> = signal('');
 /** True if the order is reversed. */
 export const reversed: Signal<boolean> = signal(false);
-/** The row that is open; empty: none is. */
+/** The expanded row; empty: none. */
 export const opened: Signal<string> = signal('');
-/** The input of the tool that is shown, where it differs from the usual one. */
+/** Input of the current tool, where it differs from the default. */
 export const toolInput: Signal<ReadonlyMap<string, string>> = signal(new Map());
 
-/** The tool that is shown; null: a page with frames is. */
+/** The current tool; null: a page with frames is shown. */
 export const tool: ReadonlySignal<ToolName | null> = computed(
   () => toolNames.find((each) => each === page.value) ?? null,
 );
 
-/** The path of the frames that the page requests: `lookups?filter=…`; null: it shows a tool. */
+/** Path of the frames to request: `lookups?filter=…`; null: a tool is shown. */
 export const asked: ReadonlySignal<string | null> = computed(() => {
   if (tool.value !== null) return null;
   const query = viewParameters().toString();
   return `${page.value}${query === '' ? '' : `?${query}`}`;
 });
 
-/** The parameters of a request about the shown cluster. */
+/** Request parameters for the selected cluster. */
 export function ofCluster(given: Readonly<Record<string, string>> = {}): URLSearchParams {
   const isChosen = cluster.value !== clusters[0];
   return new URLSearchParams({ ...given, ...(isChosen && { cluster: cluster.value }) });
 }
 
-/** Filter and order as the server reads them. */
+/** Filter and order as request parameters. */
 function viewParameters(): URLSearchParams {
   const parameters = ofCluster();
   if (filter.value.trim() !== '') parameters.set('filter', filter.value);
@@ -77,7 +77,7 @@ function viewParameters(): URLSearchParams {
   return parameters;
 }
 
-/** Goes to a page, and resets the order and the open row. */
+/** Opens a page and resets the order and the expanded row. */
 export function show(name: ConsolePage, line: string = filter.value): void {
   page.value = name;
   filter.value = line;
@@ -87,18 +87,18 @@ export function show(name: ConsolePage, line: string = filter.value): void {
   toolInput.value = new Map();
 }
 
-/** The text of a refusal of the server. */
+/** Text for a request that the server rejected. */
 export function refusalText({ text, hint }: { text: string; hint?: string | null }): string {
   return [text, hint ?? ''].filter((part) => part !== '').join('. ');
 }
 
-/** Goes to a tool with its input. */
+/** Opens a tool with this input. */
 export function showTool(name: ToolName, input: Readonly<Record<string, string>>): void {
   show(name);
   toolInput.value = new Map(Object.entries(input));
 }
 
-/** Sorts by a column, or turns the order of the one that it is sorted by. */
+/** Sorts by a column, or reverses the order if it is already the sort column. */
 export function sortBy(column: string): void {
   if (sort.value === column) reversed.value = !reversed.value;
   else {
@@ -107,7 +107,7 @@ export function sortBy(column: string): void {
   }
 }
 
-/** The part of the address behind `#` for a page. */
+/** The part of the address after `#`. */
 function hashNow(): string {
   if (tool.value !== null) {
     const parameters = new Map([...toolInput.value, ...ofCluster()]);
@@ -122,12 +122,12 @@ function withoutCluster(parameters: ReadonlyMap<string, string>): ReadonlyMap<st
   return new Map([...parameters].filter(([key]) => key !== 'cluster'));
 }
 
-/** Keeps the state and the address the same, also when the person goes back. */
+/** Keeps the state and the address in sync, including when the user navigates back. */
 export function followAddress(): void {
   const read = (): void => {
     const { page: name, parameters } = parseHash(location.hash);
     const known = pageNames.find((each) => each === name && isShown(each));
-    // A link within the page, as that to the content: the address keeps the state.
+    // A link within the page, such as the skip link: restore the address.
     if (known === undefined && name !== '') return history.replaceState(null, '', hashNow());
     page.value = known ?? 'now';
     const isTool = toolNames.some((each) => each === known);
@@ -146,7 +146,7 @@ export function followAddress(): void {
   effect(() => {
     const hash = hashNow();
     if (hash === location.hash || hash.length > HASH_MAX) return;
-    // Another page is a step back in the history; a filter that is being typed is not.
+    // Changing the page adds a history entry; typing a filter does not.
     if (page.value === before) history.replaceState(null, '', hash);
     else history.pushState(null, '', hash);
     before = page.value;

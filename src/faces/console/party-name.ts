@@ -1,7 +1,7 @@
-/** Clients and servers in a few characters. */
+/** Short display names of clients and servers. */
 import type { Party } from '../../tools/watch/view.ts';
 
-/** `shop/cart-7d4b9c`, or the address where nothing else is known. */
+/** `shop/cart-7d4b9c`, or the address if nothing else is known. */
 export function partyName({
   name,
   workload,

@@ -1,10 +1,10 @@
-/** Clients and servers in words: a pod by its name, all else by its address. */
+/** Renders clients and servers: pods by name, others by address. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Party } from '../../tools/watch/view.ts';
 import { hasCaches, show, showsClients, showTool } from './page-state.ts';
 import { partyName } from './party-name.ts';
 
-/** The name, and the address beside it. */
+/** The name with the address next to it. */
 export function party(of: Party): TemplateResult {
   const name = partyName(of);
   return html`<span class="code">${name}</span>${
@@ -12,14 +12,14 @@ export function party(of: Party): TemplateResult {
     }${name === of.address || of.address === '' ? nothing : html` <span class="quiet">${of.address}</span>`}`;
 }
 
-/** A button that shows lookups of a filter. */
+/** A button that filters the Lookups page. */
 export function lookupsLink(text: string, filter: string): TemplateResult {
   return html`<button type="button" class="link" @click=${() => show('lookups', filter)}>
     ${text}
   </button>`;
 }
 
-/** A button that traces a name, as a client where one is given. */
+/** A button that traces a name, as a specific client if one is given. */
 export function traceLink(text: string, name: string, client = ''): TemplateResult {
   const isClient = showsClients && client !== '';
   const input = { name: name.replace(/\.$/, ''), ...(isClient && { client }) };
@@ -28,7 +28,7 @@ export function traceLink(text: string, name: string, client = ''): TemplateResu
   </button>`;
 }
 
-/** A button that shows the cache entries of a name, where servers can be asked. */
+/** A button that shows the cache entries for a name, if the server can query caches. */
 export function cacheLink(text: string, name: string): TemplateResult | typeof nothing {
   if (!hasCaches) return nothing;
   const input = { name: name.replace(/\.$/, '') };

@@ -1,4 +1,4 @@
-/** The pages that ask servers, loaded when one is opened: Cache and Checks. */
+/** The Cache and Checks pages, which query servers. Loaded on first use. */
 import { html, type TemplateResult } from 'lit-html';
 import { cachePage, followCache } from './cache-page.ts';
 import { checksPage, followChecks } from './checks-page.ts';

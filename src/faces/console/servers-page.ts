@@ -1,4 +1,4 @@
-/** Servers and upstreams: their speed and losses, and the one that is unlike its fellows. */
+/** The Servers page: latency and losses of servers and upstreams, with outliers marked. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { ServerRow, ServersView } from '../../tools/watch/view.ts';
 import { printLatencies, printNumber, printRcodes, printTime } from '../cli/live/figures.ts';
@@ -14,7 +14,6 @@ const roles: Readonly<Record<ServerRow['role'], string>> = {
   behind: 'behind a service',
 };
 
-/** Draws the page. */
 export function serversPage(view: ServersView): TemplateResult {
   return liveTable<ServerRow>({
     caption: 'Servers and upstreams, those with most queries first',

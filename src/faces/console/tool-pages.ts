@@ -1,4 +1,4 @@
-/** The tools of the console, loaded when one is opened: the playground's panels with input of this traffic. */
+/** The console's tools, loaded on first use: the playground's panels with input from live traffic. */
 import { batch, effect, signal, type Signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { corefilePanel, followCorefile } from '../playground/corefile-panel.ts';
@@ -10,7 +10,7 @@ import { client, clientChoice, followClient } from './trace-client.ts';
 
 type Fields = Readonly<Record<string, Signal<string>>>;
 
-/** The tools of this file. */
+/** Tools in this module. */
 type PanelName = 'trace' | 'configuration';
 
 const fields: Readonly<Record<PanelName, Fields>> = {
@@ -21,17 +21,16 @@ const fields: Readonly<Record<PanelName, Fields>> = {
 inputs.corefile.corefile.value = '';
 const all = Object.values(fields).flatMap((each) => Object.values(each));
 const examples = new Map(all.map((field) => [field, field.peek()] as const));
-/** Values that the address does not repeat. */
+/** Default values, which the address omits. */
 const usual = new Map(all.map((field) => [field, signal(field.peek())] as const));
-/** The file of the Corefile; empty: it was pasted. */
+/** File name of the Corefile; empty: it was pasted. */
 const corefileFrom = signal('');
 
-/** The tool of this file that is shown; null: none is. */
+/** The current tool if it is in this module; null: none. */
 function shownPanel(): PanelName | null {
   return tool.value === 'trace' || tool.value === 'configuration' ? tool.value : null;
 }
 
-/** Draws a tool. */
 export function toolPage(name: ToolName): TemplateResult {
   return html`<div class="tools">
     ${
@@ -49,7 +48,7 @@ export function toolPage(name: ToolName): TemplateResult {
   </div>`;
 }
 
-/** Runs the engines for what is shown, and keeps inputs and address the same. */
+/** Runs the engines for the current tool and keeps inputs and address in sync. */
 export function followTools(): void {
   loadStyles();
   effect(() => {
@@ -69,7 +68,7 @@ export function followTools(): void {
   followCorefile();
 }
 
-/** The input in the address goes to the fields. */
+/** Copies the input from the address to the fields. */
 function readInput(): void {
   const name = shownPanel();
   const given = toolInput.value;
@@ -80,7 +79,7 @@ function readInput(): void {
   });
 }
 
-/** The fields go to the address. */
+/** Copies the fields to the address. */
 function writeInput(): void {
   const name = shownPanel();
   if (name === null) return;
@@ -93,7 +92,7 @@ function writeInput(): void {
   toolInput.value = new Map(given);
 }
 
-/** Makes the input of a client the usual one: only edits of it are in the address. */
+/** Makes a client's input the default, so that the address contains only edits. */
 function takeClient(input: TraceInputView | null): void {
   const { resolv, answers, cluster, clients } = inputs.lookup;
   batch(() => {
@@ -104,7 +103,7 @@ function takeClient(input: TraceInputView | null): void {
   });
 }
 
-/** @param text undefined: that of the example */
+/** @param text undefined: use the example's text */
 function setUsual(field: Signal<string>, text: string | undefined): void {
   const value = text ?? examples.get(field)!;
   const before = usual.get(field)!;

@@ -1,4 +1,4 @@
-/** The worker of the console: the engines of its tools alone. */
+/** The console's worker, which has only the engines that its tools need. */
 import { serveEngines } from '../playground/engine-server.ts';
 
 serveEngines({

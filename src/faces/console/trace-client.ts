@@ -1,4 +1,4 @@
-/** The client of a trace: its search path, resolver and replies come from the live model. */
+/** The client for a trace, with its search path, resolver and replies from the live model. */
 import { effect, signal, type Signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { TraceInputView } from '../../tools/watch/trace-input.ts';
@@ -7,15 +7,18 @@ import { printShare } from '../cli/live/figures.ts';
 import { ofCluster, refusalText } from './page-state.ts';
 import { partyName } from './party-name.ts';
 
-/** The address of the client; empty: none, the input is that of the form. */
+/** Address of the client; empty: no client, so the form has the input. */
 export const client: Signal<string> = signal('');
-/** Input for a trace as that client; null: the server has sent none. */
+/** Trace input for that client; null: not received. */
 const known: Signal<TraceInputView | null> = signal(null);
 const refusal = signal('');
-/** Clients to choose from, those with most lookups first. */
+/** Known clients, those with the most lookups first. */
 const seen: Signal<readonly ClientRow[]> = signal([]);
 
-/** Fetches the input for a client and a name. @param give takes it; null: there is no client */
+/**
+ * Loads the input for a client and a name.
+ * @param give receives it; null: no client is selected
+ */
 export function followClient(
   name: () => string,
   isShown: () => boolean,
@@ -68,7 +71,7 @@ async function readClients(): Promise<void> {
   seen.value = ((await response.json()) as ClientsView).rows.filter(({ lookups }) => lookups > 0);
 }
 
-/** Draws the choice of the client, and notes on it. */
+/** Renders the client selector with its notes. */
 export function clientChoice(): TemplateResult {
   const chosen = client.value;
   const isListed = seen.value.some(({ address }) => address === chosen);

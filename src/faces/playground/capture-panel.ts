@@ -1,4 +1,4 @@
-/** The panel Capture: drop a capture, and read doctor's findings. */
+/** The Capture panel: drop a capture to see doctor's findings. */
 import { signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { NotFound } from '../../tools/doctor/diagnosis.ts';
@@ -13,7 +13,7 @@ import { problemList, statusLine } from './shown-state.ts';
 const engine = new EngineClient('doctor');
 const isOver = signal(false);
 
-/** Larger files are read by the command line, in bytes. */
+/** Bytes; the command line reads larger files. */
 const FILE_MAX = 1024 ** 3;
 const tooLarge = signal('');
 
@@ -25,14 +25,14 @@ function take(file: File | null | undefined): void {
   if (tooLarge.value === '') engine.run({ file });
 }
 
-/** Reads the example, which is loaded only now. */
+/** Reads the example, which is loaded only on demand. */
 async function openExample(): Promise<void> {
   const { EXAMPLE_CAPTURE, exampleCapture } = await import('./example-capture.ts');
   const bytes = Uint8Array.from(atob(exampleCapture), (letter) => letter.charCodeAt(0));
   take(new File([bytes], EXAMPLE_CAPTURE));
 }
 
-/** The panel: a place for a file, and what doctor finds in it. */
+/** Renders the drop area and doctor's findings. */
 export function capturePanel(): TemplateResult {
   const state = engine.state.value;
   const over = (event: DragEvent): void => {
@@ -43,7 +43,7 @@ export function capturePanel(): TemplateResult {
     event.preventDefault();
     take(event.dataTransfer?.files[0]);
   };
-  // A file that is chosen again is read again.
+  // Choosing the same file again rereads it.
   const chosen = ({ target }: Event): void => {
     const field = target as HTMLInputElement;
     take(field.files?.[0]);
@@ -173,7 +173,7 @@ function fact(word: string, lines: readonly string[]): TemplateResult | typeof n
     ${lines.map((line) => html`<dd>${line}</dd>`)}`;
 }
 
-/** Groups of clients that are named. */
+/** Limit of listed client groups. */
 const GROUPS_MAX = 4;
 
 function whoText({ clients, groups, resolvers }: ShownFinding['who']): readonly string[] {

@@ -1,7 +1,4 @@
-/**
- * Changes that make a lookup cheaper: of the name or of `ndots`, each with the lookups that it
- * breaks.
- */
+/** Lists changes to the name or to `ndots` that make a lookup cheaper, each with the lookups that it breaks. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { NdotsChoice } from '../../tools/resolver/ndots-plan.ts';
 import type { CheaperDocument, TraceDocument } from '../../tools/resolver/trace-document.ts';
@@ -9,13 +6,13 @@ import { label } from '../cli/trace/trace-outcome.ts';
 import { table, type Column } from '../web/table.ts';
 import type { TraceResult } from './engines/trace-engine.ts';
 
-/** One change, and the clients for which it saves queries, by how many. */
+/** A change, with the number of queries that it saves for each client. */
 interface ShownChange {
   readonly change: CheaperDocument;
   readonly clients: Map<string, string[]>;
 }
 
-/** Changes that several clients have in common are shown once. */
+/** Shows each change once, even if several clients share it. */
 export function cheaperList(documents: readonly TraceDocument[]): TemplateResult {
   const changes = new Map<string, ShownChange>();
   for (const document of documents)
@@ -58,7 +55,7 @@ function sentence(text: string): string {
   return text.startsWith('ndots') ? text : text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** Queries for each value of `ndots`. */
+/** Query counts for each value of `ndots`. */
 export function ndotsTable({ plans, best }: TraceResult): TemplateResult {
   const [first] = plans;
   if (first === undefined || first.choices.length < 2) return html``;

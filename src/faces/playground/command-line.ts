@@ -1,8 +1,8 @@
-/** The command that prints the same in a terminal. */
+/** Shows the command that prints the same result. */
 import { html, type TemplateResult } from 'lit-html';
 import { copyButton } from '../web/copy-button.ts';
 
-/** @param note what the command expects, as files with the pasted texts */
+/** @param note the files that the command expects, containing the pasted text */
 export function commandLine(command: string, note: string): TemplateResult {
   return html`<div class="command">
     <p class="quiet">The same in a terminal${note === '' ? '' : `, ${note}`}:</p>

@@ -1,4 +1,4 @@
-/** The panel Corefile: findings beside the lines, and the chain of each server block. */
+/** The Corefile panel: findings next to their lines, and the plugin chain of each server block. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { commandLine } from './command-line.ts';
 import { EngineClient } from './engine-client.ts';
@@ -11,7 +11,7 @@ const engine = new EngineClient('lint');
 const { corefile } = inputs.corefile;
 const EDITOR = 'corefile-text';
 
-/** Lints when the panel is shown, and after each change. */
+/** Lints when the panel is opened, and after each change. */
 export function followCorefile(): void {
   follow(
     'corefile',
@@ -23,7 +23,6 @@ export function followCorefile(): void {
   );
 }
 
-/** The panel: the Corefile, and beside it its findings and chains. */
 export function corefilePanel(): TemplateResult {
   const findings = engine.result.value?.document.findings ?? [];
   const marks = findings.map(({ line, severity }): LineMark => ({ line, severity }));
@@ -54,7 +53,7 @@ function results(): TemplateResult {
     ${commandLine('ndots lint Corefile', 'with the text in the file Corefile')}`;
 }
 
-/** Counts, in the words of the command line. */
+/** Counts findings, in the command line's wording. */
 function summary({ document: { findings, suppressed } }: LintResult): string {
   const count = (severity: string, one: string, many: string): string => {
     const number = findings.filter((each) => each.severity === severity).length;
@@ -119,13 +118,13 @@ function chain({ zones, chain: links, line }: ShownBlock): TemplateResult {
   </section>`;
 }
 
-/** Plugins of which the first answers most queries, and the others the rest. */
+/** Plugins that answer queries, so a chain with one of them does not end in REFUSED. */
 const LAST: ReadonlySet<string> = new Set([
   ...['forward', 'grpc', 'whoami', 'erratic', 'proxy', 'file', 'auto', 'secondary', 'template'],
   ...['kubernetes', 'hosts', 'etcd', 'k8s_external'],
 ]);
 
-/** The most words of a directive that a box of the chain shows. */
+/** Limit of directive words shown in a chain box. */
 const WORDS_MAX = 4;
 
 function link({ plugin, args, line, severity }: ChainLink): TemplateResult {

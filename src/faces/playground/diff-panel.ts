@@ -1,4 +1,4 @@
-/** The panel Diff: two Corefiles, and the answers that differ. */
+/** The Diff panel: two Corefiles, and the replies that differ. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { commandLine } from './command-line.ts';
 import { EngineClient } from './engine-client.ts';
@@ -10,7 +10,7 @@ import { follow, problemList, statusLine } from './shown-state.ts';
 const engine = new EngineClient('diff');
 const { before, after } = inputs.diff;
 
-/** Compares when the panel is shown, and after each change. */
+/** Compares when the panel is opened, and after each change. */
 export function followDiff(): void {
   follow(
     'diff',
@@ -22,7 +22,6 @@ export function followDiff(): void {
   );
 }
 
-/** The panel: two Corefiles, and below them what differs. */
 export function diffPanel(): TemplateResult {
   return html`<div class="stack">
     <form class="inputs pair" @submit=${(event: Event) => event.preventDefault()}>

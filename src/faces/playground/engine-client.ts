@@ -1,4 +1,4 @@
-/** Runs engines in workers: one worker for each engine, started when it is first needed. */
+/** Runs each engine in its own worker, started on first use. */
 import { signal, type Signal } from '@preact/signals-core';
 import type {
   EngineName,
@@ -8,14 +8,14 @@ import type {
   ShownProblem,
 } from './engine-messages.ts';
 
-/** The state of an engine for its latest input. */
+/** State of an engine for its latest input. */
 export type EngineState<N extends EngineName> =
   | { readonly kind: 'idle' }
   | { readonly kind: 'running'; readonly progress: string }
   | { readonly kind: 'done'; readonly result: Engines[N]['result'] }
   | { readonly kind: 'failed'; readonly problems: readonly ShownProblem[] };
 
-/** The address of the worker as a type that the page's policy accepts. */
+/** The Trusted Types interface, which the page's content security policy requires for the worker's address. */
 interface ScriptUrls {
   createPolicy(
     name: string,
@@ -39,12 +39,11 @@ const workerUrl: string = (() => {
 })();
 
 /**
- * One engine. While it runs, only the newest of the inputs that arrive waits; the results of
- * earlier ones would be out of date.
+ * Runs one engine. While it runs, only the newest input is queued, because results for older inputs would be outdated.
  */
 export class EngineClient<N extends EngineName> {
   readonly state: Signal<EngineState<N>> = signal({ kind: 'idle' });
-  /** The last result, which stays while the engine runs again. */
+  /** The latest result, which remains while the engine runs again. */
   readonly result: Signal<Engines[N]['result'] | null> = signal(null);
   readonly #engine: N;
   #worker: Worker | null = null;
@@ -70,7 +69,7 @@ export class EngineClient<N extends EngineName> {
     this.#start().postMessage(request);
   }
 
-  /** Stops the current work, and drops its results. */
+  /** Cancels the current run and drops its results. */
   stop(): void {
     this.#worker?.terminate();
     this.#worker = null;

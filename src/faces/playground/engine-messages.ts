@@ -1,10 +1,10 @@
-/** The messages between the page and the worker that runs an engine. */
+/** Messages between the page and its engine workers. */
 import type { DiffInput, DiffResult } from './engines/diff-engine.ts';
 import type { DoctorInput, DoctorResult } from './engines/doctor-engine.ts';
 import type { LintInput, LintResult } from './engines/lint-engine.ts';
 import type { TraceInput, TraceResult } from './engines/trace-engine.ts';
 
-/** The input and result of each engine. All of it is plain data. */
+/** Input and result types of each engine. All values are plain data. */
 export interface Engines {
   readonly trace: { readonly input: TraceInput; readonly result: TraceResult };
   readonly lint: { readonly input: LintInput; readonly result: LintResult };
@@ -14,7 +14,7 @@ export interface Engines {
 
 export type EngineName = keyof Engines;
 
-/** A mistake in the input, for people. */
+/** An error in the input, for people. */
 export interface ShownProblem {
   readonly code: string;
   readonly text: string;
@@ -24,14 +24,14 @@ export interface ShownProblem {
   readonly remedy: string | null;
 }
 
-/** From the page: run an engine. */
+/** Sent by the page to run an engine. */
 export interface EngineRequest<N extends EngineName = EngineName> {
   readonly id: number;
   readonly engine: N;
   readonly input: Engines[N]['input'];
 }
 
-/** From the worker. */
+/** Sent by the worker. */
 export type EngineReply<N extends EngineName = EngineName> =
   | { readonly id: number; readonly kind: 'result'; readonly result: Engines[N]['result'] }
   | { readonly id: number; readonly kind: 'problems'; readonly problems: readonly ShownProblem[] }

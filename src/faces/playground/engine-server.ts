@@ -1,4 +1,4 @@
-/** Runs engines in a worker, each for the messages that ask for it. */
+/** Runs engines in a worker on request. */
 import './machine/globals.ts';
 import { Problem, problemsIn } from '../../server/base/problem.ts';
 import type { EngineName, EngineReply, EngineRequest, ShownProblem } from './engine-messages.ts';
@@ -8,10 +8,10 @@ export type RunEngine = (input: never, progress: Progress) => Promise<unknown>;
 /** Loads an engine on first use. */
 export type EngineLoaders = Readonly<Partial<Record<EngineName, () => Promise<RunEngine>>>>;
 
-/** Answers the messages of the page, in a worker. */
+/** Handles the page's messages in a worker. */
 export function serveEngines(load: EngineLoaders): void {
   onmessage = ({ data }: MessageEvent<EngineRequest>) => void run(load, data);
-  // A rejected promise without a handler must not leave the page waiting.
+  // An unhandled rejection must not leave the page waiting.
   addEventListener('unhandledrejection', ({ reason }) => reportError(reason));
 }
 
@@ -26,7 +26,7 @@ async function run(load: EngineLoaders, { id, engine, input }: EngineRequest): P
   }
 }
 
-/** @throws Problem if the files of the engine are not there */
+/** @throws Problem if the engine's files are missing */
 async function loaded(load: EngineLoaders, engine: EngineName): Promise<RunEngine> {
   try {
     return await load[engine]!();
@@ -41,7 +41,7 @@ async function loaded(load: EngineLoaders, engine: EngineName): Promise<RunEngin
   }
 }
 
-/** The problems in a thrown value; a bug is a problem that asks for a report. */
+/** Converts a thrown value to problems. For a bug, the problem asks the user to report it. */
 function problemsOf(error: unknown): readonly ShownProblem[] {
   const problems = problemsIn(error);
   if (problems === null)

@@ -1,4 +1,4 @@
-/** The worker of the playground, with all engines. */
+/** The playground's worker, with all engines. */
 import { serveEngines } from './engine-server.ts';
 
 serveEngines({

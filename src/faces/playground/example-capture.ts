@@ -1,13 +1,13 @@
 /**
- * The example capture. The bundler evaluates this file and writes the result into a chunk that the
- * page loads when the user opens the example.
+ * The example capture. The bundler evaluates this file and writes the result into a chunk that is loaded when the user
+ * opens the example.
  */
 import { readFileSync } from 'node:fs';
 
-/** Its name among the examples. */
+/** File name in the examples directory. */
 export const EXAMPLE_CAPTURE = 'tcp-blocked.pcapng';
 
-/** Its bytes in Base64. */
+/** Contents in Base64. */
 export const exampleCapture: string = readFileSync(
   new URL(`../../../examples/captures/tcp-blocked.pcapng`, import.meta.url),
   'base64',

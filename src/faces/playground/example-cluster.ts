@@ -1,4 +1,2 @@
-/** The place of the example cluster on the machine in the browser. */
-
-/** The directory of the example cluster's manifests on the machine in the browser. */
+/** Directory of the example cluster's manifests on the browser machine. */
 export const EXAMPLE_CLUSTER = '/examples/cluster';

@@ -1,6 +1,6 @@
 /**
- * The example cluster's manifests by path. The bundler evaluates this file and writes the result
- * into the bundle, so the page needs no request for them.
+ * The example cluster's manifests. The bundler evaluates this file and writes the result into the bundle, so the page
+ * needs no request for them.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
@@ -9,7 +9,7 @@ import { EXAMPLE_CLUSTER } from './example-cluster.ts';
 
 const folder = fileURLToPath(new URL('../../../examples/cluster/', import.meta.url));
 
-/** The text of each file, by its path on the machine in the browser. */
+/** File contents by path on the browser machine. */
 export const exampleFiles: Readonly<Record<string, string>> = Object.fromEntries(
   globSync(`${folder}*.yaml`)
     .toSorted()

@@ -1,4 +1,4 @@
-/** The content of the page before the user pastes anything. */
+/** The initial contents of the page. */
 
 const resolvConf = `nameserver 10.96.0.10
 search shop.svc.cluster.local svc.cluster.local cluster.local
@@ -61,7 +61,6 @@ const after = `.:53 {
 }
 `;
 
-/** The inputs of all panels. */
 export interface Examples {
   readonly name: string;
   readonly resolvConf: string;
@@ -71,7 +70,7 @@ export interface Examples {
   readonly after: string;
 }
 
-/** The inputs with which the page begins. */
+/** The initial inputs of all panels. */
 export const examples: Examples = {
   name: 'api.example.com',
   ...{ resolvConf, answers, corefile, before, after },

@@ -1,8 +1,8 @@
-/** A field of text with numbered lines, and marks beside those with findings. */
+/** A text field with line numbers and marks next to lines with findings. */
 import type { Signal } from '@preact/signals-core';
 import { html, type TemplateResult } from 'lit-html';
 
-/** A mark beside a line. */
+/** A mark next to a line. */
 export interface LineMark {
   readonly line: number;
   readonly severity: 'error' | 'warning' | 'note';
@@ -10,10 +10,10 @@ export interface LineMark {
 
 const worst = ['error', 'warning', 'note'] as const;
 
-/** The most lines that get numbers: more would slow typing down. */
+/** Limit of numbered lines. More would slow down typing. */
 const NUMBERED_MAX = 5000;
 
-/** The field, with the numbers of its lines at its side. */
+/** Renders the field with line numbers next to it. */
 export function lineEditor(
   id: string,
   label: string,
@@ -53,7 +53,7 @@ export function lineEditor(
   </div>`;
 }
 
-/** Selects a line of an editor, and moves the focus there. */
+/** Selects a line in an editor and focuses it. */
 export function goToLine(id: string, line: number): void {
   const field = document.getElementById(id) as HTMLTextAreaElement | null;
   if (field === null) return;

@@ -1,19 +1,17 @@
-/** Links to the playground with its input: for pages of the documentation and for the console. */
+/** Builds links to the playground with input, for the documentation and the console. */
 import { printHash } from '../web/hash-state.ts';
 
-/**
- * The input of each page of the playground; a missing field has the value of the page's example.
- */
+/** The input of each playground page. Missing fields default to the page's example. */
 export interface PlaygroundInputs {
   readonly lookup: {
     readonly name?: string;
     readonly resolv?: string;
-    /** The text of an answers file. */
+    /** Contents of an answers file. */
     readonly answers?: string;
-    /** `no`: the example cluster answers nothing. */
+    /** `no`: the example cluster does not answer. */
     readonly cluster?: 'yes' | 'no';
     readonly clients?: 'four' | 'all';
-    /** `A`, `AAAA`; both without it. */
+    /** The query type; absent: both. */
     readonly type?: 'A' | 'AAAA';
   };
   readonly corefile: { readonly corefile?: string };
@@ -22,8 +20,8 @@ export interface PlaygroundInputs {
 }
 
 /**
- * The address that opens a page of the playground with this input.
- * @param base where the playground is: `https://example.com/playground/`
+ * Returns the address that opens a playground page with this input.
+ * @param base the playground's address: `https://example.com/playground/`
  */
 export function playgroundLink<Page extends keyof PlaygroundInputs>(
   base: string,

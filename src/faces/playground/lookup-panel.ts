@@ -1,4 +1,4 @@
-/** The panel Lookup: what clients send for a name, in parallel, and what would be cheaper. */
+/** The Lookup panel: the queries that clients send for a name, and cheaper alternatives. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { AddressFamily } from '../../tools/resolver/client.ts';
 import type { QueryDocument, TraceDocument } from '../../tools/resolver/trace-document.ts';
@@ -17,7 +17,7 @@ import { follow, problemList, statusLine, textField } from './shown-state.ts';
 const engine = new EngineClient('trace');
 const { name, resolv, answers, cluster, clients, type } = inputs.lookup;
 
-/** The libraries behind most programs. */
+/** The libraries that most programs use. */
 const FOUR = ['glibc', 'musl', 'go', 'c-ares'];
 
 function input(): TraceInput {
@@ -33,7 +33,7 @@ function input(): TraceInput {
   };
 }
 
-/** Plans the lookup when the panel is shown, and after each change of its input. */
+/** Plans the lookup when the panel is opened, and after each change of its input. */
 export function followLookup(): void {
   follow('lookup', input, (given) => {
     if (given.name === '') engine.stop();
@@ -41,7 +41,7 @@ export function followLookup(): void {
   });
 }
 
-/** The panel: name and files of a client, and what clients send. */
+/** Renders the name and files of a client, and the queries that clients send. */
 export function lookupPanel(): TemplateResult {
   return html`<div class="split">
     <form class="inputs" @submit=${(event: Event) => event.preventDefault()}>
@@ -211,12 +211,12 @@ function replyClass({ data, answer }: QueryDocument): string {
   return answer.startsWith('NXDOMAIN') || answer.startsWith('NODATA') ? 'none' : 'bad';
 }
 
-/** A page has no exit code. */
+/** Removes the exit code, which a page does not have. */
 function withoutExitCode(verdict: string): string {
   return verdict.replace(', hence exit code 1', '');
 }
 
-/** The name of a rule at the end is for `ndots trace --explain`. */
+/** Removes the rule name at the end, which is meant for `ndots trace --explain`. */
 function withoutRule(text: string): string {
   return text.replaceAll(/ \[[\w-]+\]/g, '');
 }

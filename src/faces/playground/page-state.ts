@@ -1,27 +1,27 @@
-/** The inputs of the page as signals, kept in its address. */
+/** The page's inputs as signals, stored in its address. */
 import { effect, signal, type Signal } from '@preact/signals-core';
 import { HASH_MAX, parseHash, printHash } from '../web/hash-state.ts';
 import { examples } from './examples.ts';
 
-/** The names of the panels in the address. */
+/** Panel names in the address. */
 export type PageName = 'lookup' | 'corefile' | 'diff' | 'capture';
 
 const pageNames: readonly PageName[] = ['lookup', 'corefile', 'diff', 'capture'];
 
-/** The page that is shown. */
+/** The current page. */
 export const page: Signal<PageName> = signal('lookup');
 
-/** The inputs of each page by their names in the address. */
+/** Inputs of each page, by their names in the address. */
 export interface PageInputs {
   readonly lookup: {
     readonly name: Signal<string>;
     readonly resolv: Signal<string>;
     readonly answers: Signal<string>;
-    /** `yes` or `no`: whether the example cluster answers. */
+    /** `yes` or `no`: the example cluster answers or does not. */
     readonly cluster: Signal<string>;
     /** `four` or `all`. */
     readonly clients: Signal<string>;
-    /** `A`, `AAAA`; empty: both. */
+    /** The query type; empty: both. */
     readonly type: Signal<string>;
   };
   readonly corefile: { readonly corefile: Signal<string> };
@@ -29,7 +29,6 @@ export interface PageInputs {
   readonly capture: Readonly<Record<string, Signal<string>>>;
 }
 
-/** The inputs that are shown. */
 export const inputs: PageInputs = {
   lookup: {
     name: signal(examples.name),
@@ -44,22 +43,22 @@ export const inputs: PageInputs = {
   capture: {},
 };
 
-/** Inputs that the address does not name have these values. */
+/** Default values for inputs that the address omits. */
 const initial = new Map<Signal<string>, string>(
   Object.values(inputs).flatMap((each) =>
     Object.values<Signal<string>>(each).map((input) => [input, input.value] as const),
   ),
 );
 
-/** True where the inputs are too long for an address. */
+/** True if the inputs are too long for an address. */
 export const tooLong: Signal<boolean> = signal(false);
 
-/** Takes page and inputs from the address. */
+/** Reads the page and its inputs from the address. */
 function readAddress(): void {
   const { page: named, parameters } = parseHash(location.hash);
   const known = pageNames.find((name) => name === named);
   if (known === undefined) {
-    // A link within the page, as that to the content: the address keeps the state.
+    // A link within the page, such as the skip link: restore the address.
     if (named !== '') history.replaceState(null, '', hashOf(page.value));
     return;
   }
@@ -70,7 +69,7 @@ function readAddress(): void {
   }
 }
 
-/** The part of the address after `#` for what the page shows. */
+/** The part of the address after `#`. */
 function hashOf(name: PageName): string {
   const given = Object.entries<Signal<string>>(inputs[name]).flatMap(([key, input]) =>
     input.value === initial.get(input) ? [] : [[key, input.value] as const],
@@ -78,10 +77,10 @@ function hashOf(name: PageName): string {
   return printHash({ page: name, parameters: new Map(given) });
 }
 
-/** The delay between an edit and the change of the address, milliseconds. */
+/** Delay between an edit and the address update, milliseconds. */
 const WRITE_MS = 300;
 
-/** Keeps the address at what the page shows. */
+/** Keeps the address in sync with the page. */
 export function followAddress(): void {
   readAddress();
   addEventListener('hashchange', readAddress);

@@ -12,7 +12,8 @@ import { playgroundLink, type PlaygroundInputs } from './link.ts';
 import { buildPlayground } from '../../../tools/browser-bundle.ts';
 
 /**
- * The playground in a real Chromium: what it shows is what the command line prints, by keyboard, in both themes, and for bad input.
+ * Tests the playground in real Chromium: it shows what the command line prints, works by keyboard and in both themes,
+ * and handles bad input.
  */
 
 const program = '/usr/bin/chromium';
@@ -25,7 +26,7 @@ const types: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** The time limit for an engine on a busy machine, milliseconds. */
+/** Time limit for an engine on a busy machine, milliseconds. */
 const PATIENCE_MS = 120_000;
 
 const capture = fileURLToPath(
@@ -76,7 +77,7 @@ describe('the playground in Chromium', { skip, timeout: 900_000 }, () => {
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-    // In a container, as root, there is no sandbox of its own.
+    // Chromium cannot use its sandbox as root in a container.
     browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'] });
   });
   after(async () => {
@@ -85,7 +86,7 @@ describe('the playground in Chromium', { skip, timeout: 900_000 }, () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  /** Runs something in a fresh page; whatever a page complains about fails the test. */
+  /** Runs a test in a new page. Any error on the page fails the test. */
   async function inPage(
     use: (page: Page) => Promise<void>,
     options: Parameters<Browser['newPage']>[0] = {},
@@ -114,13 +115,16 @@ describe('the playground in Chromium', { skip, timeout: 900_000 }, () => {
     await page.goto(playgroundLink(base, name, input));
   }
 
-  /** Waits for the engine. @returns the line that tells its result */
+  /**
+   * Waits for the engine.
+   * @returns the status line
+   */
   async function settled(page: Page): Promise<string> {
     await page.waitForSelector('.status.done, .status.failed');
     return page.locator('.status').innerText();
   }
 
-  /** Returns the JSON that a verb prints for these files. */
+  /** Returns the JSON that a command prints for these files. */
   function ndots(
     words: readonly string[],
     files: Readonly<Record<string, string>>,
@@ -130,7 +134,7 @@ describe('the playground in Chromium', { skip, timeout: 900_000 }, () => {
     const bin = fileURLToPath(new URL('../../../bin/ndots', import.meta.url));
     return new Promise((resolve, reject) => {
       execFile(bin, [...words, '-o', 'json'], { cwd, maxBuffer: 1 << 26 }, (_error, out, err) => {
-        // Exit code 1 is a result, too.
+        // Exit code 1 is a valid result, too.
         if (out === '') reject(new Error(err));
         else resolve(JSON.parse(out));
       });
@@ -325,7 +329,7 @@ describe('the playground in Chromium', { skip, timeout: 900_000 }, () => {
       await tabTo('Excluded');
       await press('Enter');
       await page.locator('details[open] li').first().waitFor();
-      // To the tab, and from there to another tool and its first field.
+      // To the tab, then to another tool and its first field.
       for (let stops = 0; (await focused()) !== 'Capture'; stops++) {
         assert.ok(stops < 60);
         await press('Shift+Tab');
@@ -520,7 +524,7 @@ interface Change {
   };
 }
 
-/** Runs in the page: what axe finds, each with its first place. */
+/** Runs in the page. Returns axe's violations, each with its first location. */
 async function violations(): Promise<string[]> {
   const { axe } = globalThis as unknown as {
     axe: {

@@ -1,14 +1,14 @@
-/** The engine state that every panel shows: progress, problems, and the start of the run. */
+/** The engine state that every panel shows: progress and problems. Also starts the runs. */
 import { effect, type Signal } from '@preact/signals-core';
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { EngineState } from './engine-client.ts';
 import type { EngineName, ShownProblem } from './engine-messages.ts';
 import { page, type PageName } from './page-state.ts';
 
-/** A pause in typing after which an engine runs, milliseconds. */
+/** Pause after typing before an engine runs, milliseconds. */
 const PAUSE_MS = 350;
 
-/** Runs something when its panel is shown, and after each change of the signals that it reads. */
+/** Runs a function when its panel is opened, and after each change of the signals that it reads. */
 export function follow<T>(name: PageName, input: () => T, run: (input: T) => void): void {
   let timer = 0;
   let isFirst = true;
@@ -21,7 +21,7 @@ export function follow<T>(name: PageName, input: () => T, run: (input: T) => voi
   });
 }
 
-/** One line that screen readers read when it changes. */
+/** A status line that screen readers announce when it changes. */
 export function statusLine(state: EngineState<EngineName>, done: string): TemplateResult {
   const text =
     state.kind === 'running'
@@ -34,7 +34,7 @@ export function statusLine(state: EngineState<EngineName>, done: string): Templa
   return html`<p class="status ${state.kind}" role="status">${text}</p>`;
 }
 
-/** The problems of an input. */
+/** Renders the problems in an input. */
 export function problemList(problems: readonly ShownProblem[]): TemplateResult {
   return html`<ul class="findings">
     ${problems.map(
@@ -52,7 +52,7 @@ export function problemList(problems: readonly ShownProblem[]): TemplateResult {
   </ul>`;
 }
 
-/** A labelled field of text. */
+/** Renders a labelled text area. */
 export function textField(
   id: string,
   label: string,

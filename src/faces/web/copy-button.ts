@@ -1,13 +1,13 @@
-/** A button that copies a text, and says so. */
+/** A button that copies text to the clipboard and confirms it. */
 import { signal } from '@preact/signals-core';
 import { html, type TemplateResult } from 'lit-html';
 
-/** The time the button reports a copy, milliseconds. */
+/** Display time of the confirmation is shown, milliseconds. */
 const SHOWN_MS = 2000;
 
 const copied = signal('');
 
-/** @param text is made when the button is pressed */
+/** @param text is called when the button is pressed */
 export function copyButton(label: string, text: () => string): TemplateResult {
   const copy = async (): Promise<void> => {
     try {

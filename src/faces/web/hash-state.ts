@@ -1,19 +1,18 @@
 /**
- * The state of a page in the part of its address after `#`, which browsers do not send to the
- * server: `#diff?before=…&after=…`.
+ * Stores the state of a page in the part of its address after `#`, which browsers do not send to the server:
+ * `#diff?before=…&after=…`.
  */
 
-/** A page and its parameters. */
 export interface HashState {
-  /** Empty: the address names none. */
+  /** Empty: the address does not name a page. */
   readonly page: string;
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-/** Longer addresses are cut by some programs that pass them on, in characters. */
+/** Characters. Some programs truncate longer addresses. */
 export const HASH_MAX = 32_000;
 
-/** Reads the part of an address after `#`. */
+/** Parses the part of an address after `#`. */
 export function parseHash(hash: string): HashState {
   const text = hash.replace(/^#/, '');
   const mark = text.indexOf('?');
@@ -22,7 +21,7 @@ export function parseHash(hash: string): HashState {
   return { page, parameters: new Map(parameters) };
 }
 
-/** The part of an address after `#`, with it. */
+/** Formats the part of an address after `#`, including the `#`. */
 export function printHash({ page, parameters }: HashState): string {
   const query = new URLSearchParams([...parameters]).toString();
   return `#${page}${query === '' ? '' : `?${query}`}`;

@@ -1,20 +1,18 @@
-/** Tables: a caption, heads, and a region that scrolls by keyboard where the table is wider. */
+/** Tables with a caption, headers, and a region that scrolls by keyboard if the table is wider. */
 import { html, nothing, type TemplateResult } from 'lit-html';
 
-/** The content of a cell. */
 export type Cell = string | number | TemplateResult;
 
-/** A column of rows of `Row`. */
 export interface Column<Row> {
   readonly head: string;
-  /** Numbers are aligned at their end. */
+  /** Right-aligns numbers. */
   readonly numeric?: boolean;
-  /** Names and addresses are set in a fixed width. */
+  /** Uses a fixed-width font, for names and addresses. */
   readonly code?: boolean;
   cell(row: Row): Cell;
 }
 
-/** A table. The first column names each row. */
+/** Renders a table. The first column labels each row. */
 export function table<Row>(
   caption: string,
   columns: readonly Column<Row>[],

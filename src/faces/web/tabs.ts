@@ -1,13 +1,13 @@
-/** Tabs as the ARIA Authoring Practices describe them: one tab stop, arrow keys, Home and End. */
+/** Tabs as in the ARIA Authoring Practices: a single tab stop, arrow keys, Home and End. */
 import { html, type TemplateResult } from 'lit-html';
 
-/** A tab and the words on it. */
+/** A tab and its label. */
 export interface Tab<Name extends string> {
   readonly name: Name;
   readonly label: string;
 }
 
-/** The id of the panel of a tab. */
+/** The element id of a tab's panel. */
 export function panelId(name: string): string {
   return `panel-${name}`;
 }
@@ -16,7 +16,7 @@ export function tabId(name: string): string {
   return `tab-${name}`;
 }
 
-/** A row of tabs. Panels have the ids of `panelId`. */
+/** Renders a tab list. Panels must have the ids from `panelId`. */
 export function tabList<Name extends string>(
   label: string,
   tabs: readonly Tab<Name>[],

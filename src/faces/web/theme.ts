@@ -1,4 +1,4 @@
-/** The switch between the colours of the system, light and dark. */
+/** The theme switch: system, light or dark. */
 import { signal, type Signal } from '@preact/signals-core';
 import { html, type TemplateResult } from 'lit-html';
 
@@ -12,7 +12,7 @@ const themes: readonly (readonly [Theme, string])[] = [
   ['dark', 'Dark'],
 ];
 
-/** The chosen theme; the page remembers it where the browser lets it. */
+/** The selected theme, which is stored if the browser allows it. */
 const theme: Signal<Theme> = signal(remembered());
 
 function remembered(): Theme {
@@ -20,7 +20,7 @@ function remembered(): Theme {
     const found = localStorage.getItem(KEY);
     return themes.find(([name]) => name === found)?.[0] ?? 'auto';
   } catch {
-    // Storage is switched off.
+    // Storage is disabled.
     return 'auto';
   }
 }
@@ -31,11 +31,11 @@ function choose(name: Theme): void {
   try {
     localStorage.setItem(KEY, name);
   } catch {
-    // The choice lasts as long as the page.
+    // Storage is disabled, so the choice lasts until the page is closed.
   }
 }
 
-/** Sets the chosen theme on the document. */
+/** Applies the selected theme to the document. */
 export function applyTheme(): void {
   document.documentElement.dataset['theme'] = theme.value;
 }

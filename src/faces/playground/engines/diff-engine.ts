@@ -1,4 +1,4 @@
-/** The diff engine: two Corefiles, both served in this worker, and the answers that differ. */
+/** The diff engine: serves two Corefiles in this worker and compares their replies. */
 import { Problems } from '../../../server/base/problem.ts';
 import { loadPlugins } from '../../../server/plugins/order.ts';
 import { compareCorefiles } from '../../../tools/diff/both-sides.ts';
@@ -13,50 +13,52 @@ import { parseStartedCorefile } from '../../cli/parse-corefile.ts';
 import type { Progress } from './progress.ts';
 import { EXAMPLE_CLUSTER } from '../example-cluster.ts';
 
-/** The two texts. */
 export interface DiffInput {
   readonly before: string;
   readonly after: string;
 }
 
-/** A line of an outcome; inner ones are records. */
+/** A line of an outcome; nested lines are records. */
 export interface OutcomeLine {
   readonly text: string;
   readonly inner: boolean;
 }
 
-/** Questions with the same change. */
+/** Questions that changed in the same way. */
 export interface ShownChange {
   readonly kind: DifferenceKind;
-  /** The simplest query, and its time if it is a repeat. */
+  /** The simplest query, with its time if it is a repetition. */
   readonly question: string;
   readonly moment: string;
   readonly count: number;
-  /** Further names. */
+  /** Other affected names. */
   readonly others: readonly string[];
   readonly before: readonly OutcomeLine[];
   readonly after: readonly OutcomeLine[];
 }
 
-/** The differences, for the page and as a document. */
+/** The differences, both for the page and as a document. */
 export interface DiffResult {
   readonly questions: number;
   readonly same: number;
   readonly left: readonly string[];
   readonly changes: readonly ShownChange[];
-  /** As `ndots diff -o json` prints it. */
+  /** The document that `ndots diff -o json` prints. */
   readonly document: object;
-  /** Remarks about empty Corefiles. */
+  /** Notes about empty Corefiles. */
   readonly notes: readonly string[];
 }
 
-/** The names of the pasted texts in messages. */
+/** File names of the pasted texts in messages. */
 const NAMES = { before: 'Corefile', after: 'Corefile.new' };
 
-/** The most questions between two messages about progress. */
+/** Maximum number of questions between progress messages. */
 const PROGRESS_STEP = 25;
 
-/** Serves both and compares them. @throws Problems of either that cannot be served */
+/**
+ * Serves both Corefiles and compares them.
+ * @throws Problems if one cannot be served
+ */
 export async function runDiff(
   { before, after }: DiffInput,
   progress: Progress,

@@ -1,4 +1,4 @@
-/** The doctor engine: findings of a capture, a dnstap stream or a log, as `ndots doctor` reports them. */
+/** The doctor engine: diagnoses a capture, a dnstap stream or a log like `ndots doctor`. */
 import { Problem } from '../../../server/base/problem.ts';
 import { Reading, usualPorts } from '../../../tools/capture/read/reading.ts';
 import { printRemark } from '../../../tools/capture/read/packets/remarks.ts';
@@ -17,22 +17,22 @@ import { resolverText } from '../../cli/capture/client-rows.ts';
 import type { Progress } from './progress.ts';
 import { openDropped } from './file-input.ts';
 
-/** A file that stays where it is: it is read piece by piece. */
+/** A file on disk, read piece by piece. */
 export interface DoctorInput {
   readonly file: File;
 }
 
-/** A client of the capture. */
+/** A client in the capture. */
 export interface ShownClient {
   readonly address: string;
   readonly queries: number;
   readonly lost: number;
   readonly lookups: number;
-  /** `glibc 98 %`, or why it is not known. */
+  /** `glibc 98 %`, or why it is unknown. */
   readonly resolver: string;
 }
 
-/** The counts and the findings. */
+/** Counts and findings. */
 export interface DoctorResult {
   readonly name: string;
   readonly packets: number;
@@ -52,10 +52,13 @@ export interface DoctorResult {
 
 const CLIENTS_MAX = 20;
 const FRAMES_MAX = 12;
-/** Milliseconds between two messages about progress. */
+/** Interval between progress messages, milliseconds. */
 const PROGRESS_MS = 250;
 
-/** Reads the file, and reads it again in parts where that is worth it. @throws Problem */
+/**
+ * Reads the file, and rereads parts of it if that helps.
+ * @throws Problem
+ */
 export async function runDoctor({ file }: DoctorInput, progress: Progress): Promise<DoctorResult> {
   const whole = await observe(file, [everything], undefined, progress);
   const { reading, examination } = whole;
@@ -119,7 +122,7 @@ async function observe(
   return { reading, examination };
 }
 
-/** Why there is nothing to diagnose. */
+/** Explains why there is nothing to diagnose. */
 function nothingIn(name: string, { totals }: Reading, { unknownLines }: Examination): Problem {
   if (totals.frames > 0)
     return new Problem({

@@ -1,4 +1,4 @@
-/** Reads a file that was dropped on the page as an input of the capture reader, piece by piece. */
+/** Adapts a file dropped on the page to the capture reader, which reads it piece by piece. */
 import {
   recognised,
   type Input,
@@ -7,7 +7,10 @@ import {
 import type { Remarks } from '../../../tools/capture/read/packets/remarks.ts';
 import { Problem } from '../../../server/base/problem.ts';
 
-/** Opens a file. @throws Problem */
+/**
+ * Opens a file.
+ * @throws Problem
+ */
 export async function openDropped(file: File, remarks: Remarks): Promise<Input> {
   let taken = 0;
   let closed = false;
@@ -35,7 +38,7 @@ export async function openDropped(file: File, remarks: Remarks): Promise<Input> 
   };
 }
 
-/** Browsers decompress gzip; for zstd they have no interface. */
+/** Browsers can decompress gzip but not zstd. */
 function unpacker(name: string, remarks: Remarks): Unpack {
   return (chunks, by) => {
     if (by === 'zstd')

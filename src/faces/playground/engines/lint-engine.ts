@@ -1,4 +1,4 @@
-/** The lint engine: findings of a Corefile as `ndots lint` reports them, and its chains. */
+/** The lint engine: lints a Corefile like `ndots lint`, and determines its plugin chains. */
 import { lint } from '../../../tools/lint/lint.ts';
 import type { LintFinding } from '../../../tools/lint/finding.ts';
 import { lintedPlugins } from '../../cli/lint/linted-plugins.ts';
@@ -8,19 +8,18 @@ import type { Directive } from '../../../server/corefile/corefile-tree.ts';
 import { loadPlugins, order } from '../../../server/plugins/order.ts';
 import type { LintedCorefile } from '../../../tools/lint/subject.ts';
 
-/** The pasted text. */
 export interface LintInput {
   readonly corefile: string;
 }
 
-/** A plugin of a chain: in the order in which a query meets it. */
+/** A plugin in a chain, in query order. */
 export interface ChainLink {
   readonly plugin: string;
   readonly args: readonly string[];
   readonly line: number;
-  /** A plugin beside the chain listens, reloads or sets something; no query comes to it. */
+  /** `beside`: the plugin listens, reloads or configures something, and never handles queries. */
   readonly role: 'link' | 'beside';
-  /** The worst finding on its lines; null: none. */
+  /** Worst severity of the findings on its lines; null: none. */
   readonly severity: LintFinding['severity'] | null;
 }
 
@@ -37,10 +36,10 @@ export interface LintResult {
   readonly blocks: readonly ShownBlock[];
 }
 
-/** The name of the pasted text in findings. */
+/** File name of the pasted text in findings. */
 export const PASTED = 'Corefile';
 
-/** Lints the text. Mistakes in it are findings. */
+/** Lints the text. Errors in it are reported as findings. */
 export async function runLint({ corefile }: LintInput): Promise<LintResult> {
   const report = await lint({
     given: { files: [{ file: PASTED, text: corefile, named: true }], passed: [] },
@@ -63,7 +62,6 @@ export async function runLint({ corefile }: LintInput): Promise<LintResult> {
   return { document: lintDocument(report), blocks };
 }
 
-/** Worst first. */
 const rank = { error: 0, warning: 1, note: 2 } as const;
 
 function blocksOf(
@@ -89,7 +87,7 @@ function blocksOf(
   }));
 }
 
-/** The last line that a directive names something on. */
+/** The last line that a directive occupies. */
 function lastLine({ at, args, block }: Pick<Directive, 'at' | 'args' | 'block'>): number {
   const lines = (block ?? []).map((each) =>
     lastLine({ at: each.name, args: each.args, block: each.block }),

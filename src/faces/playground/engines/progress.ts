@@ -1,4 +1,2 @@
-/** The progress messages of an engine. */
-
-/** Hears what an engine is doing. */
+/** Receives an engine's progress messages. */
 export type Progress = (text: string) => void;

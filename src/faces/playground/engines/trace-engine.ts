@@ -1,4 +1,4 @@
-/** The trace engine: the queries of every client for a name, planned as `ndots trace` plans them. */
+/** The trace engine: plans every client's queries for a name like `ndots trace`. */
 import { seededRandom } from '../../../server/base/random.ts';
 import { emptyScript, type Script } from '../../../tools/resolver/answers-file.ts';
 import { findCheaper } from '../../../tools/resolver/cheaper.ts';
@@ -25,31 +25,34 @@ export interface TraceInput {
   readonly families: readonly AddressFamily[];
   /** True if the example cluster answers cluster names. */
   readonly cluster: boolean;
-  /** The text of an answers file; empty: there is none. */
+  /** Contents of an answers file; empty: none. */
   readonly answers: string;
   readonly clients: readonly string[];
 }
 
-/** The trace of each client, and how they compare. */
+/** The trace of each client, and their comparison. */
 export interface TraceResult {
   readonly documents: readonly TraceDocument[];
   readonly differences: readonly ClientDifference[];
   readonly verdict: string;
-  /** The savings of a lower `ndots` for the libraries that most programs use. */
+  /** Savings from a lower `ndots` for the most common resolver libraries. */
   readonly plans: readonly ClientPlan[];
-  /** The value that saves most and breaks nothing; null: none saves anything. */
+  /** The `ndots` value that saves the most without breaking anything; null: none saves anything. */
   readonly best: number | null;
-  /** Remarks about the answers and the objects. */
+  /** Notes about the answers and the objects. */
   readonly notes: readonly string[];
 }
 
-/** The clients for which values of `ndots` are compared. */
+/** Clients for which `ndots` values are compared. */
 const PLANNED = ['glibc', 'musl', 'go', 'c-ares'];
 
-/** Milliseconds of virtual time. */
+/** Virtual time, milliseconds. */
 const LIMIT_MS = 600_000;
 
-/** Plans the lookup for each client. @throws Problem in the name, the answers or the objects */
+/**
+ * Plans the lookup for each client.
+ * @throws Problem if the name, the answers or the objects are invalid
+ */
 export async function runTrace(input: TraceInput, progress: Progress): Promise<TraceResult> {
   const name = checkedName(input.name);
   const { families } = input;
@@ -82,7 +85,7 @@ export async function runTrace(input: TraceInput, progress: Progress): Promise<T
   return { documents, ...compare(documents), plans, best: bestNdots(plans), notes };
 }
 
-/** The server of the example cluster, with kubeadm's Corefile; upstreams answer from the script. */
+/** Starts a server for the example cluster with kubeadm's Corefile. The script provides upstream replies. */
 async function startCluster(script: Script, notes: string[]): Promise<StartServer> {
   const { corefileFor, traceServer } = await import('../../cli/trace/trace-server.ts');
   return traceServer({

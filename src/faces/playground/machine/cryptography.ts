@@ -1,11 +1,11 @@
-/** Hashes and random numbers of the machine in the browser, whose own hashes are asynchronous. */
+/** Hashes and random numbers for the browser machine. The browser's own hash functions are asynchronous. */
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha1 } from '@noble/hashes/legacy.js';
 import { sha256, sha384, sha512 } from '@noble/hashes/sha2.js';
 
 const hashes = { sha1, sha256, sha384, sha512 } as const;
 
-/** A hash of `node:crypto`. */
+/** An incremental hash, as in `node:crypto`. */
 interface RunningHash {
   update(data: string | Uint8Array): RunningHash;
   digest(): Buffer;
@@ -36,17 +36,17 @@ function running(inner: { update(data: Uint8Array): unknown; digest(): Uint8Arra
   return outer;
 }
 
-/** A hash that bytes are added to, as in Node. */
+/** Creates an incremental hash, like Node. */
 export function createHash(name: string): RunningHash {
   return running(known(name).create());
 }
 
-/** The same with a key. */
+/** Creates an incremental keyed hash (HMAC). */
 export function createHmac(name: string, key: Uint8Array): RunningHash {
   return running(hmac.create(known(name), key));
 }
 
-/** `hash` of `node:crypto`: text in hexadecimal digits by default. */
+/** `hash` of `node:crypto`; returns hexadecimal text by default. */
 export function hash(
   name: string,
   data: string | Uint8Array,
@@ -56,12 +56,12 @@ export function hash(
   return encoding === 'buffer' ? made.digest() : made.digest(encoding);
 }
 
-/** Random bytes of the browser. */
+/** Returns random bytes from the browser. */
 export function randomBytes(size: number): Buffer {
   return randomFillSync(Buffer.alloc(size));
 }
 
-/** Fills with random bytes of the browser. */
+/** Fills an array with random bytes from the browser. */
 export function randomFillSync<T extends Uint8Array<ArrayBuffer> | Uint32Array<ArrayBuffer>>(
   into: T,
 ): T {

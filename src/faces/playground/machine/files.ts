@@ -1,7 +1,6 @@
 /**
- * The files of the machine in the browser: those of the example cluster, in memory and read-only.
- * It replaces `node:fs` and `node:fs/promises` where the server in memory is bundled for the
- * playground.
+ * The browser machine's file system: the example cluster's files, in memory and read-only. Replaces `node:fs` and
+ * `node:fs/promises` where the in-memory server is bundled for the playground.
  */
 import { exampleFiles } from '../example-files.ts';
 
@@ -11,7 +10,6 @@ const contents: ReadonlyMap<string, Uint8Array> = new Map(
   Object.entries(exampleFiles).map(([path, text]) => [path, encoder.encode(text)]),
 );
 
-/** The kind and size of a path. */
 class FileStats {
   readonly size: number;
   readonly mtimeMs = 0;
@@ -48,10 +46,10 @@ class FileStats {
   }
 }
 
-/** Flags of opening and of rights; numbers as on Linux. */
+/** Open and access flags, with the same values as on Linux. */
 export const constants = { O_RDONLY: 0, O_NONBLOCK: 0, R_OK: 4, W_OK: 2, X_OK: 1 } as const;
 
-/** The files that are open: contents and the position of the next byte. */
+/** Open files with the position of the next read. */
 const open_ = new Map<number, { readonly path: string; at: number }>();
 let nextHandle = 3;
 
@@ -64,12 +62,11 @@ function isDirectory(path: string): boolean {
   return [...contents.keys()].some((file) => file.startsWith(prefix));
 }
 
-/** True for files and directories. */
 export function existsSync(path: string): boolean {
   return contents.has(path) || isDirectory(path);
 }
 
-/** Returns the kind and size of a path. @throws Error with the code ENOENT */
+/** @throws Error with the code ENOENT */
 export function statSync(path: string): FileStats {
   if (path === '/dev/null') return new FileStats(CHARACTER_DEVICE, 0, 0);
   const bytes = contents.get(path);
@@ -79,12 +76,14 @@ export function statSync(path: string): FileStats {
   throw failed('ENOENT', path);
 }
 
-/** The same of an open file. */
 export function fstatSync(handle: number): FileStats {
   return statSync(open_.get(handle)?.path ?? '');
 }
 
-/** Opens a file for reading. @throws Error with the code ENOENT or EROFS */
+/**
+ * Opens a file for reading.
+ * @throws Error with the code ENOENT or EROFS
+ */
 export function openSync(path: string, flags: number | string = 0): number {
   if (flags !== 0 && flags !== 'r') throw failed('EROFS', path);
   if (!existsSync(path)) throw failed('ENOENT', path);
@@ -92,7 +91,10 @@ export function openSync(path: string, flags: number | string = 0): number {
   return nextHandle++;
 }
 
-/** Reads into memory. @returns the number of bytes */
+/**
+ * Reads from an open file into a buffer.
+ * @returns the number of bytes
+ */
 export function readSync(
   handle: number,
   into: Uint8Array,
@@ -110,19 +112,18 @@ export function readSync(
   return part.length;
 }
 
-/** Closes a file. */
 export function closeSync(handle: number): void {
   open_.delete(handle);
 }
 
-/** The bytes of a file, or its text. */
+/** Returns the contents of a file as bytes, or as text if an encoding is given. */
 export function readFileSync(path: string, encoding?: string): string | Uint8Array {
   const bytes = contents.get(path);
   if (bytes === undefined) throw failed(isDirectory(path) ? 'EISDIR' : 'ENOENT', path);
   return encoding === undefined ? bytes : new TextDecoder().decode(bytes);
 }
 
-/** Names, or entries with their kind. */
+/** Returns names, or entries with their types. */
 export function readdirSync(
   path: string,
   options: { readonly withFileTypes?: boolean } = {},
@@ -141,13 +142,13 @@ export function readdirSync(
   );
 }
 
-/** The path itself: there are no links. */
+/** Returns the path unchanged because there are no links. */
 export function realpathSync(path: string): string {
   statSync(path);
   return path;
 }
 
-/** Nothing imports by pattern here: there are no Corefiles beside the pasted one. */
+/** Finds nothing: only the pasted Corefile exists, so import patterns match no file. */
 export function globSync(): string[] {
   return [];
 }

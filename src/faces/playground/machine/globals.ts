@@ -1,11 +1,8 @@
-/**
- * Globals of Node that engines use and browsers lack: `Buffer`, `setImmediate`, `process`. Loaded
- * before any engine.
- */
+/** Node globals that engines use and browsers lack: `Buffer`, `setImmediate`, `process`. Loaded before any engine. */
 import { Buffer } from 'buffer';
 import * as cryptography from './cryptography.ts';
 
-/** A browser runs timers at most every 4 ms; a message is delivered in the next turn. */
+/** Implements `setImmediate` with messages, because browsers run nested timers at most every 4 ms. */
 function messageTurns(): (run: (...words: unknown[]) => void, ...words: unknown[]) => object {
   const { port1, port2 } = new MessageChannel();
   const waiting: (() => void)[] = [];
@@ -17,7 +14,7 @@ function messageTurns(): (run: (...words: unknown[]) => void, ...words: unknown[
   };
 }
 
-/** Timers of Node are objects; as numbers they are the browser's. */
+/** Makes timers objects, as in Node; in browsers they are numbers. */
 function timerObjects(
   set: (run: () => void, delayMs?: number) => number,
 ): (run: (...words: unknown[]) => void, delayMs?: number, ...words: unknown[]) => object {
@@ -46,9 +43,9 @@ globals['setInterval'] = timerObjects(globalThis.setInterval.bind(globalThis) as
 globals['Buffer'] ??= Buffer;
 globals['process'] ??= processOfPage;
 globals['setImmediate'] ??= messageTurns();
-// Shared memory needs response headers that a file server does not send. One thread needs none.
+// Shared memory needs response headers that a plain file server does not send. A single thread does not need it.
 globals['SharedArrayBuffer'] ??= ArrayBuffer;
-// The load of a thread, which controls its memory policy. A browser does not report it.
+// Event loop utilization controls the thread's memory policy. Browsers do not report it.
 Object.assign(performance, {
   eventLoopUtilization: () => ({ idle: 0, active: 0, utilization: 0 }),
 });

@@ -1,7 +1,7 @@
 /**
- * The network of the machine in the browser: there is none. It replaces `node:net`, `node:dgram`
- * and `node:dns/promises` where the server in memory is bundled for the playground. A server in
- * memory opens no socket, so no query reaches these functions.
+ * The browser machine's network, which does not exist. Replaces `node:net`, `node:dgram` and `node:dns/promises` where
+ * the in-memory server is bundled for the playground. That server opens no sockets, so no query reaches these
+ * functions.
  */
 import { isIP } from '../../../server/base/ip.ts';
 
@@ -12,12 +12,11 @@ function unavailable(): never {
 export { unavailable as connect, unavailable as createServer, unavailable as createSocket };
 export { unavailable as lookup };
 
-/** As in Node. */
 export function isIPv6(text: string): boolean {
   return isIP(text) === 6;
 }
 
-/** Fails on use, as all names do without a network. */
+/** Fails on use, like every resolver without a network. */
 export class Resolver {
   setServers(): void {
     unavailable();

@@ -1,6 +1,4 @@
-/** The member that Node adds to a type of browsers. */
-
-/** Node's addition to `performance`, beside the types of the browser; `globals.ts` provides it. */
+/** Node's addition to the browser's `Performance` type; `globals.ts` provides it. */
 interface Performance {
   readonly eventLoopUtilization: typeof import('node:perf_hooks').performance.eventLoopUtilization;
 }

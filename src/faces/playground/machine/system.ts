@@ -1,7 +1,6 @@
 /**
- * The system of the machine in the browser: one CPU, no interface, no native code. It replaces the
- * remaining modules of Node that the server in memory names (`node:os`, `node:module` and so on)
- * where it is bundled for the playground.
+ * The browser machine's system: one CPU, no network interfaces, no native code. Replaces the other Node modules that
+ * the in-memory server imports (`node:os`, `node:module` and so on) where it is bundled for the playground.
  */
 import * as re2js from 're2js';
 import * as yaml from 'yaml';
@@ -18,25 +17,25 @@ export {
   unavailable as verify,
 };
 
-/** The path that `read-file.ts` treats as an empty file. */
+/** `read-file.ts` treats this path as an empty file. */
 export const devNull = '/dev/null';
 
-/** One: no thread is started. */
+/** Returns 1 because threads are not supported. */
 export function availableParallelism(): number {
   return 1;
 }
 
-/** None. */
+/** Returns no interfaces. */
 export function networkInterfaces(): Record<string, never> {
   return {};
 }
 
-/** The host name in replies of `chaos` and `nsid`. */
+/** The host name in `chaos` and `nsid` replies. */
 export function hostname(): string {
   return 'playground';
 }
 
-/** Nothing is cached. */
+/** Does nothing because there is no cache. */
 export function flushCompileCache(): void {}
 
 export function fileURLToPath(url: string | URL): string {
@@ -45,7 +44,7 @@ export function fileURLToPath(url: string | URL): string {
 
 const packages: Readonly<Record<string, unknown>> = { re2js, yaml };
 
-/** Loads the packages that are bundled; all others are missing, as native ones are. */
+/** Loads bundled packages. All others, including native ones, are missing. */
 export function createRequire(): (name: string) => unknown {
   return (name) => {
     if (Object.hasOwn(packages, name)) return packages[name];
@@ -53,24 +52,23 @@ export function createRequire(): (name: string) => unknown {
   };
 }
 
-/** Stacks already name the bundled files that the browser knows. */
+/** Empty, because stack traces already refer to the bundled files that the browser knows. */
 export class SourceMap {
   findEntry(): object {
     return {};
   }
 }
 
-/** Threads are not started: the server in memory has its one worker on the same thread. */
+/** Never starts a thread: the in-memory server's only worker runs on the same thread. */
 export class Worker {
   constructor() {
     unavailable();
   }
 }
 
-/** The browser's own. */
 export const MessageChannel: typeof globalThis.MessageChannel = globalThis.MessageChannel;
 
-/** True if the bytes are UTF-8. */
+/** True if the bytes are valid UTF-8. */
 export function isUtf8(bytes: Uint8Array): boolean {
   try {
     new TextDecoder('utf-8', { fatal: true }).decode(bytes);
