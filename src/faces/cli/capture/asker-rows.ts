@@ -1,4 +1,4 @@
-/** Processes of queries as lines of text and as JSON. */
+/** Formats the processes behind queries as text and as JSON. */
 import type {
   Asker,
   SeenContainer,
@@ -14,7 +14,7 @@ import { type Paint } from '../page.ts';
 import type { PeerNaming } from './capture-names.ts';
 import { printElapsed } from '../../../server/base/elapsed.ts';
 
-/** Digits of a container's id that are shown, as container runtimes do. */
+/** Number of container id digits to show, as container runtimes do. */
 const ID_SHOWN = 12;
 
 const reasons: Readonly<Record<WhyUnknown, string>> = {
@@ -38,7 +38,7 @@ export function askerText(asker: Asker, paint: Paint): string {
   return `${where}${who}`;
 }
 
-/** The remaining facts of a process: `curl backend, of sh[29500], pod 1a2b-…`. */
+/** Further details about a process: `curl backend, of sh[29500], pod 1a2b-…`. */
 export function askerDetails({ container, processes }: Asker): string {
   const parts = [
     ...processes
@@ -67,7 +67,7 @@ export function connectionRow(
   return `  ${paint.dim(at)}  connects to ${name(server)}${to}${by}`;
 }
 
-/** The share of queries with a process, and why others have none. */
+/** The share of queries with a known process, and why the others have none. */
 export function attributionLine({ attributed, unknown }: AttributionCounts): string {
   const rest = Object.entries(unknown) as [WhyUnknown, number][];
   const missing = rest.reduce((sum, [, each]) => sum + each, 0);
@@ -81,7 +81,7 @@ export function attributionLine({ attributed, unknown }: AttributionCounts): str
   return `process known of ${attributed} of ${count(all, 'query', 'queries')} (${share} %)${not}`;
 }
 
-/** As JSON has it. */
+/** The JSON form. */
 export interface AskerDocument {
   readonly container: SeenContainer | null;
   readonly cgroup: string;
@@ -90,7 +90,7 @@ export interface AskerDocument {
   readonly why: WhyUnknown | null;
 }
 
-/** The processes of client and server, in a line of JSON; nothing without --process. */
+/** The client and server processes as JSON fields; none without --process. */
 export function askerDocuments(exchange: {
   readonly asker?: Asker | null;
   readonly answerer?: Asker | null;
@@ -108,7 +108,7 @@ export function askerDocuments(exchange: {
   };
 }
 
-/** A comment on the packets of a query, for Wireshark. */
+/** A packet comment for Wireshark. */
 export function askerComment(exchange: {
   readonly asker?: Asker | null;
   readonly answerer?: Asker | null;

@@ -1,4 +1,4 @@
-/** `ndots capture join`: at which stretch of the way queries and replies were lost. */
+/** `ndots capture join`: finds the path segment where queries and replies were lost. */
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import type { Filter } from '../../../tools/capture/filter.ts';
@@ -18,7 +18,7 @@ import { count } from '../../../server/base/counted.ts';
 import { type Paint } from '../page.ts';
 import { readGiven } from './reading-progress.ts';
 
-/** The most lost queries that are listed; the rest is counted. */
+/** Limit of listed lost queries. The others are only counted. */
 const SHOWN = 20;
 
 /**
@@ -42,7 +42,7 @@ export async function captureJoin(
     const vantage = new Vantage(path, Math.floor(joinLimit.default / options.files.length));
     const reading = new Reading({ ended: (exchange) => vantage.add(exchange) }, parts.ports);
     const input = await readGiven(reading, path, io, () => vantage.isOver);
-    // A file that is not a capture would count as a place without the lost queries.
+    // A file that is not a capture would look like a capture point that missed every query.
     if ((input.format === 'text' || input.format === 'empty') && reading.totals.exchanges === 0)
       throw new Problem({
         code: 'capture-unreadable',
@@ -100,7 +100,7 @@ function text(
   return `${lines.join('\n')}\n`;
 }
 
-/** For people. */
+/** Describes a path segment for people. */
 function sentence({ what, from, to }: PathStretch, names: readonly string[]): string {
   if (to >= names.length)
     return `the query reached ${names[from]}, and no reply left there: the server behind it did not answer`;

@@ -24,7 +24,7 @@ after(() => rmSync(folder, { recursive: true }));
 const peer = { family: 4, peer: Uint8Array.of(192, 0, 2, 7), peerAt: 0, peerPort: 40_000 } as const;
 const writer = new DnstapWriter(dnstapPrefix('ns1', 'v1'), 0);
 
-/** A frame that carries a query, or its reply. */
+/** A frame with a query or its reply. */
 function frame(
   id: number,
   reply: boolean,

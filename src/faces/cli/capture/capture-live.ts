@@ -1,4 +1,4 @@
-/** Captures while they happen: packets of an interface, or dnstap that programs deliver. */
+/** Live captures: packets from an interface, or dnstap from other programs. */
 import { existsSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { createServer, type Socket } from 'node:net';
@@ -16,22 +16,25 @@ import { CONTROL, writeControl } from '../../../server/wire/frame-stream.ts';
 import { usage } from '../option-values.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
 
-/** A capture that runs until it is stopped. */
+/** A running capture. */
 export interface LiveCapture {
-  /** For people: `interface eth0`. */
+  /** Display name: `interface eth0`. */
   readonly name: string;
-  /** Lost packets, because they came too fast. */
+  /** Number of packets dropped because they arrived too fast. */
   dropped(): number;
   stop(): void;
 }
 
-/** DNS over TLS, whose packets are counted. */
+/** DNS over TLS, whose packets are only counted. */
 const ENCRYPTED = 853;
 
-/** Programs that may deliver dnstap at a time: what one of them has half sent takes up to 1 MiB. */
+/** Limit of dnstap connections. The incomplete frame of each may take up to 1 MiB. */
 const SENDERS_MAX = 256;
 
-/** Starts a capture of packets. @throws Problem */
+/**
+ * Starts a packet capture.
+ * @throws Problem
+ */
 export function capturePackets(
   {
     device,
@@ -42,7 +45,7 @@ export function capturePackets(
     device: string;
     netns: string | null;
     ports: readonly number[];
-    /** Packets that open TCP connections, too. */
+    /** Also captures packets that open TCP connections. */
     opened?: boolean;
   },
   take: TakePacket,
@@ -67,10 +70,7 @@ export function capturePackets(
   };
 }
 
-/**
- * `port 53`, `ports 53 and 5353`, so that a person whose queries use another port knows why nothing
- * is shown.
- */
+/** `port 53`, `ports 53 and 5353`: explains why queries on other ports are not shown. */
 function printPorts(ports: readonly number[]): string {
   const last = ports.at(-1);
   return ports.length < 2 ? `port ${last}` : `ports ${ports.slice(0, -1).join(', ')} and ${last}`;
@@ -115,7 +115,10 @@ function told(error: unknown, device: string, netns: string | null): unknown {
   }
 }
 
-/** Listens for dnstap at `unix:PATH` or `tcp:IP:PORT`. @throws Problem */
+/**
+ * Listens for dnstap at `unix:PATH` or `tcp:IP:PORT`.
+ * @throws Problem
+ */
 export async function captureDnstap(at: string, reading: Reading): Promise<LiveCapture> {
   const where = readPlace(at);
   const sockets = new Set<Socket>();
@@ -174,7 +177,7 @@ function readPlace(at: string): { path: string } | { host: string; port: number 
 }
 
 function notListening(at: string, where: ReturnType<typeof readPlace>, error: Error): Problem {
-  // The runtime reports EACCES for a missing directory, too.
+  // The runtime also reports EACCES for a missing directory.
   if ('path' in where && !existsSync(dirname(where.path)))
     return new Problem({
       code: 'dnstap-not-listening',

@@ -1,7 +1,4 @@
-/**
- * Addresses as people know them: `shop/cart-7d4b9c` for a pod, `svc kube-system/kube-dns` for a
- * service.
- */
+/** Readable names for addresses: `shop/cart-7d4b9c` for a pod, `svc kube-system/kube-dns` for a service. */
 import { printHostPort } from '../../../server/base/ip.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import type { Redaction } from '../../../tools/capture/redaction.ts';
@@ -17,14 +14,14 @@ import type { Io } from '../command.ts';
 import { coreVersion } from '../version/version.ts';
 import { problemText } from '../problem-text.ts';
 
-/** The source of names of addresses. */
+/** Options that select where names come from. */
 export interface NameChoice extends ClusterOptions {
   readonly manifests: string | null;
   readonly cluster: boolean;
 }
 
 /**
- * Reads which pod has which address, if names were requested.
+ * Reads the owners of addresses if names were requested.
  * @param note called with warnings
  */
 export async function addressOwners(
@@ -40,13 +37,13 @@ export async function addressOwners(
   return clusterOwners(accessOf(choice, io), { version: coreVersion, signal: io.signal }, note);
 }
 
-/** Says whose address it is. */
+/** Returns the display name of a peer. */
 export type PeerNaming = (peer: Peer) => string;
 
-/** Programs that write dnstap may leave out the server's address: such a message has this one. */
+/** dnstap programs may omit the server's address, which then reads as this one. */
 const UNKNOWN = '0.0.0.0';
 
-/** @param redaction applied to the names too; null = they are shown unchanged */
+/** @param redaction applied to the names, too; null: no redaction */
 export function namingOf(owners: AddressOwners, redaction: Redaction | null): PeerNaming {
   const shown = shownOwners(owners, redaction);
   return (peer) => {
@@ -58,7 +55,7 @@ export function namingOf(owners: AddressOwners, redaction: Redaction | null): Pe
   };
 }
 
-/** The owner of an address, as text and for programs; unknown fields are empty. */
+/** The owner of an address, as text and in separate fields. Unknown fields are empty. */
 export interface NamedAddress {
   readonly address: string;
   /** `shop/cart-7d4b9c`, `node node7`. */
@@ -68,10 +65,9 @@ export interface NamedAddress {
   readonly node: string;
 }
 
-/** Finds the owner of an address. */
 export type AddressNaming = (address: string) => NamedAddress;
 
-/** @param redaction applied to all of it; null = it is shown unchanged */
+/** @param redaction applied to all fields; null: no redaction */
 export function addressNamingOf(owners: AddressOwners, redaction: Redaction | null): AddressNaming {
   const shown = shownOwners(owners, redaction);
   return (given) => {
@@ -82,7 +78,7 @@ export function addressNamingOf(owners: AddressOwners, redaction: Redaction | nu
   };
 }
 
-/** The owners, by their true addresses, with pseudonyms instead of names. */
+/** The owners by their original addresses, with pseudonyms instead of names. */
 export function shownOwners(owners: AddressOwners, redaction: Redaction | null): AddressOwners {
   if (redaction === null) return owners;
   const show = (text: string): string => (text === '' ? '' : redaction.name(text));

@@ -9,35 +9,30 @@ import { firstGiven, parseOptions } from '../option-parse.ts';
 import { filtersOf, sourcesOf, trafficOptions, type TrafficSources } from './traffic-options.ts';
 import { choice, duration, file, integer, usage } from '../option-values.ts';
 
-/** The command line of `ndots capture`. */
 export interface CaptureOptions extends TrafficSources, ClusterOptions, ColourOptions {
-  /** `join`: the files are of one traffic, at several places. */
+  /** `join`: the files show the same traffic at several capture points. */
   readonly action: 'show' | 'join';
   readonly filters: readonly GivenFilter[];
   readonly count: number | null;
-  /**
-   * The most clients that are listed at the end, and the place of the list: the output or the
-   * summary.
-   */
+  /** Limit of listed clients, and where the list goes: the output or the summary. */
   readonly clients: { readonly most: number; readonly in: 'output' | 'summary' };
   readonly forMs: number | null;
   readonly output: CaptureOutput;
   readonly write: string | null;
-  /** Null: nothing is replaced. */
+  /** Null: no redaction. */
   readonly redactKey: string | null;
   readonly manifests: string | null;
   readonly cluster: boolean;
   readonly quiet: boolean;
-  /** True if processes are looked up; `bpf`: true if programs in the kernel note them. */
+  /** True if client processes are looked up; `bpf`: true if kernel programs record them. */
   readonly process: boolean;
   readonly bpf: boolean;
 }
 
 const outputs = ['text', 'flow', 'clients', 'json', 'pcapng', 'none'] as const;
-/** The form in which exchanges are shown. */
 export type CaptureOutput = (typeof outputs)[number];
 
-/** Clients in a summary, and in the list of clients. */
+/** Default client limits, in a summary and in the client list. */
 const CLIENTS = { behind: 10, list: 1000 };
 
 const table = {
@@ -68,10 +63,9 @@ const table = {
   }),
 };
 
-/** Options that `join` would ignore: it compares whole captures. */
+/** Options that `join` would ignore, because it compares whole captures. */
 const ofShow = ['count', 'for', 'write', 'quiet', 'clients'] as const;
 
-/** The help of `ndots capture`. */
 export const captureUsage: Usage = {
   synopsis: '[FILE…|-] | -i INTERFACE | join FILE FILE…',
   examples: [
@@ -91,7 +85,7 @@ export const captureUsage: Usage = {
   words: { files: true },
 };
 
-/** Throws a `Problem` with the code `usage`. */
+/** @throws Problem (`usage`) */
 export function parseCaptureOptions(given: readonly string[]): CaptureOptions {
   const { values, words } = parseOptions(table, given);
   const joins = words[0] === 'join';
@@ -117,7 +111,7 @@ export function parseCaptureOptions(given: readonly string[]): CaptureOptions {
   if (joins && output !== 'text' && output !== 'json') throw usage('join takes -o text or -o json');
   const other = joins ? firstGiven(table, values, ofShow) : null;
   if (other !== null) throw usage(`join does not take ${other}`);
-  // JSON output has only queries by default, because programs read it.
+  // JSON output contains only queries by default because programs read it.
   const isOutput = output === 'clients' || (output === 'json' && values.clients !== null);
   const usual = isOutput ? CLIENTS.list : values.quiet ? 0 : CLIENTS.behind;
   return {

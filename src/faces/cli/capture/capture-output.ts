@@ -1,4 +1,4 @@
-/** The outputs of a capture: lines and JSON to standard output, packets to a file or there, too. */
+/** Capture output: text and JSON on standard output, packets to a file or to standard output. */
 import { whyFailed } from '../../../server/base/why-failed.ts';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { Problem } from '../../../server/base/problem.ts';
@@ -24,28 +24,27 @@ import type { Io } from '../command.ts';
 import { ONE_LINE_COLUMNS, wrap, type Paint } from '../page.ts';
 import { coreVersion } from '../version/version.ts';
 
-/** Text is handed on in pieces of about this size. */
+/** Approximate size of each write, in characters. */
 const PIECE = 64 * 1024;
-/** The indent of further lines. */
+/** Indent of continuation lines. */
 const INDENT = ' '.repeat(6);
 
-/** The handlers of wanted exchanges, lookups and frames. */
+/** Output handlers for matching exchanges, lookups and frames. */
 export interface CaptureOutputs {
   exchange(exchange: SeenExchange): void;
-  /** @param next the connections that its process opened to the addresses in the answer */
+  /** @param next connections that the client process then opened to addresses in the answer */
   lookup(lookup: SeenLookup, next?: readonly OpenedConnection[]): void;
-  /** Null: the original packets are not wanted; packets are written from exchanges. */
+  /** Null: original frames are not needed because packets are built from exchanges. */
   readonly frame: ((frame: Frame) => void) | null;
-  /** At the end, where they are output and not of a summary. */
+  /** Called at the end, if clients are part of the output rather than the summary. */
   clients(clients: ListedClients): void;
-  /** Writes the data that was held back for larger pieces. */
+  /** Writes buffered data. */
   flush(): void;
   close(): void;
 }
 
 /**
- * @param asPassed whether packets can be written as they passed: they are packets, and nothing
- * about them has to be hidden
+ * @param asPassed true if original packets can be written: the input is packets, and nothing in them needs redaction
  */
 export function captureOutputs(
   options: CaptureOptions,
@@ -56,7 +55,7 @@ export function captureOutputs(
     readonly addressNaming: AddressNaming;
     readonly redaction: Redaction | null;
     readonly asPassed: boolean;
-    /** Lines are printed in the order of their times. Otherwise each one when it is known. */
+    /** True to print lines in time order; false to print each one as soon as it is known. */
     readonly inOrder: boolean;
   },
 ): CaptureOutputs {
@@ -69,7 +68,7 @@ export function captureOutputs(
   };
   const lines = new TimeOrder(
     ({ line }: TimedLine) => say(line),
-    // Captures of one time are one after the other, and read so.
+    // Several captures of the same period are read one after the other.
     options.files.length > 1 ? Infinity : LATEST_MS,
     ({ line }) => 2 * line.length,
   );
@@ -126,14 +125,14 @@ export function captureOutputs(
   };
 }
 
-/** Exchanges for display: with the names of pods, and without redacted parts. */
+/** Formats exchanges with pod names and without redacted parts. */
 export interface ExchangeTexts {
   hidden(exchange: SeenExchange): SeenExchange;
   row(exchange: SeenExchange): string;
   document(exchange: SeenExchange): ExchangeDocument;
 }
 
-/** @param parts `naming` hides the names of addresses itself */
+/** @param parts `naming` redacts the names of addresses itself */
 export function exchangeTexts(parts: {
   readonly naming: PeerNaming;
   readonly redaction: Redaction | null;
@@ -142,7 +141,7 @@ export function exchangeTexts(parts: {
   const { naming, redaction, paint } = parts;
   const hidden = (exchange: SeenExchange): SeenExchange =>
     redaction === null ? exchange : redaction.exchange(exchange);
-  // Names belong to the original addresses; the rest is redacted.
+  // Names are looked up by the original address; everything else is redacted.
   const shown = (exchange: SeenExchange): SeenExchange =>
     redaction === null
       ? exchange
@@ -168,7 +167,7 @@ interface TimedLine {
   readonly line: string;
 }
 
-/** Wraps lines that are longer than a narrow terminal, with an indent. */
+/** Wraps and indents lines that are wider than the terminal. */
 function fitted(rows: string, columns: number): string {
   if (columns >= ONE_LINE_COLUMNS) return rows;
   return rows
@@ -181,10 +180,10 @@ function fitted(rows: string, columns: number): string {
     .join('\n');
 }
 
-/** No exchange ends later than this after it began, milliseconds. */
+/** Maximum duration of an exchange, milliseconds. */
 const LATEST_MS = 16_000;
 
-/** Packets of exchanges in the order of their times: exchanges become known when they end. */
+/** Sorts packets by time, because exchanges are reported when they end. */
 function exchangeOrder(give: (frame: Frame) => void): {
   exchange(exchange: SeenExchange): void;
   end(): void;
@@ -200,7 +199,10 @@ function exchangeOrder(give: (frame: Frame) => void): {
   };
 }
 
-/** A file of packets made from exchanges. @throws Problem */
+/**
+ * Creates a file with packets built from exchanges.
+ * @throws Problem
+ */
 export function packetsFile(path: string): {
   exchange(exchange: SeenExchange): void;
   close(): void;
@@ -222,7 +224,7 @@ interface PacketOutput {
   close(): void;
 }
 
-/** @param path a file, with standard output or alone */
+/** @param path a file; used in addition to standard output, or alone */
 function packetOutput(toStdout: boolean, path: string | null): PacketOutput | null {
   const all: PacketOutput[] = [];
   if (path !== null) all.push(openPackets(path));

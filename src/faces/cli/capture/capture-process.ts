@@ -1,4 +1,4 @@
-/** `ndots capture --process`: opens what asks the kernel whose sockets are seen. */
+/** `ndots capture --process`: sets up the lookup of socket owners in the kernel. */
 import { existsSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { errorCode } from '../../../server/base/error-code.ts';
 import { Problem } from '../../../server/base/problem.ts';
@@ -17,27 +17,27 @@ import { SentQueries } from '../../../tools/capture/process/sent-queries.ts';
 import { SocketHolders } from '../../../tools/capture/process/socket-holders.ts';
 
 const OWN = '/proc/self/ns/net';
-/** The machine's own namespace, where kube-proxy translates. */
+/** The host's network namespace, where kube-proxy translates addresses. */
 const MACHINE = '/proc/1/ns/net';
-/** The PID namespace of the machine has this number (PROC_PID_INIT_INO). */
+/** The host's PID namespace always has this inode number (PROC_PID_INIT_INO). */
 const FIRST_PIDS = 'pid:[4026531836]';
-/** A socket of a lookup is open for milliseconds, so the search must not wait for a CPU. */
+/** A lookup's socket is open for only milliseconds, so the search must not wait for a CPU. */
 const PRIORITY = -10;
-/** Searches before the first query. */
+/** Number of searches before the first query. */
 const WARM_UP = 5;
 const UNPRIVILEGED = new Set(['EPERM', 'EACCES']);
 
-/** The kind and the source of the search for processes. */
+/** The search method for processes, and its namespace. */
 export interface ProcessChoice {
-  /** Namespace in which packets are seen; null: the own one. */
+  /** The namespace in which packets are captured; null: our own. */
   readonly netns: string | null;
   readonly ports: readonly number[];
-  /** True if programs in the kernel note the senders. */
+  /** True if kernel programs record the senders. */
   readonly bpf: boolean;
 }
 
 /**
- * @param note called with limits of the result
+ * @param note called with limitations of the result
  * @throws Problem
  */
 export function openAttribution(
@@ -51,7 +51,7 @@ export function openAttribution(
     const holders = new SocketHolders(cgroups === null ? null : new CgroupTree(cgroups));
     const nowMs = wallClock();
     const network = readlinkSync(OWN);
-    // The first query must not wait for code that was never run.
+    // Runs the code once so that the first query does not wait for compilation.
     const warmUp = (own: FoundSocket): void => {
       for (let i = 0; i < WARM_UP; i++) holders.find(own, network, nowMs(), nowMs());
     };
@@ -100,7 +100,7 @@ function requireForPrograms(cgroups: string | null): void {
     });
 }
 
-/** Connection tracking where packets are seen, and of the machine. */
+/** Connection tracking tables of the capture's namespace and of the host. */
 function translationsAt(path: string): readonly TranslationTable[] {
   const found: TranslationTable[] = [];
   const paths = [path, MACHINE].filter((each) => existsSync(each));
@@ -112,7 +112,7 @@ function translationsAt(path: string): readonly TranslationTable[] {
       seen.add(ino);
       found.push(inNetworkNamespace(each, () => new TranslationLookup()));
     } catch {
-      // It may not be entered: then translations are those that packets show.
+      // The namespace cannot be entered, so only translations visible in packets are known.
     }
   return found;
 }
@@ -152,7 +152,7 @@ function whyRefused(): string {
     if (mode === 'confidentiality')
       return 'The kernel is locked down (confidentiality), which forbids programs that read packets.';
   } catch {
-    // There is no lockdown.
+    // The kernel has no lockdown.
   }
   return 'A seccomp profile forbids bpf, CAP_SYS_ADMIN is missing, or another program has the root cgroup for itself.';
 }

@@ -1,4 +1,4 @@
-/** Exchanges and lookups of captures as lines of text and as JSON. */
+/** Formats exchanges and lookups as text and as JSON. */
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import {
   isLost,
@@ -17,12 +17,12 @@ import { askerDetails, askerDocuments, askerText, type AskerDocument } from './a
 import type { PeerNaming } from './capture-names.ts';
 import { type Paint } from '../page.ts';
 
-/** Addresses of an answer that are shown before the rest is counted. */
+/** Limit of addresses shown per answer. The others are only counted. */
 const SHOWN = 3;
-/** A lookup that takes so long is felt, milliseconds. */
+/** Users notice lookups that take at least this long, milliseconds. */
 const FELT_MS = 1000;
 
-/** One exchange as one line: time, client, query, and result. */
+/** One line per exchange: time, client, query and result. */
 export function exchangeRow(exchange: SeenExchange, name: PeerNaming, paint: Paint): string {
   const { client, server, hops, stray } = exchange;
   const behind = [...hops.map((hop) => hop.server), ...behindOf(exchange)]
@@ -36,28 +36,28 @@ export function exchangeRow(exchange: SeenExchange, name: PeerNaming, paint: Pai
   return `${paint.dim(when(exchange, exchange.sentMs))}  ${way}${tcp}  ${question}  ${outcome(exchange, paint)}${again}${other}${framesOf(exchange, paint)}`;
 }
 
-/** The server behind a translation, where only the kernel's connection tracking shows it. */
+/** The server behind an address translation, if only the kernel's connection tracking shows it. */
 function behindOf({ behind = null }: SeenExchange): readonly Peer[] {
   return behind === null ? [] : [behind];
 }
 
-/** The process before its address: `341cbd92c83b/curl[29549] `. */
+/** The client process, printed before its address: `341cbd92c83b/curl[29549] `. */
 function askerOf({ asker = null }: SeenExchange, paint: Paint): string {
   return asker === null ? '' : `${askerText(asker, paint)} `;
 }
 
-/** ` by coredns[12139]`, where the server is on this machine. */
+/** ` by coredns[12139]`, if the server runs on this machine. */
 function answererOf({ answerer = null }: SeenExchange, paint: Paint): string {
   return answerer === null || answerer.why !== null ? '' : ` by ${askerText(answerer, paint)}`;
 }
 
-/** One lookup: a line for itself, and one for each name of the walk. */
+/** One line for the lookup, and one for each name that it tried. */
 export function lookupRows(lookup: SeenLookup, name: PeerNaming, paint: Paint): string {
   const { exchanges, candidates, startMs, endMs } = lookup;
   const lost = exchanges.filter(isLost).length;
   const found = exchanges.some((each) => each.rcode === 0 && !isEmpty(each));
   const first = exchanges[0]!;
-  // Found, but the program had to wait for it.
+  // The name was found, but the program had to wait.
   const late = lost > 0 || (!isTimeless(first) && endMs - startMs >= FELT_MS);
   const mark = !found ? paint.bad('✗') : late ? paint.warn('!') : paint.good('✓');
   const counts = [
@@ -83,7 +83,7 @@ export function lookupRows(lookup: SeenLookup, name: PeerNaming, paint: Paint): 
 function processRows({ exchanges }: SeenLookup, name: PeerNaming, paint: Paint): string[] {
   const [first] = exchanges;
   if (first === undefined || (first.asker ?? null) === null) return [];
-  // One of its queries may have been looked up in time, and another one not.
+  // Prefers a query whose process was found in time.
   const { asker } = exchanges.find((each) => each.asker?.why === null) ?? first;
   const details = askerDetails(asker!);
   const answered = exchanges.filter((each) => each.answerer?.why === null);
@@ -110,14 +110,14 @@ function outcome(exchange: SeenExchange, paint: Paint): string {
   return `${bad ? paint.bad(text) : text} ${paint.dim(printElapsed(took))}`;
 }
 
-/** ` #12 #14`: the packets of the query and its reply, as Wireshark numbers them. */
+/** ` #12 #14`: the packet numbers of the query and its reply, as in Wireshark. */
 function framesOf({ queryFrame, replyFrame, logged }: SeenExchange, paint: Paint): string {
   if (logged !== undefined) return '';
   const frames = [queryFrame, replyFrame].filter((frame) => frame > 0);
   return frames.length === 0 ? '' : paint.dim(`  ${frames.map((each) => `#${each}`).join(' ')}`);
 }
 
-/** The content of the reply: `10.0.0.1, 10.0.0.2`, `NXDOMAIN`, `no such record`. */
+/** The result: `10.0.0.1, 10.0.0.2`, `NXDOMAIN`, `no such record`. */
 function answerOf(exchange: SeenExchange): string {
   const truncated = (exchange.replyFlags & FLAG.TC) !== 0 ? 'truncated ' : '';
   const isAnswer = exchange.rcode === 0 && !isEmpty(exchange);
@@ -151,7 +151,7 @@ function answerOf(exchange: SeenExchange): string {
   }
 }
 
-/** An exchange as JSON has it. */
+/** The JSON form of an exchange. */
 export interface ExchangeDocument {
   readonly kind: 'Exchange';
   readonly time: string;
@@ -170,7 +170,7 @@ export interface ExchangeDocument {
     readonly latencyMs: number | null;
   }[];
   readonly frames: readonly number[];
-  /** With --process: the client's and the server's process, and the target of a translation. */
+  /** With --process: the client and server processes, and the target of a translation. */
   readonly asker?: AskerDocument;
   readonly answerer?: AskerDocument;
   readonly behind?: Peer;
@@ -178,7 +178,7 @@ export interface ExchangeDocument {
   readonly reply: MessageDocument | null;
 }
 
-/** @param peer gives address, port and perhaps a name */
+/** @param peer returns the address, the port and, if known, the name */
 export function exchangeDocument(
   exchange: SeenExchange,
   peer: (of: Peer) => ExchangeDocument['client'],
@@ -216,7 +216,7 @@ function documentOf(bytes: Uint8Array): MessageDocument | null {
   }
 }
 
-/** Microseconds are what captures have. */
+/** Rounds to microseconds, the precision of captures. */
 function rounded(value: number | null): number | null {
   return value === null ? null : Math.round(value * 1000) / 1000;
 }
@@ -225,7 +225,7 @@ function micros(at: number): string {
   return String(Math.floor(at * 1000 + 0.5) % 1000).padStart(3, '0');
 }
 
-/** The second that was printed last: most rows are of the same as the row before. */
+/** The second printed last, cached because most rows have the same second as the row before. */
 const printed = { second: Number.NaN, text: '' };
 
 /** `2026-11-22T03:07:20.123456Z`. */
@@ -239,12 +239,12 @@ function isoTime(at: number): string {
   return `${printed.text}${String(ms - second * 1000).padStart(3, '0')}${micros(at)}Z`;
 }
 
-/** True if there is no time at all: the order of the lines replaces it. */
+/** True if the input has no timestamps, only an order of lines. */
 function isTimeless({ logged }: SeenExchange): boolean {
   return logged === 'without times';
 }
 
-/** `03:07:20.123456`, UTC; `-` where it is not known. */
+/** `03:07:20.123456`, UTC; `-` if unknown. */
 function when(exchange: SeenExchange, at: number): string {
   return isTimeless(exchange) ? '-'.padEnd(15) : isoTime(at).slice(11, -1);
 }

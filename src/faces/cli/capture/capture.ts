@@ -1,7 +1,4 @@
-/**
- * `ndots capture`: queries and replies as they pass, from an interface, captures, dnstap streams
- * and logs.
- */
+/** `ndots capture`: shows queries and replies from an interface, captures, dnstap streams and logs. */
 import { ClientList } from '../../../tools/doctor/observe/client-list.ts';
 import { isLost, type SeenExchange } from '../../../tools/capture/pair/seen-exchange.ts';
 import { afterwards, filterOf, ofClients, type Filter } from '../../../tools/capture/filter.ts';
@@ -30,7 +27,6 @@ import { openGiven } from '../named-capture.ts';
 import { comesOnce } from '../named-file.ts';
 import { tellProblems } from '../problem-text.ts';
 
-/** The verb `capture`. */
 export const capture: Command = {
   name: 'capture',
   async run(words, io) {
@@ -67,12 +63,12 @@ export const capture: Command = {
   },
 };
 
-/** One run: its inputs, and when it ends. */
+/** A single run of the command. */
 class CaptureRun {
   readonly #options: CaptureOptions;
   readonly #io: Io;
   readonly #filter: Filter;
-  /** Matches frames of a client that may be wanted. */
+  /** Matches frames from clients that may be selected. */
   readonly #isTheirs: Filter;
   readonly #clients = new ClientList();
   readonly #outputs: CaptureOutputs;
@@ -81,17 +77,17 @@ class CaptureRun {
   readonly #reading: Reading;
   readonly #stop = new AbortController();
   #shown = 0;
-  /** Of these, queries without a reply. */
+  /** Printed queries without a reply. */
   #lostShown = 0;
   #failed = 0;
   /** Finds the process of a client; null without --process. */
   #attribution: Attribution | null = null;
   #story: ProcessStory | null = null;
-  /** Why output has failed, which ends the capture. */
+  /** Output errors, which end the capture. */
   readonly #unwritten: unknown[] = [];
-  /** True if the current frame is wanted as a packet. */
+  /** True if the current frame is selected for packet output. */
   #keep = false;
-  /** True if the frame that reached the limit (-c) has been read: later ones are not wanted. */
+  /** True after the frame that reached the limit (-c). Later frames are ignored. */
   #isPast = false;
 
   constructor(
@@ -114,7 +110,7 @@ class CaptureRun {
 
   async run(): Promise<number> {
     const { forMs, quiet } = this.#options;
-    // The first Ctrl-C ends the capture, and another one the program.
+    // The first Ctrl-C ends the capture, a second one the program.
     const asked = untilSignal();
     asked.addEventListener('abort', () => this.#stop.abort(), { once: true });
     const timer = forMs === null ? null : setTimeout(() => this.#stop.abort(), forMs);
@@ -143,7 +139,7 @@ class CaptureRun {
     return this.#shown > 0 ? EXIT.ok : EXIT.no;
   }
 
-  /** True if no packet, message or line could be read, and the reason was reported. */
+  /** True if no packet, message or line could be read and the reason was already reported. */
   get #isUnread(): boolean {
     const { remarks, totals } = this.#reading;
     return (
@@ -151,7 +147,7 @@ class CaptureRun {
     );
   }
 
-  /** Packets without those of link types that are not known. */
+  /** Packets, without those of unknown link types. */
   get #framesRead(): number {
     const { remarks, totals } = this.#reading;
     return remarks.list
@@ -167,7 +163,7 @@ class CaptureRun {
       ended: (exchange) => {
         this.#attribution?.ended(exchange);
         const takes = this.#takes(exchange);
-        // Of lookups those are counted that are shown (-c).
+        // With -o flow, -c counts lookups instead of exchanges.
         const counts = takes && !(output === 'flow' && count !== null);
         if (listsClients && this.#isTheirs(exchange)) this.#clients.exchange(exchange, counts);
         if (!takes) return;
@@ -208,7 +204,7 @@ class CaptureRun {
     return this.#options.count !== null && this.#shown >= this.#options.count;
   }
 
-  /** One more was shown: an exchange, or a lookup where these are. */
+  /** Counts a printed exchange or lookup. */
   #count(lost: number): void {
     this.#shown++;
     this.#lostShown += lost;
@@ -219,7 +215,7 @@ class CaptureRun {
     this.#write(() => this.#outputs.flush());
   }
 
-  /** Also called from timers and sockets, where an exception would not be caught. */
+  /** Also called from timers and sockets, where nothing catches exceptions. */
   #write(action: () => void): void {
     if (this.#unwritten.length > 0) return;
     try {
@@ -259,7 +255,7 @@ class CaptureRun {
     const { quiet } = this.#options;
     const progress = quiet ? null : readingProgress(this.#io, input, this.#reading);
     const before = this.#reading.totals.exchanges;
-    // Data from a pipe is shown when it comes, not when a piece is full.
+    // Shows data from a pipe as it arrives, before the buffer is full.
     const flush = input.size === null ? setInterval(() => this.#flush(), 200) : null;
     try {
       await this.#reading.read(input, () => this.#stop.signal.aborted);
@@ -276,7 +272,7 @@ class CaptureRun {
     } else if (input.format === 'empty' && !this.#stop.signal.aborted) this.#failed++;
   }
 
-  /** Reads on when the output has been read: otherwise a slow pager would fill the memory. */
+  /** Waits for the output to drain before reading on. Otherwise a slow pager would fill the memory. */
   async *#asTaken(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
     for await (const chunk of chunks) {
       yield chunk;
@@ -374,7 +370,7 @@ class CaptureRun {
         : []),
       ...(this.#shown !== of ? [`${this.#shown} shown`] : []),
     ];
-    // An unreadable input has been reported already.
+    // An unreadable input was already reported.
     const nothing = totals.frames + totals.messages + totals.exchanges === 0;
     if (!nothing || this.#failed === 0) this.#io.err(`${parts.join(', ')}\n`);
     if (this.#attribution !== null) this.#io.err(`${attributionLine(this.#attribution.counts)}\n`);

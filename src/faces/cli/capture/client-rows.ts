@@ -1,4 +1,4 @@
-/** Clients of captures and their resolvers: as rows of a table, and as JSON. */
+/** Formats clients and their resolvers as table rows and as JSON. */
 import type {
   ListedClient,
   ListedClients,
@@ -11,10 +11,10 @@ import { count } from '../../../server/base/counted.ts';
 import { wrap, type Page } from '../page.ts';
 
 const head = ['CLIENT', 'QUERIES', 'LOOKUPS', 'RESOLVER'] as const;
-/** Narrower than this, resolvers find no place beside clients. */
+/** On narrower terminals, resolvers are on a line of their own. */
 const RESOLVER_COLUMNS = 28;
 
-/** A line for each client; two where there is no room, and one for those that are not listed. */
+/** One line per client, two if the terminal is narrow, and one for the clients that are not listed. */
 export function clientRows(
   { listed, others }: ListedClients,
   naming: AddressNaming,
@@ -62,7 +62,7 @@ export function resolverText({ kinds, confidence, why }: NamedResolver): string 
   return `${kinds.map((kind) => words[kind] ?? kind).join(' or ')} ${percent(confidence)} %`;
 }
 
-/** Nothing that is recognised is certain. */
+/** Never 100, because the resolver is only inferred. */
 function percent(share: number): number {
   return Math.min(99, Math.round(100 * share));
 }
@@ -73,7 +73,7 @@ function othersText({ clients, queries, more }: OtherClients): string {
   return `and more than ${count(clients, 'other client', 'other clients')} ${asked}`;
 }
 
-/** A client as JSON has it. */
+/** The JSON form of a client. */
 export interface ClientDocument
   extends
     Partial<Omit<NamedAddress, 'address'>>,
@@ -88,12 +88,12 @@ export interface ClientDocument
   };
 }
 
-/** Those that are not listed as JSON has them. */
+/** The JSON form of the clients that are not listed. */
 export interface OtherClientsDocument extends OtherClients {
   readonly kind: 'OtherClients';
 }
 
-/** A document for each client, and perhaps one for the others. */
+/** A document per client, and one for the others if there are any. */
 export function clientDocuments(
   { listed, others }: ListedClients,
   naming: AddressNaming,
@@ -109,7 +109,7 @@ function clientDocument(client: ListedClient, naming: AddressNaming): ClientDocu
   return {
     kind: 'Client',
     address,
-    // Unknown fields are left out.
+    // Omits unknown fields.
     ...(name !== '' && { name }),
     ...(workload !== '' && { workload }),
     ...(node !== '' && { node }),
@@ -118,7 +118,7 @@ function clientDocument(client: ListedClient, naming: AddressNaming): ClientDocu
     lookups,
     resolver: {
       kinds,
-      // Nothing that is recognised is certain.
+      // Never 1, because the resolver is only inferred.
       confidence: confidence === null ? null : Math.floor(confidence * 1000) / 1000,
       lookups: resolver.lookups,
       ...(why !== '' && { why }),

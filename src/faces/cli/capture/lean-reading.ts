@@ -1,15 +1,12 @@
-/**
- * Saves memory while captures are read, which takes seconds: returns the memory that only the start
- * needed.
- */
+/** Saves memory during long reads by releasing what only startup needed. */
 import { unmapUnusedCode } from '../../../server/runtime/program-pages.ts';
 
-/** Short captures are read by then. */
+/** Short captures finish earlier. */
 const AFTER_MS = 1000;
 
 /**
- * Gives back the memory of code that only starting needed, once reading takes a while.
- * @returns what calls it off
+ * Releases the memory of startup code once reading takes a while.
+ * @returns a function that cancels this
  */
 export function readLean(): () => void {
   const timer = setTimeout(unmapUnusedCode, AFTER_MS).unref();

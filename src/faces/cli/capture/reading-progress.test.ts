@@ -14,7 +14,7 @@ test('the progress of a reading is reported each time: the share of the file, an
     name: 'a.log',
     format: 'text',
     size: 1000,
-    // eslint-disable-next-line @typescript-eslint/require-await -- it is what a file gives
+    // eslint-disable-next-line @typescript-eslint/require-await -- files return async iterables
     chunks: (async function* () {
       yield Buffer.from(line);
     })(),

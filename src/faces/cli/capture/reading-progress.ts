@@ -1,16 +1,16 @@
-/** The progress of a verb that reads a capture, dnstap stream or log. */
+/** Progress of a command that reads a capture, dnstap stream or log. */
 import type { Input } from '../../../tools/capture/read/recognised-input.ts';
 import type { Reading } from '../../../tools/capture/read/reading.ts';
 import type { Io } from '../command.ts';
 import { openGiven } from '../named-capture.ts';
 import { count } from '../../../server/base/counted.ts';
 
-/** The period between reports, milliseconds. */
+/** Interval between updates, milliseconds. */
 const EVERY_MS = 500;
 
 /**
- * Reads a whole file and shows progress.
- * @param stopped true once no more data is wanted
+ * Reads a whole file and shows the progress.
+ * @param stopped returns true once no more data is needed
  * @throws Problem
  */
 export async function readGiven(
@@ -29,7 +29,7 @@ export async function readGiven(
   return input;
 }
 
-/** Tells it until the timer is cleared. */
+/** Shows the progress until the returned timer is cleared. */
 export function readingProgress(
   io: Pick<Io, 'progress'>,
   input: Input,
@@ -40,8 +40,7 @@ export function readingProgress(
       io.progress(() => {
         const { name, size } = input;
         const share = size === null ? [] : [`${Math.floor((100 * input.taken()) / size)} %`];
-        // A log has no messages: each of its lines is a query and its reply; and a list has
-        // neither.
+        // A log has no messages: each line is a query with its reply. A list has neither.
         const { messages, exchanges } = reading.totals;
         const read = Math.max(messages, exchanges);
         const parts = read === 0 ? share : [...share, count(read, 'message', 'messages')];

@@ -1,7 +1,4 @@
-/**
- * The options of all verbs that show live traffic: the source of packets, the filters, and the
- * names of addresses.
- */
+/** Options shared by all commands that show live traffic: packet sources, filters and names for addresses. */
 import {
   filterWords,
   ofOwners,
@@ -44,7 +41,7 @@ const filterHelp: Readonly<Record<FilterWord, readonly [placeholder: string, hel
   container: ['ID', 'from the container whose id starts so (needs --process)'],
 };
 
-/** The values that completion offers. */
+/** Values that completion suggests. */
 const filterValues: Readonly<Partial<Record<FilterWord, readonly string[]>>> = {
   verdict: ['answered', 'lost', 'error'],
   protocol: ['udp', 'tcp'],
@@ -72,14 +69,14 @@ const negation: OptionValue<GivenFilter> = {
   },
 };
 
-/** The options that select traffic. */
+/** Options that select traffic. */
 export type TrafficTable = Readonly<Record<FilterWord, Many<string>>> & {
   readonly dnstap: One<string>;
   readonly not: Many<GivenFilter>;
 } & Pick<typeof liveSourceOptions, keyof typeof liveSourceOptions> &
   Pick<typeof ownerOptions, keyof typeof ownerOptions>;
 
-/** The same under their headings. */
+/** The same options, grouped under their help headings. */
 export const trafficOptions: TrafficTable = {
   ...group('Source', {
     ...liveSourceOptions,
@@ -94,16 +91,16 @@ export const trafficOptions: TrafficTable = {
 
 export interface TrafficSources {
   readonly files: readonly string[];
-  /** Interface, `any`, or null: no packets are captured. */
+  /** Interface or `any`; null: packets are not captured. */
   readonly device: string | null;
-  /** Network namespace to capture in: a path; null = the own one. */
+  /** Path of the network namespace to capture in; null: our own. */
   readonly netns: string | null;
-  /** The address at which programs deliver dnstap: `unix:/run/tap.sock`, `tcp:127.0.0.1:6000`. */
+  /** Listening address for dnstap: `unix:/run/tap.sock`, `tcp:127.0.0.1:6000`. */
   readonly dnstap: string | null;
   readonly ports: readonly number[] | null;
 }
 
-/** The selected sources. @throws Problem (`usage`) */
+/** @throws Problem (`usage`) */
 export function sourcesOf(
   values: OptionValues<Pick<TrafficTable, 'device' | 'dnstap' | 'ports' | 'netns' | 'pid'>>,
   files: readonly string[],
@@ -133,8 +130,9 @@ export function sourcesOf(
 }
 
 /**
- * The given filters, and the source of names. @param knowsProcesses whether the verb finds client
- * processes @throws Problem (`usage`)
+ * The given filters and the source of names.
+ * @param knowsProcesses true if the command finds client processes
+ * @throws Problem (`usage`)
  */
 export function filtersOf(
   values: OptionValues<TrafficTable>,

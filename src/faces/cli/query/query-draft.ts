@@ -1,4 +1,4 @@
-/** The settings of one query of `ndots query`, complete and during parsing. */
+/** The settings for one `ndots query` query, both during parsing and complete. */
 import type { ColourOptions } from '../colour-options.ts';
 import type { RemoteServer } from '../../../server/transport/one-exchange.ts';
 import type { TsigSigningKey } from '../../../server/transport/tsig-keys.ts';
@@ -6,77 +6,77 @@ import type { EdnsOption } from '../../../server/wire/edns.ts';
 import type { Protocol } from '../../../server/wire/transports.ts';
 import type { Option } from '../option.ts';
 
-/** The transports that the verb speaks. */
+/** Transports that the command supports. */
 export type QueryProtocol = Exclude<Protocol, 'grpc'>;
 
 export interface QueryOptions extends ColourOptions {
   readonly name: string;
   readonly type: number;
-  /** The type as a word of the command line; null: there was none. */
+  /** The type as given on the command line; null: not given. */
   readonly typeWord: string | null;
-  /** A word for a type that a later one replaced. */
+  /** A type given earlier, which a later one replaced. */
   readonly overridden: string | null;
   readonly class: number;
   readonly transport: QueryProtocol;
-  /** Host or address; null = the first server of /etc/resolv.conf. */
+  /** Host or address; null: the first server in /etc/resolv.conf. */
   readonly server: string | null;
   readonly port: number;
-  /** Path of a DoH server. */
+  /** URL path on a DoH server. */
   readonly path: string;
   readonly recursion: boolean;
   readonly dnssec: boolean;
   readonly authenticData: boolean;
   readonly checkingDisabled: boolean;
-  /** Bytes offered by EDNS; null = no OPT record. */
+  /** EDNS buffer size, bytes; null: no OPT record. */
   readonly bufferSize: number | null;
   readonly timeoutMs: number;
   readonly tries: number;
-  /** A transfer with more records than that is ended. */
+  /** Limit of records after which a transfer is aborted. */
   readonly maxRecords: number;
-  /** Stay with the truncated answer. */
+  /** Accepts a truncated reply instead of retrying over TCP. */
   readonly ignoreTruncation: boolean;
   readonly output: 'dig' | 'short' | 'json';
-  /** Family of a server given by name; null = what the machine prefers. */
+  /** Address family for a server given by name; null: the system's preference. */
   readonly family: 4 | 6 | null;
   readonly opcode: number;
   readonly ednsVersion: number;
   readonly ednsOptions: readonly EdnsOption[];
-  /** The serial that an IXFR starts from. */
+  /** The serial from which an IXFR starts. */
   readonly serial: number | null;
-  /** Print the query, too. */
+  /** Prints the query, too. */
   readonly showQuery: boolean;
   readonly show: PrintedParts;
   /** Sends non-ASCII names in their xn-- form. */
   readonly idn: boolean;
-  /** Walk the search list of resolv.conf. */
+  /** Uses the search list in resolv.conf. */
   readonly search: boolean;
-  /** Print the replies on the way, too. */
+  /** Also prints the replies to earlier names in the search list. */
   readonly showSearch: boolean;
-  /** In place of the file's; null = the file's. */
+  /** Overrides the file's value; null: the file's. */
   readonly ndots: number | null;
-  /** The one domain to search; null = those of the file. */
+  /** The only domain to search; null: the file's domains. */
   readonly domain: string | null;
-  /** Servers, search list and ndots are those of this file. */
+  /** The file with the servers, search list and ndots. */
   readonly resolvConf: string;
-  /** From the root down, server by server. */
+  /** Follows delegations from the root. */
   readonly trace: boolean;
-  /** TSIG key of the query and its reply; null: unsigned. */
+  /** TSIG key for the query and its reply; null: unsigned. */
   readonly key: TsigSigningKey | null;
   /** Source address (port 0: any); null: chosen by the system. */
   readonly source: RemoteServer | null;
 }
 
-/** The parts of dig's text to print. */
+/** The parts of dig's output to print. */
 export interface PrintedParts {
   readonly question: boolean;
   readonly answer: boolean;
   readonly authority: boolean;
   readonly additional: boolean;
-  /** Header, OPT and the titles of sections. */
+  /** Header, OPT record and section titles. */
   readonly comments: boolean;
   /** Query time, server, size. */
   readonly stats: boolean;
-  /** The TTL and the class of a record. */
+  /** TTL and class of each record. */
   readonly ttl: boolean;
   readonly class: boolean;
 }
@@ -98,10 +98,10 @@ const everything: PrintedParts = {
   class: true,
 };
 
-/** An endless transfer is abandoned after minutes; larger zones are rare. */
+/** Large enough for any zone, but ends an endless transfer after some minutes. */
 const RECORDS_MAX = 100_000_000;
 
-/** A query of which nothing has been read yet: the defaults. */
+/** The default settings, before any word is parsed. */
 export const fresh: Draft = {
   name: null,
   type: null,
@@ -142,13 +142,13 @@ export const fresh: Draft = {
   noColor: false,
 };
 
-/** An option of `ndots query`: its effect on the current query. */
+/** An option of `ndots query` and its effect on the current query. */
 export interface QueryOption<T = unknown> extends Option<T> {
-  /** @param value undefined if it was given without one */
+  /** @param value undefined if the option was given without one */
   set(draft: Draft, value: T | undefined, on: boolean): void;
 }
 
-/** Makes an option of `ndots query` from an option and its effect. */
+/** Combines an option with its effect. */
 export function setting<T>(option: Option<T>, set: QueryOption<T>['set']): QueryOption<T> {
   return { ...option, set };
 }

@@ -1,4 +1,4 @@
-/** dig's `+[no]word[=value]` of `ndots query`. */
+/** dig's `+[no]word[=value]` flags for `ndots query`. */
 import { parseAddress } from '../../../server/base/ip.ts';
 import { secureRandom } from '../../../server/base/random.ts';
 import type { EdnsOption } from '../../../server/wire/edns.ts';
@@ -8,24 +8,24 @@ import { flag, group, maybe, one, type OptionValue } from '../option.ts';
 import { integer, readInteger, text, usage } from '../option-values.ts';
 import { setting, type Draft, type PrintedParts, type QueryOption } from './query-draft.ts';
 
-/** Properties of a query that a switch turns on and off. */
+/** Boolean properties of a query. */
 type Toggle = {
   [K in keyof Draft]: Draft[K] extends boolean ? K : never;
 }[keyof Draft];
 
-/** A switch that sets one property. */
+/** A flag that sets a boolean property. */
 function toggle(names: string, key: Toggle, help: string): QueryOption {
   return setting(flag(names, help), (draft, _value, on) => void (draft[key] = on));
 }
 
-/** A switch for a part of the text. */
+/** A flag for a part of the output. */
 function part(names: string, key: keyof PrintedParts, help: string): QueryOption {
   return setting(flag(names, help), (draft, _value, on) => {
     draft.show = { ...draft.show, [key]: on };
   });
 }
 
-/** A switch for an EDNS option. */
+/** A flag for an EDNS option. */
 function edns<T>(
   names: string,
   code: number,
@@ -53,7 +53,6 @@ const opcode: OptionValue<number> = {
   },
 };
 
-/** The `+flags` of dig. */
 export const digFlags: Readonly<Record<string, QueryOption>> = group('dig', {
   short: setting(flag('+short', 'the data of the answer, nothing else'), (draft, _value, on) => {
     draft.output = on ? 'short' : 'dig';
@@ -111,7 +110,7 @@ export const digFlags: Readonly<Record<string, QueryOption>> = group('dig', {
     maybe('+bufsize', integer('N', 0, 65_535), 'maximum bytes of the answer (1232)'),
     (draft, size) => void (draft.bufferSize = size ?? 1232),
   ),
-  // Zero means one second, one try: as in dig.
+  // As in dig, zero means one second or one try.
   timeout: setting(
     maybe('+timeout', integer('S', 0, 3600), 'seconds to wait for an answer (5)'),
     (draft, seconds) => void (draft.timeoutMs = Math.max(1, seconds ?? 5) * 1000),

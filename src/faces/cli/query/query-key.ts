@@ -1,4 +1,4 @@
-/** `-y` and `-k`: the key that a query is signed with (RFC 8945), as dig has it. */
+/** `-y` and `-k`: the TSIG key for a query (RFC 8945), in dig's syntax. */
 import { FILE_MAX, readFileBytes } from '../../../server/base/read-file.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { algorithmNamed, type TsigSigningKey } from '../../../server/transport/tsig-keys.ts';
@@ -31,7 +31,10 @@ const onDisk: NamedFiles = {
   file: (name) => readFileBytes(name, FILE_MAX.small),
 };
 
-/** The first key of a file. @throws Problem */
+/**
+ * The first key in a file.
+ * @throws Problem
+ */
 export function keyOfFile(file: string): TsigSigningKey {
   const [key] = readKeyFile(file, '', onDisk);
   if (key === undefined)

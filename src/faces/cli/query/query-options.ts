@@ -1,6 +1,6 @@
 /**
- * The command line of `ndots query`: dig's spelling (`@1.1.1.1 example.com MX +tcp`) and doggo's
- * (`MX example.com @tls://1.1.1.1 --json`).
+ * The command line of `ndots query`, which accepts dig's syntax (`@1.1.1.1 example.com MX +tcp`) and doggo's (`MX
+ * example.com @tls://1.1.1.1 --json`).
  */
 import { domainToASCII } from 'node:url';
 import { parseAddress } from '../../../server/base/ip.ts';
@@ -82,7 +82,7 @@ const source: OptionValue<RemoteServer> = {
 
 const outputs = ['dig', 'short', 'json', 'text'] as const;
 
-/** A name may be given by an option, too; it begins a query. */
+/** Options that give a name and therefore begin a query. */
 const names: ReadonlySet<string> = new Set(['name', 'reverse']);
 
 const nothing = (): void => {};
@@ -191,7 +191,7 @@ const table: Readonly<Record<string, QueryOption>> = {
     }),
     time: setting(flag('--time', 'accepted as in doggo; the time is always printed'), nothing),
   }),
-  // Told apart from the letters' keys, which may be the same words.
+  // The prefix avoids collisions with the keys of other options.
   ...Object.fromEntries(Object.entries(digFlags).map(([key, option]) => [`+${key}`, option])),
 };
 
@@ -219,23 +219,23 @@ export const queryUsage: Usage = {
 
 export interface QueryLine {
   readonly queries: readonly QueryOptions[];
-  /** A file with more queries instead; null: there is none. */
+  /** Batch file with further queries; null: none. */
   readonly batch: string | null;
-  /** Settings for the lines of that file. */
+  /** Settings for the lines of the batch file. */
   readonly common: Draft;
 }
 
-/** The queries of a command line. As in dig, options before the first name apply to all. */
+/** Parses a command line. As in dig, options before the first name apply to all queries. */
 export function parseQueryOptions(words: readonly string[]): readonly QueryOptions[] {
   return parseQueryLine(words).queries;
 }
 
-/** @param from defaults for all queries of the line */
+/** @param from defaults for all queries on the line */
 export function parseQueryLine(words: readonly string[], from: Draft = fresh): QueryLine {
   const done: Draft[] = [];
   let draft: Draft = { ...from, typeWord: null };
   let common: Draft | null = null;
-  /** A name begins a query; a second one begins the next. */
+  /** Each name begins a query. */
   const begin = (name: string): void => {
     common ??= { ...draft };
     if (draft.name !== null) {
@@ -266,7 +266,7 @@ export function parseQueryLine(words: readonly string[], from: Draft = fresh): Q
   return { queries: [], batch, common: draft };
 }
 
-/** True if this can only be a name. */
+/** True if the word can only be a name. */
 function isName(
   given: ReturnType<typeof readOptions> extends Iterable<infer G> ? G : never,
 ): boolean {
@@ -276,7 +276,7 @@ function isName(
 
 function finished(draft: Draft): QueryOptions {
   const type = draft.type ?? (draft.name === null ? TYPE.NS : TYPE.A);
-  // Zones go over streams.
+  // Zone transfers use TCP.
   const transfer = type === TYPE.AXFR || type === TYPE.IXFR;
   const transport = draft.transport ?? (transfer ? 'tcp' : 'udp');
   if (type === TYPE.AXFR && transport !== 'tcp' && transport !== 'tls')
@@ -293,7 +293,7 @@ function finished(draft: Draft): QueryOptions {
 }
 
 function wireName(name: string, idn: boolean): string {
-  // eslint-disable-next-line no-control-regex -- everything outside ASCII
+  // eslint-disable-next-line no-control-regex -- matches ASCII
   if (!idn || /^[\u0000-\u007f]*$/.test(name)) return name;
   const ascii = name.includes('\uFFFD') ? '' : domainToASCII(name);
   if (ascii === '')
@@ -305,9 +305,8 @@ function wireName(name: string, idn: boolean): string {
 }
 
 /**
- * A bare word is a type or a class; false if it is neither, so a name.
- * @param named whether there is a name already, or one follows: without one, a word in lower case
- * is the name
+ * Reads a bare word as a type or a class; false if it is neither and therefore a name.
+ * @param named true if a name was given or follows; otherwise a lowercase word is the name
  */
 function readWord(draft: Draft, word: string, named: boolean): boolean {
   const could = named || !/^[a-z]/.test(word);
@@ -342,7 +341,7 @@ function typeOf(word: string): TypeGiven | null {
   return type === null ? null : { type, serial: null };
 }
 
-/** ANY is also a type, and here it is one. */
+/** Excludes ANY, which is read as a type here. */
 function isClass(word: string): boolean {
   return /^(IN|CH|HS|CLASS\d+)$/i.test(word) && classNumber(word.toUpperCase()) !== null;
 }
@@ -374,10 +373,10 @@ function readServer(draft: Draft, given: string): void {
   if (port !== undefined) draft.port = readInteger('port', port, 1, 65_535);
 }
 
-/** The name under which an address is looked up, or the first bytes of one. */
+/** The reverse name of an address, or of the first bytes of one. */
 export function reverseName(address: string): string {
   const bytes = parseAddress(address);
-  // The first bytes of an address are a reverse zone.
+  // The first bytes of an address name a reverse zone.
   if (bytes === null && /^\d{1,3}(\.\d{1,3}){0,2}\.?$/.test(address))
     return `${address.replace(/\.$/, '').split('.').reverse().join('.')}.in-addr.arpa.`;
   if (bytes === null) throw usage(`-x takes an IP address, not "${address}"`);

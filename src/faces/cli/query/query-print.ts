@@ -1,4 +1,4 @@
-/** Prints the text of `ndots query`: dig's, all of it or the requested parts. */
+/** Prints `ndots query` output in dig's format, either all of it or the requested parts. */
 import type { Message } from '../../../server/wire/message.ts';
 import { printMessage } from '../../../server/wire/print.ts';
 import type { Paint } from '../page.ts';
@@ -8,7 +8,7 @@ type PrintedPart = 'comments' | 'question' | 'answer' | 'authority' | 'additiona
 
 const title = /^;; (QUESTION|ANSWER|AUTHORITY|ADDITIONAL) SECTION:$/;
 
-/** A reply as dig prints it, without the parts that are not wanted. */
+/** Prints a reply in dig's format, without the parts that were switched off. */
 export function printReply(message: Message, show: PrintedParts, paint: Paint): string {
   let part: PrintedPart = 'comments';
   let text = '';
@@ -23,7 +23,7 @@ export function printReply(message: Message, show: PrintedParts, paint: Paint): 
   return text;
 }
 
-/** The reply code is what counts of the header. */
+/** Colours the reply code, the most important part of the header. */
 function printComment(line: string, paint: Paint): string {
   const mark = ', status: ';
   const from = line.startsWith(';; ->>HEADER<<-') ? line.indexOf(mark) : -1;
@@ -35,7 +35,7 @@ function printComment(line: string, paint: Paint): string {
   return `${paint.dim(line.slice(0, at))}${shown}${paint.dim(line.slice(end))}`;
 }
 
-/** A record's line without the columns that were switched off. */
+/** Prints a record without the columns that were switched off. */
 function printLine(line: string, show: PrintedParts, paint: Paint): string {
   const { owner, ttl, kind, type, data } = columns(line);
   const shown = [owner, show.ttl ? ttl : '', show.class ? kind : '', type, data];
@@ -53,7 +53,7 @@ interface Columns {
   readonly data: string;
 }
 
-/** Each column with the blanks behind it. A question has no TTL and no data. */
+/** Each column with its trailing spaces. A question has no TTL and no data. */
 function columns(line: string): Columns {
   const words = line.match(/\S+\s*/g) ?? [];
   const counts = /^\d/.test(words[1] ?? '') ? 1 : 0;

@@ -1,4 +1,4 @@
-/** Finds the server of a query, and reads the options of resolv.conf for `+search`. */
+/** Determines the server for a query, and reads the resolv.conf options for `+search`. */
 import { lookup } from 'node:dns/promises';
 import { errorCode } from '../../../server/base/error-code.ts';
 import { isIP, parseAddress } from '../../../server/base/ip.ts';
@@ -8,15 +8,14 @@ import { whyFailed } from '../../../server/base/why-failed.ts';
 import { linesOf, wordsOf } from '../../../tools/resolver/resolv-conf.ts';
 import type { QueryOptions } from './query-draft.ts';
 
-/** A server to ask. */
 export interface QueryServer {
-  /** An address; a name for TLS and HTTPS. */
+  /** An address, or a name for TLS and HTTPS. */
   readonly address: string;
-  /** As it was given. */
+  /** As given on the command line. */
   readonly name: string;
 }
 
-/** Throws a `Problem` if there is none, or its name does not resolve. */
+/** @throws Problem if there is no server or its name does not resolve */
 export async function serverFor(options: QueryOptions): Promise<QueryServer> {
   const name = options.server ?? firstServer(options.resolvConf);
   const { source } = options;
@@ -31,7 +30,7 @@ export async function serverFor(options: QueryOptions): Promise<QueryServer> {
       });
     return { address: name, name };
   }
-  // A certificate is checked against the name.
+  // The certificate is checked against the name.
   if (options.transport === 'tls' || options.transport === 'https') return { address: name, name };
   try {
     return { address: (await lookup(name, { family: family ?? 0 })).address, name };
@@ -56,9 +55,8 @@ function firstServer(file: string): string {
 }
 
 /**
- * The names to try in order until one exists, as in dig 9.18. A name with at least ndots dots is
- * only tried as written, whereas glibc also tries the search path. Other names are tried as written
- * last.
+ * Names to try in order until one exists, as in dig 9.18. A name with at least ndots dots is only tried as written,
+ * whereas glibc also tries the search path. Other names are tried as written last.
  */
 export function searchNames(options: QueryOptions): readonly string[] {
   const { name } = options;
@@ -82,8 +80,8 @@ function ndotsOf(conf: readonly (readonly string[])[]): number {
 }
 
 /**
- * The words of each line. There are none if the machine has no such file.
- * @throws Problem for a file that was named and cannot be read
+ * The words on each line; empty if the system has no such file.
+ * @throws Problem if a file given by the user cannot be read
  */
 function lines(file: string): readonly (readonly string[])[] {
   try {

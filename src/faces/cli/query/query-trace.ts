@@ -1,4 +1,4 @@
-/** `+trace`: the way from the root to the name, server by server, as dig goes it. */
+/** `+trace`: follows delegations from the root to the name, like dig. */
 import { parseAddress } from '../../../server/base/ip.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { FLAG, TYPE, rcodeName } from '../../../server/wire/iana.ts';
@@ -13,12 +13,12 @@ import { exchange, type AnsweredExchange } from './query-transport.ts';
 import { replyDocument } from './query-words.ts';
 import { isBelow, isWithin } from '../../../server/wire/within-zone.ts';
 
-/** No name has more zones above it. */
+/** Limit of delegations. No name is in that many zones. */
 const mostSteps = 30;
-/** Servers of one zone that are tried before the way counts as blocked. */
+/** Limit of servers tried per zone. */
 const mostTries = 6;
 
-/** A reply on the way. */
+/** A reply from one of the zones. */
 interface DelegationStep {
   readonly server: QueryServer;
   readonly done: AnsweredExchange;
@@ -92,10 +92,7 @@ function printStep(
   return `${lines.join('\n')}\n\n`;
 }
 
-/**
- * Names of the servers of `zone`, as a reply has them in its answer (of the root) or as a
- * delegation.
- */
+/** Server names for `zone`, from a delegation or, for the root, from the answer section. */
 function delegation({ answer, authority }: Message, zone: string): readonly string[] {
   const servers = [...answer, ...authority].filter(
     ({ type, name }) => type === TYPE.NS && name.toLowerCase() === zone.toLowerCase(),
@@ -103,7 +100,7 @@ function delegation({ answer, authority }: Message, zone: string): readonly stri
   return servers.map(({ data }) => (data as { target: string }).target);
 }
 
-/** The zone that a reply delegates to on the way to `name`; null if it delegates nothing. */
+/** The zone that a reply delegates to on the path to `name`; null: the reply is not a delegation. */
 function delegated({ authority, flags }: Message, name: string): string | null {
   if ((flags & FLAG.AA) !== 0) return null;
   const full = (name.endsWith('.') ? name : `${name}.`).toLowerCase();
@@ -113,7 +110,10 @@ function delegated({ authority, flags }: Message, name: string): string | null {
   return zone?.name ?? null;
 }
 
-/** The servers one after the other, until one answers. Throws a `Problem` if none does. */
+/**
+ * Tries the servers in order until one replies.
+ * @throws Problem if none does
+ */
 async function askAny(
   question: QueryOptions,
   names: readonly string[],
@@ -148,7 +148,7 @@ async function askAny(
   });
 }
 
-/** From the reply that named the server, else from where the way began. */
+/** Server addresses from the delegating reply (glue), otherwise resolved by the first server. */
 async function addressesOf(
   name: string,
   { additional }: Message,
@@ -179,7 +179,7 @@ async function addressesOf(
   return found.filter((address) => parseAddress(address) !== null);
 }
 
-/** Over TCP if the reply does not fit into a datagram. */
+/** Retries over TCP if the reply is truncated. */
 async function askOne(options: QueryOptions, server: QueryServer): Promise<DelegationStep> {
   const message = buildQuery(options);
   const done = await exchange(message, options, server.address);

@@ -1,4 +1,4 @@
-/** A zone, record by record as it comes (RFC 5936, RFC 1995). */
+/** Prints a zone transfer record by record as it arrives (RFC 5936, RFC 1995). */
 import { Problem } from '../../../server/base/problem.ts';
 import { SignedExchange } from '../../../server/transport/tsig-keys.ts';
 import { TYPE, rcodeName } from '../../../server/wire/iana.ts';
@@ -12,8 +12,8 @@ import { exchangeStream } from './query-transport.ts';
 import { replyDocument, serverLines, wallSeconds } from './query-words.ts';
 
 /**
- * True if the message is signed; messages in the middle of a transfer need no signature.
- * @throws Problem for a wrong signature
+ * True if the message is signed. Messages in the middle of a transfer may be unsigned.
+ * @throws Problem if the signature is wrong
  */
 function proved(
   signed: SignedExchange,
@@ -44,7 +44,7 @@ function endless({ name }: QueryServer, records: number): Problem {
   });
 }
 
-/** A JSON array that is printed element by element, as `JSON.stringify` sets it with two spaces. */
+/** Prints a JSON array element by element, formatted like `JSON.stringify` with an indent of two. */
 class StreamedArray {
   readonly #io: Io;
   #isEmpty = true;
@@ -65,8 +65,7 @@ class StreamedArray {
 }
 
 /**
- * Prints each message of a transfer when it comes, and reads no more of them than standard output
- * takes.
+ * Prints each message of a transfer as it arrives, and reads only as fast as standard output accepts data.
  * @returns the exit code
  */
 export async function transfer(
@@ -94,7 +93,7 @@ export async function transfer(
       record?.type === TYPE.SOA ? (record.data as { serial: number }).serial : null;
     if (reply.rcode !== 0) end = rcodeName(reply.rcode);
     else if (messages === 1 && serialOf(reply.answer[0]) === null) end = 'no SOA record';
-    // RFC 5936 section 2.2.1 requires at least one record in each; otherwise it could be endless.
+    // RFC 5936, section 2.2.1, requires at least one record per message. Otherwise a transfer could be endless.
     else if (reply.answer.length === 0) end = 'a message without records';
     serial ??= serialOf(reply.answer[0]);
     records += reply.answer.length;
@@ -108,7 +107,7 @@ export async function transfer(
             : `${printRecord(record)}\n`,
         );
     const last = serialOf(reply.answer.at(-1)) === serial;
-    // An IXFR of one SOA record says that nothing changed.
+    // An IXFR with a single SOA record means that the zone has not changed.
     const isLast = end !== null || (last && (records > 1 || options.type === TYPE.IXFR));
     if (isLast && !isProved) throw unproved(server, 'its last message is not signed');
     if (!isLast && records >= options.maxRecords) throw endless(server, options.maxRecords);

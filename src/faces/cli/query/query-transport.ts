@@ -1,4 +1,4 @@
-/** One message out, one message back: UDP, TCP, TLS (RFC 7858) and HTTPS (RFC 8484). */
+/** Exchanges one message with a server over UDP, TCP, TLS (RFC 7858) or HTTPS (RFC 8484). */
 import { createSocket } from 'node:dgram';
 import { request } from 'node:https';
 import { connect as connectTcp, type Socket } from 'node:net';
@@ -10,7 +10,7 @@ import { whyFailed } from '../../../server/base/why-failed.ts';
 import type { Exchange, Peer } from '../../../server/wire/exchange.ts';
 import type { QueryOptions } from './query-draft.ts';
 
-/** Largest answer from an HTTPS server. */
+/** Bytes; limit of an HTTPS reply. */
 const largestBody = 65_535;
 
 export interface AnsweredExchange extends Exchange {
@@ -18,10 +18,13 @@ export interface AnsweredExchange extends Exchange {
   readonly reply: Uint8Array;
 }
 
-/** A query and its reply with their times. */
+/** A query and its reply, with their times. */
 type TimedReply = Pick<AnsweredExchange, 'client' | 'sentMs' | 'repliedMs' | 'reply'>;
 
-/** Times are those of `performance.now()`. Throws a `Problem` if there is no reply. */
+/**
+ * Sends a query. Times are those of `performance.now()`.
+ * @throws Problem if there is no reply
+ */
 export async function exchange(
   query: Uint8Array,
   options: QueryOptions,
@@ -59,14 +62,14 @@ function overUdp(message: Uint8Array, options: QueryOptions, server: string): Pr
     socket.on('error', (error) => fail(reason(error)));
     socket.on('message', (reply) => {
       const repliedMs = performance.now();
-      // Another query's reply: the id does not match.
+      // The id does not match, so the reply belongs to another query.
       if (reply[0] !== message[0] || reply[1] !== message[1]) return;
       const { address, port } = socket.address();
       finish(() => resolve({ client: { address, port }, sentMs, repliedMs, reply }));
     });
     const { source } = options;
     const connect = (): void =>
-      // Without a way to the server it is the connecting that fails.
+      // If there is no route to the server, connecting fails.
       socket.connect(options.port, server, (error?: Error | null) => {
         if (error === undefined || error === null) send();
         else fail(reason(error));
@@ -90,10 +93,9 @@ async function overStream(
 }
 
 /**
- * Sends one message over TCP or TLS and hands each message that comes back to `take`, until it
- * returns that it was the last. Nothing is read while `take` is running, nor is the server late
- * then.
- * @throws Problem if the last message does not come; what `take` throws
+ * Sends a message over TCP or TLS and passes each received message to `take` until it returns that it was the last.
+ * While `take` runs, nothing is read and the timeout is paused.
+ * @throws Problem if the last message does not arrive, and errors from `take`
  */
 export async function exchangeStream(
   message: Uint8Array,
@@ -145,7 +147,7 @@ export async function exchangeStream(
         at = end;
       }
       pending = pending.subarray(at);
-      // The time that `take` needed is not the server's.
+      // The time that `take` took does not count towards the server's timeout.
       stream.setTimeout(options.timeoutMs);
     }
   } finally {
@@ -217,7 +219,7 @@ function overHttps(
   });
 }
 
-/** The local end of a connection, if requested. */
+/** The local address for a connection, if requested. */
 function localEnd({ source }: QueryOptions): {
   readonly localAddress?: string;
   readonly localPort?: number;

@@ -1,18 +1,16 @@
-/**
- * The lines of `ndots query` around a reply, as dig prints them and as JSON: server, time, size.
- */
+/** The server, time and size lines that `ndots query` prints with a reply, in dig's format and as JSON. */
 import { systemClock } from '../../../server/base/clock.ts';
 import { messageDocument } from '../../../server/wire/exchange.ts';
 import type { Protocol } from '../../../server/wire/transports.ts';
 import type { QueryOptions } from './query-draft.ts';
 import type { QueryServer } from './query-server.ts';
 
-/** Now, seconds since 1970, as signatures have it. */
+/** The current time in seconds since 1970, for signatures. */
 export function wallSeconds(): number {
   return Math.floor(systemClock.wall() / 1000);
 }
 
-/** dig's lines about time and server, for below a reply. */
+/** dig's time and server lines, printed after a reply. */
 export function serverLines(
   { port }: Pick<QueryOptions, 'port'>,
   { address, name }: QueryServer,
@@ -22,7 +20,7 @@ export function serverLines(
   return `;; Query time: ${Math.round(tookMs)} msec\n;; SERVER: ${address}#${port}(${name}) (${via.toUpperCase()})\n`;
 }
 
-/** A document of `kind: Reply`. */
+/** Builds a document of `kind: Reply`. */
 export function replyDocument(
   bytes: Uint8Array,
   { port }: Pick<QueryOptions, 'port'>,

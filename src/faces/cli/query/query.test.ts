@@ -206,7 +206,7 @@ describe('ndots query against a server', () => {
     const words = [`@127.0.0.1:${server.port}`, 'www.example.com', '+nostats', '+qr'];
     const plain = (await runCommand(query, words)).out.replaceAll(/id: \d+/g, 'id');
     const coloured = (await runCommand(query, words, {}, { colour: true })).out;
-    // eslint-disable-next-line no-control-regex -- the escapes of colours
+    // eslint-disable-next-line no-control-regex -- matches colour escapes
     assert.equal(coloured.replaceAll(/\u001b\[\d+m/g, '').replaceAll(/id: \d+/g, 'id'), plain);
     assert.ok(coloured.includes('\u001b[32mNOERROR\u001b[0m'));
     assert.ok(coloured.includes('\u001b[32m203.0.113.80\u001b[0m'));
@@ -370,7 +370,7 @@ describe('+search', () => {
       ['web', '+showsearch'],
       ['web.a.test.', 'web.b.test.'],
     ],
-    // Only what does not exist leads on: dig, unlike glibc, stops at an empty answer.
+    // Unlike glibc, dig stops at an empty answer. Only NXDOMAIN continues the search.
     [['empty', '+search'], ['empty.a.test.']],
     [['web', '+ndots=1'], ['web.']],
   ];
@@ -484,7 +484,7 @@ test('a zone comes record by record, over as many messages as the server sends',
 });
 
 describe('a zone transfer that never ends', () => {
-  /** Sends messages of one record each for ever; the first one begins with the SOA record. */
+  /** A primary that sends single-record messages forever, starting with the SOA record. */
   async function endlessPrimary(t: TestContext): Promise<{ port: number; sent: () => number }> {
     let sent = 0;
     const server = createServer((stream) => {
@@ -535,7 +535,7 @@ describe('a zone transfer that never ends', () => {
     const io: Io = {
       out: () => void printed++,
       err: () => undefined,
-      // Takes a message only when the test lets it.
+      // Accepts a message only when the test allows it.
       taken: () =>
         new Promise<void>((resolve) => {
           release = resolve;
@@ -554,7 +554,7 @@ describe('a zone transfer that never ends', () => {
     const words = [`@127.0.0.1:${port}`, 'example.', 'AXFR', '--max-records', '4'];
     const ended = query.run(words, io);
     await first;
-    // The server sends on until the buffers of the connection are full, and then no more.
+    // Wait until the connection's buffers are full and the server stops sending.
     for (let before = -1; sent() !== before; await new Promise((done) => setTimeout(done, 50)))
       before = sent();
     assert.equal(printed, 1);

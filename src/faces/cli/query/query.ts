@@ -1,4 +1,4 @@
-/** `ndots query`: one plain DNS query. */
+/** `ndots query`: sends a single DNS query and prints the reply. */
 import { Problem, problemsIn } from '../../../server/base/problem.ts';
 import { SignedExchange } from '../../../server/transport/tsig-keys.ts';
 import { FLAG, TYPE } from '../../../server/wire/iana.ts';
@@ -19,7 +19,6 @@ import { transfer } from './query-transfer.ts';
 import { exchange, type AnsweredExchange } from './query-transport.ts';
 import { replyDocument, serverLines, wallSeconds } from './query-words.ts';
 
-/** The verb `query`. */
 export const query: Command = { name: 'query', run };
 
 async function run(words: readonly string[], io: Io): Promise<number> {
@@ -32,7 +31,7 @@ async function askAll(queries: readonly QueryOptions[], io: Io): Promise<number>
   let worst: number = EXIT.ok;
   for (const options of queries) {
     const { overridden, typeWord } = options;
-    // As dig warns of it.
+    // dig prints the same warning.
     if (overridden !== null)
       io.err(
         `ndots query: of the types ${overridden} and ${typeWord} only the last one is queried; NAME ${overridden} NAME ${typeWord} queries both\n`,
@@ -43,7 +42,7 @@ async function askAll(queries: readonly QueryOptions[], io: Io): Promise<number>
   return worst;
 }
 
-/** `-f`: each line has the form of a command line. An invalid line does not stop the others. */
+/** `-f`: each line is parsed like a command line. An invalid line does not stop the others. */
 async function askLines(
   file: string,
   common: Draft,
@@ -94,12 +93,12 @@ async function ask(options: QueryOptions, io: Io): Promise<number> {
     const { reply, doubt, ...done } = await askServer(message, named, server, (text) =>
       io.out(text),
     );
-    // NXDOMAIN leads to the next name of a search, and nothing else does.
+    // Only NXDOMAIN continues the search.
     const last = reply.rcode !== nxdomain || index === names.length - 1;
     if (last || options.showSearch) print(reply, done.exchange, named, server, io, paint);
     code = reply.rcode === 0 ? EXIT.ok : EXIT.no;
     if (doubt !== null) {
-      // Shown, as dig does: it may show the cause.
+      // Printed anyway, as in dig, because it may show the cause.
       io.err(`ndots query: the reply of ${server.name} is not authenticated: ${doubt}\n`);
       return EXIT.failed;
     }
@@ -111,8 +110,8 @@ async function ask(options: QueryOptions, io: Io): Promise<number> {
 const nxdomain = 3;
 
 /**
- * One query and its reply, over TCP if it does not fit into a datagram. Throws a `Problem` if none
- * comes.
+ * Sends a query, and retries over TCP if the reply is truncated.
+ * @throws Problem if there is no reply
  */
 async function askServer(
   message: Uint8Array,
@@ -130,7 +129,7 @@ async function askServer(
 interface PrintedReply {
   readonly exchange: AnsweredExchange;
   readonly reply: Message;
-  /** Why it cannot be believed though it should be signed; null: it can, or need not. */
+  /** Why the reply's signature is not trusted; null: it is valid, or none is required. */
   readonly doubt: string | null;
 }
 

@@ -1,4 +1,4 @@
-/** The command line that shows what a page of the live view shows. */
+/** Builds the command line that prints what a page of the live view shows. */
 import { filterArguments } from '../../../tools/capture/filter-line.ts';
 import type { GivenFilter } from '../../../tools/capture/filter.ts';
 import type { ViewName } from '../../../tools/watch/view.ts';
@@ -8,25 +8,24 @@ import type { LiveSources } from '../live/live-options.ts';
 import { shellWord } from '../shell-word.ts';
 import type { TopItem } from './pages/top-page.ts';
 
-/** The page on the screen. */
 export interface ShownPage {
   readonly view: ViewName;
   readonly filters: readonly GivenFilter[];
-  /** The row whose details are open; null: the list is shown. */
+  /** The row with open details; null: the list is shown. */
   readonly item: TopItem | null;
 }
 
-/** The sources of traffic and names in the options of a live verb. */
+/** Options of a live command that select the traffic and the source of names. */
 export type CommandSource = LiveSources &
   ClusterOptions & { readonly manifests: string | null; readonly cluster: boolean };
 
-/** Words of a command line, without the name of the program. */
+/** The words of the command line, without the program name. */
 export function equivalentWords(shown: ShownPage, options: CommandSource): readonly string[] {
   const { view, item } = shown;
   const filters = filterArguments([...shown.filters, ...(item?.lookups ?? [])]);
   const source = sourceWords(options);
   const names = nameWords(options);
-  // capture does not read the directive console, and doctor has no way to listen for dnstap either.
+  // capture cannot read the console directive, and doctor cannot listen for dnstap either.
   const isServed = options.servers.length > 0 || options.replicas !== null;
   const forDoctor = options.dnstap === null && !isServed;
   if (item !== null && item.code !== null)
@@ -41,7 +40,7 @@ export function equivalentWords(shown: ShownPage, options: CommandSource): reado
   return ['top', ...source, '--once', '--view', view, ...filters, ...names];
 }
 
-/** The source of the traffic, as options of every verb that reads it. */
+/** The traffic source as options that every command for traffic accepts. */
 function sourceWords(source: CommandSource): readonly string[] {
   const { files, device, netns, dnstap, ports, servers, serverToken, replicas } = source;
   return [
@@ -62,7 +61,7 @@ function sourceWords(source: CommandSource): readonly string[] {
   ];
 }
 
-/** The source of names of addresses, as options. */
+/** The source of names for addresses, as options. */
 export function nameWords(options: CommandSource): readonly string[] {
   const { manifests, kubeconfig, context, as, asGroup } = options;
   const cluster = options.cluster && options.replicas === null;
@@ -76,7 +75,7 @@ export function nameWords(options: CommandSource): readonly string[] {
   return cluster && given.length === 0 ? ['--cluster'] : given;
 }
 
-/** The words as a person would type them into a shell. */
+/** Quotes the words for a shell. */
 export function printCommand(program: string, words: readonly string[]): string {
   return [program, ...words.map(shellWord)].join(' ');
 }

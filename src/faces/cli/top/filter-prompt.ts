@@ -1,12 +1,12 @@
-/** The line at the bottom of the screen in which filters are typed. */
+/** The prompt for filters at the bottom of the screen. */
 import { Problem } from '../../../server/base/problem.ts';
 import { filterWords, ofOwners, type GivenFilter } from '../../../tools/capture/filter.ts';
 import { parseFilterLine } from '../../../tools/capture/filter-line.ts';
 import type { KeyPress } from '../screen/key-input.ts';
 
-/** Longest line, characters. */
+/** Maximum line length, characters. */
 const LINE_MAX = 1000;
-/** Lines that are remembered. */
+/** Number of remembered lines. */
 const HISTORY_MAX = 50;
 
 /** The effect of a key on the prompt. */
@@ -15,19 +15,19 @@ export type PromptResult =
   | { readonly kind: 'closed' }
   | { readonly kind: 'done'; readonly filters: readonly GivenFilter[] };
 
-/** Edits one line, and reads filters from it. */
+/** Edits a line and parses filters from it. */
 export class FilterPrompt {
   text: string;
   cursor: number;
-  /** The fault of the line; empty: it is valid. */
+  /** Why the line is invalid; empty: it is valid. */
   mistake = '';
   readonly #history: string[];
   #at: number;
   readonly #hasOwners: boolean;
 
   /**
-   * @param history earlier lines, the oldest first; a new one is appended
-   * @param hasOwners whether it is known which pod has which address
+   * @param history earlier lines, oldest first; the new line is appended
+   * @param hasOwners true if the pods behind addresses are known
    */
   constructor(text: string, history: string[], hasOwners: boolean) {
     this.text = text;
@@ -87,7 +87,7 @@ export class FilterPrompt {
     this.cursor = this.text.length;
   }
 
-  /** Completes the word before the cursor up to the common prefix. */
+  /** Completes the word before the cursor up to the longest common prefix. */
   #complete(): void {
     const begun = this.#begun;
     const matches = begun === '' ? [] : filterWords.filter((word) => word.startsWith(begun));
@@ -105,7 +105,7 @@ export class FilterPrompt {
     return before.slice(before.lastIndexOf(' ') + 1).replace(/^(?:!|-{1,2})/, '');
   }
 
-  /** The words that could follow here, for a hint. */
+  /** Words that could follow, shown as a hint. */
   get offers(): readonly string[] {
     return filterWords.filter((word) => word.startsWith(this.#begun));
   }

@@ -2,17 +2,20 @@
 import type { TopRow } from './pages/top-page.ts';
 
 /**
- * The cursor of one page. A chosen row stays selected while rows come and go. At the top of a list,
- * before any move, the cursor stays with the newest.
+ * The cursor on a page. The selected row stays selected while rows are added and removed. Until the first move, the
+ * cursor stays on the newest row at the top.
  */
 export class ListCursor {
-  /** The index of the selected row; -1: no row can be selected. */
+  /** Index of the selected row; -1: no row is selectable. */
   index = -1;
   offset = 0;
   #id: string | null = null;
   #moved = false;
 
-  /** Fits the cursor to the rows of this frame. @param height lines that are visible */
+  /**
+   * Adjusts the cursor to the rows of this frame.
+   * @param height visible lines
+   */
   settle(rows: readonly TopRow[], height: number): void {
     const first = rows.findIndex(({ item }) => item !== null);
     if (first < 0) this.index = -1;
@@ -26,10 +29,10 @@ export class ListCursor {
     if (this.#moved && this.#follows) this.#show(rows, height);
   }
 
-  /** False after the page was scrolled past its last row that can be selected. */
+  /** False after scrolling past the last selectable row. */
   #follows = true;
 
-  /** Moves by rows that can be selected; past the last of them the page is scrolled. */
+  /** Moves by selectable rows. After the last one, it scrolls the page. */
   move(rows: readonly TopRow[], by: number, height: number): void {
     const step = Math.sign(by);
     let at = this.index;
@@ -40,7 +43,7 @@ export class ListCursor {
       if (at < 0 || at >= rows.length) break;
       left--;
       if (rows[at]!.item !== null) reached = at;
-      // A step of one goes to the next row, across any lines between them.
+      // A single step goes to the next row, regardless of lines in between.
       else if (Math.abs(by) === 1) left++;
     }
     if (reached !== this.index && this.index >= 0) {
@@ -56,7 +59,7 @@ export class ListCursor {
     }
   }
 
-  /** Selects the row of something, wherever it is. */
+  /** Selects a row, even if it is not visible. */
   select(id: string): void {
     this.#id = id;
     this.#moved = true;
@@ -66,7 +69,7 @@ export class ListCursor {
   #show(rows: readonly TopRow[], height: number): void {
     if (this.index < this.offset) this.offset = this.index;
     if (this.index >= this.offset + height) this.offset = this.index - height + 1;
-    // Lines above the first row, and below the last one, belong to it.
+    // Lines above the first row and below the last one are shown with it.
     if (rows.slice(0, this.index).every(({ item }) => item === null) && this.index < height)
       this.offset = 0;
   }

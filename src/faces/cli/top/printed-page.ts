@@ -1,4 +1,4 @@
-/** A page of the live view as text or JSON, for scripts. */
+/** Prints a live view page as text or JSON, for scripts. */
 import type { LiveModel } from '../../../tools/watch/live-model.ts';
 import { wantsColour, type Io } from '../command.ts';
 import { paintFor } from '../page.ts';
@@ -7,7 +7,7 @@ import { fitPage, seePage, type SeenView } from './pages/top-pages.ts';
 import type { TopOptions } from './top-options.ts';
 import type { SortKey } from './pages/top-page.ts';
 
-/** Default number of printed rows. */
+/** Default limit of printed rows. */
 const ROWS = 200;
 
 function see(options: TopOptions, model: Pick<LiveModel, 'view'>): SeenView {
@@ -20,7 +20,10 @@ function see(options: TopOptions, model: Pick<LiveModel, 'view'>): SeenView {
   });
 }
 
-/** The view as one line of JSON. @param cluster the context; empty: there is one cluster at most */
+/**
+ * Prints the view as one line of JSON.
+ * @param cluster the context; empty: there is at most one cluster
+ */
 export function printDocument(
   options: TopOptions,
   model: Pick<LiveModel, 'view'>,
@@ -29,7 +32,7 @@ export function printDocument(
   return `${JSON.stringify({ ...(cluster !== '' && { cluster }), ...see(options, model) })}\n`;
 }
 
-/** The page as a person would see it, with all its rows. */
+/** Prints the page as shown on the screen, with all rows. */
 export function printPage(
   options: TopOptions,
   model: Pick<LiveModel, 'view'>,

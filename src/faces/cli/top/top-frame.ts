@@ -1,4 +1,4 @@
-/** Draws the live view: tabs, status, the page or the pane over it, and the keys. */
+/** Draws the live view: tabs, status, the page or the pane over it, and the key hints. */
 import type { GivenFilter } from '../../../tools/capture/filter.ts';
 import { printFilterLine } from '../../../tools/capture/filter-line.ts';
 import { viewNames, type ViewHead, type ViewName } from '../../../tools/watch/view.ts';
@@ -13,7 +13,6 @@ import { pageTitles } from './pages/top-pages.ts';
 import type { PacketFeed } from '../live/live-feed.ts';
 import type { TopBody } from './pages/top-page.ts';
 
-/** The parts of a frame. */
 export interface TopFrame {
   readonly view: ViewName;
   readonly seen: ViewHead<ViewName> | null;
@@ -24,22 +23,22 @@ export interface TopFrame {
   readonly spanMs: number | null;
   readonly prompt: FilterPrompt | null;
   readonly message: string;
-  /** The pane over the page; null: there is none. */
+  /** The pane over the page; null: none. */
   readonly pane: {
     readonly title: string;
     readonly lines: readonly StyledLine[];
     readonly offset: number;
   } | null;
-  /** Keys that do something with the selected row. */
+  /** Returns the keys that apply to the selected row. */
   can(): ReadonlySet<string>;
   readonly body: TopBody | null;
   readonly cursor: ListCursor;
 }
 
-/** Lower than this, only tabs, the page and one line below it are drawn. */
+/** On lower screens, only the tabs, the page and one line below it are drawn. */
 const LOW = 10;
 
-/** @returns how many lines of the page are visible */
+/** @returns the number of visible page lines */
 export function drawFrame(grid: CellGrid, frame: TopFrame): number {
   const isLow = grid.rows < LOW;
   drawTabs(grid, frame);
@@ -70,7 +69,7 @@ function drawTabs(grid: CellGrid, { view, seen, feed, isPaused }: TopFrame): voi
     column = grid.text(column, 0, text, name === view ? STYLE.bar : STYLE.plain);
   });
   const start = grid.columns - lineWidth(right) - 1;
-  // The state says more than the time.
+  // The state is more important than the time.
   if (start > column) drawLine(grid, start, 0, right);
   else drawLine(grid, Math.max(column + 1, grid.columns - lineWidth(state) - 1), 0, state);
 }
@@ -153,7 +152,7 @@ function paneEnd({ title, lines, offset }: NonNullable<TopFrame['pane']>, height
   return [title, more].filter((each) => each !== '').join(': ');
 }
 
-/** Keys and their actions, the most important first. */
+/** Keys and their actions, most important first. */
 function hints(frame: TopFrame): readonly (readonly [string, string])[] {
   const { pane, feed, filters, isPaused } = frame;
   const can = frame.can();
@@ -200,7 +199,7 @@ function drawPrompt(grid: CellGrid, row: number, prompt: FilterPrompt): void {
   const width = grid.columns - 2;
   const { text, cursor, mistake } = prompt;
   const offers = prompt.offers.join(' ');
-  // The part around the cursor, where the line is longer than the screen.
+  // If the line is longer than the screen, shows the part around the cursor.
   const from = Math.max(0, cursor - width + 2);
   grid.fill(0, row - 1, grid.columns, 0);
   const hint =

@@ -1,4 +1,4 @@
-/** The keys of the live view, for `?`. */
+/** The help page of the live view, shown by `?`. */
 import { filterWords } from '../../../tools/capture/filter.ts';
 import type { StyledLine } from '../screen/styled-line.ts';
 import { field, heading, paragraph } from './pages/top-page.ts';
@@ -21,7 +21,7 @@ const keys: readonly (readonly [key: string, does: string])[] = [
   ['q', 'quit'],
 ];
 
-/** The page of keys and filters. */
+/** Lists keys and filters. */
 export function helpLines(width: number): readonly StyledLine[] {
   return [
     [['Keys', 'title']],

@@ -20,18 +20,17 @@ import { flag, group, one, type Usage } from '../option.ts';
 import { parseOptions } from '../option-parse.ts';
 import { choice, duration, integer, text, usage } from '../option-values.ts';
 
-/** The command line of `ndots top`. */
 export interface TopOptions extends LiveSources, ClusterOptions, ColourOptions {
   readonly filters: readonly GivenFilter[];
   readonly contexts: readonly string[];
   readonly manifests: string | null;
   readonly cluster: boolean;
   readonly view: ViewName;
-  /** Null: the default of the view. */
+  /** Null: the view's default. */
   readonly sort: string | null;
   readonly reversed: boolean;
   readonly most: number | null;
-  /** The speed of a replay, relative to the recorded time; Infinity: as fast as it can be read. */
+  /** Replay speed relative to the recorded time; Infinity: as fast as possible. */
   readonly speed: number;
   readonly forMs: number | null;
   readonly once: boolean;
@@ -69,10 +68,9 @@ const table = {
   }),
 };
 
-/** The time that live traffic is watched before it is printed once, milliseconds. */
+/** Time to watch live traffic before printing once, milliseconds. */
 const ONCE_MS = 10_000;
 
-/** The help of `ndots top`. */
 export const topUsage: Usage = {
   synopsis: '[-i INTERFACE | FILE…|-]',
   examples: [
@@ -96,7 +94,7 @@ export const topUsage: Usage = {
   words: { files: true },
 };
 
-/** Throws a `Problem` with the code `usage`. */
+/** @throws Problem (`usage`) */
 export function parseTopOptions(given: readonly string[]): TopOptions {
   const { values: all, words } = parseOptions(table, given);
   const values = {
@@ -106,7 +104,7 @@ export function parseTopOptions(given: readonly string[]): TopOptions {
   };
   const sources = liveSourcesOf(values, words);
   const { filters, cluster } = filtersOf(values);
-  // A value that its word does not take is reported before anything is read.
+  // Reports invalid filter values before reading any input.
   filterOf(filters, new Map());
   const live = sources.files.length === 0;
   if (live && values.speed !== null)

@@ -1,4 +1,4 @@
-/** The live view, read back from the screen of a terminal. */
+/** Tests the live view by reading the terminal screen back. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { EmulatedTerminal } from '../../../../test/kit/emulated-terminal.ts';
@@ -373,7 +373,7 @@ describe('foreign text', () => {
   });
 });
 
-/** Views whose names may come from a stranger, and that grow by a row. */
+/** Views with untrusted names that grow by one row each time. */
 class ChangingModel extends SampleModel {
   skip = 0;
   evil = '';
@@ -460,7 +460,7 @@ function started({
   return { terminal, model, clock, traced, quits };
 }
 
-/** The line in reverse video. */
+/** The line in reverse video, which is the selected one. */
 async function selectedLine(terminal: EmulatedTerminal): Promise<string | undefined> {
   const lines = await terminal.screen();
   for (const [row, line] of lines.entries()) {

@@ -1,6 +1,6 @@
 /**
- * The live view on a terminal. Keys move through pages, rows and details. Every second the screen
- * queries the model and is drawn again.
+ * The live view on a terminal. Keys navigate pages, rows and details. Every second the screen queries the model and
+ * redraws.
  */
 import { every, type Clock, type Timer } from '../../../server/base/clock.ts';
 import { Problem } from '../../../server/base/problem.ts';
@@ -29,43 +29,43 @@ import {
 } from './pages/top-page.ts';
 import { planTrace } from './trace-as-client.ts';
 
-/** The period between queries of the model, milliseconds. */
+/** Refresh interval, milliseconds. */
 const REFRESH_MS = 1000;
-/** The time that a message stays, milliseconds. */
+/** Display time of a message, milliseconds. */
 const MESSAGE_MS = 4000;
-/** The spans that `w` goes through, milliseconds; null: the whole window. */
+/** Time spans that `w` cycles through, milliseconds; null: the whole window. */
 const SPANS = [null, 60_000, 10_000] as const;
 
 /** A pane over a page. */
 interface Pane {
   readonly title: string;
-  /** The row that it is about; null: none. */
+  /** The item that it shows; null: none. */
   readonly item: TopItem | null;
   lines(width: number): readonly StyledLine[];
   offset: number;
-  /** Called when it is closed. */
+  /** Called when the pane is closed. */
   closed?(): void;
 }
 
-/** The parts that the screen needs in addition to the model. */
+/** The dependencies of the screen other than the model. */
 export interface TopScreenParts {
   readonly ask: AskModel;
   readonly feed: () => PacketFeed;
-  /** Goes to the next cluster and gives its name; null: there is one at most. */
+  /** Switches to the next cluster and returns its name; null: there is at most one. */
   readonly next: (() => string) | null;
   readonly terminal: Terminal;
   readonly depth: ColourDepth;
   readonly clock: Clock;
   readonly options: TopOptions;
-  /** As the program was called. */
+  /** The program name as invoked. */
   readonly program: string;
-  /** Runs `ndots trace`; returns its output. */
+  /** Runs `ndots trace` and returns its output. */
   trace(words: readonly string[], columns: number, signal: AbortSignal): Promise<string>;
-  /** The person wants to quit. */
+  /** Called when the user quits. */
   quit(): void;
 }
 
-/** The order and the cursor of each page. */
+/** Sort order and cursor of a page. */
 interface PageState {
   sort: SortKey | null;
   reversed: boolean;
@@ -73,7 +73,6 @@ interface PageState {
   widths: Map<number, number>;
 }
 
-/** The face of `ndots top`. */
 export class TopScreen {
   readonly #parts: TopScreenParts;
   readonly #screen: FullScreen;
@@ -87,7 +86,7 @@ export class TopScreen {
   #isPaused = false;
   #seen: SeenView | null = null;
   #body: TopBody | null = null;
-  /** Why the model has no answer, for people. */
+  /** Why the model cannot answer, for people. */
   #problem = '';
   #message: { readonly text: string; readonly untilMs: number } | null = null;
   #height = 1;
@@ -115,7 +114,7 @@ export class TopScreen {
     this.#refresh = every(this.#parts.clock, REFRESH_MS, () => this.#tick());
   }
 
-  /** Gives the terminal back. */
+  /** Restores the terminal. */
   stop(): void {
     this.#refresh?.cancel();
     for (const pane of this.#panes) pane.closed?.();
@@ -138,7 +137,7 @@ export class TopScreen {
     return page;
   }
 
-  /** Asks the model for the page. */
+  /** Queries the model for the current page. */
   #see(): void {
     const { sort, reversed, cursor } = this.#page(this.#view);
     try {
@@ -146,7 +145,7 @@ export class TopScreen {
         filters: this.#filters,
         sort,
         reversed,
-        // As far as the page is scrolled, and some more.
+        // Rows down to the scroll position, plus a margin.
         most: cursor.offset + 2 * this.#height + 20,
         lastMs: SPANS[this.#span]!,
       });
@@ -182,7 +181,7 @@ export class TopScreen {
     });
   }
 
-  /** The keys that apply to the selected row, for the hints. */
+  /** Keys that apply to the selected row, for the hints. */
   #can(pane: Pane | null): ReadonlySet<string> {
     const item = pane === null ? this.#selected : pane.item;
     const keys = new Set<string>();
@@ -303,7 +302,7 @@ export class TopScreen {
     const { cursor } = this.#page(this.#view);
     const rows = this.#body?.rows ?? [];
     cursor.move(rows, by, this.#height);
-    // The list ends where the request ended.
+    // The cursor is near the end of the requested rows, so request more.
     if (cursor.index > rows.length - this.#height && !this.#isPaused) this.#see();
   }
 
@@ -319,7 +318,7 @@ export class TopScreen {
     if (about !== null) this.#goTo(about);
   }
 
-  /** Opens the row of another page. */
+  /** Opens a row on another page. */
   #goTo({ view, id }: NonNullable<TopItem['about']>): void {
     const query = { filters: [], sort: null, reversed: false, most: 1, lastMs: null };
     const one: AskModel = (asked) => this.#parts.ask({ ...asked, id });
@@ -349,7 +348,7 @@ export class TopScreen {
       item,
       offset: 0,
       lines: (width) => {
-        // Details are of the same moment as the page.
+        // Details show the same moment as the page.
         if (shown === null || shown.width !== width || shown.seen !== this.#seen)
           shown = { width, lines: item.details(ask, width), seen: this.#seen };
         return shown.lines;

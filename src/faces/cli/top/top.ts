@@ -1,4 +1,4 @@
-/** `ndots top`: what happens now, on a terminal, or printed for scripts. */
+/** `ndots top`: shows live DNS traffic on a terminal, or prints it for scripts. */
 import { systemClock } from '../../../server/base/clock.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { readLean } from '../capture/lean-reading.ts';
@@ -13,10 +13,9 @@ import { parseTopOptions, type TopOptions } from './top-options.ts';
 import { TopScreen } from './top-screen.ts';
 import { runTraceWords } from './trace-as-client.ts';
 
-/** The period between lines of JSON, milliseconds. */
+/** Interval between JSON lines, milliseconds. */
 const LINE_MS = 1000;
 
-/** The verb `top`. */
 export const top: Command = {
   name: 'top',
   async run(words, io) {
@@ -52,7 +51,7 @@ export const top: Command = {
 interface Run {
   readonly options: TopOptions;
   readonly io: Io;
-  /** One at least. */
+  /** At least one. */
   readonly clusters: readonly LiveCluster<TopOptions>[];
 }
 
@@ -81,7 +80,7 @@ async function onScreen(
     quit,
   });
   asked.addEventListener('abort', quit, { once: true });
-  // A replay stays on the screen when it is over; what cannot be read at all ends it.
+  // A finished replay stays on the screen, but unreadable input ends it.
   const failed: unknown[] = [];
   for (const { feed } of clusters)
     feed.over.then(

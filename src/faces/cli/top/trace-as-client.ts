@@ -1,4 +1,4 @@
-/** Asks for a name again as one of the clients that were seen: with its resolver and search path. */
+/** Repeats a lookup as one of the observed clients, with its resolver and search path. */
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,20 +9,20 @@ import { nameWords } from './equivalent-command.ts';
 import type { TopOptions } from './top-options.ts';
 import type { AskModel, TraceTarget } from './pages/top-page.ts';
 
-/** Kinds of clients whose resolvers can be modelled. */
+/** Resolvers that can be modelled. */
 const modelled: ReadonlySet<Kind> = new Set(['glibc', 'musl', 'go', 'c-ares', 'evdns']);
 
-/** The way to repeat a lookup. */
+/** A plan for repeating a lookup. */
 export interface TracePlan {
-  /** Words of the command line. */
+  /** Command line words. */
   readonly words: readonly string[];
   /** The assumptions, as text. */
   readonly notes: readonly string[];
 }
 
 /**
- * The command line that asks as the client did.
- * @param writeConf writes a resolv.conf and gives its path
+ * Builds the command line that queries as the client did.
+ * @param writeConf writes a resolv.conf and returns its path
  */
 export function planTrace(
   target: TraceTarget,
@@ -36,7 +36,7 @@ export function planTrace(
   const kind = row?.resolver.kinds.find((each) => modelled.has(each));
   if (kind === undefined) notes.push('The resolver of this client is not known: glibc is assumed.');
   const words = ['trace', name, '-c', kind ?? 'glibc'];
-  // Servers of a capture may not exist here, or no longer.
+  // Servers in a capture may not be reachable from here.
   if (options.files.length > 0) words.push('--plan');
   const isNamed = options.cluster || options.manifests !== null;
   if (isNamed && client.kind === 'pod' && !client.isGone) {
@@ -61,7 +61,7 @@ export function planTrace(
   return { words, notes };
 }
 
-/** The domains that were appended to the name. */
+/** The search domains that were appended to the name. */
 function searchPath({ name, candidates }: TraceTarget): readonly string[] {
   const stem = name.endsWith('.') ? name : `${name}.`;
   return candidates
@@ -75,7 +75,10 @@ function writeTemporary(text: string): string {
   return path;
 }
 
-/** Runs the trace in this process. @returns its output */
+/**
+ * Runs the trace in this process.
+ * @returns its output
+ */
 export async function runTraceWords(
   words: readonly string[],
   io: Io,

@@ -1,16 +1,16 @@
-/** The settings of a container whose image has no such files. */
+/** Resolver settings of a container whose image has no such files. */
 import type { Settings } from '../../../tools/resolver/client.ts';
 
-/** The hosts file of such a container. */
+/** Contents of its hosts file. */
 export const imageHosts = '127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n';
 
 /** The addresses of its interface. */
 export const imageAddresses: readonly string[] = ['10.244.0.10', 'fe80::1'];
 
-/** Its name. */
+/** Host name of the container. */
 export const imageHostname = 'pod';
 
-/** The same with a resolv.conf: what `ndots trace --resolv-conf FILE` plans with. */
+/** The same settings with a resolv.conf, as `ndots trace --resolv-conf FILE` uses them. */
 export function imageSettings(resolvConf: string): Settings {
   return {
     resolvConf,

@@ -1,11 +1,11 @@
-/** Compares several clients, one line each: first the results, then the costs. */
+/** Compares several clients, one line each: results first, then costs. */
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import type { TraceDocument } from '../../../tools/resolver/trace-document.ts';
 import { count } from '../../../server/base/counted.ts';
 import { clip, pageFor, wrap, type Page, type TextOptions } from '../page.ts';
 import { failure } from './trace-outcome.ts';
 
-/** Several clients for a terminal: a table, what differs, and the verdict. */
+/** Formats several clients for terminal output: a table, the differences, and the verdict. */
 export function printComparison(documents: readonly TraceDocument[], options: TextOptions): string {
   const page = pageFor(options);
   const { paint } = page;
@@ -22,7 +22,7 @@ export function printComparison(documents: readonly TraceDocument[], options: Te
   return `${lines.join('\n')}\n`;
 }
 
-/** Columns that a result needs beside the others. */
+/** Minimum width of the result column. */
 const leastResult = 14;
 
 function table(documents: readonly TraceDocument[], page: Page): string[] {
@@ -46,7 +46,7 @@ function table(documents: readonly TraceDocument[], page: Page): string[] {
       printElapsed(result.elapsedMs).padStart(time),
     ].join('');
     const room = page.columns - before;
-    // Without room next to the columns, the result is below them.
+    // If the result does not fit next to the other columns, print it below them.
     if (room < leastResult) return `${cells}\n      ${clip(text, page.columns - 6)}`;
     return `${cells}  ${clip(text, room)}`;
   });
@@ -54,17 +54,17 @@ function table(documents: readonly TraceDocument[], page: Page): string[] {
 }
 
 export interface ClientDifference {
-  /** Yes: a program fails. Maybe: it depends on the program. No: it only costs more. */
+  /** `yes`: a program fails. `maybe`: it depends on the program. `no`: it only costs more. */
   readonly matters: 'yes' | 'maybe' | 'no';
-  /** Labels of the clients that differ; empty if the text names them. */
+  /** Labels of the clients that differ; empty if the text already names them. */
   readonly clients: string;
   readonly text: string;
 }
 
-/** A client that is this much slower than the fastest one waits for something, milliseconds. */
+/** A client that is this much slower than the fastest one is waiting for something, milliseconds. */
 const slowMs = 1000;
 
-/** The differences of clients: whether they find the name, their answers, their time, their cost. */
+/** Compares clients by whether they find the name, and by their answers, time and cost. */
 export function compare(documents: readonly TraceDocument[]): {
   readonly differences: readonly ClientDifference[];
   readonly verdict: string;
@@ -119,7 +119,7 @@ function verdictOf(
   return ways > 1 ? 'All resolve this name, but not to the same addresses.' : 'All find the same.';
 }
 
-/** Names the clients with the fewest and the most queries, and their numbers of ports. */
+/** Names the clients with the fewest and the most queries, and compares their numbers of ports. */
 function costText(documents: readonly TraceDocument[]): string {
   const by = [...grouped(documents, ({ totals }) => String(totals.queries))].toSorted(
     ([one], [other]) => Number(one) - Number(other),
@@ -130,9 +130,7 @@ function costText(documents: readonly TraceDocument[]): string {
     .concat('.');
 }
 
-/**
- * The reason of a failure: its last answers, else its steps without a query, else its own message.
- */
+/** The reason for a failure: the last replies, otherwise the steps without a query, otherwise the client's message. */
 function reasonOf({ queries, steps, result }: TraceDocument): string {
   const last = queries.findLast(({ outcome }) => outcome !== '') ?? queries.at(-1);
   if (last === undefined) return steps.at(-1)?.text ?? failure(result);
@@ -146,14 +144,14 @@ function grouped<K>(
   return Map.groupBy(documents, key);
 }
 
-/** @param most how many are named */
+/** @param most maximum number of labels to list */
 function labels(documents: readonly TraceDocument[], most = 20): string {
   const all = documents.map(labelOf);
   const more = all.length > most ? ` and ${all.length - most} more` : '';
   return `${all.slice(0, most).join(', ')}${more}`;
 }
 
-/** `glibc@2.36`, or the name alone where the client has no versions. */
+/** `glibc@2.36`, or only the name if the client has no versions. */
 export function labelOf({ client }: TraceDocument): string {
   return client.version === '' ? client.name : `${client.name}@${client.version}`;
 }

@@ -1,7 +1,4 @@
-/**
- * A trace as a series of dig's outputs, from the replies themselves: to be pasted where people read
- * dig.
- */
+/** Formats a trace as consecutive dig outputs, built from the actual replies, to paste where people expect dig. */
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import type { QueryDocument, TraceDocument } from '../../../tools/resolver/trace-document.ts';
 import { parseBase64 } from '../../../server/wire/encoding.ts';
@@ -9,7 +6,6 @@ import { readMessage } from '../../../server/wire/message.ts';
 import { printMessage } from '../../../server/wire/print.ts';
 import { label, outcome } from './trace-outcome.ts';
 
-/** A trace as dig's outputs, one after the other. */
 export function dig(document: TraceDocument): string {
   const { queries } = document;
   const parts = queries.map((query, index) => {
@@ -19,7 +15,7 @@ export function dig(document: TraceDocument): string {
   return `${parts.join('\n')}\n;; ${label(document)}: ${outcome(document)}\n`;
 }
 
-/** The command that asks the same. */
+/** The equivalent dig command. */
 function command({ name, type, server, serverPort, protocol, edns, ad }: QueryDocument): string {
   const size = /^edns (\d+)/.exec(edns)?.[1];
   const words = [`dig @${server}`];

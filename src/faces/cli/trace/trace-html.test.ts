@@ -11,7 +11,7 @@ interface Bar {
   readonly width: number;
 }
 
-/** Places of the bars, percent. */
+/** Positions of the bars, percent. */
 function bars(page: string): Bar[] {
   return [...page.matchAll(/class="bar \w+" style="left:([\d.]+)%;width:([\d.]+)%"/g)].map(
     ([, left, width]) => ({ left: Number(left), width: Number(width) }),

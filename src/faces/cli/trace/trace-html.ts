@@ -1,6 +1,6 @@
 /**
- * Traces as one page without script, for a wide screen, a phone and paper: bars to scale, reasons
- * in words, and a table where clients are compared.
+ * Renders traces as a single page without scripts, for wide screens, phones and paper: bars to scale, reasons in words,
+ * and a table that compares clients.
  */
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import type { QueryDocument, TraceDocument } from '../../../tools/resolver/trace-document.ts';
@@ -12,7 +12,7 @@ import { label, outcome } from './trace-outcome.ts';
 import { answer, glossaryOf, hint, serverOf, settings } from './trace-words.ts';
 import { traceStyle } from './trace-style.ts';
 
-/** One or more traces of a name as an HTML page; empty without any. */
+/** Renders one or more traces of a name; empty if there are none. */
 export function html(documents: readonly TraceDocument[]): string {
   const [first] = documents;
   if (first === undefined) return '';
@@ -65,7 +65,7 @@ function section(document: TraceDocument, many: boolean): string {
     .join('\n');
 }
 
-/** Rows with bars on one scale of time. */
+/** Rows with bars on a common time scale. */
 function waterfall(document: TraceDocument): string {
   const rows = rowsOf(document);
   const ends = rows.map((row) => row.first.atMs + lastedMs(row));
@@ -77,7 +77,7 @@ function waterfall(document: TraceDocument): string {
   );
   const axis = ticks
     .map((at) => {
-      // The last label would go beyond the edge.
+      // The last label would overflow the edge.
       const kind = at > 0.9 * totalMs ? ' class="end"' : '';
       return `<span${kind} style="left:${percent(at, totalMs)}">${escape(mark(at))}</span>`;
     })
@@ -112,7 +112,7 @@ function bar(query: QueryDocument, totalMs: number): string {
   return `<span class="bar ${kindOf(query)}" style="left:${percent(query.atMs, totalMs)};width:${percent(lasted, totalMs)}"></span>`;
 }
 
-/** The quality of an answer, shown by color, pattern and words. */
+/** The quality of an answer, shown by colour, pattern and words. */
 function kindOf(query: QueryDocument): 'good' | 'none' | 'bad' {
   if (query.tookMs === null) return 'bad';
   if (query.data.some((data) => !data.startsWith('CNAME '))) return 'good';
@@ -174,7 +174,7 @@ function anchor(document: TraceDocument): string {
   return labelOf(document).replaceAll(/[^a-z0-9.]+/gi, '-');
 }
 
-/** Distance of the marks on the scale: 1, 2 or 5 and noughts, three to six of them. */
+/** Distance between scale marks: 1, 2 or 5 times a power of ten, for three to six marks. */
 function tick(totalMs: number): number {
   const rough = totalMs / 5;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -193,7 +193,7 @@ function percent(part: number, whole: number): string {
   return `${Math.round((10_000 * part) / whole) / 100}%`;
 }
 
-/** A long name may break after a dot. */
+/** Allows a long name to wrap after a dot. */
 function breakable(name: string): string {
   return escape(name).replaceAll('.', '.<wbr>');
 }

@@ -1,9 +1,12 @@
-/** Checks the name of a trace, and suggests the name that was probably meant. */
+/** Validates the name of a trace, and suggests the name that was probably meant. */
 import { isIP } from '../../../server/base/ip.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { byteLength } from '../../../tools/resolver/search-list.ts';
 
-/** The name as given. @throws Problem if no program would look it up */
+/**
+ * Returns the name as given.
+ * @throws Problem if no program would look it up
+ */
 export function checkedName(name: string | null): string {
   if (name === null || name === '') {
     throw new Problem({
@@ -19,15 +22,14 @@ export function checkedName(name: string | null): string {
       remedy: 'Write names outside ASCII in their xn-- form.',
     });
   }
-  // A name that no client can send is still worth a trace, but not one that is not even close to a
-  // name.
+  // A name that no client can send is still worth tracing, but text that does not resemble a name is not.
   if (byteLength(name) > 4096) {
     throw new Problem({
       code: 'usage',
       text: `the name is ${byteLength(name)} bytes long; the limit of DNS is 255`,
     });
   }
-  // eslint-disable-next-line no-control-regex -- searches for control characters
+  // eslint-disable-next-line no-control-regex -- matches control characters
   if (/[\u0000-\u0020\u007f]/.test(name)) {
     throw new Problem({ code: 'usage', text: 'the name contains a blank or a control character' });
   }
@@ -41,7 +43,7 @@ export function checkedName(name: string | null): string {
   return name;
 }
 
-/** The host part of a URL, `host:port`, `user@host` or `host/path`; null: it is something else. */
+/** The host part of a URL, `host:port`, `user@host` or `host/path`; null for other text. */
 function hostWithin(text: string): string | null {
   if (isIP(text) !== 0 || text.endsWith('.arpa') || text.endsWith('.arpa.')) return null;
   const parts =
@@ -52,7 +54,7 @@ function hostWithin(text: string): string | null {
   return host === text ? null : host;
 }
 
-/** The likely intention behind an address. */
+/** Suggests what was meant by an address. */
 export function addressHint(address: string): string {
   return `${address} is an address: nothing is looked up for it. Its name: ndots query -x ${address}`;
 }

@@ -26,7 +26,6 @@ import {
   usage,
 } from '../option-values.ts';
 
-/** The options of `ndots trace`; null: not given. */
 export interface TraceVerbOptions extends ClusterOptions, ColourOptions {
   readonly name: string | null;
   readonly clients: readonly string[];
@@ -43,18 +42,18 @@ export interface TraceVerbOptions extends ClusterOptions, ColourOptions {
   readonly answers: string | null;
   readonly corefile: string | null;
   readonly plan: boolean;
-  /** `deploy/web`, in kubectl's spelling; `host` = this machine, null = nothing was said. */
+  /** `deploy/web`, in kubectl's syntax; `host`: this machine; null: not given. */
   readonly from: string | null;
   readonly manifests: string | null;
   readonly namespace: string | null;
-  /** kubelet's settings; null = what the cluster says, or what most clusters have. */
+  /** The kubelet's setting; null: taken from the cluster, or the most common value. */
   readonly clusterDns: readonly string[] | null;
-  /** The resolv.conf of the pod's node; null: not given. */
+  /** resolv.conf of the pod's node; null: not given. */
   readonly nodeResolvConf: string | null;
   readonly clusterDomain: string;
   readonly ndots: number | null;
   readonly repeat: number;
-  /** Of the whole trace; null = as long as is usual. */
+  /** Time limit for the whole trace; null: the default. */
   readonly timeoutMs: number | null;
   readonly output: Output;
   readonly compare: boolean;
@@ -171,7 +170,7 @@ const table = {
   }),
 };
 
-/** Options of `--replay`. `-c all` prints only the differences of its clients. */
+/** Options allowed with `--replay`. With `-c all`, only the differences between clients are printed. */
 const ofReplay = [
   'client',
   'output',
@@ -184,7 +183,7 @@ const ofReplay = [
   'noColor',
 ] as const;
 
-/** Kinds, then, behind a slash, the names that the cluster or the manifests have. */
+/** Suggests kinds and, after a slash, names from the cluster or the manifests. */
 async function offerPods({ word, before, env }: OfferContext): Promise<readonly string[]> {
   const kinds = ['host', 'pod/', 'deploy/', 'sts/', 'ds/', 'job/', 'cronjob/', 'svc/'];
   if (!word.includes('/')) return kinds;
@@ -197,7 +196,7 @@ async function offerPods({ word, before, env }: OfferContext): Promise<readonly 
     const { podNames } = await import('./trace-pod.ts');
     return await podNames(options, { env, signal: AbortSignal.timeout(2000) });
   } catch {
-    // Nothing can be offered: there is no cluster, or it is not to be had.
+    // The cluster is missing or unreachable, so there are no suggestions.
     return [];
   }
 }
@@ -216,7 +215,7 @@ export const traceUsage: Usage = {
   ],
 };
 
-/** Throws a `Problem` with the code `usage`. */
+/** @throws Problem (`usage`) */
 export function parseTraceOptions(given: readonly string[]): TraceVerbOptions {
   const { values, words } = parseOptions(table, given);
   if (values.replay !== null) {
@@ -225,7 +224,7 @@ export function parseTraceOptions(given: readonly string[]): TraceVerbOptions {
   }
   const { name, server, port, type } = readWords(words);
   const local = values.from === null || values.from === 'host';
-  // With manifests alone it is a pod of their cluster that asks.
+  // With only manifests, the client is a pod of their cluster.
   const ofPods =
     values.manifests === null || values.from === 'host' || values.resolvConf !== null
       ? (['namespace', 'clusterDns', 'nodeResolvConf'] as const)

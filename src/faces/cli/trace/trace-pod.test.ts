@@ -14,7 +14,7 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** `ndots` of dnsConfig tells pods apart. */
+/** The `ndots` value in dnsConfig distinguishes the pods. */
 const spec = (ndots: number): Json => ({
   containers: [],
   dnsConfig: { options: [{ name: 'ndots', value: String(ndots) }] },

@@ -1,6 +1,4 @@
-/**
- * `--from pod/NAME`, `deploy/NAME`, `svc/NAME` …: the resolv.conf that kubelet writes for that pod.
- */
+/** `--from pod/NAME`, `deploy/NAME`, `svc/NAME` …: determines the resolv.conf that the kubelet writes for that pod. */
 import {
   asObject,
   child,
@@ -28,14 +26,13 @@ import { accessOf, type ClusterOptions } from '../cluster-options.ts';
 import type { Io } from '../command.ts';
 import { coreVersion } from '../version/version.ts';
 
-/** The address of the cluster DNS in kubeadm and most other clusters. */
+/** The cluster DNS address in kubeadm and most other clusters. */
 export const usualDns = '10.96.0.10';
 
-/** The resolv.conf of a pod, and the pod's name. */
 export interface PodSettings extends PodResolvConf {
-  /** For people: `pod shop/web-0, context prod`. */
+  /** Display name: `pod shop/web-0, context prod`. */
   readonly from: string;
-  /** The search domains of the node's file; null: kubelet does not give the pod any of them. */
+  /** Search domains in the node's resolv.conf; null: the pod does not inherit them. */
   readonly nodeSearch: readonly string[] | null;
 }
 
@@ -43,23 +40,23 @@ export interface PodSourceChoice extends ClusterOptions {
   readonly manifests: string | null;
 }
 
-/** kubelet's settings as a command line has them. */
+/** Kubelet settings from the command line. */
 export interface KubeletChoice {
-  /** null: what the cluster says, or what most clusters have. */
+  /** Null: taken from the cluster, or the most common value. */
   readonly clusterDns: readonly string[] | null;
   readonly clusterDomain: string;
 }
 
-/** A pod as a command line names it. */
+/** The pod selected on the command line. */
 export interface PodChoice extends PodSourceChoice {
-  /** `deploy/web`, in kubectl's spelling. */
+  /** `deploy/web`, in kubectl's syntax. */
   readonly from: string | null;
   readonly namespace: string | null;
 }
 
 /**
- * The settings of the named pod, or of a pod without DNS settings in the namespace. @param
- * nodeResolvConf resolv.conf of the node, if this machine knows it
+ * Settings of the named pod, or of a pod without DNS settings in the namespace.
+ * @param nodeResolvConf resolv.conf of the node, if known
  */
 export async function resolvConfOfPod(
   options: PodChoice & KubeletChoice,
@@ -82,7 +79,7 @@ export async function resolvConfOfPod(
           );
     return { ...found, warnings: [...warnings, ...found.warnings] };
   } catch (error) {
-    // A mistake in the manifests is why the pod is missing.
+    // An error in the manifests may explain why the pod is missing.
     const [why] = warnings;
     throw error instanceof Problem && why !== undefined
       ? error.with({ hint: why.replaceAll(/\n\s*/g, '; ') })
@@ -94,7 +91,7 @@ export async function resolvConfOfPod(
 
 type Kubelet = Omit<KubeletDns, 'clusterDns'> & KubeletChoice;
 
-/** The settings of the pod behind a name, and its own dnsConfig. */
+/** Settings of the pod that the name refers to, and its own dnsConfig. */
 export async function settingsBehind(
   source: PodSource,
   wanted: ResourceName,
@@ -106,7 +103,7 @@ export async function settingsBehind(
   return { ...(await settingsOf(own, pod.name, source, kubelet, node)), own };
 }
 
-/** The settings of a pod in this namespace that has the usual policy. */
+/** Settings of a pod in this namespace with the default policy. */
 async function settingsWithin(
   source: PodSource,
   namespace: string,
@@ -150,7 +147,7 @@ function searchOf(resolvConf: string | null): readonly string[] {
   return lines.findLast(([keyword]) => keyword === 'search')?.slice(1) ?? [];
 }
 
-/** Names that can follow `--from TYPE/`; empty if the cluster does not answer. */
+/** Suggestions for `--from TYPE/`; empty if the cluster does not reply. */
 export async function podNames(
   options: PodChoice,
   io: Pick<Io, 'env' | 'signal'>,
@@ -166,7 +163,7 @@ export async function podNames(
   }
 }
 
-/** The cluster or the directory of manifests. Call `close` at the end. */
+/** Opens the cluster or the manifests directory. Call `close` at the end. */
 export async function podSource(
   options: PodSourceChoice,
   io: Pick<Io, 'env' | 'signal'>,
@@ -181,9 +178,7 @@ export async function podSource(
   });
 }
 
-/**
- * kubelet's clusterDNS is the address of the cluster's DNS service, unless another one was given.
- */
+/** Unless given, the kubelet's clusterDNS is the address of the cluster's DNS service. */
 async function dnsOf(
   source: PodSource,
   node: string,
@@ -198,7 +193,7 @@ async function dnsOf(
 }
 
 /**
- * The DNS settings in a pod's `spec`.
+ * DNS settings in a pod's `spec`.
  * @throws Problem for an unknown policy
  */
 function podDnsOf(spec: JsonObject, namespace: string): PodDns {
@@ -228,7 +223,7 @@ function dnsConfigOf(config: JsonObject): DnsConfig {
   };
 }
 
-/** YAML makes numbers of values that Kubernetes wants as text. */
+/** YAML parses some values as numbers that Kubernetes requires as strings. */
 function optionValue(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   return typeof value === 'number' ? String(value) : undefined;

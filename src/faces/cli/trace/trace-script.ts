@@ -1,14 +1,14 @@
-/** Parses the answers of a trace: the text of `--answers`. */
+/** Parses the scripted answers of a trace, given with `--answers`. */
 import { Problem } from '../../../server/base/problem.ts';
 import { parseAnswers, type Script } from '../../../tools/resolver/answers-file.ts';
 
 /**
- * The answers in a text, YAML or JSON (docs/answers-file.md).
- * @param file as messages name it
+ * Parses answers in YAML or JSON (docs/answers-file.md).
+ * @param file name for messages
  * @throws Problem
  */
 export async function parseScript(text: string, file: string): Promise<Script> {
-  // JSON is also YAML, but a JSON parser is much faster.
+  // JSON is valid YAML, but a JSON parser is much faster.
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -30,7 +30,7 @@ export async function parseScript(text: string, file: string): Promise<Script> {
   return parseAnswers(value, file);
 }
 
-/** The library's message ends with the place, and lines of the file follow. */
+/** Removes the position at the end of the library's message, and the lines of the file after it. */
 function withoutPlace(message: string): string {
   return (message.split('\n')[0] ?? '').replace(/ at line \d+, column \d+:?$/, '');
 }

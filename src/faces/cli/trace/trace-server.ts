@@ -1,7 +1,7 @@
 /**
- * A whole server in this process answers a planned lookup, without a socket and on the lookup's own
- * (virtual) clock. It has the Corefile of `--corefile`, or kubeadm's without that option. Its
- * objects are those of `--manifests`, and the answers file answers forwarded queries.
+ * Answers a planned lookup with a complete server in this process, without sockets and on the lookup's own (virtual)
+ * clock. Its Corefile is that of `--corefile`, by default kubeadm's. Its objects come from `--manifests`, and the
+ * answers file provides upstream replies.
  */
 import { dirname, resolve } from 'node:path';
 import { systemClock } from '../../../server/base/clock.ts';
@@ -33,40 +33,38 @@ import { queryBytes, readReply } from '../../../tools/resolver/query-bytes.ts';
 import { replyBytes } from '../../../tools/resolver/reply-bytes.ts';
 import { parseStartedCorefile } from '../parse-corefile.ts';
 
-/** The Corefile of a server in this process. */
+/** The Corefile for a server in this process. */
 export interface NamedCorefile {
-  /** As messages name it. */
+  /** File name for messages. */
   readonly file: string;
-  /** Base of relative paths. */
+  /** Base directory for relative paths. */
   readonly folder: string;
   readonly text: string;
-  /**
-   * Manifests that replace the clusters of the `kubernetes` blocks; null: those clusters are used.
-   */
+  /** Manifests that replace the clusters of the `kubernetes` blocks; null: use those clusters. */
   readonly manifests: string | null;
 }
 
 export interface TraceServerParts {
   readonly corefile: NamedCorefile;
-  /** The answers of upstreams. */
+  /** Upstream replies. */
   readonly script: Script;
-  /** The address that it sees queries come from. */
+  /** The client address that the server sees. */
   readonly client: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Called once with each warning about the Corefile or the objects. */
+  /** Called once for each warning about the Corefile or the objects. */
   readonly tell: (text: string) => void;
 }
 
-/** A Corefile that a person named. */
+/** Describes a Corefile given by the user. */
 export function corefileOf(file: string, text: string, manifests: string | null): NamedCorefile {
   const objects = manifests === null ? null : resolve(manifests);
   return { file, folder: dirname(resolve(file)), text, manifests: objects };
 }
 
-/** The name of the Corefile that stands for `--manifests`. */
+/** Name of the generated Corefile for `--manifests`. */
 const MADE = '--manifests';
 
-/** The Corefile of kubeadm, reduced to what affects answers, for the objects in these manifests. */
+/** kubeadm's Corefile, reduced to what affects replies, with the objects in these manifests. */
 export function corefileFor(manifests: string, clusterDomain: string): NamedCorefile {
   const text = `.:53 {
     kubernetes ${clusterDomain} in-addr.arpa ip6.arpa {
@@ -81,10 +79,10 @@ export function corefileFor(manifests: string, clusterDomain: string): NamedCore
   return { file: MADE, folder: process.cwd(), text, manifests: resolve(manifests) };
 }
 
-/** Time limit for reading objects, milliseconds of real time. */
+/** Time limit for loading objects, milliseconds of real time. */
 const READING_MS = 5000;
 
-/** Gives what starts such a server for each lookup. It throws the Corefile's problems. */
+/** Returns a function that starts such a server for each lookup. The function throws the Corefile's problems. */
 export function traceServer(parts: TraceServerParts): StartServer {
   const told = new Set<string>();
   const tellOnce = (text: string): void => {
@@ -99,8 +97,8 @@ export function traceServer(parts: TraceServerParts): StartServer {
     const started = embedded.start().catch((error: unknown) => {
       throw withoutMadePlaces(error);
     });
-    // Objects are read in real time, while the clock of the lookup is stopped. After one timeout,
-    // nothing waits again.
+    // Objects load in real time while the lookup's clock is stopped. After one timeout, later servers do not wait
+    // again.
     if (!(await within(systemClock, patienceMs, started))) patienceMs = 0;
     await clock.run(started);
     starting = false;
@@ -108,7 +106,7 @@ export function traceServer(parts: TraceServerParts): StartServer {
   };
 }
 
-/** Removes places in the generated Corefile, which the person has never seen. */
+/** Removes positions in the generated Corefile, which the user has never seen. */
 function withoutMadePlaces(error: unknown): unknown {
   const problems = problemsIn(error);
   if (problems === null) return error;
@@ -155,7 +153,7 @@ function withObjectsOf(output: ParseOutput, manifests: string): ParseOutput {
 function serverOf(embedded: EmbeddedServer, client: string, clock: VirtualClock): StartedServer {
   const address = parseAddress(client) ?? Uint8Array.of(10, 244, 0, 10);
   const way = { address, port: 40_000, local: '10.96.0.10', localPort: 53 };
-  // Every name server of the resolv.conf is this server: the first endpoint that speaks plain DNS.
+  // Every name server in resolv.conf is this server: its first endpoint for plain DNS.
   const plain = embedded.open.find(({ scheme }) => scheme === 'dns');
   return {
     async answer(query, proto) {
@@ -167,7 +165,7 @@ function serverOf(embedded: EmbeddedServer, client: string, clock: VirtualClock)
   };
 }
 
-/** The network of `forward`: the script, for any upstream address. */
+/** The network for `forward`: every upstream address gets the scripted replies. */
 function scriptedUpstreams(script: Script, clock: VirtualClock): Network {
   const counts: RuleCounts = new Map();
   return {

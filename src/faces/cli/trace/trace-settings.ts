@@ -1,4 +1,4 @@
-/** Finds the files of a trace: from the command line, this machine, or a pod's manifest. */
+/** Gathers the files for a trace from the command line, this machine or a pod's manifest. */
 import { hostname, networkInterfaces } from 'node:os';
 import { readFileText } from '../../../server/base/read-file.ts';
 import type { AddressFamily, Host, Settings } from '../../../tools/resolver/client.ts';
@@ -11,29 +11,29 @@ import type { TraceVerbOptions } from './trace-options.ts';
 
 const largestFile = 4 << 20;
 
-/** Variables of resolvers that the trace inherits from the environment of ndots. */
+/** Resolver variables that the trace inherits from ndots' environment. */
 const inherited = ['LOCALDOMAIN', 'RES_OPTIONS', 'HOSTALIASES', 'GODEBUG'];
 
-/** The settings of a lookup, and where they come from. */
+/** The settings for a lookup and their sources. */
 export interface GatheredSettings {
   readonly settings: Settings;
-  /** The source of resolv.conf, and remarks about it. */
+  /** The source of resolv.conf, and notes about it. */
   readonly notes: readonly string[];
-  /** The pod that the settings belong to, if they are a pod's. */
+  /** The pod that the settings belong to; null: they are not a pod's. */
   readonly from: string | null;
   /** The assumption about the pod's node; null: none. */
   readonly assumed: string | null;
 }
 
 /**
- * Reads the files that decide a lookup. Throws a `Problem` for one that a person named and that
- * cannot be read.
+ * Reads the files that determine a lookup.
+ * @throws Problem if a file given by the user cannot be read
  */
 export async function gatherSettings(options: TraceVerbOptions, io: Io): Promise<GatheredSettings> {
   const notes: string[] = [];
   let from: string | null = null;
   let assumed: string | null = null;
-  // --manifests selects a pod of that cluster, not this machine.
+  // --manifests selects a pod in that cluster, not this machine.
   const ofPod =
     options.resolvConf === null &&
     (options.from === null ? options.manifests !== null : options.from !== 'host');
@@ -42,7 +42,7 @@ export async function gatherSettings(options: TraceVerbOptions, io: Io): Promise
   if (options.resolvConf !== null)
     resolvConf = readText(options.resolvConf, 'resolv.conf', largestFile);
   else if (ofPod) {
-    // Without sending, the node's settings are those of no machine in particular.
+    // If nothing is sent, the node's settings do not describe a particular machine.
     const { nodeResolvConf } = options;
     const node =
       nodeResolvConf !== null
@@ -87,7 +87,7 @@ export async function gatherSettings(options: TraceVerbOptions, io: Io): Promise
   };
 }
 
-/** The assumption for the node's resolv.conf, which only the node knows. */
+/** The assumption about the node's resolv.conf, which only the node knows. */
 function assumedOf({ nodeSearch }: PodSettings): string | null {
   if (nodeSearch === null) return null;
   return nodeSearch.length === 0
@@ -95,7 +95,7 @@ function assumedOf({ nodeSearch }: PodSettings): string | null {
     : `the search domains of this machine are used for the node's: ${nodeSearch.join(' ')} (--node-resolv-conf FILE)`;
 }
 
-/** True if the lookup is planned without sending queries. */
+/** True if the lookup is only planned, without sending queries. */
 export function sendsNothing({ plan, answers, corefile, manifests }: TraceVerbOptions): boolean {
   return plan || answers !== null || corefile !== null || manifests !== null;
 }
@@ -105,8 +105,8 @@ function hostOf(options: TraceVerbOptions, own: boolean): Host {
   const internal = interfaces.filter((one) => one.internal).map((one) => one.address);
   const external = interfaces.filter((one) => !one.internal).map((one) => one.address);
   const addresses = options.hostAddresses ?? (own ? external : imageAddresses);
-  // Where a person lists addresses without one of IPv6, the machine has IPv6 switched off. It would
-  // have a link-local address otherwise.
+  // A given address list without IPv6 addresses means that IPv6 is disabled; otherwise there would be a link-local
+  // address.
   const known = options.hostAddresses ?? (own ? internal : ['127.0.0.1', '::1']);
   const without6 = known.length > 0 && known.every((address) => !address.includes(':'));
   const loopback: AddressFamily[] = without6 ? [4] : [4, 6];
@@ -121,7 +121,7 @@ function readIfThere(path: string): string | null {
   }
 }
 
-/** The servers of the file are replaced by one. */
+/** Replaces the name servers in the file with a single one. */
 function withServer(text: string | null, server: string): string {
   const kept = (text ?? '').split('\n').filter((line) => !/^\s*nameserver\b/.test(line));
   return [`nameserver ${server}`, ...kept].join('\n');

@@ -1,6 +1,6 @@
 /**
- * Prints a trace for people, as wide as the terminal (default 100 columns): one row per group of
- * queries, with the reason below.
+ * Prints a trace for people at the width of the terminal (default 100 columns): one row per group of queries, with the
+ * reason below.
  */
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import { printHostPort } from '../../../server/base/ip.ts';
@@ -11,7 +11,7 @@ import { outcomeOf, rowsOf, type TraceRow } from './trace-rows.ts';
 import { failure } from './trace-outcome.ts';
 import { glossaryOf, hint, serversOf } from './trace-words.ts';
 
-/** One trace for a terminal. */
+/** Prints a trace for a terminal. */
 export function printTrace(document: TraceDocument, options: TextOptions): string {
   const page = pageFor(options);
   const lines: string[] = [];
@@ -71,22 +71,19 @@ function header(document: TraceDocument, page: Page): string[] {
   return lines;
 }
 
-/** Columns before the name: number, time. */
+/** Columns before the name: number and time. */
 const lead = 15;
-/** Room that answers get behind the name, at least: `A NXDOMAIN  AAAA NXDOMAIN  20 ms`. */
+/** Minimum width for answers after the name: `A NXDOMAIN  AAAA NXDOMAIN  20 ms`. */
 const answerRoom = 34;
 
-/**
- * The width of the name column: as wide as the names, if there is room for answers. A narrow page
- * has none.
- */
+/** Width of the name column: as wide as the names if that leaves room for answers. Narrow pages have no such column. */
 function nameWidth(rows: readonly TraceRow[], page: Page): number {
   const longest = Math.max(20, ...rows.map((row) => row.first.name.length));
   if (page.wide) return longest;
   return page.narrow ? 0 : Math.min(longest, page.columns - lead - 1 - answerRoom);
 }
 
-/** The part after the name: an answer per query, the server if there are several, the time. */
+/** The part after the name: an answer per query, the server if there are several, and the time. */
 function rowTail(row: TraceRow, document: TraceDocument, room: number, page: Page): string[] {
   const { first, queries } = row;
   const parts = answers(row, room, page);
@@ -112,7 +109,7 @@ function rowTail(row: TraceRow, document: TraceDocument, room: number, page: Pag
   return parts;
 }
 
-/** One answer per query; if none was answered, this is printed once. */
+/** One answer per query, or a single one if no query was answered. */
 function answers({ queries }: TraceRow, room: number, page: Page): string[] {
   const text = (query: QueryDocument): string =>
     answerText(query, room - query.type.length - 1, page);
@@ -120,7 +117,7 @@ function answers({ queries }: TraceRow, room: number, page: Page): string[] {
   const lost = queries.every(({ tookMs, answer }) => tookMs === null && answer === longest?.answer);
   if (lost && longest !== undefined && queries.length > 1)
     return [`${queries.map(({ type }) => type).join(', ')} ${text(longest)}`];
-  // Where one of a pair is lost, the time of the other is its own.
+  // If one query of a pair was lost, the time belongs to the other one.
   const mixed = queries.some(({ tookMs }) => tookMs === null);
   return queries.map((query) => {
     const took =
@@ -157,7 +154,7 @@ function printRow(
   return [...lines, ...wrap(again ? likewise(then) : then, `${indent}then  `, page)];
 }
 
-/** Breaks a name that is longer than a line, after a dot if possible. */
+/** Breaks a name that is longer than a line, preferably after a dot. */
 function nameLines(name: string, page: Page): string[] {
   const room = page.wide ? Infinity : page.columns - lead;
   const lines: string[] = [];
@@ -171,13 +168,13 @@ function nameLines(name: string, page: Page): string[] {
   return [...lines, rest];
 }
 
-/** Repeats only the rules of the row above. */
+/** Refers to the row above, repeating only its rules. */
 function likewise(then: string): string {
   const rules = [...new Set(then.match(/\[[a-z0-9-]+\]/g))];
   return rules.length === 0 ? then : `Likewise. ${rules.join(' ')}`;
 }
 
-/** @param room columns that it may take */
+/** @param room available columns */
 function answerText(query: QueryDocument, room: number, { paint, wide }: Page): string {
   if (query.answer === 'DROP') return paint.bad(`no answer${waited(query, ' in ')}`);
   if (query.answer === 'CLOSED') {
@@ -187,8 +184,7 @@ function answerText(query: QueryDocument, room: number, { paint, wide }: Page): 
   if (query.tookMs === null)
     return `${query.answer} ${paint.bad(`too late${waited(query, ', waited ')}`)}`;
   if (query.data.length > 0) {
-    // The address is what counts; an alias on the way is shown where there is room, or nothing
-    // else.
+    // Addresses matter most. Aliases are shown if there is room, or if there are no addresses.
     const addresses = query.data.filter((data) => !data.startsWith('CNAME '));
     const found = addresses.length > 0;
     const list = wide || !found ? query.data : addresses;
@@ -202,7 +198,7 @@ function answerText(query: QueryDocument, room: number, { paint, wide }: Page): 
   return query.answer;
 }
 
-/** A client that sees ICMP port unreachable does not wait; others wait as for a lost packet. */
+/** Milliseconds. A client that receives ICMP port unreachable fails sooner; others wait as if the packet was lost. */
 const patienceMs = 100;
 
 function waited({ waitedMs }: QueryDocument, before: string): string {

@@ -1,29 +1,26 @@
-/** The wording shared by all forms of a trace. */
+/** Wording shared by all output formats of a trace. */
 import { printHostPort } from '../../../server/base/ip.ts';
 import type { QueryDocument, TraceDocument } from '../../../tools/resolver/trace-document.ts';
 
-/**
- * A reply's addresses and aliases, or the word that stands for there being none (`NXDOMAIN`, `DROP`
- * …).
- */
+/** The addresses and aliases in a reply, or a word for their absence (`NXDOMAIN`, `DROP` …). */
 export function answer(query: QueryDocument): string {
   return query.data.length > 0 ? query.data.join(' ') : query.answer;
 }
 
-/** The settings of resolv.conf, as this client reads them. */
+/** The resolv.conf settings as this client interprets them. */
 export function settings(document: TraceDocument): string {
   const { conf } = document;
   const search = conf.search.length === 0 ? [] : [`search ${conf.search.join(' ')}`];
   return [`nameserver ${serversOf(document)}`, ...search, `ndots:${conf.ndots}`].join('; ');
 }
 
-/** The name servers, with the port where it is another than 53. */
+/** The name servers, with the port unless it is 53. */
 export function serversOf({ conf, queries }: TraceDocument): string {
   const serverPort = queries[0]?.serverPort ?? 53;
   return conf.servers.map((server) => serverOf({ server, serverPort })).join(' ');
 }
 
-/** A name server, with its port where that is another than 53. */
+/** A name server, with the port unless it is 53. */
 export function serverOf({
   server,
   serverPort,
@@ -31,7 +28,7 @@ export function serverOf({
   return serverPort === 53 ? server : printHostPort(server, serverPort);
 }
 
-/** The next step if no server answered. */
+/** Suggests what to do if no server replied. */
 export function hint({ live, queries }: TraceDocument): string | null {
   if (!live || queries.length === 0) return null;
   const silent = queries.every(({ answer: text }) => text === 'DROP');
@@ -47,7 +44,7 @@ const glossary: Readonly<Record<string, string>> = {
   TC: 'the answer did not fit into one packet',
 };
 
-/** Explains the labels of the answers that appear, for people who rarely see them. */
+/** Explains the answer labels that appear, for people who rarely see them. */
 export function glossaryOf({ queries }: TraceDocument): readonly (readonly [string, string])[] {
   const seen = new Set(
     queries

@@ -1,6 +1,6 @@
 /**
- * `ndots trace NAME`: every query that a client would send for a name, why, and what the
- * application gets.
+ * `ndots trace NAME`: shows every query that a client would send for a name, the reason for each, and the application's
+ * result.
  */
 import { writeFileSync } from 'node:fs';
 import { whyFailed } from '../../../server/base/why-failed.ts';
@@ -32,7 +32,6 @@ import { dig } from './trace-dig.ts';
 import { html } from './trace-html.ts';
 import { printTrace } from './trace-text.ts';
 
-/** The verb `trace`. */
 export const trace: Command = { name: 'trace', run };
 
 const liveLimitMs = 60_000;
@@ -55,8 +54,7 @@ async function traceName(options: TraceVerbOptions, io: Io): Promise<number> {
     );
   const script = await readScript(options);
   const planned = sendsNothing(options);
-  // Warnings about the manifests were printed when the pod was searched. The Corefile may have
-  // more.
+  // Manifest warnings were printed during the pod search. The Corefile may add more.
   const told = notes.map((note) => note.split('\n')[0] ?? '');
   const tell = (text: string): void => {
     const isOld =
@@ -88,9 +86,9 @@ async function traceName(options: TraceVerbOptions, io: Io): Promise<number> {
 }
 
 /**
- * With `--corefile` or `--manifests` a server in this process answers. It is the whole of ndots
- * serve, and so it is loaded only then.
- * @param tell hears what is odd about Corefile and objects
+ * With `--corefile` or `--manifests`, a server in this process answers. It is a complete ndots serve, so it is loaded
+ * only then.
+ * @param tell receives warnings about the Corefile and the objects
  */
 async function serverStarter(
   options: TraceVerbOptions,
@@ -127,7 +125,7 @@ function planFor(
 }
 
 async function lookLive(plan: LookupPlan, options: TraceVerbOptions): Promise<LookupRun> {
-  // Timers of the clock do not hold the process; this one does, until the lookup is over.
+  // The clock's timers do not keep the process alive, so this timer does until the lookup ends.
   const hold = setTimeout(() => {}, plan.limitMs + 1000);
   try {
     await rehearse(plan, secureRandom);
@@ -147,7 +145,7 @@ async function readScript({ answers }: TraceVerbOptions): Promise<Script> {
   return answers === null ? emptyScript : parseScript(readText(answers, 'answers file'), answers);
 }
 
-/** Fields that older versions did not save. */
+/** Defaults for fields that older versions did not save. */
 const later = { batch: 0, serverPort: 53, sourcePort: null, waitedMs: null, reply: null } as const;
 
 function readSaved(file: string): TraceDocument[] {
@@ -204,7 +202,7 @@ function show(documents: readonly TraceDocument[], options: TraceVerbOptions, io
   };
   if (output === 'json') io.out(json);
   else if (output === 'text' || output === 'wide') {
-    // With many clients, print the differences only; each trace would fill a page.
+    // With many clients, prints only the differences; each trace would fill a page.
     const brief = many && output === 'text' && (options.compare || options.clients.includes('all'));
     const parts = brief ? [] : documents.map((document) => printTrace(document, text));
     if (many) parts.push(printComparison(documents, text));

@@ -1,4 +1,4 @@
-/** The page of clients: addresses and pods, their resolvers, and how their lookups end. */
+/** The Clients page: addresses and pods, their resolvers, and the results of their lookups. */
 import type { ClientRow, ClientsView } from '../../../../tools/watch/view.ts';
 import type { StyledLine } from '../../screen/styled-line.ts';
 import { fixed, shrinking, type ScreenColumn } from '../../screen/table-layout.ts';
@@ -24,7 +24,7 @@ import {
 } from './top-page.ts';
 import { lookupLines, targetOf } from './lookups-page.ts';
 
-/** Lookups that the details of a row show. */
+/** Number of lookups in a row's details. */
 const LAST_LOOKUPS = 15;
 
 function columns(atMs: number): readonly ScreenColumn<ClientRow>[] {
@@ -107,7 +107,7 @@ function clientItem(row: ClientRow): TopItem {
 function resolverText({ kinds, confidence }: ClientRow['resolver']): string {
   if (kinds.length === 0) return '?';
   const names = kinds.join(' or ');
-  // Nothing that is recognised is certain.
+  // Never 100 %, because the resolver is only inferred.
   return confidence === null ? names : `${names} ${Math.min(99, Math.round(confidence * 100))} %`;
 }
 

@@ -1,10 +1,10 @@
-/** The counts of a client, a name or a server as fields of its details. */
+/** Formats the counts of a client, name or server as detail fields. */
 import type { LiveCounts } from '../../../../tools/watch/view.ts';
 import type { StyledLine } from '../../screen/styled-line.ts';
 import { printLatencies, printNumber, printRcodes, printShare } from '../../live/figures.ts';
 import { field } from './top-page.ts';
 
-/** Fields, without those of lookups if there are none. */
+/** Omits the lookup fields if there were no lookups. */
 export function countFields(
   row: LiveCounts & {
     readonly lookups?: number;

@@ -1,10 +1,10 @@
-/** The part that a list does not show, in one line that is always there. */
+/** Describes in one line what a list omits. */
 import type { Listed } from '../../../../tools/watch/view.ts';
 import { printNumber, printShare } from '../../live/figures.ts';
 
 /**
- * `200 of 41.0k lookups, 12 without memory, kernel lost 3, 30 % in detail`. Losses of
- * the kernel are named even where there are none: that is what makes counts believable.
+ * `200 of 41.0k lookups, 12 without memory, kernel lost 3, 30 % in detail`. Always includes kernel drops, even if there
+ * were none, so that readers can trust the counts.
  */
 export function leavesOut(list: Listed<unknown>, one: string, many: string): string {
   const { shown, total, leftOut, lostByKernel, sampledShare, error } = list;

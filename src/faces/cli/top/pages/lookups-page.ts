@@ -1,4 +1,4 @@
-/** The page of lookups: one row for each call of a program, which opens to its queries. */
+/** The Lookups page: one row per application call, which expands to its queries. */
 import type {
   LookupEnding,
   LookupRow,
@@ -31,7 +31,7 @@ import {
   type TraceTarget,
 } from './top-page.ts';
 
-/** A lookup that takes so long is felt, milliseconds. */
+/** Users notice lookups that take at least this long, milliseconds. */
 const FELT_MS = 1000;
 
 const outcomes: Readonly<Record<LookupEnding, readonly [text: string, style: StyleName]>> = {
@@ -43,13 +43,13 @@ const outcomes: Readonly<Record<LookupEnding, readonly [text: string, style: Sty
   waiting: ['waiting', 'dim'],
 };
 
-/** The ending of a lookup, in its colour. */
+/** The result of a lookup, coloured. */
 export function outcomeSpan(outcome: LookupEnding, rcode: string): StyledSpan {
   const [text, style] = outcomes[outcome];
   return [outcome === 'error' && rcode !== '' ? rcode : text, style];
 }
 
-/** `✓` found, `!` found late or after a loss, `✗` not found: as `ndots capture -o flow` has it. */
+/** `✓` found, `!` found late or after a loss, `✗` not found, as in `ndots capture -o flow`. */
 function mark({ outcome, lost, tookMs }: LookupRow): StyledSpan {
   if (outcome === 'waiting') return ['…', 'dim'];
   if (outcome !== 'answered') return ['✗', outcomes[outcome][1]];
@@ -105,7 +105,7 @@ export function lookupsBody(view: LookupsView, fit: PageFit): TopBody {
   };
 }
 
-/** A few lookups below something else. */
+/** A few lookups, shown below other content. */
 export function lookupLines(rows: readonly LookupRow[], width: number): readonly StyledLine[] {
   return rows.length === 0 ? [] : [...heading('Last lookups'), ...tableLines(columns, rows, width)];
 }
@@ -114,7 +114,7 @@ function lookupItem(lookup: LookupRow): TopItem {
   return {
     id: String(lookup.id),
     details: (ask, width) => {
-      // One that is not over may have got further since the list was made.
+      // An unfinished lookup may have progressed since the list was made.
       const [now = lookup] = ask({ view: 'lookups', id: lookup.id, most: 1 }).rows;
       return lookupDetails(now, width);
     },
@@ -128,7 +128,7 @@ function lookupItem(lookup: LookupRow): TopItem {
   };
 }
 
-/** The lookup, for a trace. */
+/** The trace target for a lookup. */
 export function targetOf({ name, client, queries }: LookupRow): TraceTarget {
   return {
     name,
@@ -138,7 +138,7 @@ export function targetOf({ name, client, queries }: LookupRow): TraceTarget {
   };
 }
 
-/** The name as absolute names begin with it. */
+/** The name with a trailing dot. */
 export function withDot(name: string): string {
   return name.endsWith('.') ? name : `${name}.`;
 }
@@ -188,7 +188,7 @@ const queryColumns: readonly ScreenColumn<QueryRow>[] = [
     cell: (query) => [reasonText(query), 'accent'],
   }),
 ];
-/** The column for lookups whose queries did not all go the same way. */
+/** The server column, for lookups that queried several servers. */
 const serverColumn: ScreenColumn<QueryRow> = shrinking('SERVER', {
   rank: 4,
   least: 12,
@@ -219,7 +219,7 @@ function reasonText({ reason, attempt, protocol }: QueryRow): string {
 function queryResult({ rcode, answers, truncated }: QueryRow): StyledSpan {
   if (rcode === '') return ['no reply', 'bad'];
   if (truncated) return ['truncated', 'warn'];
-  // A log does not say how many records there were.
+  // Logs do not contain the number of records.
   if (rcode === 'NOERROR' && answers === null) return [rcode, 'good'];
   if (rcode === 'NOERROR' && answers !== null)
     return answers > 0 ? [`${answers} found`, 'good'] : ['no record', 'warn'];

@@ -1,4 +1,4 @@
-/** The page of names: the names of lookups, as applications spell them. */
+/** The Names page: names of lookups, as applications spelled them. */
 import type { NameRow, NamesView } from '../../../../tools/watch/view.ts';
 import type { StyledLine } from '../../screen/styled-line.ts';
 import { fixed, shrinking, type ScreenColumn } from '../../screen/table-layout.ts';
@@ -15,7 +15,7 @@ import {
 } from './top-page.ts';
 import { lookupLines, outcomeSpan, targetOf, withDot } from './lookups-page.ts';
 
-/** Lookups that the details of a row show. */
+/** Number of lookups in a row's details. */
 const LAST_LOOKUPS = 15;
 
 function columns(atMs: number): readonly ScreenColumn<NameRow>[] {

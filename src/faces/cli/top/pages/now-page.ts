@@ -1,4 +1,4 @@
-/** The first page: rates, latency, waste, findings and changes at a glance. */
+/** The Now page: rates, latency, waste, findings and changes at a glance. */
 import type { ChangeRow, FindingRow, NowView, WasteRow } from '../../../../tools/watch/view.ts';
 import { count } from '../../../../server/base/counted.ts';
 import { fit, lineWidth, type StyledSpan, type StyledLine } from '../../screen/styled-line.ts';
@@ -24,16 +24,15 @@ import {
 } from './top-page.ts';
 import { findingItem, findingStyle, findingTime } from './findings-page.ts';
 
-/** Columns of a row of the overview: its name, the rate, and the sums at the right. */
+/** Column widths of an overview row: label, rate, and totals at the right. */
 const LABEL = 9;
 const RATE = 8;
 const SUMS = 34;
-/** Narrower than this there is no room for a course over time. */
+/** On narrower screens, the sparkline is omitted. */
 const SPARK_LEAST = 10;
-/** Workloads and changes that are listed; the pages behind have all. */
+/** Limit of listed workloads and changes. Other pages list all of them. */
 const LISTED = 8;
 
-/** The page. */
 export function nowBody(view: NowView, { width }: { readonly width: number }): TopBody {
   return {
     header: [],
@@ -131,14 +130,14 @@ function overview(view: NowView, width: number): readonly StyledLine[] {
   return [...lines, ...packedFields(mixture, width)];
 }
 
-/** `NOERROR 40 %, NXDOMAIN 58 %`: the largest few. */
+/** `NOERROR 40 %, NXDOMAIN 58 %`: the most frequent values. */
 function parts(counts: readonly (readonly [name: string, count: number])[]): string {
   const sum = counts.reduce((all, [, some]) => all + some, 0);
   const shown = counts.slice(0, 4).map(([name, some]) => `${name} ${printShare(some / sum)}`);
   return [...shown, ...(counts.length > 4 ? [`${counts.length - 4} others`] : [])].join(', ');
 }
 
-/** Short fields, as many on a line as there is room for. */
+/** Packs as many short fields on a line as fit. */
 function packedFields(
   fields: readonly (readonly [label: string, text: string])[],
   width: number,

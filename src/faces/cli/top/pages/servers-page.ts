@@ -1,4 +1,4 @@
-/** The page of servers: those that clients ask, the pods behind them, and their upstreams. */
+/** The Servers page: servers that clients query, the pods behind them, and their upstreams. */
 import type { ServerRow, ServersView } from '../../../../tools/watch/view.ts';
 import type { StyledLine } from '../../screen/styled-line.ts';
 import { fixed, shrinking, type ScreenColumn } from '../../screen/table-layout.ts';
@@ -24,7 +24,7 @@ import {
 } from './top-page.ts';
 import { lookupLines } from './lookups-page.ts';
 
-/** Lookups that the details of a row show. */
+/** Number of lookups in a row's details. */
 const LAST_LOOKUPS = 15;
 
 function columns(atMs: number): readonly ScreenColumn<ServerRow>[] {
@@ -77,7 +77,7 @@ export function serversBody(view: ServersView, fit: PageFit): TopBody {
   };
 }
 
-/** The name, or the address; with the port where it is not the usual one. */
+/** The name or address, with the port unless it is the default. */
 function serverName(row: ServerRow): string {
   const port = row.port === 53 ? '' : `:${row.port}`;
   return `${partyName(row)}${port}`;

@@ -1,4 +1,4 @@
-/** The parts of a page of the live view: lines, some of which are rows that can be opened. */
+/** The parts of a live view page: lines, some of which are rows that can be opened. */
 import type { GivenFilter } from '../../../../tools/capture/filter.ts';
 import type { Party, SortKeys, ViewName, ViewQuery, Views } from '../../../../tools/watch/view.ts';
 import { oneLine } from '../../../../server/base/visible.ts';
@@ -7,7 +7,7 @@ import type { StyleName } from '../../screen/cell-style.ts';
 import { fit, type StyledLine } from '../../screen/styled-line.ts';
 import { fitTable, type ScreenColumn } from '../../screen/table-layout.ts';
 
-/** A column that a page can be sorted by. */
+/** A sort column. */
 export type SortKey = SortKeys[ViewName];
 
 export type AskModel = <V extends ViewName>(query: ViewQuery<V>) => Views[V];
@@ -16,53 +16,53 @@ export type AskModel = <V extends ViewName>(query: ViewQuery<V>) => Views[V];
 export interface TraceTarget {
   readonly name: string;
   readonly client: Party;
-  /** The names of its queries in order, from which the search path shows. */
+  /** Names of its queries, in order, which reveal the search path. */
   readonly candidates: readonly string[];
-  /** Address of the queried server; empty: unknown. */
+  /** Address of the server; empty: unknown. */
   readonly server: string;
 }
 
-/** A row: its full text, and its actions. */
+/** A row's details and actions. */
 export interface TopItem {
-  /** The same for the same thing in every frame. */
+  /** Identifies the same item in every frame. */
   readonly id: string;
-  /** Everything that is known, in lines of at most `width` columns. */
+  /** All details, in lines of at most `width` columns. */
   details(ask: AskModel, width: number): readonly StyledLine[];
-  /** Filters that choose the lookups it counts; null: none can. */
+  /** Filters for the lookups that the row counts; null: there are none. */
   readonly lookups: readonly GivenFilter[] | null;
-  /** The lookup to ask again; null: there is none. */
+  /** The lookup to trace; null: none. */
   target(ask: AskModel): TraceTarget | null;
-  /** The code of a finding; null: it is something else. */
+  /** The code of a finding; null for other rows. */
   readonly code: string | null;
-  /** The row of another view that it is about; null: none. */
+  /** The related row in another view; null: none. */
   readonly about: { readonly view: ViewName; readonly id: string } | null;
 }
 
-/** A line of a page, and the row that it stands for. */
+/** A line on a page, and the item that it belongs to. */
 export interface TopRow {
   readonly line: StyledLine;
   readonly item: TopItem | null;
 }
 
-/** A page, fitted to a width. */
+/** A page laid out for a width. */
 export interface TopBody {
-  /** Stays at the top. */
+  /** Lines that stay at the top. */
   readonly header: readonly StyledLine[];
   readonly rows: readonly TopRow[];
-  /** The part that the page leaves out, for its last line. */
+  /** Description of the omitted parts, for the last line. */
   readonly leavesOut: string;
 }
 
-/** The width and the order of pages. */
+/** The width and sort order of a page. */
 export interface PageFit {
   readonly width: number;
-  /** The widths of columns so far, so that tables do not jump. */
+  /** Column widths so far, so that tables do not jump between frames. */
   readonly widths: Map<number, number>;
   readonly sort: SortKey | null;
   readonly reversed: boolean;
 }
 
-/** A page that is one table. */
+/** A page with a single table. */
 export function tableBody<Row>(
   columns: readonly ScreenColumn<Row>[],
   rows: readonly Row[],
@@ -77,7 +77,7 @@ export function tableBody<Row>(
   };
 }
 
-/** A table among other lines. */
+/** A table between other lines. */
 export function tableLines<Row>(
   columns: readonly ScreenColumn<Row>[],
   rows: readonly Row[],
@@ -87,7 +87,7 @@ export function tableLines<Row>(
   return [table.header, ...rows.map((row) => table.row(row))];
 }
 
-/** A text that may be longer than a line. */
+/** Wraps text. */
 export function paragraph(
   text: string,
   width: number,
@@ -96,12 +96,12 @@ export function paragraph(
   return wrap(oneLine(text), indent, { columns: width }).map((line) => [[line, style]]);
 }
 
-/** Columns for the names of fields. */
+/** Width of field labels. */
 const LABEL = 11;
-/** Narrower than this, the text of a field is below its name. */
+/** On narrower screens, a field's text is below its label. */
 const BESIDE = 45;
 
-/** A field: its name, and beside it the text. */
+/** A label and its text, side by side. */
 export function field(
   label: string,
   text: string,
@@ -122,7 +122,7 @@ export function field(
   );
 }
 
-/** Several texts under one name, each with a dash. */
+/** A label with several texts, each with a dash. */
 export function listField(
   label: string,
   texts: readonly string[],
@@ -135,7 +135,7 @@ export function listField(
   });
 }
 
-/** A heading between lines. */
+/** A heading line. */
 export function heading(text: string): readonly StyledLine[] {
   return [[], [[text, 'title']]];
 }

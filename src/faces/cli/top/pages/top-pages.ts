@@ -1,4 +1,4 @@
-/** The six pages, by the names of their views. */
+/** The six pages, by view name. */
 import type { ViewName, Views } from '../../../../tools/watch/view.ts';
 import type { AskModel, PageFit, SortKey, TopBody } from './top-page.ts';
 import type { GivenFilter } from '../../../../tools/capture/filter.ts';
@@ -9,7 +9,7 @@ import { namesBody } from './names-page.ts';
 import { nowBody } from './now-page.ts';
 import { serversBody } from './servers-page.ts';
 
-/** The query of the model for a page. */
+/** A page's query to the model. */
 export interface PageQuery {
   readonly filters: readonly GivenFilter[];
   readonly sort: SortKey | null;
@@ -19,7 +19,7 @@ export interface PageQuery {
   readonly lastMs: number | null;
 }
 
-/** The titles of the pages, in the order of their keys. */
+/** Page titles, in the order of their keys. */
 export const pageTitles: Readonly<Record<ViewName, string>> = {
   now: 'Now',
   lookups: 'Lookups',
@@ -29,10 +29,10 @@ export const pageTitles: Readonly<Record<ViewName, string>> = {
   findings: 'Findings',
 };
 
-/** A view of any page. */
+/** The view of any page. */
 export type SeenView = Views[ViewName];
 
-/** Asks the model for what a page shows. */
+/** Queries the model for a page. */
 export function seePage(ask: AskModel, view: ViewName, query: PageQuery): SeenView {
   const { filters, sort, reversed, most, lastMs } = query;
   return ask({
@@ -45,7 +45,7 @@ export function seePage(ask: AskModel, view: ViewName, query: PageQuery): SeenVi
   });
 }
 
-/** Fits the view to a width. */
+/** Lays out a view for a width. */
 export function fitPage(seen: SeenView, fit: PageFit): TopBody {
   switch (seen.view) {
     case 'now':
