@@ -1,4 +1,4 @@
-/** The client that a person names: `--client`. */
+/** `--client`: selects the client. */
 import { nearest, Problem } from '../../server/base/problem.ts';
 import type { Client } from '../../tools/resolver/client.ts';
 import { clientLabels, clients, findClient } from '../../tools/resolver/clients.ts';

@@ -1,4 +1,4 @@
-/** The cluster options of all verbs, with kubectl's names, and the client for that cluster. */
+/** The cluster options of all commands, with kubectl's names, and the client for that cluster. */
 import { systemClock } from '../../server/base/clock.ts';
 import {
   apiClient,
@@ -27,7 +27,7 @@ export interface ClusterTable {
   readonly asGroup: Many<string>;
 }
 
-/** Options of every verb that asks a cluster. */
+/** Options of every command that accesses a cluster. */
 export const clusterOptions: ClusterTable = {
   kubeconfig: one(
     '--kubeconfig',
@@ -39,7 +39,7 @@ export const clusterOptions: ClusterTable = {
   asGroup: many('--as-group', text('GROUP'), 'group to impersonate; repeatable'),
 };
 
-/** The keys of these options in the table of a verb. */
+/** Keys of these options in an option table. */
 export const clusterKeys = ['kubeconfig', 'context', 'as', 'asGroup'] as const;
 
 /** Every option that selects a cluster. */
@@ -48,7 +48,7 @@ export const clusterNames: readonly string[] = [
   ...Object.values(clusterOptions).flatMap(({ names }) => names),
 ];
 
-/** Options of the verbs that give addresses names. */
+/** Options for commands that map addresses to names. */
 export const ownerOptions: ClusterTable & {
   readonly manifests: One<string>;
   readonly cluster: Switch;
@@ -71,15 +71,18 @@ export function namesCluster({ kubeconfig, context, as, asGroup }: ClusterOption
   return (kubeconfig ?? context ?? as) !== null || asGroup.length > 0;
 }
 
-/** The selected cluster. Throws a `Problem`. */
+/**
+ * The selected cluster.
+ * @throws Problem
+ */
 export function accessOf(options: ClusterOptions, { env }: Pick<Io, 'env'>): ClusterAccess {
   const { kubeconfig, context, as, asGroup } = options;
   return clusterAccess({ kubeconfig, context, as, asGroups: asGroup, env });
 }
 
 /**
- * A client for the cluster, which the caller must close. @param limits of its requests, for
- * long-running programs
+ * A client for the cluster, which the caller must close.
+ * @param limits of its requests, for long-running programs
  */
 export function clusterClient(
   { connection }: ClusterAccess,
@@ -94,8 +97,8 @@ export function clusterClient(
 }
 
 /**
- * Asks the cluster, and closes the connections at the end. Throws a `Problem` where there is no
- * cluster.
+ * Runs a function with a client and closes its connections at the end.
+ * @throws Problem if there is no cluster
  */
 export async function withCluster<T>(
   access: ClusterAccess,

@@ -1,4 +1,4 @@
-/** The color options of all verbs that print for people. */
+/** Colour options of all commands that print for people. */
 import { flag, one, type One, type Switch } from './option.ts';
 import { choice } from './option-values.ts';
 
@@ -9,7 +9,6 @@ export interface ColourOptions {
   readonly noColor: boolean;
 }
 
-/** The options of every verb that prints for people. */
 export const colourOptions: {
   readonly color: One<(typeof whens)[number]>;
   readonly noColor: Switch;

@@ -1,55 +1,52 @@
-/** The interface of verbs: their input and output, and their exit codes. */
+/** The interface of commands: their input and output, and their exit codes. */
 import type { ColourOptions } from './colour-options.ts';
 import type { Usage } from './option.ts';
 import { problemsIn } from '../../server/base/problem.ts';
 import { tellProblems } from './problem-text.ts';
 
-/** The streams, the environment and the signals of a process, as verbs use them. */
+/** A process's streams, environment and signals, as seen by commands. */
 export interface Io {
   out(text: string): void;
   err(text: string): void;
   /**
-   * Resolves once standard output has been read, or `until` aborts: verbs with much output wait
-   * for slow readers. Absent: no waiting.
+   * Resolves once standard output has drained, or `until` aborts. Commands with much output use it to wait for slow
+   * readers. Absent: no waiting.
    */
   readonly taken?: (until: AbortSignal) => Promise<void>;
-  /**
-   * Says on a terminal how far the verb is, if it takes longer than a moment: one line, which the
-   * next one takes the place of, and all else that is printed.
-   */
+  /** Shows the progress of a longer operation on a terminal, in a single line that the next output replaces. */
   progress(text: () => string): void;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** True if standard output is a terminal with colors. */
+  /** True if standard output is a terminal with colours. */
   readonly colour: boolean;
-  /** Columns of the terminal, 100 if there is none. */
+  /** Terminal width in columns; 100 if there is no terminal. */
   readonly columns: number;
-  /** Aborts when the person asks the verb to end (Ctrl-C): it then has a second to do so. */
+  /** Aborts when the user presses Ctrl-C. The command then has a second to end. */
   readonly signal: AbortSignal;
   /**
-   * All of standard input as text. Rejects with a `Problem` above this number of bytes. @param what
-   * the expected content, for messages: `Corefile`
+   * Reads all of standard input as text. Rejects with a `Problem` above this number of bytes.
+   * @param what the expected content, for messages: `Corefile`
    */
   stdin(what: string, mostBytes: number): Promise<string>;
-  /** Name of the program: `ndots`, or `kubectl ndots`. */
+  /** Program name: `ndots`, or `kubectl ndots`. */
   readonly program: string;
 }
 
-/** A verb. Its `Usage` is separate, because help and completion load only that. */
+/** A command. Its `Usage` is separate, because help and completion need only that. */
 export interface Command {
   readonly name: string;
-  /** @returns the exit code (see EXIT). Problems that it throws are printed by `failure`. */
+  /** @returns the exit code (see EXIT). `failure` prints Problems that it throws. */
   run(words: readonly string[], io: Io): Promise<number>;
 }
 
-/** Loads usage and command of a verb separately. */
+/** Loads usage and implementation of a command separately. */
 export interface Verb {
   usage(): Promise<Usage>;
   command(): Promise<Command>;
 }
 
 /**
- * One table for all verbs. `serve` and `node-cache` also use 1 for a Corefile that cannot be
- * served, as CoreDNS does.
+ * Exit codes of all commands. `serve` and `node-cache` also use 1 for a Corefile that cannot be served, as CoreDNS
+ * does.
  */
 export const EXIT = {
   ok: 0,
@@ -57,14 +54,14 @@ export const EXIT = {
   no: 1,
   /** No result: unreadable input, no network, no cluster. */
   failed: 2,
-  /** The command line is wrong. */
+  /** Invalid command line. */
   usage: 3,
   interrupted: 130,
 } as const;
 
 /**
- * Prints the problems of a verb and returns the exit code: 3 for a wrong command line, else 2.
- * Other errors are bugs and are thrown again.
+ * Prints a command's problems and returns the exit code: 3 for an invalid command line, otherwise 2. Rethrows other
+ * errors, which are bugs.
  */
 export function failure(verb: string, error: unknown, io: Io): number {
   const problems = problemsIn(error);
@@ -75,7 +72,7 @@ export function failure(verb: string, error: unknown, io: Io): number {
   return wrong ? EXIT.usage : EXIT.failed;
 }
 
-/** `--color`, `--no-color`: whether this verb's output is in colour. */
+/** True if the output is in colour, according to `--color` and `--no-color`. */
 export function wantsColour(given: ColourOptions, io: Io): boolean {
   if (given.noColor || given.color === 'never') return false;
   return given.color === 'always' || io.colour;

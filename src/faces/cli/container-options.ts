@@ -1,4 +1,4 @@
-/** The options of verbs that run another verb in a container of the cluster, and their words. */
+/** Options of commands that run another command in a container of the cluster. */
 import { nearest } from '../../server/base/problem.ts';
 import { secureRandom } from '../../server/base/random.ts';
 import { clusterOptions, type ClusterTable } from './cluster-options.ts';
@@ -30,7 +30,7 @@ export const podClusterOptions: ClusterTable & { readonly namespace: One<string>
   ...clusterOptions,
 };
 
-/** The container that these verbs start. */
+/** The container that these commands start. */
 export function containerOf(
   { image, words }: { readonly image: string | null; readonly words: readonly string[] },
   io: Pick<Io, 'colour'>,
@@ -62,9 +62,9 @@ export function splitWords(words: readonly string[]): SplitWords {
 }
 
 /**
- * Checks the words of such a verb.
+ * Checks the words of such a command.
  * @param rest words before `--` that are not options
- * @param what what the only one of them names: `a pod`
+ * @param what what the only word names: `a pod`
  * @returns that word
  * @throws Problem
  */

@@ -1,4 +1,4 @@
-/** The DNS pods of a cluster, which verbs reach through the API server. */
+/** The DNS pods of a cluster, reached through the API server. */
 import { child, children, text } from '../../server/base/json-object.ts';
 import { Problem } from '../../server/base/problem.ts';
 import type { ApiClient } from '../../server/kube/api/client.ts';
@@ -10,10 +10,10 @@ import { getObject } from '../../server/kube/api/one-object.ts';
 import { dnsServiceIn, selectorOf, usualDnsSelector } from '../../server/kube/pods/dns-service.ts';
 import type { ClusterOptions } from './cluster-options.ts';
 
-/** The selected pods, and their port. */
+/** The selected pods and their port. */
 export interface DnsPodChoice {
   readonly namespace: string;
-  /** null: that of the cluster's DNS service. */
+  /** Null: the selector of the cluster's DNS service. */
   readonly selector: string | null;
   readonly port: number;
   readonly access: ClusterOptions;
@@ -22,17 +22,20 @@ export interface DnsPodChoice {
 /** A running pod. */
 export interface RunningDnsPod {
   readonly name: string;
-  /** Its IP address; empty: it has none yet. */
+  /** IP address; empty: not assigned yet. */
   readonly address: string;
 }
 
-/** The bounds of requests to the API server. */
+/** Limits of requests to the API server. */
 interface RequestBounds {
   readonly waitMs: number;
   readonly signal: AbortSignal;
 }
 
-/** The running pods of a choice. @throws Problem where none runs, or the API server refuses */
+/**
+ * The selected pods that are running.
+ * @throws Problem if there are none, or the API server rejects the request
+ */
 export async function dnsPods(
   client: ApiClient,
   { namespace, selector: given }: Pick<DnsPodChoice, 'namespace' | 'selector'>,
@@ -55,7 +58,7 @@ export async function dnsPods(
   });
 }
 
-/** The path by which the API server passes a request on to a pod. */
+/** Path of the API server's proxy to a pod. */
 export function podProxyPath(
   { namespace, port }: Pick<DnsPodChoice, 'namespace' | 'port'>,
   pod: string,
@@ -65,7 +68,7 @@ export function podProxyPath(
   return `/api/v1/namespaces/${namespace}/pods/${scheme}${pod}:${port}/proxy${path}`;
 }
 
-/** The selector of the DNS service of a namespace; without one, or the right to see it, the usual. */
+/** The selector of the namespace's DNS service. If it does not exist or cannot be read, the default. */
 async function dnsSelectorIn(
   client: ApiClient,
   namespace: string,

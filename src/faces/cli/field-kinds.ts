@@ -1,15 +1,15 @@
-/** Checks the fields of JSON that another program sent. */
+/** Validates JSON fields sent by other programs. */
 import { isObject, type JsonObject } from '../../server/base/json-object.ts';
 
-/** The kind of a field; with `?` it may be null. */
+/** Kind of a field; with `?` it may be null. */
 export type FieldKind = 'string' | 'number' | 'boolean' | 'strings' | 'string?' | 'number?';
 
-/** True if each of the fields is there and of its kind. */
+/** True if every field is present and of its kind. */
 export function hasFields(object: JsonObject, kinds: Readonly<Record<string, FieldKind>>): boolean {
   return Object.entries(kinds).every(([key, kind]) => isKind(object[key], kind));
 }
 
-/** True for a list of objects that fit. */
+/** True for a list of matching objects. */
 export function isListOf(value: unknown, fits: (one: JsonObject) => boolean): boolean {
   return Array.isArray(value) && value.every((one) => isObject(one) && fits(one));
 }

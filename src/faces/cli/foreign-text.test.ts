@@ -1,4 +1,4 @@
-/** Every verb that prints what others wrote, given texts that a terminal would obey or hide. */
+/** Tests every command that prints untrusted text with input that a terminal would interpret or hide. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createSocket, type Socket } from 'node:dgram';
@@ -15,11 +15,11 @@ import { readMessage, writeMessage } from '../../server/wire/message.ts';
 import { isVerb, type VerbName } from './verb-names.ts';
 import { loadVerb } from './verbs.ts';
 
-/** With our own green, which foreign text must not forge. */
+/** Includes our own green, which untrusted text must not be able to forge. */
 const hostile =
   '\u0007\u0008\u001b[2J\u001b[32mFORGED\u001b[8m\u001b]0;t\u0007\u007f\u009b31m\u0085\u200b\u200e\u202e\u2066\u2069\u061c\ufeff\u2028\u{e0041}END';
 const hostileLines = `a\n;; ANSWER SECTION:\rb${hostile}`;
-// eslint-disable-next-line no-control-regex -- the escapes are ours
+// eslint-disable-next-line no-control-regex -- matches our own escapes
 const ours = /\u001b\[\d+m/g;
 const hidden = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/u;
 
@@ -31,7 +31,7 @@ const file = (name: string, content: string | Uint8Array): string => {
   return path;
 };
 
-/** A reply of SERVFAIL with an Extended DNS Error, and a TXT record. */
+/** A SERVFAIL reply with an Extended DNS Error and a TXT record. */
 function reply(query: Uint8Array): Uint8Array {
   const { id, question, edns } = readMessage(query);
   const [{ name, type }] = question as [{ name: string; type: number; class: number }];

@@ -1,4 +1,4 @@
-/** Real sockets under a resolver model: what `ndots trace` without `--plan` uses. */
+/** Real sockets for a resolver model, as used by `ndots trace` without `--plan`. */
 import { createSocket, type Socket as Dgram } from 'node:dgram';
 import { connect, type Socket as Stream } from 'node:net';
 import { systemClock, type Clock } from '../../server/base/clock.ts';
@@ -17,7 +17,7 @@ import { runLookup, type LookupPlan } from '../../tools/resolver/run-lookup.ts';
 import type { Trace } from '../../tools/resolver/trace.ts';
 import { queryBytes, readReply } from '../../tools/resolver/query-bytes.ts';
 
-/** The system's clock; a lookup that waits keeps the program alive. */
+/** The system clock, with timers that keep the process alive. */
 const holdingClock: Clock = {
   ...systemClock,
   after(delayMs, run) {
@@ -26,17 +26,14 @@ const holdingClock: Clock = {
   },
 };
 
-/**
- * The network of a live trace: the machine's own sockets, whose queries and replies go into the
- * trace.
- */
+/** The network of a live trace: this machine's sockets. Records queries and replies in the trace. */
 export class LiveNetwork implements ClientNetwork {
   readonly clock: Clock = systemClock;
   readonly serverPort: number;
   readonly #trace: Trace;
   readonly #turns = new SendRounds();
 
-  /** @param port of every server; 53 but for tests */
+  /** @param port server port; other than 53 only in tests */
   constructor(trace: Trace, port = 53) {
     this.#trace = trace;
     this.serverPort = port;
@@ -77,10 +74,7 @@ function faultOf(error: Error): Fault {
   return code === 'EHOSTUNREACH' ? 'unreachable' : 'closed';
 }
 
-/**
- * Counts the rounds of the event loop in which something is sent: what leaves in one round leaves
- * in one go.
- */
+/** Counts event loop turns with sent queries, because queries sent in one turn leave together. */
 class SendRounds {
   #count = 0;
   #open = false;
@@ -97,7 +91,7 @@ class SendRounds {
   }
 }
 
-/** The common part of both sockets: records of queries and received packets. */
+/** Common base of both socket types: records queries and received packets. */
 abstract class LiveSocket extends ReceivingSocket {
   port = 0;
   protected readonly trace: Trace;
@@ -125,7 +119,7 @@ abstract class LiveSocket extends ReceivingSocket {
     this.arrivals.push(arrival);
   }
 
-  /** A received message; unreadable ones, and ones that match no query, are dropped. */
+  /** Handles a received message. Drops unreadable messages and those that match no query. */
   protected message(bytes: Uint8Array, server: string): void {
     let reply: ClientReply;
     try {
@@ -154,7 +148,7 @@ class LiveUdp extends LiveSocket {
   connect(server: string): Fault | null {
     this.#peer = server;
     const socket = this.#open(server);
-    // The callback repeats a failure that is known by then.
+    // The failure is known by then, so the callback ignores it.
     socket.connect(this.serverPort, server, () => {});
     try {
       socket.remoteAddress();
@@ -207,16 +201,13 @@ class LiveUdp extends LiveSocket {
   }
 }
 
-/** Says once that a server cannot be reached. */
+/** Reports once that a server is unreachable. */
 function noWay(trace: Trace, server: string): void {
   const text = `there is no route from this machine to ${server}`;
   if (trace.steps.every((step) => step.text !== text)) trace.step(text);
 }
 
-/**
- * Servers are addresses, so nothing is looked up: the socket is bound, and the query sent, in the
- * same turn.
- */
+/** Binds the socket and sends the query in the same turn. Servers are addresses, so nothing is looked up. */
 function atOnce(
   address: string,
   _options: unknown,
@@ -286,18 +277,18 @@ class LiveTcp extends LiveSocket {
   }
 }
 
-/** The rehearsal of a lookup is over after this time, milliseconds. */
+/** Time limit of the rehearsal, milliseconds. */
 const rehearsalMs = 250;
 
 /**
- * Runs a lookup like `plan` against a local server that knows no names. The first run of the code
- * includes its compilation, and a trace would show that time as the client's or the server's.
+ * Runs a lookup like `plan` against a local server that knows no names. The first run includes compilation, which a
+ * trace would otherwise attribute to the client or the server.
  */
 export async function rehearse(plan: LookupPlan, random: Random): Promise<void> {
   const server = createSocket({ type: 'udp4', lookup: atOnce });
   server.on('error', () => {});
   server.on('message', (query, { port, address }) => {
-    // A reply of the same question: NXDOMAIN, recursion available.
+    // The query as a reply: NXDOMAIN, recursion available.
     const reply = Uint8Array.from(query);
     reply.set([0x81, 0x83], 2);
     server.send(reply, port, address);

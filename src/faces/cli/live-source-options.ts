@@ -1,9 +1,9 @@
-/** The live capture and redaction options of all verbs that capture. */
+/** Live capture and redaction options of all commands that capture. */
 import { randomBytes } from 'node:crypto';
 import { flag, one, type One, type OptionValue, type Switch } from './option.ts';
 import { file, integer, readInteger, text, usage } from './option-values.ts';
 
-/** Ports with commas between. */
+/** Comma-separated ports. */
 const portsValue: OptionValue<readonly number[]> = {
   placeholder: 'PORT,…',
   read(given, name) {
@@ -13,7 +13,7 @@ const portsValue: OptionValue<readonly number[]> = {
   },
 };
 
-/** The interface, the network namespace and the ports of a live capture. */
+/** Interface, network namespace and ports of a live capture. */
 export const liveSourceOptions: {
   readonly device: One<string>;
   readonly netns: One<string>;
@@ -34,12 +34,15 @@ export const liveSourceOptions: {
   ports: one('--port', portsValue, 'ports of DNS servers (53,5353)'),
 };
 
-/** Those that say that packets are captured live. */
+/** Options that select a live capture. */
 export const liveNames: readonly string[] = ['device', 'netns', 'pid'].flatMap(
   (key) => liveSourceOptions[key as keyof typeof liveSourceOptions].names,
 );
 
-/** The path of the selected network namespace; null: the own one. @throws Problem (`usage`) */
+/**
+ * Path of the selected network namespace; null: our own.
+ * @throws Problem (`usage`)
+ */
 export function namespaceOf(given: {
   readonly netns: string | null;
   readonly pid: number | null;
@@ -48,7 +51,7 @@ export function namespaceOf(given: {
   return given.pid === null ? given.netns : `/proc/${given.pid}/ns/net`;
 }
 
-/** Pseudonyms instead of names and addresses. */
+/** Replaces names and addresses with pseudonyms. */
 export const redactionOptions: { readonly redact: Switch; readonly redactKey: One<string> } = {
   redact: flag('--redact', 'replace names and addresses by consistent pseudonyms'),
   redactKey: one(
@@ -58,7 +61,7 @@ export const redactionOptions: { readonly redact: Switch; readonly redactKey: On
   ),
 };
 
-/** The key of the pseudonyms, random by default; null: no redaction. */
+/** Key of the pseudonyms, random by default; null: no redaction. */
 export function redactionKey(given: {
   readonly redact: boolean;
   readonly redactKey: string | null;

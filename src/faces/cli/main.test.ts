@@ -27,7 +27,7 @@ function ndots(...words: string[]): Ran {
   return { code: status, out: stdout, err: stderr };
 }
 
-/** Runs it under a shell, which can do with its streams what a spawn cannot. */
+/** Runs the script in a shell, which can redirect streams in ways that spawn cannot. */
 function shell(script: string, env: Readonly<Record<string, string>> = {}): Ran {
   const ndotsWords = [process.execPath, ...program].map((word) => `'${word}'`).join(' ');
   const { status, stdout, stderr } = spawnSync(
@@ -140,7 +140,7 @@ describe('the first word', () => {
 
 describe('standard output', () => {
   test('a reader that goes away ends the program quietly, as it would dig', () => {
-    // More than a pipe holds.
+    // More output than a pipe can hold.
     const plan = 'N trace a --client all --plan --repeat 20 -o json';
     const { out, err } = shell(`{ ${plan}; echo "code $?" >&2; } | head -1`);
     assert.equal(out, '{\n');
@@ -210,7 +210,7 @@ describe('serve refuses', () => {
 describe('the encoding of a Corefile', () => {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-encoding-'));
   after(() => rmSync(folder, { recursive: true, force: true }));
-  /** Comments in KOI8-R, and such as no text has: CoreDNS takes both. */
+  /** Comments in KOI8-R, and comments with invalid bytes. CoreDNS accepts both. */
   const comments = {
     'KOI8-R': '# \xcb\xcf\xcd\xcd\xc5\xce\xd4\xc1\xd2\xc9\xca\n',
     GBK: '# \xd7\xa2\xca\xcd\xd7\xa2\xca\xcd\n',

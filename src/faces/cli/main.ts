@@ -1,14 +1,11 @@
-/**
- * The entry point. It loads everything else dynamically, so that an old runtime gets a readable
- * error.
- */
+/** The entry point. Loads everything else dynamically, so that old runtimes print a readable error. */
 import './signals.ts';
 
-/** `engines` of package.json. */
+/** `engines` in package.json. */
 const NEEDED = 24;
 /** Threads that the runtime starts for files, names and cryptography. */
 const RUNTIME_THREADS = 4;
-/** The plugins that answer probes, and their usual ports. */
+/** Plugins that answer probes, with their default ports. */
 const PROBED = new Map([
   ['health', 8080],
   ['ready', 8181],
@@ -28,7 +25,7 @@ if (Number(process.versions.node.split('.')[0]) >= NEEDED) {
   const room = serving
     ? (await import('../../server/runtime/processor-limit.ts')).threadRoom()
     : Infinity;
-  // Without its own threads the runtime exits silently.
+  // If the runtime cannot start its own threads, it exits silently.
   if (room < RUNTIME_THREADS) {
     process.stderr.write(
       `ndots: only ${room} of the ${RUNTIME_THREADS} needed threads can start: raise the limit of the container (podPidsLimit of the kubelet, --pids-limit, TasksMax=).\n`,

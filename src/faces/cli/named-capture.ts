@@ -1,9 +1,12 @@
-/** Captures that a person names on a command line, and standard input in the place of one. */
+/** Opens captures given on the command line. */
 import { openFile, openStream } from '../../tools/capture/read/input.ts';
 import type { Input } from '../../tools/capture/read/recognised-input.ts';
 import type { Remarks } from '../../tools/capture/read/packets/remarks.ts';
 
-/** A capture, dnstap stream or log that a person named; `-` is standard input. @throws Problem */
+/**
+ * Opens a capture, dnstap stream or log; `-` is standard input.
+ * @throws Problem
+ */
 export async function openGiven(
   path: string,
   remarks: Remarks,

@@ -1,4 +1,4 @@
-/** Files that a person names on a command line, and standard input in the place of one. */
+/** Reads files given on the command line, or standard input. */
 import { statSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { errorCode } from '../../server/base/error-code.ts';
@@ -30,7 +30,7 @@ export function readText(path: string, what: string, most: number = FILE_MAX.man
   }
 }
 
-/** The same for verbs that handle Ctrl-C while they read standard input. */
+/** Like `readText`, for commands that handle Ctrl-C while reading standard input. */
 export async function givenText(
   path: string,
   what: string,
@@ -40,17 +40,20 @@ export async function givenText(
   return path === '-' ? io.stdin(what, most) : readText(path, what, most);
 }
 
-/** True for a pipe, which cannot be read again and may deliver data slowly. */
+/** True for a pipe, which cannot be reread and may be slow. */
 export function comesOnce(file: string): boolean {
   try {
     return file === '-' || !statSync(file).isFile();
   } catch {
-    // The verb that opens it reports why it cannot be read.
+    // The command that opens the file reports why it is unreadable.
     return false;
   }
 }
 
-/** All of a stream as text: what `Io.stdin` gives. @throws Problem (`file-too-large`) */
+/**
+ * Reads a whole stream as text, for `Io.stdin`.
+ * @throws Problem (`file-too-large`)
+ */
 export async function readStream(stream: Readable, what: string, most: number): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;

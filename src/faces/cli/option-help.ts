@@ -1,16 +1,16 @@
-/** `--help` of a verb and its page of the manual, from its usage. */
+/** Generates a command's `--help` and manual page from its usage. */
 import type { Option, Usage } from './option.ts';
 
-/** Wider lines are hard to read, and narrower ones do not fit words. */
+/** Maximum width; longer lines are hard to read. */
 const WIDEST = 100;
 const NARROWEST = 40;
-/** On narrower terminals the text of an option is below it. */
+/** On narrower terminals, the description of an option is below it. */
 const SIDE_BY_SIDE = 90;
 const BELOW = ' '.repeat(10);
 
 /**
- * @param program how ndots was called: `ndots`, or `kubectl ndots`
- * @param terminal its columns
+ * @param program the program name as invoked: `ndots`, or `kubectl ndots`
+ * @param terminal its width
  */
 export function helpText(
   program: string,
@@ -58,7 +58,7 @@ function synopsis(call: string, { synopsis: words, options }: Usage): string {
   return parts.filter((part) => part !== '').join(' ');
 }
 
-/** The options by their headings, in the order of the table. */
+/** Options by heading, in table order. */
 function groups({ options }: Usage): ReadonlyMap<string, readonly Option[]> {
   const found = new Map<string, Option[]>();
   for (const option of Object.values(options)) {
@@ -70,7 +70,7 @@ function groups({ options }: Usage): ReadonlyMap<string, readonly Option[]> {
   return found;
 }
 
-/** All spellings, short ones first; the value after the last. */
+/** All spellings, short ones first, with the value after the last. */
 function spelled({ names, value, kind }: Option): readonly string[] {
   if (value === null) return names;
   const last = names.length - 1;
@@ -82,7 +82,7 @@ function spelled({ names, value, kind }: Option): readonly string[] {
   });
 }
 
-/** Names and value of an option; long names are aligned. */
+/** Names and value of an option, with long names aligned. */
 function left(option: Option): string {
   const text = spelled(option).join(', ');
   return text.startsWith('--') ? `      ${text}` : `  ${text}`;
@@ -95,7 +95,7 @@ function listed(options: readonly Option[], width: number, columns: number): str
   });
 }
 
-/** A paragraph whose lines begin with blanks is set already. */
+/** Paragraphs with indented lines are preformatted. */
 function paragraph(text: string, columns: number): string[] {
   return /^ /m.test(text) ? text.split('\n') : filled(text, '', columns);
 }
@@ -119,7 +119,7 @@ function typed(command: string, columns: number): string[] {
   const lines: string[] = [];
   let line = '';
   for (const word of command.match(/(?:[^\s'"]|'[^']*'|"[^"]*")+/g) ?? []) {
-    // Two columns are for the continuation mark.
+    // Reserves two columns for the continuation mark.
     if (line !== '' && `${line} ${word}`.length > columns - 2) {
       lines.push(`${line} \\`);
       line = `      ${word}`;
@@ -128,13 +128,13 @@ function typed(command: string, columns: number): string[] {
   return [...lines, line];
 }
 
-/** A page of the manual, section 1, in the language of man(7). */
+/** Generates a manual page for section 1, in man(7) format. */
 export function manualPage(parts: {
   readonly verb: string;
   readonly summary: string;
   readonly usage: Usage;
   readonly version: string;
-  /** Of the release: 2026-11-21. */
+  /** Release date: 2026-11-21. */
   readonly date: string;
 }): string {
   const { verb, summary, usage, version, date } = parts;
@@ -172,9 +172,7 @@ function roffNames({ names, value, kind }: Option): string {
   return `${bold}${kind === 'maybe' ? `[${shown}]` : shown}`;
 }
 
-/**
- * Escapes text for roff: backslashes, leading dots and quotes, dashes, and letters outside ASCII.
- */
+/** Escapes text for roff: backslashes, leading dots and quotes, dashes, and non-ASCII characters. */
 export function roff(text: string): string {
   return text
     .replaceAll('\\', '\\e')
@@ -182,7 +180,7 @@ export function roff(text: string): string {
     .replaceAll('…', '...')
     .replace(/^([.'])/gm, '\\&$1')
     .replace(
-      // eslint-disable-next-line no-control-regex -- everything outside ASCII
+      // eslint-disable-next-line no-control-regex -- matches everything outside ASCII
       /[^\u0000-\u007f]/gu,
       (letter) =>
         `\\[u${(letter.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}]`,

@@ -1,12 +1,12 @@
-/** Reads the words of a command line by a verb's table of options. */
+/** Parses a command line according to an option table. */
 import { nearest } from '../../server/base/problem.ts';
 import type { Option, OptionTable, OptionValues, Style } from './option.ts';
 import { listed, usage } from './option-values.ts';
 
 export interface GivenOption {
-  /** Its key in the table. */
+  /** Key in the option table. */
   readonly key: string;
-  /** As it was spelled. */
+  /** Name as written. */
   readonly name: string;
   /** False for `+noNAME` and `--NAME=false`. */
   readonly on: boolean;
@@ -16,7 +16,7 @@ export interface GivenOption {
 
 /**
  * Parses a command line into options and words.
- * @throws Problem with the code `usage`
+ * @throws Problem (`usage`)
  */
 export function parseOptions<T extends OptionTable>(
   table: T,
@@ -51,10 +51,7 @@ function refuseLonely<T extends OptionTable>(
   }
 }
 
-/**
- * The first of these options on the command line, as written; null: none. Verbs use it to reject
- * options that do not apply.
- */
+/** The first of these options on the command line, as written; null: none. Used to reject options that do not apply. */
 export function firstGiven<T extends OptionTable>(
   table: T,
   values: OptionValues<T>,
@@ -68,7 +65,7 @@ export function firstGiven<T extends OptionTable>(
   return null;
 }
 
-/** The first given option that is not one of these; null: there is none. */
+/** The first given option that is not one of these; null: none. */
 export function firstBeside<T extends OptionTable>(
   table: T,
   values: OptionValues<T>,
@@ -81,7 +78,7 @@ export function firstBeside<T extends OptionTable>(
   );
 }
 
-/** The options and other words of a command line in their order, for verbs where it matters. */
+/** Options and words in the order given, for commands where it matters. */
 export function readOptions(
   table: OptionTable,
   words: readonly string[],
@@ -96,8 +93,8 @@ export function readOptions(
 type OptionNames = ReadonlyMap<string, string>;
 
 /**
- * Go's syntax: one or two dashes, with the value after a blank (`-x v`) or `=` (`-x=v`). The first
- * other word ends the flags. Errors have Go's wording.
+ * Go's syntax: one or two dashes, with the value after a space (`-x v`) or `=` (`-x=v`). The first word that is not a
+ * flag ends them. Errors have Go's wording.
  */
 function* readGo(
   table: OptionTable,
@@ -114,7 +111,7 @@ function* readGo(
     const key = names.get(name);
     const option = key === undefined ? undefined : table[key];
     if (key === undefined || option === undefined) {
-      // Every other letter is near to a single one.
+      // A single letter is similar to every other letter.
       const meant = plain.length > 1 ? nearest(name, names.keys()) : null;
       const hint = meant === null ? '' : ` (did you mean ${meant}?)`;
       throw usage(`flag provided but not defined: ${name}${hint}`);
@@ -130,8 +127,8 @@ function* readGo(
 }
 
 /**
- * Options are spelled `--name value`, `--name=value`, `-n value`, `-nvalue` or `-46`, and dig's are
- * `+[no]name[=value]`. The word `--` ends them.
+ * GNU syntax: `--name value`, `--name=value`, `-n value`, `-nvalue` or `-46`, and dig's `+[no]name[=value]`. The word
+ * `--` ends the options.
  */
 function* readGnu(
   table: OptionTable,
@@ -170,7 +167,7 @@ interface Spelled {
   readonly inline: string | undefined;
 }
 
-/** The options of one word: one, or several letters behind one dash. */
+/** The options in a word: a single one, or several letters after one dash. */
 function spelled(table: OptionTable, names: OptionNames, word: string): readonly Spelled[] {
   const [long = '', inline] = word.split(/=(.*)/s);
   const key = names.get(long);
@@ -183,7 +180,7 @@ function spelled(table: OptionTable, names: OptionNames, word: string): readonly
   return [{ key: letter, name, inline: undefined }, ...spelled(table, names, `-${word.slice(2)}`)];
 }
 
-/** A beginning of a name does, where it can mean only one, as in dig. */
+/** As in dig, an unambiguous prefix of a name is enough. */
 function readDig(table: OptionTable, names: OptionNames, word: string): GivenOption {
   const [whole = '', text] = word.split(/=(.*)/s);
   const lower = whole.toLowerCase();
@@ -212,7 +209,7 @@ function readDig(table: OptionTable, names: OptionNames, word: string): GivenOpt
 }
 
 function unknown(name: string, names: OptionNames): Error {
-  // Every other letter is near to a single one.
+  // A single letter is similar to every other letter.
   const meant = name.length > 2 ? nearest(name, names.keys()) : null;
   return usage(`unknown option ${name}`, meant === null ? undefined : `Did you mean ${meant}?`);
 }

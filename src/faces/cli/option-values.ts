@@ -1,9 +1,9 @@
-/** Kinds of values that options take. */
+/** Types of option values. */
 import { parseAddress, parseHostPort, splitHostPort } from '../../server/base/ip.ts';
 import { Problem, nearest } from '../../server/base/problem.ts';
 import type { OptionValue, Offers } from './option.ts';
 
-/** A command line that is wrong: exit code 3. */
+/** Invalid command line: exit code 3. */
 export function usage(text: string, hint?: string): Problem {
   return new Problem({ code: 'usage', text, hint });
 }
@@ -17,9 +17,7 @@ export function file(placeholder = 'FILE'): OptionValue<string> {
   return text(placeholder, { files: true });
 }
 
-/**
- * The name of a namespace: a label of DNS in small letters (RFC 1123), as the API server takes it.
- */
+/** A namespace name: a lowercase DNS label (RFC 1123), as the API server requires. */
 export const namespaceName: OptionValue<string> = {
   placeholder: 'NAME',
   read(given, name) {
@@ -28,19 +26,19 @@ export const namespaceName: OptionValue<string> = {
   },
 };
 
-/** A whole number within bounds, both included. */
+/** An integer within inclusive bounds. */
 export function integer(placeholder: string, least: number, most: number): OptionValue<number> {
   return { placeholder, read: (given, name) => readInteger(name, given, least, most) };
 }
 
-/** @param name what takes the number, as a person spelled it */
+/** @param name the option or word, as the user wrote it */
 export function readInteger(name: string, given: string, least: number, most: number): number {
   if (/^\d{1,10}$/.test(given) && Number(given) >= least && Number(given) <= most)
     return Number(given);
   throw usage(`${name} takes a whole number from ${least} to ${most}, not "${given}"`);
 }
 
-/** One of these words. */
+/** One of several words. */
 export function choice<const T extends string>(
   placeholder: string,
   words: readonly T[],
@@ -78,7 +76,7 @@ export function readServer(given: string): {
 }
 
 /**
- * An address to listen on; `:9154` means all IPv4 addresses.
+ * A listening address; `:9154` means all IPv4 addresses.
  * @param usual the default port
  */
 export const listenAddress = (
@@ -91,7 +89,7 @@ export const listenAddress = (
   },
 });
 
-/** A server by its name or address: `dns.example`, `10.0.0.7:9154`, `[fd00::7]:9154`. */
+/** A server given by name or address: `dns.example`, `10.0.0.7:9154`, `[fd00::7]:9154`. */
 export const hostAddress = (
   usual: number,
 ): OptionValue<{ readonly host: string; readonly port: number }> => ({
@@ -104,7 +102,7 @@ export const hostAddress = (
   },
 });
 
-/** IP addresses with commas between. */
+/** Comma-separated IP addresses. */
 export const addresses: OptionValue<readonly string[]> = {
   placeholder: 'IP,…',
   read(given, name) {

@@ -170,7 +170,7 @@ describe('help and manual', () => {
       for (const columns of [40, 60, 89, 90, 100]) {
         const narrow = helpText('kubectl ndots', verb, summary, usage, columns);
         for (const line of narrow.split('\n'))
-          // A single word is never broken.
+          // Single words are never broken.
           assert.ok(line.length <= columns || !line.trim().includes(' '), line);
         assert.equal(words(narrow), words(wide));
       }
@@ -218,7 +218,7 @@ describe('help and manual', () => {
 });
 
 describe('an option that means something only beside another one', () => {
-  /** Values are not looked at: any word is one. */
+  /** Values are not checked; any word is valid. */
   const anyWord = (table: OptionTable): OptionTable =>
     Object.fromEntries(
       Object.entries(table).map(([key, option]) => [

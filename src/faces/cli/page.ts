@@ -1,35 +1,32 @@
-/** Text for a terminal: its width, its colours, where lines break. */
+/** Formats text for a terminal: width, colours and line breaks. */
 import { coloured, printedLength, uncoloured } from './terminal.ts';
 
 export interface Page {
   readonly paint: Paint;
-  /** Nothing goes beyond, but in wide rows. */
+  /** Maximum line length, except for wide rows. */
   readonly columns: number;
   readonly wide: boolean;
-  /** Too narrow for columns side by side: a phone, a split window. */
+  /** True if there is no room for side-by-side columns, as on a phone or in a split window. */
   readonly narrow: boolean;
 }
 
 export interface TextOptions {
   readonly colour: boolean;
   readonly wide: boolean;
-  /** Columns of the terminal. */
+  /** Terminal width. */
   readonly columns: number;
 }
 
-/**
- * From this width on, a record is printed on one line, however long it is, for programs that read
- * it.
- */
+/** From this width on, records stay on one line regardless of their length, for programs that read them. */
 export const ONE_LINE_COLUMNS = 100;
 
-/** Narrower lines do not fit words, and wider ones are hard to read. */
+/** Limits the width: narrower lines do not fit words, and wider ones are hard to read. */
 export function pageFor({ colour, wide, columns }: TextOptions): Page {
   const width = Math.min(120, Math.max(40, columns));
   return { paint: paintFor(colour), columns: width, wide, narrow: width < 72 };
 }
 
-/** Colors by meaning. The words carry the meaning as well. */
+/** Colours by meaning. The words carry the meaning as well. */
 export interface Paint {
   good(text: string): string;
   bad(text: string): string;
@@ -38,7 +35,7 @@ export interface Paint {
   strong(text: string): string;
 }
 
-/** Color marks for `harmless`; without `colour` the text is unchanged. */
+/** Adds colour marks for `harmless`; without `colour` the text is unchanged. */
 export function paintFor(colour: boolean): Paint {
   const paint =
     (code: number) =>
@@ -71,11 +68,11 @@ export function wrap(text: string, indent: string, { columns }: Pick<Page, 'colu
 
 /** Below this width, explanations go below their terms. */
 const BESIDE = 24;
-/** Indent of lower lines. */
+/** Indent of text placed below its term. */
 const BELOW = '    ';
 
 /**
- * `left`, and the text next to it from column `indent` on; below it if the terminal is narrow.
+ * Places text next to `left`, starting at column `indent`, or below it if the terminal is narrow.
  * @returns lines
  */
 export function beside(
@@ -91,7 +88,7 @@ export function beside(
   return [left + first.slice(printedLength(left)), ...more];
 }
 
-/** Formats Markdown for a terminal: it fills paragraphs, and leaves tables and code unchanged. */
+/** Formats Markdown for a terminal: fills paragraphs, and leaves tables and code unchanged. */
 export function setMarkdown(markdown: string, page: Pick<Page, 'columns'>): string {
   const lines: string[] = [];
   let paragraph = '';
@@ -120,7 +117,7 @@ export function setMarkdown(markdown: string, page: Pick<Page, 'columns'>): stri
   return lines.join('\n');
 }
 
-/** A word that is longer than a line is cut, and loses its colours. */
+/** Cuts a word that is longer than a line, and removes its colours. */
 function pieces(word: string, width: number): string[] {
   if (printedLength(word) <= width) return [word];
   const plain = uncoloured(word);
@@ -134,7 +131,7 @@ export function clip(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
 }
 
-/** Parts in parallel, as many on a line as fit. */
+/** Packs as many parts on a line as fit. */
 export function packed(parts: readonly string[], room: number): string[] {
   const lines: string[] = [];
   for (const part of parts) {

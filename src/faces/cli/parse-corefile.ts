@@ -1,14 +1,14 @@
-/** Parsing a Corefile as `ndots serve` does. */
+/** Parses a Corefile like `ndots serve`. */
 import { globSync } from 'node:fs';
 import { FILE_MAX, readFileText } from '../../server/base/read-file.ts';
 import { builtInCorefile, emptyCorefile } from '../../server/corefile/empty.ts';
 import { parseCorefile, type ParseInput, type ParseOutput } from '../../server/corefile/parse.ts';
 import { directiveNames, external } from '../../server/plugins/order.ts';
 
-/** A Corefile and what parsing it depends on. */
+/** A Corefile and the settings that its parsing depends on. */
 export type CorefileText = Pick<ParseInput, 'file' | 'text' | 'dnsPort' | 'env' | 'syntaxes'>;
 
-/** Parses a Corefile of this machine, with ndots's plugins, and reads its imports from files. */
+/** Parses a Corefile with ndots' plugins, and reads imported files from this machine. */
 export function parseCorefileText(corefile: CorefileText): ParseOutput {
   return parseCorefile({
     ...corefile,
@@ -20,8 +20,8 @@ export function parseCorefileText(corefile: CorefileText): ParseOutput {
 }
 
 /**
- * The same for a server that starts: a Corefile without a server block stands for the built-in one, as
- * in CoreDNS, and a warning says so.
+ * Parses a Corefile for a server that starts. As in CoreDNS, a Corefile without server blocks is replaced by the
+ * built-in one, with a warning.
  */
 export function parseStartedCorefile(corefile: CorefileText): ParseOutput {
   const given = parseCorefileText(corefile);

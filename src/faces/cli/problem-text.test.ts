@@ -1,4 +1,4 @@
-/** People get the code of a problem with its text, so that they find it in docs/problems.md. */
+/** Tests that problems are printed with their code, which users can look up in docs/problems.md. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Problem } from '../../server/base/problem.ts';

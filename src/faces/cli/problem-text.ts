@@ -1,10 +1,7 @@
-/** Prints problems on standard error, with the code that docs/problems.md explains. */
+/** Prints problems to standard error, with the code that docs/problems.md explains. */
 import type { Problem } from '../../server/base/problem.ts';
 
-/**
- * Adds the code to the end of the first line. `usage` has none: the hint below it names `--help`,
- * which says more than the page.
- */
+/** Appends the code to the first line. `usage` has none, because its hint refers to `--help`, which explains more. */
 export function problemText(problem: Problem): string {
   const text = problem.print();
   return problem.code === 'usage' ? text : text.replace(/(?=\n)|$/, ` [${problem.code}]`);

@@ -1,18 +1,14 @@
-/**
- * The last line of a terminal, on which a verb says how far it is: written over, and gone when
- * something else is printed.
- */
+/** A progress line at the bottom of a terminal, which is cleared before anything else is printed. */
 import { oneLine } from '../../server/base/visible.ts';
 
-/** Work that is done sooner needs no word, milliseconds. */
+/** Shorter operations show no progress, milliseconds. */
 const QUIET_MS = 1000;
-/** The least time between two updates, in milliseconds. */
+/** Minimum time between updates, milliseconds. */
 const EVERY_MS = 200;
 
-/** Return to the first column and clear the line (ECMA-48, EL). */
+/** Returns to the first column and clears the line (ECMA-48, EL). */
 const AFRESH = '\r\u001b[K';
 
-/** One terminal's line. */
 export class ProgressLine {
   readonly #write: (text: string) => void;
   readonly #columns: () => number;
@@ -32,7 +28,7 @@ export class ProgressLine {
     this.#nextMs = terminal.nowMs() + QUIET_MS;
   }
 
-  /** Shows the text, unless the last one was shown a moment ago. */
+  /** Shows the text, unless the last update was too recent. */
   tell(text: () => string): void {
     const nowMs = this.#nowMs();
     if (nowMs < this.#nextMs) return;
@@ -41,7 +37,7 @@ export class ProgressLine {
     this.#write(`${AFRESH}${oneLine(text()).slice(0, this.#columns() - 1)}`);
   }
 
-  /** Takes the line away: something else is to be printed. */
+  /** Clears the line before other output. */
   clear(): void {
     if (!this.#shown) return;
     this.#shown = false;

@@ -1,4 +1,4 @@
-/** From the words of a command line to a verb, and to the exit code of the process. */
+/** Dispatches a command line to its command and sets the process's exit code. */
 import { once } from 'node:events';
 import { drawHashKey } from '../../server/base/hash.ts';
 import { nearest, problemsIn } from '../../server/base/problem.ts';
@@ -67,7 +67,7 @@ async function verbHelp(verb: VerbName, { program, columns }: Io): Promise<strin
   return helpText(program, verb, verbSummaries.get(verb) ?? '', await loadUsage(verb), columns);
 }
 
-/** Runs the verb that `words` name. Started with coredns's own flags (`-conf …`), it is `serve`. */
+/** Runs the command that `words` name. coredns's own flags (`-conf …`) select `serve`. */
 async function main(words: readonly string[], io: Io): Promise<number> {
   const [first, ...rest] = words;
   if (first === undefined) {
@@ -105,26 +105,26 @@ async function main(words: readonly string[], io: Io): Promise<number> {
   try {
     return await Promise.race([(await loadVerb(verb)).run(own, io), interrupted]);
   } catch (error) {
-    // A verb that was interrupted prints no error.
+    // An interrupted command prints no error.
     if (wasInterrupted() && problemsIn(error) !== null) return EXIT.interrupted;
     return failure(verb, error, io);
   }
 }
 
-/** The columns of a terminal. One without a known size says 0, or nothing. */
+/** Terminal width. Terminals of unknown size report 0 or nothing. */
 function columnsOf(stream: NodeJS.WriteStream): number {
   return stream.columns || 100;
 }
 
 /**
- * Width of the output. `COLUMNS` counts as for git, ls and man: shells export it only on request,
- * and through a pipe nothing else gives the width.
+ * Output width. `COLUMNS` counts as for git, ls and man: shells export it only on request, and it is the only source of
+ * the width in a pipe.
  */
 function columnsWanted(stream: NodeJS.WriteStream, { COLUMNS = '' }: Io['env']): number {
   return /^[1-9]\d{0,4}$/.test(COLUMNS) ? Number(COLUMNS) : columnsOf(stream);
 }
 
-// Every verb may read bytes of strangers.
+// Every command may read untrusted data.
 drawHashKey(secureRandom);
 
 const progress =
@@ -136,10 +136,7 @@ const progress =
       })
     : null;
 
-/**
- * Writes to a stream. Pipes and files get the same text as a terminal, because it is often read in
- * one later.
- */
+/** Writes to a stream. Pipes and files get the same text as a terminal, because they are often viewed in one later. */
 function writerTo(stream: NodeJS.WriteStream): (text: string) => void {
   return (text) => {
     progress?.clear();
@@ -186,7 +183,7 @@ const io: Io = {
   env: process.env,
   colour: wantsColour(process.stdout, process.env),
   columns: columnsWanted(process.stdout, process.env),
-  // Made on first use: without it Ctrl-C ends the verb as usual.
+  // Created on first use. Without it, Ctrl-C ends the command as usual.
   get signal() {
     return interruptSignal();
   },
@@ -194,8 +191,8 @@ const io: Io = {
   program: process.env['NDOTS_PROGRAM'] ?? 'ndots',
 };
 
-// A reader that has seen enough (`head`) needs no message. The exit code is the one that the shell
-// gives a program that SIGPIPE has ended.
+// A reader that closes the pipe early (`head`) needs no message. The exit code is the one that shells report for
+// SIGPIPE.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') endProcess(141);
   // The disk is full, or the stream was closed. A server continues without its log.
@@ -206,13 +203,11 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 process.stderr.on('error', () => endProcess(EXIT.failed));
 
-// Timers of the clock and idle connections do not keep the process alive. Without this timer a verb
-// that waits for nothing else would end too early.
+// The clock's timers and idle connections do not keep the process alive, so this timer does.
 setInterval(() => undefined, 60_000);
 const code = await main(process.argv.slice(2), io);
 progress?.clear();
-// A slow reader gets all output. The process does not wait for sockets and timers of an interrupted
-// lookup.
+// Waits until a slow reader has received all output, but not for sockets and timers of an interrupted lookup.
 if (process.stdout.writableLength > 0)
   await new Promise((resolve) => process.stdout.write('', resolve));
 if (process.stderr.writableLength > 0)

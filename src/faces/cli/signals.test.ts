@@ -10,8 +10,8 @@ const skip =
   spawnSync(unshare[0]!, [...unshare.slice(1), 'true']).status !== 0 &&
   'process namespaces cannot be made here';
 
-// The system delivers process 1 no signal that it does not listen to; a container would be killed
-// after its grace period.
+// The kernel delivers process 1 only signals that it handles. Otherwise a container would be killed after its grace
+// period.
 for (const [signal, code] of [
   ['SIGTERM', 143],
   ['SIGINT', 130],
@@ -26,13 +26,13 @@ for (const [signal, code] of [
       });
       const exited = once(outer, 'exit');
       const children = `/proc/${outer.pid}/task/${outer.pid}/children`;
-      // It waits for the end of its input. The signal is repeated until the program handles it.
+      // The program waits for the end of its input. Repeats the signal until the program handles it.
       for (let tries = 0; tries < 300 && outer.exitCode === null; tries++) {
         const child = Number(readFileSync(children, 'utf8'));
         try {
           if (child > 0) process.kill(child, signal);
         } catch {
-          // It has just ended.
+          // The process has just ended.
         }
         await sleep(50);
       }

@@ -1,14 +1,13 @@
 /**
- * Sets signal handlers before anything else is loaded. `serve` reloads on SIGUSR1, on which the
- * runtime would open its debugger. Flags of the launchers keep the debugger closed until here
- * (docs/decisions/sigusr1.md).
+ * Sets signal handlers before anything else loads. `serve` reloads on SIGUSR1, for which the runtime would open its
+ * debugger. The launchers' flags keep the debugger closed until here (docs/decisions/sigusr1.md).
  */
 
 process.on('SIGUSR1', () => undefined);
-// Listening for a signal keeps no process alive, so the other verbs are not affected.
+// Signal listeners do not keep a process alive, so other commands are not affected.
 
-// The system ends every process that does not listen for a signal, except process 1 of a container.
-// That one has to end itself until the verb listens.
+// By default, these signals end every process except process 1 of a container, which has to exit itself until the
+// command listens.
 if (process.pid === 1)
   for (const [signal, number] of [
     ['SIGINT', 2],

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { coloured, harmless, printedLength } from './terminal.ts';
 
-/** Texts of other people: words, and what a terminal obeys or hides. */
+/** Untrusted text: words, control sequences and hidden characters. */
 const foreign = fc
   .array(
     fc.oneof(
@@ -23,7 +23,7 @@ const foreign = fc
   )
   .map((parts) => parts.join(''));
 const hidden = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/u;
-// eslint-disable-next-line no-control-regex -- the escapes are ours
+// eslint-disable-next-line no-control-regex -- matches our own escapes
 const ours = /\u001b\[\d+m/g;
 
 test('of all that is printed, a terminal obeys only our colours', () => {

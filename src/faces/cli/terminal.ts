@@ -1,41 +1,34 @@
 /**
- * Escapes the output of all verbs. Our own colors become escape sequences; everything else that a
- * terminal would obey or hide is shown. Names and texts come from captures, servers and files of
- * others.
+ * Escapes the output of all commands. Our own colours become escape sequences; everything else that a terminal would
+ * interpret or hide is made visible. Names and texts come from untrusted captures, servers and files.
  */
 import { visible } from '../../server/base/visible.ts';
 
-/**
- * Marks the colours of this process. Foreign text cannot contain it, because it is drawn when the
- * first colour is used.
- */
+/** Marks our own colours. Untrusted text cannot contain the mark, because it is random and created on first use. */
 let mark: string | null = null;
 
-/** The mark, and the number of the colour. */
-// eslint-disable-next-line no-control-regex -- the escapes are ours
+/** Captures the mark and the number of the colour. */
+// eslint-disable-next-line no-control-regex -- matches our own escapes
 const COLOUR = /\u001b\[([\da-f]{16});(\d{1,2})m/g;
 
-/** The text in a colour (a number of ECMA-48's SGR), for `harmless`; an empty text stays empty. */
+/** Text in a colour (an SGR number from ECMA-48), for `harmless`. Empty text stays empty. */
 export function coloured(text: string, sgr: number): string {
   if (text === '') return '';
   mark ??= drawn();
   return `\u001b[${mark};${sgr}m${text}\u001b[${mark};0m`;
 }
 
-/** The text without our colours. */
+/** Removes our colours. */
 export function uncoloured(text: string): string {
   return mark === null ? text : text.replace(COLOUR, '');
 }
 
-/** The number of visible characters, without colors. */
+/** The number of visible characters, without colours. */
 export function printedLength(text: string): number {
   return uncoloured(text).length;
 }
 
-/**
- * The text as it is written, to a terminal or through a pipe: with our colours, and with everything
- * else escaped that `visible` escapes.
- */
+/** The text as written to a terminal or a pipe: with our colours, and everything else escaped as in `visible`. */
 export function harmless(text: string): string {
   if (mark === null) return visible(text);
   let safe = '';

@@ -1,13 +1,10 @@
-/**
- * The verbs that the server image leaves out: its bundle replaces this file by an empty table
- * (`tools/bundle.ts`).
- */
+/** Commands that the server image omits. Its bundle replaces this file with an empty table (`tools/bundle.ts`). */
 import type { Verb } from './command.ts';
 import type { VerbName } from './verb-names.ts';
 
 type ToolVerbName = Exclude<VerbName, 'serve' | 'node-cache' | 'version'>;
 
-/** Empty in the image of the server. */
+/** Empty in the server image. */
 export const toolVerbs: Readonly<Record<ToolVerbName, Verb>> = {
   trace: {
     usage: async () => (await import('./trace/trace-options.ts')).traceUsage,

@@ -1,7 +1,7 @@
-/** Waits until a verb should end: by Ctrl-C, or by a signal to the process. */
+/** Waits for Ctrl-C or a signal that ends a command. */
 import { EXIT } from './command.ts';
 
-/** Milliseconds for a verb to print its results and close its resources after the signal. */
+/** Time after the signal to print results and close resources, milliseconds. */
 const GRACE_MS = 1000;
 
 const asked = new AbortController();
@@ -11,14 +11,14 @@ let printsLog = false;
 let overdue: (code: number) => void = () => undefined;
 
 /**
- * Resolves with the exit code of a verb that did not end in time after a signal, else never. If
- * nothing in this file is used, the first SIGINT or SIGTERM ends the process as usual.
+ * Resolves with the exit code if a command did not end in time after a signal; otherwise never. If nothing in this file
+ * is used, the first SIGINT or SIGTERM ends the process as usual.
  */
 export const interrupted: Promise<number> = new Promise((resolve) => (overdue = resolve));
 
 /**
- * Aborts at the first SIGINT or SIGTERM. The verb then has a second to end, and another signal of
- * the same kind ends the process.
+ * Aborts at the first SIGINT or SIGTERM. The command then has a second to end, and another signal of the same kind ends
+ * the process.
  */
 export function interruptSignal(): AbortSignal {
   if (listens) return asked.signal;
@@ -32,8 +32,8 @@ export function interruptSignal(): AbortSignal {
 }
 
 /**
- * The same for a verb that runs until the signal and takes time to end. @param prints `log`: the
- * verb continues even if its output cannot be written
+ * Like `interruptSignal`, for commands that run until the signal and take time to end.
+ * @param prints `log`: the command continues even if its output cannot be written
  */
 export function untilSignal(prints: 'log' | 'data' = 'data'): AbortSignal {
   endsItself = true;
@@ -41,7 +41,7 @@ export function untilSignal(prints: 'log' | 'data' = 'data'): AbortSignal {
   return interruptSignal();
 }
 
-/** True if the verb continues when its output cannot be written, such as on a full disk. */
+/** True if the command continues when its output cannot be written, for example on a full disk. */
 export function outlivesOutput(): boolean {
   return printsLog;
 }

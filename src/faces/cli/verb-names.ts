@@ -1,9 +1,9 @@
 /**
- * The verbs of ndots by name, and which of them a command line means. Imports nothing: `main.ts`
- * asks before anything is loaded.
+ * Command names, and which command a command line selects. Has no imports, because `main.ts` uses it before anything
+ * else is loaded.
  */
 
-/** In the order in which help lists them. */
+/** In the order of the help text. */
 const summaries = {
   serve: 'cluster DNS server: reads a Corefile, accepts the flags of CoreDNS',
   'node-cache': 'DNS cache on a node: accepts the flags of NodeLocal DNSCache',
@@ -33,10 +33,10 @@ const summaries = {
 
 export type VerbName = keyof typeof summaries;
 
-/** Verb → its purpose, in one line. */
+/** One-line summaries by command name. */
 export const verbSummaries: ReadonlyMap<string, string> = new Map(Object.entries(summaries));
 
-/** The verbs in the order in which help lists them. */
+/** Command names in the order of the help text. */
 export const verbNames: readonly VerbName[] = Object.keys(summaries) as VerbName[];
 
 export function isVerb(name: string): name is VerbName {
@@ -44,8 +44,8 @@ export function isVerb(name: string): name is VerbName {
 }
 
 /**
- * The verb that words begin with, whether or not there is one, and the words that are its own.
- * coredns's flags (`-conf …`) are those of `serve`.
+ * The command that the words begin with, whether or not it exists, and its own words. coredns's flags (`-conf …`)
+ * belong to `serve`.
  */
 export function splitVerb(words: readonly string[]): {
   readonly verb: string;
@@ -63,7 +63,7 @@ export function wantsHelp(words: readonly string[]): boolean {
   return (end < 0 ? words : words.slice(0, end)).some((word) => helpWords.has(word));
 }
 
-/** True if a command line starts a server, which runs until a signal and uses its own threads. */
+/** True if the command line starts a server, which runs until a signal and uses its own threads. */
 export function startsServer(words: readonly string[]): boolean {
   const { verb, own } = splitVerb(words);
   if (verb !== 'serve' && verb !== 'node-cache') return false;

@@ -4,7 +4,7 @@ import { group, one, type Usage } from '../option.ts';
 import { parseOptions } from '../option-parse.ts';
 import { choice, duration, file, integer, readServer, text, usage } from '../option-values.ts';
 
-/** A server of the command line. */
+/** A server given on the command line. */
 export interface BenchServer {
   readonly host: string;
   readonly port: number;
@@ -13,7 +13,7 @@ export interface BenchServer {
 export interface BenchOptions {
   readonly servers: readonly BenchServer[];
   readonly names: string | null;
-  /** A capture, dnstap file or log whose queries are the load. */
+  /** A capture, dnstap file or log with the queries to send. */
   readonly recorded: string | null;
   readonly client: string;
   readonly resolvConf: string | null;
@@ -56,7 +56,6 @@ const table = {
   }),
 };
 
-/** The help of `ndots bench`. */
 export const benchUsage: Usage = {
   synopsis: 'SERVER[:PORT] [SERVER[:PORT]] [--names FILE] [--rate N]',
   examples: [

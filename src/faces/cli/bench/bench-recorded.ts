@@ -1,4 +1,4 @@
-/** `--recorded`: the queries of a capture, a dnstap stream or a log, as a load. */
+/** `--recorded`: uses the queries in a capture, a dnstap stream or a log as load. */
 import { printRemark } from '../../../tools/capture/read/packets/remarks.ts';
 import { Reading } from '../../../tools/capture/read/reading.ts';
 import { noTimesRemark } from '../../../tools/capture/read/records/query-log.ts';
@@ -11,20 +11,21 @@ import { Query } from '../../../server/transport/query.ts';
 import type { Io } from '../command.ts';
 import { readGiven } from '../capture/reading-progress.ts';
 
-/** A longer recording starts again from the beginning, because queries are held in memory. */
+/** Limit of queries, which are held in memory. A longer recording restarts from the beginning. */
 const QUERIES_MAX = 1_000_000;
 
 /**
- * The queries of a file, in their order and number, retries and search walks included. Each has the
- * EDNS size of the recorded one, or no EDNS. @param path `-` is standard input @throws Problem if
- * there are none
+ * Reads the queries in their original order and number, including retries and search path steps. Each has the recorded
+ * EDNS size, or no EDNS.
+ * @param path `-` is standard input
+ * @throws Problem if there are no queries
  */
 export async function recordedQueries(
   path: string,
   io: Pick<Io, 'err' | 'signal' | 'progress'>,
 ): Promise<readonly Query[]> {
   const queries: Query[] = [];
-  // Clients ask for the same names again and again.
+  // Clients repeat the same names, so their queries are shared.
   const known = new Map<string, Query | null>();
   const reading = new Reading({
     begun({ name, type, udpSize }) {
@@ -38,7 +39,7 @@ export async function recordedQueries(
   const isEnough = (): boolean => queries.length === QUERIES_MAX || io.signal.aborted;
   await readGiven(reading, path, io, isEnough);
   for (const remark of reading.remarks.list)
-    // Of when and how fast the options say.
+    // Options determine timing and rate.
     if (remark.text !== noTimesRemark) io.err(`ndots bench: ${printRemark(remark)}\n`);
   if (queries.length === QUERIES_MAX)
     io.err(`ndots bench: of ${path} the first ${QUERIES_MAX} queries are sent\n`);
@@ -51,7 +52,7 @@ export async function recordedQueries(
   });
 }
 
-/** @returns null for a name that has no wire form */
+/** @returns null for a name that cannot be encoded */
 function queryOf(name: string, type: number, udpSize: number): Query | null {
   const question = [{ name: absoluteName(name), type, class: 1 }];
   const edns = udpSize === 0 ? null : { udpSize, version: 0, dnssecOk: false, options: [] };

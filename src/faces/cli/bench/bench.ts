@@ -1,7 +1,4 @@
-/**
- * `ndots bench`: a load as clients make it, against one server or two, with the times and losses
- * that they see.
- */
+/** `ndots bench`: puts a realistic load on one or two servers, and measures latency and losses as clients see them. */
 import { printSpan } from '../../../server/base/elapsed.ts';
 import { printHostPort } from '../../../server/base/ip.ts';
 import { batchedUdp } from '../../../server/runtime/packet-loop.ts';
@@ -17,7 +14,6 @@ import { parseBenchOptions, type BenchOptions } from './bench-options.ts';
 import { givenText, readText } from '../named-file.ts';
 import { wrap } from '../page.ts';
 
-/** The verb `bench`. */
 export const bench: Command = {
   name: 'bench',
   async run(words, io) {
@@ -41,7 +37,7 @@ export const bench: Command = {
   },
 };
 
-/** The queries to send repeatedly, and their source. */
+/** Returns the queries, which are sent repeatedly, and a description of their source. */
 async function loadOf(
   options: BenchOptions,
   io: Io,
@@ -73,7 +69,7 @@ async function loadOf(
   };
 }
 
-/** Two servers change places so often. */
+/** Two servers alternate at this interval. */
 const TURN_MS = 1000;
 
 const usualNames: readonly LoadName[] = [
@@ -107,11 +103,11 @@ function printJson(options: BenchOptions, loads: readonly ServerLoad[]): string 
   return `${JSON.stringify(document)}\n`;
 }
 
-/** Bounds of the rows of the picture, milliseconds. */
+/** Upper bounds of the histogram rows, milliseconds. */
 const bounds = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000] as const;
 const BAR_MAX = 30;
 const BAR_MIN = 5;
-/** Columns for the bounds and the share. */
+/** Width of the bounds and the share. */
 const BESIDE_BAR = 31;
 
 function printText(
@@ -161,7 +157,7 @@ function printText(
   ].join('\n')}\n`;
 }
 
-/** One line for each row that has any, with its share as a bar. */
+/** A histogram with one bar per non-empty row. */
 function picture({ latencies }: ServerLoad, columns: number): readonly string[] {
   const width = Math.min(BAR_MAX, Math.max(BAR_MIN, columns - BESIDE_BAR));
   const counts = latencies.between(bounds);

@@ -7,8 +7,8 @@ import { runtimeSamples, type Runtime } from '../../../server/metrics/runtime.ts
 import type { MetricSample } from '../../../server/metrics/sample.ts';
 
 /**
- * Values computed at each scrape: the process, the runtime, and what is running.
- * @param workers the other threads that run JavaScript
+ * Computes metrics for the process, the runtime and the build at each scrape.
+ * @param workers the other JavaScript threads
  */
 export function processSamples(
   version: string,
@@ -40,7 +40,7 @@ export function processSamples(
   ];
 }
 
-/** Newer runtimes also say how much was ever allocated. */
+/** Newer runtimes also report the total allocated memory. */
 function heap(): { readonly total_allocated_bytes?: number } {
   return process.getBuiltinModule('node:v8').getHeapStatistics();
 }

@@ -1,6 +1,4 @@
-/**
- * Servers that are given commands: at their addresses, or through the API server of their cluster.
- */
+/** Servers that accept admin commands, either directly or through their cluster's API server. */
 import { systemClock } from '../../../server/base/clock.ts';
 import { sendHttp } from '../../../server/base/http-request.ts';
 import { printHostPort } from '../../../server/base/ip.ts';
@@ -13,32 +11,32 @@ import type { Io } from '../command.ts';
 import { dnsPods, podProxyPath, type DnsPodChoice } from '../dns-pods.ts';
 import { readText } from '../named-file.ts';
 
-/** The servers to query, and the way to reach them. */
+/** The servers to query and how to reach them. */
 export interface AdminChoice {
   readonly servers: readonly { readonly host: string; readonly port: number }[];
   readonly tokenFile: string | null;
-  /** The option that gives `tokenFile`, for messages. */
+  /** The option that sets `tokenFile`, for messages. */
   readonly tokenOption: string;
-  /** null: HTTP without TLS. */
+  /** Null: plain HTTP. */
   readonly tls: {
     readonly ca: string | null;
     readonly cert: string | null;
     readonly key: string | null;
   } | null;
-  /** The pods of a cluster; null: `servers` are asked. */
+  /** The pods of a cluster; null: use `servers`. */
   readonly cluster: DnsPodChoice | null;
   readonly timeoutMs: number;
 }
 
-/** A server that takes commands. */
+/** A server that accepts commands. */
 export interface AdminServer {
   /** `10.0.0.7:9154`, or `kube-system/coredns-7d4b9c`. */
   readonly name: string;
-  /** Gives what the server answers. Rejects with an `AdminFailure`. */
+  /** Runs a command and returns the server's reply. Rejects with an `AdminFailure`. */
   run(command: string, words: Readonly<Record<string, string>>): Promise<unknown>;
 }
 
-/** A server that could not be given a command: why, and what to do. */
+/** Why a server could not run a command, and what to do. */
 export class AdminFailure extends Error {
   readonly remedy: string;
 
@@ -49,12 +47,12 @@ export class AdminFailure extends Error {
   }
 }
 
-/** Bytes of a reply; an entry takes a few hundred. */
+/** Maximum size of a reply, bytes; an entry takes a few hundred. */
 const ANSWER_MAX = 64 * 1024 * 1024;
 const PATH = '/v1/command';
 
 /**
- * The servers of the command line, or all pods of the cluster.
+ * The servers on the command line, or all DNS pods of the cluster.
  * @throws Problem
  */
 export async function adminServers(
@@ -142,10 +140,7 @@ async function podServers(
   }
 }
 
-/**
- * The API server passes on the status of the pod's server, and has its own for what it does not let
- * through.
- */
+/** The API server passes on the status of the pod's server, and returns its own for requests that it rejects. */
 function podFailure(
   { kind, message, status }: ApiFailure,
   pod: string,

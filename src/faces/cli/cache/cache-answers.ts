@@ -1,14 +1,14 @@
-/** Asks servers what their caches hold, or to drop it. */
+/** Queries or flushes the caches of several servers. */
 import type { CacheReport } from '../../../server/plugins/cache/control.ts';
 import { AdminFailure, type AdminServer } from './admin-servers.ts';
 import { readReports } from './cache-reports.ts';
 
-/** Servers that are asked at a time. */
+/** Servers queried in parallel. */
 const PARALLEL = 8;
 
 export type CacheAction = 'explain' | 'flush';
 
-/** The report of one server about one name, or `failure`. */
+/** A server's report about a name, or `failure`. */
 export interface CacheAnswer {
   readonly server: string;
   readonly name: string;
@@ -16,7 +16,7 @@ export interface CacheAnswer {
   readonly failure: AdminFailure | null;
 }
 
-/** The same as JSON. */
+/** The JSON form. */
 export interface CacheAnswerDocument {
   readonly server: string;
   readonly name: string;
@@ -26,9 +26,9 @@ export interface CacheAnswerDocument {
 }
 
 /**
- * Asks each server about each name.
+ * Sends each server a request for each name.
  * @param names absolute
- * @param below also everything below the names
+ * @param below true to include all subdomains
  */
 export async function askCaches(
   servers: readonly AdminServer[],

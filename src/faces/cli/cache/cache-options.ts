@@ -19,14 +19,14 @@ const actions = ['explain', 'flush'] as const;
 
 export interface CacheVerbOptions extends AdminChoice {
   readonly action: (typeof actions)[number];
-  /** Absolute. */
+  /** Absolute names. */
   readonly names: readonly string[];
-  /** Also everything below the names. */
+  /** Includes all subdomains. */
   readonly below: boolean;
   readonly output: 'text' | 'json';
 }
 
-/** Default port of `admin`. */
+/** Default port of the `admin` directive. */
 export const ADMIN_PORT = 9154;
 
 const table = {
@@ -68,7 +68,6 @@ const table = {
   }),
 };
 
-/** The help of `ndots cache`. */
 export const cacheUsage: Usage = {
   synopsis: 'explain NAME… | flush NAME… | flush --all',
   examples: [
@@ -86,7 +85,7 @@ export const cacheUsage: Usage = {
   words: { words: actions },
 };
 
-/** Throws a `Problem` with the code `usage`. */
+/** @throws Problem (`usage`) */
 export function parseCacheOptions(given: readonly string[]): CacheVerbOptions {
   const { values, words } = parseOptions(table, given);
   const [first = '', ...names] = words;

@@ -1,12 +1,9 @@
-/**
- * Reads the cache reports of servers. It checks them, because any program may listen at the
- * address.
- */
+/** Parses and validates cache reports, because any program may be listening at the address. */
 import { isObject } from '../../../server/base/json-object.ts';
 import type { CacheReport } from '../../../server/plugins/cache/control.ts';
 import { hasFields, isListOf, type FieldKind } from '../field-kinds.ts';
 
-/** The reports of an answer; null: the answer is not one of `cache`. */
+/** The reports in a reply; null: it is not a reply to the `cache` command. */
 export function readReports(answer: unknown): readonly CacheReport[] | null {
   if (!isObject(answer)) return null;
   const { results } = answer;

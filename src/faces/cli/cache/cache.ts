@@ -1,4 +1,4 @@
-/** `ndots cache`: what servers keep under a name, and that they forget it. */
+/** `ndots cache`: shows or flushes servers' cache entries for a name. */
 import type { EntryReport } from '../../../server/plugins/cache/cache-messages.ts';
 import { NameError, parseName } from '../../../server/wire/name.ts';
 import { adminServers } from './admin-servers.ts';
@@ -9,7 +9,6 @@ import { EXIT, type Command, type Io } from '../command.ts';
 import { usage } from '../option-values.ts';
 import { wrap } from '../page.ts';
 
-/** The verb `cache`. */
 export const cache: Command = {
   name: 'cache',
   async run(words, io) {
@@ -55,7 +54,7 @@ function print(answers: readonly CacheAnswer[], { action }: CacheVerbOptions, io
   for (const answer of answers) {
     const { server, name, reports, failure } = answer;
     if (failure !== null) {
-      // Most failures name the server themselves.
+      // Most failure messages already name the server.
       const whose = failure.message.startsWith(server) ? '' : `${server}: `;
       io.err(`ndots cache: ${whose}${failure.message}\n  ${failure.remedy}\n`);
       continue;
@@ -87,7 +86,7 @@ function row(worker: number, entry: EntryReport): readonly string[] {
   return [...entryCells(entry), String(worker)];
 }
 
-/** A table; where it is too wide, a few lines for each row. */
+/** Formats a table; if it is too wide, a few lines per row. */
 function columns(rows: readonly (readonly string[])[], width: number): string {
   const table = aligned(rows);
   const isWide = table.split('\n').some((line) => line.length > width);

@@ -1,10 +1,10 @@
-/** A cache entry as the cells of a row, for the terminal and the console. */
+/** Formats a cache entry as table cells, for the terminal and the console. */
 import type { EntryReport } from '../../../server/plugins/cache/cache-messages.ts';
 
-/** The heads of the cells. */
+/** The column titles. */
 export const entryHeads = ['Name', 'Type', 'For', 'Result', 'Left', 'Hits', 'From'] as const;
 
-/** The cells, in the order of `entryHeads`. */
+/** Returns the cells in the order of `entryHeads`. */
 export function entryCells(entry: EntryReport): readonly string[] {
   const { name, type, dnssecOk, checkingDisabled, rcode, half, ttl, storedTtl, hits, from } = entry;
   const client = [...(dnssecOk ? ['do'] : []), ...(checkingDisabled ? ['cd'] : [])].join('+');

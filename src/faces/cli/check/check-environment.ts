@@ -1,31 +1,31 @@
 /**
- * Reads Kuberhealthy's environment variables for `ndots check serve --kuberhealthy`, so that its
- * deployment needs no change.
+ * Reads Kuberhealthy's environment variables for `ndots check serve --kuberhealthy`, so that an existing deployment
+ * works unchanged.
  */
 import type { Environment } from '../../../server/base/environment.ts';
 import { parseDuration } from '../../../server/base/duration.ts';
 import { usage } from '../option-values.ts';
 
 export interface KeptJobCounts {
-  /** Finished pods of each check, and milliseconds. */
+  /** Finished pods per check, and retention times in milliseconds. */
   readonly completed: number;
   readonly failed: number;
   readonly failedMs: number;
   readonly jobsMs: number;
 }
 
-/** As Kuberhealthy 3; jobs as the deployment of version 2 has it. */
+/** Kuberhealthy 3's defaults; for jobs, the value in version 2's deployment. */
 const USUAL: KeptJobCounts = {
   completed: 1,
   failed: 2,
   failedMs: 36 * 3_600_000,
   jobsMs: 15 * 60_000,
 };
-/** After a year the logs and their node no longer exist. */
+/** One year. By then, the logs and their node no longer exist. */
 const LONGEST_MS = 366 * 86_400_000;
 const COUNT_MAX = 1000;
 
-/** Read elsewhere, or passed to checkers. */
+/** Variables that are read elsewhere or passed to checkers. */
 const known: ReadonlySet<string> = new Set([
   ...['KH_TARGET_NAMESPACE', 'KH_CHECK_REPORT_URL', 'KH_EXTERNAL_REPORTING_URL'],
   ...['KH_MAX_COMPLETED_POD_COUNT', 'KH_MAX_ERROR_POD_COUNT', 'KH_ERROR_POD_RETENTION_TIME'],
@@ -33,7 +33,10 @@ const known: ReadonlySet<string> = new Set([
   ...['KH_REPORTING_URL', 'KH_RUN_UUID', 'KH_POD_NAMESPACE', 'KH_CHECK_RUN_DEADLINE'],
 ]);
 
-/** Reads the values that persist. @throws Problem if one is not a number or a time */
+/**
+ * Reads the retention limits.
+ * @throws Problem if one is not a number or a duration
+ */
 export function keptOf(env: Environment): KeptJobCounts {
   const count = (name: string, usual: number): number => {
     const given = env[name] ?? '';
@@ -57,7 +60,7 @@ export function keptOf(env: Environment): KeptJobCounts {
   };
 }
 
-/** Variables of Kuberhealthy that have no effect here, which their users should know. */
+/** Kuberhealthy variables that have no effect here, to warn their users. */
 export function unheard(env: Environment): readonly string[] {
   return Object.keys(env)
     .filter((name) => name.startsWith('KH_') || name === 'CHECK_REAPER_RUN_INTERVAL')

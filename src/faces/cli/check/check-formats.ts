@@ -1,4 +1,4 @@
-/** Results of checks for people, and for programs: JSON, JUnit, Prometheus, Nagios. */
+/** Formats check results for people and for programs: JSON, JUnit, Prometheus, Nagios. */
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import { printExposition } from '../../../server/metrics/exposition.ts';
 import { groupSamples } from '../../../server/metrics/sample.ts';
@@ -10,7 +10,6 @@ import { count } from '../../../server/base/counted.ts';
 import { beside, ONE_LINE_COLUMNS, pageFor, wrap, type Page } from '../page.ts';
 import { xmlText } from './xml-text.ts';
 
-/** The results in a format. */
 export function printChecks(
   format: CheckOutput,
   results: readonly CheckResult[],
@@ -37,7 +36,7 @@ const glyphs: Readonly<Record<CheckState, string>> = {
   unknown: '?',
 };
 
-/** Column of the result, after name and time. */
+/** Column where the result starts, after name and time. */
 const TARGET_COLUMN = 14;
 
 function asText(results: readonly CheckResult[], page: Page): string {
@@ -87,7 +86,6 @@ function summary(results: readonly CheckResult[]): string {
   return `${parts.join(', ')}; ${lost} of ${sent} queries lost`;
 }
 
-/** The results as JSON has them. */
 function checkDocument(results: readonly CheckResult[]): unknown {
   return {
     apiVersion: 'ndots.dev/v1',
@@ -126,7 +124,7 @@ function asJUnit(results: readonly CheckResult[]): string {
   return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="ndots check">\n${suites.join('\n')}\n</testsuites>\n`;
 }
 
-/** The words of Nagios and its exit codes, worst first as it weighs them. */
+/** Nagios states and exit codes, worst first in Nagios' order. */
 const nagios = {
   failed: ['CRITICAL', 2],
   unknown: ['UNKNOWN', 3],
@@ -134,12 +132,11 @@ const nagios = {
   ok: ['OK', 0],
 } as const satisfies Readonly<Record<CheckState, readonly [string, number]>>;
 
-/** The exit code that Nagios expects. */
 export function nagiosCode(results: readonly CheckResult[]): number {
   return nagios[worst(results.map(({ state }) => state))][1];
 }
 
-/** One line, then one for each that is not well; behind the bar, numbers for graphs. */
+/** A summary line, then a line for each check that is not OK; performance data follows the bar. */
 function asNagios(results: readonly CheckResult[]): string {
   const state = worst(results.map((result) => result.state));
   const bad = results.flatMap(({ check, observations }) =>
@@ -150,7 +147,7 @@ function asNagios(results: readonly CheckResult[]): string {
     first === undefined
       ? summary(results)
       : `${first.check.kind.name} ${first.target}: ${first.text}`;
-  // A bar would begin the numbers.
+  // A bar would start the performance data.
   const plain = (text: string): string => text.replaceAll('|', '/').replaceAll('\n', ' ');
   const numbers = results.map(({ check, observations }) => {
     const times = observations.flatMap(({ tookMs }) => (tookMs === null ? [] : [tookMs]));

@@ -1,4 +1,4 @@
-/** `ndots check run` in a pod of Kuberhealthy: runs before the deadline, and reports. */
+/** Runs `ndots check run` in a Kuberhealthy pod: finishes before the deadline and reports the results. */
 import { promises as dns } from 'node:dns';
 import { hostname, networkInterfaces } from 'node:os';
 import { printSpan } from '../../../server/base/elapsed.ts';
@@ -31,25 +31,25 @@ import { clusterIpOf, contextOf, planOf, type ServiceLabels } from './check-plan
 import { EXIT, wantsColour, type Io } from '../command.ts';
 import { tellProblems } from '../problem-text.ts';
 
-/** So long before the deadline the report must be on its way, milliseconds. */
+/** The report must be sent this long before the deadline, milliseconds. */
 const MARGIN_MS = 5000;
-/** No lookup of the reporting host takes longer. */
+/** Time limit for resolving the reporting host, milliseconds. */
 const LOOKUP_MS = 3000;
 
 /**
- * Runs the checks and reports them. Exit code 0 if the report was accepted, or came too late; the
- * results of the checks are in the report.
+ * Runs the checks and reports them. Returns exit code 0 if the report was accepted or too late; the check results are
+ * in the report.
  */
 export async function runForKuberhealthy(
   run: KuberhealthyRun,
   options: CheckOptions,
   io: Io,
 ): Promise<number> {
-  // First of all, and once: the checks may find that DNS is down.
+  // Resolved once, before the checks, which may find that DNS is down.
   const found = await findReportingAddresses(run.url, addressSources(options, io));
   await tellAddresses(run, found, io);
   const report = await checked(run, options, io);
-  // A verdict needs all checks.
+  // A verdict requires all checks.
   if (io.signal.aborted) return EXIT.interrupted;
   const reported = await sendReport(run, found.addresses, report, systemClock);
   switch (reported.kind) {
@@ -68,7 +68,7 @@ export async function runForKuberhealthy(
   }
 }
 
-/** The report of the checks; of why there is none, if they could not be run, or not in time. */
+/** The report, which explains why if the checks could not run or did not finish in time. */
 async function checked(
   run: KuberhealthyRun,
   options: CheckOptions,
@@ -123,8 +123,8 @@ async function checkAll(
 }
 
 /**
- * The plan that `dns-resolution-check` makes of these variables: one name, through the service or
- * at each server.
+ * The plan that `dns-resolution-check` derives from these variables: one name, queried through the service or at each
+ * server.
  */
 function planOfEnvironment(io: Io): readonly [CheckPlan, ServiceLabels | null] {
   const { name, labels, namespace, remarks } = resolutionCheck(io.env, hostname());
@@ -157,7 +157,7 @@ function addressSources(options: CheckOptions, io: Io): AddressSources {
   };
 }
 
-/** Says where reports go, and why clients differ where they do. */
+/** Logs where reports go and, if clients resolve the host differently, why. */
 async function tellAddresses(
   { url }: KuberhealthyRun,
   { addresses, failures }: FoundAddresses,
@@ -180,7 +180,7 @@ async function tellAddresses(
     );
 }
 
-/** The files of this pod. */
+/** Resolver settings from the files in this pod. */
 function ownSettings({ env }: Io): Settings {
   const read = (path: string): string | null => {
     try {

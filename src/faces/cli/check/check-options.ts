@@ -16,26 +16,26 @@ export type CheckOutput = 'text' | 'json' | 'junit' | 'prom' | 'nagios';
 
 export interface CheckOptions extends ClusterOptions, ColourOptions {
   readonly action: 'run' | 'serve' | 'list' | 'init';
-  /** Files of checks; `-` is standard input. Null: the usual checks. */
+  /** Check files; `-` is standard input. Null: the default checks. */
   readonly file: string | null;
   readonly vip: readonly ProbeServer[];
   readonly replicas: readonly ProbeServer[];
   readonly service: string | null;
-  /** Only checks of these kinds or titles; empty: all. */
+  /** Runs only checks with these kinds or titles; empty: all. */
   readonly only: readonly string[];
   readonly output: CheckOutput;
   readonly failOn: 'warning' | 'failed';
   readonly listen: ProbeServer;
-  /** Targets that `serve` remembers. */
+  /** Limit of targets that `serve` remembers. */
   readonly targetsMax: number;
   readonly kuberhealthy: boolean;
-  /** The namespace whose checks are run; `''`: all. */
+  /** The namespace whose checks run; `''`: all. */
   readonly targetNamespace: string;
-  /** URL for reports; null: the service `kuberhealthy` in the own namespace. */
+  /** URL for reports; null: the service `kuberhealthy` in the same namespace. */
   readonly reportingUrl: URL | null;
   readonly reportBy: 'address' | 'name';
   readonly kept: KeptJobCounts;
-  /** True if no report goes to Kuberhealthy, even in one of its pods. */
+  /** True to send no reports to Kuberhealthy, even from one of its pods. */
   readonly noReport: boolean;
 }
 
@@ -137,7 +137,6 @@ const table = {
   }),
 };
 
-/** The help of `ndots check`. */
 export const checkUsage: Usage = {
   synopsis: 'run|serve|list|init [-f FILE]',
   examples: [
@@ -158,13 +157,13 @@ export const checkUsage: Usage = {
 
 const actions = ['run', 'serve', 'list', 'init'] as const;
 
-/** Options of one action only. */
+/** Options for a single action. */
 const ofList = ['output', 'color', 'noColor'] as const;
 const ofRun = ['noReport', 'output', 'nagios', 'failOn'] as const;
 const ofServe = ['listen', 'targetsMax'] as const;
 const ofServers = ['only', 'vip', 'replicas', 'service', 'targetsMax'] as const;
 
-/** Reads the words after `ndots check`. */
+/** Parses the words after `ndots check`. */
 export function parseCheckOptions(
   words: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
@@ -229,7 +228,7 @@ export function parseCheckOptions(
   };
 }
 
-/** The checks of `--only`. */
+/** The checks selected by `--only`. */
 export function chosen(
   checks: readonly PlannedCheck[],
   only: readonly string[],

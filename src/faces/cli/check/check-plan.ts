@@ -1,7 +1,4 @@
-/**
- * Plans the checks and finds the servers: from the file, the command line, the cluster and this
- * machine.
- */
+/** Determines the checks and the servers from the check file, the command line, the cluster and this machine. */
 import { systemClock } from '../../../server/base/clock.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { secureRandom } from '../../../server/base/random.ts';
@@ -31,10 +28,7 @@ import { accessOf, withCluster } from '../cluster-options.ts';
 import type { Io } from '../command.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
 
-/**
- * Without a file: the checks that need no names, and the search path check for the one name that
- * every cluster has.
- */
+/** Default checks: those that need no names, and the search path check for the only name that every cluster has. */
 const usual = checkKinds
   .filter(({ parameters }) =>
     Object.values(parameters).every((each) => each.fallback !== undefined),
@@ -42,7 +36,10 @@ const usual = checkKinds
   .map(({ name: kind }) => ({ kind, values: {} }))
   .concat([{ kind: 'search-walk', values: { name: 'kubernetes.default' } }]);
 
-/** The checks of the file, or the usual ones. @throws Problem */
+/**
+ * The checks in the file, or the default checks.
+ * @throws Problem
+ */
 export async function planOf({ file }: CheckOptions, io: Io): Promise<CheckPlan> {
   if (file === null) return planChecks({}, usual);
   if (file === '-')
@@ -64,8 +61,8 @@ export async function planOf({ file }: CheckOptions, io: Io): Promise<CheckPlan>
 }
 
 /**
- * The selected checks. Without a service or replicas, checks that need replicas are skipped with a
- * note: they could only be unknown.
+ * The selected checks. Without a service or replicas, checks that need replicas could only be unknown, so they are
+ * skipped with a note.
  */
 export function checksOf(
   plan: CheckPlan,
@@ -81,9 +78,7 @@ export function checksOf(
   return checks.filter((check) => !left.includes(check));
 }
 
-/**
- * The servers: those of the command line, else the file's, else the service's, else this machine's.
- */
+/** The servers from the first source that has any: the command line, the file, the service, this machine. */
 export async function contextOf(
   plan: CheckPlan,
   options: CheckOptions,
@@ -126,7 +121,7 @@ export async function contextOf(
   };
 }
 
-/** A repeated lookup of a service prints a warning once. */
+/** Prints each warning about a service only once. */
 const told = new Recent<string, true>(systemClock, Infinity, 100);
 
 function tellOnce(why: string, io: Io): void {
@@ -135,15 +130,15 @@ function tellOnce(why: string, io: Io): void {
   io.err(`ndots check: the address of the service itself is not known: ${why}\n`);
 }
 
-/** A service, selected by labels as in Kuberhealthy's check. */
+/** A service selected by labels, as in Kuberhealthy's check. */
 export interface ServiceLabels {
   /** `''`: all namespaces. */
   readonly namespace: string;
-  /** In the API's syntax. */
+  /** Label selector in the API's syntax. */
   readonly labels: string;
 }
 
-/** The ClusterIP of a service; null if it has none. Rejects if the API server does not answer. */
+/** The ClusterIP of a service; null: none. Rejects if the API server does not reply. */
 export async function clusterIpOf(
   namespace: string,
   name: string,
@@ -155,7 +150,7 @@ export async function clusterIpOf(
   );
 }
 
-/** The same with an existing client. */
+/** Like `clusterIpOf`, with an existing client. */
 export async function clusterIpBy(
   client: ApiClient,
   namespace: string,
@@ -167,7 +162,7 @@ export async function clusterIpBy(
   return serviceAddresses(await getObject(client, request))[0] ?? null;
 }
 
-/** The servers of /etc/resolv.conf. */
+/** The servers in /etc/resolv.conf. */
 export function ownServers(): readonly ProbeServer[] {
   try {
     const text = readFileText('/etc/resolv.conf', FILE_MAX.small);

@@ -1,6 +1,6 @@
 /**
- * `ndots check serve --kuberhealthy`: runs the checks of the cluster's objects instead of
- * Kuberhealthy, and those of a file.
+ * `ndots check serve --kuberhealthy`: runs the cluster's check objects instead of Kuberhealthy, and the checks in a
+ * file.
  */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
@@ -41,10 +41,13 @@ import { EXIT, type Io } from '../command.ts';
 import { listening } from '../serve/listening.ts';
 import { untilSignal } from '../until-signal.ts';
 
-/** Kuberhealthy's own lease: while it runs, ndots does not, and the other way round. */
+/** Kuberhealthy's own lease, so that only one of the two programs is active. */
 const LEASE = 'kuberhealthy-controller';
 
-/** Runs until a signal ends it. @throws Problem */
+/**
+ * Runs until a signal arrives.
+ * @throws Problem
+ */
 export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<number> {
   const ended = untilSignal('log');
   const { targetNamespace: namespace } = options;
@@ -132,7 +135,7 @@ export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<
   return EXIT.ok;
 }
 
-/** The checks of an annotation, run here. */
+/** Runs the checks in an annotation in this process. */
 async function runOwn(
   content: string,
   check: CheckObject,
@@ -142,7 +145,7 @@ async function runOwn(
 ): Promise<KuberhealthyReport> {
   try {
     const plan = readCheckFile(content, `${OWN_CHECKS} of ${fullName(check)}`);
-    // Servers of the command line apply to the file's checks only.
+    // Servers from the command line apply only to the file's checks.
     const context = await contextOf(plan, { ...options, vip: [], replicas: [], service: null }, io);
     return reportOf(await runChecks(plan.checks, context, systemClock, signal));
   } catch (error) {

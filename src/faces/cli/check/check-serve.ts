@@ -1,6 +1,4 @@
-/**
- * `ndots check serve`: checks again and again, their metrics, and whether the error budget burns.
- */
+/** `ndots check serve`: repeats checks, and exports their metrics and the burn rate of the error budget. */
 import { every, systemClock } from '../../../server/base/clock.ts';
 import { printHostPort } from '../../../server/base/ip.ts';
 import { makeLog, type Log } from '../../../server/base/log.ts';
@@ -16,10 +14,13 @@ import { listening } from '../serve/listening.ts';
 import { count } from '../../../server/base/counted.ts';
 import { untilSignal } from '../until-signal.ts';
 
-/** Interval of the search for replicas, which come and go. */
+/** Refresh interval of the replica list. */
 const SERVERS_EVERY_MS = 30_000;
 
-/** Runs until a signal ends it. @throws Problem */
+/**
+ * Runs until a signal arrives.
+ * @throws Problem
+ */
 export async function serveChecks(options: CheckOptions, io: Io): Promise<number> {
   const ended = untilSignal('log');
   const log = makeLog((line) => io.out(`${line}\n`));
@@ -35,15 +36,18 @@ export async function serveChecks(options: CheckOptions, io: Io): Promise<number
   return EXIT.ok;
 }
 
-/** The checks of a file, or the usual ones, and what runs them. */
+/** The checks in a file, or the default checks, with their runner. */
 export interface FileWatch {
   readonly watch: CheckSchedule;
   document(): object;
-  /** Runs until the signal comes. */
+  /** Runs until the signal aborts. */
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** Reads the file and finds the servers; both are there when it resolves. @throws Problem */
+/**
+ * Reads the file and determines the servers before it resolves.
+ * @throws Problem
+ */
 export async function watchFile(options: CheckOptions, io: Io, log: Log): Promise<FileWatch> {
   const plan = await planOf(options, io);
   const checks = checksOf(plan, options, (text) => log.info(text));

@@ -13,7 +13,7 @@ import { check } from './check.ts';
 const folder = mkdtempSync(join(tmpdir(), 'ndots-check-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Runs the checks of a file. */
+/** Runs the checks in a file. */
 function run(yaml: string, ...words: readonly string[]): Promise<Ran> {
   const path = join(folder, 'check.yaml');
   writeFileSync(path, yaml);
@@ -78,7 +78,7 @@ describe('ndots check run', () => {
     return JSON.parse(out) as Report;
   }
 
-  /** State and text of the observations of the one check. */
+  /** Returns state and text of the only check's observations. */
   async function seen(checks: string, more = ''): Promise<(readonly [string, string])[]> {
     const { checks: all } = await report(checks, more);
     return all[0]!.observations.map(({ state, text }) => [state, text] as const);
@@ -283,7 +283,7 @@ describe('Ctrl-C during the checks', () => {
   const yaml =
     'vip: 127.0.0.1:1\ntimeout: 30s\nchecks:\n  - check: tcp\n  - check: search-walk\n    name: a.example\n';
 
-  /** Interrupts when the first check is done: the second one waits for a server that is silent. */
+  /** Interrupts after the first check, while the second waits for a silent server. */
   async function interrupted(...words: readonly string[]): Promise<Ran> {
     const silent = createSocket('udp4');
     silent.bind(0, '127.0.0.1');

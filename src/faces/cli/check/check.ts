@@ -1,4 +1,4 @@
-/** `ndots check`: whether DNS does what clients need, seen from where this runs. */
+/** `ndots check`: checks that DNS works for clients at this place in the network. */
 import { systemClock } from '../../../server/base/clock.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { commonParameters, fileParameters } from '../../../tools/probe/check-file.ts';
@@ -17,7 +17,6 @@ import { EXIT, failure, wantsColour, type Command, type Io } from '../command.ts
 import { count } from '../../../server/base/counted.ts';
 import { beside, wrap } from '../page.ts';
 
-/** The verb `check`. */
 export const check: Command = {
   name: 'check',
   async run(words, io) {
@@ -33,7 +32,7 @@ export const check: Command = {
         return run(options, io);
       case 'serve': {
         if (!options.kuberhealthy) return serveChecks(options, io);
-        // Only then is it loaded: a checker is to be small.
+        // Loaded on demand, so that a checker stays small.
         const { serveKuberhealthy } = await import('./check-serve-kuberhealthy.ts');
         return serveKuberhealthy(options, io);
       }
@@ -42,7 +41,7 @@ export const check: Command = {
 };
 
 async function run(options: CheckOptions, io: Io): Promise<number> {
-  // Whatever is wrong: a program that reads Nagios's codes must not take 2 for CRITICAL.
+  // Nagios would read exit code 2 as CRITICAL, so errors need a different code.
   if (options.output !== 'nagios') return runOnce(options, io);
   try {
     return await runOnce(options, io);
@@ -59,7 +58,7 @@ async function runOnce(options: CheckOptions, io: Io): Promise<number> {
   const plan = await planOf(options, io);
   const checks = checksOf(plan, options, (text) => io.err(`ndots check: ${text}\n`));
   const context = await contextOf(plan, options, io);
-  // Timers of the clock do not hold the process; this one does, until the checks are over.
+  // The clock's timers do not keep the process alive, so this timer does until the checks end.
   const hold = setInterval(() => undefined, 60_000);
   const results = await runChecks(checks, context, systemClock, io.signal).finally(() =>
     clearInterval(hold),
@@ -67,7 +66,7 @@ async function runOnce(options: CheckOptions, io: Io): Promise<number> {
   const left = checks.length - results.length;
   if (left > 0) {
     const text = `ended before ${left} of ${count(checks.length, 'check', 'checks')} could be done`;
-    // Nagios has no code for it; but a failure that was found counts.
+    // Nagios has no code for an interruption, but failures found so far count.
     if (options.output === 'nagios' && exitCode(results, options) !== EXIT.no) throw cutShort(text);
     io.err(`ndots check: ${text}\n`);
   }
@@ -90,7 +89,7 @@ function exitCode(results: readonly CheckResult[], { failOn }: CheckOptions): nu
   return state === 'warning' && failOn === 'warning' ? EXIT.no : EXIT.ok;
 }
 
-/** Column of the descriptions of checks and parameters. */
+/** Column where descriptions of checks and parameters start. */
 const CHECK_COLUMN = 25;
 const PARAMETER_COLUMN = 39;
 

@@ -2,7 +2,7 @@ import { visible } from '../../../server/base/visible.ts';
 
 /** Escapes text for XML content and attributes (JUnit reports). */
 export function xmlText(text: string): string {
-  // XML has no way to write most control characters.
+  // XML cannot represent most control characters.
   return visible(text)
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')

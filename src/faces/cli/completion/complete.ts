@@ -1,13 +1,13 @@
 /**
- * Finds completions for the word at the cursor. Shells run `ndots __complete WORD…`; the last word
- * is the one being typed. The output has the format of cobra, which kubectl understands: one
- * candidate per line, a tab, its description, and at the end a colon and the sum of `DIRECTIVE`s.
+ * Completes the word at the cursor. Shells run `ndots __complete WORD…`, where the last word is the one being typed.
+ * The output has cobra's format, which kubectl understands: one candidate per line, a tab, its description, and finally
+ * a colon and the sum of the `DIRECTIVE` values.
  */
 import type { OfferContext, Offers, Option, Usage } from '../option.ts';
 import { isVerb, splitVerb, verbSummaries } from '../verb-names.ts';
 import { isBuiltIn, loadUsage } from '../verbs.ts';
 
-/** Instructions for the shell; the numbers are cobra's. */
+/** Instructions for the shell, with cobra's numbers. */
 export const DIRECTIVE = { files: 0, noBlank: 2, noFiles: 4 } as const;
 
 export interface Candidates {
@@ -15,7 +15,7 @@ export interface Candidates {
   readonly directive: number;
 }
 
-/** @param words all words after `ndots`; the last is the one to complete, perhaps empty */
+/** @param words all words after `ndots`; the last, which may be empty, is completed */
 export async function complete(
   words: readonly string[],
   env: OfferContext['env'],
@@ -29,7 +29,7 @@ export async function complete(
   return ofVerb(await loadUsage(verb), { word, before: own, env });
 }
 
-/** @returns the lines that `ndots __complete` prints */
+/** @returns the output of `ndots __complete` */
 export function printCandidates({ list, directive }: Candidates): string {
   const lines = list.map(([word, meaning]) => (meaning === '' ? word : `${word}\t${meaning}`));
   return `${[...lines, `:${directive}`].join('\n')}\n`;
@@ -48,7 +48,7 @@ async function ofVerb(usage: Usage, context: OfferContext): Promise<Candidates> 
   }
   if (!/^[-+]/.test(word)) {
     const found = await offered(usage.words ?? {}, context, '');
-    // Where an action is written already there is no other.
+    // A second action is not allowed.
     const acts = !usage.words?.list && before.some((each) => isOneOf(usage.words?.words, each));
     const left = acts ? { ...found, list: [] } : found;
     if (word !== '' || usage.words !== undefined) return left;
@@ -63,7 +63,7 @@ function isOneOf(words: Offers['words'], word: string): boolean {
   return Array.isArray(words) && words.includes(word);
 }
 
-/** True if the next word is the value of this option. */
+/** True if the next word is this option's value. */
 function takesNext({ names, kind }: Option, last: string): boolean {
   return (kind === 'one' || kind === 'many') && !last.startsWith('+') && names.includes(last);
 }

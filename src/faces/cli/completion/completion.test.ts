@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, describe, test, type TestContext } from 'node:test';
 
-/** A directory with ndots under all its names. */
+/** A directory with ndots under all of its names. */
 const folder = mkdtempSync(join(tmpdir(), 'ndots-completion-'));
 for (const name of ['ndots', 'kubectl-ndots', 'kubectl_complete-ndots'])
   symlinkSync(resolve('bin/ndots'), join(folder, name));
@@ -31,7 +31,7 @@ function absent(shell: string, t: TestContext): boolean {
   return true;
 }
 
-/** A command line and its completions. */
+/** Command lines with their expected completions. */
 const cases: [line: string, words: string[]][] = [
   ['ndots tra', ['trace']],
   ['ndots trace --cgo --resolv-c', ['--resolv-conf']],
@@ -44,7 +44,7 @@ describe('bash', () => {
   for (const [line, words] of cases) {
     test(`${line}…`, (t) => {
       if (absent('bash', t)) return;
-      // Bash takes = and @ for ends of words, and puts in what is offered for the last part alone.
+      // Bash splits words at = and @, and inserts completions for the last part only.
       const parts = line.split(/([=@,]|\s+)/).filter((part) => part.trim() !== '');
       const list = parts.map((part) => `'${part}'`).join(' ');
       const { out, err } = run(
@@ -84,7 +84,7 @@ describe('zsh', () => {
   for (const [line, words] of cases) {
     test(`${line}…`, (t) => {
       if (absent('zsh', t)) return;
-      // Types a line and a tab in a terminal, and returns the screen.
+      // Types a line and a tab in a terminal and returns the screen.
       const { out, err } = run(
         'zsh',
         '-fc',

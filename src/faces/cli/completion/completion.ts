@@ -1,4 +1,4 @@
-/** `ndots completion SHELL`: prints scripts that call `ndots __complete` (`complete.ts`). */
+/** `ndots completion SHELL`: prints a completion script that calls `ndots __complete` (`complete.ts`). */
 import { nearest, type Problem } from '../../../server/base/problem.ts';
 import { EXIT, type Command } from '../command.ts';
 import type { Usage } from '../option.ts';
@@ -92,7 +92,6 @@ export const completionUsage: Usage = {
   words: { words: Object.keys(shells) },
 };
 
-/** The verb `completion`: prints the script of one shell. */
 export const completion: Command = {
   name: 'completion',
   async run(given, io) {

@@ -1,4 +1,4 @@
-/** The state of checks, for the page Checks: from any number of `ndots check serve`. */
+/** Reads the state of any number of `ndots check serve` processes for the Checks page. */
 import type { Clock } from '../../../server/base/clock.ts';
 import { sendHttp } from '../../../server/base/http-request.ts';
 import { printHostPort } from '../../../server/base/ip.ts';
@@ -7,13 +7,13 @@ import { whyFailed } from '../../../server/base/why-failed.ts';
 import type { TargetStatus } from '../../../tools/probe/watch.ts';
 import { hasFields, isListOf, type FieldKind } from '../field-kinds.ts';
 
-/** A source is read again after this time, milliseconds: all browsers share what was read. */
+/** Cache lifetime of a status, milliseconds. All browsers share the cache. */
 const FRESH_MS = 2000;
 const WAIT_MS = 5000;
-/** Bytes of one status; the default limit of 1000 targets takes a few hundred KiB. */
+/** Maximum size of a status, bytes; the default limit of 1000 targets takes a few hundred KiB. */
 const STATUS_MAX = 8 * 1024 * 1024;
 
-/** One `ndots check serve`. */
+/** A single `ndots check serve`. */
 export interface CheckSource {
   /** `10.0.0.7:9154`. */
   readonly name: string;
@@ -22,19 +22,18 @@ export interface CheckSource {
   readonly failure: string;
 }
 
-/** The state of all of them. */
+/** The state of all sources. */
 export interface ChecksView {
   readonly atMs: number;
   readonly sources: readonly CheckSource[];
 }
 
-/** The facts of the command line. */
 export interface CheckSourcesParts {
   readonly servers: readonly { readonly host: string; readonly port: number }[];
   readonly clock: Clock;
 }
 
-/** Reads the sources while a page asks for them. */
+/** Reads the sources on request. */
 export class CheckSources {
   readonly #parts: CheckSourcesParts;
   #latest: Promise<ChecksView> | null = null;
@@ -91,7 +90,7 @@ const fields: Readonly<Record<keyof TargetStatus, FieldKind>> = {
   budgetLeft: 'number',
 };
 
-/** The targets of a status; null: it is not one. */
+/** Parses the targets of a status; null: it is not a status. */
 function targetsOf(text: string): readonly TargetStatus[] | null {
   let status: unknown;
   try {

@@ -1,15 +1,15 @@
-/** The files of the page: bundled by the build, or from the sources where there is no build. */
+/** The page's files, bundled by the build or, without a build, from the sources. */
 import { existsSync, readdirSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { Problem } from '../../../server/base/problem.ts';
 
-/** A file with its media type. */
+/** A file and its media type. */
 export interface ConsoleAsset {
   readonly type: string;
   readonly path: string;
 }
 
-/** By name: `console.js`. */
+/** By file name: `console.js`. */
 export type ConsoleAssets = ReadonlyMap<string, ConsoleAsset>;
 
 const types: Readonly<Record<string, string>> = {
@@ -18,7 +18,10 @@ const types: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** Lists the files of the page. @throws Problem if the page was not built */
+/**
+ * Finds the page's files.
+ * @throws Problem if the page was not built
+ */
 export function findConsoleAssets(directory: string): ConsoleAssets {
   if (!existsSync(join(directory, 'console.js')))
     throw new Problem({

@@ -24,39 +24,38 @@ import { beside, flag, group, many, one, type OptionValue, type Usage } from '..
 import { parseOptions } from '../option-parse.ts';
 import { choice, file, hostAddress, listenAddress, text, usage } from '../option-values.ts';
 
-/** The command line of `ndots console`. */
 export interface ConsoleOptions extends LiveSources, ClusterOptions {
   readonly contexts: readonly string[];
   readonly manifests: string | null;
   readonly cluster: boolean;
-  /** The speed of a replay, relative to the recorded time; Infinity: as fast as it can be read. */
+  /** Replay speed relative to the recorded time; Infinity: as fast as possible. */
   readonly speed: number;
   readonly limits: Partial<LiveLimits>;
   readonly listen: { readonly host: string; readonly port: number };
-  /** Host names, in addition to the address, by which browsers may call the page. */
+  /** Additional host names under which browsers may open the page. */
   readonly hosts: readonly string[];
-  /** A file with the token; null: a new token at each start. */
+  /** File with the token; null: a new token at each start. */
   readonly tokenFile: string | null;
   readonly privacy: PrivacyLevel;
-  /** The Corefile of the page Configuration; null: one is pasted there. */
+  /** The Corefile for the Configuration page; null: the user pastes one. */
   readonly corefile: string | null;
-  /** The servers of the page Cache. */
+  /** Servers for the Cache page. */
   readonly admin: readonly { readonly host: string; readonly port: number }[];
   readonly adminToken: string | null;
   readonly mayFlush: boolean;
-  /** The sources of the page Checks. */
+  /** Sources for the Checks page. */
   readonly checks: readonly { readonly host: string; readonly port: number }[];
-  /** The address of a dashboard, with `{from}` and `{to}`. */
+  /** Dashboard URL with `{from}` and `{to}`. */
   readonly grafana: string | null;
   readonly opens: boolean;
 }
 
-/** Changes that the page may make. */
+/** Changes that the page may be allowed to make. */
 const actions = ['flush'] as const;
 /** The default port of `ndots check serve`. */
 const CHECK_PORT = 9154;
 
-/** A dashboard of Grafana. Without places for the times, they are appended as Grafana reads them. */
+/** A Grafana dashboard URL. If it has no placeholders for the times, Grafana's parameters are appended. */
 const dashboardUrl: OptionValue<string> = {
   placeholder: 'URL',
   read(given, name) {
@@ -118,7 +117,6 @@ const table = {
   }),
 };
 
-/** The help of `ndots console`. */
 export const consoleUsage: Usage = {
   synopsis: '[-i INTERFACE | FILE…|-]',
   examples: [
@@ -140,7 +138,7 @@ export const consoleUsage: Usage = {
 
 const LOOPBACK = '127.0.0.1';
 
-/** Throws a `Problem` with the code `usage`. */
+/** @throws Problem (`usage`) */
 export function parseConsoleOptions(given: readonly string[]): ConsoleOptions {
   const { values: all, words } = parseOptions(table, given);
   const values = { ...all, context: firstContext(all.context, all) };

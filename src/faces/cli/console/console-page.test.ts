@@ -1,4 +1,4 @@
-/** The console in a real Chromium, served by the real program, over a real capture. */
+/** Tests the console in real Chromium, with the real program and a real capture. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -20,7 +20,7 @@ import { watched } from '../../../../test/kit/watched.ts';
 import type { ConsoleServer } from './console-server.ts';
 
 const options = fileSource(resolve('examples/captures/tcp-blocked.pcapng'));
-/** Bytes of the page with its styles, compressed. */
+/** Size limit for the page and its styles, compressed, in bytes. */
 const PAGE_MOST = 60 * 1024;
 const corefile = '.:53 {\n    errors\n    forward . 10.0.0.2\n    cache 30\n    loop\n}\n';
 
@@ -157,7 +157,7 @@ describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
         await page.locator('#filter').fill('rcod=NXDOMAIN');
         await page.getByText('did you mean rcode', { exact: false }).waitFor();
       }),
-      // Chromium notes the refused request in its console.
+      // Chromium logs the rejected request to its console.
       /400 \(Bad Request\)/,
     );
   });
@@ -198,7 +198,7 @@ describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
     const owners = new Map([['10.244.1.1', { ...pod, node: hostile } as AddressOwner]]);
     const lookups = [{ atMs: 0, name: 'hostilename.example.com.' }];
     const packets = await play([{ address: '10.244.1.1', resolver: 'go', lookups }], healthy);
-    // No resolver sends such a name, and any program can.
+    // Resolvers do not send such names, but any other program can.
     for (const { bytes } of packets) {
       const at = Buffer.from(bytes.buffer, bytes.byteOffset).indexOf('hostilename');
       if (at >= 0) bytes.set(Buffer.from('<b>bold</b>'), at);
@@ -261,7 +261,7 @@ describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
       await table.getByRole('row', { name: /musl/ }).waitFor();
       assert.match(await page.locator('#answers').inputValue(), /answer: TC 198\.18\.0\./);
       assert.match(await page.locator('#resolv').inputValue(), /^nameserver 10\.96\.0\.10\n/);
-      // The same again from the address alone.
+      // The address alone restores the page.
       await page.reload();
       await table.getByRole('row', { name: /musl/ }).waitFor();
       assert.equal(await page.locator('#name').inputValue(), 'large.example.com');

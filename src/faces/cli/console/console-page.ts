@@ -1,27 +1,25 @@
 /**
- * The document of the console. It shows the numbers of this moment, so the page is of use before
- * its script runs, and where scripts are off.
+ * Renders the console's HTML document. It contains the current numbers, so the page is useful before its script runs,
+ * and without scripts.
  */
 import { escape } from '../../../server/base/html.ts';
 import type { PrivacyLevel } from '../../../tools/watch/view-privacy.ts';
 import type { NowView } from '../../../tools/watch/view.ts';
 import { nowFigures } from '../../console/now-figures.ts';
 
-/** The facts of the document. */
 export interface ConsolePageParts {
   readonly now: NowView;
-  /** For people: where the traffic comes from. */
+  /** Description of the traffic source, for people. */
   readonly source: string;
   readonly privacy: PrivacyLevel;
-  /** True if servers can be asked for their caches. */
+  /** True if the server can query caches. */
   readonly hasCaches: boolean;
-  /** The address of a dashboard, with `{from}` and `{to}`; empty: there is none. */
+  /** Dashboard URL with `{from}` and `{to}`; empty: none. */
   readonly grafana: string;
-  /** The names of the clusters, the shown one first. */
+  /** Cluster names, with the selected one first. */
   readonly clusters: readonly string[];
 }
 
-/** The page as HTML. */
 export function consolePage(parts: ConsolePageParts): string {
   const { now, source, privacy, hasCaches, grafana, clusters } = parts;
   const figures = nowFigures(now)

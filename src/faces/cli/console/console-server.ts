@@ -1,4 +1,4 @@
-/** The HTTP server of the console: the page, its files, and the views as JSON and as streams. */
+/** The console's HTTP server: the page, its files, and the views as JSON and as streams. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -18,16 +18,16 @@ import type { ServerCaches } from './server-caches.ts';
 import { filtersIn, parseViewRequest } from './view-request.ts';
 import { ViewStreams } from './view-streams.ts';
 
-/** Longest address of a request, characters. */
+/** Maximum length of a request target, characters. */
 const TARGET_MAX = 8192;
-/** Connections at a time. */
+/** Limit of concurrent connections. */
 const CONNECTIONS_MAX = 256;
 const HEADERS_MS = 10_000;
-/** The only request that changes something, and the header that it needs. */
+/** Path of the only request that changes something. The request needs a special header. */
 const FLUSH_PATH = '/api/cache/flush';
 const CHANGE_HEADER = 'ndots-console';
 
-/** No script, style or data from elsewhere, and no other page may frame this one. */
+/** Forbids scripts, styles and data from other origins, and framing by other pages. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -51,22 +51,22 @@ const HEADERS: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
 };
 
-/** The views of one cluster, or of all sources where there is none. */
+/** The views of a cluster, or of all sources if there are no clusters. */
 export interface ConsoleCluster {
-  /** The context; empty: there is one cluster at most. */
+  /** The context; empty: there is at most one cluster. */
   readonly name: string;
-  /** For people: where the traffic comes from. */
+  /** Description of the traffic source, for people. */
   readonly source: () => string;
   readonly views: ViewSource;
   readonly handOver: Pick<HandOver, 'view' | 'packets'>;
   readonly caches: ServerCaches;
 }
 
-/** A cluster among others. */
+/** A row in the cluster overview. */
 export interface ClusterRow {
   readonly name: string;
   readonly source: string;
-  /** Queries a second. */
+  /** Queries per second. */
   readonly rate: number;
   readonly queries: number;
   readonly lost: number;
@@ -74,21 +74,21 @@ export interface ClusterRow {
   readonly findings: number;
 }
 
-/** The sources of the console's content. */
+/** The sources of the console's contents. */
 export interface ConsoleServerParts {
   readonly listen: { readonly host: string; readonly port: number };
   readonly hosts: readonly string[];
   readonly token: string;
   readonly clock: Clock;
   readonly assets: ConsoleAssets;
-  /** The first is shown where a request names none. */
+  /** The first cluster is the default. */
   readonly clusters: readonly ConsoleCluster[];
   /** The privacy level of the views. */
   readonly privacy: PrivacyLevel;
-  /** Reads the Corefile of `--corefile`; an empty name: there is none. */
+  /** Reads the `--corefile` file; the name is empty if there is none. */
   readonly corefile: () => { readonly name: string; readonly text: string };
   readonly checks: CheckSources;
-  /** The address of a dashboard, with `{from}` and `{to}`; empty: there is none. */
+  /** Dashboard URL with `{from}` and `{to}`; empty: none. */
   readonly grafana: string;
 }
 
@@ -110,7 +110,7 @@ export class ConsoleServer {
     this.#server.on('request', (request, response) => this.#answer(request, response));
   }
 
-  /** Resolves when it listens. Rejects with the error of the system. */
+  /** Resolves once the server is listening. Rejects with the system's error. */
   static async start(parts: ConsoleServerParts): Promise<ConsoleServer> {
     const console = new ConsoleServer(parts);
     const { host, port } = parts.listen;
@@ -127,7 +127,7 @@ export class ConsoleServer {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** The address that a person opens, with the token. */
+  /** The address for the user to open, including the token. */
   get address(): string {
     const { host } = this.#parts.listen;
     const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
@@ -158,13 +158,13 @@ export class ConsoleServer {
       return end(response, refusal.status, 'text/plain', `${refusal.text}\n`);
     if (token !== null) return this.#welcome(response);
     request.resume();
-    // A form of another page cannot send this header.
+    // A form on another page cannot send this header.
     if ((path === FLUSH_PATH) !== isChange || (isChange && request.headers[CHANGE_HEADER] !== '1'))
       return end(response, 405, 'text/plain', `${path} is for the page Cache.\n`);
     this.#serve(path, query, response);
   }
 
-  /** Moves the token from the address, which people share, into a cookie. */
+  /** Moves the token from the address, which people share, to a cookie. */
   #welcome(response: ServerResponse): void {
     const cookie = `${cookieName(this.port)}=${this.#parts.token}`;
     response.setHeader('set-cookie', `${cookie}; Path=/; HttpOnly; SameSite=Strict`);
@@ -191,7 +191,7 @@ export class ConsoleServer {
         json(found, response);
       } else {
         const key = `${view}?${query}`;
-        // Rejects an invalid request before the stream begins.
+        // Rejects an invalid request before the stream starts.
         parseViewRequest(key);
         this.#cluster(parameters);
         this.#streams.add(key, response);
@@ -214,7 +214,10 @@ export class ConsoleServer {
     });
   }
 
-  /** @param key as of `parseViewRequest`, with the name of the cluster @throws Problem (`usage`) */
+  /**
+   * @param key for `parseViewRequest`, with the cluster name
+   * @throws Problem (`usage`)
+   */
   #view(key: string): unknown {
     const query = parseViewRequest(key);
     const { views } = this.#cluster(new URLSearchParams(key.slice(key.indexOf('?') + 1)));
@@ -234,7 +237,7 @@ export class ConsoleServer {
     return found;
   }
 
-  /** The clusters side by side. */
+  /** The overview of all clusters. */
   #overview(): readonly ClusterRow[] {
     return this.#parts.clusters.map(({ name, views, source }) => {
       const { rates, queries, lost, failed, findings } = views.view({ view: 'now' });
@@ -245,7 +248,7 @@ export class ConsoleServer {
     });
   }
 
-  /** Answers to the other requests of the pages. */
+  /** Handlers for the pages' other requests. */
   readonly #others: Readonly<
     Record<string, (parameters: URLSearchParams, response: ServerResponse) => Promise<void> | void>
   > = {
@@ -306,7 +309,10 @@ function json(value: unknown, response: ServerResponse): void {
   end(response, 200, 'application/json', JSON.stringify(value));
 }
 
-/** Answers with the mistake in a request. @throws the error if it is a bug */
+/**
+ * Replies with the error in a request.
+ * @throws the error if it is a bug
+ */
 function refuse(error: unknown, response: ServerResponse): void {
   const refusal = refusalJson(error);
   if (response.headersSent) return void response.destroy();

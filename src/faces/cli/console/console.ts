@@ -1,4 +1,4 @@
-/** `ndots console`: what happens now, in a browser. */
+/** `ndots console`: shows live DNS traffic in a browser. */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
@@ -20,20 +20,19 @@ import { HandOver } from './hand-over.ts';
 import { ConsoleServer } from './console-server.ts';
 import { ServerCaches } from './server-caches.ts';
 
-/** The wait for each server of the page Cache, milliseconds. */
+/** Timeout per server for the Cache page, milliseconds. */
 const ADMIN_MS = 5000;
 const TOKEN_BYTES = 24;
-/** A shorter token could be guessed. */
+/** Minimum length; shorter tokens could be guessed. */
 const TOKEN_LEAST = 16;
 const TOKEN_MOST = 256;
 
-/** The verb `console`. */
 export const console: Command = {
   name: 'console',
   async run(words, io) {
     const options = parseConsoleOptions(words);
     const token = tokenOf(options);
-    // Rejects a file that cannot be read before anything starts.
+    // Rejects an unreadable file before anything starts.
     corefileOf(options);
     const assets = findConsoleAssets(fileURLToPath(new URL(pageDirectory(), import.meta.url)));
     const note = (text: string): void => io.err(`ndots console: ${text}\n`);
@@ -64,7 +63,7 @@ export const console: Command = {
       try {
         io.out(`${server.address}\nCtrl-C ends it.\n`);
         if (options.opens && io.colour) openBrowser(server.address, note);
-        // A replay stays on the page when it is over; what cannot be read at all ends it.
+        // A finished replay stays on the page, but unreadable input ends the command.
         const failed = clusters.map(({ feed }) =>
           feed.over.then(() => new Promise<never>(() => undefined)),
         );
@@ -79,7 +78,7 @@ export const console: Command = {
   },
 };
 
-/** Beside the bundled program, or in the build of this checkout. */
+/** Next to the bundled program, or in this checkout's build output. */
 function pageDirectory(): string {
   return import.meta.url.includes('/src/') ? '../../../../dist/console' : '../../../console';
 }
@@ -97,7 +96,7 @@ function tokenOf({ tokenFile }: ConsoleOptions): string {
   return token;
 }
 
-/** The servers of the page Cache: those that are named, or the pods of the cluster. */
+/** Servers for the Cache page: those given, or the pods of the cluster. */
 function adminOf(
   { admin, adminToken }: ConsoleOptions,
   { replicas }: Pick<LiveSources, 'replicas'>,
@@ -113,7 +112,7 @@ function adminOf(
   };
 }
 
-/** The Corefile as it is now: a person edits it while the page is open. */
+/** Reads the Corefile on each request, because users edit it while the page is open. */
 function corefileOf({ corefile }: ConsoleOptions): {
   readonly name: string;
   readonly text: string;

@@ -1,4 +1,4 @@
-/** Exports the contents of a page: packets, findings, and the command that shows the same. */
+/** Exports what a page shows: packets, findings, and the equivalent command. */
 import { Problem } from '../../../server/base/problem.ts';
 import type { GivenFilter } from '../../../tools/capture/filter.ts';
 import { usualPorts } from '../../../tools/capture/read/reading.ts';
@@ -7,15 +7,15 @@ import type { PrivacyLevel } from '../../../tools/watch/view-privacy.ts';
 import { equivalentWords, printCommand, type CommandSource } from '../top/equivalent-command.ts';
 import { whyNoPackets, writeSelectedPackets } from './selected-packets.ts';
 
-/** The exports of a selection, as plain data for the page. */
+/** The available exports of a selection, as plain data for the page. */
 export interface HandOverView {
-  /** Shows the same lookups in a terminal. */
+  /** The command that shows the same lookups in a terminal. */
   readonly command: string;
-  /** Why there are no packets, for people; empty: there are. */
+  /** Why packets are not available, for people; empty: they are. */
   readonly noPackets: string;
 }
 
-/** Answers what a page asks for about its selection. */
+/** Handles the page's export requests. */
 export class HandOver {
   readonly #options: CommandSource;
   readonly #model: LiveModel;
@@ -32,7 +32,10 @@ export class HandOver {
     return { command: printCommand('ndots', words), noPackets: await this.#whyNoPackets() };
   }
 
-  /** Writes the packets of the selected lookups as pcapng. @throws Problem */
+  /**
+   * Writes the packets of the selected lookups as pcapng.
+   * @throws Problem
+   */
   async packets(
     filters: readonly GivenFilter[],
     signal: AbortSignal,

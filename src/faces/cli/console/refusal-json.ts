@@ -1,7 +1,10 @@
-/** A request that a person can correct, as the page shows it. */
+/** Reports request errors that the user can correct. */
 import { problemsIn } from '../../../server/base/problem.ts';
 
-/** `{ text, hint }` of a Problem. @throws the error, where it is another one */
+/**
+ * `{ text, hint }` of a Problem.
+ * @throws any other error
+ */
 export function refusalJson(error: unknown): string {
   const [problem] = problemsIn(error) ?? [];
   if (problem === undefined) throw error;

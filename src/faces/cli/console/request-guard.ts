@@ -1,32 +1,31 @@
 /**
- * Decides which requests the console answers. Other web pages must not read it: not by a name that
- * points to this address (DNS rebinding), not by a request across sites, and not without the token.
+ * Decides which requests the console accepts. Other web pages must not be able to read it, so requests need the token, a
+ * known host name (DNS rebinding) and the same site.
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
-/** The name of the cookie, of the port: browsers share cookies between the ports of a host. */
+/** The cookie name includes the port because browsers share cookies between the ports of a host. */
 export function cookieName(port: number): string {
   return `ndots-console-${port}`;
 }
 
-/** Why a request is refused; null: it is answered. */
+/** Why a request is rejected; null: it is accepted. */
 export interface Refusal {
   readonly status: 401 | 403 | 421;
   readonly text: string;
 }
 
-/** The facts that decide about requests. */
 export interface GuardParts {
   readonly token: string;
-  /** The address of the listener. */
+  /** The listening address. */
   readonly host: string;
   readonly port: number;
-  /** More host names that the page may be called by. */
+  /** Additional host names of the page. */
   readonly hosts: readonly string[];
 }
 
-/** Refuses what does not come from the page of a person who has the token. */
+/** Rejects requests that do not come from the page, opened with the token. */
 export class RequestGuard {
   readonly #token: Buffer;
   readonly #cookie: string;
@@ -39,7 +38,7 @@ export class RequestGuard {
     this.#hosts = new Set(['localhost', '127.0.0.1', '[::1]', own, ...hosts].map(lowerCase));
   }
 
-  /** @param given the token in the address of the request, if there is one */
+  /** @param given token in the request's address, if there is one */
   refuse(request: IncomingMessage, given: string | null): Refusal | null {
     const { host = '', 'sec-fetch-site': site, origin } = request.headers;
     if (!this.#hosts.has(hostName(host)))
@@ -47,7 +46,7 @@ export class RequestGuard {
         status: 421,
         text: `This page is not called ${hostName(host)}. Start ndots console with --host ${hostName(host)} to allow that name.`,
       };
-    // A link from elsewhere to the page itself is a navigation, and harmless; all else is not.
+    // A link to the page from elsewhere is a harmless navigation. Other cross-site requests are not harmless.
     const isNavigation = request.headers['sec-fetch-mode'] === 'navigate';
     if (!isNavigation && (site === 'cross-site' || site === 'same-site'))
       return { status: 403, text: 'Requests from other sites are refused.' };
@@ -60,7 +59,7 @@ export class RequestGuard {
     };
   }
 
-  /** True for the token; the time that it takes says nothing about how much of it is right. */
+  /** True for the token. Compares in constant time. */
   isToken(given: string | null): boolean {
     if (given === null) return false;
     const bytes = Buffer.from(given);
@@ -72,7 +71,7 @@ export class RequestGuard {
   }
 }
 
-/** The name in a Host header, without the port, in lower case. */
+/** The host name from a Host header, without the port, in lower case. */
 function hostName(host: string): string {
   return lowerCase(host.replace(/:\d{1,5}$/, ''));
 }

@@ -1,6 +1,6 @@
 /**
- * The packets of selected lookups, as their capture recorded them, with the client and its findings
- * as comments. They are read again from the file: the live model keeps no packets.
+ * Exports the packets of selected lookups as recorded, with the client and its findings as comments. Rereads the
+ * capture because the live model stores no packets.
  */
 import { Problem } from '../../../server/base/problem.ts';
 import { filterOf, type GivenFilter } from '../../../tools/capture/filter.ts';
@@ -13,15 +13,15 @@ import type { Parties } from '../../../tools/watch/parties.ts';
 import type { FindingRow } from '../../../tools/watch/view.ts';
 import { coreVersion } from '../version/version.ts';
 
-/** Packets of one download. */
+/** Limit of packets per download. */
 const PACKETS_MAX = 500_000;
 
-/** The selection and its recording. */
+/** The selection, and the capture that contains it. */
 export interface SelectionParts {
   readonly file: string;
   readonly ports: readonly number[];
   readonly filters: readonly GivenFilter[];
-  /** Lookups that began in this time, milliseconds since 1970. */
+  /** Start times of the selected lookups, milliseconds since 1970. */
   readonly fromMs: number;
   readonly toMs: number;
   readonly parties: Parties;
@@ -29,7 +29,10 @@ export interface SelectionParts {
   readonly signal: AbortSignal;
 }
 
-/** Why a file holds no packets, for people; null: it does. @throws Problem if it cannot be read */
+/**
+ * Why a file has no packets, for people; null: it has.
+ * @throws Problem if it cannot be read
+ */
 export async function whyNoPackets(file: string): Promise<string | null> {
   const input = await openFile(file, new Remarks());
   input.close();
@@ -39,7 +42,10 @@ export async function whyNoPackets(file: string): Promise<string | null> {
     : 'A query log holds no packets.';
 }
 
-/** Writes a pcapng file. @throws Problem if nothing is selected, or too much */
+/**
+ * Writes a pcapng file.
+ * @throws Problem if the selection is empty or too large
+ */
 export async function writeSelectedPackets(
   parts: SelectionParts,
   write: (bytes: Uint8Array) => Promise<void>,
@@ -65,7 +71,7 @@ export async function writeSelectedPackets(
   await flush();
 }
 
-/** The comment of each selected frame, by its number. */
+/** The comments of the selected frames, by frame number. */
 async function selectedFrames(parts: SelectionParts): Promise<ReadonlyMap<number, string>> {
   const { filters, fromMs, toMs, parties, findings } = parts;
   const isWanted = filterOf(filters, parties.owners);

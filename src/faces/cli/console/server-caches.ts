@@ -1,4 +1,4 @@
-/** The caches of servers, for the page Cache: their directive `admin` is asked. */
+/** Queries caches for the Cache page, using the servers' `admin` directives. */
 import { NameError, parseName } from '../../../server/wire/name.ts';
 import { adminServers, type AdminChoice } from '../cache/admin-servers.ts';
 import {
@@ -10,10 +10,10 @@ import {
 import type { Io } from '../command.ts';
 import { usage } from '../option-values.ts';
 
-/** Questions that wait for the one before; a server takes one command at a time. */
+/** Limit of queued requests. A server runs one command at a time. */
 const WAITING_MAX = 8;
 
-/** The answers to one question. */
+/** The replies to one request. */
 export interface CachesView {
   /** False: no option names a server. */
   readonly isGiven: boolean;
@@ -21,15 +21,14 @@ export interface CachesView {
   readonly answers: readonly CacheAnswerDocument[];
 }
 
-/** The facts of the command line. */
 export interface ServerCachesParts {
-  /** null: no server is named. */
+  /** Null: no servers were given. */
   readonly choice: AdminChoice | null;
   readonly mayFlush: boolean;
   readonly io: Pick<Io, 'env' | 'signal'>;
 }
 
-/** Asks the servers, one question after the other. */
+/** Queries the servers, one request at a time. */
 export class ServerCaches {
   readonly #parts: ServerCachesParts;
   #last: Promise<unknown> = Promise.resolve();
@@ -43,7 +42,10 @@ export class ServerCaches {
     return this.#parts.choice !== null;
   }
 
-  /** @param name empty: no server is asked @throws Problem */
+  /**
+   * @param name empty: no server is queried
+   * @throws Problem
+   */
   async ask(action: CacheAction, name: string, below: boolean): Promise<CachesView> {
     const { choice, mayFlush } = this.#parts;
     const facts = { isGiven: choice !== null, mayFlush };
@@ -68,7 +70,7 @@ export class ServerCaches {
     name: string,
     below: boolean,
   ): Promise<readonly CacheAnswerDocument[]> {
-    // Pods come and go, so that each question lists them.
+    // Pods change, so each request lists them again.
     const { servers, close } = await adminServers(choice, this.#parts.io);
     try {
       return (await askCaches(servers, action, [name], below)).map(answerDocument);

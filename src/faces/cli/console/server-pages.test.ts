@@ -1,4 +1,4 @@
-/** The pages Cache and Checks in a real Chromium, over real servers and a real checker. */
+/** Tests the Cache and Checks pages in real Chromium, with real servers and a real checker. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -127,7 +127,7 @@ checks:
         .waitFor();
       await page.getByText('started without --allow flush').waitFor();
       assert.match(page.url(), /#cache\?name=www\.example$/);
-      // The same again from the address alone.
+      // The address alone restores the page.
       await page.reload();
       await table
         .getByRole('row', { name: /NOERROR/ })

@@ -1,14 +1,17 @@
-/** Reads a browser's request: the parameters of an address as a query of the live model. */
+/** Parses a browser's request into a query to the live model. */
 import type { GivenFilter } from '../../../tools/capture/filter.ts';
 import { parseFilterLine } from '../../../tools/capture/filter-line.ts';
 import type { MapQuery } from '../../../tools/watch/map-shape.ts';
 import { sortKeys, viewNames, type ViewName, type ViewQuery } from '../../../tools/watch/view.ts';
 import { usage } from '../option-values.ts';
 
-/** Rows of one answer. */
+/** Limit of rows in a reply. */
 const ROWS_MAX = 1000;
 
-/** The query that an address asks for: `now?filter=namespace=shop`. @throws Problem (`usage`) */
+/**
+ * Parses a view request: `now?filter=namespace=shop`.
+ * @throws Problem (`usage`)
+ */
 export function parseViewRequest(key: string): ViewQuery | MapQuery {
   const mark = key.indexOf('?');
   const name = mark < 0 ? key : key.slice(0, mark);
@@ -33,7 +36,10 @@ export function parseViewRequest(key: string): ViewQuery | MapQuery {
   } as ViewQuery;
 }
 
-/** The filters of an address. @throws Problem (`usage`) */
+/**
+ * The filters in an address.
+ * @throws Problem (`usage`)
+ */
 export function filtersIn(parameters: URLSearchParams): readonly GivenFilter[] {
   const line = parameters.get('filter') ?? '';
   return line.trim() === '' ? [] : parseFilterLine(line);

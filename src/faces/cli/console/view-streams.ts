@@ -1,14 +1,14 @@
 /**
- * Sends views to browsers as server-sent events. Browsers that look at the same view share one
- * computation; one that does not read misses frames, and the next frame says how many.
+ * Sends views to browsers as server-sent events. Browsers with the same view share one computation. A slow browser
+ * misses frames, and its next frame contains the number of missed ones.
  */
 import type { ServerResponse } from 'node:http';
 import { every, type Clock, type Timer } from '../../../server/base/clock.ts';
 import { refusalJson } from './refusal-json.ts';
 
-/** The period between frames of a view, milliseconds. */
+/** Interval between frames of a view, milliseconds. */
 export const FRAME_MS = 500;
-/** Streams at a time; the oldest ends when another one comes. */
+/** Limit of streams. A new stream replaces the oldest one. */
 export const STREAMS_MAX = 64;
 
 interface Stream {
@@ -17,14 +17,15 @@ interface Stream {
   missed: number;
 }
 
-/** The parts of the streams. */
 export interface ViewStreamsParts {
   readonly clock: Clock;
-  /** The view of a key, as JSON. @throws Problem where the key asks for what cannot be */
+  /**
+   * Renders the view for a key as JSON.
+   * @throws Problem for an invalid key
+   */
   readonly view: (key: string) => string;
 }
 
-/** All streams that are open. */
 export class ViewStreams {
   readonly #parts: ViewStreamsParts;
   readonly #streams = new Set<Stream>();
@@ -38,7 +39,7 @@ export class ViewStreams {
     return this.#streams.size;
   }
 
-  /** Begins a stream with a first frame. */
+  /** Opens a stream and sends the first frame. */
   add(key: string, response: ServerResponse): void {
     const [oldest] = this.#streams;
     if (this.#streams.size >= STREAMS_MAX && oldest !== undefined) {
@@ -57,7 +58,6 @@ export class ViewStreams {
     this.#timer ??= every(this.#parts.clock, FRAME_MS, () => this.#tick());
   }
 
-  /** Ends all streams. */
   close(): void {
     for (const stream of this.#streams) {
       stream.response.end();
@@ -96,7 +96,7 @@ export class ViewStreams {
 
   #remove(stream: Stream): void {
     this.#streams.delete(stream);
-    // Without a viewer nothing is computed.
+    // Without streams, nothing is computed.
     if (this.#streams.size > 0) return;
     this.#timer?.cancel();
     this.#timer = null;

@@ -1,4 +1,4 @@
-/** `--names`: names that people ask for, from a list, a log, a capture or a dnstap stream. */
+/** `--names`: reads the names to compare from a list, a log, a capture or a dnstap stream. */
 import { printRemark } from '../../../tools/capture/read/packets/remarks.ts';
 import { Reading } from '../../../tools/capture/read/reading.ts';
 import { noTimesRemark } from '../../../tools/capture/read/records/query-log.ts';
@@ -8,12 +8,12 @@ import { TYPE, typeNumber } from '../../../server/wire/iana.ts';
 import type { Io } from '../command.ts';
 import { readGiven } from '../capture/reading-progress.ts';
 
-/** More names would make more queries than diff sends. */
+/** Limit of names; more would exceed the number of queries that diff sends. */
 const NAMES_MAX = 50_000;
 
 /**
- * Reads the names of a file, each once with its types. A text that is not a log has lines `NAME
- * [TYPE…]`. Reports what it skips.
+ * Reads each distinct name in a file, with its types. Text that is not a log has lines of the form `NAME [TYPE…]`.
+ * Reports skipped lines.
  */
 export async function readNames(
   path: string,
@@ -48,14 +48,14 @@ export async function readNames(
   await readGiven(reading, path, io, () => found.size >= NAMES_MAX);
   if (found.size >= NAMES_MAX)
     reading.remarks.add(`${path}: only the first ${NAMES_MAX} names are queried`);
-  // In a list they are mistakes, or it is not a list of names.
+  // In a list, odd lines are errors, or the file is not a list of names.
   if (queries === 0 && odd > 0)
     reading.remarks.add(
       `${path}: ${odd === 1 ? 'a line is' : `${odd} lines are`} neither NAME nor NAME TYPE… and ignored; the first: ${JSON.stringify(firstOdd)}`,
     );
   if (found.size === 0) reading.remarks.add(`${path} holds no names`);
   for (const remark of reading.remarks.list)
-    // Answers do not depend on the time of the query.
+    // Replies do not depend on query times.
     if (remark.text !== noTimesRemark) io.err(`ndots diff: ${printRemark(remark)}\n`);
   return [...found].map(([name, types]) => ({ name, types: [...types] }));
 }

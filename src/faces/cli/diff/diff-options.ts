@@ -9,7 +9,7 @@ export interface DiffOptions extends ColourOptions {
   readonly after: string;
   readonly manifests: string | null;
   readonly names: string | null;
-  /** The least difference that counts. */
+  /** The least significant difference that makes the command fail. */
   readonly failOn: 'answers' | 'upstreams' | 'ttls' | 'never';
   readonly output: 'text' | 'json';
 }
@@ -38,7 +38,6 @@ const table = {
   }),
 };
 
-/** The help of `ndots diff`. */
 export const diffUsage: Usage = {
   synopsis: 'BEFORE AFTER',
   examples: [
@@ -56,7 +55,7 @@ export const diffUsage: Usage = {
   words: { files: true },
 };
 
-/** Reads the command line of `ndots diff`. Throws a `Problem` (`usage`). */
+/** @throws Problem (`usage`) */
 export function parseDiffOptions(words: readonly string[]): DiffOptions {
   const { values, words: paths } = parseOptions(table, words);
   const [before, after, ...more] = paths;

@@ -24,7 +24,7 @@ const words: Readonly<Record<DifferenceKind, string>> = {
   ttls: 'other TTLs',
 };
 
-/** Added to a query: its time. */
+/** Suffixes that describe when a query is sent. */
 export const moments = {
   first: '',
   again: ', when it is repeated',
@@ -32,7 +32,7 @@ export const moments = {
   stale: ', after its TTL, with all upstreams silent',
 } as const;
 
-/** For people. */
+/** Formats the result for people. */
 export function printComparison(comparison: Comparison, style: DiffStyle): string {
   const { questions, same, classes, left } = comparison;
   const paint = (text: string, sgr: number): string => (style.colour ? coloured(text, sgr) : text);
@@ -72,7 +72,7 @@ function classLines(
   ];
 }
 
-/** `www.example.org. A`, and what else about it is unusual. */
+/** `www.example.org. A`, followed by anything unusual about the query. */
 export function questionText(question: DiffQuestion): string {
   const { name, type, client, address, port, proto, udpSize, dnssecOk } = question;
   const usual = question.class === 1 ? [] : [className(question.class)];
@@ -85,10 +85,10 @@ export function questionText(question: DiffQuestion): string {
   return [name, ...usual, typeName(type), 'from', client, ...extra].join(' ');
 }
 
-/** Records that a class shows of each section. */
+/** Limit of records printed per section. */
 const RECORDS_MAX = 3;
 
-/** The reply of one side: its server, then the records. */
+/** One side's reply: the server, then the records. */
 export function outcomeLines(
   outcome: QueryOutcome,
   other: QueryOutcome,
@@ -116,7 +116,7 @@ export function outcomeLines(
   ];
 }
 
-/** For programs. */
+/** Builds the document for programs. */
 export function comparisonDocument(
   comparison: Comparison,
   { before, after }: Pick<DiffStyle, 'before' | 'after'>,

@@ -1,4 +1,4 @@
-/** `ndots diff BEFORE AFTER`: which answers a change of the configuration changes. */
+/** `ndots diff BEFORE AFTER`: shows which replies a configuration change affects. */
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Problem, Problems } from '../../../server/base/problem.ts';
@@ -14,7 +14,6 @@ import { comparisonDocument, printComparison } from './diff-text.ts';
 import { parseStartedCorefile, type CorefileText } from '../parse-corefile.ts';
 import { tellProblems } from '../problem-text.ts';
 
-/** The verb `diff`. */
 export const diff: Command = {
   name: 'diff',
   async run(words, io) {
@@ -39,7 +38,7 @@ export const diff: Command = {
   },
 };
 
-/** Added to the number of a query: its time. */
+/** Describes when a query is sent, after the query count. */
 const momentText: Readonly<Record<AskingMoment, string>> = {
   first: '',
   again: ', a second later',
@@ -49,7 +48,7 @@ const momentText: Readonly<Record<AskingMoment, string>> = {
 
 const exampleCluster = fileURLToPath(new URL('../../../../examples/cluster', import.meta.url));
 
-/** The text of a Corefile, or of the one within a ConfigMap or values of the chart. */
+/** Reads a Corefile, either plain or inside a ConfigMap or chart values. */
 async function readCorefile(path: string, io: Io): Promise<NamedCorefileText> {
   const text = await givenText(path, 'Corefile', io);
   const file = path === '-' ? 'stdin' : path;

@@ -1,4 +1,4 @@
-/** `ndots doctor FILE…`: captures, logs and counters, read to observations. */
+/** `ndots doctor FILE…`: collects observations from captures, logs and counters. */
 import { printSpan } from '../../../server/base/elapsed.ts';
 import { problemsIn } from '../../../server/base/problem.ts';
 import type { Diagnosis } from '../../../tools/doctor/diagnosis.ts';
@@ -25,8 +25,9 @@ const LIVE_MS = 60_000;
 const signals = ['SIGINT', 'SIGTERM'] as const;
 
 /**
- * Reads all inputs. @param parts each examined separately: exchanges that began in it @param
- * domains learned in an earlier pass
+ * Reads all inputs.
+ * @param parts time ranges, each examined separately with the exchanges that began in it
+ * @param domains learned in an earlier pass
  */
 export async function observe(
   options: DoctorOptions,
@@ -95,7 +96,7 @@ export async function observe(
 }
 
 /**
- * Reads captures with the same packets together. Leaves unreadable files and all others for later.
+ * Reads captures that contain the same packets as one. Skips unreadable files and all others.
  * @returns the files that were read
  */
 async function readSameTraffic(
@@ -138,7 +139,7 @@ function printAhead(ms: number): string {
   return `${Math.abs(ms).toFixed(1)} ms ${ms > 0 ? 'ahead' : 'behind'}`;
 }
 
-/** The first queries of a capture; none if it is not a capture, or cannot be read. */
+/** The first queries in a capture; empty if the file is not a capture or cannot be read. */
 async function sampleOf(
   path: string,
   ports: DoctorOptions['ports'],
@@ -152,7 +153,7 @@ async function sampleOf(
     if (isCapture) await reading.readWhole(input, () => sample.isFull || signal.aborted);
     else input.close();
   } catch (error) {
-    // It is read again, and then reported.
+    // The file is read again later, and the error is reported then.
     if (problemsIn(error) === null) throw error;
   }
   return sample;
@@ -183,7 +184,7 @@ async function live(
     reading.remarks.add('packets arrived too fast and were lost', '', capture.dropped());
 }
 
-/** The packets of all exchanges that findings name, into the file that `--evidence` says. */
+/** Writes the packets of all exchanges that findings refer to, into the `--evidence` file. */
 export function writeEvidence(
   { evidence, redactKey }: DoctorOptions,
   { findings }: Diagnosis,

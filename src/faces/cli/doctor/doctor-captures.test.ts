@@ -4,18 +4,18 @@ import { describe, test } from 'node:test';
 import { runCommand } from '../../../../test/kit/trace-command.ts';
 import { doctor } from './doctor.ts';
 
-/** Recorded captures, and what was wrong when each was taken: `test/captures/*.json`. */
+/** Recorded captures with the fault present in each: `test/captures/*.json`. */
 interface Truth {
   readonly files: readonly string[];
   readonly truth: string;
-  /** The code of the first finding. */
+  /** Code of the first finding. */
   readonly first?: string;
   readonly without?: readonly string[];
-  /** Patterns of the report. */
+  /** Patterns that the report must match. */
   readonly says?: readonly string[];
-  /** True if it reports that it is not DNS. */
+  /** True if the report must state that DNS is not the cause. */
   readonly well?: boolean;
-  /** True if packets that several of the files have count once. */
+  /** True if packets that appear in several files must count once. */
   readonly fewerThanSum?: boolean;
 }
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { clusterFaults } from '../../../../test/kit/cluster-faults.ts';
 import { LivingCluster } from '../../../../test/kit/living-cluster.ts';
 
-/** Faults that show by waiting for replies which do not come. */
+/** Tests faults that only show while waiting for missing replies. */
 
 describe('ndots doctor cluster, where nothing comes', () => {
   for (const [what, { code, slow = false, ...fault }] of Object.entries(clusterFaults)) {

@@ -12,7 +12,7 @@ import { pcapFile } from '../../../../test/kit/packets.ts';
 import { stories } from '../../../../test/kit/stories.ts';
 import { LINK } from '../../../tools/capture/read/packets/frame.ts';
 
-/** An object of `--rbac`. */
+/** An object printed by `--rbac`. */
 interface RbacObject {
   readonly kind: string;
   readonly rules?: readonly {
@@ -22,10 +22,7 @@ interface RbacObject {
   }[];
 }
 
-/**
- * A living cluster is examined: healthy, nothing fires; with one thing wrong, that is the first
- * finding.
- */
+/** Examines a running cluster. If it is healthy, there are no findings; a single fault is the first finding. */
 
 describe('ndots doctor cluster', () => {
   test('finds nothing wrong with a cluster that is well, and tells what it is not', async () => {
@@ -34,8 +31,7 @@ describe('ndots doctor cluster', () => {
     assert.deepEqual(found.findings, []);
     assert.deepEqual(found.cluster.lacking, []);
     assert.equal(found.code, 0);
-    // Counters need traffic, and connection tracking a machine that has it; nothing else is left
-    // open.
+    // Only counters, which need traffic, and connection tracking, which needs a machine that has it, remain unchecked.
     const open = found.unknown.map(({ code }) => code);
     const usual = ['ND4002', 'ND4003', 'ND2001', 'ND3003'];
     assert.deepEqual(
@@ -134,7 +130,7 @@ describe('with less', () => {
     await using cluster = await LivingCluster.start();
     cluster.api.faults.add({
       resource: 'pods',
-      // That of the whole cluster; then those of the DNS pods' namespace are asked for.
+      // The cluster-wide request; after it, requests for the DNS pods' namespace follow.
       times: 1,
       fault: { kind: 'status', status: 403, reason: 'Forbidden' },
     });
@@ -258,7 +254,7 @@ describe('with less', () => {
           ) ?? [];
         return `${own === '' ? '' : `${own} `}${group}/${plural}`;
       });
-    // A right for all namespaces is one for each of them.
+    // A right for all namespaces covers each of them.
     const needed = [...new Set(listed)].filter(
       (right) => !right.startsWith('kube-system ') || !listed.includes(right.split(' ')[1]!),
     );

@@ -16,11 +16,14 @@ import type { DoctorOptions } from './doctor-options.ts';
 import { lintedPlugins } from '../lint/linted-plugins.ts';
 import { wrap, type Page } from '../page.ts';
 
-/** Between two scrapes, milliseconds. */
+/** Time between two scrapes, milliseconds. */
 const FOR_MS = 5000;
 const TRIES = 2;
 
-/** Examines the selected cluster. Throws a `Problem` if nothing can be read. */
+/**
+ * Examines the selected cluster.
+ * @throws Problem if nothing can be read
+ */
 export async function examineCluster(options: DoctorOptions, io: Io): Promise<ClusterFacts> {
   const access = accessOf(options, io);
   const { timeoutMs, namespace, domain, names, quiet } = options;
@@ -53,7 +56,7 @@ export async function examineCluster(options: DoctorOptions, io: Io): Promise<Cl
   );
 }
 
-/** The search path of this machine, if its resolv.conf is that of a pod; empty otherwise. */
+/** This machine's search path if its resolv.conf is a pod's; empty otherwise. */
 function ownSearch(): readonly string[] {
   try {
     const text = readFileText('/etc/resolv.conf', FILE_MAX.small);
@@ -68,7 +71,7 @@ function ownSearch(): readonly string[] {
   }
 }
 
-/** Printed at the end of the report; empty if everything was read. */
+/** Text for the end of the report; empty if everything was read. */
 export function notReadText(lines: readonly string[], page: Page): string {
   if (lines.length === 0) return '';
   const told = lines.flatMap((line) => wrap(line, '  ', page));

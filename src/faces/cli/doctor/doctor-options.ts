@@ -20,32 +20,31 @@ import { colourOptions, type ColourOptions } from '../colour-options.ts';
 import { firstBeside, firstGiven, parseOptions } from '../option-parse.ts';
 import { choice, duration, file, namespaceName, text, usage } from '../option-values.ts';
 
-/** The command line of `ndots doctor`. */
 export interface DoctorOptions extends ClusterOptions, ColourOptions {
   readonly files: readonly string[];
-  /** The word `cluster`: the cluster itself is examined. */
+  /** True for `doctor cluster`, which examines the running cluster. */
   readonly living: boolean;
-  /** Of the DNS pods. */
+  /** Namespace of the DNS pods. */
   readonly namespace: string;
   readonly domain: string | null;
-  /** External names to query, absolute. */
+  /** Absolute external names to query. */
   readonly names: readonly string[];
-  /** Of each query to a living cluster, milliseconds. */
+  /** Timeout for each query to a running cluster, milliseconds. */
   readonly timeoutMs: number;
   readonly rbac: boolean;
   readonly device: string | null;
   readonly netns: string | null;
   readonly forMs: number | null;
   readonly ports: readonly number[] | null;
-  /** Codes, or beginnings of codes: `ND3`. */
+  /** Codes, or prefixes of codes: `ND3`. */
   readonly only: readonly string[];
   readonly skip: readonly string[];
   readonly failOn: 'critical' | 'warning' | 'info' | 'never';
   readonly output: 'text' | 'json';
-  /** The file for the packets of the exchanges that findings name. */
+  /** Output file for the packets of exchanges that findings refer to. */
   readonly evidence: string | null;
   readonly explain: string | null;
-  /** True to list causes that are ruled out, and those that cannot be checked. */
+  /** Lists causes that are ruled out or cannot be checked. */
   readonly ruledOut: boolean;
   readonly redactKey: string | null;
   readonly manifests: string | null;
@@ -53,7 +52,7 @@ export interface DoctorOptions extends ClusterOptions, ColourOptions {
   readonly quiet: boolean;
 }
 
-/** Each once: several kinds may have the same. */
+/** Removes duplicates, because several kinds may share a code. */
 const knownCodes = async (): Promise<readonly string[]> => {
   const { findingKinds } = await import('../../../tools/doctor/findings/table.ts');
   return [...new Set(findingKinds.map(({ code }) => code))].toSorted();
@@ -124,12 +123,11 @@ const table = {
   }),
 };
 
-/** Options that go with --explain. */
+/** Options allowed with --explain. */
 const ofExplain = ['explain', 'output', 'quiet', 'color', 'noColor'] as const;
-/** Options for a running cluster only. */
+/** Options for running clusters only. */
 const ofCluster = ['namespace', 'domain', 'names', 'timeout'] as const;
 
-/** The help of `ndots doctor`. */
 export const doctorUsage: Usage = {
   synopsis: 'FILE…|- | cluster | -i INTERFACE [--for TIME]',
   examples: [
@@ -148,7 +146,7 @@ export const doctorUsage: Usage = {
   words: { files: true, words: ['cluster'] },
 };
 
-/** Throws a `Problem` with the code `usage`. */
+/** @throws Problem (`usage`) */
 export function parseDoctorOptions(given: readonly string[]): DoctorOptions {
   const { values, words: all } = parseOptions(table, given);
   const words = all.filter((word) => word !== 'cluster');
@@ -158,7 +156,7 @@ export function parseDoctorOptions(given: readonly string[]): DoctorOptions {
     throw usage(`there is no file ${mistyped}`, 'Did you mean cluster: ndots doctor cluster?');
   const idle = values.rbac ? '--rbac' : values.explain === null ? null : '--explain';
   if (idle !== null) {
-    // With --rbac, the words for a cluster may follow, to print their rights.
+    // --rbac may be combined with the words for a cluster, to print their rights.
     const other = words[0] ?? (values.rbac ? null : firstBeside(table, values, ofExplain));
     if (other !== null) throw usage(`${idle} takes no input: leave out "${other}"`);
   }

@@ -1,7 +1,4 @@
-/**
- * Prints a diagnosis as text: for each finding the evidence, the affected clients, the cause, the
- * fix and the proof.
- */
+/** Prints a diagnosis as text: each finding with its evidence, affected clients, cause, fix and proof. */
 import type { Diagnosis, NotFound } from '../../../tools/doctor/diagnosis.ts';
 import type { Finding } from '../../../tools/doctor/findings/finding.ts';
 import type { Who } from '../../../tools/doctor/report/who.ts';
@@ -14,14 +11,14 @@ const marks: Readonly<Record<Finding['severity'], string>> = {
   info: '·',
 };
 const FRAMES = 6;
-/** Pods and places that are named. */
+/** Limit of listed pods and places. */
 const PLACES = 5;
 
 /**
- * @param who of each finding.
- * @param hide replaces names and addresses, if that was asked for.
- * @param well is printed where nothing critical was found
- * @param isLong whether causes without a finding are listed rather than counted
+ * @param who affected clients of a finding
+ * @param hide replaces names and addresses if redaction was requested
+ * @param well is printed if nothing critical was found
+ * @param isLong true to list causes without a finding, false to count them
  */
 export function diagnosisText(
   { findings, excluded, unknown }: Diagnosis,
@@ -48,7 +45,7 @@ export function diagnosisText(
     );
     const part = (word: string, text: string): void =>
       void lines.push(...wrap(hide(text), `  ${word.padEnd(7)} `, page));
-    // A finding of the lowest severity takes three lines; --explain prints the rest.
+    // Findings with the lowest severity take three lines; --explain prints the rest.
     if (severity === 'info') {
       part('seen', finding.seen[0] ?? '');
       part('fix', finding.fix[0] ?? '');
@@ -86,7 +83,7 @@ export function diagnosisText(
   return `${lines.join('\n')}\n`;
 }
 
-/** One line for the causes without a finding, so that the report ends where a reader at night stops. */
+/** Summarizes causes without a finding in one line, to keep the report short. */
 function counted(excluded: number, unknown: number): string {
   const causes = (number: number): string => count(number, 'cause', 'causes');
   const cannot = unknown === 0 ? '' : `${causes(unknown)} cannot be checked with this input`;
@@ -101,7 +98,7 @@ function list(
   hide: (text: string) => string,
 ): string[] {
   if (rules.length === 0) return [];
-  // Equal reasons are printed once.
+  // Groups causes with the same reason.
   const byReason = Map.groupBy(rules, ({ reason }) => reason);
   const lines = wrap(title, '', page).map(page.paint.strong);
   for (const [reason, same] of byReason)

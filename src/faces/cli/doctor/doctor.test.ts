@@ -174,7 +174,7 @@ describe('ndots doctor', () => {
   });
 
   test('a few lost queries of few do not prove that it is not DNS', async () => {
-    // One lookup that got nothing, in a short capture.
+    // A short capture with a single lookup, which got no reply.
     const packets = await play(
       pods('glibc', 1, { lookups: 12, everyMs: 900, resolvConf: 'nameserver 10.96.0.10\n' }),
       ({ name, ...passing }) =>
@@ -197,7 +197,7 @@ describe('ndots doctor', () => {
     writeFileSync(at('plain.log'), lines());
     const { out } = await run(at('plain.log'));
     assert.match(out, /^25 queries, 25 lookups/);
-    // (All of them take as long.)
+    // (All lookups take equally long.)
     assert.match(
       out,
       /The server of the log: one in three of its replies took more than [\d.]+ s\.\n/,
@@ -253,7 +253,7 @@ describe('ndots doctor', () => {
     const { out } = await run(at('alpine.pcap'), at('alpine.log'));
     assert.match(out, /musl \d+ %/);
     assert.doesNotMatch(out, /^[✕!] ND2002/m);
-    // The answers of failed queries come after those of later ones.
+    // The replies to failed queries arrive after those to later queries.
     const failed = ['cart.', 'cart.shop.'].flatMap((name) =>
       ['A', 'AAAA'].map((type) => line(42_000, name, type, 'SERVFAIL')),
     );
@@ -444,11 +444,11 @@ describe('ndots doctor', () => {
     const headings = [...page.matchAll(/^## (ND\d{4}) (.+)$/gm)].map(
       ([, code, title]) => `${code} ${title}`,
     );
-    // A cause that captures and living clusters both show has one code, and one title.
+    // A cause that both captures and running clusters can show has the same code and title in both.
     const all = new Set(findingKinds.map(({ code, title }) => `${code} ${title}`));
     assert.deepEqual(headings, [...all].toSorted());
     assert.equal(new Set([...all].map((each) => each.slice(0, 6))).size, all.size);
-    // Two kinds that show one cause in two ways name it alike.
+    // Two kinds that detect the same cause share its title.
     for (const way of ['inCapture', 'inCluster'] as const) {
       const kinds = findingKinds.filter((kind) => kind[way] !== undefined);
       const codes = new Set(kinds.map(({ code }) => code));

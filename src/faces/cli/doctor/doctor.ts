@@ -1,4 +1,4 @@
-/** `ndots doctor`: reads captures, logs, counters and running clusters, and prints the findings. */
+/** `ndots doctor`: diagnoses DNS faults from captures, logs, counters and running clusters. */
 import { readFileSync } from 'node:fs';
 import { nearest, problemsIn, type Problem } from '../../../server/base/problem.ts';
 import {
@@ -49,7 +49,6 @@ import { beside, pageFor, setMarkdown, wrap, type Page } from '../page.ts';
 
 const grades = { info: 0, warning: 1, critical: 2, never: 3 } as const;
 
-/** The verb `doctor`. */
 export const doctor: Command = {
   name: 'doctor',
   async run(words, io) {
@@ -72,17 +71,16 @@ export const doctor: Command = {
         : [diagnoseCluster(facts, (kind) => isWanted(kind, options))]),
     ].reduce(mergedDiagnosis);
     print(found, packets, facts, options, io);
-    // Behind the report: where the file cannot be written that is all that is missing.
+    // Written after the report, which therefore exists even if this file cannot be written.
     if (options.evidence !== null) writeEvidence(options, found);
     const worst = Math.max(-1, ...found.findings.map(({ severity }) => grades[severity]));
     if (worst >= grades[options.failOn]) return EXIT.no;
-    // An input that could not be read might have held a finding.
+    // An unreadable input might have contained a finding.
     const unread = (packets !== null && packets.failed > 0) || (facts !== null && 'why' in facts);
     return unread ? EXIT.failed : EXIT.ok;
   },
 };
 
-/** A cluster that could not be examined. */
 interface NoCluster {
   readonly why: string;
 }
@@ -106,28 +104,28 @@ function inOneLine({ message, hint, remedy }: Problem): string {
   return [message, hint, remedy].filter((part) => part !== null).join('. ');
 }
 
-/** Captures that were read. */
+/** Results of the captures. */
 interface Packets {
-  /** The number of files that could not be read. */
+  /** Number of unreadable files. */
   readonly failed: number;
   readonly reading: Reading;
   readonly observed: Observations;
-  /** Taken before the details are forgotten; null: they are there. */
+  /** Copied before the details are freed; null: they still exist. */
   details: VerdictDetails | null;
   readonly owners: AddressOwners;
   readonly naming: AddressNaming;
-  /** Replaces names and addresses on request. */
+  /** Redacts names and addresses on request. */
   readonly hide: (text: string) => string;
 }
 
 const asItIs = (text: string): string => text;
 
 async function read(options: DoctorOptions, io: Io): Promise<Packets | 'nothing'> {
-  // With a living cluster its pods are at hand anyway.
+  // For a running cluster, the pods are available anyway.
   const cluster = options.cluster || (options.living && options.manifests === null);
   const note = (text: string): void => io.err(`ndots doctor: ${text}\n`);
   const owners = await addressOwners({ ...options, cluster }, io, note).catch((error: unknown) => {
-    // The examination reports a missing cluster.
+    // The cluster examination reports a missing cluster.
     if (!options.living || problemsIn(error) === null) throw error;
     return new Map<string, never>();
   });
@@ -157,11 +155,11 @@ async function diagnosePackets(
 ): Promise<Diagnosis> {
   const { observed } = packets;
   const isThere = options.device === null && !options.files.some(comesOnce);
-  // The remarks on the capture have been printed the first time.
+  // Remarks on the capture were printed during the first pass.
   const quiet = { ...io, err: () => undefined };
   const again = async (parts: readonly Part[]): Promise<readonly Observations[]> => {
     packets.details = verdictDetails(observed);
-    // The findings have had them.
+    // Details were only needed for the findings.
     observed.forgetDetails();
     return (await observe(options, quiet, parts, observed.domains)).observed;
   };
@@ -212,9 +210,9 @@ function print(
   io.out(notReadText(notRead, page));
 }
 
-/** Clients that are listed: in a text, and for programs. */
+/** Limit of listed clients, in text and in JSON. */
 const CLIENTS = { text: 10, json: 1000 };
-/** Packets that the JSON document lists for a finding. */
+/** Limit of packets per finding in the JSON document. */
 const FRAMES_MAX = 100;
 
 function clientsText(packets: Packets, page: Page): string {
@@ -225,7 +223,7 @@ function clientsText(packets: Packets, page: Page): string {
   return `${[page.paint.strong('Clients, busiest first'), ...rows].join('\n')}\n\n`;
 }
 
-/** Addresses stay in clear: the whole document is hidden at once. */
+/** Addresses are not redacted here because the whole document is redacted at once. */
 function clientsOf(packets: Packets): ReturnType<typeof clientDocuments> {
   const naming: AddressNaming = (address) => ({ ...packets.naming(address), address });
   return clientDocuments(busiestClients(packets.observed, CLIENTS.json), naming);
@@ -273,7 +271,7 @@ function totalsOf({ reading: { totals }, observed }: Packets): object {
   };
 }
 
-/** The section of a code in docs/findings.md. */
+/** The section for a code in docs/findings.md. */
 function section(code: string): string {
   const page = readFileSync(new URL('../../../../docs/findings.md', import.meta.url), 'utf8');
   const start = page.indexOf(`## ${code}`);
@@ -283,7 +281,7 @@ function section(code: string): string {
     : page.slice(page.indexOf('\n', start) + 1, next < 0 ? undefined : next).trim();
 }
 
-/** No code begins so. */
+/** Reports that no code has this prefix. */
 function noFinding(given: string): Problem {
   const meant = nearest(
     given.toUpperCase(),

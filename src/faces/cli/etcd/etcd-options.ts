@@ -8,21 +8,20 @@ import { firstGiven, parseOptions } from '../option-parse.ts';
 import { choice, file, integer, text, usage } from '../option-values.ts';
 
 export const actions = ['put', 'get', 'list', 'rm'] as const;
-/** One of them. */
 export type EtcdAction = (typeof actions)[number];
 
 export interface EtcdVerbOptions {
   readonly action: EtcdAction;
   readonly names: readonly string[];
   readonly access: EtcdAccess;
-  /** Prefix of all keys: `/skydns`. */
+  /** Prefix of all keys, such as `/skydns`. */
   readonly prefix: string;
-  /** Fields of the value of `put`, those that were given. */
+  /** The given fields for the value of `put`. */
   readonly fields: Readonly<Record<string, string | number | boolean>>;
-  /** Seconds; null: no lease. */
+  /** Lease time in seconds; null: no lease. */
   readonly leaseSeconds: number | null;
   readonly keepAlive: boolean;
-  /** `rm`: also everything below the names. */
+  /** `rm`: also removes all subdomains. */
   readonly below: boolean;
   readonly output: 'text' | 'json';
 }
@@ -83,7 +82,7 @@ const table = {
   }),
 };
 
-/** Options of `put`. */
+/** Options for `put`. */
 const ofPut = [
   'port',
   'priority',
@@ -97,7 +96,6 @@ const ofPut = [
   'keepAlive',
 ] as const;
 
-/** The help of `ndots etcd`. */
 export const etcdUsage: Usage = {
   synopsis: 'put NAME [HOST] | get NAME… | list [NAME…] | rm NAME…',
   examples: [
@@ -119,7 +117,7 @@ export const etcdUsage: Usage = {
   words: { words: actions },
 };
 
-/** @param env for what etcdctl takes from there, too */
+/** @param env provides etcdctl's variables */
 export function parseEtcdOptions(
   words: readonly string[],
   env: Readonly<Record<string, string | undefined>>,

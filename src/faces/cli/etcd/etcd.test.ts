@@ -40,7 +40,10 @@ test('an etcd that requires a user or denies access: the error names options of 
   );
 });
 
-/** An etcd that refuses each call with this status. @returns its endpoint */
+/**
+ * An etcd that rejects every call with this status.
+ * @returns its endpoint
+ */
 async function refusing(t: TestContext, status: number, message: string): Promise<string> {
   const server = createServer();
   server.on('stream', (stream: ServerHttp2Stream) => {

@@ -1,4 +1,4 @@
-/** `ndots etcd`: SkyDNS's records in etcd, put, shown and removed. */
+/** `ndots etcd`: writes, shows and removes SkyDNS records in etcd. */
 import { sleep, systemClock } from '../../../server/base/clock.ts';
 import { parseAddress } from '../../../server/base/ip.ts';
 import { Problem } from '../../../server/base/problem.ts';
@@ -20,7 +20,6 @@ import { usage } from '../option-values.ts';
 import { reverseName } from '../query/query-options.ts';
 import { untilSignal } from '../until-signal.ts';
 
-/** The verb `etcd`. */
 export const etcd: Command = {
   name: 'etcd',
   async run(words, io) {
@@ -47,7 +46,7 @@ export const etcd: Command = {
   },
 };
 
-/** The next step. The error itself is worded for a Corefile and for reading. */
+/** Suggests a fix. The error's own text is worded for reading and for a Corefile. */
 function remedyOf(
   { kind, advice }: EtcdFailure,
   { action, prefix, access }: EtcdVerbOptions,
@@ -64,7 +63,7 @@ function remedyOf(
     : advice;
 }
 
-/** Certificate files without effect would look like protection. */
+/** Warns about certificate files without effect, because users would believe that they are protected. */
 function tellUnused({ endpoints, tls }: EtcdAccess, io: Io): void {
   if (tls === null) return;
   const plain = endpoints.filter((endpoint) => !isSecure(endpoint, tls));
@@ -80,8 +79,7 @@ async function put(client: EtcdClient, options: EtcdVerbOptions, io: Io): Promis
   const read = packService(value, 0n);
   const host = String(options.fields['host'] ?? '');
   if (typeof read !== 'string') throw usage(`servers would ignore this record: ${read.detail}`);
-  // Names of all sorts are answered, but these are mistakes. No top-level domain is a number (RFC
-  // 3696 section 2).
+  // Any name can be served, but these are errors. No top-level domain is a number (RFC 3696, section 2).
   if (/\s|(^|\.)\d+\.?$/.test(host) && parseAddress(host) === null)
     throw usage(`the host ${JSON.stringify(host)} is neither an address nor a host name`);
   if (options.leaseSeconds === null) {
@@ -96,7 +94,7 @@ async function put(client: EtcdClient, options: EtcdVerbOptions, io: Io): Promis
   return EXIT.ok;
 }
 
-/** Keeps a record and its lease until a signal comes, and takes it away then. */
+/** Maintains a record and its lease until a signal arrives, then removes the record. */
 async function keepAlive(
   client: EtcdClient,
   {
@@ -109,7 +107,7 @@ async function keepAlive(
   const ended = untilSignal();
   let { id } = lease;
   for (;;) {
-    // A third of its time leaves two more tries.
+    // Renewing after a third of the lease leaves time for two more attempts.
     await sleep(systemClock, (lease.ttl * 1000) / 3, ended);
     if (ended.aborted) break;
     try {
@@ -172,7 +170,7 @@ async function remove(client: EtcdClient, options: EtcdVerbOptions, io: Io): Pro
 }
 
 /**
- * Names those that have no record, each with what to do where there are records below it.
+ * Reports names without a record, with a hint if subdomains have records.
  * @returns the exit code
  */
 async function tellMissing(
@@ -193,14 +191,14 @@ async function tellMissing(
   return missing.length === 0 ? EXIT.ok : EXIT.no;
 }
 
-/** Keys of one page. */
+/** Keys per page. */
 const PAGE = 500;
 
 /** Reads a range page by page. */
 async function readAll(client: EtcdClient, range: KeyRange, found: KeyValue[]): Promise<void> {
   for (let { key } = range; ;) {
     const { kvs, more } = await client.range({ key, end: range.end, limit: PAGE });
-    // Copies: keys and values are views of the receive buffer.
+    // Copied, because keys and values are views of the receive buffer.
     found.push(
       ...kvs.map((kv) => ({ ...kv, key: Buffer.from(kv.key), value: Buffer.from(kv.value) })),
     );

@@ -19,10 +19,10 @@ import {
 
 export interface ExecOptions extends ClusterOptions {
   readonly pod: ResourceName;
-  /** The verb and its words. */
+  /** The command and its words. */
   readonly words: readonly string[];
   readonly namespace: string | null;
-  /** Null: that of this version. */
+  /** Null: the image of this version. */
   readonly image: string | null;
   readonly target: string | null;
   readonly capabilities: readonly string[];
@@ -44,7 +44,6 @@ const table = {
   ...group('Cluster', { ...podClusterOptions }),
 };
 
-/** The help of `ndots exec`. */
 export const execUsage: Usage = {
   synopsis: 'POD [options] -- VERB [WORD…]',
   examples: [
@@ -64,7 +63,10 @@ export const execUsage: Usage = {
   ],
 };
 
-/** Reads the words after `ndots exec`. @throws Problem */
+/**
+ * Parses the words after `ndots exec`.
+ * @throws Problem
+ */
 export function parseExecOptions(words: readonly string[]): ExecOptions {
   const { before, command } = splitWords(words);
   const { values, words: rest } = parseOptions(table, before);

@@ -1,7 +1,4 @@
-/**
- * `ndots exec POD -- VERB …`: a verb of ndots where only the pod itself can see, in an ephemeral
- * container.
- */
+/** `ndots exec POD -- COMMAND …`: runs an ndots command from inside a pod, in an ephemeral container. */
 import { systemClock } from '../../../server/base/clock.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { ApiFailure } from '../../../server/kube/api/failure.ts';
@@ -17,7 +14,6 @@ import { coreVersion } from '../version/version.ts';
 import { untilSignal } from '../until-signal.ts';
 import { clusterNotAsked } from '../../../server/kube/api/not-asked.ts';
 
-/** The verb `exec`. */
 export const exec: Command = {
   name: 'exec',
   async run(words, io) {
@@ -55,7 +51,7 @@ async function run(options: ExecOptions, io: Io): Promise<number> {
   }
 }
 
-/** The named pod, if it exists. */
+/** Finds the named pod. */
 async function podOf(
   { pod: wanted, namespace }: ExecOptions,
   io: Io,

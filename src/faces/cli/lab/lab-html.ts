@@ -1,11 +1,11 @@
-/** Stories as one page without script: a ladder of packets for each act, with expected and observed facts. */
+/** Renders stories as a page without scripts: a packet ladder for each act, with expected and observed facts. */
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import type { PacketRow } from '../../../tools/lab/capture.ts';
 import { isAsTold, type Act, type StoryOutcome } from '../../../tools/lab/story.ts';
 import { escape, htmlPage } from '../../../server/base/html.ts';
 import { traceStyle } from '../trace/trace-style.ts';
 
-/** The most packets of a page. */
+/** Limit of packets on a page. */
 const PACKETS_MAX = 400;
 
 const style = `
@@ -15,7 +15,7 @@ const style = `
 .ladder .query::after{content:" →"}.ladder .reply{text-align:right;opacity:.75}.ladder .reply::before{content:"← "}
 .facts td:first-child{width:1.5em}`;
 
-/** All of the outcomes as one page. */
+/** Renders all outcomes on one page. */
 export function labHtml(outcomes: readonly StoryOutcome[]): string {
   const title =
     outcomes.length === 1

@@ -1,23 +1,22 @@
-/** `ndots lab list`: the stories, and what this machine lacks for them. */
+/** `ndots lab list`: lists the stories and what this machine lacks to run them. */
 import { lacksOfMachine, lacksOfStory } from '../../../tools/lab/machine.ts';
 import { stories } from '../../../tools/lab/stories.ts';
 import type { Story } from '../../../tools/lab/story.ts';
 import { EXIT, type Io } from '../command.ts';
 import { beside, wrap } from '../page.ts';
 
-/** A story, and how it can run here. */
+/** A story and how it can run here. */
 interface Listed {
   readonly name: string;
   readonly title: string;
-  /** Plays the story in a lab, as a model in virtual time, or not at all. */
+  /** `played`: in a lab; `model`: in virtual time; `no`: not at all. */
   readonly here: 'played' | 'model' | 'no';
-  /** Duration of playing, seconds. */
+  /** Expected duration, seconds. */
   readonly seconds: number;
   /** Requirements that this machine lacks. */
   readonly lacks: readonly string[];
 }
 
-/** Prints the list. */
 export function listStories(output: 'text' | 'json', io: Io): number {
   const path = io.env['PATH'] ?? '';
   const lacks = lacksOfMachine(path);

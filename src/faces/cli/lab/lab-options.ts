@@ -16,20 +16,16 @@ import { firstGiven, parseOptions } from '../option-parse.ts';
 import { addresses, choice, file, integer, text, usage } from '../option-values.ts';
 
 export const labActions = ['list', 'run', 'report', 'init', 'up', 'exec', 'down', 'rules'] as const;
-/** One of them. */
 export type LabAction = (typeof labActions)[number];
 
 export interface LabOptions {
   readonly action: LabAction;
   readonly words: readonly string[];
-  /** `exec`: the program and its words. */
+  /** `exec`: the program with its arguments. */
   readonly program: readonly string[];
-  /**
-   * `up`: Kubernetes objects; null: the example cluster. `run`: a story; null: those that are
-   * named.
-   */
+  /** `up`: Kubernetes objects; null: the example cluster. `run`: a story file; null: the named stories. */
   readonly file: string | null;
-  /** `up`: of its DNS pods; null: kubeadm's. */
+  /** `up`: the Corefile for its DNS pods; null: kubeadm's. */
   readonly corefile: string | null;
   readonly rules: RulesOptions;
   readonly run: RunOptions;
@@ -37,15 +33,15 @@ export interface LabOptions {
 
 export interface RunOptions extends ColourOptions {
   readonly output: 'text' | 'json' | 'html';
-  /** A CoreDNS in the place of ndots; null: ndots. */
+  /** A CoreDNS binary to run instead of ndots; null: ndots. */
   readonly coredns: string | null;
   readonly pcap: string | null;
   readonly keep: boolean;
-  /** Of kube-proxy. */
+  /** kube-proxy's mode. */
   readonly mode: 'iptables' | 'nftables';
-  /** In virtual time, even where it could be played. */
+  /** Always uses virtual time, even if a real run is possible. */
   readonly model: boolean;
-  /** A file for the results, which `report` reads. */
+  /** Output file for the results, which `report` reads. */
   readonly save: string | null;
 }
 
@@ -53,7 +49,7 @@ export interface RulesOptions extends ClusterOptions {
   readonly mode: 'iptables' | 'nftables';
   readonly manifests: string | null;
   readonly proxy: ProxyOptions;
-  /** Names of chains as old kube-proxies made them. */
+  /** Uses the chain names of old kube-proxy versions. */
   readonly oldNames: boolean;
 }
 
@@ -120,7 +116,7 @@ const table = {
   }),
 };
 
-/** Options of some actions only. */
+/** Options for some actions only. */
 const ofActions: readonly (readonly [
   keys: readonly (keyof typeof table)[],
   actions: readonly LabAction[],
@@ -148,7 +144,6 @@ const ofActions: readonly (readonly [
   ],
 ];
 
-/** The help of `ndots lab`. */
 export const labUsage: Usage = {
   synopsis: 'list|init|rules | run STORY… | report FILE | up|down | exec POD -- CMD',
   examples: [
@@ -172,7 +167,7 @@ export const labUsage: Usage = {
   words: { words: labWords },
 };
 
-/** An action; behind `run` a story. */
+/** Suggests actions and, after `run`, stories. */
 async function labWords({ before }: OfferContext): Promise<readonly string[]> {
   const action = before.find((word) => labActions.some((each) => each === word));
   if (action === undefined) return labActions;
@@ -181,7 +176,7 @@ async function labWords({ before }: OfferContext): Promise<readonly string[]> {
   return [...stories.map(({ name }) => name), 'all'];
 }
 
-/** Reads the words after `ndots lab`. */
+/** Parses the words after `ndots lab`. */
 export function parseLabOptions(words: readonly string[]): LabOptions {
   // Words after -- belong to the program.
   const end = words.indexOf('--');

@@ -1,4 +1,4 @@
-/** Performs stories: each in a separate, isolated lab, or on its model if that is impossible. */
+/** Runs stories, each in a separate, isolated lab, or on its model if a lab is not possible. */
 import { whyFailed } from '../../../server/base/why-failed.ts';
 import { closeSync, existsSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -14,30 +14,30 @@ import type { RunOptions } from './lab-options.ts';
 import { printOutcomes } from './lab-report.ts';
 import { untilSignal } from '../until-signal.ts';
 
-/** A story, and the words after `ndots` by which another process of this program plays it. */
+/** A story, and the arguments that make another ndots process run it. */
 export interface Performance {
   readonly story: Story;
   readonly words: readonly string[];
 }
 
-/** Set in the environment of the process that lives inside the walls. */
+/** Set in the environment of the process inside the lab's namespaces. */
 export const INSIDE = 'NDOTS_LAB_INSIDE';
-/** File descriptor for the report of the lab. */
+/** File descriptor for the lab's report. */
 export const REPORT_FD = 3;
 
-/** True in the first process of a lab. */
+/** True in the first process inside a lab. */
 export function isInside({ env }: Pick<Io, 'env'>): boolean {
   return env[INSIDE] !== undefined;
 }
 
-/** The words by which this program is started. */
+/** The command that starts this program. */
 export function ownWords(): readonly string[] {
   return [process.execPath, ...process.execArgv, process.argv[1] ?? ''];
 }
 
 /**
- * Performs stories one after the other, each in a separate lab, and prints the results. Returns the
- * exit code.
+ * Runs stories one at a time, each in a separate lab, and prints the results.
+ * @returns the exit code
  */
 export async function performStories(
   chosen: readonly Performance[],
@@ -85,10 +85,10 @@ export async function performStories(
   return asTold ? EXIT.ok : EXIT.no;
 }
 
-/** A story that plays this long is announced: a pipe or a log shows no progress. */
+/** Stories longer than this are announced, because pipes and logs show no progress. */
 const LONG_SECONDS = 30;
 
-/** Interval of progress messages, milliseconds. */
+/** Interval between progress messages, milliseconds. */
 const PROGRESS_MS = 500;
 
 function playingProgress(what: string, io: Pick<Io, 'progress'>): NodeJS.Timeout {
@@ -111,7 +111,7 @@ function save(file: string, outcomes: readonly StoryOutcome[]): void {
   }
 }
 
-/** Files that are written at the end are tried at the beginning, and CoreDNS must be there. */
+/** Checks in advance that the output files are writable and that CoreDNS exists. */
 function checkFiles({ pcap, save, coredns }: RunOptions): void {
   for (const file of [pcap, save]) {
     if (file === null) continue;
@@ -136,7 +136,7 @@ function checkFiles({ pcap, save, coredns }: RunOptions): void {
   checkCoredns(coredns);
 }
 
-/** @throws Problem if there is no such program */
+/** @throws Problem if the program does not exist */
 export function checkCoredns(file: string | null): void {
   if (file === null || existsSync(file)) return;
   throw new Problem({
@@ -147,8 +147,8 @@ export function checkCoredns(file: string | null): void {
 }
 
 /**
- * Plays one story in a process with its own namespaces. Ctrl-C ends it without a verdict, unless
- * the story is over and `--keep` holds the lab.
+ * Runs a story in a process with its own namespaces. Ctrl-C ends it without a verdict, unless the story is over and
+ * `--keep` keeps the lab running.
  */
 async function playOutside(
   story: Story,

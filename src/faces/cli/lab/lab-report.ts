@@ -1,4 +1,4 @@
-/** `ndots lab report`, and the output of stories as text, JSON or HTML. */
+/** `ndots lab report`, and the output of story results as text, JSON or HTML. */
 import { whyFailed } from '../../../server/base/why-failed.ts';
 import { readFileText, FILE_MAX } from '../../../server/base/read-file.ts';
 import { Problem } from '../../../server/base/problem.ts';
@@ -8,7 +8,7 @@ import { labHtml } from './lab-html.ts';
 import type { RunOptions } from './lab-options.ts';
 import { labText } from './lab-text.ts';
 
-/** Tells the outcomes of stories that were played. */
+/** Prints the outcomes of stories. */
 export function printOutcomes(
   outcomes: readonly StoryOutcome[],
   options: RunOptions,
@@ -26,7 +26,7 @@ export function printOutcomes(
   }
 }
 
-/** Tells what `lab run --save` has kept. */
+/** Prints the results saved by `lab run --save`. */
 export function reportFile(file: string, options: RunOptions, io: Io): number {
   const outcomes = readOutcomes(file);
   printOutcomes(outcomes, options, io);

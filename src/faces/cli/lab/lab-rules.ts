@@ -1,4 +1,4 @@
-/** `ndots lab rules`: kube-proxy's rules, without a kube-proxy. */
+/** `ndots lab rules`: prints kube-proxy's rules without running kube-proxy. */
 import { Problem, nearest } from '../../../server/base/problem.ts';
 import {
   apiObjects,
@@ -16,7 +16,7 @@ import type { RulesOptions } from './lab-options.ts';
 import { usage } from '../option-values.ts';
 import { tellProblems } from '../problem-text.ts';
 
-/** @param services only these, as NAMESPACE/NAME; none: all */
+/** @param services services to print, as NAMESPACE/NAME; empty: all */
 export async function printRules(
   options: RulesOptions,
   services: readonly string[],

@@ -1,4 +1,4 @@
-/** Stories of files: read and looked through before anything is built, and one to begin with. */
+/** Reads and validates story files before anything is built, and prints a template. */
 import { fileURLToPath } from 'node:url';
 import { Problems, type Problem } from '../../../server/base/problem.ts';
 import { FILE_MAX, readFileText } from '../../../server/base/read-file.ts';
@@ -8,19 +8,19 @@ import type { Story } from '../../../tools/lab/story.ts';
 import { EXIT, type Io } from '../command.ts';
 import { parseCorefileText } from '../parse-corefile.ts';
 
-/** The story that `lab init` prints. */
+/** The story printed by `lab init`. */
 const example = fileURLToPath(new URL('../../../../examples/lab/story.yaml', import.meta.url));
 
-/** Prints a story to begin with. */
+/** Prints a story as a template. */
 export function printExampleStory(io: Io): number {
   io.out(readFileText(example, FILE_MAX.small));
   return EXIT.ok;
 }
 
 /**
- * Reads a story from a file.
- * @param servedByNdots also check its Corefiles; CoreDNS has other plugins
- * @throws Problems with all mistakes
+ * Reads a story file.
+ * @param servedByNdots true to check its Corefiles, too; CoreDNS has other plugins
+ * @throws Problems with all errors
  */
 export function storyOfFile(file: string, servedByNdots: boolean): Story {
   const { story, corefiles } = readStoryFile(file);
@@ -30,7 +30,7 @@ export function storyOfFile(file: string, servedByNdots: boolean): Story {
 }
 
 function corefileProblems({ text, place, isOwnFile }: StoryCorefile): readonly Problem[] {
-  // The template of a node cache becomes a Corefile later.
+  // A node cache template, which becomes a Corefile later.
   if (text.includes('__PILLAR__')) return [];
   const { problems } = parseCorefileText({
     file: place.file,

@@ -1,20 +1,20 @@
-/** Stories as text: packets one below the other, expected and observed facts, and a verdict. */
+/** Prints stories as text: packets in order, expected and observed facts, and a verdict. */
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import { visible } from '../../../server/base/visible.ts';
 import type { PacketRow } from '../../../tools/lab/capture.ts';
 import { isAsTold, type Act, type Fact, type StoryOutcome } from '../../../tools/lab/story.ts';
 import { clip, type Page, pageFor, wrap } from '../page.ts';
 
-/** Longer lists are replaced by the number of packets. */
+/** Longer packet lists are replaced by their length. */
 const PACKETS_MAX = 40;
 
-/** Numbers that are compared, at most, and the longest bar. */
+/** Limit of compared numbers, and maximum length of a bar. */
 const COMPARED_MAX = 3;
 const BAR = 24;
-/** In less room a title says nothing. */
+/** On narrower terminals, titles are omitted. */
 const TITLE_MIN = 12;
 
-/** All of the outcomes, one after the other. */
+/** Prints all outcomes. */
 export function labText(
   outcomes: readonly StoryOutcome[],
   { colour, columns }: { readonly colour: boolean; readonly columns: number },
@@ -88,7 +88,7 @@ function factLines({ what, expected, holds, ...fact }: Fact, page: Page): readon
   return text.split('\n').flatMap((line, at) => wrap(line, at === 0 ? mark : '    ', page));
 }
 
-/** A number that a fact has found, of one act. */
+/** A number observed in an act. */
 interface Measure {
   readonly kind: Act['kind'];
   readonly title: string;
@@ -96,7 +96,7 @@ interface Measure {
   readonly value: number;
 }
 
-/** A table of the numbers that differ between fault and fixes: one row per act, with a bar. */
+/** Compares the numbers that differ between the fault and its fixes: one row per act, with a bar. */
 function comparison(acts: readonly Act[], { paint, columns }: Page): readonly string[] {
   const measures = new Map<string, Measure[]>();
   for (const { kind, title, facts } of acts)
@@ -122,7 +122,7 @@ function comparison(acts: readonly Act[], { paint, columns }: Page): readonly st
       ...rows.map(({ kind, title, found, value }, index) => {
         const head = `  ${(index === 0 ? visible(what) : '').padEnd(names)}  ${found.padStart(numbers)}  `;
         const bar = '█'.repeat(Math.ceil((value / most) * longest)).padEnd(longest);
-        // The full title is printed above.
+        // The full title was already printed.
         const shown = room < TITLE_MIN ? '' : clip(visible(title), room);
         return `${head}${kind === 'flaw' ? paint.bad(bar) : paint.good(bar)}  ${shown}`.trimEnd();
       }),

@@ -30,26 +30,26 @@ import { checkCoredns, INSIDE, ownWords, REPORT_FD } from './lab-perform.ts';
 import { readText } from '../named-file.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
 
-/** Directory for the state of this user's labs. */
+/** State directory of this user's labs. */
 const folder = join(tmpdir(), `ndots-lab-${process.getuid?.() ?? 0}`);
 const file = join(folder, 'lab.json');
-/** Output of its processes. */
+/** Output of the lab's processes. */
 const log = join(folder, 'log');
 /** The default cluster. */
 const example = fileURLToPath(new URL('../../../../examples/cluster', import.meta.url));
-/** A lab that does not end after this time will not, milliseconds. */
+/** Time limit for a lab to end, milliseconds. */
 const DOWN_MS = 10_000;
 
 /** Sent to the lab once its state is saved. */
 const STANDS = 'stands\n';
 
-/** The message of the lab when it is ready. */
+/** Sent by the lab when it is ready. */
 interface Ready {
   readonly pods: readonly StandingPod[];
   readonly services: readonly string[];
 }
 
-/** Does what `options.action` says: `up`, `exec` or `down`. */
+/** Runs `up`, `exec` or `down`, according to `options.action`. */
 export async function standingLab(options: LabOptions, io: Io): Promise<number> {
   if (io.env[INSIDE] !== undefined) return standInside(options, io);
   if (options.action === 'up') return up(options, io);
@@ -113,14 +113,14 @@ async function up(options: LabOptions, io: Io): Promise<number> {
   }
   const { pods, services } = JSON.parse(text) as Ready;
   try {
-    // `down` may have removed it.
+    // Recreates the directory if `down` removed it.
     ownFolder(folder);
     writeStanding(file, pid, pods);
   } catch (error) {
     child.signal('SIGKILL');
     throw errorCode(error) === 'EEXIST' ? standsAlready() : notWritten(error);
   }
-  // Until the lab receives that, it ends with this process.
+  // Until the lab receives this, it ends together with this process.
   child.stdin?.end(STANDS);
   child.unref();
   const width = Math.max(...pods.map(({ namespace, pod }) => namespace.length + pod.length + 1));
@@ -173,7 +173,7 @@ async function down(io: Io): Promise<number> {
     io.out('No lab stands.\n');
     return EXIT.ok;
   }
-  // All other processes in there end with it, and the namespaces go with them.
+  // All processes in the lab end with its first process, and the namespaces disappear.
   process.kill(standing.pid, 'SIGKILL');
   for (let waited = 0; !hasEnded(standing) && waited < DOWN_MS; waited += 50)
     await new Promise((done) => setTimeout(done, 50));
@@ -182,9 +182,7 @@ async function down(io: Io): Promise<number> {
   return EXIT.ok;
 }
 
-/**
- * Until the lab is recorded, `down` could not find it: so it ends with the process that started it.
- */
+/** Until the lab is recorded, `down` cannot find it, so it ends together with the process that started it. */
 function endWithStarter(): void {
   let stands = false;
   process.stdin.on('data', () => (stands = true));
@@ -219,7 +217,7 @@ async function standInside(
   };
   writeSync(REPORT_FD, `${JSON.stringify(ready)}\n`);
   closeSync(REPORT_FD);
-  // Runs until it is killed.
+  // Runs until killed.
   return new Promise(() => setInterval(() => undefined, 60_000));
 }
 

@@ -1,8 +1,7 @@
-/** `ndots lab`: what happens below DNS, played on this machine. */
+/** `ndots lab`: reproduces network behaviour below DNS on this machine. */
 import type { Command } from '../command.ts';
 import { parseLabOptions } from './lab-options.ts';
 
-/** The verb `lab`. */
 export const lab: Command = {
   name: 'lab',
   async run(words, io) {

@@ -1,6 +1,4 @@
-/**
- * `--cluster`: the objects that have their say in DNS, from the cluster that kubectl would talk to.
- */
+/** `--cluster`: reads the objects that affect DNS from kubectl's current cluster. */
 import type { GivenFile } from '../../../tools/lint/gather.ts';
 import { lackingOf } from '../../../tools/doctor/cluster/lacking.ts';
 import { fileOf, readObjects, whole } from '../../../tools/doctor/cluster/objects.ts';
@@ -12,8 +10,8 @@ import type { LintOptions } from './lint-options.ts';
 import { clusterNotAsked } from '../../../server/kube/api/not-asked.ts';
 
 /**
- * Makes one file per kind, and for pods one per workload with its own DNS settings. Objects that
- * cannot be listed are reported and skipped.
+ * Creates one file per kind and, for pods, one per workload with its own DNS settings. Reports and skips objects that
+ * cannot be listed.
  */
 export async function clusterFiles(options: LintOptions, io: Io): Promise<readonly GivenFile[]> {
   const access = accessOf(options, io);

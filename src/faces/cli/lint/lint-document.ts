@@ -1,4 +1,4 @@
-/** Findings for programs: `ndots lint -o json` (docs/lint.schema.json is its schema). */
+/** Findings for programs: the output of `ndots lint -o json` (schema: docs/lint.schema.json). */
 import type { LintFinding, Spot } from '../../../tools/lint/finding.ts';
 import type { LintReport } from '../../../tools/lint/lint.ts';
 
@@ -9,7 +9,6 @@ export interface LintDocument extends Pick<LintReport, 'files' | 'notJudged' | '
   readonly findings: readonly (Omit<LintFinding, 'spot'> & Spot)[];
 }
 
-/** A report as `ndots lint -o json` prints it. */
 export function lintDocument(report: LintReport): LintDocument {
   const { findings, files, notJudged, target, suppressed } = report;
   return {

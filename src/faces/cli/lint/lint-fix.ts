@@ -1,4 +1,4 @@
-/** `--fix`: what changes in files, as a diff, and the writing of it. */
+/** `--fix`: applies fixes to files, or shows them as a diff. */
 import { whyFailed } from '../../../server/base/why-failed.ts';
 import { randomBytes } from 'node:crypto';
 import {
@@ -16,14 +16,14 @@ import type { LintFinding } from '../../../tools/lint/finding.ts';
 import type { GivenFile } from '../../../tools/lint/gather.ts';
 import { unifiedDiff } from './unified-diff.ts';
 
-/** A file before and after. */
+/** A file before and after its fixes. */
 export interface FileChange {
   readonly file: string;
   readonly before: string;
   readonly after: string;
 }
 
-/** The files that the findings' edits change. */
+/** Applies the findings' edits and returns the changed files. */
 export function fixedTexts(
   findings: readonly LintFinding[],
   files: readonly GivenFile[],
@@ -35,13 +35,16 @@ export function fixedTexts(
   });
 }
 
-/** The changes as a unified diff. */
+/** Formats the changes as a unified diff. */
 export function showChanges(changes: readonly FileChange[], colour: boolean): string {
   if (changes.length === 0) return 'No finding has an automatic fix.\n\n';
   return `${changes.map((change) => unifiedDiff(change, colour)).join('')}\n`;
 }
 
-/** Writes each file beside the old one, and then renames it. Throws a `Problem` (`unwritable-file`). */
+/**
+ * Writes each file to a temporary file and renames it.
+ * @throws Problem (`unwritable-file`)
+ */
 export function writeChanges(changes: readonly FileChange[]): void {
   for (const { file, after } of changes) {
     const real = realpathSync(file);

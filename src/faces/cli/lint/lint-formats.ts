@@ -1,7 +1,4 @@
-/**
- * Findings for people (an excerpt with a caret), and for programs: JSON, SARIF, GitHub's
- * annotations, JUnit.
- */
+/** Prints findings for people (an excerpt with a caret) and for programs: JSON, SARIF, GitHub annotations, JUnit. */
 import { visible } from '../../../server/base/visible.ts';
 import { severities, type LintFinding, type LintSeverity } from '../../../tools/lint/finding.ts';
 import type { LintReport } from '../../../tools/lint/lint.ts';
@@ -16,7 +13,7 @@ import { xmlText } from '../check/xml-text.ts';
 export interface TextStyle {
   readonly colour: boolean;
   readonly program: string;
-  /** Of the terminal. */
+  /** Terminal width. */
   readonly columns: number;
 }
 
@@ -35,7 +32,7 @@ export function printFindings(format: LintOutput, report: LintReport, style: Tex
   }
 }
 
-/** The targets in words. */
+/** Describes the lint targets. */
 function targetText({ target }: LintReport): string {
   if (target === null) return 'for ndots; --target coredns checks for CoreDNS';
   return target.kind === 'ndots' ? 'for ndots' : `for ${target.label}`;
@@ -43,7 +40,7 @@ function targetText({ target }: LintReport): string {
 
 const colours: Readonly<Record<LintSeverity, number>> = { error: 31, warning: 33, note: 36 };
 
-/** Indent of the lines below a finding. */
+/** Indent of the lines after a finding's first line. */
 const INDENT = ' '.repeat(6);
 
 function printText(report: LintReport, { colour, program, columns }: TextStyle): string {
@@ -88,25 +85,25 @@ function printText(report: LintReport, { colour, program, columns }: TextStyle):
   return `${lines.join('\n')}\n`;
 }
 
-/** Of more inputs than this that hold nothing to lint, only the number is printed. */
+/** Above this number of inputs without anything to lint, only the number is printed. */
 const DETAILS_MAX = 2;
 
-/** A file in which there is nothing to lint, in words. */
+/** Describes a file without anything to lint. */
 export function holdsText({ file, holds }: LintReport['notJudged'][number]): string {
   return `${file}: it holds ${holds}`;
 }
 
 function headLines(where: string, what: string, page: Page): readonly string[] {
   if (page.columns >= ONE_LINE_COLUMNS) return [`${where} ${what}`];
-  // A path is not broken.
+  // Paths are not wrapped.
   if (where.length > page.columns - INDENT.length) return [where, ...wrap(what, INDENT, page)];
   const [first = '', ...more] = wrap(`${where} ${what}`, INDENT, page);
   return [first.trimStart(), ...more];
 }
 
-/** The most characters of a line that are shown. */
+/** Maximum number of characters shown from a line. */
 const EXCERPT_MAX = 110;
-/** Characters of a long line that are shown before the place. */
+/** Characters shown before the position in a long line. */
 const BEFORE_MAX = 20;
 
 function excerptLines(
@@ -144,7 +141,7 @@ function summary(report: LintReport): string {
   return `${count(files.length, 'file', 'files')}: ${totals.join(', ')}${ignored} (${targetText(report)})`;
 }
 
-/** GitHub's workflow commands: the worst first, since a step shows only ten of each sort. */
+/** Prints GitHub workflow commands, worst first because a step shows only ten of each severity. */
 function github({ findings }: LintReport): string {
   const word: Readonly<Record<LintSeverity, string>> = {
     error: 'error',

@@ -13,7 +13,7 @@ import { runCommand } from '../../../../test/kit/trace-command.ts';
 import { Authority } from '../../../server/base/certificates.ts';
 import { lint } from './lint.ts';
 
-/** Rules that query the network, on real sockets. Without `--live` nothing is sent. */
+/** Tests rules that query the network, on real sockets. Without `--live`, nothing is sent. */
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-lint-live-'));
 
@@ -28,7 +28,7 @@ after(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A server that answers every question with NXDOMAIN, over TCP too if that is said. */
+/** A server that answers every query with NXDOMAIN, optionally over TCP, too. */
 async function upstream(tcp: boolean): Promise<Upstream> {
   const udp = createSocket('udp4');
   const [port] = await freePorts(1);
@@ -152,7 +152,7 @@ describe('ndots lint --live', () => {
     const ours = `        tls ${ca}\n`;
     assert.deepEqual(await codes(forward('dns.example', ours)), []);
     assert.deepEqual(await codes(forward('other.example', ours)), ['CF56']);
-    // A CA that this machine does not trust.
+    // The CA is not trusted on this machine.
     assert.deepEqual(await codes(forward('dns.example')), ['CF56']);
     const { out } = await run(corefile(forward('other.example', ours)), '--live');
     assert.match(out, /it is for other names \(it is for DNS:dns\.example\)/);
@@ -170,7 +170,7 @@ describe('ndots lint --live', () => {
     writeFileSync(file, text + readFileSync(file, 'utf8'));
     const { out } = await run(file, '--live');
     assert.doesNotMatch(out, /CF53|CF48/);
-    // Without --live, or without the rule, the comment is not reported as unused.
+    // Without --live, or without the rule, the suppression is not reported as unused.
     assert.doesNotMatch((await run(file, '--fail-on', 'never')).out, /CF48/);
     assert.doesNotMatch((await run(file, '--live', '--ignore', 'CF53')).out, /CF48/);
   });

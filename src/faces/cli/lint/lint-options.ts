@@ -20,12 +20,12 @@ export interface LintOptions extends ClusterOptions, ColourOptions {
   readonly namespace: string;
   readonly target: LintTarget | null;
   readonly running: string | null;
-  /** Rules that ask the network are run, too. */
+  /** Also runs rules that query the network. */
   readonly live: boolean;
-  /** Of each query of theirs, milliseconds. */
+  /** Timeout of each of these queries, milliseconds. */
   readonly timeoutMs: number;
   readonly fix: boolean;
-  /** Show what `--fix` would change. */
+  /** Shows what `--fix` would change. */
   readonly diff: boolean;
   readonly explain: string | null;
   readonly rules: boolean;
@@ -120,10 +120,9 @@ const table = {
   }),
 };
 
-/** Options of `--explain` and `--rules`. */
+/** Options for `--explain` and `--rules`. */
 const ofListing = ['explain', 'rules', 'output', 'color', 'noColor'] as const;
 
-/** The help of `ndots lint`. */
 export const lintUsage: Usage = {
   synopsis: '[PATH…]',
   examples: [
@@ -142,7 +141,7 @@ export const lintUsage: Usage = {
   words: { files: true },
 };
 
-/** Reads the command line of `ndots lint`. Throws a `Problem` (`usage`). */
+/** @throws Problem (`usage`) */
 export function parseLintOptions(words: readonly string[]): LintOptions {
   const { values, words: paths } = parseOptions(table, words);
   const isListed = values.explain !== null || values.rules;

@@ -1,4 +1,4 @@
-/** Findings as SARIF 2.1.0, which code scanning of GitHub and others reads. */
+/** Findings in SARIF 2.1.0 format, which GitHub and other code scanning services accept. */
 import { createHash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import { isAbsolute } from 'node:path';
@@ -8,7 +8,7 @@ import type { LintRule } from '../../../tools/lint/lint-rule.ts';
 import { lintRules } from './lint-rules.ts';
 import { coreVersion } from '../version/version.ts';
 
-/** The log of one run. */
+/** The log of a single run. */
 export function sarif({ findings }: LintReport): unknown {
   const codes = [...new Set(findings.map(({ code }) => code))].toSorted();
   const used = codes.map((code) => lintRules.find((rule) => rule.code === code)).filter(isRule);
@@ -57,7 +57,7 @@ function resultOf(finding: LintFinding, ruleIndex: number): unknown {
   const { code, severity, text, spot, hint, remedy, excerpt } = finding;
   const message = [text, hint, remedy].filter((part) => part !== null).join(' ');
   const { file, line, column, endColumn } = spot;
-  // The line's words and not its number: a line that moves is the same finding.
+  // Uses the line's text instead of its number, so that a finding keeps its identity when the line moves.
   const fingerprint = createHash('sha256')
     .update(JSON.stringify([code, file, text, excerpt?.trim()]))
     .digest('hex')

@@ -25,7 +25,7 @@ const folder = mkdtempSync(join(tmpdir(), 'ndots-lint-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
 let made = 0;
-/** A directory with these files. */
+/** Creates a directory with these files. */
 function files(texts: Readonly<Record<string, string | Uint8Array>>): string {
   const path = join(folder, String(made++));
   for (const [name, text] of Object.entries(texts)) {
@@ -102,7 +102,7 @@ Why: ndots lint --explain CF03
     const text = `${long}.:53 {\n    forward . 10.0.0.2 10.0.0.3 ${'10.0.0.4 '.repeat(12)}127.0.0.1\n}\n`;
     const path = join(files({ Corefile: text }), 'Corefile');
     const { out } = await runCommand(lint, [path], {}, { columns: 60 });
-    // A path cannot be broken, nor can what --explain wants.
+    // Paths cannot be wrapped, and neither can the argument of --explain.
     const lines = out.replaceAll(path, 'Corefile').split('\n');
     assert.ok(lines.length > 20, out);
     assert.deepEqual(
@@ -803,7 +803,7 @@ describe('invalid input', () => {
       ...['b.yaml', 'c.yaml', 'd.yaml', 'Corefile'].map((name) => join(at, name)),
     );
     assert.match(many.out, /^1 file: 1 error[^\n]*\nNothing to lint in 3 other inputs/m);
-    // A directory contains many other files.
+    // A directory usually contains many unrelated files.
     assert.doesNotMatch((await run(at)).out, /it holds/);
     const workload =
       'kind: Deployment\nmetadata: {name: web}\nspec: {template: {spec: {containers: []}}}\n';

@@ -1,4 +1,4 @@
-/** `ndots lint`: finds mistakes in Corefiles and in the objects around them. */
+/** `ndots lint`: finds errors in Corefiles and related objects. */
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { whyFailed } from '../../../server/base/why-failed.ts';
@@ -24,7 +24,6 @@ import { newestBefore } from '../../../tools/lint/target.ts';
 import { usage } from '../option-values.ts';
 import { beside, setMarkdown } from '../page.ts';
 
-/** The verb `lint`. */
 export const lint: Command = { name: 'lint', run };
 
 async function run(words: readonly string[], io: Io): Promise<number> {
@@ -114,7 +113,7 @@ function isLive(rule: LintRule): rule is LiveRule {
   return 'ask' in rule;
 }
 
-/** Tries of each query. */
+/** Attempts per query. */
 const TRIES = 2;
 
 function liveWorld({ timeoutMs }: LintOptions): ReturnType<typeof systemWorld> {
@@ -133,7 +132,7 @@ async function gatherAll(options: LintOptions, io: Io): Promise<GatheredFiles> {
   const files: GivenFile[] = [...found.files];
   if (options.paths.includes('-')) {
     const text = await io.stdin('configuration', FILE_MAX.manifest);
-    // A pipe whose first command failed must not pass for a good configuration.
+    // Empty input, as from a failed command in a pipe, must not pass as valid configuration.
     if (text.trim() === '')
       throw cannotLint('lint-nothing', 'standard input is empty', {
         remedy: 'Check the output of the command before the pipe.',

@@ -2,7 +2,6 @@
 import { directiveNames, external, loadPlugins } from '../../../server/plugins/order.ts';
 import type { KnownPlugins } from '../../../tools/lint/read-subject.ts';
 
-/** Every directive that the linter knows. */
 export const lintedPlugins: KnownPlugins = {
   directives: directiveNames,
   external,

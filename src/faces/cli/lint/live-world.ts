@@ -1,4 +1,4 @@
-/** The world of live rules: the machine's own sockets and files. */
+/** The network and file access of live rules, using this machine's sockets and files. */
 import { lookup } from 'node:dns/promises';
 import { existsSync } from 'node:fs';
 import { connect } from 'node:tls';
@@ -7,7 +7,10 @@ import type { ProbeServer } from '../../../tools/probe/network.ts';
 import type { LiveWorld } from '../../../tools/lint/live/live-rule.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
 
-/** @param asking sends the queries. @param resolvers the servers of this machine */
+/**
+ * @param asking sends the queries
+ * @param resolvers this machine's name servers
+ */
 export function systemWorld(
   asking: LiveWorld['asking'],
   resolvers: readonly ProbeServer[],
@@ -39,7 +42,7 @@ function shownCertificate(
   try {
     authorities = ca.map((file) => readFileBytes(file, FILE_MAX.small));
   } catch {
-    // The authority lies where the server runs: without it nothing can be said.
+    // The CA file is on the server's machine, so the certificate cannot be judged without it.
     return Promise.resolve(null);
   }
   return new Promise((resolve) => {
@@ -48,7 +51,7 @@ function shownCertificate(
       port,
       servername: name,
       ...(authorities.length > 0 && { ca: authorities }),
-      // The certificate is judged below, and nothing is sent over the connection.
+      // The certificate is judged below, and no data is sent over the connection.
       rejectUnauthorized: false,
       ALPNProtocols: ['dot'],
     });

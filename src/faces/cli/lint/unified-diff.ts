@@ -1,4 +1,4 @@
-/** Prints the change of a file as `diff -u` does. */
+/** Prints file changes like `diff -u`. */
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff';
 import { coloured } from '../terminal.ts';
 
@@ -11,13 +11,13 @@ export interface TextChange {
 
 /** Lines of context around a change, as in `diff -u`. */
 const CONTEXT = 3;
-/** Limits the work: the library's time grows with lines times edits. */
+/** Edit limit. The library's running time grows with lines times edits. */
 const EDITS_MAX = 4000;
 
 const GREEN = 32;
 const RED = 31;
 
-/** Returns the change with the file names in front; the names alone if it has more than 4000 edits. */
+/** Returns the diff with file names, or only the file names if there are more than 4000 edits. */
 export function unifiedDiff({ file, before, after }: TextChange, colour: boolean): string {
   const patch = createTwoFilesPatch(file, file, before, after, undefined, undefined, {
     context: CONTEXT,

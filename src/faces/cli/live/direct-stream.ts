@@ -1,4 +1,4 @@
-/** A connection to the directive `console` of a server, or to `ndots watch serve`, at its address. */
+/** Connects directly to a server's `console` directive or to `ndots watch serve`. */
 import { request, type IncomingMessage } from 'node:http';
 import { createGunzip } from 'node:zlib';
 import { isLoopbackHost } from '../../../server/base/ip.ts';
@@ -7,10 +7,9 @@ import { whyFailed } from '../../../server/base/why-failed.ts';
 import { TAP_PATH, TAP_STREAM } from '../../../server/wire/dnstap.ts';
 import type { FollowedServer, StreamOpener } from './server-stream.ts';
 
-/** Bytes of a refusal that are shown. */
+/** Bytes shown of an error reply. */
 const WHY_MAX = 200;
 
-/** Connects to this server. */
 export function directStream({ host, port }: FollowedServer, token: string): StreamOpener {
   return ({ bytes, ended }) => {
     const asked = request({
@@ -41,7 +40,7 @@ export function directStream({ host, port }: FollowedServer, token: string): Str
   };
 }
 
-/** Why this is not the stream, for people; null: it is. */
+/** Why the reply is not a stream, for people; null: it is one. */
 function refusalOf({ statusCode = 0, headers }: IncomingMessage): string | null {
   const stream = headers['ndots-stream'];
   if (stream === undefined)

@@ -1,4 +1,4 @@
-/** Numbers, shares and times of the live view, in few columns. */
+/** Formats numbers, shares and times for the live view, in few columns. */
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import type { StyledSpan } from '../screen/styled-line.ts';
 import type { Latency, Party, LiveCounts } from '../../../tools/watch/view.ts';
@@ -28,7 +28,7 @@ export function printTime(ms: number): string {
   return new Date(ms).toISOString().slice(11, 19);
 }
 
-/** The same with milliseconds. */
+/** The time of day with milliseconds. */
 export function printMoment(ms: number): string {
   return new Date(ms).toISOString().slice(11, 23);
 }
@@ -40,18 +40,18 @@ export function printAge(ms: number): string {
   return seconds < 6000 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
 }
 
-/** Milliseconds in few columns, `-` where there are none. */
+/** Formats milliseconds in few columns; `-` for null. */
 export function printLatency(ms: number | null): string {
   return ms === null ? '-' : printElapsed(ms);
 }
 
-/** A latency with the colour of how it feels. */
+/** A latency, coloured by its severity. */
 export function latencySpan(ms: number | null): StyledSpan {
   if (ms === null) return ['-', 'dim'];
   return [printElapsed(ms), ms >= 1000 ? 'bad' : ms >= 100 ? 'warn' : 'plain'];
 }
 
-/** A count that should be zero. */
+/** A count that should be zero, coloured if it is not. */
 export function badCount(count: number): StyledSpan {
   return count === 0 ? ['0', 'dim'] : [printNumber(count), 'bad'];
 }
@@ -80,13 +80,13 @@ export function printRcodes(rcodes: LiveCounts['rcodes']): string {
   return rcodes.map(({ rcode, count }) => `${rcode} ${printNumber(count)}`).join(', ');
 }
 
-/** A party for a column: its name, or its address. */
+/** Short form of a party: its name, or its address. */
 export function partyName({ name, address, kind, isGone }: Party): string {
   const shown = name === '' ? address || '-' : kind === 'service' ? `svc ${name}` : name;
   return isGone ? `${shown} (gone)` : shown;
 }
 
-/** A party with all its known facts: `shop/cart-7d4b9c (deploy/cart, 10.244.1.7, on node7)`. */
+/** Long form of a party: `shop/cart-7d4b9c (deploy/cart, 10.244.1.7, on node7)`. */
 export function partyText(party: Party): string {
   const { name, workload, address, node, kind } = party;
   if (name === '') return address || 'unknown';
@@ -101,8 +101,8 @@ export function partyText(party: Party): string {
 const LEVELS = '▁▂▃▄▅▆▇█';
 
 /**
- * Numbers over time in one row of characters, the newest at the right.
- * @param columns steps are summed to this many characters
+ * A chart in a single row of characters, newest values on the right.
+ * @param columns width to which steps are summed
  */
 export function sparkline(values: readonly (number | null)[], columns: number): string {
   const width = Math.max(1, Math.min(columns, values.length));

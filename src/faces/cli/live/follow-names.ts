@@ -1,12 +1,15 @@
-/** The names of pods in a live view, which change while it runs. */
+/** Keeps the pod names of a live view up to date. */
 import type { LiveModel } from '../../../tools/watch/live-model.ts';
 import { addressOwners } from '../capture/capture-names.ts';
 import type { Io } from '../command.ts';
 
-/** The period between reads of the owners of addresses from the cluster, milliseconds. */
+/** Refresh interval of address owners, milliseconds. */
 const NAMES_MS = 60_000;
 
-/** Reads the owners periodically, if they come from a cluster. @returns a function that stops it */
+/**
+ * Refreshes the owners periodically if they come from a cluster.
+ * @returns a function that stops it
+ */
 export function followNames(
   options: Parameters<typeof addressOwners>[0],
   io: Io,
@@ -14,7 +17,7 @@ export function followNames(
 ): () => void {
   if (!options.cluster) return () => undefined;
   const renew = async (): Promise<void> => {
-    // After a failed read the earlier names stay.
+    // If a refresh fails, the previous names remain.
     const owners = await addressOwners(options, io, () => undefined).catch(() => null);
     if (owners !== null && owners.size > 0) model.name(owners);
   };

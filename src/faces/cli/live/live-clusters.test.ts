@@ -1,4 +1,4 @@
-/** Several clusters side by side: each has its model. */
+/** Tests several clusters in parallel, each with its own model. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ after(() => rmSync(folder, { recursive: true }));
 const tokenFile = join(folder, 'token');
 writeFileSync(tokenFile, 'a-token-that-is-long-enough');
 
-/** A cluster with one DNS pod that is asked for this name again and again. */
+/** A cluster with one DNS pod that is continuously queried for this name. */
 async function cluster(t: TestContext, context: string, name: string): Promise<DnsPodsApi> {
   const [port] = (await freePorts(1)) as [number];
   const console = `console 127.0.0.1:${port} {\n token_file token\n }`;
@@ -49,7 +49,7 @@ test('clusters with the same addresses are shown side by side, and one that is a
     };
     return { context, names: rows.map(({ name }) => name) };
   };
-  // The views are printed each second until both have their names.
+  // Waits until both views, printed every second, contain their names.
   const seen = new Set<string>();
   for (let seconds = 2; seen.size < 2; seconds *= 2) {
     const { out } = await runCommand(top, [...words, '--for', `${seconds}s`]);

@@ -1,4 +1,4 @@
-/** The models of live views: one of all sources, or one for each context of `--replicas`. */
+/** Models for live views: a single one for all sources, or one per `--replicas` context. */
 import { systemClock } from '../../../server/base/clock.ts';
 import { problemsIn } from '../../../server/base/problem.ts';
 import type { LiveLimits } from '../../../tools/watch/live-limits.ts';
@@ -9,26 +9,28 @@ import { usage } from '../option-values.ts';
 import { followNames } from './follow-names.ts';
 import { startFeed, type FeedOptions, type PacketFeed } from './live-feed.ts';
 
-/** The options of a live verb. */
 export type ClustersOptions = FeedOptions &
   NameChoice & {
-    /** Contexts in the kubeconfig; none: the current one, or no cluster at all. */
+    /** Contexts in the kubeconfig; empty: the current one, or no cluster. */
     readonly contexts: readonly string[];
     readonly limits: Partial<LiveLimits>;
   };
 
-/** One model with its sources. Addresses of two clusters may be equal, so they share no model. */
+/** A model and its sources. Clusters may use the same addresses, so they do not share a model. */
 export interface LiveCluster<Options extends ClustersOptions = ClustersOptions> {
-  /** The context; empty: there is one cluster at most. */
+  /** The context; empty: there is at most one cluster. */
   readonly name: string;
-  /** Those of this context. */
+  /** The options for this context. */
   readonly options: Options;
   readonly model: LiveModel;
   readonly feed: PacketFeed;
   stop(): void;
 }
 
-/** The context of verbs that take one: the first. @throws Problem (`usage`) */
+/**
+ * The first context, for commands that accept only one.
+ * @throws Problem (`usage`)
+ */
 export function firstContext(
   contexts: readonly string[],
   { replicas }: { readonly replicas: boolean },
@@ -39,8 +41,8 @@ export function firstContext(
 }
 
 /**
- * Starts all of them. A cluster that cannot be read is reported, and the others are shown.
- * @throws Problem where none can be read
+ * Starts all clusters. Reports unreadable ones and shows the others.
+ * @throws Problem if none is readable
  */
 export async function startClusters<Options extends ClustersOptions>(
   options: Options,

@@ -1,4 +1,4 @@
-/** The feed of the live view: the source of its packets and of its time. */
+/** Feeds packets to the live model and advances its time. */
 import type { LiveInput } from '../../../tools/watch/live-input.ts';
 import type { LiveModel } from '../../../tools/watch/live-model.ts';
 import type { Input } from '../../../tools/capture/read/recognised-input.ts';
@@ -17,30 +17,32 @@ import { directStream } from './direct-stream.ts';
 import { ReplicaStreams } from './replica-streams.ts';
 import { ServerStream } from './server-stream.ts';
 
-/** The period in which the time of the model advances, milliseconds. */
+/** Interval at which the model's time advances, milliseconds. */
 const TICK_MS = 250;
-/** The data of a pipe is live if its first packet is no older than this, milliseconds. */
+/** Data from a pipe is live if its first packet is at most this old, milliseconds. */
 const FRESH_MS = 60_000;
 
-/** The inputs of one run. */
+/** The inputs of a run. */
 export interface PacketFeed {
-  /** For people: `any, port 53`. */
+  /** Display name: `any, port 53`. */
   readonly name: string;
-  /** Files are replayed; null: traffic is live. */
+  /** Replay speed of files; null: the traffic is live. */
   readonly pace: ReplayPace | null;
-  /** `43 %` of the file that is being read; empty: not known. */
+  /** `43 %` of the current file; empty: unknown. */
   readonly progress: string;
-  /** True if all of it has been read. */
+  /** True once all input has been read. */
   readonly isOver: boolean;
-  /** Resolves when all of it has been read, or `stop` was called. Rejects if nothing could be. */
+  /** Resolves once all input has been read or `stop` was called. Rejects if nothing was readable. */
   readonly over: Promise<void>;
   stop(): void;
 }
 
-/** The options that a feed reads. */
 export type FeedOptions = LiveSources & { readonly speed: number };
 
-/** Starts to read. @throws Problem where a live capture cannot be had */
+/**
+ * Starts reading.
+ * @throws Problem if a live capture is not possible
+ */
 export async function startFeed(
   options: FeedOptions,
   model: LiveModel,
@@ -52,10 +54,10 @@ export async function startFeed(
     : LiveFeed.start(options, model, clock, io);
 }
 
-/** One source of a live feed with its input. */
+/** A live source and its input. */
 type LiveSource = readonly [capture: Pick<LiveCapture, 'dropped' | 'stop'>, input: LiveInput];
 
-/** Packets of an interface, dnstap, and ndots servers. */
+/** Feeds packets from an interface, dnstap, and data from ndots servers. */
 class LiveFeed implements PacketFeed {
   readonly pace: null = null;
   readonly progress: string = '';
@@ -147,7 +149,7 @@ class LiveFeed implements PacketFeed {
   }
 }
 
-/** Files, one after the other, at a pace; or what a pipe brings. */
+/** Feeds consecutive files at a given speed, or data from a pipe. */
 class FileFeed implements PacketFeed {
   readonly name: string;
   readonly pace: ReplayPace;
@@ -177,7 +179,7 @@ class FileFeed implements PacketFeed {
       timer.cancel();
       this.isOver = true;
     });
-    // Marks a rejection as handled: a caller that never awaits `over` must not end the process.
+    // Marks the rejection as handled, because a caller that never awaits `over` must not end the process.
     this.over.catch(() => undefined);
   }
 
@@ -205,7 +207,7 @@ class FileFeed implements PacketFeed {
         failed ??= error;
       }
     }
-    // If only some of several cannot be read, there is a remark.
+    // If only some files are unreadable, a remark suffices.
     if (read === 0 && failed !== null) throw failed;
   }
 
@@ -217,9 +219,9 @@ class FileFeed implements PacketFeed {
     try {
       const input = await openGiven(path, remarks, signal);
       this.#input = input;
-      // A log that is followed may have no times: its lines are of now.
+      // A followed log may have no timestamps, so its lines get the current time.
       const time = input.size === null && input.format === 'text' ? 'now' : 'own';
-      // Lines without times take the time of the model, so it must have one.
+      // Lines without timestamps get the model's time, which must be set first.
       if (time === 'now') this.#model.advance(this.#clock.wall());
       live = this.#model.open(name, { time, ports: this.#ports });
       this.#live = live;
@@ -256,7 +258,7 @@ class FileFeed implements PacketFeed {
     if (!signal.aborted && exchanges + frames + messages === 0) throw nothingIn(input);
   }
 
-  /** Moves the time of the model to that of the packets, or of this machine for a pipe. */
+  /** Advances the model's time to that of the packets or, for a pipe, of this machine. */
   #advance(): void {
     const wall = this.#clock.wall();
     if (this.#isNow) return this.#model.advance(wall);

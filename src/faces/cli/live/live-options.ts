@@ -1,4 +1,4 @@
-/** Options that the live views share: servers, speed, window and memory. */
+/** Options shared by the live views: servers, speed, window and memory. */
 import { readSecret } from '../../../server/base/secret-file.ts';
 import { liveLimits, type LiveLimits } from '../../../tools/watch/live-limits.ts';
 import type { Io } from '../command.ts';
@@ -28,9 +28,9 @@ import {
 import type { FollowedServer } from './server-stream.ts';
 
 const MIB = 1024 * 1024;
-/** The port of the directive `console`. */
+/** Default port of the `console` directive. */
 const CONSOLE_PORT = 9155;
-/** The token of servers, where no file is given. */
+/** Environment variable with the servers' token, if no file is given. */
 const TOKEN_VARIABLE = 'NDOTS_SERVER_TOKEN';
 
 /** A speed relative to the recorded time: `10`, `0.5`, `10x`, `max`. */
@@ -45,7 +45,7 @@ const speedValue: OptionValue<number> = {
   },
 };
 
-/** Servers that are followed. */
+/** Options for remote servers. */
 export const serverOptions: {
   readonly servers: Many<FollowedServer>;
   readonly serverToken: One<string>;
@@ -87,7 +87,7 @@ export const serverOptions: {
   }),
 };
 
-/** Contexts in place of the one of other verbs. */
+/** A repeatable --context, which replaces the single one of other commands. */
 export const contextsOption: { readonly context: Many<string> } = {
   context: many(
     '--context',
@@ -96,12 +96,11 @@ export const contextsOption: { readonly context: Many<string> } = {
   ),
 };
 
-/** The speed of a replay. */
 export const speedOption: { readonly speed: One<number> } = {
   speed: one('--speed', speedValue, 'replay files N times as fast (1)'),
 };
 
-/** The window and the memory of single lookups. */
+/** The time window, and the memory for individual lookups. */
 export const windowOptions: { readonly window: One<number>; readonly memory: One<number> } = {
   window: one(
     '--window',
@@ -119,7 +118,7 @@ export const windowOptions: { readonly window: One<number>; readonly memory: One
 export interface LiveSources extends TrafficSources {
   readonly servers: readonly FollowedServer[];
   readonly serverToken: string | null;
-  /** The DNS pods of a cluster; null: they are not read. */
+  /** The DNS pods of a cluster; null: not used. */
   readonly replicas: DnsPodChoice | null;
 }
 
@@ -127,7 +126,10 @@ type SourceValues = Parameters<typeof sourcesOf>[0] &
   OptionValues<typeof serverOptions> &
   ClusterOptions;
 
-/** The selected sources; by default all interfaces of this machine. @throws Problem (`usage`) */
+/**
+ * The selected sources; all interfaces of this machine by default.
+ * @throws Problem (`usage`)
+ */
 export function liveSourcesOf(values: SourceValues, files: readonly string[]): LiveSources {
   const { servers, serverToken, device, netns, pid, dnstap } = values;
   const isCapture = [device, netns, pid, dnstap].some((each) => each !== null);
@@ -156,7 +158,6 @@ function replicasOf(values: SourceValues): DnsPodChoice | null {
   };
 }
 
-/** The limits that were given. */
 export function limitsOf({
   window,
   memory,
@@ -167,7 +168,10 @@ export function limitsOf({
   };
 }
 
-/** The token of the followed servers. @throws Problem */
+/**
+ * The token for remote servers.
+ * @throws Problem
+ */
 export function serverTokenOf(
   { servers, serverToken, replicas }: LiveSources,
   env: Io['env'],

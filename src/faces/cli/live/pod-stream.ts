@@ -1,4 +1,4 @@
-/** A connection to the directive `console` of a pod, through the API server. */
+/** Connects to a pod's `console` directive through the API server. */
 import { ApiFailure } from '../../../server/kube/api/failure.ts';
 import type { ApiClient } from '../../../server/kube/api/client.ts';
 import { TAP_PATH } from '../../../server/wire/dnstap.ts';
@@ -6,7 +6,7 @@ import { podProxyPath, type DnsPodChoice } from '../dns-pods.ts';
 import { FULL, WRONG_TOKEN } from './direct-stream.ts';
 import { SILENT_MS, type StreamOpener } from './server-stream.ts';
 
-/** Connects to this pod. The API server keeps `Authorization` for itself, so that the token has another header. */
+/** Connects to this pod. The API server consumes `Authorization`, so the token is sent in another header. */
 export function podStream(
   client: ApiClient,
   choice: DnsPodChoice,
@@ -38,12 +38,12 @@ export function podStream(
   };
 }
 
-/** Why the pod gives no stream, for people. */
+/** Why the pod does not provide a stream, for people. */
 function refusalOf(
   { kind, status, reason, message }: ApiFailure,
   { namespace, port }: DnsPodChoice,
 ): string {
-  // The API server passes on the status of the pod's server, which has no reason of the API.
+  // The API server passes on the status of the pod's server, which has no API reason.
   const isPods = reason === '';
   if (kind === 'unauthorized' && isPods) return WRONG_TOKEN;
   if (status === 503 && isPods) return FULL;

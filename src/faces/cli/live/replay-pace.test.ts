@@ -1,4 +1,4 @@
-/** The pace of a replayed file, in virtual time. */
+/** Tests the replay speed in virtual time. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { VirtualClock } from '../../../server/base/virtual-clock.ts';
@@ -73,7 +73,7 @@ describe('a replay', () => {
   });
 });
 
-/** A pace, the first packet of which was at 0. */
+/** A pace whose first packet is at time 0. */
 class ReplayPaceAt {
   readonly clock = new VirtualClock();
   readonly pace: ReplayPace;

@@ -1,23 +1,23 @@
-/** Replays a file as fast as it happened, or any number of times as fast. */
+/** Replays a file at its recorded speed or a multiple of it. */
 import type { Clock, Timer } from '../../../server/base/clock.ts';
 
-/** Bytes that are read between checks of the time: few packets, so that a replay does not jump. */
+/** Bytes read between time checks: only a few packets, so that the replay runs smoothly. */
 const PIECE = 1024;
-/** The same at full speed, with leaps in time. */
+/** Bytes read between time checks at full speed, where time advances in jumps. */
 const FULL_PIECE = 16 * 1024;
-/** At full speed keys are read after this number of bytes. */
+/** At full speed, bytes read between checks for key presses. */
 const TURN_BYTES = 1024 * 1024;
 
-/** The speeds that `+` and `-` go through. */
+/** Speeds that `+` and `-` step through. */
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 5, 10, 25, 50, 100, 1000, Infinity];
 
-/** Computes the point that a replay may have reached by now. */
+/** Computes how far a replay may have advanced. */
 export class ReplayPace {
   readonly #clock: Clock;
   #speed: number;
   #isPaused = false;
   #isStopped = false;
-  /** The time of the file at a time of the clock; null: nothing has been read. */
+  /** Maps file time to clock time; null: nothing was read yet. */
   #anchor: { readonly fileMs: number; readonly nowMs: number } | null = null;
   #waiting: { readonly timer: Timer | null; readonly go: () => void } | null = null;
 
@@ -39,19 +39,19 @@ export class ReplayPace {
     return this.#speed === Infinity ? 'full speed' : `${this.#speed}×`;
   }
 
-  /** The time of the file by now; null: reading is behind it, or nothing has been read. */
+  /** The current file time; null: reading lags behind, or nothing was read yet. */
   get reachedMs(): number | null {
     return this.#waiting === null || this.#anchor === null ? null : this.#reached();
   }
 
-  /** Goes on, or waits. */
+  /** Pauses or resumes. */
   pause(on: boolean): void {
     this.#settle();
     this.#isPaused = on;
     this.#wake();
   }
 
-  /** The next higher or lower speed. */
+  /** Selects the next higher or lower speed. */
   change(faster: boolean): void {
     this.#settle();
     this.#speed = faster
@@ -60,13 +60,13 @@ export class ReplayPace {
     this.#wake();
   }
 
-  /** Waits for nothing any more. */
+  /** Cancels all waiting. */
   stop(): void {
     this.#isStopped = true;
     this.#wake();
   }
 
-  /** Resolves once the replay may have reached this time of the file. */
+  /** Resolves when the replay reaches this file time. */
   async reach(fileMs: number): Promise<void> {
     this.#anchor ??= { fileMs, nowMs: this.#clock.now() };
     while (!this.#isStopped) {
@@ -82,14 +82,14 @@ export class ReplayPace {
     }
   }
 
-  /** The time of the file by now. */
+  /** The current file time. */
   #reached(): number {
     const { fileMs, nowMs } = this.#anchor!;
     if (this.#isPaused) return fileMs;
     return this.#speed === Infinity ? Infinity : fileMs + (this.#clock.now() - nowMs) * this.#speed;
   }
 
-  /** Remembers how far it is, before the speed changes. */
+  /** Records the current position before the speed changes. */
   #settle(): void {
     if (this.#anchor === null) return;
     const reached = this.#reached();
@@ -103,8 +103,8 @@ export class ReplayPace {
 }
 
 /**
- * The same bytes, in pieces that come when it is their time.
- * @param read called after each piece; gives the time of the latest packet that was read
+ * Yields the same bytes in pieces, each when it is due.
+ * @param read called after each piece; returns the time of the latest packet
  */
 export async function* pacedChunks(
   chunks: AsyncIterable<Uint8Array>,

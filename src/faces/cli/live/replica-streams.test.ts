@@ -1,4 +1,4 @@
-/** The DNS pods of a cluster as one view: real servers behind the API server's proxy. */
+/** Tests a combined view of a cluster's DNS pods, with real servers behind an API server proxy. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -26,7 +26,7 @@ async function serve(t: TestContext, port: number): Promise<World> {
   return world;
 }
 
-/** Waits are short, but for the silence after which a server is away. */
+/** Shortens all waits except the silence timeout. */
 const clock: Clock = {
   now: () => systemClock.now(),
   wall: () => systemClock.wall(),
@@ -53,7 +53,7 @@ async function follow(
   return [model, streams];
 }
 
-/** Lets time go until something holds; the test fails if it never does. */
+/** Advances time until a condition holds; fails if it never does. */
 async function until(
   model: LiveModel,
   worlds: readonly World[],

@@ -1,4 +1,4 @@
-/** The DNS pods of a cluster as inputs of one model: pods that come are followed, those that go are dropped. */
+/** Feeds all DNS pods of a cluster into one model. New pods are picked up, and pods that go away are dropped. */
 import { every, type Clock, type Timer } from '../../../server/base/clock.ts';
 import { problemsIn } from '../../../server/base/problem.ts';
 import type { ApiClient } from '../../../server/kube/api/client.ts';
@@ -11,35 +11,32 @@ import { dnsPods, type RunningDnsPod, type DnsPodChoice } from '../dns-pods.ts';
 import { podStream } from './pod-stream.ts';
 import { ServerStream } from './server-stream.ts';
 
-/** The period between lists of the pods, milliseconds. */
+/** Interval between pod list requests, milliseconds. */
 const LIST_MS = 10_000;
 const WAIT_MS = 10_000;
-/** Pods that are followed: each has a connection. */
+/** Limit of followed pods. Each has a connection. */
 const PODS_MAX = 64;
 
-/** The parts of the streams. */
 export interface ReplicaStreamsParts {
   readonly choice: DnsPodChoice;
   readonly token: string;
-  /** Of name servers, for agents, which send packets. */
+  /** Ports of name servers, for agents, which send packets. */
   readonly ports: readonly number[];
   readonly model: LiveModel;
   readonly clock: Clock;
   readonly io: Pick<Io, 'env' | 'signal'>;
 }
 
-/** A pod that is followed. */
 interface Replica {
   readonly stream: ServerStream;
   readonly input: LiveInput;
 }
 
-/** Follows the pods until it is stopped. */
 export class ReplicaStreams {
   readonly #parts: ReplicaStreamsParts;
   readonly #access: ClusterAccess;
   readonly #client: ApiClient;
-  /** By name and address: a pod that is made again is another one. */
+  /** By name and address, so that a recreated pod counts as new. */
   readonly #replicas = new Map<string, Replica>();
   readonly #timer: Timer;
   #leftOut = 0;
@@ -52,7 +49,10 @@ export class ReplicaStreams {
     this.#timer = every(parts.clock, LIST_MS, () => void this.#refresh());
   }
 
-  /** Lists the pods and begins to read. @throws Problem where none can be found */
+  /**
+   * Lists the pods and starts reading.
+   * @throws Problem if no pods are found
+   */
   static async start(parts: ReplicaStreamsParts): Promise<ReplicaStreams> {
     const { choice, io } = parts;
     const access = accessOf(choice.access, io);
@@ -69,14 +69,14 @@ export class ReplicaStreams {
     }
   }
 
-  /** For people: `3 DNS pods of context prod`. */
+  /** Display name: `3 DNS pods of context prod`. */
   get name(): string {
     const { size } = this.#replicas;
     const beyond = this.#leftOut === 0 ? '' : ` of ${size + this.#leftOut}`;
     return `${size}${beyond} DNS ${size === 1 ? 'pod' : 'pods'} of ${this.#access.name}`;
   }
 
-  /** Brings the losses of the inputs up to date. */
+  /** Updates the loss counts of the inputs. */
   tick(): void {
     for (const { stream, input } of this.#replicas.values()) input.lostByKernel(stream.dropped());
   }
@@ -92,7 +92,7 @@ export class ReplicaStreams {
     this.#client.close();
   }
 
-  /** After a failed list the pods of before stay: each stream says itself when its pod is away. */
+  /** If listing fails, the known pods remain. Each stream reports when its own pod is unavailable. */
   async #refresh(): Promise<void> {
     const { choice, io } = this.#parts;
     const bounds = { waitMs: WAIT_MS, signal: io.signal };

@@ -32,7 +32,7 @@ function follow(t: TestContext, ports: readonly number[], token = TOKEN): LiveMo
   model.advance(Date.now());
   for (const port of ports) {
     const input = model.open(`server 127.0.0.1:${port}`);
-    // The longest wait is as short as the first: tests do not wait for 30 s.
+    // Limits all waits to the shortest one, so that tests do not wait 30 s.
     const clock: Clock = {
       now: () => systemClock.now(),
       wall: () => systemClock.wall(),
@@ -52,7 +52,7 @@ function follow(t: TestContext, ports: readonly number[], token = TOKEN): LiveMo
   return model;
 }
 
-/** Lets time go until something holds; the test fails if it never does. */
+/** Advances time until a condition holds; fails if it never does. */
 async function until(
   model: LiveModel,
   worlds: readonly World[],

@@ -1,6 +1,6 @@
 /**
- * Follows the queries of an ndots server with the directive `console`, or the packets of `ndots watch serve`, and
- * connects again when it is away.
+ * Follows queries from an ndots server's `console` directive, or packets from `ndots watch serve`, and reconnects after
+ * failures.
  */
 import type { Clock, Timer } from '../../../server/base/clock.ts';
 import { parseAddress } from '../../../server/base/ip.ts';
@@ -9,51 +9,52 @@ import { PcapngReader } from '../../../tools/capture/read/packets/pcapng.ts';
 import { DnstapReader } from '../../../tools/capture/read/records/dnstap-messages.ts';
 import type { LiveInput } from '../../../tools/watch/live-input.ts';
 
-/** The first wait before a new connection and the longest, milliseconds; each is twice the previous one. */
+/** Delay before reconnecting, milliseconds. It starts at `first` and doubles up to `most`. */
 const AGAIN_MS = { first: 500, most: 30_000 } as const;
-/** A server sends something every 5 s; one that is silent for longer is away, milliseconds. */
+/** A server sends something every 5 s. After this silence it counts as unavailable, milliseconds. */
 export const SILENT_MS = 15_000;
 
-/** The first byte of a pcapng stream; Frame Streams begin with zero. */
+/** First byte of a pcapng stream; Frame Streams start with zero. */
 const PCAPNG_START = 0x0a;
 
-/** A server that is followed. */
 export interface FollowedServer {
   readonly host: string;
   readonly port: number;
 }
 
-/** The events of a connection, until it has ended or is closed. */
+/** Events of a connection until it ends or is closed. */
 export interface StreamEvents {
   bytes(bytes: Uint8Array): void;
   /** @param why for people */
   ended(why: string): void;
 }
 
-/** Connects to a server. @returns closes the connection */
+/**
+ * Connects to a server.
+ * @returns a function that closes the connection
+ */
 export type StreamOpener = (events: StreamEvents) => () => void;
 
-/** The facts of a server that is followed. */
 export interface ServerStreamParts {
-  /** The address of the server in its messages: they do not name it. */
+  /** The server address for its messages, which do not contain it. */
   readonly server: FollowedServer;
   readonly open: StreamOpener;
   readonly input: LiveInput;
   readonly clock: Clock;
-  /** Called when the server serves a new configuration. */
+  /** Called when the server loads a new configuration. */
   reloaded(): void;
 }
 
-/** One server. Its input says when it is away, and why. */
+/** Follows a single server. Its input shows when the server is unavailable, and why. */
 export class ServerStream {
   readonly #parts: ServerStreamParts;
   #close: (() => void) | null = null;
-  /** Counts connections: events of earlier ones are ignored. */
+  /** Number of the current connection, used to ignore events from earlier ones. */
   #connection = 0;
   #silence: Timer | null = null;
   #again: Timer | null = null;
   #waitMs: number = AGAIN_MS.first;
-  /** The number of messages that the server dropped on connections that are closed. */
+  /** Messages that the server dropped on closed connections. */
   #leftOutBefore = 0;
   #leftOut = 0;
 
@@ -62,7 +63,7 @@ export class ServerStream {
     this.#connect();
   }
 
-  /** Messages that this reader or the server was too slow for. */
+  /** Messages lost because this reader or the server was too slow. */
   dropped(): number {
     return this.#leftOutBefore + this.#leftOut;
   }
@@ -95,7 +96,7 @@ export class ServerStream {
     });
   }
 
-  /** Servers send dnstap, agents pcapng. */
+  /** Servers send dnstap; agents send pcapng. */
   #readerOf(first: Uint8Array): CaptureReader {
     const { server, input } = this.#parts;
     const { reading } = input;
@@ -120,7 +121,7 @@ export class ServerStream {
     );
   }
 
-  /** Waits for the next bytes. */
+  /** Restarts the silence timeout. */
   #listen(): void {
     this.#silence?.cancel();
     this.#silence = this.#parts.clock.after(SILENT_MS, () => this.#lost('it sends nothing'));

@@ -10,7 +10,7 @@ const derive = (text: string): string => {
   return deriveTemplate(parsed.corefile, parts);
 };
 
-/** Zones → what the block does with them. */
+/** Maps zones to a summary of their block. */
 const blocks = (text: string): Record<string, string> => {
   const { corefile, problems } = parseCorefileText({ file: 'x', text, dnsPort: 53, env: {} });
   assert.deepEqual(problems, []);

@@ -1,7 +1,4 @@
-/**
- * The command line of `ndots node-cache`: the flags of NodeLocal DNSCache and of coredns, and a few
- * more.
- */
+/** The command line of `ndots node-cache`: the flags of NodeLocal DNSCache and of coredns, and a few more. */
 import { parseAddress, printAddress, splitHostPort } from '../../../server/base/ip.ts';
 import type { MetricsAddress } from '../../../server/nodelocal/setup-metrics.ts';
 import { flag, group, one, type OptionValue, type Usage } from '../option.ts';
@@ -24,8 +21,8 @@ const localAddresses: OptionValue<readonly string[]> = {
 };
 
 /**
- * Go multiplies the duration by a second, so only `60ns` ever meant a minute. Here the value is in
- * seconds in every spelling.
+ * Go multiplies this duration by a second, so only `60ns` ever meant a minute. Here the value is in seconds in every
+ * notation.
  */
 const interval: OptionValue<number> = {
   placeholder: 'SECONDS',
@@ -55,7 +52,7 @@ const port: OptionValue<number> = {
   },
 };
 
-/** The name of an interface, as the kernel takes it. */
+/** A valid Linux interface name. */
 const interfaceName: OptionValue<string> = {
   placeholder: 'NAME',
   read(given, name) {
@@ -172,7 +169,7 @@ const table = {
 
 /** The options of `ndots node-cache`; null: not given. */
 export interface NodeCacheOptions extends Omit<ServeOptions, 'example'> {
-  /** Canonical, each once. */
+  /** Canonical and unique. */
   readonly localIp: readonly string[];
   readonly setupInterface: boolean;
   readonly interfaceName: string | null;
@@ -213,7 +210,7 @@ export const nodeCacheUsage: Usage = {
   ],
 };
 
-/** Throws a `Problem` with the code `usage`. */
+/** @throws Problem (`usage`) */
 export function parseNodeCacheOptions(words: readonly string[]): NodeCacheOptions {
   const { values, words: extra } = parseOptions(table, words, 'go');
   if (extra.length > 0) throw usage(`extra command line arguments: [${extra.join(' ')}]`);
@@ -230,7 +227,7 @@ export function parseNodeCacheOptions(words: readonly string[]): NodeCacheOption
   };
 }
 
-/** A switch that is on unless it was switched off. */
+/** True for a switch unless it was set to false. */
 function unlessOff(given: readonly GivenOption[], key: keyof typeof table): boolean {
   return given.findLast((each) => each.key === key)?.on ?? true;
 }

@@ -1,4 +1,4 @@
-/** Refused starts of a node cache. */
+/** Tests node caches that must not start. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,12 +16,12 @@ const cluster = { KUBE_DNS_SERVICE_HOST: '127.0.0.1' };
 interface Refusal {
   readonly code: number | null;
   readonly said: string;
-  /** The Corefile at the end. */
+  /** The Corefile afterwards. */
   readonly written: string | null;
 }
 
 /**
- * Starts a node cache that must refuse.
+ * Starts a node cache that must fail.
  * @param before the existing Corefile
  */
 async function refusal(

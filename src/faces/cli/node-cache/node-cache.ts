@@ -1,4 +1,4 @@
-/** `ndots node-cache`: the DNS cache of a node, and the node's network around it. */
+/** `ndots node-cache`: runs a node's DNS cache and configures the node's network for it. */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isIP, printHostPort } from '../../../server/base/ip.ts';
@@ -37,18 +37,17 @@ import {
 } from '../serve/serve.ts';
 import { versionText } from '../version/version.ts';
 
-/** The verb `node-cache`: runs until a signal ends it, or something fatal does. */
 export const nodeCache: Command = { name: 'node-cache', run };
 
-/** Default directory for takeovers, if it exists. */
+/** Default takeover directory, if it exists. */
 const MEETING = '/run/nodelocaldns';
-/** Interval of network checks while leases have to be renewed, milliseconds. */
+/** Interval between network checks while leases need renewal, milliseconds. */
 const LOOK_MS = 1250;
-/** Milliseconds from the last new query, after the rules are removed, until the sockets are closed. */
+/** Time between the last new query, after the rules are removed, and closing the sockets, milliseconds. */
 const DRAIN_MS = 250;
-/** Interval of NodeLocal DNSCache. */
+/** NodeLocal DNSCache's interval. */
 const SYNC_MS = 60_000;
-/** Interval of checks of the source files. */
+/** Interval between checks of the source files. */
 const FILES_MS = 10_000;
 
 async function run(words: readonly string[], io: Io): Promise<number> {
@@ -68,10 +67,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
 
 const dnsPortOf = ({ dnsPort }: NodeCacheOptions): number => dnsPort ?? 53;
 
-/**
- * Hooks around the server: make the Corefile and the interface before the start, and the rules
- * after it.
- */
+/** Hooks around the server: create the Corefile and the interface before it starts, and the rules after. */
 async function around(
   options: NodeCacheOptions,
   corefile: string,
@@ -159,7 +155,7 @@ async function around(
       handover?.close();
       if (handedOver) return;
       await network.withdraw();
-      // Connections that pods opened before still bring their queries.
+      // Existing pod connections still deliver queries.
       if (!options.skipTeardown) await sleep(systemClock, DRAIN_MS);
     },
     async ended() {
@@ -171,7 +167,7 @@ async function around(
   };
 }
 
-/** Directory for takeovers; null: none. */
+/** The takeover directory; null: none. */
 function meetingPath({ takeover }: NodeCacheOptions, log: ServeHost['log']): string | null {
   const folder = takeover ?? (existsSync(MEETING) ? MEETING : 'none');
   if (folder === 'none') return null;
@@ -182,7 +178,7 @@ function meetingPath({ takeover }: NodeCacheOptions, log: ServeHost['log']): str
   return null;
 }
 
-/** The address of the cluster DNS; null: unknown. */
+/** The cluster DNS address; null: unknown. */
 function clusterDns(
   { upstreamService, upstreamEndpoints }: NodeCacheOptions,
   corefile: string,
@@ -204,10 +200,7 @@ function clusterEndpoints(
   return new ClusterEndpoints({ name: upstreamEndpoints, clusterDns: address, file, ...world });
 }
 
-/**
- * Without server blocks CoreDNS would answer every name at every address, which are the node's
- * here.
- */
+/** Without server blocks, CoreDNS would answer every name at every address, which here are the node's. */
 function notEmpty(parsed: ParseOutput, corefile: string): ParseOutput {
   if (parsed.problems.length > 0 || parsed.corefile.blocks.length > 0) return parsed;
   const nothing = new Problem({
@@ -293,7 +286,7 @@ function nodeNetwork(
   });
 }
 
-/** The Corefile and a server block for the heartbeat, at the same addresses. */
+/** Adds a server block for the heartbeat, at the same addresses. */
 function withHeartbeat(parsed: ParseOutput, port: number): ParseOutput {
   if (parsed.problems.length > 0) return parsed;
   const text = heartbeatBlocks(parsed.corefile, port);

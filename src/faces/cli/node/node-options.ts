@@ -15,10 +15,10 @@ import { isObjectName } from '../../../server/kube/store/object-name.ts';
 
 export interface NodeOptions extends ClusterOptions {
   readonly node: string;
-  /** The verb and its words. */
+  /** The command and its words. */
   readonly words: readonly string[];
   readonly namespace: string | null;
-  /** Null: that of this version. */
+  /** Null: the image of this version. */
   readonly image: string | null;
   /** Milliseconds. */
   readonly startMs: number;
@@ -37,7 +37,6 @@ const table = {
   ...group('Cluster', { ...podClusterOptions }),
 };
 
-/** The help of `ndots node`. */
 export const nodeUsage: Usage = {
   synopsis: 'NODE [options] -- VERB [WORD…]',
   examples: [
@@ -54,7 +53,10 @@ export const nodeUsage: Usage = {
   ],
 };
 
-/** Reads the words behind `ndots node`. @throws Problem */
+/**
+ * Parses the words after `ndots node`.
+ * @throws Problem
+ */
 export function parseNodeOptions(words: readonly string[]): NodeOptions {
   const { before, command } = splitWords(words);
   const { values, words: rest } = parseOptions(table, before);

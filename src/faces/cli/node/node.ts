@@ -1,4 +1,4 @@
-/** `ndots node NODE -- VERB …`: a verb of ndots with the network and the processes of a node. */
+/** `ndots node NODE -- COMMAND …`: runs an ndots command with a node's network and processes. */
 import { systemClock } from '../../../server/base/clock.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import type { ApiClient } from '../../../server/kube/api/client.ts';
@@ -15,7 +15,6 @@ import { parseNodeOptions, type NodeOptions } from './node-options.ts';
 /** Milliseconds. */
 const REQUEST_MS = 10_000;
 
-/** The verb `node`. */
 export const node: Command = {
   name: 'node',
   async run(words, io) {
@@ -53,14 +52,14 @@ async function run(
   return code ?? EXIT.interrupted;
 }
 
-/** A pod of a node that does not exist would wait for ever. */
+/** Checks that the node exists; otherwise the pod would wait forever. */
 async function requireNode(client: ApiClient, name: string, signal: AbortSignal): Promise<void> {
   const request = { task: `get nodes ${name}`, waitMs: REQUEST_MS, signal };
   try {
     const path = `/api/v1/nodes/${name}`;
     if ((await findObject(client, { path, ...request })) !== null) return;
   } catch (error) {
-    // The start has a limit, so this right is not required.
+    // This right is optional because the start has a timeout.
     if (error instanceof ApiFailure && error.kind === 'forbidden') return;
     throw error;
   }

@@ -1,7 +1,4 @@
-/**
- * Answers for the candidates of a search path: as captured, as the services imply, or as DNS
- * requires.
- */
+/** Predicts replies for search path candidates: as captured, as implied by the services, or as DNS requires. */
 import { parseResourceName } from '../../../server/kube/pods/resource-name.ts';
 import type { PodSource } from '../../../server/kube/pods/pod-source.ts';
 import { emptyScript, type AnswerRule, type Script } from '../../../tools/resolver/answers-file.ts';
@@ -9,26 +6,24 @@ import { seenAnswers } from '../../../tools/resolver/seen-answers.ts';
 import type { SeenNames } from './plan-names.ts';
 import { clusterNotAsked } from '../../../server/kube/api/not-asked.ts';
 
-/** `web-0.web.shop`: an endpoint, its service, and the namespace. */
+/** `web-0.web.shop`: endpoint, service and namespace. */
 const ENDPOINT_LABELS = 3;
 
-/**
- * Top-level domains that are unlikely names of namespaces (`dev`, `io` and `app` are likely ones).
- */
+/** Top-level domains that are unlikely namespace names (`dev`, `io` and `app` are likely ones). */
 const WORLD: ReadonlySet<string> = new Set('arpa biz com edu gov info int mil net org'.split(' '));
 
 export class NameFacts {
   readonly #seen: SeenNames;
   readonly #source: PodSource | null;
   readonly #domain: string;
-  /** Services by namespace that were listed so far. */
+  /** Services listed so far, by namespace. */
   readonly #services = new Map<string, Promise<ReadonlySet<string>>>();
-  /** A separate address for each name, to identify the name that was found. */
+  /** A distinct address for each name, to identify which name was found. */
   readonly #numbers = new Map<string, number>();
 
   /**
-   * @param source where services are listed; null: nowhere
-   * @param domain the cluster's, without a final dot
+   * @param source lists services; null: no source
+   * @param domain the cluster domain, without a trailing dot
    */
   constructor(seen: SeenNames, source: PodSource | null, domain: string) {
     this.#seen = seen;
@@ -37,8 +32,8 @@ export class NameFacts {
   }
 
   /**
-   * The simulated network in which this client looks up the name.
-   * @param listed true for names of a list, without captured answers
+   * The simulated network for a lookup of this name.
+   * @param listed true for names from a list, which have no captured replies
    */
   async scriptFor(name: string, search: readonly string[], listed: boolean): Promise<Script> {
     const plain = `${name.toLowerCase().replace(/\.$/, '')}.`;
@@ -56,10 +51,7 @@ export class NameFacts {
     return { ...emptyScript, rules: [...rules, ...outside] };
   }
 
-  /**
-   * True if the answers are a guess: the name was not captured, and without a list of services it
-   * may be one.
-   */
+  /** True if the replies are guessed: the name was not captured and, without a list of services, it may be one. */
   isAssumed(name: string, listed: boolean): boolean {
     const labels = name.replace(/\.$/, '').toLowerCase().split('.');
     return (
@@ -91,7 +83,7 @@ export class NameFacts {
     return name.slice(0, -1).includes('.') && !name.endsWith(this.#domain);
   }
 
-  /** `SVC.NS.svc.ZONE`, or an endpoint of one. */
+  /** `SVC.NS.svc.ZONE`, or an endpoint of such a service. */
   async #isService(name: string): Promise<boolean> {
     if (this.#source === null || !name.endsWith(this.#domain)) return false;
     const labels = name.slice(0, -this.#domain.length).split('.');

@@ -1,4 +1,4 @@
-/** Names that clients looked up, as the programs wrote them, and their captured answers. */
+/** Collects the names that clients looked up, as programs spelled them, with their captured replies. */
 import { printRemark } from '../../../tools/capture/read/packets/remarks.ts';
 import { Reading } from '../../../tools/capture/read/reading.ts';
 import { noTimesRemark } from '../../../tools/capture/read/records/query-log.ts';
@@ -10,38 +10,38 @@ import { RCODE, TYPE } from '../../../server/wire/iana.ts';
 import type { Io } from '../command.ts';
 import { readGiven } from '../capture/reading-progress.ts';
 
-/** The captured answers of a name; undefined: it was not queried. */
+/** The captured replies for a name. */
 export interface SeenName {
-  /** The answer was NOERROR. */
+  /** True if a reply was NOERROR. */
   exists: boolean;
-  /** There were records of the type; null: it was not queried. */
+  /** True if there were records of this type; null: it was not queried. */
   a: boolean | null;
   aaaa: boolean | null;
 }
 
-/** Lookups of one client that began with the same name on the wire. */
+/** A client's lookups that began with the same name on the wire. */
 export interface SeenWalk extends NameWalk {
   lookups: number;
   both: boolean;
 }
 
-/** All that files say. */
+/** Everything learned from the files. */
 export interface SeenNames {
   readonly clients: ReadonlyMap<string, readonly SeenWalk[]>;
-  /** The longest search path that a client walked, in its order, without final dots; by address. */
+  /** The longest observed search path per client address, in order, without trailing dots. */
   readonly searches: ReadonlyMap<string, readonly string[]>;
   /** By absolute name. */
   readonly names: ReadonlyMap<string, SeenName>;
-  /** Names of lists, with how often. */
+  /** Names from lists, with their counts. */
   readonly listed: ReadonlyMap<string, number>;
-  /** A message already says why a file has no names. */
+  /** True if a message already explained why a file has no names. */
   readonly explained: boolean;
 }
 
-/** More than this is not kept: clients times names, and names. */
+/** Limit of stored client and name pairs, and of names. */
 const WALKS_MAX = 200_000;
 
-/** A file with more odd lines for each entry is something else than a list of names. */
+/** A file with a higher ratio of odd lines to entries is not a list of names. */
 const ODD_PER_ENTRY_MAX = 2;
 
 /** Reads captures, dnstap streams, logs and lists. */
@@ -61,7 +61,7 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
       const known = names.get(name) ?? { exists: false, a: null, aaaa: null };
       names.set(name, known);
       if (rcode === RCODE.NOERROR) known.exists = true;
-      // A log names no server and does not report records.
+      // A log contains neither the server nor the records.
       if (server.address === '') continue;
       if (type === TYPE.A) known.a = known.a === true || answers > 0;
       if (type === TYPE.AAAA) known.aaaa = known.aaaa === true || answers > 0;
@@ -108,7 +108,7 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
     });
     await readGiven(reading, file, io);
     for (const remark of reading.remarks.list)
-      // The savings do not depend on when a name was looked up.
+      // Savings do not depend on query times.
       if (remark.text !== noTimesRemark) {
         io.err(`ndots plan: ${printRemark(remark)}\n`);
         explained ||= lookups === 0;

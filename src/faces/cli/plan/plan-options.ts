@@ -15,7 +15,7 @@ import { addresses, choice, file, integer, namespaceName, text, usage } from '..
 export interface PlanOptions extends ClusterOptions {
   readonly files: readonly string[];
   readonly clients: readonly Client[];
-  /** The workload that the names belong to, for files that do not say: `deploy/shop/cart`. */
+  /** The workload that looked up the names, for files that do not contain it: `deploy/shop/cart`. */
   readonly from: string | null;
   readonly namespace: string | null;
   readonly resolvConf: string | null;
@@ -23,14 +23,14 @@ export interface PlanOptions extends ClusterOptions {
   readonly cluster: boolean;
   readonly clusterDomain: string;
   readonly clusterDns: readonly string[] | null;
-  /** The busiest names of one workload. */
+  /** Limit of names per workload, busiest first. */
   readonly most: number;
-  /** `deploy/cart`: plan for this one alone; null: for all. */
+  /** `deploy/cart`: plans only for this workload; null: for all. */
   readonly workload: string | null;
   readonly output: 'text' | 'json' | 'patch';
 }
 
-/** The libc or resolver of most pods. */
+/** The resolvers of most pods. */
 const usualClients = ['glibc', 'musl', 'go'];
 
 const clientList: OptionValue<readonly Client[]> = {
@@ -88,7 +88,6 @@ const table = {
   }),
 };
 
-/** The help of `ndots plan`. */
 export const planUsage: Usage = {
   synopsis: 'FILE…|-',
   examples: [
@@ -110,7 +109,7 @@ export const planUsage: Usage = {
   words: { files: true },
 };
 
-/** Throws a `Problem` with the code `usage`. */
+/** @throws Problem (`usage`) */
 export function parsePlanOptions(given: readonly string[]): PlanOptions {
   const { values, words } = parseOptions(table, given);
   if (words.length === 0)

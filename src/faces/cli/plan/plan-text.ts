@@ -6,13 +6,13 @@ import { count } from '../../../server/base/counted.ts';
 import { wrap } from '../page.ts';
 import type { Workload, WorkloadPlan } from './plan-workloads.ts';
 
-/** Columns before the text of a name: `  ✗ `. */
+/** Width of the mark before a name: `  ✗ `. */
 const MARK = 4;
 
-/** Names that are shown of each sort. */
+/** Limit of names shown per category. */
 const SHOWN = 10;
 
-/** A page for people. */
+/** Prints plans for people. */
 export function printPlans(
   found: readonly WorkloadPlan[],
   { columns }: Pick<Io, 'columns'>,
@@ -46,7 +46,7 @@ function title({ namespace, name }: Workload): string {
   return name === '' ? `clients in ${namespace}` : `${name} in ${namespace}`;
 }
 
-/** A row for each client; on a narrow page a column, and as many tables as it takes. */
+/** One row per client; on narrow terminals one column per client, in as many tables as needed. */
 function fittedTable(plans: readonly ClientPlan[], columns: number): readonly string[] {
   const fits = (lines: readonly string[]): boolean => lines.every((line) => line.length <= columns);
   const rows = cells(plans);
@@ -64,7 +64,7 @@ function fittedTable(plans: readonly ClientPlan[], columns: number): readonly st
   return tables;
 }
 
-/** The cells of the table: names of `ndots` at the head, then a row for each client. */
+/** Table cells: `ndots` values in the header, then one row per client. */
 function cells(plans: readonly ClientPlan[]): readonly (readonly string[])[] {
   const values = plans[0]?.choices.map(({ ndots }) => ndots) ?? [];
   const head = values.map((ndots, index) => `ndots:${ndots}${index === 0 ? ' now' : ''}`);
@@ -111,7 +111,7 @@ function breaks(plans: readonly ClientPlan[]): readonly string[] {
   return [...lines, ...more, ''];
 }
 
-/** Queries that trailing dots save, for the client with the largest saving. */
+/** Queries that trailing dots save, for the client that saves the most. */
 function dots(plans: readonly ClientPlan[]): readonly string[] {
   const saved = ({ dotted }: ClientPlan): number =>
     dotted.reduce((sum, { lookups, now, dotted: then }) => sum + lookups * (now - then), 0);
@@ -165,9 +165,9 @@ const kinds: Readonly<Record<string, readonly [string, string]>> = {
 };
 
 /**
- * The strategic merge patch of one workload, for `kubectl patch --patch-file`, with comments about
- * others. A patch replaces the options of a dnsConfig as a whole, so it contains the existing ones.
- * @throws Problem for several workloads: kubectl would apply the first patch to any of them
+ * The strategic merge patch for a workload, for `kubectl patch --patch-file`, with comments about other workloads. It
+ * contains the existing options because a patch replaces all options of a dnsConfig.
+ * @throws Problem for several workloads, because kubectl would apply the first patch to any of them
  */
 export function printPatch(found: readonly WorkloadPlan[], program: string): string {
   const patched = found.filter(({ workload, best }) => best !== null && kindOf(workload) !== null);

@@ -1,4 +1,4 @@
-/** Workloads whose pods looked names up, and what each could save. */
+/** Groups clients by workload and computes the possible savings of each. */
 import { problemsIn } from '../../../server/base/problem.ts';
 import type { AddressOwner } from '../../../server/kube/pods/address-owners.ts';
 import type { PodSource } from '../../../server/kube/pods/pod-source.ts';
@@ -24,9 +24,9 @@ export interface Workload {
   readonly namespace: string;
   /** `deploy/cart`, `pod/web-0`; empty: the owner of the addresses is unknown. */
   readonly name: string;
-  /** Addresses of clients, how many. */
+  /** Number of client addresses. */
   readonly clients: number;
-  /** The dnsConfig of the pods; null: none. */
+  /** dnsConfig of the pods; null: none. */
   readonly dnsConfig: DnsConfig | null;
 }
 
@@ -34,12 +34,12 @@ export interface WorkloadPlan {
   readonly workload: Workload;
   readonly names: number;
   readonly lookups: number;
-  /** Omitted names with fewer lookups. */
+  /** Number of omitted names, which have fewer lookups. */
   readonly leftOut: number;
   readonly plans: readonly ClientPlan[];
-  /** Names of which it is not known whether they are those of services. */
+  /** Names that may or may not be services. */
   readonly unknown: readonly string[];
-  /** The proposed ndots; null: no saving is safe. */
+  /** The proposed ndots; null: no lower value is safe. */
   readonly best: number | null;
 }
 
@@ -50,7 +50,7 @@ interface WorkloadGroup {
   readonly walks: SeenWalk[];
 }
 
-/** Makes groups of clients, and plans for each. */
+/** Groups clients and plans for each group. */
 export class WorkloadPlanning {
   readonly #options: PlanOptions;
   readonly #seen: SeenNames;
@@ -84,7 +84,7 @@ export class WorkloadPlanning {
     for (const [client, walks] of this.#seen.clients) {
       const owner = owners.get(client);
       const isPod = owner?.kind === 'pod';
-      // Servers that forward send the queries of other clients.
+      // Servers that forward send other clients' queries.
       if (owner !== undefined && !isPod) continue;
       const name = isPod ? owner.workload || `pod/${owner.name}` : '';
       const namespace = isPod ? owner.namespace : this.#namespaceOf(walks);
@@ -92,13 +92,13 @@ export class WorkloadPlanning {
       const group = groups.get(key) ?? { namespace, name, clients: new Set(), walks: [] };
       groups.set(key, group);
       group.clients.add(client);
-      // One by one: a call takes no hundred thousand arguments.
+      // Not a spread: a call cannot have hundreds of thousands of arguments.
       for (const walk of walks) group.walks.push(walk);
     }
     return groups.values();
   }
 
-  /** The namespace that most of a client's names were searched in. */
+  /** The namespace in which most of a client's names were searched. */
   #namespaceOf(walks: readonly SeenWalk[]): string {
     if (this.#options.namespace !== null) return this.#options.namespace;
     const suffix = `.svc.${this.#options.clusterDomain}.`;
@@ -134,10 +134,7 @@ export class WorkloadPlanning {
     return this.#planWith(workload, settings, names, false);
   }
 
-  /**
-   * Search domains that these clients appended after the cluster's: those of their nodes, and of
-   * their dnsConfig.
-   */
+  /** Search domains that clients appended after the cluster's, from their nodes or their dnsConfig. */
   #nodeSearchOf(clients: ReadonlySet<string>): readonly string[] {
     const { clusterDomain } = this.#options;
     let longest: readonly string[] = [];
@@ -204,7 +201,7 @@ export class WorkloadPlanning {
     };
   }
 
-  /** The resolv.conf of a workload's pods; without any, that of a pod that says nothing. */
+  /** resolv.conf of a workload's pods; without pods, that of a pod with default settings. */
   async #settingsOf(
     from: string | null,
     namespace: string,
@@ -236,7 +233,7 @@ function named(name: string, namespace: string): string {
   return name.replace('/', `/${namespace}/`);
 }
 
-/** As in a container whose image has no such files. */
+/** Settings of a container whose image has no such files. */
 function settingsWith(resolvConf: string): Settings {
   return {
     resolvConf,

@@ -83,10 +83,7 @@ const manifests = file(
   }),
 );
 
-/**
- * Lines of CoreDNS's query log for one lookup: both families of each name, the last of which is
- * there.
- */
+/** CoreDNS query log lines for one lookup: both families of each name, of which only the last exists. */
 function logOf(client: string, names: readonly string[]): string {
   return names
     .flatMap((name, index) => {
@@ -349,7 +346,7 @@ describe('ndots plan', () => {
           const names = file('one.txt', `${name} 1\n`);
           const [found] = await json(names, '--resolv-conf', twelve, '-c', client);
           const [{ choices }] = found!.plans as [WorkloadPlan['plans'][number]];
-          // The list takes names with dots for names of the world outside.
+          // Names with dots in a list count as external.
           const answers = file(
             'answers.yaml',
             parts.length === 1
@@ -465,7 +462,7 @@ test('-c all plans for every client that is known', async () => {
   const [found] = await json(names, '--resolv-conf', twelve, '-c', 'all');
   const named = found!.plans.map(({ client }) => client);
   assert.equal(named.length, clientLabels.length);
-  // Where there are two releases of one, each has its own.
+  // If there are two releases of a library, each has its own label.
   assert.equal(new Set(named).size, named.length);
   assert.ok(named.includes('glibc@2.36') && named.includes('curl'), named.join());
 });

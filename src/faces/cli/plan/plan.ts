@@ -1,6 +1,6 @@
 /**
- * `ndots plan`: the savings of a lower `ndots` or of final dots for the names of a capture, and the
- * names that would break.
+ * `ndots plan`: computes what a lower `ndots` or trailing dots would save for the names in a capture, and which names
+ * would break.
  */
 import { nearest, type Problem } from '../../../server/base/problem.ts';
 import { addressOwners } from '../capture/capture-names.ts';
@@ -13,14 +13,13 @@ import { WorkloadPlanning, type Workload, type WorkloadPlan } from './plan-workl
 import { podSource } from '../trace/trace-pod.ts';
 import { problemText } from '../problem-text.ts';
 
-/** The verb `plan`. */
 export const plan: Command = {
   name: 'plan',
   async run(words, io) {
     const options = parsePlanOptions(words);
     const seen = await readNames(options.files, io);
     const told = new Set<string>();
-    // The manifests are read twice, for pods and addresses. Each warning is printed once.
+    // The manifests are read twice, for pods and for addresses, so each warning would otherwise be printed twice.
     const note = (text: string): void => {
       if (!told.has(text)) io.err(`ndots plan: ${text}\n`);
       told.add(text);

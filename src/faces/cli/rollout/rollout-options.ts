@@ -14,7 +14,7 @@ export interface RolloutOptions {
 
 const hour = duration(0, 3_600_000);
 
-/** The ports from which Linux draws by default: net.ipv4.ip_local_port_range is 32768 to 60999. */
+/** Default number of source ports on Linux: net.ipv4.ip_local_port_range is 32768 to 60999. */
 const LINUX_PORTS = 28_232;
 
 const ports = integer('N', 1, 2000);
@@ -76,7 +76,6 @@ const table = {
   }),
 };
 
-/** The help of `ndots rollout`. */
 export const rolloutUsage: Usage = {
   synopsis: 'rehearse',
   examples: [
@@ -97,7 +96,7 @@ export const rolloutUsage: Usage = {
   words: { words: ['rehearse'] },
 };
 
-/** Reads the words after `ndots rollout`. */
+/** Parses the words after `ndots rollout`. */
 export function parseRolloutOptions(words: readonly string[]): RolloutOptions {
   const { values, words: rest } = parseOptions(table, words);
   const [action, ...others] = rest;

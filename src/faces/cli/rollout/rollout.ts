@@ -1,12 +1,9 @@
-/**
- * `ndots rollout rehearse`: what a rollout of the DNS Deployment loses, predicted and then played.
- */
+/** `ndots rollout rehearse`: predicts the losses during a rollout of the DNS Deployment, then plays it in a lab. */
 import { rehearsal } from '../../../tools/lab/rehearsal.ts';
 import type { Command } from '../command.ts';
 import { isInside, performInside, performStories } from '../lab/lab-perform.ts';
 import { parseRolloutOptions } from './rollout-options.ts';
 
-/** The verb `rollout`. */
 export const rollout: Command = {
   name: 'rollout',
   async run(words, io) {

@@ -1,15 +1,15 @@
-/** The cells of a full screen: one character and one style each, in typed arrays. */
+/** The cells of a full-screen view: one character and one style each, in typed arrays. */
 import { oneLine } from '../../../server/base/visible.ts';
 
-/** The character of an empty cell. */
+/** Character of an empty cell. */
 export const BLANK = 32;
 
-/** The replacement of a character that may take two columns, or none. */
+/** Replaces characters that may not be exactly one column wide. */
 const REPLACEMENT = 0xfffd;
 
 /**
- * Characters that every terminal draws in one column. Names in DNS are ASCII; texts of ours add
- * arrows, dots and bars. A character outside could shift the rest of its row.
+ * Characters that every terminal draws in one column. DNS names are ASCII, and our own texts add arrows, dots and bars.
+ * Any other character could shift the rest of its row.
  */
 const NARROW: readonly (readonly [from: number, to: number])[] = [
   [0x20, 0x7e],
@@ -28,13 +28,13 @@ const NARROW: readonly (readonly [from: number, to: number])[] = [
   [0x2800, 0x28ff],
 ];
 
-/** Rows and columns of cells. Whatever lies outside is cut off. */
+/** Rows and columns of cells. Drawing outside of them has no effect. */
 export class CellGrid {
   readonly columns: number;
   readonly rows: number;
   /** Code points. */
   readonly characters: Uint32Array;
-  /** Numbers of `STYLE`, perhaps with `SELECTED`. */
+  /** Style numbers from `STYLE`, optionally with `SELECTED`. */
   readonly styles: Uint8Array;
 
   constructor(columns: number, rows: number) {
@@ -50,10 +50,9 @@ export class CellGrid {
   }
 
   /**
-   * Draws a text, which may come from strangers: what a terminal would obey is shown escaped, and
-   * every character takes exactly one cell.
-   * @param width columns that it may take; a longer text ends in `…`
-   * @returns the column after its last character
+   * Draws untrusted text: control characters are escaped, and every character takes exactly one cell.
+   * @param width available columns; longer text ends in `…`
+   * @returns the column after the last character
    */
   text(column: number, row: number, text: string, style: number, width: number = Infinity): number {
     if (row < 0 || row >= this.rows) return column;
@@ -70,7 +69,7 @@ export class CellGrid {
     return at;
   }
 
-  /** Gives cells another style. */
+  /** Changes the style of cells. */
   restyle(column: number, row: number, width: number, style: (old: number) => number): void {
     if (row < 0 || row >= this.rows) return;
     const end = row * this.columns + Math.min(this.columns, column + width);
@@ -78,7 +77,7 @@ export class CellGrid {
       this.styles[at] = style(this.styles[at]!);
   }
 
-  /** Fills a part of a row with blanks of a style. */
+  /** Fills part of a row with blanks in a style. */
   fill(column: number, row: number, width: number, style: number): void {
     if (row < 0 || row >= this.rows) return;
     const end = Math.min(this.columns, column + width);

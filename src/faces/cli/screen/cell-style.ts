@@ -1,14 +1,14 @@
 /**
- * The styles of a full-screen view. A cell stores a number, and only here a style becomes an escape
- * sequence, in as many colours as the terminal has.
+ * Styles of a full-screen view. Cells store style numbers, which become escape sequences here, with as many colours as
+ * the terminal supports.
  */
 
-/** The number of colours the terminal shows: none, those of ECMA-48, or the palette of xterm. */
+/** Number of colours that the terminal supports: none, those of ECMA-48, or the xterm palette. */
 export type ColourDepth = 'none' | 16 | 256;
 
 /**
- * Every style, as SGR parameters for each depth. Without colours the meaning must survive in words,
- * so only bold, faint and underlined text remains.
+ * All styles, as SGR parameters for each depth. Without colours, words carry the meaning, and only bold, faint and
+ * underlined text remains.
  */
 const table = {
   plain: { none: '', 16: '', 256: '' },
@@ -27,20 +27,20 @@ export type StyleName = keyof typeof table;
 
 const names = Object.keys(table) as StyleName[];
 
-/** Style → its number in a cell. */
+/** Style numbers, as stored in cells. */
 export const STYLE: Readonly<Record<StyleName, number>> = Object.fromEntries(
   names.map((name, at) => [name, at]),
 ) as Record<StyleName, number>;
 
-/** Added to a style: the row that the cursor is on, in reverse video. */
+/** Added to a style for the row with the cursor, in reverse video. */
 export const SELECTED = 0x80;
 
-/** The escape sequences of all styles, by their numbers. */
+/** The escape sequences of all styles, by number. */
 export function styleSequences(depth: ColourDepth): readonly string[] {
   const sequences: string[] = [];
   names.forEach((name, at) => {
     const sgr = table[name][depth];
-    // A faint row in reverse video cannot be read, so the selection drops the colour.
+    // Faint text in reverse video is unreadable, so the selection has no colour.
     sequences[at] = sgr === '' ? '\u001b[0m' : `\u001b[0;${sgr}m`;
     sequences[at | SELECTED] = name === 'bad' && depth !== 'none' ? '\u001b[0;1;7m' : '\u001b[0;7m';
   });
@@ -48,8 +48,8 @@ export function styleSequences(depth: ColourDepth): readonly string[] {
 }
 
 /**
- * The colours that a terminal has by its environment: `NO_COLOR` (no-color.org) and `TERM=dumb`
- * mean none, `COLORTERM` or a `TERM` with 256color means 256.
+ * Determines colour support from the environment: `NO_COLOR` (no-color.org) and `TERM=dumb` mean none; `COLORTERM`, or
+ * 256color in `TERM`, means 256.
  */
 export function colourDepth(env: Readonly<Record<string, string | undefined>>): ColourDepth {
   const { NO_COLOR, TERM = '', COLORTERM } = env;

@@ -1,4 +1,4 @@
-/** The full screen, read back from xterm's own emulator. */
+/** Tests full-screen output by reading it back from xterm's emulator. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { VirtualClock } from '../../../server/base/virtual-clock.ts';

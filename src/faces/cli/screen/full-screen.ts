@@ -1,30 +1,30 @@
-/** Uses the whole terminal as a screen, and restores it at the end, also after a crash or a signal. */
+/** Takes over the whole terminal and restores it at the end, even after a crash or a signal. */
 import type { Clock } from '../../../server/base/clock.ts';
 import { CellGrid } from './cell-grid.ts';
 import { styleSequences, type ColourDepth } from './cell-style.ts';
 import { KeyInput, type KeyPress } from './key-input.ts';
 import { screenUpdate } from './screen-update.ts';
 
-/** A terminal: the one of the process, or one in a test. */
+/** A terminal, either real or emulated in a test. */
 export interface Terminal {
   readonly columns: number;
   readonly rows: number;
-  /** Writes bytes unchanged. False: the terminal is slow, and frames should wait for `drained`. */
+  /** Writes data unchanged. Returns false if the terminal is slow; frames should then wait for `drained`. */
   write(text: string): boolean;
-  /** Writes before it returns, for the end of the process. */
+  /** Writes synchronously, for use at process exit. */
   writeNow(text: string): void;
-  /** Reads keys as they are pressed, without echo; off: as it was before. */
+  /** Turns raw mode on or off. In raw mode, keys are read as they are pressed, without echo. */
   raw(on: boolean): void;
-  /** Calls back from now on. There is one listener of each. */
+  /** Sets the listeners, one of each kind. */
   listen(listeners: {
     readonly input: (bytes: Uint8Array) => void;
     readonly resized: () => void;
     readonly drained: () => void;
-    /** The process continues after a stop: the screen has other content now. */
+    /** The process continued after a stop, so the screen contents changed. */
     readonly resumed: () => void;
-    /** Another program asks the process to stop, as Ctrl-Z does. */
+    /** Another program asked the process to stop, like Ctrl-Z. */
     readonly suspended: () => void;
-    /** The process ends without `leave`: nothing may wait. */
+    /** The process exits without `leave`. The listener must be synchronous. */
     readonly ending: () => void;
   }): void;
   /** Stops the process until the shell continues it (Ctrl-Z). */
@@ -32,16 +32,15 @@ export interface Terminal {
   close(): void;
 }
 
-/** Alternate screen, no cursor, no automatic line wrap, pasted text in brackets. */
+/** Alternate screen, hidden cursor, no line wrap, bracketed paste. */
 const ENTER = '\u001b[?1049h\u001b[?25l\u001b[?7l\u001b[?2004h\u001b[0m\u001b[2J';
 const LEAVE = '\u001b[0m\u001b[?2026l\u001b[?2004l\u001b[?7h\u001b[?25h\u001b[?1049l';
 
-/** Smaller screens are drawn as if they had this size, and cut off. */
+/** Smaller screens are drawn at this size and cut off. */
 const LEAST = { columns: 10, rows: 3 };
-/** Cells beyond are not drawn: a terminal that claims more is broken. */
+/** Cells beyond this size are not drawn: a terminal that reports more is broken. */
 const MOST = { columns: 1000, rows: 500 };
 
-/** The screen of one program. */
 export class FullScreen {
   readonly #terminal: Terminal;
   readonly #sequences: readonly string[];
@@ -52,9 +51,7 @@ export class FullScreen {
   #waits = false;
   readonly #draw: (grid: CellGrid) => void;
 
-  /**
-   * @param parts `draw` fills a blank grid with the current frame; `key` takes the keys
-   */
+  /** @param parts `draw` fills a blank grid with the current frame; `key` receives key presses */
   constructor(
     terminal: Terminal,
     depth: ColourDepth,
@@ -103,7 +100,7 @@ export class FullScreen {
     this.#terminal.raw(false);
   }
 
-  /** Leaves, stops the process until the shell continues it, and enters again. */
+  /** Leaves the screen, stops the process until the shell continues it, and enters again. */
   suspend(): void {
     this.leave();
     this.#terminal.suspend();
@@ -130,15 +127,15 @@ export class FullScreen {
     if (update !== '') this.#isSlow = !this.#terminal.write(update);
   }
 
-  /** Draws every cell: something else may have written to the terminal. */
+  /** Redraws every cell, because something else may have written to the terminal. */
   redraw(): void {
     this.#shown = null;
     this.draw();
   }
 
   /**
-   * Asks the terminal to copy a text (OSC 52), which also works over SSH. Terminals may ignore it,
-   * so the text has to be shown as well.
+   * Copies text to the clipboard through the terminal (OSC 52), which also works over SSH. Terminals may ignore this,
+   * so show the text as well.
    */
   copy(text: string): void {
     const encoded = Buffer.from(text.slice(0, 8192), 'utf8').toString('base64');

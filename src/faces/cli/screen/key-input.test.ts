@@ -1,4 +1,4 @@
-/** Keys, from the bytes that terminals send for them. */
+/** Tests key decoding with the bytes that terminals send. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { VirtualClock } from '../../../server/base/virtual-clock.ts';

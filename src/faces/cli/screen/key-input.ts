@@ -1,30 +1,30 @@
-/** Reads a terminal's bytes as keys: escape sequences, control characters, pasted text. */
+/** Decodes terminal input into keys: escape sequences, control characters and pasted text. */
 import type { Clock, Timer } from '../../../server/base/clock.ts';
 
-/** A key that was pressed, or text that was pasted. */
+/** A key press or pasted text. */
 export interface KeyPress {
-  /** The character as typed, or a name: `up`, `enter`, `f1`, `paste`. */
+  /** The typed character, or a name: `up`, `enter`, `f1`, `paste`. */
   readonly name: string;
   readonly ctrl: boolean;
   readonly alt: boolean;
   readonly shift: boolean;
-  /** The characters that it adds to a line of input; empty for keys that only command. */
+  /** Characters to insert into an input line; empty for command keys. */
   readonly text: string;
 }
 
 /**
- * Milliseconds after which an escape character is the key Esc. The rest of a sequence comes in the
- * same packet, except over slow links.
+ * After this time, milliseconds, a lone escape character is the Esc key. The rest of a sequence arrives in the same
+ * packet, except over slow links.
  */
 const ESCAPE_MS = 50;
-/** Longest sequence that is understood; longer ones are skipped to their end. */
+/** Maximum length of a recognized sequence. Longer ones are skipped. */
 const SEQUENCE_MAX = 32;
-/** The most characters of pasted text that are stored. */
+/** Maximum number of stored characters of pasted text. */
 const PASTE_MAX = 4096;
 
 const PASTE_END = '\u001b[201~';
 
-/** Final letter of a sequence `CSI … letter` or `SS3 letter` (xterm, VT220). */
+/** Keys by the final letter of `CSI … letter` or `SS3 letter` (xterm, VT220). */
 const byLetter: Readonly<Record<string, string>> = {
   A: 'up',
   B: 'down',
@@ -41,7 +41,7 @@ const byLetter: Readonly<Record<string, string>> = {
   Z: 'tab',
 };
 
-/** First number of a sequence `CSI number ~`. */
+/** Keys by the first number of `CSI number ~`. */
 const byNumber: Readonly<Record<string, string>> = {
   1: 'home',
   2: 'insert',
@@ -66,15 +66,15 @@ const controls: Readonly<Record<string, string>> = {
   '\u007f': 'backspace',
 };
 
-/** Turns the bytes of a terminal into keys, however they are cut into pieces. */
+/** Decodes keys, regardless of how the input is split into chunks. */
 export class KeyInput {
   readonly #take: (key: KeyPress) => void;
   readonly #clock: Clock;
   readonly #decoder = new TextDecoder();
   #pending = '';
-  /** Text of a paste that has not ended; null: none. */
+  /** Text of an incomplete paste; null: none. */
   #pasted: string | null = null;
-  /** Inside a string (OSC, DCS, APC) that a terminal sends about itself: it is skipped. */
+  /** True inside a string (OSC, DCS, APC) that the terminal sends about itself, which is skipped. */
   #inString = false;
   #timer: Timer | null = null;
 
@@ -92,7 +92,7 @@ export class KeyInput {
       this.#timer = this.#clock.after(ESCAPE_MS, () => this.#giveUp());
   }
 
-  /** @returns whether it consumed part of the pending text */
+  /** @returns true if part of the pending text was consumed */
   #next(): boolean {
     if (this.#pasted !== null) return this.#paste();
     if (this.#inString) return this.#skipString();
@@ -152,7 +152,7 @@ export class KeyInput {
 
   #paste(): boolean {
     const end = this.#pending.indexOf(PASTE_END);
-    // The end may be cut: as much as it has stays.
+    // The end marker may be split, so keep a possible prefix of it.
     const until = end < 0 ? Math.max(0, this.#pending.length - PASTE_END.length + 1) : end;
     const room = PASTE_MAX - this.#pasted!.length;
     this.#pasted += this.#pending.slice(0, Math.min(until, room));
@@ -165,12 +165,12 @@ export class KeyInput {
     return true;
   }
 
-  /** A string ends with BEL, or with ESC and a backslash. */
+  /** Strings end with BEL, or with ESC and a backslash. */
   #skipString(): boolean {
-    // eslint-disable-next-line no-control-regex -- what terminals send
+    // eslint-disable-next-line no-control-regex -- matches terminal input
     const end = /\u0007|\u001b\\/.exec(this.#pending);
     this.#inString = end === null;
-    // A final ESC may be the first half of the end.
+    // A trailing ESC may be the first half of the terminator.
     const half = this.#pending.endsWith('\u001b') ? '\u001b' : '';
     this.#pending = end === null ? half : this.#pending.slice(end.index + end[0].length);
     return end !== null;
@@ -187,7 +187,7 @@ export class KeyInput {
     } else this.#take({ ...key, name: character, text: alt ? '' : character });
   }
 
-  /** @param modifiers as xterm has them: 1 + shift 1 + alt 2 + ctrl 4 */
+  /** @param modifiers xterm's encoding: 1 + shift 1 + alt 2 + ctrl 4 */
   #give(name: string, modifiers: number): void {
     const bits = modifiers - 1;
     this.#take({
@@ -199,7 +199,7 @@ export class KeyInput {
     });
   }
 
-  /** A sequence that was not completed in time was the key Esc, and typed keys after it. */
+  /** A sequence that was not completed in time was the Esc key, followed by typed keys. */
   #giveUp(): void {
     const text = this.#pending.slice(1);
     this.#pending = '';

@@ -1,15 +1,14 @@
-/** The terminal that the process was started in, as a `Terminal`. */
+/** The process's own terminal, as a `Terminal`. */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { ReadStream } from 'node:tty';
 import type { Terminal } from './full-screen.ts';
 
-/** Signals that would end the process without a chance to give the terminal back. */
+/** Signals that would end the process before it can restore the terminal. */
 const DEADLY = ['SIGHUP', 'SIGQUIT', 'SIGABRT'] as const;
 
 /**
- * Opens the terminal of the process; null: standard output is not a terminal, or there are no keys
- * to read.
- * @param keysElsewhere standard input brings data, so keys come from the controlling terminal
+ * Opens the process's terminal; null: standard output is not a terminal, or keys cannot be read.
+ * @param keysElsewhere true if standard input is data, so that keys come from the controlling terminal
  */
 export function processTerminal(keysElsewhere: boolean): Terminal | null {
   const { stdout } = process;
@@ -23,7 +22,7 @@ function controllingTerminal(): ReadStream | null {
   try {
     fd = openSync('/dev/tty', 'r');
   } catch {
-    // The process has none, as under cron or in a container without -t.
+    // The process has no terminal, as under cron or in a container without -t.
     return null;
   }
   try {
@@ -64,12 +63,12 @@ class ProcessTerminal implements Terminal {
 
   writeNow(text: string): void {
     const bytes = Buffer.from(text, 'utf8');
-    // A terminal that is not read from (Ctrl-S) would block the end of the process: few tries.
+    // Limits the attempts, because a paused terminal (Ctrl-S) would otherwise block the process exit.
     for (let at = 0, tries = 0; at < bytes.length && tries < 100; tries++)
       try {
         at += writeSync(1, bytes, at);
       } catch {
-        // EAGAIN: try again. EIO: the terminal is gone.
+        // EAGAIN: retry. EIO: the terminal is gone.
       }
   }
 
@@ -92,7 +91,7 @@ class ProcessTerminal implements Terminal {
     this.#output.on('resize', listeners.resized);
     this.#output.on('drain', listeners.drained);
     process.on('SIGCONT', listeners.resumed);
-    // The monitor runs before the runtime prints the error, which then is on the normal screen.
+    // The monitor runs before the runtime prints the error, so the error appears on the normal screen.
     process.on('uncaughtExceptionMonitor', this.#end);
     process.on('exit', this.#end);
     for (const signal of DEADLY) process.on(signal, this.#die);
@@ -100,7 +99,7 @@ class ProcessTerminal implements Terminal {
   }
 
   suspend(): void {
-    // The whole job stops, as the shell expects it: npx and scripts that wait for this process, too.
+    // Stops the whole job, including npx and scripts that wait for this process, as the shell expects.
     const listening = process.listeners('SIGTSTP');
     process.removeAllListeners('SIGTSTP');
     process.kill(0, 'SIGTSTP');

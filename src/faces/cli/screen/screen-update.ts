@@ -1,19 +1,16 @@
-/** Writes only the cells that changed since the last frame, so a screen does not flicker. */
+/** Writes only the cells that changed since the last frame, to avoid flicker. */
 import { BLANK, type CellGrid } from './cell-grid.ts';
 
-/**
- * Unchanged cells between two changed ones that are written again: moving the cursor over them
- * would take as many bytes.
- */
+/** Unchanged cells between two changes that are rewritten, because moving the cursor would take as many bytes. */
 const GAP_MAX = 6;
 
-/** Synchronized output: a terminal that knows it shows the frame at once, others ignore it. */
+/** Synchronized output: terminals that support it show the frame at once; others ignore it. */
 const BEGIN = '\u001b[?2026h';
 const END = '\u001b[?2026l';
 
 /**
  * The escape sequences that turn one frame into the next.
- * @param shown what the terminal shows; null: nothing is known, so it is cleared first
+ * @param shown the current screen; null: unknown, so it is cleared first
  * @param sequences escape sequences by style
  * @returns empty if nothing changed
  */

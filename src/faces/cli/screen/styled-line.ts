@@ -1,4 +1,4 @@
-/** Lines of text whose parts have styles: for the cells of a screen, or for plain output. */
+/** Lines of styled text, for screen cells or plain output. */
 import { oneLine } from '../../../server/base/visible.ts';
 import type { Paint } from '../page.ts';
 import type { CellGrid } from './cell-grid.ts';
@@ -6,15 +6,18 @@ import { STYLE, type StyleName } from './cell-style.ts';
 
 /** A part of a line. */
 export type StyledSpan = readonly [text: string, style: StyleName];
-/** One line, from left to right. */
+/** A line, from left to right. */
 export type StyledLine = readonly StyledSpan[];
 
-/** A text without style as a line. */
+/** A line of unstyled text. */
 export function plainLine(text: string): StyledLine {
   return [[text, 'plain']];
 }
 
-/** Draws a line, cut off at the right. @returns the column after it */
+/**
+ * Draws a line, cut off at the right.
+ * @returns the column after it
+ */
 export function drawLine(
   grid: CellGrid,
   column: number,
@@ -31,7 +34,7 @@ export function drawLine(
   return at;
 }
 
-/** The line for plain output, with the colours of all other verbs. */
+/** Formats a line for plain output, with the colours of all other commands. */
 export function paintLine(line: StyledLine, paint: Paint): string {
   const painted: Readonly<Record<StyleName, (text: string) => string>> = {
     plain: (text) => text,
@@ -52,15 +55,12 @@ export function paintLine(line: StyledLine, paint: Paint): string {
     .join('');
 }
 
-/** The number of columns that a line takes. */
+/** Width of a line, in columns. */
 export function lineWidth(line: StyledLine): number {
   return line.reduce((sum, [text]) => sum + text.length, 0);
 }
 
-/**
- * A text in exactly `width` columns: what a terminal would obey is escaped, a longer text ends in
- * `…`.
- */
+/** Fits text into exactly `width` columns. Control characters are escaped, and longer text ends in `…`. */
 export function fit(text: string, width: number, align: 'left' | 'right' = 'left'): string {
   const safe = oneLine(text);
   if (safe.length > width) return width < 1 ? '' : `${safe.slice(0, width - 1)}…`;

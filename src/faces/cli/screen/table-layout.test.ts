@@ -1,4 +1,3 @@
-/** Tables of any width. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { fitTable, fixed, shrinking, type ScreenColumn } from './table-layout.ts';

@@ -1,30 +1,26 @@
-/**
- * Lays out tables for any width: the most important columns stay, and columns of names share the
- * remaining space.
- */
+/** Lays out tables for any width: the most important columns stay, and name columns share the remaining space. */
 import { oneLine } from '../../../server/base/visible.ts';
 import type { StyleName } from './cell-style.ts';
 import { fit, type StyledSpan, type StyledLine } from './styled-line.ts';
 
-/** One column of a table. */
 export interface ScreenColumn<Row> {
   readonly title: string;
-  /** The sort key of the column; empty: the table cannot be sorted by it. */
+  /** The column's sort key; empty: not sortable. */
   readonly sort: string;
   readonly align: 'left' | 'right';
   /**
-   * If space is short, columns with a higher rank are dropped first. From `SPARE` on, a column is
-   * also dropped before another is cut. Rank 0 always stays.
+   * If space is short, columns with a higher rank are dropped first. From `SPARE` on, a column is also dropped before
+   * another is cut. Rank 0 always stays.
    */
   readonly rank: number;
-  /** Least width. */
+  /** Minimum width. */
   readonly least: number;
-  /** True if it may be cut to `least` to make room; the others always show all they have. */
+  /** True if the column may be cut to `least`; others always show their full contents. */
   readonly shrinks: boolean;
   cell(row: Row): StyledSpan;
 }
 
-/** A column that shows numbers and short words. */
+/** A column for numbers and short words. */
 export function fixed<Row>(
   title: string,
   parts: Partial<Pick<ScreenColumn<Row>, 'sort' | 'align' | 'least'>> &
@@ -33,7 +29,7 @@ export function fixed<Row>(
   return { sort: '', align: 'right', least: title.length, shrinks: false, ...parts, title };
 }
 
-/** A column that shows names, which may be cut. */
+/** A column for names, which may be cut. */
 export function shrinking<Row>(
   title: string,
   parts: Partial<Pick<ScreenColumn<Row>, 'sort'>> &
@@ -42,23 +38,23 @@ export function shrinking<Row>(
   return { sort: '', align: 'left', shrinks: true, ...parts, title };
 }
 
-/** Columns from this rank on take only what the others do not need. */
+/** Columns with this rank or higher get only the space that the others do not need. */
 const SPARE = 7;
 /** Blanks between columns. */
 const GAP = 1;
 
-/** A table that was fitted to a width. */
+/** A table laid out for a width. */
 export interface FittedTable<Row> {
   readonly header: StyledLine;
   row(row: Row): StyledLine;
-  /** The number of columns without room. */
+  /** Number of columns that did not fit. */
   readonly hidden: number;
 }
 
 /**
  * Fits columns to a width.
  * @param rows the visible rows
- * @param widths the widest size of each column so far, so that columns do not jump; updated
+ * @param widths maximum width of each column so far, so that columns do not jump; updated
  * @param sorted the sort key, whose column gets an arrow
  */
 export function fitTable<Row>(
@@ -75,14 +71,14 @@ export function fitTable<Row>(
   const wanted = new Map<ScreenColumn<Row>, number>();
   columns.forEach((column, at) => {
     const isSilent = column.rank >= SPARE && rows.every((row) => column.cell(row)[0] === '');
-    // A column that never had anything to say takes no room.
+    // A spare column that has always been empty takes no space.
     if (isSilent && !widths.has(at)) return;
     let most = Math.max(titleOf(column).length, column.least, widths.get(at) ?? 0);
     for (const row of rows) most = Math.max(most, oneLine(column.cell(row)[0]).length);
     widths.set(at, most);
     wanted.set(column, most);
   });
-  // Columns of rank 0 always stay: those that can be cut share what the others of them leave.
+  // Columns with rank 0 always stay. Those that can be cut share the space that the others leave.
   const always = columns.filter(({ rank }) => rank === 0);
   const solid = always.filter(({ shrinks }) => !shrinks);
   const room = solid.reduce((left, column) => left - wanted.get(column)! - GAP, width);
@@ -93,7 +89,7 @@ export function fitTable<Row>(
     return column.rank === 0 ? Math.max(1, Math.min(least, share)) : least;
   };
   const kept = new Set<ScreenColumn<Row>>();
-  // With all columns as short as possible, and with none shortened.
+  // Total width with all columns as narrow as possible, and with none cut.
   let least = -GAP;
   let whole = -GAP;
   for (const column of columns.toSorted((a, b) => a.rank - b.rank)) {
@@ -125,7 +121,7 @@ export function fitTable<Row>(
   };
 }
 
-/** Gives each its least, and then room in equal shares to those that want more. */
+/** Gives each column its minimum width, then distributes the remaining space equally. */
 function shareOut(
   wishes: readonly { readonly least: number; readonly most: number }[],
   room: number,

@@ -6,20 +6,20 @@ import { pickPort, probeEndpoint } from '../../../server/transport/probe.ts';
 
 export interface Example {
   readonly file: string;
-  /** The current Corefile, with the chosen ports. */
+  /** The current Corefile, with the selected ports. */
   read(): string;
-  /** Commands to try, printed at the start. */
+  /** Commands to try, printed at startup. */
   readonly lines: string;
 }
 
 const ADDRESS = '127.0.0.1';
 const file = fileURLToPath(new URL('../../../../examples/Corefile', import.meta.url));
 
-/** The ports that `examples/Corefile` names. */
+/** Ports in `examples/Corefile`. */
 const PORTS = { dns: 1053, health: 8080, ready: 8181, metrics: 9153 } as const;
 
 /**
- * The example cluster on 127.0.0.1. If its HTTP ports are in use, it takes others.
+ * The example cluster on 127.0.0.1. Uses other HTTP ports if the default ones are taken.
  * @param wanted the DNS port, which must be free; 0: any free port
  */
 export async function openExample(wanted: number = PORTS.dns): Promise<Example> {
@@ -56,7 +56,7 @@ export async function openExample(wanted: number = PORTS.dns): Promise<Example> 
   };
 }
 
-/** The port, or another one if it is in use. */
+/** Returns the port, or another one if it is in use. */
 async function freePort(port: number): Promise<number> {
   try {
     await probeEndpoint({ scheme: 'tls', address: ADDRESS, port });

@@ -1,4 +1,4 @@
-/** Opens the listening sockets of a verb, with errors that name the option. */
+/** Opens listening sockets, with errors that name the option. */
 import { printHostPort } from '../../../server/base/ip.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { allowLowPort } from '../../../server/runtime/low-ports.ts';
@@ -11,7 +11,11 @@ export interface ListenPlace {
   readonly option: string;
 }
 
-/** Calls `listen`. @returns its result: the port. @throws Problem `cannot-listen` */
+/**
+ * Calls `listen`.
+ * @returns its result, the port
+ * @throws Problem `cannot-listen`
+ */
 export async function listening(
   { host, port, option }: ListenPlace,
   listen: () => Promise<number>,

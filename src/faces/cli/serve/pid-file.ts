@@ -1,11 +1,9 @@
-/** Writes the file with the id of the server process. */
+/** Manages the pid file of the server process. */
 import { lstatSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import type { Log } from '../../../server/base/log.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
 
-/**
- * Without its pid file the server still serves, as CoreDNS does: the error is a line, not an end.
- */
+/** Writes the file. If that fails, the server logs the error and continues, as CoreDNS does. */
 export function writePidFile(file: string, pid: number, log: Log): void {
   try {
     writeFileSync(file, `${pid}\n`);
@@ -16,15 +14,12 @@ export function writePidFile(file: string, pid: number, log: Log): void {
   }
 }
 
-/**
- * Removes the file if it still contains this process's id: not a device, and not the file of the
- * next server.
- */
+/** Removes the file if it still contains this process's id, but never a device or the file of the next server. */
 export function removePidFile(file: string, pid: number): void {
   try {
     if (!lstatSync(file).isFile()) return;
     if (readFileSync(file, 'utf8') === `${pid}\n`) unlinkSync(file);
   } catch {
-    // It was removed already.
+    // The file was already removed.
   }
 }

@@ -4,10 +4,10 @@ import { flag, one } from '../option.ts';
 import { parseOptions } from '../option-parse.ts';
 import { choice, file, integer, usage } from '../option-values.ts';
 
-/** More threads than this no machine has use for; each costs its own memory. */
+/** Limit of worker threads. No machine needs more, and each takes memory. */
 const MOST_WORKERS = 128;
 
-/** The options of `serve`, of which other verbs that serve take some. */
+/** The options of `serve`, some of which other commands share. */
 export const serveTable: {
   conf: One<string>;
   dnsPort: One<number>;
@@ -62,7 +62,6 @@ export const serveTable: {
   ),
 };
 
-/** The options of `ndots serve`; null: not given. */
 export type ServeOptions = OptionValues<typeof serveTable>;
 
 export const serveUsage: Usage = {
@@ -81,7 +80,7 @@ export const serveUsage: Usage = {
   ],
 };
 
-/** Throws a `Problem` with the code `usage`. */
+/** @throws Problem (`usage`) */
 export function parseServeOptions(words: readonly string[]): ServeOptions {
   const { values, words: extra } = parseOptions(serveTable, words, 'go');
   if (extra.length > 0) throw usage(`extra command line arguments: [${extra.join(' ')}]`);

@@ -1,4 +1,4 @@
-/** `ndots serve`: reads a Corefile, serves, and ends in order. */
+/** `ndots serve`: reads a Corefile, serves, and shuts down in order. */
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { processorCount } from '../../../server/base/processor-count.ts';
@@ -52,13 +52,12 @@ import { parseServeOptions, type ServeOptions } from './serve-options.ts';
 import { coreVersion, versionText } from '../version/version.ts';
 import { problemText } from '../problem-text.ts';
 
-/** The verb `serve`: runs until a signal ends it, or something fatal does. */
 export const serve: Command = { name: 'serve', run };
 
 /** `.ts` in a checkout, `.js` in the package. */
 const extension = import.meta.url.slice(-3);
 
-/** With more CPUs, some are free for this thread and the runtime's helpers anyway. */
+/** With more CPUs, some remain free for this thread and the runtime's helper threads anyway. */
 const FEW_PROCESSORS = 8;
 
 async function run(words: readonly string[], io: Io): Promise<number> {
@@ -80,40 +79,40 @@ export interface Serving {
   readonly options: ServeOptions;
   readonly source: CorefileSource;
   readonly io: Io;
-  /** Printed once it serves. */
+  /** Printed once the server is ready. */
   readonly greeting?: string | null;
-  /** Runs before the Corefile is read. It may throw Problems. */
+  /** Runs before the Corefile is read. May throw Problems. */
   readonly around?: (host: ServeHost) => Promise<ServeHooks>;
 }
 
 export interface ServeHost {
   readonly log: Log;
   reload(): void;
-  /** Ends the process in order. */
+  /** Shuts the process down in order. */
   end(code: number): void;
 }
 
 export interface ServeHooks {
-  /** Changes the parsed Corefile, each time. */
+  /** Modifies the parsed Corefile, at startup and at each reload. */
   change(parsed: ParseOutput): ParseOutput;
-  /** Another process serves the same addresses and will release them. */
+  /** True if another process serves the same addresses and will release them. */
   readonly takesOver: boolean;
-  /** It serves. A Problem ends it. */
+  /** Called when the server is ready. A Problem ends it. */
   serving(server: Server): Promise<void>;
-  /** The end begins; everything is served still. */
+  /** Called when shutdown starts, while everything is still served. */
   ending(): Promise<void>;
-  /** Nothing is served any more, or never was. */
+  /** Called when nothing is served any more, or never was. */
   ended(): Promise<void>;
 }
 
 /**
- * Serves until a signal ends it, or something fatal does.
- * @returns the exit code, if it could not begin
+ * Serves until a signal or a fatal error ends it.
+ * @returns the exit code if the server could not start
  */
 export async function serveCorefile(serving: Serving): Promise<number> {
   const { options, source, io, greeting = null, around } = serving;
-  // This thread works for milliseconds, those that answer for microseconds: they need not wait for
-  // its turn to end.
+  // This thread works for milliseconds at a time, and workers for microseconds. Workers need not wait for its turn to
+  // end.
   takeLongTurns();
   const processors = processorCount() > FEW_PROCESSORS ? null : allowedProcessors();
   const print = options.logFormat === 'json' ? jsonLines(systemClock) : null;
@@ -136,8 +135,8 @@ export async function serveCorefile(serving: Serving): Promise<number> {
       return leave(code, inOrder, lines);
     });
   const reload = (): void => void server?.reload();
-  // From the first moment: process 1 of a container has no other way to end, and a signal may come
-  // while objects are read.
+  // Installed first: process 1 of a container has no default signal actions, and a signal may arrive while objects
+  // load.
   onSignals(log, { end, quit, reload });
   process.once('uncaughtException', (error: Error) => {
     log.raw(`[FATAL] a bug: ${bugText(error)}`);
@@ -147,24 +146,24 @@ export async function serveCorefile(serving: Serving): Promise<number> {
   try {
     hooks = (await around?.({ log, reload, end })) ?? null;
     server = makeServer({ options, source, lines, log, env: io.env, onFatal, hooks, processors });
-    // A start that waits for objects must not delay the end.
+    // Shutdown must not wait for a start that is still loading objects.
     serves = await Promise.race([server.start().then(() => true), ended.then(() => false)]);
-    // Clients may wait for replies from here on. With another CPU, workers need not wait for this
-    // thread and the helpers of the runtime.
+    // Clients may be waiting from here on. If there is another CPU, workers need not wait for this thread and the
+    // runtime's helpers.
     closeEarly();
     if (serves && processors !== null) keepOff(processors, server.threads().length, WORKER_THREAD);
     if (serves) await hooks?.serving(server);
   } catch (error) {
     await lines.flushed(FLUSH_MS);
     const refused = refuse(error, io, print);
-    // Everything has been closed already: this says whether a thread hangs.
+    // Everything is already closed. The result shows whether a thread hangs.
     const inOrder = (await server?.quit()) ?? true;
     await hooks?.ended();
     await leave(refused, inOrder, lines);
     return refused;
   }
   if (serves) {
-    // Before anything is printed: a program that has read the first line may rely on the file.
+    // Written before the first output, so that programs can rely on the file once they read a line.
     if (options.pidfile !== null) writePidFile(options.pidfile, process.pid, log);
     if (!options.quiet) for (const line of startLines(server)) log.raw(line);
     if (server.endpoints.length === 0)
@@ -172,7 +171,7 @@ export async function serveCorefile(serving: Serving): Promise<number> {
     if (greeting !== null) log.raw(greeting);
     new MemoryPolicy({ clock: systemClock, thrifty: hooks !== null }).begin();
   }
-  // Workers and HTTP servers do not keep the process alive; this timer does.
+  // Workers and HTTP servers do not keep the process alive, so this timer does.
   const alive = setInterval(() => undefined, 1 << 30);
   const code = await ended;
   clearInterval(alive);
@@ -241,7 +240,7 @@ function makeServer(parts: ServeParts): Server {
           ...(processors !== null && { processors }),
           pluginsModule: new URL(`../../../server/plugins/order${extension}`, import.meta.url).href,
         },
-        // The first worker starts before the Corefile is read and the number of workers is known.
+        // The first worker starts before the Corefile, and with it the number of workers, is read.
         workerHeapMb(memory, Math.max(workers, options.workers ?? defaultWorkers(count))),
       ),
     onFatal,
@@ -252,24 +251,24 @@ function makeServer(parts: ServeParts): Server {
   return server;
 }
 
-/** The output of `-plugins`, in the format of CoreDNS. */
+/** The output of `-plugins`, in CoreDNS's format. */
 export function pluginList(): string {
   const names = order.map(({ name }) => `  dns.${name}`).toSorted();
   return `Server types:\n  dns\n\nOther plugins:\n${names.join('\n')}\n`;
 }
 
-/** The end waits no longer than this for the log to be read, milliseconds. */
+/** Maximum time to flush the log at exit, milliseconds. */
 const FLUSH_MS = 2000;
 
-/** @param inOrder false: a thread hangs, for which `process.exit` would wait */
+/** @param inOrder false: a thread hangs, and `process.exit` would wait for it */
 async function leave(code: number, inOrder: boolean, lines: LineOutput): Promise<void> {
   const read = await lines.flushed(FLUSH_MS);
-  // A line that is not read occupies a thread of the pool, for which the exit would wait, too.
+  // An unread line blocks a pool thread, which the exit would also wait for.
   if (!inOrder || !read) endProcessNow(inOrder || code !== EXIT.ok ? code : EXIT.no);
   endProcess(code);
 }
 
-/** Lines of the log that were lost, for a scrape. */
+/** Number of lost log lines, as a metric. */
 function lostLines({ lost }: LineOutput): MetricSample {
   return {
     name: 'ndots_log_lost_lines_total',
@@ -281,8 +280,8 @@ function lostLines({ lost }: LineOutput): MetricSample {
 }
 
 /**
- * A configuration that cannot be served: every problem on standard error, as CoreDNS without a time
- * stamp, or in the format of the log.
+ * Reports a configuration that cannot be served. Every problem goes to standard error, without a timestamp like
+ * CoreDNS, or in the log format.
  */
 function refuse(error: unknown, io: Io, print: LinePrinter | null): number {
   const problems = problemsIn(error);
@@ -299,14 +298,14 @@ function refuse(error: unknown, io: Io, print: LinePrinter | null): number {
 }
 
 export interface CorefileSource {
-  /** As named to people and in messages. */
+  /** File name for people and messages. */
   readonly file: string;
   readonly folder: string;
   read(): string;
 }
 
 /**
- * The file of `-conf`, standard input, or the default file.
+ * Source of the Corefile: the `-conf` file, standard input, or the default file.
  * @param conf `stdin`: standard input
  */
 export async function corefileSource(
@@ -335,7 +334,7 @@ function load(
   const text = read();
   const parse = mayBeBuiltIn ? parseStartedCorefile : parseCorefileText;
   const parsed = parse({ file, text, dnsPort, env, syntaxes });
-  // CoreDNS accepts any bytes in comments: a file is binary only if it also cannot be parsed.
+  // CoreDNS accepts any bytes in comments, so a file counts as binary only if parsing fails, too.
   if (parsed.problems.length === 0 || !isBinary(text)) return parsed;
   throw new Problem({
     code: 'corefile-unreadable',
@@ -360,7 +359,7 @@ function readCorefile(file: string): string {
   }
 }
 
-/** By error of the system: its words, what to do. */
+/** System error codes with their message and fix. */
 const unreadable: Readonly<Record<string, readonly [string, string]>> = {
   ENOENT: ['no such file or directory', 'Check the path: ls -l FILE'],
   ENOTDIR: ['not a directory', 'Check the path: a part of it is a file.'],
@@ -370,10 +369,7 @@ const unreadable: Readonly<Record<string, readonly [string, string]>> = {
   EFBIG: ['is larger than 1 MiB', 'Check that it is the right file: head -c 300 FILE'],
 };
 
-/**
- * The start lines of CoreDNS: each `zone:port`, with scheme and bound address if any, then the
- * version.
- */
+/** CoreDNS's start lines: each `zone:port`, with scheme and bound address if any, then the version. */
 function startLines(server: Server): readonly string[] {
   const lines = server.endpoints.flatMap(({ scheme, address, port, zones }) =>
     zones.map(({ zone }) => {
@@ -385,9 +381,9 @@ function startLines(server: Server): readonly string[] {
 }
 
 interface Handles {
-  /** Ends in order, lameduck first. */
+  /** Shuts down in order, starting with lameduck. */
   readonly end: (code: number) => void;
-  /** Ends without lameduck. */
+  /** Shuts down without lameduck. */
   readonly quit: (code: number) => void;
   readonly reload: () => void;
 }
@@ -413,8 +409,8 @@ function onSignals(log: Log, { end, quit, reload }: Handles): void {
     },
     SIGUSR2: () => log.info('SIGUSR2: Ignored (replace the process instead)'),
   };
-  // The handlers stay during lameduck: ignored signals stay ignored, and SIGQUIT or a second SIGINT
-  // ends at once.
+  // The handlers stay during lameduck: ignored signals stay ignored, and SIGQUIT or a second SIGINT ends the process
+  // immediately.
   for (const [signal, handler] of Object.entries(handlers)) process.on(signal, handler);
   const blocked = process.execArgv.includes('--disable-sigusr1');
   if (blocked && !unblockUserSignal())

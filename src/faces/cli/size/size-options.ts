@@ -28,7 +28,7 @@ export type SizeOptions =
       readonly mode: 'cluster';
       readonly nodes: number;
       readonly cores: number;
-      /** JSON of a ConfigMap's data, or YAML of the ConfigMap; null: kubeadm's usual proportion. */
+      /** ConfigMap data as JSON, or the ConfigMap as YAML; null: kubeadm's default ratio. */
       readonly params: string | null;
       readonly output: 'text' | 'json';
     }
@@ -36,9 +36,9 @@ export type SizeOptions =
       readonly mode: 'measured';
       readonly metrics: readonly URL[];
       readonly forMs: number;
-      /** CPU cores of a replica. */
+      /** CPU cores per replica. */
       readonly cpu: number;
-      /** Multiple of the current request rate to plan for. */
+      /** Planned multiple of the current request rate. */
       readonly peak: number;
       readonly output: 'text' | 'json';
     }
@@ -53,7 +53,7 @@ export interface FollowOptions extends ClusterOptions {
   readonly defaults: Readonly<Record<string, string>> | null;
   readonly nodeLabels: string;
   readonly everyMs: number;
-  /** Address of /healthz. */
+  /** Address for /healthz. */
   readonly listen: { readonly host: string; readonly port: number };
 }
 
@@ -111,7 +111,7 @@ const table = {
     every: one('--poll-period-seconds', integer('SECONDS', 1, 3600), 'interval (10)'),
     listen: one('--listen', listenAddress(8080), 'serve /healthz here (0.0.0.0:8080)'),
     ...clusterOptions,
-    // Flags that existing manifests pass to cluster-proportional-autoscaler.
+    // Flags that existing cluster-proportional-autoscaler manifests set.
     logtostderr: one('--logtostderr', text('BOOL'), 'accepted and ignored'),
     verbosity: one('--v', text('LEVEL'), 'accepted and ignored'),
   }),
@@ -120,7 +120,7 @@ const table = {
   }),
 };
 
-/** Options of each of the three modes. */
+/** Options for each of the three modes. */
 const ofModes = {
   follow: [
     'follow',
@@ -142,7 +142,6 @@ const besideMode = {
   cluster: (name: string): string => `${name} needs --metrics or --follow`,
 };
 
-/** The help of `ndots size`. */
 export const sizeUsage: Usage = {
   synopsis: '--nodes N --cores N | --metrics URL… | --follow …',
   examples: [

@@ -1,7 +1,4 @@
-/**
- * `ndots size`: computes the number of replicas from the cluster size or from metrics, or keeps it
- * in proportion.
- */
+/** `ndots size`: computes the number of replicas from the cluster size or from metrics, or scales continuously. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { printSpan } from '../../../server/base/elapsed.ts';
 import { sleep, systemClock } from '../../../server/base/clock.ts';
@@ -30,7 +27,6 @@ import { parseSizeOptions, type FollowOptions, type SizeOptions } from './size-o
 import { coreVersion } from '../version/version.ts';
 import { untilSignal } from '../until-signal.ts';
 
-/** The verb `size`. */
 export const size: Command = {
   name: 'size',
   async run(words, io) {
@@ -46,7 +42,7 @@ export const size: Command = {
   },
 };
 
-/** The parameters of most kubeadm clusters and of the CoreDNS chart. */
+/** Parameters of most kubeadm clusters and of the CoreDNS chart. */
 const usualParams = {
   linear: '{"coresPerReplica":256,"nodesPerReplica":16,"preventSinglePointFailure":true}',
 };
@@ -73,7 +69,7 @@ async function byCluster(
 
 const fileLabel = (path: string): string => (path === '-' ? 'standard input' : path);
 
-/** The data of a ConfigMap: of the object, or bare. */
+/** Reads the ConfigMap data, either bare or inside the object. */
 async function paramsOf(path: string, io: Io): Promise<Record<string, string>> {
   const content = await givenText(path, 'ConfigMap of the autoscaler', io, FILE_MAX.small);
   const { documents, problems } = parseYaml(content, fileLabel(path));
@@ -163,12 +159,12 @@ async function follow(options: FollowOptions, io: Io): Promise<number> {
   return EXIT.ok;
 }
 
-/** The kubelet has one connection at a time. */
+/** Limit of connections. The kubelet opens one at a time. */
 const CONNECTIONS_MAX = 16;
 
 /**
- * `/healthz`, as cluster-proportional-autoscaler has it: success means that this process is alive,
- * whether or not the API server is.
+ * `/healthz`, as in cluster-proportional-autoscaler: success means that this process is alive, regardless of the API
+ * server.
  */
 function answerHealth(request: IncomingMessage, response: ServerResponse): void {
   const found = request.url?.split('?')[0] === '/healthz';

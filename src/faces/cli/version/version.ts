@@ -1,4 +1,4 @@
-/** `ndots version`, and what the version is. */
+/** `ndots version`, and the version itself. */
 import { readFileSync } from 'node:fs';
 import { EXIT, type Command } from '../command.ts';
 import { group, one, type Usage } from '../option.ts';
@@ -9,7 +9,6 @@ const manifest = JSON.parse(
   readFileSync(new URL('../../../../package.json', import.meta.url), 'utf8'),
 ) as { readonly version: string };
 
-/** The version of ndots. */
 export const coreVersion: string = manifest.version;
 
 /** The output of `-version`: CoreDNS's two lines with our names. */
@@ -23,7 +22,6 @@ const table = {
   }),
 };
 
-/** Usage and options of `ndots version`. */
 export const versionUsage: Usage = {
   synopsis: '',
   examples: [],
@@ -32,7 +30,6 @@ export const versionUsage: Usage = {
   notes: [],
 };
 
-/** The verb `version`. */
 export const version: Command = {
   name: 'version',
   async run(words, io) {

@@ -8,17 +8,17 @@ import { file, listenAddress, text, usage } from '../option-values.ts';
 
 export interface WatchOptions {
   readonly device: string;
-  /** The path of a network namespace; null: the own one. */
+  /** Path of a network namespace; null: our own. */
   readonly netns: string | null;
   readonly ports: readonly number[];
   readonly allClients: boolean;
   readonly listen: { readonly host: string; readonly port: number };
   readonly tokenFile: string | null;
-  /** Null: the name of the node or of the machine. */
+  /** Null: the name of the node or machine. */
   readonly identity: string | null;
 }
 
-/** The port of the directive `console`, so that readers need not know which of the two they read. */
+/** The same port as the `console` directive, so that readers need not distinguish the two. */
 const PORT = 9155;
 const LOOPBACK = '127.0.0.1';
 
@@ -41,7 +41,6 @@ const table = {
   }),
 };
 
-/** The help of `ndots watch`. */
 export const watchUsage: Usage = {
   synopsis: 'serve',
   examples: [
@@ -58,7 +57,10 @@ export const watchUsage: Usage = {
   ],
 };
 
-/** Reads the words after `ndots watch`. @throws Problem (`usage`) */
+/**
+ * Parses the words after `ndots watch`.
+ * @throws Problem (`usage`)
+ */
 export function parseWatchOptions(words: readonly string[]): WatchOptions {
   const { values, words: rest } = parseOptions(table, words);
   const [action = '', extra] = rest;

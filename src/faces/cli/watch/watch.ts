@@ -1,4 +1,4 @@
-/** `ndots watch serve`: offers the DNS packets of a node to `ndots top` and `ndots console`. */
+/** `ndots watch serve`: streams a node's DNS packets to `ndots top` and `ndots console`. */
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { every, systemClock } from '../../../server/base/clock.ts';
@@ -21,12 +21,11 @@ import { listening } from '../serve/listening.ts';
 import { untilSignal } from '../until-signal.ts';
 import { parseWatchOptions, type WatchOptions } from './watch-options.ts';
 
-/** Bytes of a token that is made at the start. */
+/** Size of a generated token. */
 const TOKEN_BYTES = 24;
-/** Interval of the search for new interfaces: each new pod has one. */
+/** Interval of the search for new interfaces, because each new pod adds one. */
 const SIDES_MS = 10_000;
 
-/** The verb `watch`. */
 export const watch: Command = {
   name: 'watch',
   async run(words, io) {
@@ -41,7 +40,7 @@ async function serveAgent(options: WatchOptions, io: Io): Promise<number> {
   const file = options.tokenFile;
   const made = file === null ? randomBytes(TOKEN_BYTES).toString('base64url') : readSecret(file);
   const identity = options.identity ?? (io.env['NODE_NAME'] || hostname());
-  // A capture that is not possible is known at once, and not when the first reader comes.
+  // Fails immediately if capturing is not possible, instead of when the first reader connects.
   const tried = capturePackets(options, () => undefined);
   tried.stop();
   const stream = new PacketStream({
@@ -95,7 +94,7 @@ function sidesIn(netns: string | null): ReadonlyMap<number, InterfaceSide> {
   return netns === null ? interfaceSides() : inNetworkNamespace(netns, interfaceSides);
 }
 
-/** null: the file has gone, or is being written. */
+/** Null: the file does not exist, or is being written. */
 function tokenOf(file: string, log: Log): string | null {
   try {
     return readSecret(file);

@@ -17,7 +17,7 @@ export interface WebhookOptions extends ClusterOptions {
   readonly action: (typeof actions)[number];
   readonly mode: Mode;
   readonly ndots: number | null;
-  /** File with `namespace/workload: ndots`. */
+  /** File with lines `namespace/workload: ndots`. */
   readonly advice: string | null;
   readonly host: string;
   readonly port: number;
@@ -25,10 +25,7 @@ export interface WebhookOptions extends ClusterOptions {
   readonly service: string;
   readonly secret: string;
   readonly configuration: string;
-  /**
-   * Certificate and key that are maintained elsewhere; null: the webhook keeps its own in the
-   * Secret.
-   */
+  /** Externally maintained certificate and key; null: the webhook maintains its own in the Secret. */
   readonly files: { readonly cert: string; readonly key: string } | null;
   readonly name: string;
   readonly namespaceLabels: Readonly<Record<string, string>>;
@@ -84,7 +81,7 @@ const table = {
   }),
 };
 
-/** Options of one of the two actions. */
+/** Options for a single action. */
 const ofServe = [
   'mode',
   'advice',
@@ -100,7 +97,6 @@ const ofServe = [
 ] as const;
 const ofPolicy = ['name', 'labels'] as const;
 
-/** The help of `ndots webhook`. */
 export const webhookUsage: Usage = {
   synopsis: 'serve [--mode enforce] | policy [--ndots N]',
   examples: [

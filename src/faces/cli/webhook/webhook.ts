@@ -1,6 +1,5 @@
 /**
- * `ndots webhook`: dnsConfig of pods by annotation, as an admission webhook or as a policy of the
- * API server.
+ * `ndots webhook`: sets pods' dnsConfig according to annotations, as an admission webhook or as an API server policy.
  */
 import { stringify } from 'yaml';
 import { systemClock } from '../../../server/base/clock.ts';
@@ -25,7 +24,6 @@ import { parseWebhookOptions, type WebhookOptions } from './webhook-options.ts';
 import { untilSignal } from '../until-signal.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
 
-/** The verb `webhook`. */
 export const webhook: Command = {
   name: 'webhook',
   async run(words, io) {
@@ -84,7 +82,7 @@ async function serve(options: WebhookOptions, io: Io): Promise<number> {
   return EXIT.ok;
 }
 
-/** They are renewed elsewhere, so the files are checked once a minute. */
+/** The files are renewed by another program, so they are checked once a minute. */
 const FILES_EVERY_MS = 60_000;
 
 async function keepFiles(
@@ -122,7 +120,10 @@ async function keepFiles(
   clearInterval(timer);
 }
 
-/** `namespace/workload: ndots`. @throws Problem */
+/**
+ * Parses `namespace/workload: ndots` lines.
+ * @throws Problem
+ */
 function readAdvice(path: string | null): ReadonlyMap<string, number> {
   if (path === null) return new Map();
   const content = readText(path, 'advice');
