@@ -1,4 +1,4 @@
-/** Bundles the playground (`src/faces/playground/`): the page, its worker, and one chunk for each engine. */
+/** Bundles the playground (`src/faces/playground/`): the page, its worker, and a chunk for each engine. */
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -7,9 +7,8 @@ import { rolldown, type OutputChunk, type Plugin } from 'rolldown';
 const room = 'src/faces/playground';
 
 /**
- * The replacements of Node's modules in the browser. Only the server in memory, which `diff`,
- * `lint` and the example cluster use, needs them: it can read files and open sockets, and does
- * neither here.
+ * Browser replacements for Node modules. Only the in-memory server, which `diff`, `lint` and the example cluster use,
+ * needs them. It can read files and open sockets, but does neither here.
  */
 const machine: Readonly<Record<string, string>> = {
   'node:fs': 'files',
@@ -27,13 +26,13 @@ const machine: Readonly<Record<string, string>> = {
   'node:worker_threads': 'system',
 };
 
-/** Paths are text: this package has Node's functions for them, and needs no machine. */
+/** Replaced by a package with the same functions, because paths are only text. */
 const pure: Readonly<Record<string, string>> = { 'node:path': 'pathe' };
 
-/** The modules of Node that a bundle may name. */
+/** The Node modules that a bundle may import. */
 export type Allowed = 'pure' | 'machine';
 
-/** Records each import of a Node module that is not available in a browser. */
+/** Records each import of a Node module that is not available in browsers. */
 export class NodeImports {
   readonly found: { readonly module: string; readonly by: string }[] = [];
 
@@ -62,7 +61,7 @@ export class NodeImports {
 
 const evaluatedFiles: ReadonlySet<string> = new Set(['example-files.ts', 'example-capture.ts']);
 
-/** Files whose exports are computed when the page is built. */
+/** Evaluates some files when the page is built, and bundles their exports. */
 const evaluated: Plugin = {
   name: 'evaluated',
   async load(id) {
@@ -77,13 +76,13 @@ const evaluated: Plugin = {
 export interface BuiltFile {
   readonly name: string;
   readonly bytes: Uint8Array;
-  /** Files that it imports at once; null for files that are not scripts. */
+  /** Files that it imports statically; null for files that are not scripts. */
   readonly imports: readonly string[] | null;
-  /** Files that it imports when they are needed. */
+  /** Files that it imports dynamically. */
   readonly lazy: readonly string[];
 }
 
-/** Bundles an entry for a browser. */
+/** Bundles an entry point for browsers. */
 export async function bundleForBrowser(
   input: Readonly<Record<string, string>>,
   allowed: Allowed,
@@ -107,12 +106,12 @@ export async function bundleForBrowser(
   return { chunks: output.filter((each) => each.type === 'chunk'), missing: imports.found };
 }
 
-/** The files of `ndots console` that a browser loads before a tool is opened. */
+/** The `ndots console` files that a browser loads before a tool is opened. */
 export interface BuiltConsole {
   readonly first: readonly string[];
 }
 
-/** Writes the page of `ndots console` into a directory: `ndots console` serves it. */
+/** Writes the page for `ndots console` to a directory. */
 export async function buildConsole(folder: string): Promise<BuiltConsole> {
   const page = await bundleForBrowser({ console: 'src/faces/console/console.ts' }, 'pure');
   const worker = await bundleForBrowser(
@@ -130,7 +129,7 @@ export async function buildConsole(folder: string): Promise<BuiltConsole> {
     ['console.css', 'src/faces/console/console.css'],
   ] as const)
     copyFileSync(from, join(folder, name));
-  // The styles of the playground's panels hold within the tools alone.
+  // Limits the styles of the playground's panels to the tools.
   const panels = readFileSync(`${room}/playground.css`, 'utf8');
   writeFileSync(join(folder, 'tools.css'), `.tools {\n${panels}\n}\n`);
   const scripts = page.chunks.map((chunk) => builtFile(chunk));
@@ -144,7 +143,7 @@ function builtFile({ fileName, code, imports, dynamicImports }: OutputChunk): Bu
   return { name: fileName, bytes, imports, lazy: dynamicImports };
 }
 
-/** Writes the page into a directory: files that any static host can serve. */
+/** Writes the page to a directory that any static host can serve. */
 export async function buildPlayground(directory: string): Promise<readonly BuiltFile[]> {
   const { chunks, missing } = await bundleForBrowser(
     { page: `${room}/page.ts`, 'engine-worker': `${room}/engine-worker.ts` },
@@ -165,7 +164,7 @@ export async function buildPlayground(directory: string): Promise<readonly Built
   return files;
 }
 
-/** The files that a browser loads with one of them, itself included. */
+/** The files that a browser loads along with a file, including the file itself. */
 export function loadedWith(files: readonly BuiltFile[], name: string): ReadonlySet<string> {
   const loaded = new Set<string>();
   const add = (one: string): void => {

@@ -1,7 +1,7 @@
 /**
- * Bundles `src/` into `dist/` (`bundle.ts`): the content of the package, which `bin/ndots` runs while no
- * source is newer. `--server DIRECTORY` builds only the server, for its image. `npm ci` runs it with
- * `--if-possible`: an install without the bundler succeeds, because sources run unbundled, too.
+ * Bundles `src/` into `dist/` (`bundle.ts`), the content of the package, which `bin/ndots` runs unless a source is
+ * newer. `--server DIRECTORY` builds only the server, for its image. `npm ci` runs it with `--if-possible`: installing
+ * without the bundler succeeds, because the sources also run unbundled.
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

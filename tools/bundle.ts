@@ -1,10 +1,10 @@
-/** Bundles the program: one file for each entry point of it or of a thread. */
+/** Bundles the program into one file per entry point of the program and its threads. */
 import { relative, resolve } from 'node:path';
 import { rolldown, type OutputChunk, type Plugin } from 'rolldown';
 
 /**
- * Files of `dist/` with the names of their sources: entry points of the program and its threads, and files
- * that are loaded by name.
+ * Files in `dist/` that keep the names of their sources: entry points of the program and its threads, and files loaded
+ * by name.
  */
 const entries: readonly string[] = [
   'faces/cli/main',
@@ -14,30 +14,29 @@ const entries: readonly string[] = [
   'server/plugins/order',
 ];
 
-/** Packages that are loaded when they are first used: one file each (`yaml.cjs`) in place of up to seventy. */
+/** Packages loaded on first use, each bundled into a single file (`yaml.cjs`) instead of up to seventy. */
 const packages: readonly string[] = ['re2js', 'yaml'];
 
-/** Rooms that a server runs with any Corefile. */
+/** Directories that a server runs with any Corefile. */
 const rooms = /^(server\/(base|wire|corefile|metrics|runtime|transport|engine)|faces\/cli)\//;
 
 /**
- * Makes `dist/`, or the same with the verbs of the server alone (`serverOnly`) in another directory. Each
- * file takes a thread time to load. So the parts that every server needs are in one file, `core.js`. Each
- * plugin, transport and verb has files of its own, and is loaded only if it is used. Figures:
- * docs/decisions/dist.md.
+ * Builds `dist/` or, with `serverOnly`, only the server's commands in another directory. Loading a file costs each
+ * thread time, so everything that all servers need is in one file, `core.js`. Each plugin, transport and command has
+ * its own files, which are loaded only if used. Figures: docs/decisions/dist.md.
  */
 export async function bundle(directory = 'dist', serverOnly = false): Promise<void> {
   const program = await rolldown({
     input: {
       ...Object.fromEntries(entries.map((entry) => [entry, `src/${entry}.ts`])),
-      // Not because of its name: its imports belong to the core.
+      // Not among `entries`, because its imports belong to the core.
       serve: 'src/faces/cli/serve/serve.ts',
     },
     platform: 'node',
     external: [/^node:/, 'koffi', ...packages],
     plugins: [...(serverOnly ? [noTools] : []), ownPlaces, packagesAside, cheapBuiltins, asciiText],
     transform: { target: 'node24' },
-    // Lines are preserved; columns of changed lines are not.
+    // Lines are preserved, but columns of changed lines are not.
     checks: { ineffectiveDynamicImport: false, sourcemapBroken: false },
   });
   const { output } = await program.write({
@@ -77,16 +76,16 @@ export async function bundle(directory = 'dist', serverOnly = false): Promise<vo
   }
 }
 
-/** Replacements of files in the image of the server: it has fewer verbs, and does not recognise captures. */
+/** Replacements for files in the server image, which has fewer commands and does not recognize captures. */
 const standIns: ReadonlyMap<string, string> = new Map([
   ['faces/cli/tool-verbs', 'export const toolVerbs = {};'],
   ['tools/capture/read/foreign-file', 'export const noText = () => null;'],
 ]);
 
-/** Omits the files that `standIns` replaces, and all files that only these import. */
+/** Omits the files that `standIns` replaces, and all files that only they import. */
 const noTools: Plugin = { name: 'no-tools', load: (id) => standIns.get(nameOf(id)) ?? null };
 
-/** The parts that the image of the server does not have. */
+/** Parts that the server image omits. */
 const outsideServer = /^(?:tools|addons)\//;
 
 function nameOf(id: string): string {
@@ -94,8 +93,8 @@ function nameOf(id: string): string {
 }
 
 /**
- * Plugins that nearly all Corefiles name. Files that are always loaded together are one: each takes a thread about a millisecond to
- * find, read and link.
+ * Plugins that nearly all Corefiles use. Files that are always loaded together are merged, because each costs a thread
+ * about a millisecond to find, read and link.
  */
 const usualPlugins: ReadonlySet<string> = new Set(
   [
@@ -113,7 +112,7 @@ const usualPlugins: ReadonlySet<string> = new Set(
   ].map(own),
 );
 
-/** A file that at least this many others import, of those below them, joins the shared chunk. */
+/** A file in the directories below joins the shared chunk if at least this many others import it. */
 const SHARED = 5;
 const ground =
   /^server\/(?:base|wire|corefile|metrics|runtime|transport|engine)\/|^server\/zone\/transfer-source$/;
@@ -123,7 +122,7 @@ function own(plugin: string): string {
   return `server/plugins/${plugin}/${plugin}`;
 }
 
-/** Not the entry point of the program: it must load on a runtime that is too old, and report that. */
+/** Excludes the program's entry point, which must load on runtimes that are too old and report that. */
 function isCore(name: string): boolean {
   const apart = ['faces/cli/serve/serve', 'faces/cli/signals', earlyHttp, spareThread, ...entries];
   return rooms.test(name) && !apart.includes(name);
@@ -132,10 +131,13 @@ function isCore(name: string): boolean {
 /** Loaded before everything else. */
 const earlyHttp = 'server/engine/contract/early-http';
 
-/** Loaded before the rest; the first worker does not wait for it. */
+/** Loaded early, but the first worker does not wait for it. */
 const spareThread = 'server/engine/control/spare-thread';
 
-/** Files find others relative to their sources: `dist/core.js` as `dist/server/wire/query.js`, which it contains. */
+/**
+ * Keeps source-relative paths working: `dist/core.js` finds files as if it were `dist/server/wire/query.js`, which it
+ * contains.
+ */
 const ownPlaces: Plugin = {
   name: 'own-places',
   transform: (code, id) =>
@@ -153,8 +155,8 @@ const packagesAside: Plugin = {
 };
 
 /**
- * `import { a } from 'node:fs'` reads every export of the module, and with them whole unused parts of the
- * runtime (`src/server/base/builtins.ts`). This reads only the named ones.
+ * `import { a } from 'node:fs'` reads every export of the module, including whole unused parts of the runtime
+ * (`src/server/base/builtins.ts`). This plugin reads only the named exports.
  */
 const cheapBuiltins: Plugin = {
   name: 'cheap-builtins',
@@ -171,10 +173,13 @@ const cheapBuiltins: Plugin = {
     ),
 };
 
-/** The runtime stores the text of all files; with one letter outside Latin-1 it takes two bytes for each. */
+/**
+ * Escapes non-ASCII text. The runtime stores the text of all files, with two bytes per character if any is outside
+ * Latin-1.
+ */
 const asciiText: Plugin = {
   name: 'ascii-text',
-  // Last of all: the removal of comments writes all letters unescaped.
+  // Must run last, because the removal of comments writes all characters unescaped.
   generateBundle(_options, files) {
     for (const file of Object.values(files)) {
       if (file.type !== 'chunk') continue;

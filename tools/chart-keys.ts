@@ -1,21 +1,20 @@
 /**
- * Writes the keys that the values of the Helm chart may have, as a template reads them: `node
- * tools/chart-keys.ts`. Helm's own check of the schema reports an unknown key, but not the one that was
- * probably meant.
+ * Writes the valid keys of the Helm chart's values to a template: `node tools/chart-keys.ts`. Helm's own schema check
+ * reports an unknown key, but not the key that was probably meant.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The used part of a JSON schema. */
+/** The subset of JSON Schema that is used here. */
 interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
-  /** Of a list. */
+  /** Schema of list elements. */
   readonly items?: Schema;
   /** `true`: other keys are allowed and not checked. */
   readonly additionalProperties?: boolean;
 }
 
-/** Key → keys below it; none: any. `[]` has those of a list's elements. */
+/** Keys with their nested keys; null: any. `[]` has the keys of list elements. */
 interface Keys {
   readonly [key: string]: Keys;
 }
@@ -24,7 +23,7 @@ const chart = join(import.meta.dirname, '../deploy/helm/ndots');
 
 export const chartKeysFile: string = join(chart, 'templates/_keys.tpl');
 
-/** The content of that file for the current schema. */
+/** The contents of the template for the current schema. */
 export function chartKeys(): string {
   const schema = JSON.parse(readFileSync(join(chart, 'values.schema.json'), 'utf8')) as Schema;
   const lines = Object.entries(keysOf(schema)).map(

@@ -1,4 +1,4 @@
-/** Runs every fast check that a change must pass: format, lint, types, house rules. */
+/** Runs all fast checks that a change must pass: format, lint, types and project rules. */
 import { spawnSync } from 'node:child_process';
 
 const steps: readonly (readonly [string, readonly string[]])[] = [

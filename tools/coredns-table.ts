@@ -1,8 +1,7 @@
 /**
- * `node tools/coredns-table.ts` writes `docs/coredns-plugins.md`: every directive and property of CoreDNS,
- * and its treatment in ndots. It combines the declarations of the directives and the pages of the plugins
- * ("Differences from CoreDNS"), so each fact is written once. `--check` only reports whether the page is
- * current.
+ * `node tools/coredns-table.ts` writes `docs/coredns-plugins.md`: every CoreDNS directive and property, and how ndots
+ * treats it. It combines the directives' declarations with the plugin pages ("Differences from CoreDNS"), so each fact
+ * is written once. `--check` only reports whether the page is current.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +12,7 @@ import { directives, type Directive, type Property } from './coredns/properties.
 const home = fileURLToPath(new URL('../', import.meta.url));
 const page = `${home}docs/coredns-plugins.md`;
 
-/** The treatment of a directive or property by ndots. */
+/** The treatment of a directive or property in ndots. */
 export type Verdict = 'same' | 'better' | 'different' | 'ignored' | 'not supported';
 
 export interface Row {
@@ -85,12 +84,12 @@ function presentRows({ name, properties }: Directive, syntax: Syntax): readonly 
   });
 }
 
-/** `[QUEUE]` is `QUEUE`, `edns0 local` two words. */
+/** Splits a property name: `[QUEUE]` is `QUEUE`, and `edns0 local` is two words. */
 function wordsOf({ name }: Property): readonly string[] {
   return name.split(/[ |]/).map(bare).filter(Boolean);
 }
 
-/** The text between backquotes, as words. */
+/** The texts between backquotes, split into words. */
 function quotedIn(bullet: string): readonly (readonly string[])[] {
   return bullet
     .split('`')
@@ -100,7 +99,7 @@ function quotedIn(bullet: string): readonly (readonly string[])[] {
 
 const bare = (word: string): string => word.replaceAll(/[[\]…]/g, '');
 
-/** `edns0 local append` is about `edns0 local` and not about `edns0 nsid`, `edns0` about both. */
+/** `edns0 local append` is about `edns0 local` but not `edns0 nsid`; `edns0` is about both. */
 function isAbout(quoted: readonly string[], words: readonly string[]): boolean {
   if (quoted.length === 0) return false;
   return words.every((word, index) => index >= quoted.length || word === quoted[index]);
@@ -120,7 +119,7 @@ function verdictOf(
   return better === undefined ? { verdict: 'same', note: '' } : { verdict: 'better', note: better };
 }
 
-/** The list under "Differences from CoreDNS" of a plugin's page, with links as from `docs/`. */
+/** The list under "Differences from CoreDNS" on a plugin's page, with links relative to `docs/`. */
 function differencesOf(name: string): readonly string[] {
   const text = readFileSync(`${home}src/server/plugins/${name}/${name}.md`, 'utf8');
   const section = text.split('## Differences from CoreDNS\n')[1] ?? '';
@@ -149,7 +148,7 @@ export async function tablePage(): Promise<string> {
   return `${head}${(await tableRows()).map(printRow).join('\n')}\n${await additions()}`;
 }
 
-/** The directives and properties that only ndots has. */
+/** Directives and properties that only ndots has. */
 async function additions(): Promise<string> {
   const known = new Map(directives.map(({ name, properties }) => [name, properties]));
   const lines = (await loadPlugins()).flatMap(({ name, syntax }) => {

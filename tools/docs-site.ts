@@ -1,16 +1,16 @@
 /**
- * Builds the documentation site into `site/`: `npm run docs [-- --base /PATH/]`. Any static host can serve that directory.
+ * Builds the documentation site into `site/`, which any static host can serve: `npm run docs [-- --base /PATH/]`.
  *
- * The generator has a lockfile of its own in `tools/site`, and is installed into `.site` on the first run, so that `npm ci`
- * stays small. The playground is part of the site, at `playground/`. A link between pages that leads nowhere fails the build. `SOURCE_URL` is the address of the sources, for links
- * to them.
+ * The generator has its own lockfile in `tools/site` and is installed to `.site` on the first run, which keeps `npm ci`
+ * small. The site includes the playground at `playground/`. A dead link between pages fails the build. `SOURCE_URL` is
+ * the base address for links to sources.
  */
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { buildPlayground } from './browser-bundle.ts';
 
-/** The directory of the generator and its packages; git ignores it. */
+/** Directory of the generator and its packages; ignored by git. */
 const PLACE = '.site';
 
 const { values } = parseArgs({ options: { base: { type: 'string', default: '/' } } });

@@ -1,6 +1,6 @@
 /**
- * Writes the tables in docs/figures.md from the runs that `npm run bench -- NAME --record` stored.
- * `node tools/figures-page.ts`
+ * Writes the tables in docs/figures.md from runs recorded with `npm run bench -- NAME --record`: `node
+ * tools/figures-page.ts`.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -1,7 +1,6 @@
 /**
- * Finds unused files and exports. With `--production` it reads `src/` alone. Code that only tests use then
- * counts as unused, unless its own file uses it, or its docstring has `@public`: made for plugins and verbs
- * to come.
+ * Finds unused files and exports. With `--production` it reads only `src/`. Code that only tests use then counts as
+ * unused. Exceptions are code that its own file uses, and docstrings with `@public`, for future plugins and commands.
  */
 import type { KnipConfig } from 'knip';
 
@@ -10,16 +9,15 @@ const production = process.argv.includes('--production');
 const config: KnipConfig = {
   entry: [
     'src/faces/cli/main.ts!',
-    // Entry points of threads.
+    // Thread entry points.
     'src/server/engine/worker/worker-thread.ts!',
     'src/server/zone/zone-thread.ts!',
     'src/server/kube/manifests/read-thread-entry.ts!',
-    // The page and the worker of the playground, its links for others, and the replacements of
-    // Node's modules.
+    // The playground's page and worker, its links for other pages, and the replacements of Node modules.
     'src/faces/playground/{page,engine-worker,link}.ts!',
     'src/faces/playground/machine/*.ts!',
     'src/faces/console/{console,tool-worker}.ts!',
-    // The canonical text of a Corefile, which tests compare with the parser's result.
+    // Canonical Corefile text, which tests compare with the parser's result.
     'src/server/corefile/print.ts!',
     '{src,test,tools,bench}/**/*.test.ts',
     '{bench,tools}/*.ts!',
@@ -33,11 +31,11 @@ const config: KnipConfig = {
     'test/node/stream-client.ts',
   ],
   project: ['{src,bench,tools}/**/*.ts!', '!{src,tools,bench}/**/*.test.ts!', 'test/**/*.ts'],
-  // knip treats the first as the module of Node; the bundler replaces `node:path` with the second.
+  // knip takes the first for a Node module; the bundler replaces `node:path` with the second.
   ignoreDependencies: ['buffer', 'pathe'],
   ignoreExportsUsedInFile: production || { interface: true, type: true },
-  // A constant may have two names if the field does: `integer` and `seconds` are parsed alike. The
-  // configuration of the site's generator has its own packages.
+  // A constant may have two names: `integer` and `seconds`, for example, are parsed alike. The site generator's
+  // configuration has its own packages.
   ignore: ['tools/site/**'],
   exclude: ['binaries', 'unresolved', 'duplicates'],
 };

@@ -1,17 +1,17 @@
-/** Writes the manifest with which krew installs `kubectl ndots`. */
+/** Generates the manifest that krew uses to install `kubectl ndots`. */
 import { stringify } from 'yaml';
 
 export interface ReleaseArchive {
-  /** As Go spells it: `linux`, `darwin`. */
+  /** In Go's notation: `linux`, `darwin`. */
   readonly os: string;
-  /** As Go spells it: `amd64`, `arm64`. */
+  /** In Go's notation: `amd64`, `arm64`. */
   readonly arch: string;
   readonly uri: string;
   readonly sha256: string;
 }
 
 export interface KrewRelease {
-  /** Without the `v`. */
+  /** Without the leading `v`. */
   readonly version: string;
   readonly home: string;
   readonly archives: readonly ReleaseArchive[];
@@ -30,7 +30,7 @@ const caveats = `Try:
 Completion of its words: kubectl ndots completion kubectl --help
 `;
 
-/** YAML in the format of krew-index (krew.googlecontainertools.github.com/v1alpha2). */
+/** Returns YAML in krew-index format (krew.googlecontainertools.github.com/v1alpha2). */
 export function krewManifest({ version, home, archives }: KrewRelease): string {
   return stringify(
     {

@@ -1,13 +1,13 @@
 /**
- * `node tools/limits-page.ts` writes the second half of `docs/limits.md`: the fixed limits of `serve`, from
- * the code, with the reason beside each. `--check` only reports whether the page is current.
+ * `node tools/limits-page.ts` writes the second half of `docs/limits.md`: the fixed limits of `serve` and the reason
+ * for each, taken from the code. `--check` only reports whether the page is current.
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const home = fileURLToPath(new URL('../', import.meta.url));
 const page = `${home}docs/limits.md`;
-/** The part after this line is generated. */
+/** Everything after this line is generated. */
 const MARK = '<!-- Written by tools/limits-page.ts from here on. -->';
 
 const rooms = [
@@ -24,18 +24,18 @@ const rooms = [
   'wire',
   'zone',
 ];
-/** Parts of these rooms that only other verbs use. */
+/** Parts of these directories that only other commands use. */
 const elsewhere =
   /^src\/server\/(kube\/(pods|scaling|api\/list\.ts)|runtime\/(packet|programs|termination)|metrics\/scrape|base\/x?slt)/;
 const named = /^(?:[A-Z_]+_)?MAX(?:_[A-Z]+)*$|^IN_FLIGHT|^(?:BATCH|BACKLOG)_BYTES$|Limit$/;
-/** Rooms whose limits have a range for tests, and no setting. */
+/** Directories whose limits vary only in tests and have no setting. */
 const unset = /^src\/server\/(?:base|metrics)\//;
 
 export interface FixedLimit {
   readonly file: string;
   readonly name: string;
   readonly value: string;
-  /** The subject of the limit, and its reason; empty: the code has none. */
+  /** The subject of the limit and its reason; empty if the code has none. */
   readonly text: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Writes the manual, `man/ndots.1` and a page for each verb, from the verbs' own descriptions: `node
- * tools/man.ts`. With `--check` it only compares.
+ * Writes the manual, `man/ndots.1` and a page per command, from the commands' own descriptions: `node tools/man.ts`.
+ * With `--check` it only compares.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { manualPage, roff } from '../src/faces/cli/option-help.ts';
@@ -8,7 +8,7 @@ import { verbNames, verbSummaries } from '../src/faces/cli/verb-names.ts';
 import { loadUsage } from '../src/faces/cli/verbs.ts';
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
-/** The day of the release that the changelog describes. */
+/** Date of the release described in the changelog. */
 const date = /^## .*(\d{4}-\d{2}-\d{2})/m.exec(readFileSync('CHANGELOG.md', 'utf8'))?.[1] ?? '""';
 
 function overview(): string {

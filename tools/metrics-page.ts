@@ -1,6 +1,6 @@
 /**
- * Writes the table of docs/metrics.md: every metric that the sources declare, with its help text.
- * `node tools/metrics-page.ts`; with `--check` it only compares.
+ * Writes the table in docs/metrics.md, which lists every metric declared in the sources with its help text: `node
+ * tools/metrics-page.ts`. With `--check` it only compares.
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -11,12 +11,12 @@ const home = fileURLToPath(new URL('../', import.meta.url));
 const page = `${home}docs/metrics.md`;
 const MARK = '<!-- Written by tools/metrics-page.ts from here on. -->';
 
-/** A metric with the part of the program that counts it. */
+/** A metric, with the part of the program that exports it. */
 export interface PlacedMetric extends DeclaredMetric {
   readonly file: string;
 }
 
-/** Lists all metrics by name. A metric that several files declare is listed once. */
+/** Lists all metrics by name. A metric declared in several files is listed once. */
 export function allMetrics(): readonly PlacedMetric[] {
   all ??= readMetrics();
   return all;
@@ -34,14 +34,14 @@ function readMetrics(): readonly PlacedMetric[] {
   return [...found.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Programs that read the metrics of other servers. */
+/** Programs that read other servers' metrics. */
 const readers = /^src\/(?:tools\/doctor|faces\/cli\/bench)\//;
 
-/** The server's declaration comes first; other wings only read the metric. */
+/** The server's declaration comes first; other parts only read the metric. */
 const byWing = (a: string, b: string): number =>
   Number(b.startsWith('src/server/')) - Number(a.startsWith('src/server/')) || (a < b ? -1 : 1);
 
-/** `[cache](../src/server/plugins/cache/cache.md)`, or the room if no plugin counts it. */
+/** `[cache](../src/server/plugins/cache/cache.md)`, or the directory if the metric does not belong to a plugin. */
 function owner(file: string): string {
   const plugin = /^src\/server\/plugins\/([^/]+)\//.exec(file)?.[1];
   if (plugin !== undefined) return `[${plugin}](../src/server/plugins/${plugin}/${plugin}.md)`;

@@ -1,6 +1,6 @@
 /**
- * Writes deploy/monitoring/, and copies for the Helm chart: recording rules, alerts and a dashboard, all from
- * the tables in `monitoring/`, so that each window and each panel is defined once. `node tools/monitoring.ts
+ * Writes deploy/monitoring/, with copies for the Helm chart: recording rules, alerts and a dashboard. They are
+ * generated from tables in `monitoring/`, so that each window and panel is defined once. `node tools/monitoring.ts
  * --check` only reports whether the files are current.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { checkGroups } from './monitoring/check-rules.ts';
 import { dashboard } from './monitoring/dashboard.ts';
 import { serverGroups } from './monitoring/server-rules.ts';
 
-/** The Helm chart has copies because it can read only its own files. */
+/** The Helm chart needs copies because it can only read its own files. */
 const directories = ['../deploy/monitoring', '../deploy/helm/ndots/files'].map((directory) =>
   join(import.meta.dirname, directory),
 );

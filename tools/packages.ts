@@ -1,6 +1,6 @@
 /**
- * Real programs that the tests and benchmarks run: Debian package → a program it brings, or a file
- * that is not a program.
+ * Programs that tests and benchmarks run: each Debian package with a program that it installs, or with a file if it has
+ * no program.
  */
 export const packages: Readonly<Record<string, string>> = {
   'bind9-dnsutils': 'dig',

@@ -1,6 +1,6 @@
 /**
- * Draws the pictures of the pages, light and dark, into `docs/pictures/`: `node tools/pictures.ts`. Diagrams
- * come from the texts there, and pictures of terminals from the current output of the commands.
+ * Draws the documentation's images, in light and dark versions, into `docs/pictures/`: `node tools/pictures.ts`.
+ * Diagrams come from the text files there, and terminal images from the current output of the commands.
  */
 import { spawnSync } from 'node:child_process';
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { diagramSvg } from './pictures/diagram.ts';
 import { palettes, type Palette } from './pictures/palette.ts';
 import { terminalSvg } from './pictures/terminal.ts';
 
-/** The commands with a picture, by its name. They are those of the README. */
+/** Commands with a terminal image, by image name. The README shows these commands. */
 export const commands: Readonly<Record<string, string>> = {
   trace:
     'npx ndots trace api.twilio.com --client musl --resolv-conf examples/pod/resolv.conf --corefile examples/Corefile --answers examples/pod/internet.yaml',
@@ -42,7 +42,7 @@ function outputOf(command: string): string {
   return stdout;
 }
 
-/** A command that is wider than its output is cut after its first option. */
+/** Cuts a command that is wider than its output after its first option. */
 const shortened = (command: string): string =>
   command.length <= 100 ? command : `${command.slice(0, command.indexOf(' --resolv-conf'))} …`;
 

@@ -7,7 +7,7 @@ import { exampleLinks, type ExampleLink } from './playground-links.ts';
 const read = (path: string): string | null =>
   existsSync(path) && statSync(path).isFile() ? readFileSync(path, 'utf8') : null;
 
-/** The links of all blocks of a page. */
+/** All links on a page. */
 function linksOf(page: string): readonly ExampleLink[] {
   const blocks = readFileSync(page, 'utf8').matchAll(/^```(.*)\n([^]*?)^```/gm);
   return [...blocks].flatMap(([, info = '', text = '']) =>

@@ -1,26 +1,26 @@
-/** Links from the examples of a page to the playground, with the example as its input. */
+/** Links from examples in the documentation to the playground, with the example as input. */
 import { playgroundLink } from '../src/faces/playground/link.ts';
 
-/** A block of code of a page. */
+/** A code block on a page. */
 export interface ShownExample {
-  /** `sh`, `corefile` …, with words behind it. */
+  /** `sh`, `corefile` …, optionally followed by words. */
   readonly info: string;
   readonly text: string;
 }
 
-/** A link, and the words on it. */
+/** A link and its text. */
 export interface ExampleLink {
   readonly text: string;
   readonly href: string;
 }
 
-/** Clients that the playground compares without being told. */
+/** The playground's default clients. */
 const FOUR = ['glibc', 'musl', 'go', 'c-ares'];
 
 /**
- * The links of a block: its Corefile, or each of its commands whose files are there.
- * @param base where the playground is
- * @param read the text of a file of the repository; null: there is none
+ * The links for a code block: for its Corefile, or for each command whose files exist.
+ * @param base address of the playground
+ * @param read returns the text of a file in the repository; null: it does not exist
  */
 export function exampleLinks(
   { info, text }: ShownExample,
@@ -40,7 +40,7 @@ export function exampleLinks(
   return found.filter((link) => link !== null);
 }
 
-/** The words behind `ndots`, of each command. */
+/** The words after `ndots` in each command. */
 function commandsIn(text: string): readonly (readonly string[])[] {
   return text
     .replaceAll('\\\n', ' ')
@@ -49,7 +49,7 @@ function commandsIn(text: string): readonly (readonly string[])[] {
     .flatMap((line) => {
       const words = line.split(/\s+/);
       const at = words[0] === 'npx' ? 1 : 0;
-      // Anything that a shell would act on is not an example of the playground.
+      // The playground cannot run commands that use shell features.
       return words[at] === 'ndots' && !/[|<>$&;]/.test(line) ? [words.slice(at + 1)] : [];
     });
 }
@@ -91,7 +91,7 @@ function traceLink(
   base: string,
   read: (path: string) => string | null,
 ): ExampleLink | null {
-  // Settings of a pod, of a machine or of another server are not there.
+  // The playground has no settings of a pod, a machine or another server.
   if (words.some((word) => /^(?:--from|--nsswitch|--cgo|--families)$/.test(word))) return null;
   const file = (option: string): string | null | undefined => {
     const path = valueOf(words, option);
@@ -120,7 +120,7 @@ function valueOf(words: readonly string[], option: string): string | undefined {
   return at < 0 ? undefined : words[at + 1];
 }
 
-/** True for an option and for its value; `--plan` has none. */
+/** True for an option and for its value; `--plan` has no value. */
 function isOfOption(words: readonly string[], word: string, at: number): boolean {
   if (word.startsWith('-') || word.startsWith('@')) return true;
   const before = words[at - 1] ?? '';

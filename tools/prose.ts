@@ -1,8 +1,8 @@
 /**
  * Checks that everything a person reads is plain English: `node tools/prose.ts [--wrap] [AREA|FILE…]`.
  *
- * Lists the faults of all files, or of the areas and files that are named, and fails if there are any. `--wrap` fills
- * the wide paragraphs of the named pages.
+ * Lists the faults in all files, or in the given areas and files, and fails if there are any. `--wrap` rewraps wide
+ * paragraphs of the given pages.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -10,7 +10,9 @@ import { areas, type Area } from './prose/areas.ts';
 import { wrapPage } from './prose/wrap.ts';
 import { changeText, faultsOf, type ProseFault } from './prose/faults.ts';
 
-/** A match that stays, and why. Without `text` the rule is off for the file; the rule `*` is all rules. */
+/**
+ * A permitted match and the reason. Without `text`, the rule is disabled for the file; the rule `*` means all rules.
+ */
 interface Exception {
   readonly file: string;
   readonly rule: string;

@@ -1,4 +1,7 @@
-/** `npm run release -- --dry-run` builds the artefacts of a release, lists them with their checksums, and publishes nothing. */
+/**
+ * Tests that `npm run release -- --dry-run` builds a release's artefacts, lists them with checksums, and publishes
+ * nothing.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

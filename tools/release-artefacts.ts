@@ -1,8 +1,9 @@
 /**
- * Builds and lists everything that a release consists of, and publishes nothing:
- * `npm run release -- --dry-run [--out DIRECTORY] [--only KIND,…] [PLATFORM…]`. A tag publishes (docs/releases.md).
+ * Builds and lists all artefacts of a release without publishing anything: `npm run release -- --dry-run [--out
+ * DIRECTORY] [--only KIND,…] [PLATFORM…]`. Pushing a tag publishes a release (docs/releases.md).
  *
- * KIND is `package`, `archives`, `chart`, `sbom` or `images`. An artefact whose program is missing is listed with the reason.
+ * KIND is `package`, `archives`, `chart`, `sbom` or `images`. If an artefact cannot be built because a program is
+ * missing, the list shows the reason.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -21,7 +22,7 @@ interface Request {
   readonly platforms: readonly string[];
 }
 
-/** Reads the arguments; a text is the reason why they cannot be used. */
+/** Parses the arguments; a string is the reason why they are invalid. */
 function requestOf(args: readonly string[]): Request | string {
   try {
     const { values, positionals } = parseArgs({
@@ -48,7 +49,7 @@ function requestOf(args: readonly string[]): Request | string {
   }
 }
 
-/** Null: it succeeded; otherwise the reason why it failed. */
+/** Runs a program. Returns null if it succeeded, otherwise why it failed. */
 function failure(program: string, words: readonly string[], stdoutTo?: string): string | null {
   const { status, error, stdout, stderr } = spawnSync(program, words, {
     encoding: 'utf8',
@@ -60,10 +61,10 @@ function failure(program: string, words: readonly string[], stdoutTo?: string): 
   return null;
 }
 
-/** The same bytes whenever it is made. */
+/** Makes the bytes of an archive reproducible. */
 const reproducible = ['--sort=name', '--owner=0', '--group=0', '--numeric-owner', '--mtime=@0'];
 
-/** Each kind builds into the directory and returns why it could not. */
+/** Each kind builds into the directory, and returns why it could not. */
 const builders: Readonly<Record<Kind, (request: Request, version: string) => string | null>> = {
   package: ({ out }) => failure('npm', ['pack', '--ignore-scripts', '--pack-destination', out]),
   archives: ({ out, platforms }, version) =>
@@ -75,7 +76,7 @@ const builders: Readonly<Record<Kind, (request: Request, version: string) => str
       out,
       ...platforms,
     ]),
-  // `helm package` makes the same: a tar of the directory of the chart.
+  // Equivalent to `helm package`: a tar of the chart's directory.
   chart: ({ out }, version) =>
     failure('tar', [
       ...reproducible,
@@ -110,7 +111,7 @@ const imageWords = (file: string, to: string): readonly string[] => [
   '.',
 ];
 
-/** Lists each file with its size and checksum, and writes the checksums of all of them. */
+/** Lists each file with its size and checksum, and writes a file with all checksums. */
 function list(out: string): void {
   const files = readdirSync(out)
     .filter((file) => file !== 'SHA256SUMS' && statSync(join(out, file)).isFile())

@@ -1,8 +1,7 @@
 /**
- * Builds the downloads of a release: `node tools/release.ts --url URL [--home URL] [--out DIRECTORY]
- * [PLATFORM…]`. An archive for each platform has the program, its packages and the runtime; beside them are
- * `SHA256SUMS` and the manifest for krew, `ndots.yaml`.
- * URL is the future address of the archives, such as
+ * Builds the downloads of a release: `node tools/release.ts --url URL [--home URL] [--out DIRECTORY] [PLATFORM…]`. Each
+ * platform's archive contains the program, its packages and the runtime. `SHA256SUMS` and the krew manifest,
+ * `ndots.yaml`, are written next to the archives. URL is the future address of the archives, such as
  * `https://github.com/OWNER/NAME/releases/download/v1.2.3`.
  */
 import { spawnSync } from 'node:child_process';
@@ -22,7 +21,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { krewManifest } from './krew.ts';
 
-/** Platform in Go's notation → npm's, and the package of the runtime. */
+/** Platforms in Go's notation, with npm's notation and the runtime's package. */
 const platforms: Readonly<
   Record<string, { readonly os: string; readonly cpu: string; readonly runtime: string }>
 > = {
@@ -62,7 +61,7 @@ function must(program: string, words: readonly string[], cwd: string): string {
   throw new Error(`${program} ${words.join(' ')} ended with ${status}:\n${stderr}`);
 }
 
-/** Packs a package, the checkout or one of the registry, and unpacks it to `to`. */
+/** Packs a package, either the checkout or one from the registry, and unpacks it to `to`. */
 function unpack(what: string, to: string): void {
   const directory = mkdtempSync(join(tmpdir(), 'ndots-pack-'));
   try {
@@ -75,31 +74,31 @@ function unpack(what: string, to: string): void {
   }
 }
 
-/** The whole program for a platform: the package, its packages, the runtime. */
+/** Assembles the whole program for a platform: the package, its dependencies and the runtime. */
 function assemble(root: string, { os, cpu, runtime }: (typeof platforms)[string]): void {
   unpack(resolve('.'), root);
   cpSync('package-lock.json', join(root, 'package-lock.json'));
   cpSync('.npmrc', join(root, '.npmrc'));
   const words = ['ci', '--omit=dev', '--ignore-scripts', `--os=${os}`, `--cpu=${cpu}`];
-  // krew unpacks directories and files, and rejects an archive with links.
+  // krew unpacks only directories and files, and rejects archives that contain links.
   must('npm', [...words, '--no-bin-links'], root);
   for (const left of ['package-lock.json', '.npmrc', 'node_modules/.package-lock.json'])
     rmSync(join(root, left), { force: true });
   const node = join(root, 'node_modules/node');
   unpack(`${runtime}@${devDependencies.node}`, node);
-  // Of the runtime's package only the program and its licence are needed.
+  // Only the program and its licence are needed from the runtime's package.
   for (const name of readdirSync(node))
     if (!['bin', 'LICENSE', 'package.json'].includes(name))
       rmSync(join(node, name), { recursive: true });
   for (const name of readdirSync(join(node, 'bin')))
     if (name !== 'node') rmSync(join(node, 'bin', name), { recursive: true });
   chmodSync(join(node, 'bin/node'), 0o755);
-  // krew links to a file of this name, by which kubectl calls the program.
+  // krew links to files with these names, which kubectl runs.
   for (const name of ['kubectl-ndots', 'kubectl_complete-ndots'])
     cpSync(join(root, 'bin/ndots'), join(root, 'bin', name));
 }
 
-/** The same bytes whenever it is made. */
+/** Creates a reproducible archive. */
 function archive(directory: string, to: string): void {
   const same = ['--sort=name', '--owner=0', '--group=0', '--numeric-owner', '--mtime=@0'];
   const words = [...same, '--mode=go-w', '-I', 'gzip -9n', '-cf', to, '-C', directory, 'ndots'];

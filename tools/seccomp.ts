@@ -1,15 +1,14 @@
 /**
- * Writes deploy/seccomp/*.json from observed system calls: `node tools/seccomp.ts [PROFILE…]`. The tests of
- * whole servers run each `ndots` under strace. Their calls, and those of a container runtime before the
- * program, are allowed, and no others. It takes minutes, and needs root, strace and the programs of the
- * tests.
+ * Writes deploy/seccomp/*.json from observed system calls: `node tools/seccomp.ts [PROFILE…]`. Whole-server tests run
+ * each `ndots` under strace. Only the observed calls, and those that a container runtime makes before the program, are
+ * allowed. Takes minutes, and needs root, strace and the tests' programs.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** The source of a profile: the verb of `ndots`, and tests that exercise all of it. */
+/** The `ndots` command of each profile, and tests that exercise all of it. */
 const profiles: Readonly<Record<string, { readonly verb: string; readonly tests: string[] }>> = {
   serve: {
     verb: 'serve',
@@ -39,7 +38,7 @@ profiles['serve']!.tests.push(
 );
 
 /**
- * Calls of a container runtime between the filter and the program, and calls that any thread may make at any
+ * System calls that a container runtime makes after installing the filter, and calls that any thread may make at any
  * time.
  */
 const always = [
@@ -54,7 +53,7 @@ const always = [
     'faccessat',
     'faccessat2',
   ],
-  // Native code calls fsync when the runtime ends after an error, and waits forever if it is denied.
+  // Native code calls fsync when the runtime exits after an error, and waits forever if it is denied.
   ...['fchdir', 'fstatfs', 'fsync', 'getdents64', 'prctl', 'setgid', 'setgroups', 'setuid'],
   ...['clock_gettime', 'clock_getres', 'gettimeofday', 'getcpu', 'clone', 'clone3', 'exit'],
   ...['exit_group', 'futex_waitv', 'madvise', 'membarrier', 'mremap', 'munmap', 'nanosleep'],
@@ -63,8 +62,8 @@ const always = [
 ];
 
 /**
- * Calls of the C library to look up a name, over UDP and TCP, and to sort addresses: on some clouds the API
- * server has a name, and in the tests an address.
+ * System calls that the C library makes to resolve names over UDP and TCP, and to sort addresses. On some clouds the
+ * API server has a name; in the tests it has an address.
  */
 const nameLookup = [
   ...['bind', 'connect', 'getpeername', 'getsockname', 'getsockopt', 'ioctl', 'lseek', 'poll'],
@@ -72,10 +71,10 @@ const nameLookup = [
   ...['uname', 'writev'],
 ];
 
-/** Called if available, and better denied: the runtime works without it, and container runtimes deny it, too. */
+/** Called if available, but better denied: the runtime works without it, and container runtimes deny it, too. */
 const never = /^io_uring_/;
 
-/** Calls with another name on other architectures: the equivalent there. */
+/** System calls that have other names on other architectures, with their equivalents. */
 const elsewhere: Readonly<Record<string, readonly string[]>> = {
   access: ['faccessat', 'faccessat2'],
   arch_prctl: [],
@@ -106,11 +105,11 @@ const elsewhere: Readonly<Record<string, readonly string[]>> = {
   vfork: ['clone'],
 };
 
-/** ENOSYS: a library that gets it for a newer call falls back to an older one. */
+/** With ENOSYS for a newer call, libraries fall back to an older one. */
 const ENOSYS = 38;
 
 /**
- * Calls of `ndots VERB` in these tests.
+ * System calls made by `ndots VERB` in these tests.
  * @throws if it was never started
  */
 function observed(verb: string, tests: readonly string[]): ReadonlySet<string> {
@@ -154,7 +153,7 @@ function profileOf(calls: ReadonlySet<string>): object {
 }
 
 const asked = process.argv.slice(2);
-// The observed program is that of the image.
+// Observes the program as built for the image.
 if (spawnSync(process.execPath, ['tools/build.ts'], { stdio: 'inherit' }).status !== 0)
   process.exit(2);
 mkdirSync('deploy/seccomp', { recursive: true });

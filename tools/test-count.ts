@@ -1,4 +1,4 @@
-/** Counts the tests of a run, with one total. */
+/** Counts the tests of a run and prints a single total. */
 import { relative } from 'node:path';
 import type { TestEvent } from 'node:test/reporters';
 
@@ -8,7 +8,7 @@ interface Counts {
   skipped: number;
 }
 
-/** The counts of a `test:summary` event. */
+/** Counts in a `test:summary` event. */
 type RunnerCounts = Readonly<Record<'tests' | 'passed' | 'skipped' | 'todo', number>>;
 
 interface Skipped {
@@ -16,17 +16,16 @@ interface Skipped {
   readonly file: string;
 }
 
-/** Files that are named for one reason; beyond it, only their number. */
+/** Limit of files listed per reason. Above it, only their number is printed. */
 const FILES_NAMED = 3;
 
 /**
- * Counts the reports of `node:test`, one for each test. Suites and files do not count, nor does a test that
- * failed only because of a test within it. A suite that is skipped as a whole counts once, because its tests
- * were never declared.
+ * Counts `node:test` reports, one per test. Excludes suites and files, and tests that failed only because of a nested
+ * test. A suite that is skipped as a whole counts once because its tests were never declared.
  */
 export class TestCount {
   readonly #all: Counts = { passed: 0, failed: 0, skipped: 0 };
-  /** Reason → the tests skipped for it. */
+  /** Skipped tests by reason. */
   readonly #reasons = new Map<string, Skipped[]>();
 
   get passed(): number {
@@ -53,7 +52,7 @@ export class TestCount {
     }
   }
 
-  /** One line for each reason: the skipped tests, and their places. */
+  /** One line per reason, with the skipped tests and their files. */
   skippedLines(): readonly string[] {
     return [...this.#reasons].map(([reason, skipped]) => {
       const files = [...new Set(skipped.map(({ file }) => relative('.', file)))];
@@ -73,7 +72,7 @@ export class TestCount {
   }
 }
 
-/** The runner's counts for one file, and for the tests that it had declared elsewhere: `12 passed, 1 failed`. */
+/** The runner's counts for a file, including tests declared elsewhere: `12 passed, 1 failed`. */
 export function printCounts({ tests, passed, skipped, todo }: RunnerCounts): string {
   const failed = tests - passed - skipped - todo;
   return [
@@ -83,7 +82,7 @@ export function printCounts({ tests, passed, skipped, todo }: RunnerCounts): str
   ].join(', ');
 }
 
-/** True if the only failure of a test or suite is a test within it, which is counted itself. */
+/** True if the only failure of a test or suite is a nested test, which is counted itself. */
 function isOnlyWithin(error: unknown): boolean {
   return (error as { failureType?: string }).failureType === 'subtestsFailed';
 }

@@ -1,6 +1,6 @@
 /**
- * The duration of each test file: from the record a run estimates its length at its start, and it lists the
- * ten slowest at its end. Times are of the machine that recorded them; `npm test -- --record` writes them.
+ * Recorded durations of test files. A run uses them to estimate its length, and lists its ten slowest files at the end.
+ * `npm test -- --record` stores the times measured on the current machine.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 
@@ -8,14 +8,14 @@ import { readFileSync, writeFileSync } from 'node:fs';
 export type TestTimes = Readonly<Record<string, number>>;
 
 const RECORD: URL = new URL('test-times.json', import.meta.url);
-/** Files listed at the end of a run. */
+/** Number of files listed at the end of a run. */
 const SLOWEST = 10;
 
 export function recordedTimes(): TestTimes {
   return JSON.parse(readFileSync(RECORD, 'utf8')) as TestTimes;
 }
 
-/** Replaces the times of the files that ran and drops files that do not exist any more. */
+/** Replaces the times of the files that ran, and drops files that no longer exist. */
 export function recordTimes(times: TestTimes, files: readonly string[]): void {
   const all = { ...recordedTimes(), ...times };
   const kept = files.filter((file) => all[file] !== undefined).toSorted();
@@ -23,13 +23,13 @@ export function recordTimes(times: TestTimes, files: readonly string[]): void {
   writeFileSync(RECORD, `{\n${rows.join(',\n')}\n}\n`);
 }
 
-/** Longest first, so that no long file begins when the others have ended. Files without a record come first. */
+/** Sorts files longest first, so that no long file starts last. Files without a record come first. */
 export function longestFirst(files: readonly string[], times: TestTimes): readonly string[] {
   const seconds = (file: string): number => times[file] ?? Number.POSITIVE_INFINITY;
   return files.toSorted((a, b) => seconds(b) - seconds(a) || (a < b ? -1 : 1));
 }
 
-/** `507 files, about 16 minutes (recorded on another day, 2 at a time)`; without the time where nothing is recorded. */
+/** `507 files, about 16 minutes (recorded on another day, 2 at a time)`; without a time if nothing was recorded. */
 export function estimate(files: readonly string[], times: TestTimes, concurrency: number): string {
   const known = files.map((file) => times[file]).filter((each) => each !== undefined);
   const count = `${files.length} ${files.length === 1 ? 'file' : 'files'}`;
@@ -45,7 +45,7 @@ function printSpan(seconds: number): string {
   return whole === 1 ? '1 second' : `${whole} seconds`;
 }
 
-/** One line for each of the slowest files, and their share of the total time; none for fewer than two files. */
+/** One line for each of the slowest files, with their share of the total time; empty for fewer than two files. */
 export function slowestLines(times: ReadonlyMap<string, number>): readonly string[] {
   if (times.size < 2) return [];
   const rows = [...times].toSorted(([, a], [, b]) => b - a).slice(0, SLOWEST);

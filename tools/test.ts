@@ -1,18 +1,16 @@
 /**
  * Runs the tests: `node tools/test.ts [--long | --cluster | --node] [--only PATTERN] [--record] [NAME…]`.
  *
- * `npm test` runs fast tests (`*.test.ts`), and `npm run test:long` those that wait in real time
- * (`*.long.test.ts`). `npm run test:cluster` runs those that need a real API server (`*.cluster.test.ts`).
- * `npm run test:node` runs those that need a whole cluster with kubelet and containerd (`*.node.test.ts`, in
- * `test/node/`).
+ * `npm test` runs fast tests (`*.test.ts`), and `npm run test:long` those that wait in real time (`*.long.test.ts`).
+ * `npm run test:cluster` runs those that need a real API server (`*.cluster.test.ts`). `npm run test:node` runs those
+ * that need a whole cluster with kubelet and containerd (`*.node.test.ts`, in `test/node/`).
  *
- * A NAME is a file, or the name of a room, a plugin or the beginning of a file: `npm test -- cache`. Named
- * files run even if they are of another kind, and each of their tests gets a line; without names each file
- * gets one. `--only` runs the tests whose names contain its pattern.
+ * A NAME is a file, a directory, a plugin or the beginning of a file name: `npm test -- cache`. Named files run even if
+ * they are of another kind, and print a line per test; without names, there is a line per file. `--only` runs tests
+ * whose names match a pattern.
  *
- * The run estimates its duration at its start and lists the slowest files at its end (`test-times.ts`;
- * `--record` stores the times). Skipped tests follow, grouped by reason, and the last line is `N passed, N
- * failed, N skipped`.
+ * The run starts with an estimate of its duration and ends with its slowest files (`test-times.ts`; `--record` stores
+ * the times). Skipped tests follow, grouped by reason, and the last line is `N passed, N failed, N skipped`.
  */
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -27,7 +25,7 @@ import { estimate, longestFirst, recordedTimes, recordTimes, slowestLines } from
 interface Kind {
   readonly script: string;
   readonly patterns: readonly string[];
-  /** The time limit of a test or suite. */
+  /** Time limit of a test or suite. */
   readonly minutes: number;
   readonly concurrency: number;
 }
@@ -36,7 +34,7 @@ const everywhere = (ending: string): readonly string[] => [`{src,test,tools,benc
 const cpus = Math.max(2, availableParallelism());
 const kinds = {
   plain: { script: 'test', patterns: everywhere('.test.ts'), minutes: 10, concurrency: cpus },
-  // They measure in real time, and those beside CoreDNS share addresses and ports.
+  // Long tests measure real time, and those that also run CoreDNS share addresses and ports.
   long: {
     script: 'test:long',
     patterns: everywhere('.long.test.ts'),
@@ -85,8 +83,8 @@ const named = positionals.length > 0;
 const all = filesOf(kind).filter((file) => !elsewhere.has(file));
 
 /**
- * Test files for a word on the command line: a file, directory or pattern; else a directory's name, or the
- * beginning of a file name.
+ * Test files for a command-line word: a file, directory or pattern, otherwise a directory name or the beginning of a
+ * file name.
  */
 function meant(word: string): readonly string[] {
   const files = globSync(word).filter((file) => file.endsWith('.test.ts'));
@@ -108,11 +106,11 @@ if (files.length === 0) {
 if (!named) await installMissing();
 const times = recordedTimes();
 console.log(estimate(files, times, Math.min(kind.concurrency, files.length)));
-/** Seconds that each file took in this run. */
+/** Duration of each file in this run, seconds. */
 const taken = new Map<string, number>();
 
 const count = new TestCount();
-/** Events that the reporter prints for a whole run: failures, and the stderr of test processes. */
+/** Events that are also printed for whole runs: failures, and stderr of test processes. */
 const loud: ReadonlySet<string> = new Set(['test:fail', 'test:stderr']);
 
 async function* report(events: AsyncIterable<TestEvent>): AsyncGenerator<TestEvent> {
@@ -134,7 +132,7 @@ async function* report(events: AsyncIterable<TestEvent>): AsyncGenerator<TestEve
   }
 }
 
-// Tests start ndots from its sources hundreds of times. With compiled sources such a start takes 0.2 s, not 0.7 s.
+// Tests start ndots from its sources hundreds of times. The compile cache reduces a start from 0.7 s to 0.2 s.
 process.env['NODE_COMPILE_CACHE'] ??= resolve('node_modules/.cache/compiled-sources');
 
 const lines = run({

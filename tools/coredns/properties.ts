@@ -1,30 +1,30 @@
 /**
- * Every directive of CoreDNS 1.14.7 and every property of it, each with an example in a Corefile.
- * The sources are the Syntax sections of its pages and its parsers. `tools/coredns-table.ts` adds
- * the treatment in ndots. A test starts both servers with each example.
+ * Every CoreDNS 1.14.7 directive and property, each with an example Corefile. The sources are the Syntax sections of
+ * its pages, and its parsers. `tools/coredns-table.ts` adds the treatment in ndots. A test starts both servers with
+ * each example.
  */
 
 export interface Property {
-  /** As in the table: the first word of the line, or the argument. */
+  /** Name in the table: the first word of the line, or the argument. */
   readonly name: string;
-  /** Lines inside a server block. `@` is replaced by a directory with the files of the test. */
+  /** Lines inside a server block. `@` is replaced with a directory that contains the test's files. */
   readonly example: string;
   /**
-   * Its own server block, if a block of DNS over UDP is not enough: `KEY` before the brace, `PORT` in it for
-   * the port.
+   * A separate server block, if a plain DNS block over UDP does not suffice: `KEY` before the brace, and `PORT` as a
+   * placeholder for the port.
    */
   readonly key?: string;
-  /** The way in which it does more than CoreDNS's. */
+  /** The improvement over CoreDNS. */
   readonly better?: string;
-  /** The way in which it differs, unless the page of the plugin describes it. */
+  /** The difference from CoreDNS, unless the plugin's page describes it. */
   readonly different?: string;
-  /** It is unknown: a Corefile with it is rejected. */
+  /** ndots rejects Corefiles with this property. */
   readonly missing?: true;
-  /** CoreDNS does not start with it here (it needs the internet, or is built without it). */
+  /** CoreDNS does not start with the example here (it needs the internet, or was built without the plugin). */
   readonly elsewhere?: true;
 }
 
-/** Its own line first, without optional parts. */
+/** A directive, whose first row is its own line without optional parts. */
 export interface Directive {
   readonly name: string;
   readonly properties: readonly Property[];
@@ -32,7 +32,10 @@ export interface Directive {
 
 type Row = readonly [name: string, example: string, more?: Omit<Property, 'name' | 'example'>];
 
-/** `{}` in an example of a property is replaced by the directive's own line with the property in braces. */
+/**
+ * Defines a directive. `{}` in a property's example is replaced with the directive's own line, with the property in
+ * braces.
+ */
 function directive(name: string, line: string, ...rows: readonly Row[]): Directive {
   const all: readonly Row[] = rows[0]?.[0] === '' ? rows : [['', line], ...rows];
   return {

@@ -1,20 +1,20 @@
-/** The figures shown in docs/figures.md: their meaning, the benchmark that records them, and their goal. */
+/** The figures in docs/figures.md: their meaning, their source and their goals. */
 import type { Goal } from '../../bench/kit/figures.ts';
 
 export interface FigureRow {
   readonly what: string;
-  /** The name that the benchmark uses. */
+  /** Name in the benchmark. */
   readonly figure: string;
-  /** The program or condition that the figure is compared with. */
+  /** The program or condition that it is compared with. */
   readonly peer?: string;
   readonly goal?: Goal;
-  /** The recorded value is the peer's divided by that of ndots; the page shows the inverse. */
+  /** The recorded ratio is the peer's value divided by ndots' value; the page shows the inverse. */
   readonly isInverse?: true;
 }
 
 export interface FigureGroup {
   readonly title: string;
-  /** The name of the benchmark. */
+  /** Name of the benchmark. */
   readonly benchmark: string;
   readonly about: string;
   readonly rows: readonly FigureRow[];

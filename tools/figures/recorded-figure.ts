@@ -1,24 +1,24 @@
-/** The recorded values of a figure, over runs. */
+/** Summarizes the recorded values of a figure. */
 import { existsSync, readFileSync } from 'node:fs';
 import type { Run } from '../../bench/kit/history.ts';
 
-/** The middle and the range of a figure over the recorded runs. */
+/** Median and range of a figure over its recorded runs. */
 export interface RecordedFigure {
   readonly middle: number;
   readonly least: number;
   readonly most: number;
   readonly runs: number;
   readonly unit: string;
-  /** Versions by program, as in the last run. */
+  /** Program versions in the latest run. */
   readonly peers: Readonly<Record<string, string>>;
 }
 
-/** Older runs measured another program. */
+/** Limit of runs; older ones measured a different program. */
 const RUNS_MAX = 7;
-/** The load average of a run that counts. At a higher one, other programs had the CPUs. */
+/** Maximum load average of a valid run. At higher loads, other programs were using the CPUs. */
 const LOAD_MAX = 3;
 
-/** @param neighbour of which condition: null for a machine with nothing else to do, else the neighbour's name */
+/** @param neighbour null for runs on an otherwise idle machine, otherwise the name of the program that ran beside */
 export function recordedFigure(
   history: string,
   figure: string,

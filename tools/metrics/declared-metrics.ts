@@ -1,8 +1,8 @@
-/** Finds the metrics that the sources declare: calls and tables that have a name and, right after it, a help text. */
+/** Finds metric declarations in the sources: calls and tables with a name directly followed by a help text. */
 import { stripTypeScriptTypes } from 'node:module';
 import { parse, type AnyNode } from 'acorn';
 
-/** A metric as the source declares it. Parts of a name that are computed are written as `*`. */
+/** A declared metric. Computed parts of its name are written as `*`. */
 export interface DeclaredMetric {
   readonly name: string;
   readonly kind: string;
@@ -15,7 +15,7 @@ const kinds = ['counter', 'gauge', 'histogram', 'summary'];
 
 type Constants = ReadonlyMap<string, AnyNode>;
 
-/** Lists the metrics of a TypeScript source in their order. */
+/** Lists the metrics declared in a TypeScript source, in order. */
 export function declaredMetrics(source: string): readonly DeclaredMetric[] {
   const program = parse(stripTypeScriptTypes(source), {
     ecmaVersion: 'latest',
@@ -93,12 +93,12 @@ function metricOf(node: AnyNode, constants: Constants): DeclaredMetric | null {
   };
 }
 
-/** The name of the declaring function has the kind; otherwise the suffix decides, as in OpenMetrics. */
+/** The declaring function's name determines the type, otherwise the suffix, as in OpenMetrics. */
 const kindOf = (name: string, callee: string): string =>
   kinds.find((kind) => callee.toLowerCase().endsWith(kind)) ??
   (name.endsWith('_total') ? 'counter' : 'gauge');
 
-/** A literal text, possibly in parts; computed parts are `*`. */
+/** The value of a string literal or concatenation; computed parts are `*`. */
 function textOf(node: AnyNode | null | undefined, constants: Constants, depth = 0): string | null {
   if (node === null || node === undefined || depth > 4) return null;
   if (node.type === 'Literal') return typeof node.value === 'string' ? node.value : null;
@@ -111,7 +111,7 @@ function textOf(node: AnyNode | null | undefined, constants: Constants, depth = 
     return left === null && right === null ? null : `${left ?? '*'}${right ?? '*'}`;
   }
   if (node.type === 'Identifier') return textOf(constants.get(node.name), constants, depth + 1);
-  // `honest('…')` adds a sentence to the help text of all metrics of Go.
+  // `honest('…')` adds a sentence to the help text of all Go metrics.
   if (node.type === 'CallExpression' && node.callee.type === 'Identifier')
     return node.callee.name === 'honest' ? textOf(node.arguments[0], constants, depth + 1) : null;
   return null;

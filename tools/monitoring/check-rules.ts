@@ -1,10 +1,10 @@
 /**
- * The results of `ndots check serve` from the clients' side, and gaps in the checks. Silent where
- * no check has ever been scraped.
+ * Rules for `ndots check serve` results, which show the clients' view, and for gaps in the checks. They do not fire if
+ * no check was ever scraped.
  */
 import { alert, promiseRules, type Rule, type ServicePromise } from './rule.ts';
 
-/** By kind of check, over all targets and all checkers: a restart of the checker does not reset it. */
+/** Counts by check kind, over all targets and checkers, so that a checker restart does not reset it. */
 const promise: ServicePromise = {
   name: 'check',
   budget: 0.001,
@@ -17,7 +17,7 @@ const checkAlerts: readonly Rule[] = [
   alert(
     'DNSCheckBlind',
     'warning',
-    // A target disappeared; a check cannot complete; the checks of Kuberhealthy's objects do not run.
+    // A target disappeared, a check cannot complete, or the checks in Kuberhealthy's objects do not run.
     [
       '(count by (cluster) (max_over_time(ndots_check_checks[1d])) unless count by (cluster) (ndots_check_checks))',
       '(max by (cluster) (min by (cluster, check) (avg_over_time(ndots_check_state{state="unknown"}[15m]))) > 0.9)',
@@ -37,7 +37,7 @@ const checkAlerts: readonly Rule[] = [
   ),
 ];
 
-/** Groups of rules, as Prometheus reads them. */
+/** Rule groups in Prometheus format. */
 export const checkGroups: readonly { readonly name: string; readonly rules: readonly Rule[] }[] = [
   { name: 'dns-check', rules: [...promiseRules(promise), ...checkAlerts] },
 ];

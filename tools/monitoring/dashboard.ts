@@ -1,6 +1,4 @@
-/** The dashboard: rows of panels, each with its series. */
-
-/** One panel of the dashboard: its title, and the series, each with its legend. */
+/** A dashboard panel: its title and its series, each with a legend. */
 interface Panel {
   readonly title: string;
   readonly help: string;
@@ -225,7 +223,7 @@ function panels(): readonly object[] {
   return all;
 }
 
-/** @param allValue the meaning of "All", if it must also match series without the label */
+/** @param allValue the value for "All", if it must also match series without the label */
 const variable = (name: string, query: string, allValue?: string): object => ({
   name,
   type: 'query',
@@ -238,7 +236,7 @@ const variable = (name: string, query: string, allValue?: string): object => ({
   current: { text: 'All', value: '$__all' },
 });
 
-/** The dashboard, as Grafana imports it. */
+/** The dashboard in Grafana's import format. */
 export const dashboard: object = {
   title: 'Cluster DNS (ndots, CoreDNS)',
   uid: 'ndots-dns',

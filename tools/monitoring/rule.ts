@@ -1,12 +1,12 @@
-/** The parts of alerts: rules as Prometheus reads them, and promises with error budgets. */
+/** Building blocks for alerts: Prometheus rules, and service promises with error budgets. */
 
-/** The page that explains each alert (docs/alerts.md), as a URL: notification programs make a link of it. */
+/** URL of the page that explains each alert (docs/alerts.md). Notification programs link to it. */
 const runbookPage = 'https://ndots.dev/alerts';
 
-/** Ends a summary if Prometheus, Thanos or Mimir have several clusters. */
+/** Suffix of a summary if Prometheus, Thanos or Mimir has several clusters. */
 const ofCluster = '{{ with $labels.cluster }} (cluster {{ . }}){{ end }}';
 
-/** One promise: the share of replies that may be bad, and the definition of bad. */
+/** A service promise: the maximum share of bad replies, and the definition of bad. */
 export interface ServicePromise {
   readonly name: 'errors' | 'slow' | 'check';
   readonly budget: number;
@@ -15,10 +15,7 @@ export interface ServicePromise {
   readonly what: string;
 }
 
-/**
- * The allowed burn rates of the month's budget: the rate over a long window, the rate over a short one (it still
- * burns), and the severity.
- */
+/** Burn rates of the monthly budget: a long window, a short window (still burning), and the severity. */
 const burns = [
   {
     rate: 14.4,
@@ -56,7 +53,7 @@ export interface Rule {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** An alert with its paragraph on the page. */
+/** Builds an alert that links to its section on the page. */
 export const alert = (
   name: string,
   severity: string,
@@ -83,7 +80,7 @@ const titles = {
   check: 'DNSChecksBurnBudget',
 } as const;
 
-/** Rates over all windows, and an alert for each pair of them. */
+/** Recording rules for all windows, and an alert for each pair of them. */
 export function promiseRules({ name, budget, bad, all, what }: ServicePromise): readonly Rule[] {
   const windows = [...new Set(burns.flatMap(({ long, short }) => [short, long]))];
   const ratio = (window: string): string => `dns:${name}:ratio_rate${window}`;

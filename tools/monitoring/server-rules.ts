@@ -1,4 +1,4 @@
-/** The reports of servers on themselves: promises about their replies, and faults that no promise shows. */
+/** Rules for the servers' own metrics: promises about their replies, and faults that no promise covers. */
 import { alert, promiseRules, type Rule, type ServicePromise } from './rule.ts';
 
 const promises: readonly ServicePromise[] = [
@@ -22,12 +22,12 @@ const promises: readonly ServicePromise[] = [
   },
 ];
 
-/** Faults that no promise shows, because clients get no replies, or soon will not. */
+/** Faults that no promise covers, because clients get no replies or soon will not. */
 const otherAlerts: readonly Rule[] = [
   alert(
     'DNSDown',
     'critical',
-    // No server at all; those of one cluster disappeared; they exist and cannot be scraped.
+    // No server exists, a cluster's servers disappeared, or servers cannot be scraped.
     [
       'absent(coredns_build_info)',
       '(count by (cluster) (max_over_time(coredns_build_info[1h])) unless count by (cluster) (coredns_build_info))',
@@ -103,7 +103,7 @@ const otherAlerts: readonly Rule[] = [
   ),
 ];
 
-/** Groups of rules, as Prometheus reads them. */
+/** Rule groups in Prometheus format. */
 export const serverGroups: readonly { readonly name: string; readonly rules: readonly Rule[] }[] = [
   ...promises.map((promise) => ({ name: `dns-${promise.name}`, rules: promiseRules(promise) })),
   { name: 'dns-others', rules: otherAlerts },

@@ -1,8 +1,9 @@
 /**
- * Draws a diagram from a text, as SVG. Each line of the text is one of:
+ * Draws a diagram described in text as SVG. Each line is one of:
  *
- * `title TEXT` · `size COLUMNS ROWS` · `group COLUMN ROW WIDTH HEIGHT TEXT` · `box ID COLUMN ROW WIDTH HEIGHT TEXT | TEXT …`
- * · `arrow ID ID [TEXT]` · `note COLUMN ROW TEXT` · `# comment`. A column is 10 pixels wide and a row is 10 pixels high.
+ * `title TEXT` · `size COLUMNS ROWS` · `group COLUMN ROW WIDTH HEIGHT TEXT` · `box ID COLUMN ROW WIDTH HEIGHT TEXT |
+ * TEXT …` · `arrow ID ID [TEXT]` · `note COLUMN ROW TEXT` · `# comment`. A column is 10 pixels wide and a row is 10
+ * pixels high.
  */
 import { escapeXml, type Palette } from './palette.ts';
 
@@ -16,7 +17,7 @@ interface Box {
   readonly height: number;
 }
 
-/** Draws the text with these colours. A line that it cannot read is an error that names it. */
+/** Draws the diagram in these colours. Throws an error that shows the first invalid line. */
 export function diagramSvg(source: string, palette: Palette): string {
   const boxes = new Map<string, Box>();
   const shapes: string[] = [];
@@ -74,7 +75,7 @@ function textSvg(
   return `<text x="${x}" y="${y}" fill="${fill}" text-anchor="${anchor}"${weight}>${escapeXml(text)}</text>`;
 }
 
-/** A box with lines of text in its middle; the first line is bold. */
+/** A box with centred lines of text; the first line is bold. */
 function boxSvg({ x, y, width, height }: Box, text: string, palette: Palette): string[] {
   const lines = text.split('|').map((each) => each.trim());
   const first = y + height / 2 + 5 - ((lines.length - 1) * LINE) / 2;
@@ -99,7 +100,7 @@ const groupSvg = ({ x, y, width, height }: Box, text: string, palette: Palette):
   textSvg(x + 12, y + 19, text, palette.dim, 'start', true),
 ];
 
-/** An arrow between the sides of two boxes that face each other, with its text beside it. */
+/** An arrow between the facing sides of two boxes, with text next to it. */
 function arrowSvg(from: Box, to: Box, text: string, palette: Palette): string {
   const isSideways = to.x >= from.x + from.width || from.x >= to.x + to.width;
   const [start, end] = isSideways ? sides(from, to) : edges(from, to);
@@ -111,7 +112,7 @@ function arrowSvg(from: Box, to: Box, text: string, palette: Palette): string {
 
 type Point = readonly [x: number, y: number];
 
-/** Points of two boxes beside each other: at the middle of the height that they share. */
+/** Arrow ends for boxes next to each other, in the middle of their common height. */
 function sides(from: Box, to: Box): readonly [Point, Point] {
   const y = middle(from.y, from.height, to.y, to.height);
   return to.x >= from.x + from.width
@@ -125,7 +126,7 @@ function sides(from: Box, to: Box): readonly [Point, Point] {
       ];
 }
 
-/** Points of two boxes above each other: at the middle of the width that they share. */
+/** Arrow ends for boxes above each other, in the middle of their common width. */
 function edges(from: Box, to: Box): readonly [Point, Point] {
   const x = middle(from.x, from.width, to.x, to.width);
   return to.y >= from.y + from.height

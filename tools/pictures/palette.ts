@@ -1,4 +1,4 @@
-/** Colours of pictures, on a light and on a dark page. */
+/** Colours of an image, for light or dark pages. */
 
 export interface Palette {
   readonly background: string;
@@ -12,7 +12,7 @@ export interface Palette {
   readonly box: string;
 }
 
-/** Both of them. Text has a contrast of at least 4.5 to its background (WCAG 2.2, 1.4.3). */
+/** Text has a contrast of at least 4.5 to its background (WCAG 2.2, 1.4.3). */
 export const palettes: Readonly<Record<'light' | 'dark', Palette>> = {
   light: {
     background: '#ffffff',
@@ -45,6 +45,6 @@ export const escapeXml = (text: string): string =>
     .replaceAll('>', '&gt;')
     .replaceAll('"', '&quot;');
 
-/** Fonts that most machines have; the widths below hold for all of them. */
+/** Widely available fonts. The widths below apply to all of them. */
 export const monospace =
   "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace";

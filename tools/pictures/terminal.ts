@@ -1,4 +1,4 @@
-/** Draws the output of a command as it looks in a terminal, as SVG. */
+/** Draws command output as it appears in a terminal, as SVG. */
 import { escapeXml, monospace, type Palette } from './palette.ts';
 
 const COLUMN = 7.83;
@@ -10,7 +10,7 @@ interface Run {
   readonly codes: ReadonlySet<number>;
 }
 
-/** Draws a command and its output, which may have colours (SGR codes). */
+/** Draws a command and its output, which may contain colours (SGR codes). */
 export function terminalSvg(command: string, output: string, palette: Palette): string {
   const lines = [`\u001B[1m$ ${command}\u001B[0m`, ...output.trimEnd().split('\n')];
   const runs = lines.map(runsOf);
@@ -32,7 +32,7 @@ export function terminalSvg(command: string, output: string, palette: Palette): 
   ].join('\n');
 }
 
-/** Each run has its own place and width, so that columns stay straight in whatever font the reader has. */
+/** Positions each run explicitly and fixes its width, so that columns stay aligned in any font. */
 function rowSvg(line: readonly Run[], y: number, palette: Palette): string[] {
   let column = 0;
   const found: string[] = [];

@@ -1,4 +1,4 @@
-/** Groups the files that people read into areas, which can be checked one at a time. */
+/** Groups the files that people read into areas, which can be checked separately. */
 import { globSync } from 'node:fs';
 import type { Opening } from './page-rules.ts';
 
@@ -14,7 +14,7 @@ interface PageArea {
   readonly opening: Opening;
 }
 
-/** Pages, the first area that matches a file owns it. */
+/** Page areas. The first area that matches a file owns it. */
 const pageAreas: readonly PageArea[] = [
   { name: 'findings page', globs: ['docs/findings.md'], opening: 'free' },
   {
@@ -31,7 +31,7 @@ const pageAreas: readonly PageArea[] = [
   { name: 'example pages', globs: ['examples/**/*.md'], opening: 'purpose and command' },
 ];
 
-/** All areas: pages, and the sources of each room, `test`, `tools` and `bench`. */
+/** All areas: pages, the sources in each subdirectory of `src`, and `test`, `tools` and `bench`. */
 export function areas(): readonly Area[] {
   const owned = new Set<string>();
   const pages = pageAreas.map(({ name, globs, opening }) => {

@@ -1,9 +1,9 @@
-/** Finds the faults of one file: constructions that are not plain English, and pages of the wrong shape. */
+/** Finds the faults in a file: constructions that are not plain English, and pages that break layout rules. */
 import { pageFaults, type Opening } from './page-rules.ts';
 import { markdownPassages, sourcePassages } from './passages.ts';
 import { longSentences, proseRules } from './rules.ts';
 
-/** A fault with its place, the words, and the plain form. */
+/** A fault with its position, the words, and a plain alternative. */
 export interface ProseFault {
   readonly file: string;
   readonly line: number;
@@ -52,10 +52,10 @@ export function faultsOf(file: string, content: string, opening: Opening = 'free
   return found.toSorted((a, b) => a.line - b.line);
 }
 
-/** The part of a plugin page that is printed from the code, which is checked itself: the block and list of its syntax. */
+/** The syntax block and list on plugin pages, which are generated from the code. The code itself is checked. */
 const generated = /(?<=^## Syntax\n\n)```\n[^]*?^```$(?:\n\n(?:- .*(?:\n|$)| +- .*(?:\n|$))+)?/m;
 
-/** Removes the generated part. Lines stay where they are. */
+/** Blanks out the generated part, so that line numbers stay the same. */
 const withoutGenerated = (file: string, content: string): string =>
   isPluginPage(file)
     ? content.replace(generated, (part) => part.replaceAll(/[^\n]+/g, ''))
@@ -63,7 +63,7 @@ const withoutGenerated = (file: string, content: string): string =>
 
 const isPluginPage = (file: string): boolean => file.startsWith('src/server/plugins/');
 
-/** Changes the text of a page around its generated part. */
+/** Changes the text of a page except for its generated part. */
 export function changeText(
   file: string,
   content: string,

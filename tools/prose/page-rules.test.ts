@@ -1,4 +1,4 @@
-/** The shape of pages: how they begin, how wide their lines are, how long their cells. */
+/** Tests the layout rules of pages: openings, line widths and cell lengths. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { pageFaults, type Opening } from './page-rules.ts';

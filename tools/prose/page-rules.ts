@@ -1,4 +1,4 @@
-/** Rules about the shape of Markdown pages: how they begin, how wide lines are, and how long table cells are. */
+/** Layout rules for Markdown pages: openings, line widths and table cell lengths. */
 import { cellsOf, proseOf } from './passages.ts';
 
 export interface PageFault {
@@ -7,14 +7,14 @@ export interface PageFault {
   readonly text: string;
 }
 
-/** The widest line of a page, in columns. */
+/** Maximum line width of a page, in columns. */
 export const LINE_COLUMNS = 120;
 const CELL_SENTENCES = 2;
 
-/** The opening that a page has after its title. */
+/** The required opening after a page's title. */
 export type Opening = 'purpose and command' | 'purpose' | 'free';
 
-/** Reports what is wrong with the shape of a page. */
+/** Reports violations of the layout rules. */
 export function pageFaults(page: string, opening: Opening): readonly PageFault[] {
   return [...openingFaults(page, opening), ...lineFaults(page)];
 }
@@ -69,14 +69,14 @@ function lineFaults(page: string): PageFault[] {
   return found;
 }
 
-/** A line without a place to break it, such as a link. */
+/** True for a line that cannot be broken, such as a link. */
 const isOneWord = (text: string): boolean =>
   !text
     .trim()
     .replace(/^[-*>] /, '')
     .includes(' ');
 
-/** A paragraph that continues below the code: it ends in a word and not in a mark. */
+/** True for a paragraph that continues after a code block: it ends without punctuation. */
 const isUnfinished = (line: string): boolean =>
   /[a-z,]$/.test(line) && !/^(?:#|\||\s*[-*] |```|<!--|\s*\d+\. )/.test(line);
 

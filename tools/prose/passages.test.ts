@@ -1,4 +1,4 @@
-/** The text of pages and sources is found with its lines, and nothing else is. */
+/** Tests that the text of pages and sources is found with its line numbers, and nothing else. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { markdownPassages, sourcePassages, type Passage } from './passages.ts';

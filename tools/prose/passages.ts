@@ -1,14 +1,14 @@
-/** Finds the text that people read: paragraphs of Markdown, and comments, strings and test titles of sources. */
+/** Extracts the text that people read: Markdown paragraphs, and comments, strings and test titles in sources. */
 import { stripTypeScriptTypes } from 'node:module';
 import { tokenizer, tokTypes, type Token } from 'acorn';
 
 export type PassageKind = 'markdown' | 'heading' | 'docstring' | 'comment' | 'string' | 'title';
 
-/** A piece of text that is read in one go: a paragraph, a list item, a table cell, a comment, a string. */
+/** A unit of text: a paragraph, list item, table cell, comment or string. */
 export interface Passage {
   readonly kind: PassageKind;
   readonly text: string;
-  /** The source line of each character of the text. */
+  /** Returns the source line of a character in the text. */
   readonly lineAt: (offset: number) => number;
 }
 
@@ -35,7 +35,7 @@ function passage(kind: PassageKind, pieces: readonly Piece[]): Passage {
   return { kind, text, lineAt };
 }
 
-/** Replaces code, link targets and markup, so that only prose is left. Code becomes one word. */
+/** Removes code, link targets and markup. Code becomes one word. */
 export function proseOf(text: string): string {
   return text
     .replaceAll(/``+.*?``+|`[^`]*`/g, 'X')
@@ -47,7 +47,7 @@ export function proseOf(text: string): string {
     .replaceAll('’', "'");
 }
 
-/** The passages of a Markdown page. Fenced blocks and what follows a "Written by tools/…" mark are left out. */
+/** The passages on a Markdown page. Skips fenced blocks, and everything after a "Written by tools/…" mark. */
 export function markdownPassages(page: string): readonly Passage[] {
   const found: Passage[] = [];
   let open: Piece[] = [];
@@ -85,10 +85,10 @@ export function markdownPassages(page: string): readonly Passage[] {
   return found;
 }
 
-/** Removes the markup of joined lines, because links and code may cross lines. Each word keeps its line. */
+/** Joins lines before removing markup, because links and code may span lines. Each word keeps its line number. */
 function paragraph(pieces: readonly Piece[]): Passage {
   const marked = pieces.map(({ text }, at) => `${at === 0 ? '' : '\uE000'}${text}`).join(' ');
-  // Line marks inside code and link targets would be lost with them.
+  // Keep line marks that are inside code or link targets.
   const clean = proseOf(
     marked.replaceAll(/`[^`]*`|\]\([^)]*\)/g, (part) => {
       const marks = part.match(/\uE000/g) ?? [];
@@ -109,7 +109,7 @@ function paragraph(pieces: readonly Piece[]): Passage {
   };
 }
 
-/** The cells of a row of a table. */
+/** The cells in a table row. */
 export function cellsOf(row: string): readonly string[] {
   return row
     .replace(/^\||\|\s*$/g, '')
@@ -117,13 +117,13 @@ export function cellsOf(row: string): readonly string[] {
     .map((cell) => cell.trim());
 }
 
-/** A string that is a sentence or a part of one, and no key, path or pattern. */
+/** True for a string that is at least part of a sentence, and not a key, path or pattern. */
 function isProse(text: string): boolean {
   if (!/[a-z]{2,} [a-z]{2,}/.test(text)) return false;
   return (text.match(/[A-Za-z']+/g) ?? []).length >= 4 && !/^[\s\d{]|^\S+ \{/.test(text);
 }
 
-/** The passages of a TypeScript source; of tests only comments and titles. */
+/** The passages in a TypeScript source. In tests, only comments and titles. */
 export function sourcePassages(source: string, isTest: boolean): readonly Passage[] {
   const found: Passage[] = [];
   const lines = lineStarts(source);
@@ -147,7 +147,7 @@ export function sourcePassages(source: string, isTest: boolean): readonly Passag
 }
 
 interface SourceText {
-  /** The index of its first token. */
+  /** Index of its first token. */
   readonly first: number;
   readonly start: number;
   text: string;
@@ -156,7 +156,7 @@ interface SourceText {
 const isTextType = (type: Token['type']): boolean =>
   type === tokTypes.string || type === tokTypes.template;
 
-/** Strings and templates, each as a person reads it: `${…}` is X, and `'a ' + 'b'` is one text. */
+/** Strings and templates as people read them: `${…}` becomes X, and `'a ' + 'b'` is a single text. */
 function textsOf(tokens: readonly Token[]): readonly SourceText[] {
   const found: SourceText[] = [];
   const open: SourceText[] = [];
@@ -187,13 +187,13 @@ function textsOf(tokens: readonly Token[]): readonly SourceText[] {
   return found;
 }
 
-/** The text of a name, an operator, a string or a part of a template. */
+/** The value of a name, operator, string or template part. */
 function valueOf(token: Token | undefined): string | null {
   const { value } = (token ?? {}) as { readonly value?: unknown };
   return typeof value === 'string' ? value : null;
 }
 
-/** True for the first argument of `test`, `describe` or `it`, in whatever quotes. */
+/** True for the first argument of `test`, `describe` or `it`, with any kind of quotes. */
 const isTitleAt = (tokens: readonly Token[], first: number): boolean =>
   tokens[first - 1]?.type === tokTypes.parenL &&
   /^(?:test|describe|it|suite)$/.test(valueOf(tokens[first - 2]) ?? '');
@@ -213,7 +213,7 @@ function lineStarts(source: string): readonly number[] {
   return starts;
 }
 
-/** Comments, those of types too: consecutive `//` lines are one. */
+/** Comments, including those inside types. Consecutive `//` lines are one comment. */
 function commentsOf(
   source: string,
   texts: readonly (readonly [number, number])[],
@@ -237,7 +237,7 @@ function commentsOf(
     if (source[at + 1] === '/') {
       const end = source.indexOf('\n', at) < 0 ? source.length : source.indexOf('\n', at);
       const line = lineOf(at);
-      // A comment behind code is separate.
+      // A comment after code is separate.
       const isBehindCode = source.slice(source.lastIndexOf('\n', at) + 1, at).trim() !== '';
       if (run.length > 0 && (isBehindCode || run.at(-1)!.line !== line - 1)) endRun();
       run.push({ text: proseOf(source.slice(at + 2, end).trim()), line });

@@ -1,9 +1,9 @@
-/** The prose checker detects sentences that no engineer would write, and leaves plain ones alone. */
+/** Tests that the prose checker finds unidiomatic sentences and accepts plain ones. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { faultsOf } from './faults.ts';
 
-/** A sentence as it was in this repository, the plain form, and the kind of text. */
+/** Sentences from this repository, each with its plain form. */
 const pairs: readonly (readonly [before: string, after: string])[] = [
   [
     'Many queries can never succeed: the search path makes names that nobody has',
@@ -89,7 +89,7 @@ const pairs: readonly (readonly [before: string, after: string])[] = [
   ],
 ];
 
-/** Pairs that differ in the choice of words alone, which no pattern can tell from plain English. */
+/** Pairs that differ only in word choice, which no pattern can detect. */
 const undetectable: ReadonlySet<string> = new Set([
   'queries got no reply from servers that waited for it: those that give up sooner than its replies come drop them',
   'so that nothing waits for it that it waits for itself',

@@ -1,18 +1,18 @@
-/** The constructions that plain English does not have, each with the plain form. STYLE.md has the reasons. */
+/** Constructions that are not plain English, each with an alternative. STYLE.md has the reasons. */
 import type { PassageKind } from './passages.ts';
 
-/** One construction that ndots does not use. */
+/** A rule against one construction. */
 export interface ProseRule {
   readonly name: string;
   readonly pattern: RegExp;
   readonly write: string;
-  /** Kinds of passages that the rule reads; all of them by default. */
+  /** Kinds of passages to check; all of them by default. */
   readonly only?: readonly PassageKind[];
-  /** A match that is in such words is plain. */
+  /** Matches inside these words are acceptable. */
   readonly unless?: RegExp;
 }
 
-/** A space of a pattern matches any space. */
+/** Compiles a pattern in which a space matches any whitespace. */
 const words = (source: string, flags = 'gi'): RegExp =>
   new RegExp(source.replaceAll(' ', '\\s+'), flags);
 
@@ -25,7 +25,7 @@ const rule = (name: string, source: string, write: string, rest = {}): ProseRule
 
 const sentenceStart = String.raw`(?<=^|[.!?:] )`;
 
-/** All of them. The order is that of STYLE.md: clauses, negation, verbs, nouns, docstrings. */
+/** In the order of STYLE.md: clauses, negation, verbs, nouns, docstrings. */
 export const proseRules: readonly ProseRule[] = [
   // Clauses used as a noun.
   {
@@ -76,7 +76,7 @@ export const proseRules: readonly ProseRule[] = [
     String.raw`\bwhat (?:is|was|were|of it|of them) (?:lost|kept|left|asked|given|sent|held|told|named|known|there|missing|wrong with it)\b(?! \?)`,
     'name the noun: "the remaining queries", "the cached reply"',
   ),
-  // Negation belongs to the verb.
+  // Negated nouns instead of verbs.
   rule(
     'negated noun',
     String.raw`(?<!\bthere )\b(?:is|are|was|were|be|being|been) no(?: (?!longer\b|more\b|less\b|fewer\b|later\b|earlier\b|sooner\b|larger\b|better\b|worse\b|higher\b|lower\b|slower\b|faster\b|smaller\b|wider\b|longer\b|older\b|newer\b)\w)`,
@@ -231,17 +231,23 @@ export const proseRules: readonly ProseRule[] = [
   ),
 ];
 
-/** The most words of a sentence, as in STYLE.md. */
+/** Maximum number of words in a sentence, as in STYLE.md. */
 const SENTENCE_WORDS = 24;
 
-/** A list of code words or of numbers is read at a glance, so it counts as one word. Markup counts as none. */
+/**
+ * Counts words. A list of code words or numbers counts as one word because it is read at a glance; markup is not
+ * counted.
+ */
 const wordCount = (sentence: string): number =>
   sentence
     .replaceAll(/<\/?[a-z][^>]*>/g, '')
     .replaceAll(/(?<!\w)(X|[\d.]+)(?:(?:,|,? (?:and|or|to|with)|) (?:X|[\d.]+)(?!\w))+/g, '$1')
     .match(/\S*\w\S*/g)?.length ?? 0;
 
-/** Reports the sentences of a passage that are too long, by where they begin. Items of lists and tags such as `@param` are separate. */
+/**
+ * Reports sentences that are too long, by their start offset. List items and tags such as `@param` count as separate
+ * sentences.
+ */
 export function longSentences(text: string): readonly (readonly [offset: number, words: number])[] {
   const found: (readonly [number, number])[] = [];
   let start = 0;

@@ -1,4 +1,4 @@
-/** Wide paragraphs are filled, and nothing else of a page changes. */
+/** Tests that wide paragraphs are rewrapped, and that nothing else on a page changes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pageFaults } from './page-rules.ts';

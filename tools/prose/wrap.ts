@@ -1,9 +1,9 @@
-/** Fills the paragraphs of a page that have a line over 120 columns. */
+/** Rewraps the paragraphs of a page that have a line over 120 columns. */
 import { LINE_COLUMNS } from './page-rules.ts';
 
 const FILL_COLUMNS = LINE_COLUMNS - 2;
 
-/** Tables, code and headings stay. */
+/** Leaves tables, code and headings unchanged. */
 export function wrapPage(page: string): string {
   const out: string[] = [];
   let open: string[] = [];
@@ -28,7 +28,7 @@ export function wrapPage(page: string): string {
   return out.join('\n');
 }
 
-/** Words of a paragraph; code and the text of a link stay together with their marks. */
+/** Fills a paragraph. Code and link text stay together with their markup. */
 function filled(lines: readonly string[]): string[] {
   const [first = ''] = lines;
   const bullet = /^\s*(?:[-*+] |\d+\. )?/.exec(first)![0];
@@ -40,7 +40,7 @@ function filled(lines: readonly string[]): string[] {
   let line = bullet;
   let isEmpty = true;
   for (const part of parts) {
-    // A mark of a list or heading may not begin a line.
+    // A list or heading mark must not begin a line.
     const isMark = /^(?:[-+*#>|]+|\d+\.)$/.test(part);
     if (!isEmpty && !isMark && line.length + 1 + part.length > FILL_COLUMNS) {
       out.push(line);

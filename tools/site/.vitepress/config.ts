@@ -1,21 +1,23 @@
-/** The documentation site: every page of the repository, with search, dark and light. `npm run docs` builds it. */
+/**
+ * The documentation site with all pages of the repository, search, and dark and light themes. `npm run docs` builds it.
+ */
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, normalize, resolve } from 'node:path';
 import { defineConfig, type DefaultTheme } from 'vitepress';
-// As it lies beside `.site`, from where this runs.
+// Relative to `.site`, where this file runs.
 import { exampleLinks } from '../../tools/playground-links.ts';
 
-/** The checkout: the generator runs in a directory of its own, where its packages are. */
+/** The checkout. The generator runs in another directory, which has its packages. */
 const home = process.env['SITE_HOME'] ?? process.cwd();
 /**
- * The target of links to sources, for example `https://github.com/OWNER/NAME/blob/main`; without it they are
- * plain text.
+ * Base address for links to sources, for example `https://github.com/OWNER/NAME/blob/main`. Without it they are plain
+ * text.
  */
 const source = process.env['SOURCE_URL'] ?? '';
 
 const base = process.env['SITE_BASE'] ?? '/';
 
-/** The text of a file of the checkout; null: there is none. */
+/** The text of a file in the checkout; null: it does not exist. */
 const read = (path: string): string | null => {
   const file = join(home, path);
   return existsSync(file) && statSync(file).isFile() ? readFileSync(file, 'utf8') : null;
@@ -25,7 +27,7 @@ const titleOf = (file: string): string =>
   /^# (.+)$/m.exec(readFileSync(join(home, file), 'utf8'))?.[1]?.replaceAll('`', '') ??
   basename(file, '.md');
 
-/** A part of the sidebar with the pages that match a pattern. */
+/** A sidebar section with the pages that match a pattern. */
 function part(text: string, pattern: string): DefaultTheme.SidebarItem {
   const items = globSync(pattern, { cwd: home })
     .toSorted()
@@ -49,10 +51,10 @@ export default defineConfig({
   outDir: join(home, 'site'),
   base,
   rewrites: { 'README.md': 'index.md' },
-  // A dead link between pages fails the build.
+  // Dead links between pages fail the build.
   ignoreDeadLinks: 'localhostLinks',
   lastUpdated: false,
-  // The pages are not below the directory that has the packages.
+  // The pages are outside the directory that has the packages.
   vite: {
     resolve: {
       alias: [
@@ -65,10 +67,10 @@ export default defineConfig({
     },
   },
   markdown: {
-    // Both have words and braces.
+    // Both languages consist of words and braces.
     languageAlias: { corefile: 'nginx' },
     config(md) {
-      // Two braces are text in our pages, not a Vue expression.
+      // Double braces are literal text on our pages, not a Vue expression.
       const text = (content: string): string =>
         md.utils.escapeHtml(content).replaceAll('{{', '&#123;&#123;');
       md.renderer.rules.text = (tokens, at) => text(tokens[at]!.content);
@@ -78,7 +80,7 @@ export default defineConfig({
       md.renderer.rules.fence = (...given) => {
         const [tokens, at] = given;
         const { info, content } = tokens[at]!;
-        // The router of the site would look for a page: a target keeps it away.
+        // The site's router would look for a page; a link with a target bypasses it.
         const links = exampleLinks({ info, text: content }, `${base}playground/`, read).map(
           ({ text: words, href }) =>
             `<a href="${md.utils.escapeHtml(href)}" target="_self">${text(words)}</a>`,
@@ -94,7 +96,7 @@ export default defineConfig({
             if (/^(?:[a-z]+:|#)/.test(href) || /\.md(?:#|$)/.test(href)) continue;
             const file = normalize(join(from, href.replace(/#.*/, ''))).replace(/\/$/, '');
             if (!existsSync(join(home, file))) continue;
-            // Sources are not pages: they are linked where they are published, or not at all.
+            // Sources are not pages. They are linked where they are published, or not at all.
             if (source === '') token.tag = 'span';
             token.attrs = source === '' ? [] : [['href', `${source}/${file}`]];
             if (source !== '') continue;

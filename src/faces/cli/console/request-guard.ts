@@ -1,6 +1,6 @@
 /**
- * Decides which requests the console accepts. Other web pages must not be able to read it, so requests need the token, a
- * known host name (DNS rebinding) and the same site.
+ * Decides which requests the console accepts. Other web pages must not be able to read it. Requests therefore need the
+ * token, a known host name (DNS rebinding) and the same site.
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
