@@ -1,12 +1,11 @@
 /**
- * The 5 000-node restart (kubernetes #139117): a real API server with the objects of Kubernetes's
- * scalability test is killed and started again. Replicas of ndots, and CoreDNS beside them, watch
- * it. Measured for each: memory before, and peak memory during the restart. Also the time from the
- * API server's readiness to the first answer with a later change. Of the API server: CPU time of
- * the restart, and lists.
+ * The 5 000-node restart (kubernetes #139117): a real API server with the objects of Kubernetes' scalability test is
+ * killed and restarted while replicas of ndots and CoreDNS watch it. Measures each program's memory before the restart
+ * and its peak during the restart. Also measures the time from the API server's readiness to the first reply with a
+ * later change. For the API server, it measures CPU time and number of lists.
  *
- * `NODES=5000 REPLICAS=10 npm run bench -- api-server-restart`. Without them: 500 nodes, two replicas, and one of
- * CoreDNS (`COREDNS=FILE`). docs/decisions/api-server-restart.md has the plan for the whole test.
+ * `NODES=5000 REPLICAS=10 npm run bench -- api-server-restart`. Defaults: 500 nodes, two replicas, and one of CoreDNS
+ * (`COREDNS=FILE`). docs/decisions/api-server-restart.md has the plan for the whole test.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { request, Agent } from 'node:https';
@@ -20,7 +19,7 @@ import { figure, smoke } from './kit/figures.ts';
 import { FIRST, loadTestObjects, type CreatedObject } from './kit/load-test-objects.ts';
 import { corednsProgram, ndots, workFolder } from './kit/peers.ts';
 
-// Building the programs of a cluster takes ten minutes, which is not brief.
+// Building the cluster's programs takes ten minutes, which is too long for a smoke test.
 const isBrief = smoke && process.env['NODES'] === undefined;
 const reason = isBrief ? 'a smoke run needs NODES' : noApiServer();
 if (reason !== null) {
@@ -29,9 +28,9 @@ if (reason !== null) {
 }
 const nodes = Number(process.env['NODES'] ?? (smoke ? 100 : 500));
 const replicas = Number(process.env['REPLICAS'] ?? 2);
-/** Requests to the API server at a time while objects are created. */
+/** Parallel API requests while objects are created. */
 const PARALLEL = 32;
-/** After the restart memory is watched for this long: relists are over, and collections, too. */
+/** Observation time after the restart, long enough for relists and garbage collections to finish. */
 const WATCH_MS = smoke ? 5000 : 60_000;
 const PATIENCE_MS = 180_000;
 
@@ -77,7 +76,7 @@ async function create(cluster: Cluster, objects: Iterable<CreatedObject>): Promi
       created++;
     }
   };
-  // A namespace has to exist before the objects in it.
+  // A namespace must exist before its objects.
   const [first, rest] = [[] as CreatedObject[], [] as CreatedObject[]];
   for (const each of objects) (each.path === '/api/v1/namespaces' ? first : rest).push(each);
   for (const some of [first, rest]) {
@@ -88,7 +87,7 @@ async function create(cluster: Cluster, objects: Iterable<CreatedObject>): Promi
   return created;
 }
 
-/** MiB: the highest resident memory since the last `clear_refs`. */
+/** MiB: the peak resident memory since the last `clear_refs`. */
 function peakMiB(child: Child): number {
   const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
   return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) / 1024;

@@ -1,6 +1,6 @@
 /**
- * The cost of a cache hit: `node bench/cache-hit.ts`. Reads the query from its bytes, passes it through the
- * link, and stamps the reply. The link alone is the difference to the same without it.
+ * The cost of a cache hit: `node bench/cache-hit.ts`. Decodes the query, passes it to the cache's handler, and stamps
+ * the reply. The handler's own cost is the difference from the same loop without it.
  */
 import { isLater } from '../src/server/base/maybe.ts';
 import { parseName } from '../src/server/wire/name.ts';

@@ -1,9 +1,8 @@
 /**
- * Live capture of 20 000 packets a second with one CPU: `node bench/capture-live.ts`, as root. dnsperf
- * queries an Unbound over a pair of veth interfaces. ndots and tcpdump watch one of these alternately, on the
- * same CPU, while load and server have another. It counts the packets that were sent, seen, and dropped by
- * the kernel. Then it measures the price of `--process` at twice the query rate: its CPU time beside that of
- * the same capture without it.
+ * Live capture of 20 000 packets per second on one CPU: `node bench/capture-live.ts`, as root. dnsperf queries an
+ * Unbound server over a veth pair. ndots and tcpdump capture on one end alternately, on the same CPU, while load and
+ * server use another. Counts packets that were sent, seen, and dropped by the kernel. Then measures the cost of
+ * `--process` at twice the query rate, as CPU time compared with the same capture without it.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -15,7 +14,7 @@ import { need, rounds, runSeconds, versionOf, workFolder } from './kit/peers.ts'
 
 need('dnsperf', 'unbound', 'tcpdump', 'ip', 'nsenter', 'taskset');
 
-/** Queries a second; with their replies twice as many packets. */
+/** Queries per second; with replies, there are twice as many packets. */
 const RATE = smoke ? 500 : 10_000;
 const PROCESS_RATE = 2 * RATE;
 const NAMES = 3000;
@@ -28,24 +27,24 @@ const median = (list: readonly number[]): number =>
   list.toSorted((a, b) => a - b)[list.length >> 1]!;
 
 interface Seen {
-  /** Packets that load and server sent. */
+  /** Packets sent by the load generator and the server. */
   readonly sent: number;
   readonly seen: number;
-  /** Dropped by the kernel, because the reader was late. */
+  /** Packets that the kernel dropped because the reader was too slow. */
   readonly dropped: number;
-  /** The share of one CPU, 0 to 1. */
+  /** CPU usage, 0 to 1 CPU. */
   readonly busy: number;
   /** MiB. */
   readonly memory: number;
 }
 
-/** A capture program, and how it reports its counts at its end. */
+/** A capture program, and how it reports its counts when it ends. */
 interface Watcher {
   readonly name: string;
   readonly words: readonly string[];
   readonly seen: RegExp;
   readonly dropped: RegExp;
-  /** A program that reads what it offers, on the other CPU. */
+  /** A program on the other CPU that reads the capture program's output. */
   readonly reader?: readonly string[];
   /** The file of its views, if it is the live model. */
   readonly views?: string;
@@ -70,7 +69,7 @@ const tcpdump = (name: string, ...words: readonly string[]): Watcher => ({
 });
 const agentPort = 9155;
 const token = join(folder, 'token');
-/** The agent of a node, with a reader that takes the compressed stream. */
+/** The node agent, with a reader that receives the compressed stream. */
 const agent: Watcher = {
   name: 'watch serve',
   words: [
@@ -112,8 +111,8 @@ const processWatchers: readonly Watcher[] = [
 ];
 
 /**
- * Two network namespaces with a cable.
- * @returns why there are none
+ * Creates two network namespaces connected by a veth pair.
+ * @returns why that failed; null if it succeeded
  */
 function network(): string | null {
   const lines = [
@@ -133,7 +132,7 @@ function network(): string | null {
 }
 
 function within(where: string, name: string, words: readonly string[], cpu: number): Child {
-  // Not `ip netns exec`: it hides the cgroups.
+  // Not `ip netns exec`, because it hides the cgroups.
   return start(name, ['nsenter', `--net=/run/netns/${where}`, ...words], { cpu });
 }
 
@@ -161,7 +160,7 @@ remote-control:
   return within(far, 'unbound', ['unbound', '-d', '-c', file], CPU.load);
 }
 
-/** @returns packets that crossed the cable */
+/** @returns the number of packets that crossed the veth pair */
 async function load(file: string, seconds: number, rate: number = RATE): Promise<number> {
   const run = within(
     near,
@@ -177,7 +176,7 @@ async function load(file: string, seconds: number, rate: number = RATE): Promise
   return number(/Queries sent:\s+(\d+)/) + number(/Queries completed:\s+(\d+)/);
 }
 
-/** Of all threads, to the nanosecond: tcpdump works for shorter than the ticks of the kernel's other counts. */
+/** CPU time of all threads, to the nanosecond. tcpdump runs for less than the tick of the kernel's other counters. */
 function cpuSeconds({ pid }: Child): number {
   const threads = readdirSync(`/proc/${pid}/task`);
   const spent = threads.map((thread) =>

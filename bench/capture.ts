@@ -1,10 +1,9 @@
 /**
- * Reading captures of a million packets: `node bench/capture.ts`. ndots pairs queries and replies, groups
- * them to lookups and searches for findings. tcpdump and tshark print a line for each packet, alternating in
- * one run. doctor takes longer for captures with losses, with a loop of servers, and with packets
- * seen several times. It also takes longer if clients, servers and names are all different. One
- * that is three times as long shows whether memory grows with the capture. The time of `capture`
- * includes its list of clients and their resolvers.
+ * Reading captures of a million packets: `node bench/capture.ts`. ndots pairs queries with replies, groups them into
+ * lookups, and searches for findings. tcpdump and tshark print a line for each packet, alternating with ndots in one
+ * run. doctor takes longer for captures with losses, forwarding loops or duplicate packets, or with only distinct
+ * clients, servers and names. A capture three times as long shows whether memory grows with its length. The time for
+ * `capture` includes its list of clients and their resolvers.
  */
 import { spawnSync } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
@@ -29,7 +28,7 @@ const captures = {
 /** Output costs time, too. */
 const outputs = ['none', 'text', 'flow', 'json', 'pcapng'] as const;
 
-/** The same capture three times, one after the other. */
+/** Repeats the capture three times in one file. */
 function writeLonger(from: string, to: string): void {
   const bytes = readFileSync(from);
   const fd = openSync(to, 'w');
@@ -72,7 +71,7 @@ interface Goals {
   readonly mebibytes: number | null;
 }
 
-/** Reports the times of one command's runs. */
+/** Reports the times of a command's runs. */
 function told(name: string, runs: readonly Spent[], { seconds, mebibytes }: Goals): void {
   const goal = (atMost: number | null): { readonly atMost: number } | null =>
     atMost === null ? null : { atMost };
@@ -124,7 +123,7 @@ try {
   for (const output of outputs.slice(1))
     told(`capture -o ${output}`, [run(bin, 'capture', healthy, '-o', output)], {
       ...wanted,
-      // A line of JSON has both messages, record by record.
+      // A line of JSON contains both messages, record by record.
       seconds: output === 'json' ? null : wanted.seconds,
     });
   const three = join(directory, 'three.pcap');

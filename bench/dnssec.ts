@@ -1,6 +1,6 @@
 /**
- * Replies signed online: CPU per query compared with unsigned replies, with cached signatures, and with new
- * signatures for each reply, beside CoreDNS with the same keys.
+ * Replies signed online: CPU per query for unsigned replies, cached signatures, and a new signature for each reply,
+ * compared with CoreDNS with the same keys.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -34,7 +34,7 @@ const there = join(directory, 'there.txt');
 writeFileSync(there, names.map((name) => `${name}.bench.test A\n`).join(''));
 const never = join(directory, 'never.txt');
 let nth = 0;
-/** New names: each of these replies is signed on demand. */
+/** New names, so that each of these replies is signed on demand. */
 function newNames(): string {
   nth++;
   const lines = Array.from({ length: 200_000 }, (_, i) => `none-${nth}-${i}.bench.test A\n`);

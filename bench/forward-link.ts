@@ -1,7 +1,7 @@
 /**
- * The cost of forward and cache for a forwarded query: `node bench/forward-link.ts`. The upstream answers
- * from memory within the same turn, so everything but sockets is measured: key, flight, copy of the query,
- * choice of the upstream, check of the reply, store.
+ * The cost of forward and cache for a forwarded query: `node bench/forward-link.ts`. The upstream answers from memory
+ * within the same turn, so the result covers everything but sockets: key, in-flight entry, copying the query, selecting
+ * the upstream, checking and storing the reply.
  */
 import { seededRandom } from '../src/server/base/random.ts';
 import { systemClock } from '../src/server/base/clock.ts';
@@ -63,7 +63,7 @@ function link(plugin: Plugin, lines: string, next: Next): Next {
     onStop: () => {},
     offer: () => {},
     find: () => [],
-    // Only the control part of forward sends messages.
+    // Only forward's control part sends messages.
     onMessage: (handler) =>
       plugin.name === 'forward' && handler({ lists: [[upstream]], workers: 1 }),
     path: (file) => file,

@@ -1,8 +1,8 @@
 /**
- * Forwarded misses: every query has a different name, the upstream is a local Unbound that answers
- * everything. ndots runs without and with cache, beside dnsdist, BIND (forward only) and CoreDNS,
- * each with one thread on the same CPU. dnsdist runs with one port (its default) and with as many
- * ports as ndots. Rounds are short and many, and each gives its own ratios.
+ * Forwarded cache misses: every query has a different name, and the upstream is a local Unbound that answers
+ * everything. ndots runs with and without cache, compared with dnsdist, BIND (forward only) and CoreDNS, each with one
+ * thread on the same CPU. dnsdist runs with one port (its default) and with as many ports as ndots. There are many
+ * short rounds, each with its own ratios.
  */
 import { answered } from '../test/kit/child.ts';
 import { freshNames, loadInTurn } from './kit/dnsperf.ts';

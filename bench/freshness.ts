@@ -1,6 +1,6 @@
 /**
- * Time from a change at the API server to the first changed reply, at 500 changes a second: one headless
- * service is changed repeatedly in between and queried all the time. Beside the server's own
+ * Time from a change at the API server to the first reply that shows it, at 500 changes per second. One headless
+ * service is changed repeatedly and queried all the time. Compared with the server's own
  * coredns_kubernetes_dns_programming_duration_seconds.
  */
 import { createSocket } from 'node:dgram';

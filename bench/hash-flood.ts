@@ -1,7 +1,7 @@
 /**
- * The cost of names that were chosen to collide: `node bench/hash-flood.ts`. Such names are easy to find for
- * FNV-1a with any start value, because its XOR changes only the low byte. Each name is queried once, is a
- * miss, and is stored, as in a flood.
+ * The cost of names chosen to collide: `node bench/hash-flood.ts`. Such names are easy to find for FNV-1a with any
+ * start value, because its XOR changes only the low byte. As in a flood, each name is queried once, misses the cache,
+ * and is stored.
  */
 import { isLater } from '../src/server/base/maybe.ts';
 import { makeQuery, Query } from '../src/server/transport/query.ts';
@@ -13,11 +13,11 @@ import { figure, smoke } from './kit/figures.ts';
 
 const BLOCKS = 14;
 const BLOCK = 5;
-/** The first label: its length and 60 bytes; the second has the other ten. */
+/** Length of the first label; the second has the other ten bytes. */
 const LABEL = 60;
 const letters = 'abcdefghijklmnopqrstuvwxyz0123456789';
 
-/** Two texts for each block that leave FNV-1a in the same state; 2^14 names with one hash. */
+/** Each block has two texts that leave FNV-1a in the same state, which gives 2^14 names with one hash. */
 function collidingNames(low: number): Uint8Array[] {
   let state = Math.imul(low ^ LABEL, 0x01000193);
   let tried = 0;
@@ -44,7 +44,7 @@ function collidingNames(low: number): Uint8Array[] {
   );
 }
 
-/** Five letters that differ for each number. */
+/** Five letters that are different for each number. */
 function textOf(number: number): string {
   let rest = (Math.imul(number, 0x9e3779b1) >>> 0) % letters.length ** BLOCK;
   let text = '';
@@ -71,7 +71,7 @@ function randomNames(): Uint8Array[] {
   );
 }
 
-/** NXDOMAIN for each name; all have the same length. */
+/** An NXDOMAIN reply for each name; all have the same length. */
 const template = replyBytes(makeQuery(nameOf('x'.repeat(BLOCKS * BLOCK)), 1), {
   rcode: 'NXDOMAIN',
   authority: ['example. 300 SOA ns.example. host.example. 1 7200 3600 86400 300'],
@@ -84,7 +84,7 @@ function denied(query: Query): Reply {
   return reply;
 }
 
-/** CPU time per query, ns, the minimum of some rounds. */
+/** CPU time per query in nanoseconds, the minimum of several rounds. */
 function cost(names: readonly Uint8Array[]): number {
   const messages = names.map((name) => {
     const { bytes, start, end } = makeQuery(name, 1);

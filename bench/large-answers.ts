@@ -1,8 +1,8 @@
 /**
- * The cost of a question with a large reply: CPU per query of one worker for names with many addresses,
- * divided by that for a name with ten. Over UDP without EDNS, with EDNS, and over TCP; beside CoreDNS if it
- * is installed, except for `kubernetes`. Then the CPU of a 64 KiB message from an upstream: of several that
- * were made to be expensive, compared with one of the same size that is not.
+ * The cost of large replies: a worker's CPU per query for names with many addresses, divided by that for a name with
+ * ten. Measured over UDP without EDNS, with EDNS, and over TCP, and compared with CoreDNS if installed, except for
+ * `kubernetes`. Also the CPU time for 64 KiB upstream messages that were made to be expensive, compared with an
+ * ordinary one of the same size.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ interface Kind {
   readonly lines: string;
   readonly suffix: string;
   readonly types: readonly string[];
-  /** The most records of a name; absent: as many as there are sizes for. */
+  /** Maximum number of records per name; absent: as many as there are sizes for. */
   readonly most?: number;
 }
 
@@ -93,7 +93,7 @@ else {
         ),
       );
 }
-/** Each record is evaluated for every query, and a thousand of them are unrealistic. */
+/** Each record is evaluated for every query, and a thousand of them would be unrealistic. */
 const TEMPLATE_RECORDS = 100;
 const templates = [10, TEMPLATE_RECORDS].map((size) => {
   const answers = numbers(size).map((i) => `  answer "{{ .Name }} 60 IN A ${address(i)}"\n`);
@@ -183,7 +183,7 @@ await etcd?.stop();
 
 const arranger = new Arranger({ random: seededRandom(1), prefer: [], weights: null });
 const turns = smoke ? 20 : 300;
-/** CPU microseconds to read a message, check it for the cache, and reorder its records. */
+/** CPU microseconds to decode a message, check it for the cache, and reorder its records. */
 function cpuOf(message: Uint8Array): number {
   const once = (): void => {
     const reply = fromUpstream(message);

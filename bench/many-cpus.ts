@@ -1,10 +1,9 @@
 /**
- * The same load on 1, 2, 4, … workers, up to the CPUs of the machine: replies per second, CPU per query, the share of
- * the busiest worker (the kernel's distribution over SO_REUSEPORT sockets), and memory per worker. It runs unchanged
- * on a machine of any size. The CPU time of the control thread until all workers answer is what giving each its copy
- * of the cluster costs. With N workers the server has N CPUs, and dnsperf the remaining ones. If
- * they have to share CPUs, the figures report that. `WORKERS=1,2,8` names the steps, and `SERVICES`
- * the size of the cluster.
+ * The same load on 1, 2, 4, … workers, up to the number of CPUs. Measures replies per second, CPU per query, memory per
+ * worker, and the busiest worker's share (the kernel's distribution over SO_REUSEPORT sockets). Runs unchanged on
+ * machines of any size. The control thread's CPU time until all workers answer is the cost of giving each a copy of the
+ * cluster. With N workers the server has N CPUs, and dnsperf the remaining ones. If they have to share CPUs, the
+ * figures report that. `WORKERS=1,2,8` sets the steps, and `SERVICES` the size of the cluster.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -32,7 +31,7 @@ const { manifests, names } = services(
 );
 const file = join(directory, 'names.txt');
 writeFileSync(file, [...names.keys()].map((name) => `${name} A\n`).join(''));
-/** Sockets of the load: the kernel chooses a worker by the address and port of each. */
+/** Number of client sockets. The kernel chooses a worker by the address and port of each. */
 const CLIENTS = 256;
 const TICKS_PER_SECOND = 100;
 
@@ -45,7 +44,7 @@ function steps(): number[] {
   return smoke ? [1, 2] : [...found, Math.max(2, cpus)];
 }
 
-/** CPU seconds of each thread so far, by its id. */
+/** CPU seconds of each thread so far, by thread id. */
 function threadSeconds(child: Child): Map<string, number> {
   const folder = `/proc/${child.pid}/task`;
   return new Map(
@@ -58,7 +57,7 @@ function threadSeconds(child: Child): Map<string, number> {
   );
 }
 
-/** Share of the busiest of `workers` threads; 1/workers: all are equally busy. */
+/** The busiest of `workers` threads' share of the work; 1/workers: all are equally busy. */
 function busiestShare(child: Child, workers: number, run: () => Load): [Load, number] {
   const before = threadSeconds(child);
   const seen = run();
@@ -72,7 +71,7 @@ function busiestShare(child: Child, workers: number, run: () => Load): [Load, nu
 let alone: { readonly perSecond: number; readonly cpuMicros: number; readonly mib: number } | null =
   null;
 for (const workers of steps()) {
-  // The control thread has a CPU of its own where there is one.
+  // If possible, the control thread has its own CPU.
   const ours = Math.min(cpus, workers);
   const shares = cpus < 2 * workers;
   const from = shares ? Math.max(0, cpus - Math.ceil(cpus / 2)) : ours;
@@ -84,7 +83,7 @@ for (const workers of steps()) {
   const control = threadSeconds(child).get(String(child.pid)) ?? NaN;
   const runs: Load[] = [];
   const busiest: number[] = [];
-  // The first one fills caches and the compiler's code.
+  // The first round warms up caches and compiled code.
   for (let round = 0; round <= rounds; round++) {
     const [seen, share] = busiestShare(child, workers, () =>
       load(child, {

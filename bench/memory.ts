@@ -1,8 +1,8 @@
 /**
- * Resident memory: idle on the example, and with a large cluster behind an API server (10 000
- * Services, 100 000 endpoints, 100 000 pods). The latter steady and at the peak of a relist. Peers
- * are idle programs of the same runtime with one worker thread: an empty one; and one that has
- * loaded the runtime modules of a server, and the addon for batched UDP.
+ * Resident memory when idle on the example, and with a large cluster behind an API server. The cluster has 10 000
+ * Services, 100 000 endpoints and 100 000 pods; its memory is measured both steady and at the peak of a relist. Peers
+ * are idle programs of the same runtime with one worker thread: an empty one, and one that has loaded a server's
+ * runtime modules and the addon for batched UDP.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,10 +15,7 @@ const home = fileURLToPath(new URL('../', import.meta.url));
 const directory = workFolder();
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/**
- * Private memory of the process: without the pages of program files, which the system shares and
- * can reclaim.
- */
+/** Private memory of the process, without program file pages, which the system shares and can reclaim. */
 function ownMiB(child: Child): number {
   const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
   return Number(/^RssAnon:\s+(\d+) kB/m.exec(status)?.[1]) / 1024;
@@ -83,7 +80,7 @@ for (const [what, mode, autopath, goal] of [
   await pause(smoke ? 500 : 8000);
   const steady = server.residentMiB();
   const ownSteady = ownMiB(server);
-  writeFileSync(`/proc/${server.pid}/clear_refs`, '5'); // peak from here on
+  writeFileSync(`/proc/${server.pid}/clear_refs`, '5'); // Resets the peak.
   api.tell('compact');
   const ownPeak = await highest(() => ownMiB(server), smoke ? 1000 : 15_000);
   const peak = peakMiB(server);

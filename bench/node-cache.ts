@@ -1,7 +1,7 @@
 /**
- * The cache of a node. Its CPU for a cached query, including its network upkeep, beside that of `serve` with
- * the same Corefile in the same namespace. Its memory with a full cache, including helpers. The time that pods
- * wait when it is killed or stopped.
+ * The node cache: CPU for a cached query, including network upkeep, compared with `serve` with the same Corefile in the
+ * same namespace. Also its memory with a full cache, including helpers, and how long pods wait when it is killed or
+ * stopped.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,14 +24,14 @@ if (reason !== null) {
 }
 need('dnsperf');
 
-/** As many as a cache of 10 000 entries holds for certain: its shards fill unevenly. */
+/** A cache for 10 000 entries always holds this many, although its shards fill unevenly. */
 const NAMES = smoke ? 500 : 9000;
 const RATE = smoke ? 500 : 10_000;
 const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[values.length >> 1]!;
 
-/** User and system seconds of a process and of its ended children. */
+/** User and system seconds of a process and its ended children. */
 function cpuSeconds({ pid }: Child): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -85,7 +85,7 @@ try {
   for (const { words } of servers) await load(words, 2);
   for (let round = 0; round < rounds; round++)
     for (const { child, words, costs } of servers) {
-      // Entries live for 30 s: a run must not outlive them.
+      // Entries live for 30 s, and a run must not outlive them.
       const before = cpuSeconds(child);
       const completed = await load(words, runSeconds);
       costs.push(((cpuSeconds(child) - before) * 1e6) / completed);
@@ -94,7 +94,7 @@ try {
   figure('CPU of a cached query', own, 'µs');
   figure('CPU of a cached query, serve', peer, 'µs');
   figure('CPU of a cached query, node-cache : serve', own / peer, '', { atMost: 1.1 });
-  // Each thread releases unused memory when it next checks its heap.
+  // Each thread releases unused memory the next time it checks its heap.
   await wait(smoke ? 0 : 25_000);
   figure('memory with a full cache, helpers included', residentMiB(world, cache), 'MiB', {
     atMost: 90,

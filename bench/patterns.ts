@@ -1,8 +1,7 @@
 /**
- * The cost of a pattern for a query that does not match it: `node bench/patterns.ts`. Names pass
- * through the link of `rewrite` and the filter of `view`. In the same run, they also pass through
- * Go's regexp, which CoreDNS uses. Reading the query and spelling its name out, which Go does not
- * do here, is measured separately and subtracted.
+ * The cost of a pattern for a query that it does not match: `node bench/patterns.ts`. Names pass through `rewrite`'s
+ * handler and `view`'s filter and, in the same run, through Go's regexp, which CoreDNS uses. Decoding the query and
+ * printing its name, which the Go program does not do, is measured separately and subtracted.
  */
 import { systemClock } from '../src/server/base/clock.ts';
 import { makeLog } from '../src/server/base/log.ts';
@@ -19,7 +18,7 @@ import { MessageWriter } from '../src/server/wire/writer.ts';
 import { hasProgram } from '../test/kit/real-resolver.ts';
 import { timeGo } from '../test/patterns/ask-go.ts';
 
-/** None of them matches one of the names below. */
+/** None of these matches any of the names below. */
 const patterns: readonly string[] = [
   '^www[0-9]*\\.',
   '(?i)^WWW[0-9]*\\.',
@@ -44,7 +43,7 @@ const messages = names.map((name) => {
   return bytes.slice(start, end);
 });
 
-/** A step for a query; returns true if the query was taken. */
+/** A step for a query; returns true if it handled the query. */
 type Step = (query: Query) => boolean;
 
 function stepOf(plugin: Plugin, lines: string): Step {

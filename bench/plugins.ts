@@ -1,7 +1,7 @@
 /**
- * The cost of plugins for a query, with ten rules each, none of which matches: CPU time of the whole server
- * per query, alternating with the same server without the plugin. Uses service names from memory; for plugins
- * before upstreams, forwarded names.
+ * The cost of plugins per query, with ten rules each, none of which matches. Compares the whole server's CPU time,
+ * alternating with the same server without the plugin. Queries are for service names answered from memory; for plugins
+ * before upstreams, for forwarded names.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ const socket = join(directory, 'dnstap.sock');
 const ten = (line: (i: number) => string): string =>
   Array.from({ length: 10 }, (_, i) => line(i)).join('\n');
 
-/** Lines that are added to a server that answers service names from memory. */
+/** Lines added to a server that answers service names from memory. */
 const fromMemory: Readonly<Record<string, string>> = {
   'rewrite, exact': ten((i) => `rewrite name exact a${i}.example.org b${i}.example.org`),
   'rewrite, suffix': ten((i) => `rewrite name suffix .a${i}.example.org .b${i}.example.org`),
@@ -50,7 +50,7 @@ const fromMemory: Readonly<Record<string, string>> = {
   fairqueue: 'fairqueue',
   visibility: `visibility cluster.local {\n${ten((i) => `deny from team-${i}-* @unknown to team-${i}-*`)}\n}`,
 };
-/** The same for one that forwards everything. */
+/** Lines added to a server that forwards everything. */
 const inFront: Readonly<Record<string, string>> = {
   leakguard: 'leakguard',
   lkg: 'lkg',

@@ -1,9 +1,8 @@
 /**
- * Latency while a whole cluster (10 000 services, 100 000 endpoints, 100 000 pods) is listed again,
- * compared with undisturbed load. It counts from the due time of each query: on all CPUs, and with
- * the limits of a container. The control thread reads the list; it must not use the workers' CPU,
- * nor exhaust the container's limit. As a control, a program other than ndots reads the same lists
- * on the same machine.
+ * Latency while a whole cluster (10 000 services, 100 000 endpoints, 100 000 pods) is relisted, compared with
+ * undisturbed load. Counted from the due time of each query, on all CPUs and with a container's limits. The control
+ * thread reads the list; it must not use the workers' CPU or exhaust the container's limit. As a control, another
+ * program reads the same lists on the same machine.
  */
 import { spawn } from 'node:child_process';
 import { answered } from '../test/kit/child.ts';
@@ -41,7 +40,7 @@ moveElsewhere(api.pid);
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** The lists that a server of this Corefile reads, read by another program and discarded. */
+/** Another program reads and discards the lists that a server with this Corefile reads. */
 const readElsewhere: Disturbance = () => {
   const lists = ['api/v1/pods', 'api/v1/services', 'apis/discovery.k8s.io/v1/endpointslices'];
   const words = lists.flatMap((list) => ['-o', '/dev/null', `http://127.0.0.1:${API}/${list}`]);

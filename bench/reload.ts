@@ -1,6 +1,6 @@
 /**
- * 20 reloads under a steady load: no query lost, none answered wrongly. Half of them by file change, half by
- * SIGUSR1.
+ * Twenty reloads under a steady load: no query is lost or answered incorrectly. Half of them are triggered by a file
+ * change, half by SIGUSR1.
  */
 import { createSocket } from 'node:dgram';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -40,7 +40,7 @@ async function send(): Promise<void> {
     while (sent < due) {
       const [name, address] = list[sent % list.length]!;
       const id = sent++ & 0xffff;
-      if (waiting.has(id)) continue; // still unanswered after 65 536 queries: counts as lost below
+      if (waiting.has(id)) continue; // Still unanswered after 65 536 queries, so it counts as lost below.
       waiting.set(id, address);
       socket.send(question(name, 1, id), 5600, '127.0.0.1');
     }

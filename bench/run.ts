@@ -1,8 +1,8 @@
 /**
- * Runs benchmarks: `npm run bench [-- NAME…] [--enforce] [--record] [--busy] [--smoke]`. Each file in this directory
- * is one; it prints ratios against a peer that runs beside it. `--enforce`: a missed goal is a failure.
- * `--record`: figures are added to `bench/history/NAME.jsonl`. `--busy`: another program reads memory beside
- * them. `--smoke` only shows that they run: its measurements are too short to be enforced or recorded.
+ * Runs benchmarks: `npm run bench [-- NAME…] [--enforce] [--record] [--busy] [--smoke]`. Each file in this directory is
+ * a benchmark, which prints ratios to a peer measured in the same run. `--enforce`: fails if a goal is missed.
+ * `--record`: adds the figures to `bench/history/NAME.jsonl`. `--busy`: runs another program that reads memory.
+ * `--smoke` only checks that benchmarks work: its runs are too short to be enforced or recorded.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';

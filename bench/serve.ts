@@ -1,6 +1,6 @@
 /**
- * Replies from Kubernetes objects at saturation: dnsperf, 5 000 service names, all hits, the kubeadm
- * Corefile, one worker. Beside Unbound with the same names as local data and a C echo that batches its system
+ * Replies from Kubernetes objects at saturation: dnsperf, 5 000 service names, all hits, the kubeadm Corefile, one
+ * worker. Compared with Unbound, which has the same names as local data, and a C echo server that batches its system
  * calls. Then a mix with a third AAAA and a third search-path NXDOMAIN.
  */
 import { writeFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * From exec to the first correct reply, on the example cluster, alternating with an empty program of the same
- * runtime. CPU time, user and system of all threads, is the figure that a loaded machine changes least.
+ * Time from exec to the first correct reply on the example cluster, alternating with an empty program of the same
+ * runtime. CPU time, user and system of all threads, is the figure least affected by load on the machine.
  */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +11,7 @@ const home = fileURLToPath(new URL('../', import.meta.url));
 const times: number[] = [];
 const cpu: number[] = [];
 const empty: number[] = [];
-// The first fills the compile cache, which later starts use.
+// The first run fills the compile cache, which later runs use.
 for (let run = 0; run <= (smoke ? 1 : 11); run++) {
   const begin = performance.now();
   spawnSync(process.execPath, ['-e', '0']);

@@ -1,7 +1,7 @@
 /**
- * The UDP transport alone: the batched listener beside the one on node:dgram and a C echo that batches its
- * system calls. All three give every query the same address; dnsperf sends queries on loopback, to each
- * server in turn, several rounds in one run.
+ * The UDP transport alone: the batched listener compared with the node:dgram listener and a C echo server that batches
+ * its system calls. All three answer every query with the same address. dnsperf sends queries on loopback to each
+ * server in turn, for several rounds.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -38,7 +38,7 @@ const servers = [
 ].map(({ name, port, words }) => ({ name, port, child: start(name, words, { cpu: serverCpu }) }));
 for (const { port } of servers) await answered(port, names[0]!);
 
-/** Queries in flight: one (the latency), few, and as many as saturate. */
+/** Queries in flight: one (to measure latency), a few, and enough to saturate the server. */
 for (const outstanding of [1, 10, 100, 1000]) {
   const runs = new Map<string, Load[]>();
   for (let round = 0; round < rounds; round++) {
@@ -65,8 +65,8 @@ for (const outstanding of [1, 10, 100, 1000]) {
   const [batched, plain, echo] = ['batched', 'plain', 'C echo'].map((name) => middle.get(name)!);
   console.log(`  CPU per query, batched : C echo  ${ratio(batched!.cpuMicros, echo!.cpuMicros)}`);
   if (outstanding >= 100) {
-    // The load generator has one CPU too and is often the slower side. The capacity of a server with its own
-    // CPU follows from its time per query.
+    // The load generator also has one CPU and is often the bottleneck. The capacity of a server with its own CPU
+    // follows from its time per query.
     const [ours, least] = [
       plain!.cpuMicros / batched!.cpuMicros,
       plain!.cpuMicros / echo!.cpuMicros,

@@ -1,7 +1,7 @@
 /**
- * Latency of queries, counted from the due time of each: undisturbed, while the zone is transferred to
- * another server repeatedly, and while another zone of the same size is fetched from BIND repeatedly. As a
- * control, BIND transfers its zone to the same client, which only shares the machine.
+ * Query latency, counted from the due time of each query: undisturbed, while the zone is repeatedly transferred to
+ * another server, and while another zone of the same size is repeatedly fetched from BIND. As a control, BIND transfers
+ * its zone to the same client, which only shares the machine.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -63,14 +63,14 @@ const server = ndots(
 );
 await answered(5820, 'ns.out.test', 120_000);
 await answered(5820, 'ns.into.test', 120_000);
-/** Time for earlier work to end, in both servers. */
+/** Waits until both servers have finished earlier work. */
 const settled = (): Promise<void> => pause(smoke ? 500 : 4000);
 await settled();
 
 let given = 0;
 const clients = new Set<number>();
 
-/** Transfers a zone to kdig, one time after the other. */
+/** Transfers a zone to kdig repeatedly. */
 function giving(zone: string, port: number, count: () => void): Disturbance {
   return () => {
     let stopped = false;
@@ -99,7 +99,7 @@ function giving(zone: string, port: number, count: () => void): Disturbance {
 
 let serial = 1;
 /**
- * Makes BIND load another version, of which it sends a NOTIFY. Another program writes it: this one shares the
+ * Makes BIND load another version and send a NOTIFY. Another program writes the file, because this one shares the
  * server's CPU.
  */
 const fetching: Disturbance = () => {
@@ -127,7 +127,7 @@ const fetched = Number(
   /^ndots_zone_reloads_total\{zone="into\.test\."\} (\d+)/m.exec(metrics)?.[1] ?? 0,
 );
 console.log(`${names} names: given ${given} times, fetched ${fetched} times, at ${rate} queries/s`);
-// A short run has four queries above its p99.9: a pause of any process on the machine determines it.
+// Only four queries in a short run are above its p99.9, so a pause of any process on the machine determines it.
 const goal = smoke ? null : ({ atMost: 2 } as const);
 tellRatio('p99.9, AXFR out : undisturbed', taken, 0, goal);
 tellRatio('p99.9, AXFR in : undisturbed', taken, 1, goal);

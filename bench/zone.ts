@@ -1,6 +1,6 @@
 /**
- * Zone files. For 100 000 names: CPU per query, beside NSD and Knot with one thread. For a million names: the
- * memory compared with the size of the text, and the time of a whole transfer to another server, beside BIND.
+ * Zone files. For 100 000 names: CPU per query, compared with NSD and Knot with one thread. For a million names: memory
+ * compared with the size of the text, and the time of a whole transfer to another server, compared with BIND.
  */
 import { spawnSync } from 'node:child_process';
 import { statSync, writeFileSync } from 'node:fs';
@@ -51,7 +51,7 @@ writeFileSync(
 /** Milliseconds for which the runtime holds the memory of an ended thread. */
 const settledMs = 14_000;
 
-/** MiB of the server with a zone after some queries, when it has settled. */
+/** MiB used by the server with a zone, once it has settled after some queries. */
 async function settledMiB(file: string): Promise<number> {
   const child = ndots(
     `bench.test:5500 {\n bind 127.0.0.1\n file ${file}\n transfer {\n to *\n }\n}`,
@@ -66,8 +66,8 @@ async function settledMiB(file: string): Promise<number> {
   return resident;
 }
 
-// The same server with a small zone, after the same queries: the difference belongs to the large zone. The
-// runtime's compiled code differs by more than a MiB from run to run.
+// The same server with a small zone, after the same queries: the difference belongs to the large zone. The runtime's
+// compiled code varies by more than a MiB between runs.
 const small = join(directory, 'small.zone');
 writeZone(small, 10);
 const resident: { small: number[]; large: number[] } = { small: [], large: [] };
@@ -161,7 +161,7 @@ function goal(wanted: Goal): Goal | null {
   return smoke ? null : wanted;
 }
 
-/** CPU seconds of a server and of the processes that it started. */
+/** CPU seconds of a server and the processes that it started. */
 function withChildren(child: Child): Child {
   const family = (pid: number): number[] => {
     const { stdout } = spawnSync('pgrep', ['-P', String(pid)], { encoding: 'utf8' });

@@ -1,28 +1,28 @@
-/** Processes with a CPU limit. */
+/** Runs processes with a CPU limit. */
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** A control group with a CPU limit, like `resources.limits.cpu` of a container. */
 export interface LimitedGroup {
-  /** Moves a process with all its threads there. */
+  /** Moves a process with all its threads into the group. */
   take(pid: number): void;
-  /** The number of times that the group was stopped at its limit. */
+  /** The number of times the group was throttled. */
   throttled(): number;
-  /** Call it when its processes have ended. */
+  /** Removes the group after its processes have ended. */
   remove(): void;
 }
 
 const PERIOD_US = 100_000;
 
 /**
- * Null if this process may not create one: not root, or not on this system.
+ * Creates a group; null: not permitted (not root), or not supported.
  * @param cpus the limit, e.g. 0.5
  */
 export function limitedGroup(cpus: number): LimitedGroup | null {
   const quota = String(cpus * PERIOD_US);
   const unified = existsSync('/sys/fs/cgroup/cgroup.controllers');
-  // Version 2 allows processes beside groups only at the root; with version 1 the group is made within that
-  // of this process.
+  // Version 2 allows processes next to groups only at the root. With version 1, the new group is inside this process's
+  // group.
   const own = /^\d+:(?:[^:]*,)?cpu(?:,[^:]*)?:(.*)$/m.exec(
     readFileSync('/proc/self/cgroup', 'latin1'),
   );

@@ -1,6 +1,6 @@
 /**
- * Latency during background work. Rounds of undisturbed and disturbed load alternate, each has its ratio, and
- * the median ratio counts. Rounds in which other programs of the machine used CPU time are repeated.
+ * Latency during background work. Undisturbed and disturbed load alternate in rounds, each with its own ratio, and the
+ * median ratio counts. Rounds in which other programs used CPU time are repeated.
  */
 import { execFile, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -16,29 +16,29 @@ interface Load {
   readonly file: string;
 }
 
-/** One round: the undisturbed load, then the load with each disturbance. */
+/** A round: undisturbed load, then load with each disturbance. */
 export interface Round {
   readonly undisturbed: Pace;
   readonly disturbed: readonly Pace[];
-  /** The share of the machine's CPUs that other programs used; the worst of the loads. */
+  /** The share of the machine's CPUs used by other programs; the maximum over the loads. */
   readonly foreign: number;
 }
 
 /**
- * Begins a disturbance.
- * @returns ends it
+ * Starts a disturbance.
+ * @returns a function that stops it
  */
 export type Disturbance = () => () => void | Promise<void>;
 
-/** Rounds are repeated if others use more than this share of the machine. */
+/** Rounds are repeated if other programs use more than this share of the machine. */
 const FOREIGN_MAX = 0.03;
 const TICKS_PER_SECOND = 100;
-/** The CPU of the measuring client. */
+/** The measuring client's CPU. */
 const CLIENT = '1';
 
 const mayBeRealTime = spawnSync('chrt', ['-f', '10', 'true']).status === 0;
 
-/** The client has real-time priority if allowed, so that only the server's delays are counted. */
+/** Generates load. The client has real-time priority if permitted, so that only the server's delays count. */
 function steadyLoad({ program, port, rate, seconds, file }: Load): Promise<Pace> {
   const words = [
     'taskset',
@@ -60,21 +60,21 @@ function steadyLoad({ program, port, rate, seconds, file }: Load): Promise<Pace>
 }
 
 /**
- * Words before a command that would run on another machine: it uses the rest of the measuring client's CPU.
- * The kernel's work for such a program (a large write, packets over loopback) cannot always be
+ * Command prefix for programs that would normally run on another machine. They use the remaining time of the measuring
+ * client's CPU. The kernel's work for such a program (a large write, packets over loopback) cannot always be
  * interrupted. It must not delay the server on the other CPU.
  */
 export const elsewhere: readonly string[] = ['taskset', '-c', CLIENT, 'chrt', '--idle', '0'];
 
-/** The same for a running process, with all its threads. */
+/** Does the same for a running process with all its threads. */
 export function moveElsewhere(process: number): void {
   spawnSync('chrt', ['--all-tasks', '--idle', '--pid', '0', String(process)]);
   spawnSync('taskset', ['--all-tasks', '--cpu-list', '--pid', CLIENT, String(process)]);
 }
 
 /**
- * Takes rounds until `count` are undisturbed, at most half as many again; then the least disturbed ones.
- * @param own running processes of the benchmark, apart from this one and its ended children
+ * Runs rounds until `count` are undisturbed, at most half as many more; then selects the least disturbed.
+ * @param own the benchmark's other running processes, without this one and its ended children
  */
 export async function takeRounds(
   count: number,
@@ -110,7 +110,7 @@ export async function takeRounds(
   return taken.toSorted((a, b) => a.foreign - b.foreign).slice(0, count);
 }
 
-/** CPU seconds of the whole machine and of some processes. */
+/** CPU seconds used by the whole machine and by some processes. */
 function used(processes: readonly number[]): { readonly all: number; readonly own: number } {
   const [user = 0, nice = 0, system = 0] = /^cpu +(.*)$/m
     .exec(readFileSync('/proc/stat', 'latin1'))![1]!
@@ -122,13 +122,13 @@ function used(processes: readonly number[]): { readonly all: number; readonly ow
   };
 }
 
-/** Of a process and its reaped children. */
+/** CPU seconds of a process and its reaped children. */
 function secondsOf(process: number): number {
   let stat: string;
   try {
     stat = readFileSync(`/proc/${process}/stat`, 'latin1');
   } catch {
-    // It has ended: its parent has its time.
+    // The process ended, so its parent's count includes it.
     return 0;
   }
   const times = stat
@@ -139,8 +139,8 @@ function secondsOf(process: number): number {
 }
 
 /**
- * Prints the rounds, and reports the median ratio of p99.9.
- * @param which of the disturbances
+ * Prints the rounds and reports the median ratio of p99.9.
+ * @param which index of the disturbance
  */
 export function tellRatio(
   name: string,

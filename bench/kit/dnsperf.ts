@@ -1,42 +1,42 @@
-/** Load by dnsperf. */
+/** Generates load with dnsperf. */
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Child } from '../../test/kit/child.ts';
 
-/** The results of one run of dnsperf. */
+/** Results of a dnsperf run. */
 export interface Load {
   readonly sent: number;
   readonly completed: number;
   readonly lost: number;
   readonly perSecond: number;
-  /** Average, milliseconds. */
+  /** Mean latency, milliseconds. */
   readonly latencyMs: number;
-  /** CPU of the server under load, microseconds per completed query. */
+  /** The server's CPU time under load, microseconds per completed query. */
   readonly cpuMicros: number;
   readonly rcodes: string;
 }
 
-/** `file` has the questions; `outstanding` is the number of queries in flight. */
+/** `file` contains the questions; `outstanding` is the number of queries in flight. */
 export interface LoadOptions {
   readonly port: number;
   readonly file: string;
   readonly seconds: number;
-  /** Limit of queries per second; 0: none. */
+  /** Maximum queries per second; 0: unlimited. */
   readonly rate?: number;
   readonly outstanding?: number;
   readonly clients?: number;
   readonly mode?: 'udp' | 'tcp' | 'dot' | 'doh';
-  /** One CPU, or a list as `taskset -c` takes it. */
+  /** A CPU, or a list in `taskset -c` syntax. */
   readonly cpu?: number | string;
-  /** Threads of dnsperf; default 1. */
+  /** dnsperf threads; default 1. */
   readonly threads?: number;
-  /** Queries have EDNS with DO, which requests signatures. */
+  /** Sets EDNS DO, which requests signatures. */
   readonly dnssecOk?: boolean;
   readonly edns?: boolean;
 }
 
-/** Loads a server on 127.0.0.1 with dnsperf and reads its CPU time. */
+/** Loads a server on 127.0.0.1 with dnsperf and measures its CPU time. */
 export function load(server: Child, options: LoadOptions): Load {
   const {
     port,
@@ -92,27 +92,27 @@ export function load(server: Child, options: LoadOptions): Load {
   };
 }
 
-/** The median of several runs, by `figure`. */
+/** The run with the median value of `figure`. */
 export function median<T>(runs: readonly T[], figure: (run: T) => number): T {
   return runs.toSorted((a, b) => figure(a) - figure(b))[Math.floor(runs.length / 2)]!;
 }
 
 export interface Turns {
-  /** The median of each server's rounds by CPU. */
+  /** The median round of each server by CPU. */
   readonly middle: Readonly<Record<string, Load>>;
-  /** CPU per query of one server to that of another, in each round: a disturbance affects both. */
+  /** The ratio of one server's CPU per query to another's, computed per round because a disturbance affects both. */
   ratio(of: string, to: string): Spread;
 }
 
-/** The median of several rounds, and its quartiles. */
+/** Median and quartiles of several rounds. */
 export interface Spread {
   readonly median: number;
   readonly quartiles: readonly [number, number];
 }
 
 /**
- * Loads several servers in turn, `rounds` times after a warm-up, each time with new names. Every other round
- * runs backwards, so that no server always follows the same one.
+ * Loads several servers in turn, for `rounds` rounds after a warm-up, with new names each time. Every other round runs
+ * in reverse, so that no server always follows the same one.
  */
 export function loadInTurn(
   servers: Readonly<Record<string, { readonly port: number; readonly child: Child }>>,
@@ -163,7 +163,7 @@ export function spread(values: readonly number[]): Spread {
   return { median: at(0.5), quartiles: [at(0.25), at(0.75)] };
 }
 
-/** Makes files of distinct names below `bench.`. */
+/** Creates files of distinct names below `bench.`. */
 export function freshNames(directory: string, count: number): () => string {
   let nth = 0;
   return () => {

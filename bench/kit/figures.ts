@@ -1,23 +1,23 @@
 /**
- * Reports the figures of a benchmark to `bench/run.ts`, which compares them with their goals and stores them.
- * A benchmark that runs alone only prints them.
+ * Reports a benchmark's figures to `bench/run.ts`, which compares them with goals and stores them. A benchmark that
+ * runs alone only prints them.
  */
 import { appendFileSync } from 'node:fs';
 import type { Spread } from './dnsperf.ts';
 
-/** True if the run only shows that benchmarks work (`bench/run.ts --smoke`). */
+/** True if the run only checks that benchmarks work (`bench/run.ts --smoke`). */
 export const smoke: boolean = process.env['BENCH_SMOKE'] === '1';
 
 export type Goal = { readonly atMost: number } | { readonly atLeast: number };
 
 export interface Figure {
-  /** The same in every run: it identifies later figures. */
+  /** Identifies the figure, so it must be the same in every run. */
   readonly name: string;
   readonly value: number;
-  /** `ms`, `MiB`, `µs` …; empty: a ratio or a count. */
+  /** `ms`, `MiB`, `µs` …; empty for a ratio or count. */
   readonly unit: string;
   readonly goal: Goal | null;
-  /** If it is the median of several rounds. */
+  /** Present if the value is the median of several rounds. */
   readonly quartiles?: readonly [number, number];
 }
 
@@ -26,15 +26,15 @@ export interface Peer {
   readonly version: string;
 }
 
-/** Names the file that `bench/run.ts` reads when the benchmark has ended. */
+/** Environment variable with the file that `bench/run.ts` reads after the benchmark. */
 export const FIGURES_FILE: string = 'BENCH_FIGURES';
 
-/** Prints one figure with its goal, and stores it. */
+/** Prints a figure with its goal, and stores it. */
 export function figure(name: string, value: number, unit = '', goal: Goal | null = null): void {
   show({ name, value: rounded(value), unit, goal });
 }
 
-/** The same for the median of several rounds, with its quartiles. */
+/** Prints and stores the median of several rounds, with quartiles. */
 export function figureOf(
   name: string,
   { median, quartiles: [low, high] }: Spread,
@@ -45,7 +45,7 @@ export function figureOf(
 }
 
 function show(found: Figure): void {
-  // Measurements in smoke mode are too short to be compared with a goal.
+  // Smoke runs are too short to be compared with goals.
   console.log(printFigure(smoke ? { ...found, goal: null } : found));
   tell(found);
 }
@@ -55,7 +55,7 @@ export function beside(name: string, version: string): void {
   tell({ peer: name, version } satisfies Peer);
 }
 
-/** Figures and peers, as a benchmark wrote them. */
+/** Parses the figures and peers that a benchmark wrote. */
 export function readFigures(text: string): {
   readonly figures: readonly Figure[];
   readonly peers: readonly Peer[];
@@ -68,13 +68,13 @@ export function readFigures(text: string): {
   };
 }
 
-/** A figure without a value (no reply from the peer, for example) misses its goal. */
+/** A figure without a value (for example, without a reply from the peer) misses its goal. */
 export function misses({ value, goal }: Figure): boolean {
   if (goal === null) return false;
   return 'atMost' in goal ? !(value <= goal.atMost) : !(value >= goal.atLeast);
 }
 
-/** `start, median 171 ms   (goal ≤ 180)`, with a mark if it is missed. */
+/** `start, median 171 ms   (goal ≤ 180)`, with a mark if the goal is missed. */
 export function printFigure(figure: Figure): string {
   const { name, value, unit, goal, quartiles } = figure;
   const apart = quartiles === undefined ? '' : ` [${quartiles.join('–')}]`;
@@ -88,7 +88,7 @@ export function printGoal(goal: Goal): string {
   return 'atMost' in goal ? `≤ ${goal.atMost}` : `≥ ${goal.atLeast}`;
 }
 
-/** Three significant digits: the accuracy of a shared machine. */
+/** Three significant digits, the accuracy on a shared machine. */
 export function rounded(value: number): number {
   return Number.isFinite(value) ? Number(value.toPrecision(value >= 1000 ? 4 : 3)) : value;
 }

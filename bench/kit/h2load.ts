@@ -1,11 +1,11 @@
-/** Load by h2load. */
+/** Generates load with h2load. */
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { question, type Child } from '../../test/kit/child.ts';
 import type { Load } from './dnsperf.ts';
 
-/** The settings of h2load. `folder` is for the body of its requests. */
+/** Settings of h2load. `folder` is for the request body. */
 export interface HttpLoadOptions {
   readonly port: number;
   readonly folder: string;
@@ -13,12 +13,12 @@ export interface HttpLoadOptions {
   readonly name: string;
   readonly seconds: number;
   readonly clients: number;
-  /** Requests of one connection at a time. */
+  /** Concurrent requests per connection. */
   readonly streams: number;
   readonly cpu?: number;
 }
 
-/** Loads DNS over HTTPS on 127.0.0.1 with h2load, POST over HTTP/2, and reads the server's CPU time. */
+/** Loads DNS over HTTPS on 127.0.0.1 with h2load, using POST over HTTP/2, and measures the server's CPU time. */
 export function loadHttps(server: Child, options: HttpLoadOptions): Load {
   const { port, folder, name, seconds, clients, streams, cpu = 1 } = options;
   const body = join(folder, 'question.bin');

@@ -1,32 +1,32 @@
-/** The results of earlier runs: one line a run, stored in the repository. */
+/** Results of earlier runs, stored in the repository with one line per run. */
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, mkdirSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg, release } from 'node:os';
 import type { Figure, Peer } from './figures.ts';
 
-/** One run of a benchmark: a line of `bench/history/NAME.jsonl`. It contains no host and no directory. */
+/** A benchmark run, as a line in `bench/history/NAME.jsonl`. It contains no host names or directories. */
 export interface Run {
-  /** Day, UTC. */
+  /** Date, UTC. */
   readonly date: string;
-  /** Of the repository, with `+` if files differed from it. */
+  /** Commit of the repository, with `+` if files differed from it. */
   readonly commit: string;
   readonly processor: string;
   readonly processors: number;
   readonly kernel: string;
   readonly node: string;
-  /** Processes waiting for a CPU at the start, averaged over a minute: figures of a loaded machine are unreliable. */
+  /** Load average over a minute at the start. Figures from a loaded machine are unreliable. */
   readonly load: number;
-  /** The program that ran beside it on purpose. */
+  /** A program that deliberately ran at the same time. */
   readonly neighbour?: string;
   /** Versions by program. */
   readonly peers: Readonly<Record<string, string>>;
-  /** Values by name, with their unit, and quartiles if the value is the median of several rounds. */
+  /** Values by name, with unit, and quartiles if the value is the median of several rounds. */
   readonly figures: Readonly<
     Record<string, readonly [value: number | null, unit: string, low?: number, high?: number]>
   >;
 }
 
-/** The neighbour of `--busy`: a program that reads more memory than the CPU's caches hold, half of the time. */
+/** The `--busy` program, which spends half of the time reading more memory than the CPU caches hold. */
 export const BUSY: string = 'memory-reader';
 
 export function machine(neighbour: string | null): Omit<Run, 'peers' | 'figures'> {
@@ -42,7 +42,7 @@ export function machine(neighbour: string | null): Omit<Run, 'peers' | 'figures'
   };
 }
 
-/** Without newline. */
+/** Returns the line without a newline. */
 export function printRun(
   where: Omit<Run, 'peers' | 'figures'>,
   figures: readonly Figure[],

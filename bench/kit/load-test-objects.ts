@@ -1,28 +1,28 @@
 /**
- * The objects of Kubernetes's scalability test (ClusterLoader2's load test), in which CoreDNS was killed when the API
- * server restarted (kubernetes #139117): per 100 nodes a namespace with 3 000 pods in groups of 5, 30 and 250, half of
- * which have a Service. With 5 000 nodes: 8 250 Services, 8 450 slices and 82 000 endpoints.
+ * The objects of Kubernetes' scalability test (ClusterLoader2's load test), in which CoreDNS was killed when the API
+ * server restarted (kubernetes #139117). For each 100 nodes there is a namespace with 3 000 pods in groups of 5, 30 and
+ * 250, half of which have a Service. With 5 000 nodes: 8 250 Services, 8 450 slices and 82 000 endpoints.
  */
 import type { KubeJson } from '../../test/kit/apiserver/store.ts';
 
 const NODES_PER_NAMESPACE = 100;
-/** Pods of a group, and Services of such groups in a namespace. */
+/** Pods per group, and Services for such groups per namespace. */
 const GROUPS = [
   { name: 'small', pods: 5, services: 150 },
   { name: 'medium', pods: 30, services: 13 },
   { name: 'big', pods: 250, services: 2 },
 ] as const;
 const SLICE_MAX = 100;
-/** Addresses of pods per node. */
+/** Pod addresses per node. */
 const PODS_PER_NODE = 30;
 
-/** An object, and the path of the collection that it is created in. */
+/** An object, and the path of the collection to create it in. */
 export interface CreatedObject {
   readonly path: string;
   readonly object: KubeJson;
 }
 
-/** The name of the first Service, and its address. */
+/** Name and address of the first Service. */
 export const FIRST = { name: 'small-service-0.load-0.svc.cluster.local.', address: '10.0.16.0' };
 
 /** @param nodes a multiple of 100 */

@@ -1,4 +1,4 @@
-/** Servers under load: ndots and its peers. */
+/** Servers under test: ndots and its peers. */
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,9 +9,9 @@ import { smoke } from './figures.ts';
 import { testCertificate, testKey } from '../../test/kit/certificate.ts';
 import { printed, start, type Child } from '../../test/kit/child.ts';
 
-/** Seconds of one run under load. */
+/** Duration of a run under load, seconds. */
 export const runSeconds: number = smoke ? 1 : 6;
-/** The number of runs, whose median counts. */
+/** Number of runs, of which the median counts. */
 export const rounds: number = smoke ? 1 : 3;
 
 /** A directory that is removed when the benchmark ends. */
@@ -28,7 +28,7 @@ export function has(program: string): boolean {
   );
 }
 
-/** Names the missing programs and ends the benchmark without failing: figures need their peers. */
+/** Reports missing programs and ends the benchmark without failing, because figures need their peers. */
 export function need(...programs: readonly string[]): void {
   const missing = programs.filter((program) => !has(program));
   if (missing.length === 0) return;
@@ -101,15 +101,15 @@ export function unbound(
   return start('unbound', ['/usr/sbin/unbound', '-d', '-c', file], options);
 }
 
-/** Further ports of an upstream: over TLS, over HTTPS. */
+/** An upstream's ports for TLS and HTTPS. */
 export interface EncryptedPorts {
   readonly tls: number;
   readonly https: number;
 }
 
 /**
- * An Unbound that answers every name below `bench.` with one address: a cheap upstream. Over TLS and HTTPS it
- * has the tests' certificate, for dns.example and 127.0.0.1.
+ * An Unbound that answers every name below `bench.` with the same address: a cheap upstream. Over TLS and HTTPS it uses
+ * the tests' certificate, for dns.example and 127.0.0.1.
  */
 export function wildcardUpstream(
   folder: string,
@@ -162,7 +162,7 @@ export function certificateIn(folder: string): string {
   return join(folder, 'bench');
 }
 
-/** The path of CoreDNS: COREDNS in the environment, or on the path; null: not found. */
+/** Path of CoreDNS, from COREDNS in the environment or from PATH; null: not found. */
 export function corednsProgram(): string | null {
   const named = process.env['COREDNS'];
   if (named !== undefined && named !== '') return named;
@@ -207,7 +207,7 @@ export function dnsdist(
   return start('dnsdist', ['dnsdist', '--supervised', '--disable-syslog', '-C', file], { cpu });
 }
 
-/** Compiles a C program of this directory. */
+/** Compiles a C program in this directory. */
 export function compile(source: string, folder: string): string {
   const program = join(folder, source.replace('.c', ''));
   const { status, stderr } = spawnSync(
@@ -219,7 +219,7 @@ export function compile(source: string, folder: string): string {
   return program;
 }
 
-/** Manifests of `count` services `svc-N.bench`, and their answers. */
+/** Manifests for `count` services `svc-N.bench`, and the expected answers. */
 export function services(
   folder: string,
   count: number,
@@ -267,7 +267,7 @@ export function kubeadmCorefile(port: number, manifests: string, extra = ''): st
 `;
 }
 
-/** The stand-in API server with a cluster of a given size. */
+/** A simulated API server with a cluster of a given size. */
 export async function apiServer(
   port: number,
   words: readonly string[],
@@ -312,7 +312,7 @@ export function apiCorefile(
 `;
 }
 
-/** The outcome of queries at a given rate, and the latency of their replies. */
+/** Results of queries at a fixed rate, with their latencies. */
 export interface Pace {
   readonly sent: number;
   readonly received: number;
@@ -324,7 +324,7 @@ export interface Pace {
   readonly max: number;
 }
 
-/** A steady load in the background; resolves with the latencies. */
+/** Generates a steady load in the background; resolves with the latencies. */
 export function pace(
   program: string,
   port: number,
@@ -345,7 +345,7 @@ export function pace(
   });
 }
 
-/** Replies per second and CPU per reply of each server, the median of its rounds. */
+/** Prints each server's replies per second and CPU per reply, from its median round. */
 export function printLoads(middle: Readonly<Record<string, Load>>): void {
   for (const [name, { perSecond, cpuMicros, lost, latencyMs, rcodes }] of Object.entries(middle)) {
     console.log(
@@ -354,12 +354,12 @@ export function printLoads(middle: Readonly<Record<string, Load>>): void {
   }
 }
 
-/** Two decimals. */
+/** Formats a ratio with two decimals. */
 export function ratio(a: number, b: number): string {
   return (a / b).toFixed(2);
 }
 
-/** A file of questions for `pace`: at most 5000 of the synthetic API server's services, a third of them for AAAA. */
+/** Writes a question file for `pace`: at most 5000 of the simulated API server's services, a third of them for AAAA. */
 export function serviceQuestions(folder: string, services: number): string {
   const file = join(folder, 'names.txt');
   const lines = Array.from(

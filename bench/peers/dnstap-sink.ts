@@ -1,7 +1,4 @@
-/**
- * A collector of dnstap messages at a given path, in its own process: while dnsperf runs, the benchmark
- * itself is blocked.
- */
+/** A dnstap collector at a given path. Runs in its own process because dnsperf blocks the benchmark's. */
 import { createServer } from 'node:net';
 import { DNSTAP_CONTENT_TYPE } from '../../src/server/wire/dnstap.ts';
 import { CONTROL, FrameReader, writeControl } from '../../src/server/wire/frame-stream.ts';

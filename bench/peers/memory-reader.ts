@@ -1,4 +1,4 @@
-/** A busy neighbour: reads 64 MiB of memory again and again, half of the time, on any CPU. Ends with its parent. */
+/** A busy neighbour that reads 64 MiB of memory repeatedly, half of the time, on any CPU. Ends with its parent. */
 const words = new Float64Array(8 << 20).fill(1);
 const asleep = new Int32Array(new SharedArrayBuffer(4));
 const parent = process.ppid;
