@@ -1,7 +1,7 @@
 /*
- * The yardstick of bench/udp.ts: the least a UDP name server can do. One thread waits for datagrams, takes up to 64 at once
- * with recvmmsg, turns each query into a fixed reply (QR and AA set, one A record appended) and sends them with one
- * sendmmsg. Nothing is parsed beyond the length.
+ * The baseline for bench/udp.ts: the minimum work of a UDP name server. A single thread receives up to 64 datagrams at
+ * once with recvmmsg, turns each query into a fixed reply (QR and AA set, one A record appended), and sends them with one
+ * sendmmsg. Only the length is checked.
  *
  * usage: echo PORT    prints "ready" once it listens; ends at SIGTERM
  */

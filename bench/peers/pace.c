@@ -1,8 +1,8 @@
 /*
- * Asks a server on 127.0.0.1 at a steady rate, whatever the replies do (open loop), and prints how long replies took,
- * counted from the moment each query was due: a server that stalls cannot hide it.
+ * Queries a server on 127.0.0.1 at a steady rate, regardless of replies (open loop), and prints reply latencies. They
+ * are counted from the time each query was due, so that stalls of the server show up.
  *
- * usage: pace PORT RATE SECONDS FILE    FILE: one "NAME TYPENUMBER" a line
+ * usage: pace PORT RATE SECONDS FILE    FILE: one "NAME TYPENUMBER" per line
  * prints one line of JSON: sent, received, errors (rcode other than 0 and 3), p50, p99, p999, max (microseconds)
  */
 #define _GNU_SOURCE

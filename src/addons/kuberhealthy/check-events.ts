@@ -135,7 +135,7 @@ export class CheckEvents {
       } catch (error) {
         if (signal.aborted) return;
         this.#dropped++;
-        if (error instanceof ApiFailure) this.#failures.failed(error, 0, 'checks go on without');
+        if (error instanceof ApiFailure) this.#failures.failed(error, 0, 'checks continue without');
         else this.#parts.log.error(`${fullName(next[0])}: ${bugText(error)}`);
       }
     }

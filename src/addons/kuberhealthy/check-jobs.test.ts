@@ -109,7 +109,7 @@ describe('jobs', () => {
     await lead.clock.advance(5000);
     assert.equal(pods(), 1, 'that of the check');
     assert.equal(phase('dns'), '');
-    assert.match(lead.lines.join('\n'), /team\/dns: a khcheck is called so too/);
+    assert.match(lead.lines.join('\n'), /team\/dns: a khcheck has the same name/);
     lead.api.remove('khchecks', 'dns');
     await lead.clock.advance(40_000);
     assert.equal(pods(), 2);

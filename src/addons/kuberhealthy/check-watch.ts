@@ -67,7 +67,7 @@ const NO_ROOM: Readonly<Record<Parameters<OnLeftOut>[1], string>> = {
 const KINDS_OF_2 = ['khcheck', 'khjob'] as const;
 /** A state has the same name as its check or job. */
 const BLOCKED =
-  'a khcheck is called so too, and both would have one khstate: the job runs when one of them is called otherwise';
+  'a khcheck has the same name, and both would share one khstate: rename one of them to run the job';
 
 /** The API path of a resource in a namespace; `''`: all namespaces. */
 export function resourcePath(resource: CheckResource, namespace: string): string {
@@ -184,7 +184,7 @@ export class CheckWatch {
     const failures = new FailureReport({
       clock,
       log,
-      work: 'looking for the kinds of Kuberhealthy',
+      work: "looking for Kuberhealthy's resources",
     });
     while (!signal.aborted) {
       let waitMs = LOOK_EVERY_MS;

@@ -145,7 +145,7 @@ export class KuberhealthyServer {
     if (come === 'busy') {
       this.#count(version, 503);
       response.setHeader('connection', 'close');
-      return answerText(response, 503, 'too many reports are on their way');
+      return answerText(response, 503, 'too many reports are in progress');
     }
     const body = come === 'too-large' ? null : come.bytes.toString('utf8');
     const bytes = body?.length ?? 0;

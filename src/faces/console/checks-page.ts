@@ -62,12 +62,12 @@ export function checksPage(): TemplateResult {
   const rows = rowsOf(view.sources);
   return html`<p class="quiet" role="status">${summary(rows, view.atMs)}</p>
     ${failedList(view.sources)}
-    ${rows.length === 0 ? nothing : table('Checks, the worst first', columnsOf(view), rows, toneOf)}`;
+    ${rows.length === 0 ? nothing : table('Checks, worst first', columnsOf(view), rows, toneOf)}`;
 }
 
 function noSource(): TemplateResult {
   return html`<p class="quiet">
-    No checker is named. <code>ndots check serve</code> runs checks all the time, and
+    No checker is configured. <code>ndots check serve</code> runs checks all the time, and
     <code>ndots console --checks HOST:PORT</code> shows them here.
   </p>`;
 }

@@ -10,12 +10,12 @@ import { lookupsLink, party } from './party-text.ts';
 
 export function clientsPage(view: ClientsView): TemplateResult {
   return liveTable<ClientRow>({
-    caption: 'Clients, those with most queries first',
+    caption: 'Clients, those with the most queries first',
     list: view,
     usual: 'queries',
     idOf: ({ id }) => id,
     toneOf,
-    none: 'No client has asked yet.',
+    none: 'No client has sent a query yet.',
     columns: [
       { head: 'Client', sort: 'name', code: true, cell: partyName },
       {
@@ -56,7 +56,7 @@ export function clientsPage(view: ClientsView): TemplateResult {
                 <dt>Trace</dt>
                 <dd>
                   <a class="link" href=${`#trace?client=${encodeURIComponent(client.address)}`}>
-                    look a name up as this client
+                    look up a name as this client
                   </a>
                 </dd>`
             : nothing

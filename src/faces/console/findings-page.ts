@@ -11,7 +11,7 @@ import { partyName } from './party-name.ts';
 
 export function findingsPage(view: FindingsView): TemplateResult {
   return html`${liveTable<FindingRow>({
-      caption: 'Findings, those that hold first',
+      caption: 'Findings, active ones first',
       list: view,
       usual: 'state',
       idOf: ({ id }) => id,

@@ -22,13 +22,13 @@ const outcomes: Readonly<Record<LookupRow['outcome'], string>> = {
 
 export function lookupsPage(view: LookupsView): TemplateResult {
   return html`${handOver()}${liveTable<LookupRow>({
-    caption: 'Lookups, the newest first',
+    caption: 'Lookups, newest first',
     list: view,
     usual: 'time',
     idOf: ({ id }) => String(id),
     toneOf: ({ outcome }) =>
       outcome === 'lost' ? 'error' : outcome === 'error' ? 'warning' : 'plain',
-    none: 'No lookup yet. Traffic that passes is shown here as it happens.',
+    none: 'No lookup yet. Traffic appears here as it happens.',
     columns: [
       { head: 'Name', sort: 'name', code: true, cell: ({ name }) => html`${breakable(name)}` },
       { head: 'Time', sort: 'time', code: true, cell: ({ startMs }) => printMoment(startMs) },
@@ -59,8 +59,8 @@ export function lookupsPage(view: LookupsView): TemplateResult {
 function lookupDetails({ queries, more, client, name, startMs }: LookupRow): TemplateResult {
   return html`<p>
       ${party(client)} ·
-      ${lookupsLink('all lookups of this name', `name=${name.replace(/\.$/, '')}`)} ·
-      ${showsClients ? html`${lookupsLink('all lookups of this client', `from-ip=${client.address}`)} · ` : nothing}
+      ${lookupsLink('all lookups for this name', `name=${name.replace(/\.$/, '')}`)} ·
+      ${showsClients ? html`${lookupsLink('all lookups by this client', `from-ip=${client.address}`)} · ` : nothing}
       ${traceLink('trace this lookup', name, client.address)} ${cacheLink('cache entries', name)}
       ${grafanaLink('Grafana at that time', startMs, startMs)}
     </p>
@@ -88,5 +88,5 @@ function lookupDetails({ queries, more, client, name, startMs }: LookupRow): Tem
       queries,
       ({ rcode }) => (rcode === '' ? 'error' : ''),
     )}
-    ${more === 0 ? nothing : html`<p class="quiet">${more} more queries are not kept.</p>`}`;
+    ${more === 0 ? nothing : html`<p class="quiet">${more} more queries were not stored.</p>`}`;
 }

@@ -37,7 +37,7 @@ export function mapPage(view: MapView): TemplateResult {
   return html`<p class="quiet">${remarks.join(' · ')}</p>
     ${
       edges.length === 0
-        ? html`<p class="empty">No lookup yet. Traffic that passes is drawn here.</p>`
+        ? html`<p class="empty">No lookup yet. Traffic appears here as it happens.</p>`
         : html`${drawing(view)}
             <h2>Edges of the map</h2>
             ${edgeTable(edges, named)}`

@@ -9,7 +9,7 @@ import { cacheLink, lookupsLink, traceLink } from './party-text.ts';
 
 export function namesPage(view: NamesView): TemplateResult {
   return liveTable<NameRow>({
-    caption: 'Names, those with most lookups first',
+    caption: 'Names, those with the most lookups first',
     list: view,
     usual: 'lookups',
     idOf: ({ id }) => id,

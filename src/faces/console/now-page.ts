@@ -51,7 +51,7 @@ export function nowPage(now: NowView): TemplateResult {
       ${lineChart({
         ...times,
         id: 'trouble',
-        title: 'Lost and failed a second',
+        title: 'Lost and failed per second',
         print: printRate,
         lines: [
           { label: 'lost', tone: 'line-3', values: perSecond(series.lost) },
@@ -73,13 +73,13 @@ export function nowPage(now: NowView): TemplateResult {
       marks.length === 0
         ? nothing
         : html`<p class="quiet">
-            Dashed lines: a server took a new configuration (${marks.map(printTime).join(', ')}
+            Dashed lines: a server loaded a new configuration (${marks.map(printTime).join(', ')}
             UTC).
           </p>`
     }
     <h2>Findings</h2>
     ${findings(now)}
-    <h2>Workloads that waste most</h2>
+    <h2>Workloads that waste the most</h2>
     ${waste(now)}
     <h2>What changed</h2>
     ${
@@ -132,7 +132,7 @@ function waste({ waste: { workloads } }: NowView): TemplateResult {
   if (workloads.rows.length === 0)
     return html`<p class="empty">No query was wasted by a search path.</p>`;
   return table(
-    'Workloads that waste most',
+    'Workloads that waste the most',
     [
       {
         head: 'Workload',

@@ -106,7 +106,7 @@ function clientLabel(row: ClientRow): string {
 function note(): string {
   if (refusal.value !== '') return refusal.value;
   if (known.value === null)
-    return 'Choose a client to take its search path, its resolver and the answers that were seen.';
+    return 'Choose a client to use its search path, its resolver and the replies that it received.';
   const { resolver, notes } = known.value;
   const kind =
     resolver.kinds.length === 0

@@ -30,7 +30,7 @@ export function cheaperList(documents: readonly TraceDocument[]): TemplateResult
       ${
         documents.every(({ result }) => !result.ok)
           ? 'No client resolves the name, so there is nothing to save.'
-          : 'Nothing: no change of the name or of ndots finds the same with fewer queries.'
+          : 'Nothing: no change to the name or to ndots finds the same with fewer queries.'
       }
     </p>`;
   return html`<ul class="changes">

@@ -184,7 +184,7 @@ function answerOf(name: string, status: number, body: string, tokenOption: strin
     default:
       throw new AdminFailure(
         `${name} answered with HTTP status ${status}: ${first}`,
-        'Look at its log.',
+        'Check its log.',
       );
   }
   try {

@@ -37,8 +37,8 @@ const filterHelp: Readonly<Record<FilterWord, readonly [placeholder: string, hel
   verdict: ['VERDICT', 'answered, lost, or error (a reply other than NOERROR or NXDOMAIN)'],
   protocol: ['udp|tcp', 'transport of the query'],
   'slower-than': ['TIME', 'slower than this, and lost'],
-  command: ['NAME', 'from processes of this name (needs --process); * is a wildcard'],
-  container: ['ID', 'from the container whose id starts so (needs --process)'],
+  command: ['NAME', 'from processes with this name (needs --process); * is a wildcard'],
+  container: ['ID', 'from the container whose id starts with this (needs --process)'],
 };
 
 /** Values that completion suggests. */

@@ -124,7 +124,7 @@ export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<
   const { host, port } = options.listen;
   const place = { host, port, option: '--listen' };
   const bound = await listening(place, () => server.listen(host, port));
-  log.info(`in Kuberhealthy's place for ${access.name}, on ${printHostPort(host, bound)}`);
+  log.info(`instead of Kuberhealthy for ${access.name}, on ${printHostPort(host, bound)}`);
   new MemoryPolicy({ clock: systemClock, thrifty: true }).begin();
   watch.start();
   await Promise.all([lease.run(ended, (signal) => runner.run(signal)), file?.run(ended)]);

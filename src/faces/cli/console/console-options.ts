@@ -84,31 +84,31 @@ const table = {
     tokenFile: one(
       '--token-file',
       file(),
-      'read the access token from FILE (default: a new one each start)',
+      'read the access token from FILE (default: a new one at each start)',
     ),
     privacy: one(
       '--privacy',
       choice('LEVEL', privacyLevels),
       'full, no-clients (hide client addresses and pod names), or counts',
     ),
-    corefile: one('--corefile', file(), 'the Corefile that the page Configuration shows'),
+    corefile: one('--corefile', file(), 'Corefile for the Configuration page'),
     checks: many(
       '--checks',
       hostAddress(CHECK_PORT),
-      'an ndots check serve for the page Checks; may be repeated',
+      'an ndots check serve for the Checks page; repeatable',
     ),
     grafana: one(
       '--grafana',
       dashboardUrl,
       'link to this dashboard at the time of a finding; {from} and {to} are milliseconds',
     ),
-    noOpen: flag('--no-open', 'print the address only, open no browser'),
+    noOpen: flag('--no-open', 'only print the address, do not open a browser'),
   }),
   ...group('Page Cache', {
     admin: many(
       '--admin',
       hostAddress(ADMIN_PORT),
-      'a server with the directive admin; may be repeated (with --replicas: the pods)',
+      'a server with the admin directive; repeatable (with --replicas: the pods)',
     ),
     ...beside(['--admin', '--replicas'], {
       adminToken: one('--admin-token', file(), 'the token_file of admin'),

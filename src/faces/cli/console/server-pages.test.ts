@@ -183,9 +183,7 @@ checks:
     await it.inPage({ at: await served(false) }, async (page) => {
       await page.keyboard.press('c');
       await page.getByText('nothing listens there').waitFor();
-      const rows = page
-        .getByRole('region', { name: 'Checks, the worst first' })
-        .locator('tbody tr');
+      const rows = page.getByRole('region', { name: 'Checks, worst first' }).locator('tbody tr');
       await rows.filter({ hasText: 'down' }).first().waitFor();
       assert.match((await rows.first().textContent()) ?? '', new RegExp(`${deadPort}`));
       await rows.filter({ hasText: 'ok' }).first().waitFor();
@@ -205,7 +203,7 @@ checks:
               path: `${process.env['SHOTS']}/cache-${colorScheme}-${width}.png`,
             });
           await page.keyboard.press('c');
-          await page.getByRole('region', { name: 'Checks, the worst first' }).waitFor();
+          await page.getByRole('region', { name: 'Checks, worst first' }).waitFor();
           assert.deepEqual(await violationsOf(page), [], 'Checks');
           if (process.env['SHOTS'] !== undefined)
             await page.screenshot({

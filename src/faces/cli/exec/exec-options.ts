@@ -59,7 +59,7 @@ export const execUsage: Usage = {
   notes: [
     "Runs a verb in an ephemeral container of the pod, with the pod's network and resolv.conf. The pod does not restart. Kubernetes lists the ended container until the pod is deleted.",
     'Permissions: get on pods and pods/log, patch on pods/ephemeralcontainers.',
-    'Exit codes: the one of the verb, 2 could not run it, 3 wrong usage.',
+    'Exit codes: those of the verb, 2 could not run it, 3 wrong usage.',
   ],
 };
 

@@ -81,6 +81,6 @@ function wordOf(error: unknown): string {
       : String(error);
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'it is for other names';
   if (code === 'CERT_HAS_EXPIRED') return 'it has expired';
-  if (/SELF_SIGNED|UNABLE_TO/.test(code)) return `no known authority has signed it (${code})`;
+  if (/SELF_SIGNED|UNABLE_TO/.test(code)) return `it is not signed by a known CA (${code})`;
   return code;
 }

@@ -57,7 +57,7 @@ export const serverOptions: {
   servers: many(
     '--server',
     { ...listenAddress(CONSOLE_PORT), placeholder: 'IP[:PORT]' },
-    'an ndots server with the directive console; may be repeated',
+    'an ndots server with the console directive; repeatable',
   ),
   serverToken: one(
     '--server-token',
@@ -66,7 +66,7 @@ export const serverOptions: {
   ),
   replicas: flag(
     '--replicas',
-    'all DNS pods of the cluster, by their directive console, through the API server',
+    'all DNS pods of the cluster, via their console directive, through the API server',
   ),
   ...beside(['--replicas'], {
     replicaNamespace: one(
@@ -82,7 +82,7 @@ export const serverOptions: {
     replicaPort: one(
       '--replica-port',
       integer('PORT', 1, 65_535),
-      `port of the directive console in the pods (${CONSOLE_PORT})`,
+      `port of the console directive in the pods (${CONSOLE_PORT})`,
     ),
   }),
 };
@@ -105,12 +105,12 @@ export const windowOptions: { readonly window: One<number>; readonly memory: One
   window: one(
     '--window',
     duration(liveLimits.windowMs.min, liveLimits.windowMs.max),
-    'keep single lookups for this long (10m)',
+    'keep individual lookups for this long (10m)',
   ),
   memory: one(
     '--memory',
     integer('MIB', 1, 4096),
-    `memory limit for single lookups (${liveLimits.detailBytes.default / MIB})`,
+    `memory limit for individual lookups (${liveLimits.detailBytes.default / MIB})`,
   ),
 };
 

@@ -49,7 +49,7 @@ export const nodeUsage: Usage = {
   notes: [
     'Runs a verb in a pod on the node, with the network and the process ids of the node, as root with the capabilities of deploy/capture. Pod Security allows such pods at the level privileged. The pod is deleted at the end; Ctrl-C ends it.',
     'Permissions: create, get and delete on pods, get on pods/log.',
-    'Exit codes: the one of the verb, 2 could not run it, 3 wrong usage.',
+    'Exit codes: those of the verb, 2 could not run it, 3 wrong usage.',
   ],
 };
 

@@ -75,7 +75,7 @@ export const serveUsage: Usage = {
   options: serveTable,
   notes: [
     'Flags use Go syntax: -flag value, -flag=value or --flag value.',
-    'On SIGTERM or SIGINT, the server waits for lameduck, answers in-flight queries, and ends. SIGQUIT ends it at once. SIGUSR1 reloads the Corefile; if the new one has a mistake, the old one stays in use.',
+    'On SIGTERM or SIGINT, the server waits for lameduck, answers in-flight queries, and ends. SIGQUIT ends it at once. SIGUSR1 reloads the Corefile; if the new one has an error, the old one stays in use.',
     'Exit codes: 0 ended by a signal, 1 cannot serve, 3 wrong usage. More: docs/corefile.md',
   ],
 };

@@ -167,7 +167,7 @@ export async function serveCorefile(serving: Serving): Promise<number> {
     if (options.pidfile !== null) writePidFile(options.pidfile, process.pid, log);
     if (!options.quiet) for (const line of startLines(server)) log.raw(line);
     if (server.endpoints.length === 0)
-      log.warning('Nothing is served: the Corefile holds no server block');
+      log.warning('Nothing is served: the Corefile contains no server block');
     if (greeting !== null) log.raw(greeting);
     new MemoryPolicy({ clock: systemClock, thrifty: hooks !== null }).begin();
   }

@@ -6,7 +6,7 @@ import { field, heading, paragraph } from './pages/top-page.ts';
 const keys: readonly (readonly [key: string, does: string])[] = [
   ['1 … 6', 'Now, Lookups, Clients, Names, Servers, Findings; Tab goes to the next'],
   ['↑ ↓ j k', 'move; PgUp, PgDn, Home, End (g, G) move further'],
-  ['Enter', 'open the row: a lookup to its queries, a finding to its cause, fix and proof'],
+  ['Enter', 'open the row: a lookup shows its queries, a finding its cause, fix and proof'],
   ['Esc', 'close what is open, then the filter'],
   ['/', 'filter'],
   ['s, r', 'sort by the next column; reverse the order'],
@@ -17,7 +17,7 @@ const keys: readonly (readonly [key: string, does: string])[] = [
   ['y', 'show, and copy, the command that prints the same'],
   ['x', 'the next cluster, with several --context'],
   ['+ -', 'replay faster or slower'],
-  ['Ctrl-L', 'draw the screen again'],
+  ['Ctrl-L', 'redraw the screen'],
   ['q', 'quit'],
 ];
 

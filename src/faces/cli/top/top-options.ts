@@ -77,7 +77,7 @@ export const topUsage: Usage = {
     ['', 'watch this machine (same as -i any)'],
     [
       '--server 10.244.0.5 --server 10.244.1.7',
-      'watch two ndots servers with the directive console',
+      'watch two ndots servers with the console directive',
     ],
     ['--replicas --server-token FILE', 'watch all DNS pods of the cluster that have it'],
     ['--pid 4711', 'watch the pod of this process'],

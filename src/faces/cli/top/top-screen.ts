@@ -388,7 +388,7 @@ export class TopScreen {
 
   #sort(): void {
     const keys: readonly SortKey[] = sortKeys[this.#view];
-    if (keys.length === 0) return this.#say('This page has no order.');
+    if (keys.length === 0) return this.#say('This page cannot be sorted.');
     const page = this.#page(this.#view);
     const at = page.sort === null ? 0 : keys.indexOf(page.sort);
     page.sort = keys[(at + 1) % keys.length]!;
@@ -430,7 +430,7 @@ export class TopScreen {
 
   #lookups(): void {
     const item = this.#panes.at(-1)?.item ?? this.#selected;
-    if (item === null || item.lookups === null) return this.#say('This row counts no lookups.');
+    if (item === null || item.lookups === null) return this.#say('This row has no lookups.');
     const filters = [...this.#filters, ...item.lookups];
     this.#open('lookups');
     this.#filter(filters);

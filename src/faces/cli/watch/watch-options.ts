@@ -27,7 +27,7 @@ const table = {
     ...liveSourceOptions,
     allClients: flag(
       '--all-clients',
-      'send the packets of clients on other nodes, too, whose agents send them as well',
+      'also send packets of clients on other nodes, whose agents send them as well',
     ),
   }),
   ...group('Readers', {
@@ -35,7 +35,7 @@ const table = {
     tokenFile: one(
       '--token-file',
       file(),
-      'the token of readers, read again for each (a new one in the log)',
+      "file with the readers' token, reread for each (default: a new one, in the log)",
     ),
     identity: one('--identity', text('NAME'), 'name of this agent (NODE_NAME, else the host name)'),
   }),

@@ -150,12 +150,7 @@ function webhookMetrics(registry: SharedRegistry): WebhookMetrics {
     ['because'],
   );
   const seconds = registry
-    .histogram(
-      'ndots_webhook_review_duration_seconds',
-      'How long a review took.',
-      [],
-      defaultBuckets,
-    )
+    .histogram('ndots_webhook_review_duration_seconds', 'Duration of reviews.', [], defaultBuckets)
     .with();
   const refused = registry.counter(
     'ndots_webhook_refused_total',
