@@ -40,7 +40,7 @@ test('a missed goal is shown, and fails the run with --enforce', () => {
   assert.equal(bench(10, '--enforce').code, 0);
 });
 
-test('figures are stored with --record only, a line a run', () => {
+test('figures are stored only with --record, a line per run', () => {
   const history = join(directory, 'bench/history/quick.jsonl');
   assert.ok(!existsSync(history));
   bench(7, '--record');
@@ -61,7 +61,7 @@ test('an unknown benchmark or option is reported, and nothing runs', () => {
   }
 });
 
-test('figures of short measurements are neither enforced nor recorded', () => {
+test('figures from short measurements are neither enforced nor recorded', () => {
   for (const flag of ['--enforce', '--record']) {
     const { code, text } = bench(7, '--smoke', flag);
     assert.equal(code, 3);

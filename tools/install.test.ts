@@ -39,25 +39,25 @@ const skip = process.getuid?.() === 0 ? false : 'only root installs packages';
 const noTerminal = skip || (existsSync('/usr/bin/script') ? false : 'script is not installed');
 
 describe('programs that the tests run', () => {
-  test('without a terminal and outside CI, missing programs are named and nothing is installed', (t) => {
+  test('without a terminal and outside CI, missing programs are listed and nothing is installed', (t) => {
     const { path, asked } = bareMachine(t);
     assert.match(run(path, '', null), /Not installed, so tests .* are skipped: .*\bdnsperf\b/);
     assert.equal(asked(), '');
   });
 
-  test('in CI they are installed at once', { skip }, (t) => {
+  test('in CI they are installed without asking', { skip }, (t) => {
     const { path, asked } = bareMachine(t);
     assert.match(run(path, 'true', null), /^Installing for the tests: /);
     assert.match(asked(), /update\n.*install --no-install-recommends .*\bdnsperf\b/);
   });
 
-  test('on a terminal a yes installs them', { skip: noTerminal }, (t) => {
+  test('on a terminal, answering yes installs them', { skip: noTerminal }, (t) => {
     const { path, asked } = bareMachine(t);
     assert.match(run(path, '', 'y'), /Install them with apt-get\? \[y\/N\]/);
     assert.match(asked(), /install --no-install-recommends/);
   });
 
-  test('on a terminal anything else leaves the machine alone', { skip: noTerminal }, (t) => {
+  test('on a terminal, any other answer changes nothing', { skip: noTerminal }, (t) => {
     const { path, asked } = bareMachine(t);
     assert.match(run(path, '', ''), /Not installed, so tests/);
     assert.equal(asked(), '');

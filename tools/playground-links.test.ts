@@ -41,7 +41,7 @@ describe('examples in the documentation', () => {
     });
   });
 
-  test('what needs a file, a pod or a shell that is not there has no link', () => {
+  test('an example that needs a missing file, a pod or a shell has no link', () => {
     for (const text of [
       'ndots trace redis.cache --from deploy/web',
       'ndots trace api --resolv-conf no-such.conf',

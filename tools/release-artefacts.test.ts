@@ -59,7 +59,7 @@ describe('a dry run of a release', () => {
   });
 });
 
-test('a release that is not a dry run is refused, and so is an unknown artefact', () => {
+test('a release without --dry-run is rejected, and so is an unknown artefact', () => {
   assert.equal(release().code, 3);
   assert.match(release().err, /only --dry-run works here: a tag publishes/);
   assert.match(release('--dry-run', '--only', 'cake').err, /no kind of artefact 'cake'/);

@@ -25,7 +25,7 @@ describe('a suite', () => {
 });
 `;
 
-test('each test counts once, suites and wholes count as their parts, and each reason to skip is one line', (t) => {
+test('each test counts once, suites count as their tests, and each reason for skipping is one line', (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'ndots-count-'));
   t.after(() => rmSync(directory, { recursive: true }));
   writeFileSync(join(directory, 'facts.test.ts'), facts);

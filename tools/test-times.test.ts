@@ -5,7 +5,7 @@ import { estimate, longestFirst, slowestLines } from './test-times.ts';
 describe('times of test files', () => {
   const times = { 'a.test.ts': 10, 'b.test.ts': 200, 'c.test.ts': 30 };
 
-  test('the longest file begins first, and a file without a record before it', () => {
+  test('the longest file starts first, after files without a record', () => {
     assert.deepEqual(longestFirst(['a.test.ts', 'c.test.ts', 'new.test.ts', 'b.test.ts'], times), [
       'new.test.ts',
       'b.test.ts',
@@ -25,14 +25,14 @@ describe('times of test files', () => {
     assert.equal(estimate(Object.keys(times), times, 8), '3 files, about 3 minutes (8 at a time)');
   });
 
-  test('files without a record count with the average of the others', () => {
+  test('files without a record count as the average of the others', () => {
     assert.equal(
       estimate(['a.test.ts', 'x.test.ts'], times, 1),
       '2 files, about 20 seconds (1 at a time)',
     );
   });
 
-  test('no time is named where nothing is recorded', () => {
+  test('no time is shown if nothing is recorded', () => {
     assert.equal(estimate(['x.test.ts'], times, 2), '1 file, never timed');
   });
 

@@ -11,7 +11,7 @@ const figure = (value: number, goal: Goal | null): Figure => ({
   goal,
 });
 
-test('a goal is met at its bound and missed beyond it', () => {
+test('a goal is met at its limit and missed beyond it', () => {
   assert.ok(!misses(figure(180, { atMost: 180 })));
   assert.ok(misses(figure(181, { atMost: 180 })));
   assert.ok(!misses(figure(2, { atLeast: 2 })));
@@ -23,7 +23,7 @@ test('a figure that could not be measured misses any goal', () => {
   for (const goal of [{ atMost: 1 }, { atLeast: 1 }]) assert.ok(misses(figure(NaN, goal)));
 });
 
-test('a missed goal is reported in the line of the figure', () => {
+test('a missed goal is marked on the line of the figure', () => {
   assert.match(printFigure(figure(200, { atMost: 180 })), / 200 ms {3}\(goal ≤ 180: MISSED\)$/);
   assert.match(printFigure(figure(170, { atMost: 180 })), / 170 ms {3}\(goal ≤ 180\)$/);
   assert.match(printFigure(figure(170, null)), / 170 ms$/);

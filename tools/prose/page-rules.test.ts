@@ -34,7 +34,7 @@ describe('a page', () => {
     assert.deepEqual(rules('| One. Two. Three. | a |\n'), ['1 long cell']);
   });
 
-  test('has no sentence that begins in prose and ends below a block of code', () => {
+  test('has no sentence that starts in prose and ends after a code block', () => {
     assert.deepEqual(rules('This command\n\n```sh\na\n```\n\nserves.\n'), [
       '3 sentence ends in code',
     ]);

@@ -30,7 +30,7 @@ describe('the passages of a page', () => {
     ]);
   });
 
-  test('end where a tool writes on', () => {
+  test('end where generated text starts', () => {
     const page = '# A\n\nText.\n\n<!-- Written by tools/a.ts from here on. -->\n\nNobody.\n';
     assert.deepEqual(listed(markdownPassages(page)), ['1 heading: A', '3 markdown: Text.']);
   });
@@ -57,7 +57,7 @@ describe('the passages of a source', () => {
     '}',
   ].join('\n');
 
-  test('are comments, those of types too, and strings that are sentences', () => {
+  test('are comments, including those in types, and strings that are sentences', () => {
     assert.deepEqual(listed(sourcePassages(source, false)).toSorted(), [
       '1 docstring: Returns bytes.',
       '3 comment: One comment on two lines.',
@@ -66,7 +66,7 @@ describe('the passages of a source', () => {
     ]);
   });
 
-  test('are whole messages, over templates and over lines', () => {
+  test('are whole messages, even across templates and lines', () => {
     const text =
       "throw Error(`${a} is no ` +\n 'name of ' + `a ${f(`the nested ${b} is read`)} zone` + '.');";
     assert.deepEqual(listed(sourcePassages(text, false)), [

@@ -13,7 +13,7 @@ test('a wide paragraph and a wide item are filled, and the item hangs', () => {
   assert.equal(page.replaceAll(/\s+/g, ' '), `# A ${wide} - ${wide} - b `);
 });
 
-test('code spans are not cut, and a dash does not come to the beginning of a line', () => {
+test('code spans are not broken, and a dash does not start a line', () => {
   const page = wrapPage(`${'word '.repeat(23)}\`some code that is long\` - ${wide}`);
   assert.match(page, /^`some code that is long` - word/m);
   assert.doesNotMatch(wrapPage(`${'abc '.repeat(29)}a - ${wide}`), /^- /m);

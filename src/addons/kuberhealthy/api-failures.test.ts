@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, test } from 'node:test';
 import { child, text, type JsonObject } from '../../server/base/json-object.ts';
 import { Lead } from '../../../test/kit/check-lead.ts';
 
-describe('an API server in trouble', () => {
+describe('a failing API server', () => {
   let lead: Lead;
   beforeEach(() => {
     lead = new Lead();
@@ -37,7 +37,7 @@ describe('an API server in trouble', () => {
       assert.equal(pods(), 200);
     });
 
-  test('a state that could not be written when the run ended is written when it can be: the check has failed once', async () => {
+  test('a state that could not be written at the end of the run is written later, and the check fails once', async () => {
     check('silent', { runInterval: '1h', timeout: '10s' });
     await lead.begin();
     lead.api.refusesWith = 500;
@@ -49,7 +49,7 @@ describe('an API server in trouble', () => {
     assert.match(String(statusOf('silent')['errors']), /timed out after 10s/);
   });
 
-  test('two that both take themselves for the leader: each run has one pod, and its report is taken by either', async () => {
+  test('with two replicas that both believe they lead, each run has one pod, and either accepts its report', async () => {
     for (let count = 0; count < 20; count++) check(`c${count}`);
     const other = new Lead(lead.api, lead.clock);
     await Promise.all([lead.begin(), other.begin()]);
@@ -68,7 +68,7 @@ describe('an API server in trouble', () => {
     await other.end();
   });
 
-  test('one that is killed between a run and its report: the next one takes it, and the check goes on', async () => {
+  test('if a leader is killed between a run and its report, the next one accepts it, and the check continues', async () => {
     check('dns', { runInterval: '1m', timeout: '30s' });
     await lead.begin();
     const run = text(statusOf('dns'), 'currentUUID');

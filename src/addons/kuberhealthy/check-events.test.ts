@@ -29,7 +29,7 @@ describe('events of checks', () => {
       .all('events')
       .map((event) => `${text(event, 'type')} ${text(event, 'reason')}: ${text(event, 'message')}`);
 
-  test('what happens to a check can be read with kubectl describe', async () => {
+  test('kubectl describe shows the events of a check', async () => {
     check('dns', { runInterval: '1h', timeout: '30s' });
     check('silent', { runInterval: '1h', timeout: '10s' });
     await lead.begin();
@@ -44,7 +44,7 @@ describe('events of checks', () => {
     assert.deepEqual([kind, uid], ['HealthCheck', 'uid-healthchecks-dns']);
   });
 
-  test('what happens again is counted', async () => {
+  test('repeated events are counted', async () => {
     check('dns', { runInterval: '12s', timeout: '10s' });
     await lead.begin();
     for (let count = 0; count < 5; count++) {
@@ -58,7 +58,7 @@ describe('events of checks', () => {
     );
   });
 
-  test('a check that never ends happening has few events, and no run waits for them', async () => {
+  test('a check with endless events writes only a few, and no run waits for them', async () => {
     check('busy', { runInterval: '1s', timeout: '10s' });
     await lead.begin();
     for (let count = 0; count < 100; count++) {
@@ -70,7 +70,7 @@ describe('events of checks', () => {
     assert.ok(lead.events.dropped > 50);
   });
 
-  test('500 reports with errors of 200 KB each take no memory once they are written down', async () => {
+  test('500 reports with errors of 200 KB each take no memory once they are stored', async () => {
     for (let count = 0; count < 20; count++)
       check(`c${count}`, { runInterval: '5s', timeout: '4s' });
     await lead.begin();
@@ -85,7 +85,7 @@ describe('events of checks', () => {
     assert.ok(grown < 20e6, `${(grown / 1e6).toFixed(0)} MB`);
   });
 
-  test('reports once that the API server rejects events, and continues the checks', async () => {
+  test('logs once that the API server rejects events, and continues the checks', async () => {
     lead.api.refuses = /events/;
     check('dns', { runInterval: '1h', timeout: '30s' });
     await lead.begin();
@@ -97,7 +97,7 @@ describe('events of checks', () => {
     assert.equal(lead.events.dropped, 2);
   });
 
-  test('10 000 requests for the events of a check cause one API request, and for an unknown check none', async () => {
+  test('10 000 requests for the events of a check cause one API request, and none for an unknown check', async () => {
     check('dns', { runInterval: '1h', timeout: '30s' });
     await lead.begin();
     const { api, clock, watch } = lead;
@@ -112,7 +112,7 @@ describe('events of checks', () => {
     assert.equal(api.count(/^list events/), 1);
   });
 
-  test('a run that is asked for begins at once, but not again and again', async () => {
+  test('a requested run starts immediately, but not repeatedly', async () => {
     check('dns', { runInterval: '1h', timeout: '30s' });
     assert.equal(lead.runner.ask('team', 'dns'), 'follows');
     await lead.begin();

@@ -4,7 +4,7 @@ import { child, text, type JsonObject } from '../../server/base/json-object.ts';
 import { Lead } from '../../../test/kit/check-lead.ts';
 import { readKhCheck } from './check-object.ts';
 
-test('a check of version 2 that names no timeout has five minutes, as Kuberhealthy 2.7.1 gives it', () => {
+test('a version 2 check without a timeout has five minutes, as in Kuberhealthy 2.7.1', () => {
   assert.equal(readKhCheck({ metadata: {}, spec: {} }, null).timeoutMs, 300_000);
 });
 
@@ -25,7 +25,7 @@ describe('jobs', () => {
   const state = (name: string): JsonObject => child(lead.api.get('khstates', name)!, 'spec');
   const pods = (): number => lead.api.count(/^POST pods/);
 
-  test('a job runs once, says how far it is, and has its pod for its own', async () => {
+  test('a job runs once, reports its phase, and owns its pod', async () => {
     job('once');
     await lead.begin();
     assert.equal(phase('once'), 'Running');
@@ -41,7 +41,7 @@ describe('jobs', () => {
     assert.equal(pods(), 1);
   });
 
-  test('a completed job is deleted after a while, one that said nothing stays, with its error', async () => {
+  test('a completed job is deleted after a while, and one without a report stays with its error', async () => {
     const made = new Date(new Lead().clock.wall()).toISOString();
     job('told', {}, { creationTimestamp: made });
     job('silent', {}, { creationTimestamp: made });
@@ -59,7 +59,7 @@ describe('jobs', () => {
     assert.equal(pods(), 2);
   });
 
-  test('a job that ran before this process began does not run again', async () => {
+  test('a job that ran before this process started does not run again', async () => {
     job('done', { phase: 'Completed' });
     job('running', { phase: 'Running' });
     await lead.begin();
@@ -67,7 +67,7 @@ describe('jobs', () => {
     assert.equal(pods(), 0);
   });
 
-  test('a job of the name of one that was deleted runs, whatever is left of the state of that one', async () => {
+  test('a job with the name of a deleted one runs, regardless of the old state', async () => {
     const spec = { OK: true, uuid: 'old', LastRun: '2020-01-01T00:00:00Z' };
     const annotations = {
       'ndots.dev/run-began': '2020-01-01T00:00:00Z',
@@ -89,7 +89,7 @@ describe('jobs', () => {
     await other.end();
   });
 
-  test('a process that is killed between a job’s state and its pod: the job has failed, and does not run twice', async () => {
+  test('a job whose process is killed between writing its state and creating its pod fails, and does not run twice', async () => {
     job('killed');
     const began = new Date(lead.clock.wall()).toISOString();
     const spec = { OK: true, uuid: 'killed', LastRun: null };
@@ -102,7 +102,7 @@ describe('jobs', () => {
     assert.equal(pods(), 0);
   });
 
-  test('a job that is called as a check is does not run, and says why; it does when the check is gone', async () => {
+  test('a job with the name of a check does not run, with a reason, until the check is deleted', async () => {
     lead.api.put('khchecks', 'dns', { spec: { runInterval: '1h', timeout: '30s' } });
     job('dns');
     await lead.begin();

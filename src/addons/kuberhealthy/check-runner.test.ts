@@ -17,7 +17,7 @@ class SettableClock extends VirtualClock {
   }
 }
 
-describe('the replica that leads', () => {
+describe('the leading replica', () => {
   let clock: SettableClock;
   let api: CheckApi;
   let replica: Lead | null;
@@ -43,7 +43,7 @@ describe('the replica that leads', () => {
   const report = (run: string): Promise<ReportAnswer> => replica!.report(3, run);
   const runOf = (name: string): string => text(status(name), 'currentUUID');
 
-  test('a check runs at its interval, whatever the wall clock is set to', async () => {
+  test('a check runs at its interval, regardless of the wall clock', async () => {
     check('dns', { runInterval: '1m', timeout: '30s' });
     await lead();
     assert.equal(podCount(), 1);
@@ -61,7 +61,7 @@ describe('the replica that leads', () => {
     assert.equal(podCount(), 2);
   });
 
-  test('a clock that jumps deletes no pod or job before its time', async () => {
+  test('a clock jump deletes no pod or job early', async () => {
     const creationTimestamp = (): string => new Date(clock.wall()).toISOString();
     const pod = (name: string, phase: string): void => {
       const labels = { 'kh-run-uuid': name, healthcheck: 'dns' };
@@ -91,7 +91,7 @@ describe('the replica that leads', () => {
     assert.equal(api.get('khjobs', 'job'), null);
   });
 
-  test('a run has failed after its timeout, and its report is late before that is written', async () => {
+  test('a run fails after its timeout, and its report is late even before the failure is written', async () => {
     check('dns', { runInterval: '1h', timeout: '30s' });
     await lead();
     const run = runOf('dns');
@@ -104,7 +104,7 @@ describe('the replica that leads', () => {
     assert.equal((await gone).status, 400);
   });
 
-  test('a run that timed out without a leader is not a failure, and the check runs again at once', async () => {
+  test('a run that timed out without a leader is not a failure, and the check runs again immediately', async () => {
     const before = { currentUUID: 'old', lastRunUnix: Math.floor(clock.wall() / 1000) - 3600 };
     check('dns', { runInterval: '1h', timeout: '30s' }, {}, { ...before, ok: true });
     await lead();
@@ -114,7 +114,7 @@ describe('the replica that leads', () => {
     assert.equal(status('dns')['ok'], true);
   });
 
-  test('checks of ndots whose leader died run again, those that do not end have failed', async () => {
+  test('checks of ndots run again if their leader died, and fail if they do not end', async () => {
     const begun = { currentUUID: 'old', lastRunUnix: Math.floor(clock.wall() / 1000) - 1 };
     check('own', { timeout: '30s' }, { 'ndots.dev/checks': 'checks: []' }, begun);
     await lead({ runOwn: () => new Promise(() => {}) });
@@ -124,7 +124,7 @@ describe('the replica that leads', () => {
     assert.match(String(status('own')['errors']), /the checks did not end/);
   });
 
-  describe('checks of ndots, which measure times', () => {
+  describe('checks of ndots, which measure latency', () => {
     let runs: number;
     let most: number;
     const oneSecond: CheckRunnerParts['runOwn'] = async () => {
@@ -143,7 +143,7 @@ describe('the replica that leads', () => {
         assert.equal(status(`own${number}`)['successCount'], 1, `own${number}`);
     };
 
-    test('four of them run at a time, though all are due', async () => {
+    test('four of them run at a time, even if all are due', async () => {
       twelve({});
       await lead({ runOwn: oneSecond });
       await clock.advance(20_000);
@@ -151,7 +151,7 @@ describe('the replica that leads', () => {
       allEnded();
     });
 
-    test('four of them run at a time, although all restart after the death of their leader', async () => {
+    test('four of them run at a time, even if all restart after the death of their leader', async () => {
       twelve({ currentUUID: 'old', lastRunUnix: Math.floor(clock.wall() / 1000) - 1 });
       await lead({ runOwn: oneSecond });
       await clock.advance(20_000);
@@ -168,7 +168,7 @@ describe('the replica that leads', () => {
     assert.equal(podCount(), 1);
   });
 
-  test('500 checks begin by and by: no flood of pods, none forgotten', async () => {
+  test('500 checks start gradually: no flood of pods, and none is forgotten', async () => {
     for (let count = 0; count < 500; count++)
       check(`c${count}`, { runInterval: '1h', timeout: '10m' });
     await lead();
@@ -177,7 +177,7 @@ describe('the replica that leads', () => {
     assert.equal(podCount(), 500);
   });
 
-  test('a report that comes while the API server is away is held until it is back', async () => {
+  test('a report that arrives while the API server is unavailable is held until it is back', async () => {
     check('dns', { runInterval: '1h', timeout: '30s' });
     await lead();
     api.isAway = true;
@@ -189,7 +189,7 @@ describe('the replica that leads', () => {
     assert.equal(status('dns')['ok'], true);
   });
 
-  test('refuses a report that cannot be stored for a minute, so that the checker retries', async () => {
+  test('rejects a report that cannot be stored for a minute, so that the checker retries', async () => {
     check('dns', { runInterval: '1h', timeout: '2m' });
     await lead();
     api.isAway = true;
@@ -199,7 +199,7 @@ describe('the replica that leads', () => {
     api.isAway = false;
   });
 
-  test('two reports of one run at the same time: one is taken', async () => {
+  test('of two simultaneous reports for a run, one is accepted', async () => {
     check('dns', { runInterval: '1h', timeout: '30s' });
     await lead();
     const run = runOf('dns');

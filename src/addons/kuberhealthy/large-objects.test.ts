@@ -5,7 +5,7 @@ import { Lead } from '../../../test/kit/check-lead.ts';
 
 const MIB = 1024 * 1024;
 
-describe('objects of any size', () => {
+describe('large objects', () => {
   let lead: Lead;
   beforeEach(() => {
     lead = new Lead();
@@ -35,7 +35,7 @@ describe('objects of any size', () => {
     assert.equal(lead.watch.numbers.leftOut, 0);
   });
 
-  test('a namespace full of large checks leaves room for those of others', async () => {
+  test('a namespace full of large checks leaves room for other namespaces', async () => {
     for (let count = 0; count < 40; count++)
       put('healthchecks', `large-${count}`, large(0.9 * MIB), 'greedy');
     for (let count = 0; count < 200; count++) put('healthchecks', `dns-${count}`, small);
@@ -47,7 +47,7 @@ describe('objects of any size', () => {
     assert.equal(told.length, 1, told.join('\n'));
   });
 
-  test('the state of a check that was left out stays; that of one that is gone does not', async () => {
+  test('the state of a skipped check stays; that of a deleted one does not', async () => {
     put('khchecks', 'huge', large(1.2 * MIB));
     put('khstates', 'huge', { spec: { OK: true } });
     await lead.begin();
@@ -70,7 +70,7 @@ describe('objects of any size', () => {
     assert.ok(JSON.stringify(status).length < 9000);
   });
 
-  test('a check that kubectl applied is not kept twice', async () => {
+  test('a check that kubectl applied is not stored twice', async () => {
     const annotations = {
       'kubectl.kubernetes.io/last-applied-configuration': 'x'.repeat(0.9 * MIB),
     };

@@ -7,7 +7,7 @@ import { child, text, type JsonObject } from '../../server/base/json-object.ts';
 import type { VirtualClock } from '../../server/base/virtual-clock.ts';
 import type { ReportAnswer } from './report-intake.ts';
 
-describe('reports in numbers', () => {
+describe('many reports', () => {
   let lead: Lead;
   let clock: VirtualClock;
   let api: CheckApi;
@@ -40,7 +40,7 @@ describe('reports in numbers', () => {
     await clock.advance(100);
   }
 
-  test('10 000 reports without a run ask the API server nothing, from a checker’s address or another', async () => {
+  test('10 000 reports without a run cause no API requests, from any address', async () => {
     await schedule();
     const before = api.asked.length;
     const sent = Array.from({ length: 10_000 }, () => report('', '10.1.9.9'));
@@ -56,14 +56,14 @@ describe('reports in numbers', () => {
     assert.equal(state['Node'], 'node-3', 'where its pod ran');
   });
 
-  test('a pod on the network of its node has no address of its own', async () => {
+  test('a pod on the host network has no address of its own', async () => {
     await schedule({ hostNetwork: true });
     const sent = report('', '10.1.0.7');
     await clock.advance(5000);
     assert.equal((await sent).status, 400);
   });
 
-  test('a flood of unknown runs does not displace others that wait for a new run', async () => {
+  test('a flood of unknown runs does not displace reports that wait for a new run', async () => {
     const flood = Array.from({ length: 1000 }, () => report(randomUUID(), '10.1.9.9'));
     api.put('khchecks', 'late', { spec: { runInterval: '1h', timeout: '5m' } });
     const run = randomUUID();
@@ -88,7 +88,7 @@ describe('reports in numbers', () => {
     );
   });
 
-  test('the same report again and again is written down once', async () => {
+  test('a repeated report is written once', async () => {
     const run = runNow();
     const first = report(run, '10.1.0.7', 'no answer');
     await clock.advance(100);
@@ -100,7 +100,7 @@ describe('reports in numbers', () => {
     assert.equal(api.asked.length, before);
   });
 
-  test('a run that says something else each time is written down a few times, then once a second', async () => {
+  test('a run with changing reports is written a few times, then once a second', async () => {
     const run = runNow();
     const before = api.count(/^PATCH khstates/);
     let count = 0;

@@ -43,7 +43,7 @@ for (const version of [2, 3] as const) {
       return (await sent).status;
     }
 
-    test('with the uuid alone is refused, and changes nothing', async () => {
+    test('with only the uuid is rejected, and changes nothing', async () => {
       await become({ phase: 'Running', podIP: OWN });
       const states = version === 3 ? 'healthchecks' : 'khstates';
       const before = JSON.stringify(api.get(states, 'dns'));
@@ -52,7 +52,7 @@ for (const version of [2, 3] as const) {
       assert.equal(JSON.stringify(api.get(states, 'dns')), before);
     });
 
-    test('without the token is taken from the address of its pod, of either family', async () => {
+    test('without the token is accepted from the address of its pod, of either family', async () => {
       await become({ phase: 'Running', podIP: OWN, podIPs: [{ ip: OWN }, { ip: 'fd00::7' }] });
       for (const from of [OWN, 'fd00::7'])
         assert.equal(
@@ -61,21 +61,21 @@ for (const version of [2, 3] as const) {
         );
     });
 
-    test('that comes before the address of its pod is known waits for it', async () => {
+    test('that arrives before the address of its pod is known is held', async () => {
       const sent = lead.reportWith('', OWN, version, run());
       await lead.clock.advance(500);
       await become({ phase: 'Running', podIP: OWN });
       assert.equal(await answer(sent), 200);
     });
 
-    test('with the token is taken from any address, as of a pod on the network of its node', async () => {
+    test('with the token is accepted from any address, such as for a pod on the host network', async () => {
       await become({ phase: 'Running', podIP: '192.0.2.1' }, { hostNetwork: true });
       assert.equal(await answer(lead.reportWith('', '192.0.2.1', version, run())), 403);
       const token = lead.tokenOf(run());
       assert.equal(await answer(lead.reportWith(token, STRANGER, version, run())), 200);
     });
 
-    test('from a pod that has the label of the run, but another owner, is refused', async () => {
+    test('from a pod with the label of the run but another owner is rejected', async () => {
       await become({ phase: 'Running', podIP: OWN });
       const labels = { [label]: run(), 'kuberhealthy-check-name': 'dns', healthcheck: 'dns' };
       const status = { phase: 'Running', podIP: STRANGER };
@@ -98,12 +98,12 @@ for (const version of [2, 3] as const) {
       assert.equal(await answer(lead.reportWith('', OWN, version, run())), 200);
     });
 
-    test('from the address of a pod that has ended is refused', async () => {
+    test('from the address of a pod that has ended is rejected', async () => {
       await become({ phase: 'Succeeded', podIP: OWN });
       assert.equal(await answer(lead.reportWith('', OWN, version, run())), 403);
     });
 
-    test('the token is in no status page, and the uuid only after the run', async () => {
+    test('status pages never contain the token, and the uuid only after the run', async () => {
       await become({ phase: 'Running', podIP: OWN });
       const facts = (): StatusFacts =>
         ({
@@ -125,7 +125,7 @@ for (const version of [2, 3] as const) {
   });
 }
 
-test('the address of a report is that of its socket, whatever its headers say', async (t) => {
+test('the address of a report is that of its socket, regardless of headers', async (t) => {
   const seen: { from: string; token: string }[] = [];
   const server = new KuberhealthyServer({
     intake: {

@@ -68,7 +68,7 @@ describe('a flood of reports over HTTP', () => {
   const run = (): string =>
     text(child(lead.api.get('khstates', 'old') as JsonObject, 'spec'), 'uuid');
 
-  test('10 000 reports cause one API request, and pages are served in between', async () => {
+  test('10 000 reports cause one API request, and pages are still served', async () => {
     const body = '{"OK": false, "Errors": ["no answer"]}';
     assert.equal(await post(run(), body), 200);
     await lead.clock.advance(100);
@@ -80,7 +80,7 @@ describe('a flood of reports over HTTP', () => {
     assert.equal(lead.api.asked.length, before);
   });
 
-  test('reports that are refused are counted, and told once a minute', async () => {
+  test('rejected reports are counted, and logged once a minute', async () => {
     const status = new Set(
       await Promise.all(Array.from({ length: 2000 }, () => post(run(), 'no report'))),
     );
@@ -90,7 +90,7 @@ describe('a flood of reports over HTTP', () => {
     assert.match(page, /^ndots_check_reports_total\{status="400",version="2"\} 2000$/m);
   });
 
-  test('names and errors of any length stay short where they are shown', async () => {
+  test('long names and errors are shortened for display', async () => {
     const huge = 'x'.repeat(15_000);
     const refused = post(huge, '{}');
     // The report is held as if for a run that is not known yet.

@@ -43,7 +43,7 @@ function rawStatus(
   });
 }
 
-describe('Kuberhealthy’s pages', () => {
+describe('Kuberhealthy status pages', () => {
   const seen: ReportRequest[] = [];
   let port = 0;
   const checks = [
@@ -115,7 +115,7 @@ describe('Kuberhealthy’s pages', () => {
     assert.match(page, /1 min|100 s ago/);
   });
 
-  test('programs get JSON, of both versions, and can ask for some namespaces', async () => {
+  test('programs get JSON in both versions, optionally for some namespaces', async () => {
     const two = (await (await get('/', '*/*')).json()) as { CheckDetails: object };
     assert.deepEqual(Object.keys(two.CheckDetails), [
       `team/${nasty}`,
@@ -140,7 +140,7 @@ describe('Kuberhealthy’s pages', () => {
     assert.equal(all.OK, false);
   });
 
-  test('checks of versions 2 and 3 and a job of one name in one namespace are all there', async () => {
+  test('checks of versions 2 and 3 and a job with the same name and namespace are all listed', async () => {
     interface Details {
       readonly OK?: boolean;
       readonly ok?: boolean;
@@ -171,7 +171,7 @@ describe('Kuberhealthy’s pages', () => {
     assert.equal(new Set(named).size, named.length, 'no series is there twice');
   });
 
-  test('metrics are lines that Prometheus can read, whatever errors say', async () => {
+  test('metrics are valid for Prometheus, regardless of error texts', async () => {
     const text = await (await get('/metrics')).text();
     for (const line of text.split('\n').filter((each) => each !== '' && !each.startsWith('#')))
       assert.match(line, /^[a-z_]+(\{([a-z_]+="([^"\\\n]|\\["\\n])*",?)*\})? -?[0-9.e+]+$/);
@@ -179,7 +179,7 @@ describe('Kuberhealthy’s pages', () => {
     assert.match(text, /^kuberhealthy_check_failure_total\{check="dns",namespace="a",.*\} 2$/m);
   });
 
-  test('a run is asked for with POST, by the page’s own site or a program', async () => {
+  test('a run is requested with POST, from the same site or by a program', async () => {
     const ask = async (query: string, init: RequestInit = { method: 'POST' }): Promise<number> =>
       (await fetch(`http://127.0.0.1:${port}/api/run${query}`, init)).status;
     const named = '?namespace=a&healthcheck=dns';
@@ -200,7 +200,7 @@ describe('Kuberhealthy’s pages', () => {
     assert.match(await logs.text(), /kubectl logs/);
   });
 
-  test('a page that is posted to says where reports go', async () => {
+  test('a POST to a page explains where reports go', async () => {
     const response = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: '{}' });
     assert.equal(response.status, 405);
     assert.match(await response.text(), /\/check/);
@@ -213,7 +213,7 @@ describe('Kuberhealthy’s pages', () => {
     for (const response of await Promise.all(sent)) assert.equal(response.status, 413);
   });
 
-  test('reports that come slowly give way to those that come in a moment', async () => {
+  test('slow reports are dropped in favour of fast ones', async () => {
     const head = `POST /check HTTP/1.1\r\nHost: a\r\nContent-Length: 250000\r\n\r\n${'x'.repeat(240_000)}`;
     const answers = Array.from({ length: 60 }, () => {
       const socket = connect(port, '127.0.0.1').on('error', () => undefined);
@@ -231,7 +231,7 @@ describe('Kuberhealthy’s pages', () => {
     assert.ok(dropped.length >= 20, String(dropped.length));
   });
 
-  test('connections that say nothing, or half of something, do not keep a report out', async () => {
+  test('silent and incomplete connections do not block a report', async () => {
     const sockets = Array.from({ length: 400 }, (_, index) => {
       const socket = connect(port, '127.0.0.1').on('error', () => undefined);
       if (index % 2 === 0)
@@ -246,7 +246,7 @@ describe('Kuberhealthy’s pages', () => {
     for (const socket of sockets) socket.destroy();
   });
 
-  test('unfinished requests are closed, and the others are served', async () => {
+  test('incomplete requests are closed, and others are served', async () => {
     const before = seen.length;
     const head = 'POST /check HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n{';
     const ended = [head, 'GET / HTTP/1.1\r\nX-A: ', ''].flatMap((text) =>

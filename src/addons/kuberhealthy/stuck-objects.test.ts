@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, test } from 'node:test';
 import type { JsonObject } from '../../server/base/json-object.ts';
 import { Lead } from '../../../test/kit/check-lead.ts';
 
-describe('objects that the API server does not let be changed', () => {
+describe('objects that the API server refuses to change', () => {
   let lead: Lead;
   beforeEach(() => {
     lead = new Lead();
@@ -33,7 +33,7 @@ describe('objects that the API server does not let be changed', () => {
       assert.ok(tried <= 40 * 8, `${tried} changes that are refused`);
     });
 
-  test('a pod that may not be deleted leaves the others to be cleared away', async () => {
+  test('a pod that cannot be deleted does not stop the deletion of others', async () => {
     check('dns', { runInterval: '1h' });
     for (let count = 0; count < 5; count++)
       pod(

@@ -68,7 +68,7 @@ const configOf = (...args: Parameters<typeof admitted>): unknown =>
   admitted(...args).after.spec.dnsConfig;
 
 describe('a pod gets', () => {
-  test('what its annotations ask for', () => {
+  test('the configuration in its annotations', () => {
     const said = {
       [annotations.ndots]: '2',
       [annotations.options]: 'timeout:1, single-request-reopen',
@@ -87,7 +87,7 @@ describe('a pod gets', () => {
     );
   });
 
-  test('else what its namespace asks for, else what was measured for its workload, else the default', () => {
+  test('otherwise that of its namespace, that measured for its workload, or the default', () => {
     const owned = pod(
       {},
       {},
@@ -106,7 +106,7 @@ describe('a pod gets', () => {
     assert.deepEqual(configOf(pod({ [annotations.ndots]: '1' }), all), ndots('1'));
   });
 
-  test('no option that its own dnsConfig names already, and keeps the others', () => {
+  test('no option that its own dnsConfig already has, and keeps the others', () => {
     const own = { dnsConfig: { searches: ['a.test'], options: [{ name: 'ndots', value: '7' }] } };
     const said = { [annotations.ndots]: '2', [annotations.options]: 'use-vc' };
     assert.deepEqual(configOf(pod(said, own)), {
@@ -126,7 +126,7 @@ describe('a pod gets', () => {
     test(`nothing where ${what}`, () =>
       assert.equal(admitted(object, { ndots: 2, ...sources }).response.patch, undefined));
 
-  test('only the annotation in mode advise', () => {
+  test('only the annotation in advise mode', () => {
     const { after } = admitted(pod(), { ndots: 2 }, 'advise');
     assert.equal(after.spec.dnsConfig, undefined);
     assert.equal(after.metadata.annotations?.[annotations.advice], 'would set ndots:2 (default)');
@@ -146,7 +146,7 @@ describe('a pod gets', () => {
     });
 });
 
-test('whatever a pod looks like, it is let in; a second review changes nothing more', () => {
+test('any pod is admitted, and a second review changes nothing more', () => {
   const json = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 }), { maxKeys: 4 });
   const any = fc.record(
     {
@@ -180,7 +180,7 @@ test('whatever a pod looks like, it is let in; a second review changes nothing m
   assert.equal(admitted(once as unknown as JsonObject).response.patch, undefined);
 });
 
-test('anything other than a review is refused', () => {
+test('anything other than a review is rejected', () => {
   for (const text of [
     '',
     '{',

@@ -104,7 +104,7 @@ describe('the webhook', () => {
       assert.match(text, /"uid":"u","allowed":true/);
     });
 
-  test('a review of ten megabytes is refused before it is read whole', async () => {
+  test('a review of ten megabytes is rejected before it is read completely', async () => {
     refused.length = 0;
     const found = await post('x'.repeat(10e6)).catch((error: NodeJS.ErrnoException) => error);
     // The server closes the connection while the client still sends, so the client may see the close first.
@@ -114,7 +114,7 @@ describe('the webhook', () => {
     await works();
   });
 
-  test('four megabytes of brackets are refused without making values of them', async () => {
+  test('four megabytes of brackets are rejected without being parsed', async () => {
     const heap = process.memoryUsage().heapUsed;
     const { status, text } = await post(`[${'[],'.repeat(1.3e6)}0]`);
     assert.equal(status, 413);
@@ -123,7 +123,7 @@ describe('the webhook', () => {
     await works();
   });
 
-  test('many who send much, slowly, are refused beyond a bound, and small reviews are still taken', async () => {
+  test('many slow senders of large bodies are rejected beyond a limit, and small reviews are still accepted', async () => {
     refused.length = 0;
     const piece = Buffer.alloc(3 * 1024 * 1024, 0x20);
     const senders = await Promise.all(
@@ -142,7 +142,7 @@ describe('the webhook', () => {
     await works();
   });
 
-  test('while others hold all the room for bodies that never come whole, reviews of any size are taken', async () => {
+  test('while incomplete bodies use up the memory limit, reviews of any size are accepted', async () => {
     await Promise.all(
       Array.from({ length: 16 }, async (_, nth) => {
         const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false });
@@ -160,7 +160,7 @@ describe('the webhook', () => {
     assert.equal(status, 200, text);
   });
 
-  test('those who say nothing, in TLS or before it, do not keep the API server out', async () => {
+  test('silent connections, before or after the TLS handshake, do not block the API server', async () => {
     const silent = Array.from({ length: 60 }, (_, nth) => {
       const socket =
         nth % 2 === 0

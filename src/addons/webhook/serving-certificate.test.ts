@@ -116,7 +116,7 @@ describe('the certificate of the webhook', () => {
     );
   });
 
-  test('is stored without a configuration that calls the webhook, and the log reports that once', async (t) => {
+  test('is stored even without a configuration that calls the webhook, which is logged once', async (t) => {
     const { clock, objects, lines, identities } = replica(t);
     objects.of.delete(configurationPath);
     await clock.advance(2 * DAY);
@@ -127,7 +127,7 @@ describe('the certificate of the webhook', () => {
     );
   });
 
-  test('is owned by the configuration, so that it is deleted with it; a Secret of others is not', async (t) => {
+  test('is owned by the configuration, so that both are deleted together, unless others created the Secret', async (t) => {
     const { clock, objects } = replica(t);
     const ownersOf = ({ of }: Objects): unknown =>
       ((of.get(secretPath)?.['metadata'] ?? {}) as { ownerReferences?: unknown }).ownerReferences;
@@ -143,7 +143,7 @@ describe('the certificate of the webhook', () => {
     assert.equal(ownersOf(given), undefined);
   });
 
-  test('is renewed when 30 days are left, by the same CA, which stays trusted', async (t) => {
+  test('is renewed 30 days before it expires, by the same CA, which stays trusted', async (t) => {
     const begin = Date.UTC(2026, 0, 1);
     const { clock, objects } = replica(t, new VirtualClock(begin));
     await clock.advance(100);
@@ -159,7 +159,7 @@ describe('the certificate of the webhook', () => {
     assert.ok(certificate.validToDate.getTime() > begin + 150 * DAY);
   });
 
-  test('two replicas that find none create one, and both serve it', async (t) => {
+  test('two replicas without a certificate create one, and both serve it', async (t) => {
     const first = replica(t);
     const second = replica(t, first.clock, first.objects);
     await first.clock.advance(120_000);
@@ -167,7 +167,7 @@ describe('the certificate of the webhook', () => {
     assert.equal(first.identities.at(-1)!.cert, pem(first.objects, 'tls.crt'));
   });
 
-  test('that another replica makes at the same moment is taken within a second, not overwritten', async (t) => {
+  test('that another replica creates at the same time is used within a second, not overwritten', async (t) => {
     const objects = new Objects();
     objects.refuse.set('/api/v1/namespaces/kube-system/secrets', 409);
     const { clock, identities } = replica(t, new VirtualClock(Date.UTC(2026, 0, 1)), objects);
@@ -213,7 +213,7 @@ describe('the certificate of the webhook', () => {
     assert.ok(certificate.validToDate.getTime() > clock.wall() + 80 * DAY);
   });
 
-  test('a CA that is removed from the configuration is written into it again', async (t) => {
+  test('a CA that is removed from the configuration is restored', async (t) => {
     const { clock, objects } = replica(t);
     await clock.advance(100);
     const authority = bundle(objects);
@@ -222,7 +222,7 @@ describe('the certificate of the webhook', () => {
     assert.equal(bundle(objects), authority);
   });
 
-  test('that cannot be stored is reported once a minute, and retried every five seconds', async (t) => {
+  test('that cannot be stored is logged once a minute, and retried every five seconds', async (t) => {
     const objects = new Objects();
     const { clock, lines, identities } = replica(
       t,

@@ -88,7 +88,7 @@ writeFileSync(
   }),
 );
 
-describe('what others wrote is printed without a character that a terminal obeys or hides', () => {
+describe('untrusted text is printed without characters that a terminal interprets or hides', () => {
   let server: Socket;
   let at: string;
   before(async () => {

@@ -41,7 +41,7 @@ function shell(script: string, env: Readonly<Record<string, string>> = {}): Ran 
   return { code: status, out: stdout, err: stderr };
 }
 
-test('COLUMNS says how wide text is, through a pipe, too', () => {
+test('COLUMNS sets the width of text, even through a pipe', () => {
   const widest = (columns: string): number =>
     Math.max(
       ...shell('N lint --help | cat', { COLUMNS: columns })
@@ -89,7 +89,7 @@ describe('the first word', () => {
     });
   }
 
-  test('every verb explains itself, in three spellings', () => {
+  test('every verb prints help, in three spellings', () => {
     for (const verb of verbNames) {
       const { out } = ndots('help', verb);
       for (const line of out.split('\n')) assert.ok(line.length <= 100, line);
@@ -109,7 +109,7 @@ describe('the first word', () => {
     }
   });
 
-  test('version has a form for programs', () => {
+  test('version has an output for programs', () => {
     const { code, out } = ndots('version', '-o', 'json');
     const { version, node, platform, udp } = JSON.parse(out) as Record<string, unknown>;
     assert.equal(code, 0);
@@ -119,13 +119,13 @@ describe('the first word', () => {
     assert.equal(typeof (udp as { batched: unknown }).batched, 'boolean');
   });
 
-  test('completion names the shell it does not know, and the nearest one', () => {
+  test('completion reports an unknown shell and suggests the nearest one', () => {
     assert.match(ndots('completion', 'tcsh').err, /no completion for "tcsh"/);
     assert.match(ndots('completion', 'basch').err, /Did you mean bash\?/);
     assert.match(ndots('completion').err, /which shell\?\n {2}Known: bash, zsh, fish, kubectl/);
   });
 
-  test('version and completion take no words that mean nothing', () => {
+  test('version and completion reject unknown words', () => {
     for (const words of [
       ['version', '-x'],
       ['completion', 'bash', 'zsh'],
@@ -139,7 +139,7 @@ describe('the first word', () => {
 });
 
 describe('standard output', () => {
-  test('a reader that goes away ends the program quietly, as it would dig', () => {
+  test('a reader that closes the pipe ends the program quietly, as with dig', () => {
     // More output than a pipe can hold.
     const plan = 'N trace a --client all --plan --repeat 20 -o json';
     const { out, err } = shell(`{ ${plan}; echo "code $?" >&2; } | head -1`);
@@ -154,7 +154,7 @@ describe('standard output', () => {
     assert.equal(err, 'ndots: cannot write to standard output: the disk is full\n');
   });
 
-  test('that is closed is an error, as a full disk is', () => {
+  test('that is closed is an error, like a full disk', () => {
     for (const words of ['version', '--help', 'lint --rules', 'trace a.example --plan']) {
       const { code, err } = shell(`bin/ndots ${words} >&-`);
       assert.equal(code, 2, words);
@@ -162,13 +162,13 @@ describe('standard output', () => {
     }
   });
 
-  test('that is closed does not matter where nothing is printed', () => {
+  test('that is closed does not matter if nothing is printed', () => {
     const { code, err } = shell('bin/ndots trcae >&-');
     assert.equal(code, 3);
     assert.match(err, /no verb 'trcae'/);
   });
 
-  test('a long text arrives whole through a slow pipe', () => {
+  test('long text arrives completely through a slow pipe', () => {
     const { out } = shell('N trace a --client all --plan -o json | (sleep 0.3; cat)');
     assert.equal((JSON.parse(out) as { items: unknown[] }).items.length, 20);
   });
@@ -233,7 +233,7 @@ describe('the encoding of a Corefile', () => {
       assert.match(String(first[0]), /^\.:/, told);
     });
 
-  test('reports a mistake, whatever the encoding of the comments', () => {
+  test('reports an error regardless of the encoding of comments', () => {
     const text = `${comments['KOI8-R']}. {\n nosuch\n}\n`;
     const ran = ndots('serve', '-conf', written('mistake', Buffer.from(text, 'latin1')));
     assert.match(ran.err, /Unknown directive 'nosuch'/);
@@ -294,7 +294,7 @@ describe('reports binary files and endless lines in a few words:', () => {
     });
 });
 
-describe('each verb reports a missing file or server in words:', () => {
+describe('each verb explains a missing file or server:', () => {
   for (const words of [
     ['bench', '127.0.0.1', '--names', '/nowhere'],
     ['bench', '127.0.0.1', '--names', '/'],

@@ -12,12 +12,12 @@ import { FILE_MAX } from '../../server/base/read-file.ts';
 import { LINK } from '../../tools/capture/read/packets/frame.ts';
 import { readStream, readText } from './named-file.ts';
 
-test('standard input is read whole, wherever its chunks end within a letter', async () => {
+test('standard input is read correctly even if chunks split a character', async () => {
   const chunks = [Buffer.from('größe').subarray(0, 3), Buffer.from('größe').subarray(3)];
   assert.equal(await readStream(Readable.from(chunks), 'list of names', 100), 'größe');
 });
 
-test('standard input without end is refused in words, and read no further', async () => {
+test('endless standard input is rejected with an explanation, and read no further', async () => {
   let given = 0;
   function* endless(): Generator<Buffer> {
     for (;;) {
@@ -36,7 +36,7 @@ test('standard input without end is refused in words, and read no further', asyn
   assert.ok(given < 30, `${given} MiB were read`);
 });
 
-test('a verb that reads standard input as a file has the same bound', () => {
+test('a verb that reads standard input as a file has the same limit', () => {
   const options = process.execArgv.filter((word) => !word.startsWith('--test'));
   const words = [...options, 'src/faces/cli/main.ts', 'trace', 'www.example', '--answers', '-'];
   const { status, stderr } = spawnSync(process.execPath, words, {
@@ -47,7 +47,7 @@ test('a verb that reads standard input as a file has the same bound', () => {
   assert.match(stderr, /standard input: the answers file is larger than 16 MiB/);
 });
 
-test('where text is expected, the hint for a capture names the verbs that read captures, and no other file gets it', () => {
+test('if text is expected, only a capture gives a hint about the verbs that read captures', () => {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-hint-'));
   const remedy = (bytes: Uint8Array): string | null => {
     writeFileSync(join(folder, 'file'), bytes);
@@ -72,7 +72,7 @@ test('where text is expected, the hint for a capture names the verbs that read c
   rmSync(folder, { recursive: true });
 });
 
-test('names the kind of a binary file where text is expected', async () => {
+test('reports the kind of a binary file if text is expected', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-binary-'));
   const told = (bytes: Uint8Array): string => {
     writeFileSync(join(folder, 'file'), bytes);

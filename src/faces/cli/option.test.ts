@@ -44,10 +44,10 @@ function refused(run: () => unknown, text: RegExp): void {
   });
 }
 
-describe('options as GNU spells them', () => {
+describe('options in GNU syntax', () => {
   const parse = (line: string) => parseOptions(table, line.split(' '));
 
-  test('a value follows, or is glued to its option, in five spellings', () => {
+  test('a value follows its option or is attached to it, in five spellings', () => {
     for (const line of ['-o json', '-ojson', '-o=json', '--output json', '--output=json'])
       assert.equal(parse(line).values.output, 'json', line);
   });
@@ -57,7 +57,7 @@ describe('options as GNU spells them', () => {
     assert.deepEqual([values.all, values.big, values.output], [true, true, 'json']);
   });
 
-  test('what is not given is null, false or empty; the last of one counts, all of many do', () => {
+  test('options that are not given are null, false or empty; the last of one counts, all of many count', () => {
     assert.deepEqual(parse('x').values, {
       output: null,
       count: null,
@@ -80,7 +80,7 @@ describe('options as GNU spells them', () => {
     refused(() => parse('--all=perhaps'), /invalid boolean value/);
   });
 
-  test('times have units', () => {
+  test('durations have units', () => {
     for (const [given, ms] of [
       ['5', 5000],
       ['500ms', 500],
@@ -92,7 +92,7 @@ describe('options as GNU spells them', () => {
       refused(() => parse(`--wait=${wrong}`), /takes a time such as 5s/);
   });
 
-  test('mistakes name the option, and what was probably meant', () => {
+  test('errors name the option and suggest what was meant', () => {
     refused(() => parse('--otput json'), /unknown option --otput\n {2}Did you mean --output\?/);
     refused(() => parse('-y'), /^unknown option -y$/);
     refused(() => parse('-x'), /unknown option -x/);
@@ -107,10 +107,10 @@ describe('options as GNU spells them', () => {
   });
 });
 
-describe('options as dig spells them', () => {
+describe('options in dig syntax', () => {
   const read = (line: string) => [...readOptions(dig, line.split(' '))];
 
-  test('a plus may have its no, its value, and be cut short', () => {
+  test('a plus option may be negated, have a value, and be abbreviated', () => {
     assert.deepEqual(
       read('+tcp +novc +tries=2 +tries +sho').map((given) =>
         typeof given === 'string' ? given : [given.key, given.on, given.value],
@@ -132,15 +132,15 @@ describe('options as dig spells them', () => {
     );
   });
 
-  test('an ambiguous prefix is refused', () => refused(() => read('+t'), /unknown option/));
+  test('an ambiguous prefix is rejected', () => refused(() => read('+t'), /unknown option/));
 
   test('a switch takes no value', () => refused(() => read('+tcp=1'), /\+tcp takes no value/));
 });
 
-describe("flags as Go's package flag has them", () => {
+describe('flags in the syntax of Go', () => {
   const parse = (line: string) => parseOptions(go, line.split(' '), 'go');
 
-  test('one dash is as good as two, and a value may follow an equals sign', () => {
+  test('one dash equals two, and a value may follow an equals sign', () => {
     for (const line of ['-conf a', '--conf a', '-conf=a', '--conf=a'])
       assert.equal(parse(line).values.conf, 'a', line);
     assert.equal(parse('-dns.port 1053').values.port, 1053);
@@ -210,14 +210,14 @@ describe('help and manual', () => {
       }
     });
 
-  test('as a plug-in of kubectl it is called so', async () => {
+  test('a kubectl plugin shows its name as kubectl ndots', async () => {
     const help = helpText('kubectl ndots', 'trace', '', await loadUsage('trace'));
     assert.match(help, /^Usage: kubectl ndots trace NAME/m);
     assert.match(help, /^ {2}kubectl ndots trace redis\.cache/m);
   });
 });
 
-describe('an option that means something only beside another one', () => {
+describe('an option that needs another one', () => {
   /** Values are not checked; any word is valid. */
   const anyWord = (table: OptionTable): OptionTable =>
     Object.fromEntries(

@@ -22,11 +22,11 @@ describe('a problem printed for people', () => {
     );
   });
 
-  test('has no code if the command line is wrong: --help says more', () => {
+  test('has no code if the command line is wrong, because --help explains more', () => {
     assert.equal(problemText(new Problem({ code: 'usage', text: 'which name?' })), 'which name?');
   });
 
-  test('names the verb, and each problem has a line of its own', () => {
+  test('names the verb, and each problem has its own line', () => {
     const written: string[] = [];
     tellProblems('doctor', [new Problem(missing), new Problem({ code: 'etcd', text: 'b' })], {
       err: (text) => written.push(text),

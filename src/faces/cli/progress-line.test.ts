@@ -17,8 +17,8 @@ function line(columns: number): {
   return { progress, written, at: (ms) => (nowMs = ms) };
 }
 
-describe('the line that says how far a verb is', () => {
-  test('does not come up where the work is done in a second', () => {
+describe('the progress line of a verb', () => {
+  test('is not shown if the work takes less than a second', () => {
     const { progress, written, at } = line(80);
     at(900);
     progress.tell(() => assert.fail('nobody reads it'));
@@ -26,7 +26,7 @@ describe('the line that says how far a verb is', () => {
     assert.deepEqual(written, []);
   });
 
-  test('is written over, not too often, and taken away before anything else is printed', () => {
+  test('is overwritten at a limited rate, and cleared before other output', () => {
     const { progress, written, at } = line(80);
     for (let ms = 0; ms <= 1400; ms += 10) {
       at(ms);
@@ -38,7 +38,7 @@ describe('the line that says how far a verb is', () => {
     assert.deepEqual(written.slice(3), ['\r\u001b[K']);
   });
 
-  test('is one line of the terminal, and none of its commands', () => {
+  test('stays on one line, without control sequences', () => {
     const { progress, written, at } = line(20);
     at(1000);
     progress.tell(() => `/a/long/path/\u001b[31m${'x'.repeat(40)} 12 %`);

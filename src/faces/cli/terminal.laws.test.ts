@@ -26,7 +26,7 @@ const hidden = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Co
 // eslint-disable-next-line no-control-regex -- matches our own escapes
 const ours = /\u001b\[\d+m/g;
 
-test('of all that is printed, a terminal obeys only our colours', () => {
+test('a terminal interprets only our own colours in the output', () => {
   fc.assert(
     fc.property(foreign, foreign, fc.integer({ min: 1, max: 36 }), (plain, inColour, sgr) => {
       const text = harmless(`${plain}${coloured(inColour, sgr)}${plain}`);

@@ -40,7 +40,7 @@ async function printed({ child, output }: Running, pattern: RegExp): Promise<voi
 }
 
 describe('Ctrl-C', () => {
-  test('ends a load at once, with what it has measured', async (t) => {
+  test('ends a load immediately, with the results so far', async (t) => {
     const asked = Promise.withResolvers<void>();
     let queries = 0;
     const server = createSocket('udp4', (query, from) => {
@@ -67,7 +67,7 @@ describe('Ctrl-C', () => {
     assert.match(bench.output.out, /^sent +\d+$/m);
   });
 
-  test('ends the wait between two samples of metrics, without a stack', async (t) => {
+  test('ends the wait between two metrics samples, without a stack trace', async (t) => {
     const server = createServer((_, response) => response.end('process_cpu_seconds_total 1\n'));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -83,7 +83,7 @@ describe('Ctrl-C', () => {
     assert.match(size.output.err, /^ndots size: measuring .* for 600 s …\n$/);
   });
 
-  test('ends a verb that does not hear it after a second', async (t) => {
+  test('ends a verb that ignores it after a second', async (t) => {
     const silent = createSocket('udp4').bind(0, '127.0.0.1');
     await once(silent, 'listening');
     t.after(() => silent.close());
@@ -95,7 +95,7 @@ describe('Ctrl-C', () => {
     assert.deepEqual(await check.ended, { code: 130, signal: null });
   });
 
-  test('a second time ends the process, whatever it is about', async (t) => {
+  test('a second time ends the process, whatever it is doing', async (t) => {
     const stubborn = run(t, [
       '--input-type=module',
       '-e',
@@ -112,7 +112,7 @@ describe('Ctrl-C', () => {
   });
 });
 
-test('a verb that runs until a signal goes on where its log goes to a full disk', async (t) => {
+test('a verb that runs until a signal continues if its log is on a full disk', async (t) => {
   const full = openSync('/dev/full', 'w');
   const words = [
     'src/faces/cli/main.ts',

@@ -142,7 +142,7 @@ const cases: readonly (readonly [words: readonly string[], code: number, told: R
   [['serve', '-x'], 3, /flag provided but not defined: -x\n/],
 ];
 
-describe('reports the mistake, and the exit code tells usage from failure:', () => {
+describe('reports the error, and the exit code distinguishes usage from failure:', () => {
   for (const [words, code, told] of cases)
     test(words.join(' ').replaceAll(`${folder}/`, ''), async () => {
       const [verb = '', ...rest] = words;
@@ -171,7 +171,7 @@ test('the report of bench fits a terminal of 40 columns', async () => {
   for (const line of out.split('\n')) assert.ok(line.length <= 40, line);
 });
 
-test('rbac of the cluster is printed with the word cluster, too', async () => {
+test('rbac of the cluster is also printed with the word cluster', async () => {
   const { code } = await runCommand(await loadVerb('doctor'), ['cluster', '--rbac']);
   assert.equal(code, 0);
 });

@@ -44,7 +44,7 @@ for (const [title, entries, differs] of [
     );
   });
 
-test('rows beyond the limit and entries that a worker did not list are counted', () => {
+test('rows beyond the limit and entries that a worker omitted are counted', () => {
   const many = Array.from({ length: 600 }, (_, index) => ({ name: `n${index}.example.` }));
   const { rows, leftOut } = cacheRows([answer('a', 10_000, ...many)]);
   assert.equal(rows.length, 500);

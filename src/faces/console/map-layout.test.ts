@@ -35,23 +35,23 @@ function columnsIn({ nodes }: MapLayout): readonly string[] {
 }
 
 describe('the layout of the map', () => {
-  test('leads from clients over the service and the pods behind it to upstreams', () => {
+  test('leads from clients through the service and its pods to upstreams', () => {
     const layout = laidOut('a>svc b>svc svc>p1 svc>p2 p1>up p2>up');
     assert.deepEqual(columnsIn(layout), ['a b', 'svc', 'p1 p2', 'up']);
   });
 
-  test('a pod that is also asked directly stays behind the service', () => {
+  test('a pod that is also queried directly stays behind the service', () => {
     assert.deepEqual(columnsIn(laidOut('a>svc b>pod svc>pod')), ['a b', 'svc', 'pod']);
   });
 
-  test('servers that ask each other, or themselves, have an end', () => {
+  test('servers that query each other or themselves are placed once', () => {
     assert.deepEqual(columnsIn(laidOut('a>svc svc>p p>svc')), ['a', 'svc', 'p']);
     const ring = laidOut('x>y y>x x>x');
     assert.equal(ring.nodes.length, 2);
     assert.equal(ring.edges.length, 2);
   });
 
-  test('no two nodes overlap, and all are within the drawing', () => {
+  test('nodes do not overlap, and all are within the drawing', () => {
     const clients = Array.from({ length: 13 }, (_, at) => `c${at}>svc`).join(' ');
     const { nodes, width, height } = laidOut(`${clients} svc>p1 svc>p2 svc>p3 p1>up c3>up`, 1400);
     for (const [at, one] of nodes.entries()) {
@@ -62,13 +62,13 @@ describe('the layout of the map', () => {
     }
   });
 
-  test('a wide page moves columns apart, and none is wider than its room', () => {
+  test('a wide page moves columns apart, without exceeding its width', () => {
     const [narrow, wide] = [laidOut('a>svc svc>p', 300), laidOut('a>svc svc>p', 1300)];
     assert.ok(narrow.width < wide.width);
     assert.ok(wide.width <= 1300);
   });
 
-  test('numbers are at the end that a curve has for itself, or in the table alone', () => {
+  test('numbers are at an end without other curves, or only in the table', () => {
     const { edges } = laidOut('a>svc b>svc svc>p svc>q p>u p>v q>u q>v');
     const anchors = new Map(edges.map(({ edge: { id }, label }) => [id, label?.anchor ?? null]));
     assert.equal(anchors.get('a svc'), 'start');

@@ -44,7 +44,7 @@ describe('engines in a browser', () => {
       assert.deepEqual(missing, []);
     });
 
-  test('an import of Node is found, also behind others', async () => {
+  test('an import of a Node module is found, even indirectly', async () => {
     const { missing } = await bundleForBrowser({ entry: 'src/server/base/read-file.ts' }, 'pure');
     assert.deepEqual(missing.map(({ module }) => module).toSorted(), ['node:fs', 'node:os']);
   });
@@ -59,7 +59,7 @@ describe('the built page', () => {
   });
   after(() => rmSync(folder, { recursive: true, force: true }));
 
-  test('without engines it takes at most 60 KiB, compressed', () => {
+  test('without engines it takes at most 60 KiB compressed', () => {
     const page = [
       ...loadedWith([...files.values()], 'page.js'),
       'index.html',
@@ -71,7 +71,7 @@ describe('the built page', () => {
     assert.ok(size <= 60 * 1024, `${size} bytes`);
   });
 
-  test('each engine is a chunk that is loaded when it is asked for', () => {
+  test('each engine is a chunk that is loaded on demand', () => {
     const worker = files.get('engine-worker.js')!;
     for (const engine of ['trace', 'lint', 'diff', 'doctor']) {
       const chunk = worker.lazy.find((name) => name.startsWith(`${engine}-engine-`));
@@ -81,7 +81,7 @@ describe('the built page', () => {
     }
   });
 
-  test('its policy allows scripts and workers of its own place, and no connection', () => {
+  test('its policy allows only its own scripts and workers, and no connections', () => {
     const html = readFileSync(join(folder, 'index.html'), 'utf8');
     const [, policy = ''] = /Content-Security-Policy"\s+content="([^"]+)"/.exec(html) ?? [];
     const rules = policy.split('; ');
@@ -96,7 +96,7 @@ describe('the built page', () => {
     assert.doesNotMatch(policy, /unsafe/);
   });
 
-  test('no file names another host', () => {
+  test('no file refers to another host', () => {
     for (const { name, bytes } of files.values()) {
       if (!/\.(?:html|css)$/.test(name)) continue;
       assert.doesNotMatch(new TextDecoder().decode(bytes), /https?:\/\//, name);

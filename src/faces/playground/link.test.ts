@@ -4,7 +4,7 @@ import { parseHash } from '../web/hash-state.ts';
 import { playgroundLink } from './link.ts';
 
 describe('links to the playground', () => {
-  test('name the tool and its inputs behind #', () => {
+  test('contain the tool and its inputs after #', () => {
     assert.equal(
       playgroundLink('https://example.com/playground/', 'lookup', { name: 'web.shop' }),
       'https://example.com/playground/#lookup?name=web.shop',
@@ -25,7 +25,7 @@ describe('links to the playground', () => {
     );
   });
 
-  test('without inputs name the tool alone', () => {
+  test('without inputs contain only the tool', () => {
     assert.equal(playgroundLink('', 'capture', {}), '#capture');
   });
 });

@@ -262,7 +262,7 @@ describe('the playground in Chromium', { skip, timeout: 900_000 }, () => {
   });
 
   for (const colorScheme of ['light', 'dark'] as const)
-    test(`no panel has a violation of WCAG 2.2 AA, ${colorScheme}`, async () => {
+    test(`no panel violates WCAG 2.2 AA, ${colorScheme}`, async () => {
       const source = readFileSync(fileURLToPath(import.meta.resolve('axe-core')), 'utf8');
       const inputs = {
         lookup: { name: 'web.shop' },
@@ -346,7 +346,7 @@ describe('the playground in Chromium', { skip, timeout: 900_000 }, () => {
     });
   });
 
-  test('what is shown first needs no script and no engine', async () => {
+  test('the initial content needs no script and no engine', async () => {
     await inPage(
       async (page) => {
         await page.goto(base);
@@ -373,7 +373,7 @@ describe('the playground in Chromium', { skip, timeout: 900_000 }, () => {
     });
   });
 
-  test('what is pasted is in the address, and not sent', async () => {
+  test('pasted text is stored in the address, and not sent', async () => {
     await inPage(async (page) => {
       await open(page, 'corefile', { corefile });
       await settled(page);
@@ -393,7 +393,7 @@ describe('the playground in Chromium', { skip, timeout: 900_000 }, () => {
     });
   });
 
-  test('the page reports an engine whose files are gone, and loads it after a reload', async () => {
+  test('the page reports missing engine files, and loads the engine after a reload', async () => {
     const page = await browser.newPage();
     await page.route('**/lint-engine-*', (route) => route.abort());
     await open(page, 'corefile', { corefile });
@@ -408,7 +408,7 @@ describe('the playground in Chromium', { skip, timeout: 900_000 }, () => {
     await page.close();
   });
 
-  test('a capture that is being read can be stopped', async () => {
+  test('reading a capture can be stopped', async () => {
     await inPage(async (page) => {
       const held: Route[] = [];
       await page.route('**/doctor-engine-*', (route) => void held.push(route));
@@ -423,7 +423,7 @@ describe('the playground in Chromium', { skip, timeout: 900_000 }, () => {
     });
   });
 
-  test('names and texts are never HTML', async () => {
+  test('names and texts are never interpreted as HTML', async () => {
     const markup = '<img/src=x/onerror=alert(1)>';
     await inPage(async (page) => {
       await open(page, 'lookup', { name: `${markup}.example`, resolv: `search ${markup}` });
@@ -472,7 +472,7 @@ describe('the playground in Chromium', { skip, timeout: 900_000 }, () => {
       });
     });
 
-  test('a capture that ends in the middle of a packet is read up to there', async () => {
+  test('a capture that ends within a packet is read up to that packet', async () => {
     const bytes = readFileSync(capture);
     await inPage(async (page) => {
       await open(page, 'capture', {});
@@ -485,7 +485,7 @@ describe('the playground in Chromium', { skip, timeout: 900_000 }, () => {
     });
   });
 
-  test('a broken Corefile has its error beside the line, and no diff', async () => {
+  test('a broken Corefile shows its error next to the line, and no diff', async () => {
     const broken = '.:53 {\n    forward\n    cache {\n';
     await inPage(async (page) => {
       await open(page, 'corefile', { corefile: broken });

@@ -123,7 +123,7 @@ contexts: [{name: test, context: {cluster: test}}]
     token,
   ];
 
-  test('explain shows what every worker of every server keeps', async () => {
+  test('explain shows the entries of every worker on every server', async () => {
     const { code, out, err } = await run('explain', 'www.example', ...all());
     assert.equal(code, 0, err);
     assert.match(
@@ -142,7 +142,7 @@ contexts: [{name: test, context: {cluster: test}}]
     );
   });
 
-  test('on a narrow terminal each entry takes a few lines, and nothing is wider', async () => {
+  test('on a narrow terminal each entry takes a few lines, none wider than the terminal', async () => {
     for (const columns of [40, 60, 80]) {
       const { out } = await runCommand(
         cache,
@@ -156,7 +156,7 @@ contexts: [{name: test, context: {cluster: test}}]
     }
   });
 
-  test('flush forgets it on all replicas, and says how much', async () => {
+  test('flush removes the entries on all replicas, and reports how many', async () => {
     const { code, out } = await run('flush', 'a.www.example', ...all());
     assert.equal(code, 0);
     assert.equal(out.match(/entries forgotten for a\.www\.example\.$/gm)!.length, 2);
@@ -166,7 +166,7 @@ contexts: [{name: test, context: {cluster: test}}]
     assert.equal((await run('explain', 'www.example', ...all())).code, 0);
   });
 
-  test('the pods of a cluster are asked through its API server', async () => {
+  test('the pods of a cluster are queried through its API server', async () => {
     const words = ['--kubeconfig', kubeconfig, '--token-file', token];
     const { code, out, err } = await run('explain', 'www.example', ...words, '-o', 'json');
     assert.equal(code, 0, err);
@@ -267,7 +267,7 @@ contexts: [{name: test, context: {cluster: test}}]
     assert.match(out, /: 0 of /);
   });
 
-  test('a command line that makes no sense is refused', async () => {
+  test('an invalid command line is rejected', async () => {
     for (const [words, reason] of [
       [['explain'], /explain needs a name, or --all/],
       [['flush', 'a.', '--all'], /--all or names, not both/],

@@ -121,7 +121,7 @@ for (const at of [`unix:${join(folder, 'tap.sock')}`, `tcp:127.0.0.1:${port}`])
       assert.equal(remarks(there), '');
     });
 
-    test('who hangs within a frame, who breaks off and who sends rubbish do not keep the others', async () => {
+    test('senders that hang within a frame, disconnect or send garbage do not block the others', async () => {
       const there = await listening(at);
       const [hangs, breaks, rubbish, foreign, good] = await Promise.all(
         Array.from({ length: 5 }, there.sender),

@@ -114,7 +114,7 @@ function clientsIn(out: string): {
   };
 }
 
-test('a reader of the output that stops stops the reading, and gets all when it goes on', async () => {
+test('when the reader of the output pauses, so does the reading, and no output is lost', async () => {
   const line =
     '[INFO] 10.0.0.1:4000 - 1 "A IN a.example. udp 40 false 512" NOERROR qr,rd 100 1ms\n';
   const long = at('long.log');
@@ -143,7 +143,7 @@ test('a reader of the output that stops stops the reading, and gets all when it 
 });
 
 describe('ndots capture', () => {
-  test('a line for each query: when, who, what, and what came of it', async () => {
+  test('a line for each query: time, client, question and result', async () => {
     const { code, out, err } = await run(file);
     assert.equal(code, 0);
     const lines = out.trimEnd().split('\n');
@@ -157,7 +157,7 @@ describe('ndots capture', () => {
     assert.match(err, /13 packets, 13 messages, 7 queries, 2 lookups, 1 without reply/);
   });
 
-  test('of packets that were cut within the question, it says that they were cut', async () => {
+  test('packets that were cut within the question are reported as cut', async () => {
     const cut = at('cut.pcap');
     // Keeps 14 bytes of the message, after 14 of Ethernet, 20 of IP and 8 of UDP.
     writeFileSync(cut, pcapFile(LINK.ETHERNET, ethernet, { snap: 56 }));
@@ -166,7 +166,7 @@ describe('ndots capture', () => {
     assert.doesNotMatch(err, /no DNS that can be read|no packet uses a DNS port/);
   });
 
-  test('a lookup has all names of the search path, under the name that the program asked for', async () => {
+  test('a lookup lists all names from the search path, under the name that the program looked up', async () => {
     const { out } = await run(file, '-o', 'flow');
     const [head, ...rows] = out.trimEnd().split('\n');
     assert.match(
@@ -197,7 +197,7 @@ describe('ndots capture', () => {
     assert.doesNotMatch(all.err, /shown/);
   });
 
-  test('a file is printed in the order of time, however late a reply came', async () => {
+  test('a file is printed in time order, even if replies are late', async () => {
     const late = [
       ...exchange(0, 'slow.example.', 'A', { id: 1, tookMs: 4800, address: '192.0.2.1' }),
       ...exchange(10, 'lost.example.', 'A', { id: 2, tookMs: null }),
@@ -230,7 +230,7 @@ describe('ndots capture', () => {
     assert.match(out, /✗ lost\.example\. /);
   });
 
-  test('aliases, their targets, and why a server failed are in the row', async () => {
+  test('a row shows aliases, their targets, and why a server failed', async () => {
     const name = 'www.example.';
     const alias = { name, type: 5, class: 1, ttl: 5, data: { target: 'cdn.example.net.' } };
     const ede = new TextEncoder().encode('\u0000\u0009no key');
@@ -276,7 +276,7 @@ describe('ndots capture', () => {
         }
   });
 
-  test('clients are pods, servers are services, and filters know them', async () => {
+  test('clients are shown as pods and servers as services, and filters accept both', async () => {
     const { out } = await run(
       file,
       '--manifests',
@@ -308,7 +308,7 @@ describe('ndots capture', () => {
     assert.match(kindless.err, /--workload takes a kind and a name such as deploy\/cart/);
   });
 
-  test('compressed files are read, and the same twice is twice as much', async () => {
+  test('compressed files are read, and a file given twice counts twice', async () => {
     const bytes = readFileSync(file);
     writeFileSync(at('walk.gz'), gzipSync(bytes));
     writeFileSync(at('walk.zst'), zstdCompressSync(bytes));
@@ -344,14 +344,14 @@ describe('ndots capture', () => {
     assert.equal((await run(at('nowhere.pcap'), file)).code, 0);
   });
 
-  test('packets that a full disk does not take end the capture, and it says so', async () => {
+  test('a full disk ends the capture of packets, with an error', async () => {
     const { code, err } = await run(file, file, '-o', 'none', '-w', '/dev/full');
     assert.equal(code, 2);
     assert.match(err, /^ndots capture: cannot write \/dev\/full: the disk is full/m);
     assert.equal(err.match(/cannot write/g)!.length, 1);
   });
 
-  test('so do those that are held back while nothing more comes through a pipe', async () => {
+  test('so it does if packets are buffered while a pipe is silent', async () => {
     const pipe = at('pipe');
     execFileSync('mkfifo', [pipe]);
     const ran = run(pipe, '-o', 'none', '-w', '/dev/full');
@@ -363,7 +363,7 @@ describe('ndots capture', () => {
     assert.match(err, /cannot write \/dev\/full: the disk is full/);
   });
 
-  test('packets that nothing could be read of are exit code 2, and no port would help', async () => {
+  test('unreadable packets give exit code 2, without a hint about ports', async () => {
     writeFileSync(at('wifi.pcap'), pcapFile(105, walk));
     writeFileSync(at('head.pcap'), pcapFile(LINK.RAW, walk).subarray(0, 13));
     for (const [name, text] of [
@@ -377,7 +377,7 @@ describe('ndots capture', () => {
     }
   });
 
-  test('packets of which none is of port 53: the way to name another port', async () => {
+  test('packets without port 53 give a hint about --port', async () => {
     const elsewhere = exchange(0, 'a.example.', 'A', { ends: { ...client, toPort: 1053 } });
     writeFileSync(at('elsewhere.pcap'), pcapFile(LINK.RAW, elsewhere));
     const { code, err } = await run(at('elsewhere.pcap'));
@@ -386,7 +386,7 @@ describe('ndots capture', () => {
     assert.doesNotMatch((await run(at('elsewhere.pcap'), '--port', '1053')).err, /--port/);
   });
 
-  test('packets that are written are the ones that were read, and can be filtered', async () => {
+  test('written packets equal those that were read, and can be filtered', async () => {
     await run(file, '-w', at('all.pcapng'), '-o', 'none', '-q');
     assert.equal((await run(at('all.pcapng'))).out, (await run(file)).out);
     await run(file, '--from-ip', '10.244.1.6', '-w', at('one.pcapng'), '-o', 'none', '-q');
@@ -395,13 +395,13 @@ describe('ndots capture', () => {
     assert.match((await run(at('nx.pcapng'))).err, /8 messages, 4 queries/);
   });
 
-  test('packets go to standard output and also into a file', () => {
+  test('packets are written to standard output and also to a file', () => {
     const both = at('both.pcapng');
     const out = execFileSync('bin/ndots', ['capture', file, '-q', '-o', 'pcapng', '-w', both]);
     assert.deepEqual(readFileSync(both), out);
   });
 
-  test('pseudonyms are the same for the same name with one key, and nothing of the names stays', async () => {
+  test('pseudonyms are the same for a name and key, and contain no part of the name', async () => {
     const one = await run(file, '--redact-key', 'k', '-w', at('hidden.pcapng'));
     const two = await run(file, '--redact-key', 'k');
     assert.equal(one.out, two.out);
@@ -428,7 +428,7 @@ describe('ndots capture', () => {
     assert.ok(!out.includes('\u001b'));
   });
 
-  test('a log whose errors are long and full of arrows takes time in proportion to its bytes', async () => {
+  test('reading a log with long errors full of arrows takes time proportional to its size', async () => {
     const bytes = 4_000_000;
     const read = (arrows: number): (() => Promise<unknown>) => {
       const line = `[ERROR] plugin/errors: 2 a. A: ${'->'.repeat(arrows)}\n`;
@@ -439,7 +439,7 @@ describe('ndots capture', () => {
     await costsAtMost(8, read(4050), read(60));
   });
 
-  test('JSON has an object a line', async () => {
+  test('JSON output has an object per line', async () => {
     const { out } = await run(
       file,
       '-o',
@@ -473,7 +473,7 @@ describe('ndots capture', () => {
     );
   });
 
-  test('a slow query with a line of slowlog and one of its own is one query', async () => {
+  test('a slow query with a slowlog line and a log line counts once', async () => {
     const query =
       '10.244.1.7:41000 - 29008 "A IN api.example.com. udp 44 false 1232" NOERROR qr,rd,ra 60 2.004s';
     writeFileSync(
@@ -504,7 +504,7 @@ describe('ndots capture', () => {
     assert.match((await run(at('coredns.log'), '-o', 'flow')).out, /✓ www\.example\.com/);
   });
 
-  test('a log without times shows none', async () => {
+  test('a log without timestamps is shown without times', async () => {
     const line = (type: string): string =>
       `[INFO] 10.244.1.5:40000 - 7 "${type} IN www.example.com. udp 33 false 1232" NOERROR qr,rd,ra 60 0.250s\n`;
     writeFileSync(at('timeless.log'), line('A') + line('AAAA'));
@@ -518,7 +518,7 @@ describe('ndots capture', () => {
     assert.match(flow, /^ {9}- {2}www\.example\.com\. {2}A NOERROR 250 ms/m);
   });
 
-  test('clients are listed at the end, the busiest first, each with its recognised resolver', async () => {
+  test('clients are listed at the end, busiest first, each with its resolver', async () => {
     const { err } = await run(file, '--manifests', pods);
     assert.match(
       err,
@@ -528,7 +528,7 @@ describe('ndots capture', () => {
     assert.doesNotMatch((await run(file, '--clients', '0')).err, /CLIENT/);
   });
 
-  test('clients with glibc, musl and Go are distinguished, each with its certainty', async () => {
+  test('clients with glibc, musl and Go are distinguished, each with a confidence', async () => {
     const path = at('everybody.pcap');
     writeFileSync(path, pcapFile(LINK.RAW, await play(everybody(8), healthy, { seed: 3 })));
     const { out, err, code } = await run(path, '-o', 'clients');
@@ -547,7 +547,7 @@ describe('ndots capture', () => {
     }
   });
 
-  test('lines of JSON are queries; where clients are asked for, each has a line behind them, and those that are not listed have one', async () => {
+  test('JSON lines are queries; on request a line per client follows, and one for unlisted clients', async () => {
     const json = ['-o', 'json', '--manifests', pods];
     assert.deepEqual(clientsIn((await run(file, ...json)).out).listed, []);
     const { out } = await run(file, ...json, '--clients', '5');
@@ -581,7 +581,7 @@ describe('ndots capture', () => {
     assert.deepEqual([none.exchanges, none.listed, none.others], [7, [], undefined]);
   });
 
-  test('filters choose the queries that are counted, and clients are known by all that they send', async () => {
+  test('filters select the counted queries, but clients are recognised by all of their queries', async () => {
     const path = at('filtered.pcap');
     const clients = podsOf('glibc', 2, { lookups: 8 });
     writeFileSync(path, pcapFile(LINK.RAW, await play(clients, healthy, { seed: 4 })));
@@ -601,7 +601,7 @@ describe('ndots capture', () => {
     );
   });
 
-  test('of more clients than are listed the busiest are, and the rest is counted', async () => {
+  test('the busiest clients are listed, and the others are counted', async () => {
     const path = at('crowd.pcap');
     const packets = Array.from({ length: 10_010 }, (_, nth) =>
       exchange(nth, 'a.example.', 'A', {
@@ -622,7 +622,7 @@ describe('ndots capture', () => {
     );
   });
 
-  test('a lookup whose last query is given up when it is long over counts as any other', async () => {
+  test('a lookup whose last query times out long after the lookup ended still counts', async () => {
     const alone = [
       ...exchange(0, 'www.example.com.', 'A', { id: 1 }),
       ...exchange(10, 'gone.example.com.', 'A', { id: 2, tookMs: null }),
@@ -634,7 +634,7 @@ describe('ndots capture', () => {
     assert.match(out, /"kind":"Client".*"queries":4,"lost":2,"lookups":4/);
   });
 
-  test('a log without times names no resolver, and says why', async () => {
+  test('for a log without timestamps no resolver is named, with the reason', async () => {
     const path = at('untimed.log');
     const line = (nth: number): string =>
       `[INFO] 10.244.1.5:${40_000 + nth} - ${nth * 977} "A IN www${nth}.example.com. udp 33 false 512" NOERROR qr 60 0.25s\n`;
@@ -643,7 +643,7 @@ describe('ndots capture', () => {
     assert.match(err, /10\.244\.1\.5 +8 +\d {2}not told apart: the log has no times\n/);
   });
 
-  test('the list reports names that are cut off, and is missing without clients', async () => {
+  test('the list marks truncated names, and is omitted without clients', async () => {
     const cut = at('nameless.pcap');
     writeFileSync(cut, pcapFile(LINK.ETHERNET, ethernet, { snap: 54 }));
     const { out } = await run(cut, '-o', 'clients');
@@ -652,7 +652,7 @@ describe('ndots capture', () => {
     assert.equal((await run(at('nobody.pcap'), '-o', 'clients')).out, '');
   });
 
-  test('clients have pseudonyms where names are hidden', async () => {
+  test('clients have pseudonyms if names are redacted', async () => {
     for (const output of ['json', 'clients', 'none']) {
       const words = ['-o', output, '--clients', '9', '--manifests', pods, '--redact-key', 'k'];
       const { out, err } = await run(file, ...words);
@@ -661,18 +661,18 @@ describe('ndots capture', () => {
     }
   });
 
-  test('at 40 columns a client has two lines, and none is longer', async () => {
+  test('at 40 columns a client takes two lines, neither wider', async () => {
     const words = [file, '-o', 'clients', '--manifests', pods];
     const { out } = await runCommand(capture, words, {}, { columns: 40 });
     for (const line of out.split('\n')) assert.ok(line.length <= 40, line);
     assert.match(out, /^shop\/cart-5d9f-x1 \(deploy\/cart\)\n {4}6 queries, 1 lookup; /m);
   });
 
-  test('-c ends after that number', async () => {
+  test('-c ends after that number of exchanges', async () => {
     assert.equal((await run(file, '-c', '2')).out.trimEnd().split('\n').length, 2);
   });
 
-  test('what -c leaves out is not written either, and a file that is not read to its end was not cut', async () => {
+  test('packets beyond -c are not written, and a file that is not read to its end is not reported as cut', async () => {
     // Longer than one read of 256 KiB, with a packet across the boundary.
     const many = Array.from({ length: 2500 }, (_, at) =>
       exchange(at * 3, 'www.example.com.', 'A', { id: at, address: '192.0.2.1' }),
@@ -684,7 +684,7 @@ describe('ndots capture', () => {
     assert.equal((await run(at('three.pcapng'))).out.trimEnd().split('\n').length, 3);
   });
 
-  test('join does not treat a file that is not a capture as a place that saw nothing', async () => {
+  test('join does not treat a file that is not a capture as a capture point without packets', async () => {
     for (const [name, text, words] of [
       ['Corefile', '. {\n    cache\n}\n', /Corefile: it is not a capture/],
       ['nothing.pcap', '', /nothing\.pcap: it is empty/],
@@ -705,7 +705,7 @@ describe('ndots capture', () => {
     }
   });
 
-  test('join says where queries and replies were lost, over clocks that differ', async () => {
+  test('join shows where queries and replies were lost, even if clocks differ', async () => {
     const at3 = (name: string, drop: (packet: number) => boolean, aheadMs: number): string => {
       const packets = Array.from({ length: 8 }, (_, i) =>
         exchange(100 * i, `n${i}.example.`, 'A', { id: i + 1 }),
@@ -738,7 +738,7 @@ describe('ndots capture', () => {
     assert.match(out, /n3\.example.*the query reached \S+server\.pcap, and no reply left there/);
   });
 
-  test('what makes no sense is refused with what to do', async () => {
+  test('invalid input is rejected with a hint', async () => {
     for (const [words, text] of [
       [[], /nothing to read/],
       [['join', 'a.pcap'], /join needs at least two captures/],

@@ -4,7 +4,7 @@ import type { Input } from '../../../tools/capture/read/recognised-input.ts';
 import { Reading } from '../../../tools/capture/read/reading.ts';
 import { readingProgress } from './reading-progress.ts';
 
-test('the progress of a reading is reported each time: the share of the file, and the counts so far', (t) => {
+test('progress reports show the share of the file and the counts so far', (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const told: string[] = [];
   const line = '[INFO] 10.0.0.1:4000 - 1 "A IN a. udp 30 false 512" NOERROR qr 40 0.001s\n';

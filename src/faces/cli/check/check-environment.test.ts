@@ -5,7 +5,7 @@ import { parseCheckOptions } from './check-options.ts';
 
 const serve = ['serve', '--kuberhealthy'];
 
-test('Kuberhealthy’s own environment says what stays, where reports go and where it listens; the command line says it better', () => {
+test('environment variables of Kuberhealthy set retention, reporting URL and address; the command line overrides them', () => {
   const env = {
     KH_MAX_COMPLETED_POD_COUNT: '4',
     KH_MAX_ERROR_POD_COUNT: '0',
@@ -34,7 +34,7 @@ test('an invalid number or time is refused, with its name', () => {
     assert.throws(() => keptOf({ [name]: value }), new RegExp(name));
 });
 
-test('variables of Kuberhealthy that mean nothing here are named', () => {
+test('variables of Kuberhealthy without effect are listed', () => {
   const env = {
     KH_TLS_CERT_FILE: '/a',
     KH_LOG_LEVEL: '',

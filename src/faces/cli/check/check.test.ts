@@ -34,7 +34,7 @@ interface Report {
   }[];
 }
 
-test('a server in the syntax of dig gets a hint about the right option', async () => {
+test('a server in dig syntax gives a hint about the right option', async () => {
   const { code, err } = await runCommand(check, ['run', '@10.96.0.10:53']);
   assert.equal(code, 3);
   assert.match(
@@ -84,7 +84,7 @@ describe('ndots check run', () => {
     return all[0]!.observations.map(({ state, text }) => [state, text] as const);
   }
 
-  test('a dead replica is named, though the service address answers', async () => {
+  test('a dead replica is reported even if the service address answers', async () => {
     const replicas = `replicas: ['127.0.0.1:${server.port}', '127.0.0.1:${dead}']`;
     const ran = await run(
       file('  - check: vip-fresh-port\n  - check: replica-answers', replicas),
@@ -95,7 +95,7 @@ describe('ndots check run', () => {
     assert.match(ran.out, new RegExp(`✕ 127\\.0\\.0\\.1:${dead} .*no server listens`));
   });
 
-  test('a lost query that is answered the second time is a warning, and counted', async () => {
+  test('a lost query that succeeds on retry is a warning, and is counted', async () => {
     const found = await report('  - { check: external-names, names: lossy.example }');
     assert.equal(found.state, 'warning');
     assert.equal(found.checks[0]?.observations[0]?.lost, 1);
@@ -137,7 +137,7 @@ describe('ndots check run', () => {
     assert.match(text ?? '', /missing 192\.0\.2\.7, not expected 192\.0\.2\.1/);
   });
 
-  test('the search walk of each client, with its number of queries', async () => {
+  test('shows the search path lookups of each client, with their number of queries', async () => {
     const { checks } = await report('  - { check: search-walk, name: kubernetes.default }');
     assert.deepEqual(
       checks[0]?.observations.map(({ target, state }) => [target.split('@')[0], state]),
@@ -165,7 +165,7 @@ describe('ndots check run', () => {
     );
   });
 
-  test('checks without what they need are unknown, and say what to give', async () => {
+  test('checks with missing settings are unknown, and name the required option', async () => {
     const { code, out } = await run(file('  - check: replica-answers'));
     assert.equal(code, 2);
     assert.match(out, /no replicas are known: .*--service/);
@@ -199,13 +199,13 @@ describe('ndots check run', () => {
     );
   });
 
-  test('what is unknown is neither up nor down for Prometheus', async () => {
+  test('unknown is neither up nor down for Prometheus', async () => {
     const { out } = await run(file('  - check: replica-answers'), '-o', 'prom');
     assert.doesNotMatch(out, /^ndots_check_up/m);
     assert.match(out, /^ndots_check_state\{.*state="unknown".*\} 1$/m);
   });
 
-  test('the usual checks of a service address alone are those that need no replicas', async () => {
+  test('the default checks of only a service address are those that need no replicas', async () => {
     const words = ['run', '--vip', `127.0.0.1:${server.port}`];
     const { out, err } = await runCommand(check, [...words, '-o', 'json']);
     assert.doesNotMatch(out, /"unknown"|replica-a/);
@@ -235,7 +235,7 @@ describe('a file of checks', () => {
       assert.match(err, line);
   });
 
-  test('the file that init makes is one that run takes', async () => {
+  test('run accepts the file that init prints', async () => {
     const { out } = await runCommand(check, ['init']);
     const { err } = await run(out, '--only', 'nothing');
     assert.match(err, /--only nothing: there is no such check/);
@@ -249,13 +249,13 @@ describe('a file of checks', () => {
     assert.doesNotMatch(isFolder.err, /init/);
   });
 
-  test('list shows each check with what it takes', async () => {
+  test('list shows each check with its settings', async () => {
     const { out, code } = await runCommand(check, ['list']);
     assert.equal(code, 0);
     assert.match(out, /truncation-roundtrip[^]*name: NAME .*must be there/);
   });
 
-  test('a target is one line for programs, and wraps on a narrow terminal', async () => {
+  test('a target takes one line for programs, and wraps on a narrow terminal', async () => {
     const words = ['run', '--vip', '127.0.0.1:1', '--only', 'vip-fixed-port'];
     const { out } = await runCommand(check, words);
     assert.match(out, /✕ 127\.0\.0\.1:1 .* no server listens at .* \(conntrack .*\)$/m);
@@ -264,7 +264,7 @@ describe('a file of checks', () => {
         assert.ok(line.length <= columns, line);
   });
 
-  test('list wraps at 40 columns, and programs have it as JSON', async () => {
+  test('list wraps at 40 columns, and prints JSON for programs', async () => {
     const { out } = await runCommand(check, ['list'], {}, { columns: 40 });
     for (const line of out.split('\n')) assert.ok(line.length <= 40, line);
     const listed = JSON.parse((await runCommand(check, ['list', '-o', 'json'])).out) as {
@@ -297,7 +297,7 @@ describe('Ctrl-C during the checks', () => {
     return ran;
   }
 
-  test('ends at once, with the results so far', async () => {
+  test('ends immediately, with the results so far', async () => {
     const { out, err, code } = await interrupted();
     assert.equal(code, 130);
     assert.match(out, /✕ failed +tcp/);

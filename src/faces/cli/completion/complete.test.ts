@@ -40,7 +40,7 @@ describe('completion offers', () => {
     });
   }
 
-  test('files where a file is wanted, and no blank where a list goes on', async () => {
+  test('files where a file is expected, and no space where a list continues', async () => {
     assert.equal((await complete(['trace', '--hosts', ''], {})).directive, DIRECTIVE.files);
     assert.equal(
       (await complete(['trace', '--client', 'mu'], {})).directive,
@@ -48,7 +48,7 @@ describe('completion offers', () => {
     );
   });
 
-  test('candidates are printed as kubectl reads them', () => {
+  test('candidates are printed in the format that kubectl reads', () => {
     assert.equal(
       printCandidates({
         list: [

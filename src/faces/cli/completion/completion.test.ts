@@ -103,14 +103,14 @@ zpty -d z`,
 });
 
 describe('kubectl', () => {
-  test('runs kubectl_complete-ndots, and reads what it prints', (t) => {
+  test('runs kubectl_complete-ndots and reads its output', (t) => {
     if (absent('kubectl', t)) return;
     const { out, err } = run('kubectl', '__complete', 'ndots', 'trace', '--resolv');
     assert.match(out, /^--resolv-conf\t/m, err);
     assert.match(out, /^:4$/m);
   });
 
-  test('uses the name of the call: kubectl ndots', (t) => {
+  test('uses the name that it was called by: kubectl ndots', (t) => {
     if (absent('kubectl', t)) return;
     assert.match(run('kubectl', 'ndots', 'trace', '--help').out, /^Usage: kubectl ndots trace/m);
     const wrong = run('kubectl', 'ndots', 'trace', '--nonsense');

@@ -33,7 +33,7 @@ async function served(privacy: PrivacyLevel): Promise<ConsoleServer> {
   return it.serve(model, options, name, { privacy, corefile });
 }
 
-test('the page with its styles is at most 60 KiB, compressed, and loads no engine', () => {
+test('the page with its styles is at most 60 KiB compressed, and loads no engine', () => {
   const { first } = it.built;
   assert.ok(!first.some((name) => /engine|tool/.test(name)), first.join());
   assert.ok(readdirSync(it.folder).includes('engine-worker.js'));
@@ -69,13 +69,13 @@ describe('the server of the console', () => {
     assert.match(page, /DNS over TCP does not get through/);
   });
 
-  test('allows scripts and data of its own only, in no frame', async () => {
+  test('allows only its own scripts and data, and no framing', async () => {
     const policy = (await get('/', withToken())).headers.get('content-security-policy') ?? '';
     for (const part of ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'"])
       assert.ok(policy.includes(part), policy);
   });
 
-  test('gives each view as JSON, and says what is wrong with a filter', async () => {
+  test('serves each view as JSON, and explains an invalid filter', async () => {
     for (const view of ['now', 'lookups', 'clients', 'names', 'servers', 'findings']) {
       const found = (await (await get(`/api/view/${view}`, withToken())).json()) as ViewQuery;
       assert.equal(found.view, view);
@@ -124,7 +124,7 @@ describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
     use: Parameters<TestConsole['inPage']>[1],
   ): Promise<void> => it.inPage({ at: server, ...given }, use);
 
-  test('a whole diagnosis is done by keyboard', async () => {
+  test('a whole diagnosis works by keyboard', async () => {
     await inPage({}, async (page) => {
       await page.keyboard.press('6');
       const finding = page.getByRole('button', { name: /DNS over TCP does not get through/ });
@@ -146,7 +146,7 @@ describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
     });
   });
 
-  test('an address shows the same view again, and a filter that cannot be is explained', async () => {
+  test('an address restores its view, and an invalid filter is explained', async () => {
     await inPage({}, async (page) => {
       await page.goto(`http://127.0.0.1:${server.port}/#clients?sort=lost`);
       await page.getByRole('tab', { name: 'Clients', selected: true }).waitFor();
@@ -162,7 +162,7 @@ describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
     );
   });
 
-  test('a page that is paused asks for nothing, and goes on when it is resumed', async () => {
+  test('a paused page requests nothing, and continues when resumed', async () => {
     await inPage({}, async (page) => {
       await page.getByRole('button', { name: 'Pause' }).click();
       await page.getByText('Paused', { exact: true }).waitFor();
@@ -250,7 +250,7 @@ describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
     });
   });
 
-  test('a lookup is traced as its client, with the replies that came', async () => {
+  test('a lookup is traced as its client, with the observed replies', async () => {
     await inPage({}, async (page) => {
       await page.keyboard.press('2');
       await page.locator('button.row').first().click();
@@ -268,7 +268,7 @@ describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
     });
   });
 
-  test('the Corefile that was given is linted beside its lines, and its chain drawn', async () => {
+  test('the given Corefile is shown with findings next to its lines, and its chain is drawn', async () => {
     await inPage({}, async (page) => {
       await page.keyboard.press('9');
       await page.getByText('deploy/Corefile').waitFor();
@@ -281,7 +281,7 @@ describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
     });
   });
 
-  test('several clusters are compared, and the one that is chosen is in the address', async () => {
+  test('several clusters are compared, and the address contains the selected one', async () => {
     const { model, name } = await readFiles(options);
     const at = await it.serve(model, options, name, { clusters: ['prod-eu', 'prod-us'] });
     try {
@@ -302,7 +302,7 @@ describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
     }
   });
 
-  test('a finding links to the dashboard at its time', async () => {
+  test('a finding links to the dashboard at the time of the finding', async () => {
     const { model, name } = await readFiles(options);
     const grafana = 'https://grafana.example/d/dns?from={from}&to={to}';
     const at = await it.serve(model, options, name, { grafana });
@@ -321,7 +321,7 @@ describe('the console in Chromium', { skip, timeout: 900_000 }, () => {
     }
   });
 
-  test('a selection is handed over as packets, JSON and a page without scripts', async () => {
+  test('a selection is exported as packets, JSON and a page without scripts', async () => {
     await inPage({}, async (page) => {
       await page.keyboard.press('2');
       await page.locator('#filter').fill('protocol=tcp');

@@ -75,7 +75,7 @@ describe('what the console hands over', () => {
     assert.match(ofLog.noPackets, /log holds no packets/);
   });
 
-  test('the findings as one page without scripts and without anything of elsewhere', () => {
+  test('the findings as a single page without scripts or external resources', () => {
     const findings = model.view({ view: 'findings' });
     const row = { ...findings.rows[0]!, subject: '<img src=x onerror=alert(1)>' };
     const page = findingsReport(

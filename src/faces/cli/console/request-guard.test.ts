@@ -29,7 +29,7 @@ describe('a request of the console', () => {
     assert.equal(refused({ ...own, cookie: `ndots-console-8053=${token}x` }), 401);
   });
 
-  test('by another host name is refused, so no foreign name can point to this page', () => {
+  test('by another host name is refused, so that no foreign name can point to this page', () => {
     assert.equal(refused({ ...own, host: 'evil.example:8053' }), 421);
     assert.equal(refused({ ...own, host: '' }), 421);
     assert.equal(refused({ ...own, host: '127.0.0.1.evil.example' }), 421);

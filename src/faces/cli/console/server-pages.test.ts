@@ -32,7 +32,7 @@ function ask(port: number): void {
   assert.equal(spawnSync('dig', words).status, 0);
 }
 
-describe('the pages that ask servers', { skip, timeout: 900_000 }, () => {
+describe('the pages that query servers', { skip, timeout: 900_000 }, () => {
   const it = new TestConsole();
   const consoles: ConsoleServer[] = [];
   let servers: readonly ServeProcess[] = [];
@@ -110,7 +110,7 @@ checks:
     return console;
   }
 
-  test('entries of all servers are explained by keyboard, and those that differ are marked', async () => {
+  test('entries of all servers are shown by keyboard, and differing ones are marked', async () => {
     await it.inPage({ at: await served(false) }, async (page) => {
       await page.keyboard.press('0');
       await page.locator('#cached-name').focus();
@@ -136,7 +136,7 @@ checks:
     });
   });
 
-  test('a flush is asked back, and the entries are gone afterwards', async () => {
+  test('a flush needs confirmation, and removes the entries', async () => {
     await it.inPage({ at: await served(true) }, async (page) => {
       await page.goto(`${page.url().split('#')[0]!}#cache?name=www.example`);
       await page.getByRole('button', { name: 'Flush these entries' }).click();
@@ -151,7 +151,7 @@ checks:
     for (const { port } of servers) ask(port);
   });
 
-  test('no other page and no other method flushes', async () => {
+  test('other pages and other methods cannot flush', async () => {
     const console = await served(true);
     const url = `http://127.0.0.1:${console.port}/api/cache/flush?name=www.example`;
     const cookie = `ndots-console-${console.port}=${consoleToken}`;
@@ -170,7 +170,7 @@ checks:
     assert.match(await refused.text(), /--allow flush/);
   });
 
-  test('a server that cannot be asked is named with the fix', async () => {
+  test('a server that cannot be queried is reported with a fix', async () => {
     const at = await served(false, { tokenFile: null });
     await it.inPage({ at }, async (page) => {
       await page.goto(`${page.url().split('#')[0]!}#cache?name=www.example&below=1`);
@@ -179,7 +179,7 @@ checks:
     });
   });
 
-  test('checks are shown with the worst first, and a checker that is away is named', async () => {
+  test('checks are shown worst first, and an unavailable checker is reported', async () => {
     await it.inPage({ at: await served(false) }, async (page) => {
       await page.keyboard.press('c');
       await page.getByText('nothing listens there').waitFor();

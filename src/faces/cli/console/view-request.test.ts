@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Problem } from '../../../server/base/problem.ts';
 import { parseViewRequest } from './view-request.ts';
 
-test('an address is a query of the live model', () => {
+test('an address is parsed as a query of the live model', () => {
   const filter = encodeURIComponent('name=*.example.com not rcode=NXDOMAIN');
   assert.deepEqual(parseViewRequest(`lookups?filter=${filter}&sort=took&reversed=1&rows=50&id=7`), {
     view: 'lookups',
@@ -19,7 +19,7 @@ test('an address is a query of the live model', () => {
   assert.deepEqual(parseViewRequest('now?'), { view: 'now', reversed: false, most: 200 });
 });
 
-test('an invalid request is refused with the valid values', () => {
+test('an invalid request is rejected with the valid values', () => {
   const refused = (key: string, text: RegExp): void =>
     assert.throws(
       () => parseViewRequest(key),

@@ -36,7 +36,7 @@ function streamsOf(view: (key: string) => string): { clock: VirtualClock; stream
 }
 
 describe('streams of views', () => {
-  test('browsers that look at the same view share one computation', async () => {
+  test('browsers with the same view share one computation', async () => {
     let computed = 0;
     const { clock, streams } = streamsOf(() => String(computed++));
     const browsers = Array.from({ length: 10 }, () => new Browser());
@@ -60,7 +60,7 @@ describe('streams of views', () => {
     assert.equal(streams.open, 0);
   });
 
-  test('a browser that does not read misses frames, and receives their number', async () => {
+  test('a slow browser misses frames, and receives their number', async () => {
     const { clock, streams } = streamsOf(() => '{}');
     const browser = new Browser();
     streams.add('now?', browser.response);
@@ -73,7 +73,7 @@ describe('streams of views', () => {
     streams.close();
   });
 
-  test('the oldest stream ends when there are too many, and says so', () => {
+  test('the oldest stream ends with a message when there are too many', () => {
     const { streams } = streamsOf(() => '{}');
     const browsers = Array.from({ length: STREAMS_MAX + 1 }, () => new Browser());
     for (const browser of browsers) streams.add('now?', browser.response);
@@ -85,7 +85,7 @@ describe('streams of views', () => {
     streams.close();
   });
 
-  test('a view that is refused later says why, and the stream goes on', async () => {
+  test('a view that becomes invalid sends the reason, and the stream continues', async () => {
     let isRefused = false;
     const { clock, streams } = streamsOf(() => {
       if (isRefused) throw new Problem({ code: 'usage', text: 'no such view', hint: 'look' });

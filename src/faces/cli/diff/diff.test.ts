@@ -64,7 +64,7 @@ function edited(text: string, from: string | RegExp, to: string): string {
 }
 
 describe('the first line', () => {
-  test('a service that is no longer found, before names that had no address anyway', async () => {
+  test('shows a lost service before names that had no address anyway', async () => {
     const [first, ...others] = await changes(
       kubeadm,
       edited(kubeadm, 'kubernetes cluster.local', 'kubernetes cluster.locl'),
@@ -107,7 +107,7 @@ describe('no answer changes when', () => {
     test(what, async () => assert.deepEqual(await changes(kubeadm, edited(kubeadm, from, to)), []));
 });
 
-describe('a change shows as what it does:', () => {
+describe('a change is shown by its effect:', () => {
   /** Lists the differences as kind, name, and plugins of both sides. */
   const found = async (from: string | RegExp, to: string, text = kubeadm): Promise<string[]> =>
     (await changes(text, edited(text, from, to))).map(
@@ -115,14 +115,14 @@ describe('a change shows as what it does:', () => {
         `${difference} ${name} ${type}: ${before.plugin} ${before.rcode} → ${later.plugin} ${later.rcode}`,
     );
 
-  test('another bound of the cache is another TTL', async () => {
+  test('another cache limit gives another TTL', async () => {
     const list = await changes(kubeadm, edited(kubeadm, 'cache 30', 'cache 60'));
     assert.deepEqual([...new Set(list.map(({ difference }) => difference))], ['ttls']);
     const [{ witness }] = list as [Change];
     assert.deepEqual([witness.before.answer[0]!.ttl, witness.after.answer[0]!.ttl], [30, 60]);
   });
 
-  test('another TTL of kubernetes is another TTL, that of denials in SOA, too', async () => {
+  test('another TTL of kubernetes gives another TTL, also in the SOA of negative replies', async () => {
     const list = await changes(kubeadm, edited(kubeadm, 'ttl 30', 'ttl 5'));
     assert.deepEqual([...new Set(list.map(({ difference }) => difference))], ['ttls']);
     assert.ok(list.some(({ witness }) => witness.before.answer.length === 0));
@@ -139,7 +139,7 @@ describe('a change shows as what it does:', () => {
     }
   });
 
-  test('another upstream is one class, and no other answer', async () => {
+  test('another upstream is one class, without a changed answer', async () => {
     const list = await changes(kubeadm, edited(kubeadm, '/etc/resolv.conf', '10.0.0.2 10.0.0.3'));
     assert.deepEqual(
       list.map(({ difference }) => difference),
@@ -161,7 +161,7 @@ describe('a change shows as what it does:', () => {
     assert.ok(!names.includes('success.') && !names.includes('denial.'), names.join(' '));
   });
 
-  test('names of pods that go', async () =>
+  test('pod names that disappear', async () =>
     assert.deepEqual(await found('pods insecure', 'pods disabled'), [
       'answers 10-9-9-9.default.pod.cluster.local. A: kubernetes NOERROR → kubernetes NXDOMAIN',
       'answers default.pod.cluster.local. A: kubernetes NOERROR → kubernetes NXDOMAIN',
@@ -199,7 +199,7 @@ describe('a change shows as what it does:', () => {
     }
   });
 
-  test('a rewrite by a regular expression: a name that fits it', async () => {
+  test('a rewrite with a regular expression: queries a name that matches', async () => {
     const list = await found(
       'loop',
       'rewrite name regex ^(api|web)-[0-9]+\\.old\\.example\\.org\\.$ {1}.new.example.org answer auto\n    loop',
@@ -218,7 +218,7 @@ describe('a change shows as what it does:', () => {
     );
   });
 
-  test('an acl: a client inside of its range', async () => {
+  test('an acl: queries from a client in its range', async () => {
     const list = await changes(
       kubeadm,
       edited(kubeadm, 'loop', 'acl {\n        block net 10.9.0.0/16\n    }\n    loop'),
@@ -231,7 +231,7 @@ describe('a change shows as what it does:', () => {
       assert.deepEqual([witness.client, witness.after.rcode], ['10.9.0.1', 'REFUSED']);
   });
 
-  test('a view that takes some clients away', async () => {
+  test('a view that captures some clients', async () => {
     const text =
       ".:53 {\n    view inside {\n        expr incidr(client_ip(), '10.9.0.0/16')\n    }\n    forward . 10.0.0.2\n}\n.:53 {\n    forward . 10.0.0.3\n}\n";
     const list = await changes(text, edited(text, '10.9.0.0/16', '10.8.0.0/16'));
@@ -294,7 +294,7 @@ describe('a change shows as what it does:', () => {
       assert.ok(list.includes(witness), list.join('\n'));
     });
 
-  test('a second use of the cache that is gone', async () => {
+  test('a removed second cache', async () => {
     const list = await changes(kubeadm, edited(kubeadm, /cache 30 \{[^}]*\}/, ''));
     assert.ok(list.length > 0);
     assert.notEqual(list[0]!.difference, 'answers');
@@ -323,7 +323,7 @@ describe('a change shows as what it does:', () => {
 });
 
 describe('ndots diff', () => {
-  test('reads Corefiles within ConfigMaps', async () => {
+  test('reads Corefiles in ConfigMaps', async () => {
     const map = (text: string): string =>
       file(
         `kind: ConfigMap\nmetadata: { name: coredns }\ndata:\n  Corefile: |\n${text.replace(/^(?=.)/gm, '    ')}`,
@@ -333,7 +333,7 @@ describe('ndots diff', () => {
     assert.equal((await run(map(kubeadm), map(edited(kubeadm, 'cache 30', 'cache 31')))).code, 1);
   });
 
-  test('asks the names of a list, and of a log', async () => {
+  test('queries the names in a list and in a log', async () => {
     const list = file('one.shop.example AAAA\n');
     const log = file(
       '.:53\nCoreDNS-1.14.7\nlinux/amd64, go1.26.0, 5f2d1ab\n[INFO] 10.0.0.9:4711 - 17 "A IN two.shop.example. udp 40 false 512" NOERROR qr,rd 60 0.001s\n',
@@ -361,7 +361,7 @@ describe('ndots diff', () => {
     assert.match(logged.err, /a logged name is not valid, at line 1$/m);
   });
 
-  test('says what of the manifests cannot be read, and that there are none', async () => {
+  test('reports unreadable manifests, and missing ones', async () => {
     const words = [file(kubeadm), file(kubeadm), '--manifests'];
     const at = join(folder, String(made++));
     mkdirSync(at);
@@ -374,7 +374,7 @@ describe('ndots diff', () => {
     assert.equal(broken.err.match(/this is not YAML/g)!.length, 1);
   });
 
-  test('asks for objects of every namespace, and says that it leaves some out', async () => {
+  test('queries objects in every namespace, and reports that it omits some', async () => {
     const service = (namespace: string, nth: number): string =>
       JSON.stringify({
         apiVersion: 'v1',
@@ -400,7 +400,7 @@ describe('ndots diff', () => {
     assert.ok(notCompared.includes('the names of 51 of 251 objects Service'), out);
   });
 
-  test('says how far it is', async () => {
+  test('reports its progress', async () => {
     const told: string[] = [];
     await runCommand(
       diff,
@@ -413,7 +413,7 @@ describe('ndots diff', () => {
     assert.equal(at, of);
   });
 
-  test('asks the names of a capture', async () => {
+  test('queries the names in a capture', async () => {
     const query = writeMessage({
       id: 1,
       flags: 0x0100,
@@ -446,7 +446,7 @@ describe('ndots diff', () => {
     assert.equal(count(out), count(plain) + 1);
   });
 
-  test('exits by the difference that --fail-on names', async () => {
+  test('sets the exit code according to --fail-on', async () => {
     const ttl = [file(kubeadm), file(edited(kubeadm, 'cache 30', 'cache 60'))];
     assert.equal((await run(...ttl)).code, 1);
     assert.equal((await run(...ttl, '--fail-on', 'upstreams')).code, 0);
@@ -455,7 +455,7 @@ describe('ndots diff', () => {
     assert.equal((await run(...pods, '--fail-on', 'never')).code, 0);
   });
 
-  test('a second Corefile that cannot be served changes every answer; a first one is a failure', async () => {
+  test('if the second Corefile cannot be served, every answer changes; if the first cannot, it is a failure', async () => {
     const broken = file('.:53 {\n    forward\n}\n');
     const second = await run(file(kubeadm), broken);
     assert.equal(second.code, 1);

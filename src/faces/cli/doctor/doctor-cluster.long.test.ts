@@ -5,7 +5,7 @@ import { LivingCluster } from '../../../../test/kit/living-cluster.ts';
 
 /** Tests faults that only show while waiting for missing replies. */
 
-describe('ndots doctor cluster, where nothing comes', () => {
+describe('ndots doctor cluster without replies', () => {
   for (const [what, { code, slow = false, ...fault }] of Object.entries(clusterFaults)) {
     if (!slow) continue;
     test(`${what}: ${code}`, async () => {

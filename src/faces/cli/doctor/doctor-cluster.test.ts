@@ -25,7 +25,7 @@ interface RbacObject {
 /** Examines a running cluster. If it is healthy, there are no findings; a single fault is the first finding. */
 
 describe('ndots doctor cluster', () => {
-  test('finds nothing wrong with a cluster that is well, and tells what it is not', async () => {
+  test('finds nothing wrong with a healthy cluster, and lists the causes that are ruled out', async () => {
     await using cluster = await LivingCluster.start();
     const found = await cluster.examine();
     assert.deepEqual(found.findings, []);
@@ -41,7 +41,7 @@ describe('ndots doctor cluster', () => {
     assert.ok(found.not.length >= 28, String(found.not.length));
   });
 
-  test('a cluster whose services have IPv6 addresses alone is asked for AAAA over TCP and with EDNS', async () => {
+  test('a cluster with only IPv6 services is queried for AAAA over TCP and with EDNS', async () => {
     const closed = { tcp: 'closed' } as const;
     for (const servers of [{}, { [REPLICAS[0]!]: closed }]) {
       await using cluster = await LivingCluster.start({
@@ -80,7 +80,7 @@ describe('ndots doctor cluster', () => {
   }
 });
 
-test('a process that waits between two samples, with nothing else to do, comes to its end', async () => {
+test('a process that only waits between two samples still finishes', async () => {
   await using cluster = await LivingCluster.start();
   const words = [
     'doctor',
@@ -100,7 +100,7 @@ test('a process that waits between two samples, with nothing else to do, comes t
   assert.deepEqual((JSON.parse(out) as { findings: unknown[] }).findings, []);
 });
 
-describe('with less', () => {
+describe('with fewer rights', () => {
   const forbid = (cluster: LivingCluster, ...resources: readonly string[]): void => {
     for (const resource of resources)
       cluster.api.faults.add({
@@ -139,7 +139,7 @@ describe('with less', () => {
     assert.ok(not.some(({ code }) => code === 'ND3008'));
   });
 
-  test('without the Corefile, replicas are queried still', async () => {
+  test('without the Corefile, replicas are still queried', async () => {
     await using cluster = await LivingCluster.start();
     forbid(cluster, 'configmaps');
     const { findings, unknown, not } = await cluster.examine();
@@ -148,7 +148,7 @@ describe('with less', () => {
     assert.ok(not.some(({ code }) => code === 'ND8001'));
   });
 
-  test('a right that a DNS pod lacks is the reason why it is not ready', async () => {
+  test('a missing right is reported as the reason why a DNS pod is not ready', async () => {
     const notReady = (objects: Map<string, KubeJson[]>): void => {
       for (const pod of objects.get('pods') ?? []) {
         if (!pod.metadata.name.startsWith('coredns-')) continue;
@@ -176,7 +176,7 @@ describe('with less', () => {
     assert.doesNotMatch(JSON.stringify(other), /must not|ClusterRoleBinding/);
   });
 
-  test('an API server that forbids everything leads to the rights that are needed', async () => {
+  test('an API server that forbids everything leads to a list of the required rights', async () => {
     await using cluster = await LivingCluster.start();
     cluster.api.faults.add({ fault: { kind: 'status', status: 403, reason: 'Forbidden' } });
     const { code, out, err } = await cluster.run('cluster');
@@ -186,7 +186,7 @@ describe('with less', () => {
     assert.match(err, /--rbac prints the rights/);
   });
 
-  test('without metrics, answers are judged, and their absence is reported', async () => {
+  test('without metrics, replies are still judged, and the missing metrics are reported', async () => {
     await using cluster = await LivingCluster.start({
       objects(objects) {
         for (const pod of objects.get('pods') ?? []) {
@@ -204,7 +204,7 @@ describe('with less', () => {
     assert.ok(unknown.some(({ code, reason }) => code === 'ND5004' && /metrics/.test(reason)));
   });
 
-  test('metrics come through the API server where pods are not reached, and no server is queried', async () => {
+  test('metrics are read through the API server if pods are unreachable, and no server is queried', async () => {
     await using cluster = await LivingCluster.start({
       servers: Object.fromEntries(
         [...REPLICAS, VIP].map((address) => [address, { closed: true, hidden: true }]),
@@ -220,7 +220,7 @@ describe('with less', () => {
     assert.ok(unknown.some(({ code, reason }) => code === 'ND3005' && /pod network/.test(reason)));
   });
 
-  test('a namespace without DNS is not a cluster that is well', async () => {
+  test('a namespace without DNS is not a healthy cluster', async () => {
     await using cluster = await LivingCluster.start();
     const { code, out, err } = await cluster.run('cluster', '-n', 'openshift-dns');
     assert.equal(code, 2);
@@ -228,7 +228,7 @@ describe('with less', () => {
     assert.match(err, /no DNS service and no DNS pod in namespace openshift-dns/);
   });
 
-  test('--rbac prints objects that hold what is listed', async () => {
+  test('--rbac prints objects that grant the listed rights', async () => {
     await using cluster = await LivingCluster.start();
     const { out, code } = await cluster.run('--rbac', '-n', 'kube-system');
     assert.equal(code, 0);
@@ -262,8 +262,8 @@ describe('with less', () => {
   });
 });
 
-describe('a cluster that is hostile, or large', () => {
-  test('metrics without end are given up, and the rest is judged', async () => {
+describe('a hostile or large cluster', () => {
+  test('endless metrics are abandoned, and the rest is judged', async () => {
     await using cluster = await LivingCluster.start({
       servers: { [REPLICAS[0]!]: { endless: true } },
     });
@@ -287,7 +287,7 @@ describe('a cluster that is hostile, or large', () => {
       assert.equal(findings[0]?.code, 'ND3008');
     });
 
-  test('5 000 pods are read page by page, and the number of further settings is reported', async () => {
+  test('5 000 pods are read page by page, and the number of other settings is reported', async () => {
     await using cluster = await LivingCluster.start({
       objects(objects) {
         const more = Array.from({ length: 5000 }, (_, nth) =>
@@ -310,7 +310,7 @@ describe('a cluster that is hostile, or large', () => {
     assert.ok(pages >= 10 && pages <= 50, `${pages} requests`);
   });
 
-  test('an API server that sends garbage, or hangs up', async () => {
+  test('an API server that sends garbage or closes connections', async () => {
     await using cluster = await LivingCluster.start();
     const lift = cluster.api.faults.add({ fault: { kind: 'garbage' } });
     assert.equal((await cluster.run('cluster')).code, 2);
@@ -322,7 +322,7 @@ describe('a cluster that is hostile, or large', () => {
   });
 });
 
-test('a capture and a cluster make one diagnosis: what both show is one finding', async () => {
+test('a capture and a cluster give one diagnosis: a fault shown by both is one finding', async () => {
   await using cluster = await LivingCluster.start(clusterFaults['TCP that is closed']);
   const story = stories.find(({ code }) => code === 'ND3011')!;
   const folder = mkdtempSync(join(tmpdir(), 'ndots-both-'));

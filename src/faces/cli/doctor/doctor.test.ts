@@ -33,7 +33,7 @@ before(async () => {
 });
 
 describe('ndots doctor', () => {
-  test('a finding has all its parts, and the end says what it is not', async () => {
+  test('a finding has all of its parts, and the end lists what is ruled out', async () => {
     const { code, out } = await run(at('race.pcap'), '--ruled-out');
     assert.equal(code, 1);
     for (const part of [
@@ -77,7 +77,7 @@ describe('ndots doctor', () => {
     assert.match(hidden.out, /^ {2}10\.\d+\.\d+\.\d+ +\d+ +\d+ {2}glibc/m);
   });
 
-  test('pseudonyms stand for pods, workloads and nodes, too, wherever the report names them', async () => {
+  test('pseudonyms replace pods, workloads and nodes, too, everywhere in the report', async () => {
     const named = Array.from({ length: 12 }, (_, i) =>
       [
         'apiVersion: v1',
@@ -100,7 +100,7 @@ describe('ndots doctor', () => {
     }
   });
 
-  test('what a finding means wraps, too, and is JSON for programs', async () => {
+  test('explanations of findings wrap, too, and are JSON for programs', async () => {
     const { out } = await runCommand(doctor, ['--explain', 'ND2003'], {}, { columns: 40 });
     for (const line of out.split('\n')) assert.ok(line.length <= 40, line);
     const { out: list } = await runCommand(doctor, ['--explain', 'ND3007'], {}, { columns: 100 });
@@ -109,14 +109,14 @@ describe('ndots doctor', () => {
     assert.deepEqual(Object.keys(found), ['code', 'title', 'page']);
   });
 
-  test('the report is there though the evidence cannot be written', async () => {
+  test('the report is printed even if the evidence cannot be written', async () => {
     const { code, out, err } = await run(at('race.pcap'), '--evidence', at('missing/e.pcapng'));
     assert.equal(code, 2);
     assert.match(out, /^✕ ND3001/m);
     assert.match(err, /missing/);
   });
 
-  test('a capture keeps its diagnosis where the cluster cannot be reached', async () => {
+  test('a capture is still diagnosed if the cluster is unreachable', async () => {
     const kubeconfig = at('nobody.kubeconfig');
     const [port] = await freePorts(1);
     const cluster = { name: 'x', cluster: { server: `http://127.0.0.1:${port}` } };
@@ -142,7 +142,7 @@ describe('ndots doctor', () => {
     }
   });
 
-  test('a cluster that is named and cannot be examined is reported with the next step, and the exit code is 2 if nothing else is wrong', async () => {
+  test('a named cluster that cannot be examined is reported with a next step, and gives exit code 2 if nothing else is wrong', async () => {
     const missing = await run(at('clean.pcap'), 'cluster', '--kubeconfig', at('missing'));
     assert.equal(missing.code, 2);
     const none = await runCommand(doctor, [at('clean.pcap'), 'cluster'], { HOME: folder });
@@ -153,18 +153,18 @@ describe('ndots doctor', () => {
     );
   });
 
-  test('of several files one that cannot be read makes the exit code 2, unless there is a finding', async () => {
+  test('an unreadable file among several gives exit code 2, unless there is a finding', async () => {
     assert.equal((await run(at('clean.pcap'), at('missing'))).code, 2);
     assert.equal((await run(at('race.pcap'), at('missing'))).code, 1);
   });
 
-  test('at 60 columns no line is longer', async () => {
+  test('at 60 columns no line is wider', async () => {
     const { out } = await runCommand(doctor, [at('race.pcap')], {}, { columns: 60 });
     assert.match(out, /ND3001/);
     for (const line of out.split('\n')) assert.ok(line.length <= 60, line);
   });
 
-  test('where all is well it says that it is not DNS', async () => {
+  test('if all is well, the report states that it is not DNS', async () => {
     const { code, out } = await run(at('clean.pcap'));
     assert.equal(code, 0);
     assert.match(
@@ -173,7 +173,7 @@ describe('ndots doctor', () => {
     );
   });
 
-  test('a few lost queries of few do not prove that it is not DNS', async () => {
+  test('a small capture with a few lost queries does not prove that it is not DNS', async () => {
     // A short capture with a single lookup, which got no reply.
     const packets = await play(
       pods('glibc', 1, { lookups: 12, everyMs: 900, resolvConf: 'nameserver 10.96.0.10\n' }),
@@ -189,7 +189,7 @@ describe('ndots doctor', () => {
     assert.match(out, /✓ Nothing critical was found, but \d of \d+ queries got no reply|^✕/m);
   });
 
-  test('a log without times has no duration, widens none, and names no resolver and no server that it does not know', async () => {
+  test('a log without timestamps has no duration, extends none, and names no resolver or unknown server', async () => {
     const line = (nth: number, took: string): string =>
       `[INFO] 10.244.0.9:${40_000 + nth * 7} - ${(nth * 7919) % 65_536} "A IN www${nth}.example. udp 41 false 1232" NOERROR qr,rd,ra 68 ${took}\n`;
     const lines = (stamp = ''): string =>
@@ -219,7 +219,7 @@ describe('ndots doctor', () => {
     assert.doesNotMatch(withTimes, /resolvers:/);
   });
 
-  test('a log alone does not prove that it is not DNS: lost queries and replies are not in it', async () => {
+  test('a log alone does not prove that it is not DNS, because it contains no lost queries or replies', async () => {
     const line = (nth: number): string =>
       `[INFO] 10.244.0.9:${40_000 + nth} - ${nth} "A IN www${nth}.example. udp 41 false 512" NOERROR qr,rd,ra 68 0.000990251s\n`;
     writeFileSync(at('all-well.log'), Array.from({ length: 40 }, (_, nth) => line(nth)).join(''));
@@ -232,7 +232,7 @@ describe('ndots doctor', () => {
     assert.doesNotMatch(excluded, /loss without a pattern|a network policy|server that is down/);
   });
 
-  test('a log shows that a query was answered, but not the answer: no lookup of an Alpine pod ends there', async () => {
+  test('a log does not contain answers, so lookups by Alpine pods do not seem to end early', async () => {
     const packets = await play(pods('musl', 1, { lookups: 24 }), healthy, { seed: 4 });
     writeFileSync(at('alpine.pcap'), pcapFile(LINK.RAW, packets));
     const line = (port: number, name: string, type: string, rcode: string): string =>
@@ -263,7 +263,7 @@ describe('ndots doctor', () => {
     assert.doesNotMatch(both.out, /^[✕!] ND2002/m);
   });
 
-  test('all queries count although only the first clients are examined one by one, and the number of further ones is reported', async () => {
+  test('all queries count although only the first clients are examined individually, and the number of others is reported', async () => {
     writeNodeCapture(at('crowd.pcap'), { packets: 18_000, trouble: 'crowd', sightings: 1 });
     const { out, err } = await run(at('crowd.pcap'), '-o', 'json', '--fail-on', 'never');
     const { totals, remarks } = JSON.parse(out) as {
@@ -276,7 +276,7 @@ describe('ndots doctor', () => {
     assert.match(err, /^ndots doctor: \d+ × queries of more clients than the 10000 /m);
   });
 
-  test('what comes through a named pipe is read once', { timeout: 60_000 }, async () => {
+  test('a named pipe is read once', { timeout: 60_000 }, async () => {
     const packets = await play(
       everybody(30),
       (passing) =>
@@ -291,7 +291,7 @@ describe('ndots doctor', () => {
     assert.match((await running).out, /ND3013/);
   });
 
-  test('a trouble that begins in the middle is found as if the capture had begun with it', async () => {
+  test('a fault that begins in the middle of a capture is found like one at its start', async () => {
     const trouble = (passing: Passing): boolean =>
       passing.atMs > 20_000 && passing.type === 'AAAA' && !/cluster/.test(passing.name);
     const packets = await play(
@@ -305,7 +305,7 @@ describe('ndots doctor', () => {
     assert.doesNotMatch(out, /ND3013/);
   });
 
-  test('counters in a text exclude what the kernel does not do', async () => {
+  test('counters in a text rule out kernel faults', async () => {
     writeFileSync(at('conntrack.txt'), 'cpu=0 found=0 insert_failed=0 drop=0 clash_resolve=93\n');
     const { out } = await run(at('race.pcap'), at('conntrack.txt'), '--ruled-out');
     assert.doesNotMatch(out, /^✕ ND3001/m);
@@ -332,7 +332,7 @@ describe('ndots doctor', () => {
     assert.ok(document.not.some(({ code }) => code === 'ND3001'));
   });
 
-  test('only wanted findings are reported, and the exit code counts these', async () => {
+  test('only selected findings are reported and affect the exit code', async () => {
     const { out, code } = await run(at('race.pcap'), '--only', 'ND2', '--fail-on', 'info');
     assert.equal(code, 1);
     assert.match(out, /ND2001/);
@@ -368,20 +368,20 @@ describe('ndots doctor', () => {
     }
   });
 
-  test('the evidence is a capture from which the same is found', async () => {
+  test('the evidence is a capture with the same findings', async () => {
     await run(at('cut.pcap'), '--only', 'ND3004', '--evidence', at('evidence.pcapng'));
     const { out } = await run(at('evidence.pcapng'));
     assert.match(out, /ND3005/);
     assert.match(out, /3 clients/);
   });
 
-  test('nothing of names and addresses stays when they are to be hidden', async () => {
+  test('redaction removes all names and addresses', async () => {
     const { out } = await run(at('cut.pcap'), '--redact-key', 'k');
     assert.doesNotMatch(out, /10\.244\.1\.\d|10\.96\.0\.10/);
     assert.match(out, /ND3004/);
   });
 
-  test('nothing of names stays that hold commas, brackets, quotes or bytes that do not print', async () => {
+  test('redaction removes names with commas, brackets, quotes or unprintable bytes', async () => {
     const names = [
       'secret\\.dot.hush.example.',
       'secret=pair.hush.example.',
@@ -408,7 +408,7 @@ describe('ndots doctor', () => {
     }
   });
 
-  test('a file that is not a capture, and a capture without DNS, are exit code 2', async () => {
+  test('a file that is not a capture, and a capture without DNS, give exit code 2', async () => {
     writeFileSync(at('no.txt'), 'hello\n');
     writeFileSync(
       at('other.pcap'),
@@ -428,7 +428,7 @@ describe('ndots doctor', () => {
     }
   });
 
-  test('where no packet is a query, and all are of one IP family, doctor names the other family', async () => {
+  test('if there are no queries and only one IP family, doctor mentions the other family', async () => {
     const way = { from: 'fd00:77::7', fromPort: 40_000, to: 'fd00:77::8', toPort: 8080 };
     writeFileSync(
       at('six.pcap'),
@@ -479,7 +479,7 @@ describe('ndots doctor', () => {
     assert.deepEqual(line.match(/\d+/g)?.map(Number), [not.length, unknown.length]);
   });
 
-  test('cut messages rule nothing out, and there is no all-clear', async () => {
+  test('truncated messages rule nothing out, and give no all-clear', async () => {
     const story = stories.find(({ name }) => name === 'clean: pods of all sorts')!;
     const packets = await story.packets(1);
     const cut = packets.map((each, i) =>
@@ -491,7 +491,7 @@ describe('ndots doctor', () => {
     assert.match(out, /has only\s+the\s+beginning\s+of \d+ of \d+ messages/);
   });
 
-  test('no cause is in both lists', async () => {
+  test('no cause appears in both lists', async () => {
     for (const name of ['race.pcap', 'clean.pcap', 'cut.pcap']) {
       const { not, unknown } = JSON.parse((await run(at(name), '-o', 'json')).out) as Record<
         'not' | 'unknown',
@@ -502,7 +502,7 @@ describe('ndots doctor', () => {
     }
   });
 
-  test('a part of a code lists the findings whose codes begin so', async () => {
+  test('a prefix of a code lists the matching findings', async () => {
     const { code, err } = await run('--explain', 'nd4');
     assert.equal(code, 3);
     assert.match(err, /ND4001 {2}Replies stop at a fixed number a second/);
@@ -510,7 +510,7 @@ describe('ndots doctor', () => {
     assert.doesNotMatch(err, /ND3/);
   });
 
-  test('the word cluster with a letter too many is not a file', async () => {
+  test('a misspelled word cluster is not treated as a file', async () => {
     for (const word of ['clusters', 'Cluster', 'clsuter']) {
       const { code, err } = await run(word);
       assert.equal(code, 3, word);

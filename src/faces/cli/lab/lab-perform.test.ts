@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { runCommand } from '../../../../test/kit/trace-command.ts';
 import { rollout } from '../rollout/rollout.ts';
 
-test('while a story is played, it is said which one, and for how long', async () => {
+test('while a story runs, its name and expected duration are shown', async () => {
   const told: string[] = [];
   const words = ['rehearse', '--model', '--propagation', '2s'];
   await runCommand(rollout, words, {}, { progress: (text) => told.push(text) });

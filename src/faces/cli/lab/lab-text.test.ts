@@ -49,7 +49,7 @@ describe('a story as text', () => {
     }
   });
 
-  test('what is the same in all acts is not compared', () => {
+  test('numbers that are equal in all acts are not compared', () => {
     assert.doesNotMatch(told(outcome([act('flaw', 'a', 12), act('cure', 'b', 12)])), /█/);
     assert.doesNotMatch(told(outcome([act('flaw', 'a', 12)])), /█/);
   });
@@ -60,7 +60,7 @@ describe('a story as text', () => {
     assert.match(text, /^ {2}✓ output: one\n {4}two$/m);
   });
 
-  test('a story that does not say what happens has no line for it', () => {
+  test('a story without a description of the events has no line for it', () => {
     assert.doesNotMatch(told(outcome([act('flaw', 'a', 1)], '')), /when/);
   });
 });

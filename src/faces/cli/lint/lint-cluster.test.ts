@@ -106,7 +106,7 @@ describe('ndots lint --cluster', () => {
     return runCommand(lint, ['--cluster', '--kubeconfig', config, ...words]);
   };
 
-  test('judges what the cluster has together, for the release that its image is', async () => {
+  test('judges all objects of the cluster together, for the release of its image', async () => {
     const { code, out } = await run(url);
     assert.equal(code, 1);
     assert.match(

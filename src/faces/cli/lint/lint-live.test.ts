@@ -92,7 +92,7 @@ describe('ndots lint --live', () => {
     assert.deepEqual(await codes(`127.0.0.1:9 127.0.0.1:${fine.port}${body}`), ['CF53']);
   });
 
-  test('what is found by asking has its rule in SARIF, as all else', async () => {
+  test('live findings have their rule in SARIF, like all others', async () => {
     const { out } = await runCommand(lint, [
       ...[corefile(`127.0.0.1:9${body}`), '-o', 'sarif'],
       ...['--live', '--timeout', '300ms', '--only', 'CF53'],
@@ -130,7 +130,7 @@ describe('ndots lint --live', () => {
     assert.equal(fine.asked, before);
   });
 
-  test('--only and --ignore hold for what asks, too', async () => {
+  test('--only and --ignore apply to live rules, too', async () => {
     assert.deepEqual(await codes(`127.0.0.1:9${body}`, '--ignore', 'CF53'), []);
     assert.deepEqual(await codes(`127.0.0.1:9${body}`, '--only', 'CF53'), ['CF53']);
     const before = fine.asked;
@@ -138,7 +138,7 @@ describe('ndots lint --live', () => {
     assert.equal(fine.asked, before);
   });
 
-  test('verifies certificates by the name and the authority that the Corefile gives', async () => {
+  test('verifies certificates with the name and the CA in the Corefile', async () => {
     const authority = Authority.make('test CA');
     const { cert, key } = authority.issue('dns.example', ['dns.example']);
     const server = createTls({ cert, key }, (socket) => socket.on('error', () => undefined));
@@ -158,12 +158,12 @@ describe('ndots lint --live', () => {
     assert.match(out, /it is for other names \(it is for DNS:dns\.example\)/);
   });
 
-  test('--explain and --rules know these rules', async () => {
+  test('--explain and --rules include these rules', async () => {
     assert.match((await runCommand(lint, ['--explain', 'CF58'])).out, /^# CF58: A search domain/);
     assert.match((await runCommand(lint, ['--rules'])).out, /^CF53 {2}error/m);
   });
 
-  test('a comment keeps such a finding quiet', async () => {
+  test('a comment suppresses such a finding', async () => {
     const file = corefile(`127.0.0.1:9${body}`);
     const text = `# ndots:ignore-file CF53 because it is behind a VPN\n`;
     const { readFileSync } = await import('node:fs');

@@ -58,7 +58,7 @@ async function findings(...words: string[]): Promise<readonly Found[]> {
 const looping =
   '.:53 {\n    errors\n    cache 30\n    loop\n    prometheus\n    forward . 127.0.0.1 {\n        max_concurrent 1000\n    }\n}\n';
 
-test('a resolv.conf that forward names is read, and found to lead back to the server', async () => {
+test('a resolv.conf used by forward is read, and reported if it leads back to the server', async () => {
   const corefile = (name: string): string =>
     `.:53 {\n    bind 10.0.0.5\n    forward . ${name} {\n        max_concurrent 1000\n    }\n}\n`;
   const conf = 'nameserver 10.0.0.2\nnameserver 10.0.0.5\n';
@@ -97,7 +97,7 @@ Why: ndots lint --explain CF03
     );
   });
 
-  test('at 60 columns no line is longer', async () => {
+  test('at 60 columns no line is wider', async () => {
     const long = looping.replace('errors', `errors # ${'so much '.repeat(40)}`);
     const text = `${long}.:53 {\n    forward . 10.0.0.2 10.0.0.3 ${'10.0.0.4 '.repeat(12)}127.0.0.1\n}\n`;
     const path = join(files({ Corefile: text }), 'Corefile');
@@ -121,7 +121,7 @@ Why: ndots lint --explain CF03
     assert.match(out, /\n +Here, environment variable NDOTS_TEST_NONE is not set: it is replaced/);
   });
 
-  test('SARIF that fits its schema, with fingerprints that a moved line keeps', async () => {
+  test('SARIF that matches its schema, with fingerprints that survive a moved line', async () => {
     const schema = JSON.parse(readFileSync('test/schemas/sarif-2.1.0.json', 'utf8')) as JsonSchema;
     const path = join(files({ Corefile: looping }), 'Corefile');
     interface Log {
@@ -142,7 +142,7 @@ Why: ndots lint --explain CF03
     assert.notDeepEqual(schemaErrors({ version: '2.1.0' }, schema), []);
   });
 
-  test('JSON that fits its schema', async () => {
+  test('JSON that matches its schema', async () => {
     const schema = JSON.parse(readFileSync('docs/lint.schema.json', 'utf8')) as JsonSchema;
     const path = join(files({ Corefile: looping.replace('loop', 'bufsize 4096') }), 'Corefile');
     const report = JSON.parse((await run(path, '-o', 'json')).out) as { findings: unknown[] };
@@ -150,7 +150,7 @@ Why: ndots lint --explain CF03
     assert.deepEqual(schemaErrors(report, schema), []);
   });
 
-  test('annotations of GitHub, the worst first, escaped', async () => {
+  test('GitHub annotations, worst first, escaped', async () => {
     const path = join(
       files({ 'a:b,c%.corefile': `${looping}x.org:53 {\n    log\n}\n` }),
       'a:b,c%.corefile',
@@ -179,7 +179,7 @@ Why: ndots lint --explain CF03
   });
 });
 
-test('an expression of view whose double quotes the Corefile took away is shown with those that it needs', async () => {
+test('a view expression that lost its double quotes to the Corefile is shown with the quotes that it needs', async () => {
   const text = '.:53 {\n view a {\n expr type() == "A" && name() == "b c."\n }\n whoami\n}\n';
   const { out } = await run(join(files({ Corefile: text }), 'Corefile'));
   assert.match(
@@ -192,7 +192,7 @@ test('an expression of view whose double quotes the Corefile took away is shown 
   assert.match(other.out, /The expression reads: nome\(\) == 'A'\n/);
 });
 
-describe('Corefiles within other files are found, with the places of those files', () => {
+describe('Corefiles inside other files are found, with positions in those files', () => {
   test('in a ConfigMap', async () => {
     const text = `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: coredns\ndata:\n  Corefile: |\n${looping.replace(/^(?=.)/gm, '    ')}`;
     const [found] = await findings(files({ 'coredns.yaml': text }));
@@ -204,7 +204,7 @@ describe('Corefiles within other files are found, with the places of those files
     );
   });
 
-  test('counts places in messages like those of the heading', async () => {
+  test('counts positions in messages like those in the heading', async () => {
     const twice =
       '.:53 {\n    errors\n    errors\n    health\n    forward . 10.0.0.2\n    forward a.example 10.0.0.3\n}\n.:53 {\n    health\n}\n';
     const text = `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: coredns\ndata:\n  Corefile: |\n${twice.replace(/^(?=.)/gm, '    ')}`;
@@ -238,7 +238,7 @@ describe('Corefiles within other files are found, with the places of those files
       assert.match(found.excerpt, /127\.0\.0\.1/);
     });
 
-  test('a text that is not a Corefile: says so, and lists few mistakes', async () => {
+  test('a text that is not a Corefile is reported as such, with only a few errors', async () => {
     const prose = Array.from(
       { length: 40 },
       (_, at) => `Word${at}, and so on {\n  this is prose ${at}\n}\n`,
@@ -303,7 +303,7 @@ describe('Corefiles within other files are found, with the places of those files
     assert.equal(text.split('\n')[found!.line - 1]!.trim(), 'forward . 10.1.0.53 {');
   });
 
-  test('an *.override whose Corefile is not at hand is judged by what it has, not by what it lacks', async () => {
+  test('an *.override without its Corefile is judged by its contents, not by missing parts', async () => {
     assert.deepEqual(
       await findings(files({ 'x.override': 'forward . 10.1.0.53 {\n    max_concurrent 500\n}\n' })),
       [],
@@ -335,7 +335,7 @@ describe('Corefiles within other files are found, with the places of those files
 });
 
 describe('an address', () => {
-  test('that serve refuses is refused: one of TLS without a certificate, one of QUIC', async () => {
+  test('that serve refuses is refused: TLS without a certificate, and QUIC', async () => {
     const path = files({
       Corefile:
         'tls://.:853 {\n whoami\n}\nquic://a.test:8853 {\n whoami\n}\nhttps://b.test {\n tls cert.pem key.pem\n whoami\n}\n',
@@ -349,7 +349,7 @@ describe('an address', () => {
     );
   });
 
-  test('may have its certificate in a file that is imported and not at hand', async () => {
+  test('may have its certificate in an imported file that is not available', async () => {
     const text = 'tls://.:853 {\n import /etc/coredns/custom/*.override\n whoami\n}\n';
     assert.deepEqual(await findings(files({ Corefile: text }), '--only', 'CF43'), []);
   });
@@ -365,7 +365,7 @@ test('refuses an invalid listen address as serve does; an interface may exist', 
   assert.deepEqual(await refused('eth0 eth0.100 169.254.20.10 ::1'), []);
 });
 
-test('an address for commands that anybody can reach is refused, as serve does', async () => {
+test('an admin address that any client can reach is rejected, as in serve', async () => {
   const text = (admin: string): string => `.:53 {\n admin ${admin}\n whoami\n}\n`;
   const refused = async (admin: string): Promise<readonly string[]> =>
     (await findings(files({ Corefile: text(admin) }), '--only', 'CF43')).map(
@@ -379,7 +379,7 @@ test('an address for commands that anybody can reach is refused, as serve does',
 });
 
 describe('a target', () => {
-  test('that is CoreDNS serves what ndots does not', async () => {
+  test('of CoreDNS accepts features that ndots does not have', async () => {
     const path = files({
       Corefile:
         '.:53 {\n route53 example.org.:Z1\n}\nquic://a.test:8853 {\n tls cert.pem key.pem\n whoami\n}\n',
@@ -412,7 +412,7 @@ describe('a target', () => {
       );
     });
 
-  test('is what the image among the manifests says', async () => {
+  test('is taken from the image in the manifests', async () => {
     const image =
       'apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: coredns }\nspec:\n  template: { spec: { containers: [{ name: c, image: "coredns/coredns:1.11.3" }] } }\n';
     const { out } = await run(files({ Corefile: text, 'deploy.yaml': image }));
@@ -420,7 +420,7 @@ describe('a target', () => {
     assert.match(out, /\(for coredns@1\.11\.3\)/);
   });
 
-  test('refuses values that only ndots has, and names of upstreams before CoreDNS looked them up', async () => {
+  test('rejects values that only ndots supports, and upstream names for releases that do not resolve them', async () => {
     const own = join(
       files({
         Corefile: `.:53 {\n    errors\n    cache 30\n    prometheus\n    forward . dns.example 10.0.0.2 {\n        max_concurrent 1000\n        policy latency\n    }\n}\n`,
@@ -441,7 +441,7 @@ describe('a target', () => {
     assert.deepEqual(await refused('ndots'), []);
   });
 
-  test('that cannot be read is wrong usage', async () => {
+  test('that is invalid is wrong usage', async () => {
     const { code, err } = await run(path(), '--target', 'coredns@new');
     assert.equal(code, 3);
     assert.match(err, /As in: --target coredns@1\.11\.3/);
@@ -452,7 +452,7 @@ describe('a comment', () => {
   const with_ = (comment: string): string =>
     looping.replace('    forward', `    # ndots:ignore ${comment}\n    forward`);
 
-  test('with a reason keeps a finding quiet, and is counted', async () => {
+  test('with a reason suppresses a finding, and is counted', async () => {
     const { code, out } = await run(
       files({ Corefile: with_('CF03 because it is another server') }),
     );
@@ -460,7 +460,7 @@ describe('a comment', () => {
     assert.match(out, /1 ignored/);
   });
 
-  test('may name several codes, and hold for the whole file', async () => {
+  test('may list several codes, and apply to the whole file', async () => {
     const text = `# ndots:ignore-file CF03,CF10 because of reasons\n${looping.replace(/ \{\n *max.*\n *\}/, '')}`;
     assert.deepEqual(await findings(files({ Corefile: text })), []);
   });
@@ -483,12 +483,12 @@ describe('a comment', () => {
     );
   });
 
-  test('with an unknown code: says so, with a suggestion', async () => {
+  test('with an unknown code is reported, with a suggestion', async () => {
     const { out } = await run(files({ Corefile: with_('CF3 because so') }));
     assert.match(out, /there is no code 'CF3'\n.*\n.*\n +Did you mean 'CF03'\?/);
   });
 
-  test('without effect: says so', async () => {
+  test('without effect is reported', async () => {
     const found = await findings(
       files({ Corefile: with_('CF03,CF28 because so').replace('127.0.0.1', '10.0.0.2') }),
     );
@@ -503,7 +503,7 @@ describe('--fix', () => {
   const text =
     '.:53 {\n    errors\n    prometheus\n    loop\n    cache 30\n    bufsize 4096\n    health\n    forward . 10.0.0.2 # ours\n}\n';
 
-  test('shows the change, writes the file at once, and keeps its rights', async () => {
+  test('shows the change, writes the file atomically, and preserves its mode', async () => {
     const path = join(files({ Corefile: text }), 'Corefile');
     chmodSync(path, 0o640);
     const { code, out } = await run(path, '--fix');
@@ -519,7 +519,7 @@ describe('--fix', () => {
     assert.deepEqual(readdirSync(join(path, '..')), ['Corefile']);
   });
 
-  test('keeps the owner of the file', { skip: process.getuid?.() !== 0 }, async () => {
+  test('preserves the owner of the file', { skip: process.getuid?.() !== 0 }, async () => {
     const path = join(files({ Corefile: '.:53 {\n    forward . 10.0.0.2\n}\n' }), 'Corefile');
     chownSync(path, 65534, 65534);
     assert.equal((await run(path, '--fix')).code, 0);
@@ -537,7 +537,7 @@ describe('--fix', () => {
     assert.equal(readFileSync(path, 'utf8'), mended + mended.replace('a.', 'b.'));
   });
 
-  test('writes through a link', async () => {
+  test('writes through a symbolic link', async () => {
     const at = files({ 'real/Corefile': text });
     symlinkSync(join(at, 'real/Corefile'), join(at, 'Corefile'));
     await run(join(at, 'Corefile'), '--fix');
@@ -550,7 +550,7 @@ describe('--fix', () => {
     assert.equal(readFileSync(path, 'utf8'), text);
   });
 
-  test('a property comes behind the lines that are there: records of hosts end at its first property', async () => {
+  test('inserts a property after the existing lines, because records in hosts end at the first property', async () => {
     const text = `.:53 {
     errors
     cache 30
@@ -575,7 +575,7 @@ describe('--fix', () => {
     assert.deepEqual(await findings(path), []);
   });
 
-  test('lines that are added end as the lines of the file do', async () => {
+  test('inserted lines have the line endings of the file', async () => {
     const text = '.:53 {\r\n    errors\r\n    prometheus\r\n    forward . 10.0.0.2\r\n}\r\n';
     const path = join(files({ Corefile: text }), 'Corefile');
     assert.equal((await run(path, '--fix')).code, 0);
@@ -594,7 +594,7 @@ describe('--fix', () => {
     assert.doesNotMatch((await run(path)).out, /can be fixed by/);
   });
 
-  test('the change that is shown can be applied by patch', async () => {
+  test('the shown change can be applied with patch', async () => {
     const path = files({
       Corefile: looping.replace('127.0.0.1', '10.0.0.2').replace(/ \{\n +max.*\n +\}/, ''),
     });
@@ -620,13 +620,13 @@ describe('--fix', () => {
     );
   });
 
-  test('is refused for standard input', async () => {
+  test('is rejected for standard input', async () => {
     assert.equal((await run('-', '--fix')).code, 3);
   });
 });
 
 describe('invalid input', () => {
-  test('a path that is not there', async () => {
+  test('a missing path', async () => {
     const { code, err } = await run(join(folder, 'nowhere'));
     assert.equal(code, 2);
     assert.match(err, /cannot read .*nowhere: no such file or directory/);
@@ -642,12 +642,12 @@ describe('invalid input', () => {
     );
   });
 
-  test('YAML with an error: its place', async () => {
+  test('YAML with an error: reports the position', async () => {
     const [found] = await findings(join(files({ 'x.yaml': 'a: b\nc: [\n' }), 'x.yaml'));
     assert.equal(found!.code, 'CF49');
   });
 
-  test('a template of a chart: what to do', async () => {
+  test('a chart template: explains what to do', async () => {
     const { out } = await run(
       join(files({ 'x.yaml': 'kind: ConfigMap\ndata: {{ .Values.x }}\n' }), 'x.yaml'),
     );
@@ -673,7 +673,7 @@ describe('invalid input', () => {
       );
   });
 
-  test('braces on one line are served here, and a mistake to CoreDNS', async () => {
+  test('braces on one line are valid here, and an error in CoreDNS', async () => {
     const at = files({ Corefile: '.:53 {\n    health { lameduck 5s }\n    whoami\n}\n' });
     for (const [words, severity] of [
       [[], 'warning'],
@@ -695,7 +695,7 @@ describe('invalid input', () => {
     assert.match(err, /is larger than 16 MiB/);
   });
 
-  test('in a directory, programs and pages about Corefiles are not Corefiles', async () => {
+  test('in a directory, programs and documents about Corefiles are not Corefiles', async () => {
     const at = files({
       '_corefile.tpl': '{{- range .Values.servers }} the Corefile, and the rest {{ end }}\n',
       'corefile.md': '# The Corefile\n',
@@ -761,7 +761,7 @@ describe('invalid input', () => {
     }
   });
 
-  test('of many files it is said how far it is', async () => {
+  test('reports progress for many files', async () => {
     const told: string[] = [];
     const at = files({ 'a.yaml': 'kind: Secret\n', 'b.yaml': 'kind: Secret\n', Corefile: looping });
     await runCommand(lint, [at], {}, { progress: (text) => told.push(text) });
@@ -775,7 +775,7 @@ describe('invalid input', () => {
     assert.match(err, /nothing to lint/);
   });
 
-  test('a file in which there is nothing to lint is not one without errors', async () => {
+  test('a file with nothing to lint does not count as a file without errors', async () => {
     const at = files({
       'secret.yaml': 'kind: Secret\nmetadata: {name: x}\n',
       'typo.yaml': 'kind: ConfigMap\nmetadata: {name: coredns}\ndata: {Corefil: "x"}\n',
@@ -818,7 +818,7 @@ describe('invalid input', () => {
     assert.match(err, /ndots lint --rules|Did you mean/);
   });
 
-  test('megabytes of garbage end in a report and not in a full memory', async () => {
+  test('megabytes of garbage give a report without exhausting memory', async () => {
     const look = (times: number): (() => Promise<void>) => {
       const path = join(files({ Corefile: 'x { y\n"'.repeat(times) }), 'Corefile');
       return async () => {
@@ -831,7 +831,7 @@ describe('invalid input', () => {
 });
 
 describe('ndots lint', () => {
-  test('exits by the severity that --fail-on names', async () => {
+  test('sets the exit code according to --fail-on', async () => {
     const path = join(
       files({
         Corefile: looping
@@ -857,7 +857,7 @@ describe('ndots lint', () => {
     });
   });
 
-  test('pages and lists wrap at 40 columns, but for what is code; a page is JSON for programs', async () => {
+  test('pages and lists wrap at 40 columns, except for code; a page is JSON for programs', async () => {
     const narrow = async (...words: readonly string[]): Promise<readonly string[]> =>
       (await runCommand(lint, words, {}, { columns: 40 })).out
         .replace(/^```[^]*?^```/gm, '')
@@ -871,7 +871,7 @@ describe('ndots lint', () => {
     assert.equal((await run('--explain', 'CF07', '-o', 'sarif')).code, 3);
   });
 
-  test('explains a rule by its page, and lists all', async () => {
+  test('explains a rule with its page, and lists all rules', async () => {
     assert.match((await run('--explain', 'cf07')).out, /^# CF07: /);
     assert.match((await run('--rules')).out, /^CF01 {2}error {4}a directive/);
   });

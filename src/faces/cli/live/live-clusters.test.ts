@@ -38,7 +38,7 @@ async function cluster(t: TestContext, context: string, name: string): Promise<D
 
 const replicas = ['--replicas', '--server-token', tokenFile, '--context', 'a', '--context', 'b'];
 
-test('clusters with the same addresses are shown side by side, and one that is away is left out', async (t) => {
+test('clusters with the same addresses are shown side by side, and an unavailable one is left out', async (t) => {
   const [a, b] = [await cluster(t, 'a', 'a.example'), await cluster(t, 'b', 'b.example')];
   const kubeconfig = ['--kubeconfig', kubeconfigOf(t, [a, b])];
   const words = ['--view', 'names', '-o', 'json', ...replicas, ...kubeconfig];

@@ -29,7 +29,7 @@ describe('a replay', () => {
     assert.equal(reached.done, true);
   });
 
-  test('goes on from where it is in another speed', async () => {
+  test('continues at another speed from its current position', async () => {
     const at = new ReplayPaceAt(1);
     const reached = at.reach(5000);
     await at.clock.advance(1000);
@@ -40,7 +40,7 @@ describe('a replay', () => {
     assert.equal(reached.done, true);
   });
 
-  test('goes through the speeds, from one tenth to all it can', () => {
+  test('steps through the speeds, from one tenth to full speed', () => {
     const { pace } = new ReplayPaceAt(1);
     for (let i = 0; i < 20; i++) pace.change(true);
     assert.equal(pace.text, 'full speed');
@@ -48,7 +48,7 @@ describe('a replay', () => {
     assert.equal(pace.text, '0.1×');
   });
 
-  test('waits for nothing once it is stopped', async () => {
+  test('stops waiting once it is stopped', async () => {
     const at = new ReplayPaceAt(1);
     const reached = at.reach(1e9);
     at.pace.stop();
@@ -56,7 +56,7 @@ describe('a replay', () => {
     assert.equal(reached.done, true);
   });
 
-  test('gives all bytes in their order, in pieces', async () => {
+  test('yields all bytes in order, in pieces', async () => {
     const clock = new VirtualClock();
     const chunk = Uint8Array.from({ length: 5000 }, (_, at) => at % 251);
     const pieces: number[] = [];

@@ -75,7 +75,7 @@ async function twoPods(t: TestContext, api: DnsPodsApi): Promise<[World, World]>
   return [await serve(t, one), await serve(t, two)];
 }
 
-test('the pods of a cluster are one view, by their addresses', async (t) => {
+test('the pods of a cluster form one view, by their addresses', async (t) => {
   const api = await DnsPodsApi.start(t, 'test');
   const worlds = await twoPods(t, api);
   const [model, streams] = await follow(t, api);
@@ -92,7 +92,7 @@ test('the pods of a cluster are one view, by their addresses', async (t) => {
   );
 });
 
-test('a pod that goes is dropped, and the one that takes its place is followed', async (t) => {
+test('a pod that goes away is dropped, and its replacement is picked up', async (t) => {
   const api = await DnsPodsApi.start(t, 'test');
   const worlds = await twoPods(t, api);
   const [model] = await follow(t, api);
@@ -108,7 +108,7 @@ test('a pod that goes is dropped, and the one that takes its place is followed',
   assert.ok(texts.includes('pod kube-system/coredns-b is gone'), texts.join());
 });
 
-test('the loss of the API server is shown for each pod, and ends with it', async (t) => {
+test('loss of the API server is shown for each pod until it is back', async (t) => {
   const api = await DnsPodsApi.start(t, 'test');
   const worlds = await twoPods(t, api);
   const [model] = await follow(t, api);

@@ -78,7 +78,7 @@ async function other(t: TestContext, answer: RequestListener): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-test('two servers are one view, in which each has its row, and the loss of one is shown', async (t) => {
+test('two servers form one view with a row each, and the loss of one is shown', async (t) => {
   const [one, two] = (await freePorts(2)) as [number, number];
   const worlds = [await serve(one), await serve(two)];
   t.after(() => worlds[0]!.close());
@@ -108,7 +108,7 @@ test('two servers are one view, in which each has its row, and the loss of one i
   assert.deepEqual(model.view({ view: 'now' }).remarks, []);
 });
 
-test('a new configuration is a change of the view, and the stream goes on', async (t) => {
+test('a new configuration is shown as a change, and the stream continues', async (t) => {
   const [port] = (await freePorts(1)) as [number];
   const world = await serve(port);
   t.after(() => world.close());
@@ -131,7 +131,7 @@ test('a new configuration is a change of the view, and the stream goes on', asyn
   assert.deepEqual(changes(), ['reload']);
 });
 
-test('a wrong token is named, and nothing is read', async (t) => {
+test('a wrong token is reported, and nothing is read', async (t) => {
   const [port] = (await freePorts(1)) as [number];
   const world = await serve(port);
   t.after(() => world.close());
@@ -164,7 +164,7 @@ for (const [title, headers, status, why] of [
     assert.match(whyOf(model), why);
   });
 
-test('a stream of other bytes is named, and is tried again', async (t) => {
+test('a stream of other bytes is reported and retried', async (t) => {
   let times = 0;
   const port = await other(t, (_request, response) => {
     times++;

@@ -10,8 +10,8 @@ const tuned = (text: string, file: string | null = null): string => {
   return printCorefile(tuneClusterBlocks(corefile, { address: '10.96.0.11', file }));
 };
 
-describe('blocks that ask the cluster’s DNS', () => {
-  test('denials follow the serial, whether or not the cache has braces', () => {
+describe('blocks that query the cluster DNS', () => {
+  test('negative replies follow the serial, whether or not the cache has braces', () => {
     assert.equal(
       tuned(
         'a {\n cache {\n denial 9984 5\n }\n forward . 10.96.0.11 {\n force_tcp\n }\n}\nb {\n cache 30\n forward . 10.96.0.11\n}',
@@ -29,7 +29,7 @@ describe('blocks that ask the cluster’s DNS', () => {
       assert.equal(tuned(text), text);
   });
 
-  test('the file of endpoints takes the place of the address, and of nothing else', () => {
+  test('the endpoints file replaces only the address', () => {
     assert.equal(
       tuned('a {\n forward . 10.96.0.11 10.0.0.2\n}', '/etc/Corefile.upstreams'),
       'a {\n    forward . /etc/Corefile.upstreams 10.0.0.2\n}\n',

@@ -30,7 +30,7 @@ const blocks = (text: string): Record<string, string> => {
 const CLUSTER = '. __PILLAR__CLUSTER__DNS__ force_tcp max_concurrent';
 
 describe('the node’s Corefile derived from the cluster’s', () => {
-  test('zones of kubernetes are asked at the cluster, others straight at their upstreams', () => {
+  test('kubernetes zones are queried at the cluster, and others directly at their upstreams', () => {
     assert.deepEqual(
       blocks(
         derive(`.:53 {
@@ -66,7 +66,7 @@ describe('the node’s Corefile derived from the cluster’s', () => {
     );
   });
 
-  test('what the cluster answers in another way than by forwarding is asked there', () => {
+  test('names that the cluster answers without forwarding are queried there', () => {
     for (const directive of [
       'hosts {\n 10.0.0.1 a.corp.example\n fallthrough\n}\nforward . 10.1.1.1',
       'rewrite name a.corp.example b.corp.example\nforward . 10.1.1.1',
@@ -108,7 +108,7 @@ describe('the node’s Corefile derived from the cluster’s', () => {
     }
   });
 
-  test('of several ports that which serves the zones of the cluster counts, then 53, then the only one', () => {
+  test('among several ports, the one that serves the cluster zones is used, then 53, then the only one', () => {
     const of = (...keys: readonly string[]): readonly string[] =>
       Object.keys(blocks(derive(keys.map((key) => `${key}\n}`).join('\n'))));
     const kubernetes = 'kubernetes cluster.local';
@@ -130,7 +130,7 @@ describe('the node’s Corefile derived from the cluster’s', () => {
     );
   });
 
-  test('a Corefile without a block that serves the cluster’s DNS is refused', () => {
+  test('a Corefile without a block for the cluster DNS is rejected', () => {
     for (const text of [
       '',
       '# nothing yet\n',

@@ -51,7 +51,7 @@ async function refusal(
 }
 
 describe('a node cache', () => {
-  test('without a block that serves the cluster’s DNS says so, and does not serve', async (t) => {
+  test('without a block for the cluster DNS reports that, and does not serve', async (t) => {
     for (const before of [null, '', '# empty\n']) {
       const text = 'tls://.:853 {\n    forward . 192.0.2.1\n}\n';
       const { code, said, written } = await refusal(t, '-from-corefile', text, cluster, before);
@@ -83,7 +83,7 @@ describe('a node cache', () => {
     }
   });
 
-  test('that does not know the address of the cluster DNS says so once', async (t) => {
+  test('without a known cluster DNS address reports that once', async (t) => {
     for (const env of [{ KUBE_DNS_SERVICE_HOST: undefined }, { KUBE_DNS_SERVICE_HOST: '' }])
       for (const [flag, text] of [
         ['-from-corefile', '.:53 {\n    kubernetes cluster.local\n}\n'],

@@ -7,7 +7,7 @@ import { parseNodeCacheOptions } from './node-cache-options.ts';
 import { parseCorefileText } from '../parse-corefile.ts';
 
 describe('the command line of node-cache', () => {
-  test('the flags of NodeLocal DNSCache’s manifest are taken', () => {
+  test('the flags in the NodeLocal DNSCache manifest are accepted', () => {
     const options = parseNodeCacheOptions([
       ...['-localip', '169.254.20.10,10.96.0.10', '-conf', '/etc/Corefile'],
       ...['-upstreamsvc', 'kube-dns-upstream', '-pidfile', '/tmp/node-cache.pid'],
@@ -75,7 +75,7 @@ describe('the block of the heartbeat', () => {
     return heartbeatBlocks(corefile, 53).replaceAll('node-cache-heartbeat.invalid.', 'Z');
   };
 
-  test('it listens where the others listen, and nowhere else', () => {
+  test('it listens only where the others listen', () => {
     assert.equal(
       added(
         'a:53 {\n bind 10.0.0.1 10.0.0.2\n}\nb:53 {\n bind 10.0.0.2\n}\nc:54 {\n bind 10.0.0.3\n}',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { NameFacts } from './plan-facts.ts';
 
-test('names of the world outside have an address each, however many there are', async () => {
+test('each external name has its own address, regardless of their number', async () => {
   const none = { clients: new Map(), searches: new Map(), names: new Map(), listed: new Map() };
   const seen = { ...none, explained: false };
   const facts = new NameFacts(seen, null, 'cluster.local');

@@ -103,7 +103,7 @@ const walk = (name: string): readonly string[] => [
 ];
 
 describe('ndots plan', () => {
-  test('the name that costs twelve queries costs two with ndots:2, or with a final dot', async () => {
+  test('a name that costs twelve queries costs two with ndots:2 or with a trailing dot', async () => {
     const names = file('names.txt', 'www.google.com 100\n');
     const { code, out } = await run(names, '--resolv-conf', twelve);
     assert.equal(code, 1);
@@ -118,7 +118,7 @@ describe('ndots plan', () => {
     for (const line of out.split('\n')) assert.ok(line.length <= 100, line);
   });
 
-  test('the search domains of the node are those that clients were seen to append', async () => {
+  test('the search domains of the node are those that clients appended', async () => {
     const name = 'www.google.com';
     const walked = [
       ...walk(name).slice(0, -1),
@@ -135,7 +135,7 @@ describe('ndots plan', () => {
     assert.equal(without!.plans[0]!.choices[0]!.queries, 8);
   });
 
-  test('a name of another namespace breaks for musl, which never searches names with as many dots', async () => {
+  test('a name in another namespace breaks for musl, which never searches names with that many dots', async () => {
     const names = file('names.txt', 'ledger.money 10\nbackend 10\n');
     const [found] = await json(names, '--manifests', manifests, '--from', 'deploy/shop/cart');
     const broken = Object.fromEntries(
@@ -154,7 +154,7 @@ describe('ndots plan', () => {
     assert.equal(code, 0);
   });
 
-  test('a query log names pods by their workload, and patches keep the options that are there', async () => {
+  test('for a query log, pods are grouped by workload, and patches keep existing options', async () => {
     const log = file(
       'coredns.log',
       [
@@ -216,7 +216,7 @@ describe('ndots plan', () => {
     assert.equal(found!.best, null);
   });
 
-  test('the example of the page prints what the page shows, and its patch is for kubectl', async () => {
+  test('the documented example prints the documented output, and kubectl accepts its patch', async () => {
     const page = readFileSync('docs/plan.md', 'utf8');
     const words = /^npx ndots plan (.+)$/m.exec(page)![1]!.split(' ');
     const { out } = await run(...words);
@@ -225,7 +225,7 @@ describe('ndots plan', () => {
     assert.match(patch.out, /^# kubectl -n shop patch deploy\/cart --patch-file FILE$/m);
   });
 
-  test('of a list without services, names that may be those of services are left alone', async () => {
+  test('for a list without services, names that may be services are left alone', async () => {
     const list = file(
       'list.txt',
       'redis.cache\nweb-0.web.shop\napi.shop.svc\nwww.eu.example.com\nexample.com\n',
@@ -249,7 +249,7 @@ describe('ndots plan', () => {
     assert.match((await run(alone, '-o', 'patch')).out, /^# .* nothing is proposed\.$/m);
   });
 
-  test('a patch is one document that kubectl takes, and of several one is chosen', async () => {
+  test('a patch is a single document that kubectl accepts, and one of several is selected', async () => {
     const log = file(
       'two.log',
       [
@@ -323,7 +323,7 @@ describe('ndots plan', () => {
     for (const line of many.out.split('\n')) assert.ok(line.length <= 40, line);
   });
 
-  test('what it says lookups cost now is what passed on the wire', async () => {
+  test('the reported current cost equals the queries on the wire', async () => {
     const story = stories.find(({ name }) => name === 'clean: pods of all sorts')!;
     const capture = join(folder, 'clean.pcap');
     writeFileSync(capture, pcapFile(LINK.RAW, await story.packets(1)));
@@ -334,7 +334,7 @@ describe('ndots plan', () => {
     assert.equal(found!.best, 2);
   });
 
-  test('what it says is saved is what trace predicts', async () => {
+  test('the reported savings equal the prediction of trace', async () => {
     const labels = fc.array(fc.stringMatching(/^[a-z]{1,6}$/), { minLength: 1, maxLength: 6 });
     await fc.assert(
       fc.asyncProperty(
@@ -367,7 +367,7 @@ describe('ndots plan', () => {
     );
   });
 
-  test('hostile names and files that say nothing end in a message', async () => {
+  test('hostile names and empty files give an error message', async () => {
     const nothing = await run(file('empty.txt', '# nothing\n'));
     assert.equal(nothing.code, 2);
     assert.match(nothing.err, /the input contains no lookup of a name/);
@@ -389,7 +389,7 @@ describe('ndots plan', () => {
   });
 });
 
-test('a text that is not a list of names is refused', async () => {
+test('a text that is not a list of names is rejected', async () => {
   const { code, out, err } = await run('README.md');
   assert.deepEqual([code, out], [2, '']);
   assert.match(err, /README\.md is not a capture, a query log, or a list of names/);
@@ -426,7 +426,7 @@ describe('start lines of a server are not names', () => {
       assert.doesNotMatch(err, /names of the list|neither NAME/);
     });
 
-  test('but names of a list may begin as it does', async () => {
+  test('but names in a list may look like them', async () => {
     const [found] = await json(file('names.txt', 'ndots-1.example.org 3\n'));
     assert.deepEqual([found!.names, found!.lookups], [1, 3]);
   });
@@ -476,7 +476,7 @@ describe('a directory of manifests', () => {
     assert.equal(err.split(`there are no objects in ${empty} [no-manifests]\n`).length, 2, err);
   });
 
-  test('with a mistake is reported once, although it is read twice', async () => {
+  test('with an error is reported once, although it is read twice', async () => {
     const wrong = file('wrong.yaml', 'a: b: c\n');
     const { err } = await run(names, '--resolv-conf', twelve, '--manifests', wrong);
     assert.equal(err.split('this is not YAML').length, 2, err);

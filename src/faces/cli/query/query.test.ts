@@ -17,10 +17,10 @@ import type { Io } from '../command.ts';
 import { parseQueryOptions, reverseName } from './query-options.ts';
 import { query } from './query.ts';
 
-describe('the words of ndots query', () => {
+describe('the command line of ndots query', () => {
   const read = (line: string) => parseQueryOptions(line.split(' '))[0]!;
 
-  test("dig's and doggo's spelling mean the same", () => {
+  test('dig and doggo syntax are equivalent', () => {
     const dig = read('@9.9.9.9 example.com MX +tcp +short');
     const doggo = read('MX example.com @tcp://9.9.9.9 --short');
     assert.deepEqual(dig, doggo);
@@ -42,7 +42,7 @@ describe('the words of ndots query', () => {
     );
   });
 
-  test('servers may hold a port, a scheme, a path', () => {
+  test('servers may include a port, a scheme and a path', () => {
     const server = (text: string): string => {
       const options = read(`${text} example.com`);
       return `${options.transport} ${options.server ?? ''} ${options.port} ${options.path}`;
@@ -112,7 +112,7 @@ describe("dig's habits", () => {
     assert.equal(more.length, 0);
   });
 
-  test('a letter may touch its value', () => {
+  test('a letter may be directly followed by its value', () => {
     const [one] = read('-p1053 -tMX -x10.0.0.1');
     assert.equal(one!.port, 1053);
     assert.equal(one!.name, '1.0.0.10.in-addr.arpa.');
@@ -128,19 +128,19 @@ describe("dig's habits", () => {
     assert.equal(read('@[fd00::a]#5353 a')[0]!.port, 5353);
   });
 
-  test('zones are asked for over TCP, an IXFR with its serial', () => {
+  test('zones are requested over TCP, an IXFR with its serial', () => {
     const [axfr] = read('example. AXFR');
     assert.equal(axfr!.transport, 'tcp');
     const [ixfr] = read('example. IXFR=7');
     assert.deepEqual([ixfr!.type, ixfr!.serial, ixfr!.transport], [251, 7, 'tcp']);
   });
 
-  test('a name outside ASCII goes out in its xn-- form', () => {
+  test('a non-ASCII name is sent in its xn-- form', () => {
     assert.equal(read('München.de')[0]!.name, 'xn--mnchen-3ya.de');
     assert.equal(read('+noidnin München.de')[0]!.name, 'München.de');
   });
 
-  test('EDNS options are those that were asked for', () => {
+  test('EDNS options are those that were requested', () => {
     const [one] = read('a +nsid +subnet=10.1.0.0/16 +ednsopt=65001:beef +cookie=0102030405060708');
     assert.deepEqual(
       one!.ednsOptions.map(({ code, data }) => `${code}:${Buffer.from(data).toString('hex')}`),
@@ -167,12 +167,12 @@ describe('words in any order', () => {
     test(line, () => assert.deepEqual(asked(line), ['version.bind 16 3']));
   }
 
-  test('a type in lower case may come before the name', () => {
+  test('a lowercase type may precede the name', () => {
     assert.deepEqual(asked('mx example.com'), ['example.com 15 1']);
     assert.deepEqual(asked('a.example mx b.example'), ['a.example 15 1', 'b.example 1 1']);
   });
 
-  test('a word that could be a type, and stands alone, is a name', () => {
+  test('a lone word that could be a type is a name', () => {
     assert.deepEqual(asked('mx'), ['mx 1 1']);
     assert.deepEqual(asked('ch'), ['ch 1 1']);
     assert.deepEqual(asked('MX'), ['. 15 1']);
@@ -202,7 +202,7 @@ describe('ndots query against a server', () => {
     assert.match(out, /www\.example\.com\.\s+30\s+IN\s+A\s+203\.0\.113\.80/);
   });
 
-  test('on a terminal what counts has colours; the text is the same', async () => {
+  test('on a terminal the important parts are coloured; the text is the same', async () => {
     const words = [`@127.0.0.1:${server.port}`, 'www.example.com', '+nostats', '+qr'];
     const plain = (await runCommand(query, words)).out.replaceAll(/id: \d+/g, 'id');
     const coloured = (await runCommand(query, words, {}, { colour: true })).out;
@@ -225,7 +225,7 @@ describe('ndots query against a server', () => {
     assert.ok(bad.out.includes('\u001b[31mSERVFAIL\u001b[0m'));
   });
 
-  test('JSON has the whole message, flags and TTL and size and the bytes themselves', async () => {
+  test('JSON contains the whole message: flags, TTL, size and raw bytes', async () => {
     const { out } = await ask('www.example.com', '--json');
     const document = JSON.parse(out) as Record<string, unknown>;
     assert.equal(document['kind'], 'Reply');
@@ -238,7 +238,7 @@ describe('ndots query against a server', () => {
     assert.equal(readMessage(bytes).answer.length, 1);
   });
 
-  test('+short prints the data alone', async () => {
+  test('+short prints only the data', async () => {
     assert.equal((await ask('www.example.com', 'AAAA', '+short')).out, '2001:db8::80\n');
   });
 
@@ -269,7 +269,7 @@ describe('ndots query against a server', () => {
     assert.match(nobody.err, /nobody\.invalid/);
   });
 
-  test('several queries are all asked; the worst exit code counts', async () => {
+  test('several queries are all sent; the worst exit code counts', async () => {
     const { code, out } = await ask(
       '+short',
       'www.example.com',
@@ -286,19 +286,19 @@ describe('ndots query against a server', () => {
     assert.match((await ask('www.example.com', '+qr')).out, /OPT PSEUDO/);
   });
 
-  test('-o json is a document', async () => {
+  test('-o json prints a document', async () => {
     const document = JSON.parse((await ask('www.example.com', '-o', 'json')).out) as object;
     assert.ok(JSON.stringify(document).includes('203.0.113.80'));
   });
 
-  test('a truncated answer is asked for again over TCP, except with +ignore', async () => {
+  test('a truncated answer is retried over TCP, except with +ignore', async () => {
     const { out } = await ask('big.example.com', '+short');
     assert.equal(out.trim().split('\n').length, 200);
     assert.deepEqual(server.asked.slice(-2), ['udp big.example.com. A', 'tcp big.example.com. A']);
     assert.equal((await ask('big.example.com', '+short', '+ignore')).out, '');
   });
 
-  test('the exit code tells answers from errors from silence', async () => {
+  test('the exit code distinguishes answers, errors and timeouts', async () => {
     assert.equal((await ask('nope.example.com')).code, 1);
     assert.equal((await ask('bad.example.com')).code, 1);
     const silent = await ask('silent.example.com', '+timeout=1', '+tries=1');
@@ -380,7 +380,7 @@ describe('+search', () => {
     });
   }
 
-  test('only the reply that counts is printed, with +showsearch all', async () => {
+  test('only the final reply is printed; with +showsearch all of them', async () => {
     assert.equal((await asked('web', '+search', '+short')).out, '203.0.113.80\n');
     assert.equal((await asked('web', '+search')).out.match(/->>HEADER<<-/g)?.length, 1);
     assert.equal((await asked('web', '+showsearch')).out.match(/->>HEADER<<-/g)?.length, 2);
@@ -397,7 +397,7 @@ describe('+trace', () => {
   const trace = (...words: string[]) =>
     runCommand(query, [`@127.0.0.1`, '-p', String(zones.port), '+trace', ...words]);
 
-  test('goes from the root to the zone of the name, by glue and without', async () => {
+  test('follows delegations from the root to the zone of the name, with and without glue', async () => {
     const { code, out, err } = await trace('www.example.test');
     assert.equal(code, 0, err);
     const from = [...out.matchAll(/^;; Received \d+ bytes from (\S+)#\d+\((\S+)\) in \d+ ms$/gm)];
@@ -410,13 +410,13 @@ describe('+trace', () => {
     assert.match(out, /ndots trace NAME/);
   });
 
-  test('+short prints the answer alone, JSON all replies', async () => {
+  test('+short prints only the answer, JSON all replies', async () => {
     assert.equal((await trace('www.example.test', '+short')).out, '203.0.113.80\n');
     const list = JSON.parse((await trace('www.example.test', '--json')).out) as unknown[];
     assert.equal(list.length, 4);
   });
 
-  test('a name that does not exist, or has nothing of the type, ends it', async () => {
+  test('ends at a name that does not exist or has no record of the type', async () => {
     const gone = await trace('gone.example.test');
     assert.equal(gone.code, 1);
     assert.match(gone.out, /status: NXDOMAIN/);
@@ -424,20 +424,20 @@ describe('+trace', () => {
     assert.equal((await trace('nothing.invalid')).code, 1);
   });
 
-  test('a zone that leads nowhere new ends it', async () => {
+  test('ends at a delegation that makes no progress', async () => {
     const { code, out } = await trace('x.loop.test');
     assert.equal(code, 1);
     assert.match(out, /refers to test\., which is not below test\./);
   });
 
-  test('says that no server answered', async () => {
+  test('reports that no server answered', async () => {
     const { code, err } = await runCommand(query, ['@127.0.0.1', '-p', '1', '+trace', 'a.test']);
     assert.equal(code, 2);
     assert.match(err, /no answer from 127\.0\.0\.1#1/);
   });
 });
 
-test('a zone comes record by record, over as many messages as the server sends', async (t) => {
+test('a zone arrives record by record, in any number of messages', async (t) => {
   const soa = {
     mname: 'ns.example.',
     rname: 'root.example.',
@@ -527,7 +527,7 @@ describe('a zone transfer that never ends', () => {
       else assert.equal(out.match(/\n/g)?.length, 500);
     });
 
-  test('is read no faster than its reader takes it', async (t) => {
+  test('is read no faster than its output is consumed', async (t) => {
     const { port, sent } = await endlessPrimary(t);
     let printed = 0;
     let release = (): void => undefined;
@@ -587,7 +587,7 @@ describe('queries of a file (-f)', () => {
     return runCommand(query, [`@127.0.0.1:${server.port}`, '-f', path, ...words]);
   };
 
-  test('are sent as if written on the command line, with its options', async () => {
+  test('are sent as if given on the command line, with its options', async () => {
     const before = server.asked.length;
     const { out, err, code } = await run(
       'a.example\n\n# b.example\n; c.example\nd.example MX +tcp\r\n',
@@ -599,14 +599,14 @@ describe('queries of a file (-f)', () => {
     assert.match(out, /^192\.0\.2\.7$/m);
   });
 
-  test('with mistakes are reported with their line, and the others are sent', async () => {
+  test('with errors are reported with their line, and the others are sent', async () => {
     const { out, err, code } = await run('a.example +nonsense\nb.example\n', '+short');
     assert.equal(code, 3);
     assert.match(err, /unknown option \+nonsense\n {2}at .*names\.txt:1/);
     assert.equal(out, '192.0.2.7\n');
   });
 
-  test('come through a pipe, too; an additional name and an empty file are errors', async () => {
+  test('may come through a pipe; an additional name and an empty file are errors', async () => {
     const at = `@127.0.0.1:${server.port}`;
     const { out } = await runCommand(query, [at, '-f', '-', '+short'], {}, {}, 'p.example\n');
     assert.equal(out, '192.0.2.7\n');
@@ -616,7 +616,7 @@ describe('queries of a file (-f)', () => {
 });
 
 describe('a query from an address of the machine (-b)', () => {
-  test('leaves from there, over UDP and TCP', async () => {
+  test('is sent from there, over UDP and TCP', async () => {
     const socket = createSocket('udp4');
     socket.bind(0, '127.0.0.1');
     await once(socket, 'listening');
@@ -664,7 +664,7 @@ describe('a signed query (-y, -k)', () => {
   );
   const directives = `file ${zone} example.org\n transfer {\n  to *\n }\n tsig {\n  secret k. ${secret}\n  require all\n }`;
 
-  test('is answered, and its reply proved; a zone comes with it, too', async () => {
+  test('is answered, and its reply is verified; this includes zone transfers', async () => {
     const server = await serveProcess(directives);
     try {
       const at = `@127.0.0.1:${server.port}`;
@@ -699,7 +699,7 @@ describe('a signed query (-y, -k)', () => {
     }
   });
 
-  test('takes the words of a key, and says what is wrong with them', async () => {
+  test('parses a key, and reports errors in it', async () => {
     for (const [word, why] of [
       ['k', /takes the name and the secret of a key/],
       ['hmac-md5:k:YQ==', /hmac-md5 must no longer be used/],
@@ -717,7 +717,7 @@ describe('a signed query (-y, -k)', () => {
   });
 });
 
-test('TLS and HTTPS to a port that does not speak TLS fail in words', async (t) => {
+test('TLS and HTTPS to a port without TLS fail with an explanation', async (t) => {
   const ends = {
     'HTTP/1.1 400 Bad Request\r\n\r\n': /the other side does not use TLS/,
     '': /(?:closed|dropped) the connection/,

@@ -8,7 +8,7 @@ import { colourDepth, SELECTED, STYLE, type ColourDepth } from './cell-style.ts'
 import { FullScreen } from './full-screen.ts';
 
 describe('a full screen', () => {
-  test('shows what was drawn, and nothing of the frame before', async () => {
+  test('shows what was drawn, without remains of the previous frame', async () => {
     const { screen, terminal, draws } = shown((grid) => grid.text(2, 1, 'one two three', 0));
     assert.deepEqual(await terminal.screen(), ['', '  one two three', '', '']);
     draws((grid) => grid.text(2, 2, 'four', 0));
@@ -27,14 +27,14 @@ describe('a full screen', () => {
     );
   });
 
-  test('writes nothing where nothing changed', () => {
+  test('writes nothing if nothing changed', () => {
     const { screen, terminal } = shown((grid) => grid.text(0, 0, 'queries 1234', 0));
     terminal.takeWritten();
     screen.draw();
     assert.equal(terminal.takeWritten(), '');
   });
 
-  test('cuts a text that is too long, and says so', async () => {
+  test('truncates long text with an ellipsis', async () => {
     const { terminal } = shown((grid) => {
       grid.text(0, 0, 'abcdefghij', 0, 5);
       grid.text(18, 1, 'over the edge', 0);
@@ -42,7 +42,7 @@ describe('a full screen', () => {
     assert.deepEqual((await terminal.screen()).slice(0, 2), ['abcd…', '                  o…']);
   });
 
-  test('shows what a terminal would obey, and draws every character in one cell', async () => {
+  test('escapes control characters, and draws every character in one cell', async () => {
     const { terminal } = shown((grid) => {
       assert.equal(grid.text(0, 0, '\u001b[2Jx', 0), 10);
       assert.equal(grid.text(0, 1, '水e\u0301|', 0), 4);
@@ -55,13 +55,13 @@ describe('a full screen', () => {
     ]);
   });
 
-  test('draws everything again after the size has changed', async () => {
+  test('redraws everything after a size change', async () => {
     const { terminal } = shown((grid) => grid.text(0, grid.rows - 1, `${grid.columns}`, 0));
     terminal.resize(30, 6);
     assert.deepEqual(await terminal.screen(), ['', '', '', '', '', '30']);
   });
 
-  test('waits for a slow terminal, and then draws the latest frame alone', async () => {
+  test('waits for a slow terminal, and then draws only the latest frame', async () => {
     const { screen, terminal, draws } = shown((grid) => grid.text(0, 0, 'first', 0));
     terminal.takes = false;
     draws((grid) => grid.text(0, 0, 'second', 0));
@@ -92,7 +92,7 @@ describe('a full screen', () => {
     assert.ok(!terminal.isRaw && !(await terminal.isAlternate()));
   });
 
-  test('leaves while the process is stopped, and draws everything when it goes on', async () => {
+  test('leaves while the process is stopped, and redraws everything when it continues', async () => {
     const { screen, terminal } = shown((grid) => grid.text(0, 0, 'here', 0));
     screen.suspend();
     assert.equal(terminal.suspensions, 1);
@@ -100,7 +100,7 @@ describe('a full screen', () => {
     assert.match(await terminal.text(), /^here/);
   });
 
-  test('copies by the terminal itself (OSC 52)', () => {
+  test('copies through the terminal (OSC 52)', () => {
     const { screen, terminal } = shown(() => undefined);
     terminal.takeWritten();
     screen.copy('ndots trace x');
@@ -125,14 +125,14 @@ describe('styles', () => {
     }
   });
 
-  test('the selected row is in reverse video, whatever the colours', async () => {
+  test('the selected row is in reverse video, regardless of colours', async () => {
     for (const depth of [256, 16, 'none'] as const) {
       const { terminal } = shown((grid) => grid.text(0, 0, 'row', STYLE.dim | SELECTED), depth);
       assert.equal((await terminal.cell(0, 0)).inverse, true);
     }
   });
 
-  test('the environment says how many colours there are', () => {
+  test('the environment determines the number of colours', () => {
     assert.equal(colourDepth({ TERM: 'xterm-256color' }), 256);
     assert.equal(colourDepth({ TERM: 'xterm', COLORTERM: 'truecolor' }), 256);
     assert.equal(colourDepth({ TERM: 'linux' }), 16);

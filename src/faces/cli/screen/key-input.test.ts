@@ -44,7 +44,7 @@ describe('keys', () => {
     assert.deepEqual(keys, ['escape']);
   });
 
-  test('a sequence that never ends is given up, and no key after it is lost', async () => {
+  test('an endless sequence is abandoned, and no key after it is lost', async () => {
     const { input, keys, clock } = keyboard();
     input.push(Buffer.from('\u001b[1'));
     await clock.advance(50);

@@ -39,7 +39,7 @@ describe('a table', () => {
         assert.ok(textOf(line).length <= width, `${width}: ${textOf(line)}`);
   });
 
-  test('columns do not get narrower again', () => {
+  test('columns do not become narrower again', () => {
     const widths = new Map<number, number>();
     fitTable(columns, rows, 40, widths, null);
     assert.equal(
@@ -48,12 +48,12 @@ describe('a table', () => {
     );
   });
 
-  test('the column that rows are sorted by has an arrow', () => {
+  test('the sort column has an arrow', () => {
     const sorted = { key: 'count', reversed: false };
     assert.match(textOf(fitTable(columns, rows, 40, new Map(), sorted).header), /COUNT↓/);
   });
 
-  test('what a terminal would obey takes the columns that it is shown in', () => {
+  test('escaped control characters count with their visible width', () => {
     const evil = [{ name: '\u001b[2J', count: 1, note: '' }];
     assert.equal(
       textOf(fitTable(columns, evil, 20, new Map(), null).row(evil[0]!)),

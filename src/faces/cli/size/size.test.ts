@@ -18,7 +18,7 @@ describe('the ConfigMap of an autoscaler', () => {
       assert.equal((await sized(params)).out, '12 replicas: 10 nodes per replica\n');
     });
 
-  test('standard input is called that in messages', async () => {
+  test('messages refer to standard input by that name', async () => {
     const { code, err } = await sized('cubic: {}\n');
     assert.equal(code, 2);
     assert.match(err, /^ndots size: standard input has cubic, where one of linear and ladder/);

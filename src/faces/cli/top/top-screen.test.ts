@@ -43,7 +43,7 @@ describe('the pages of top', () => {
       assert.equal((await terminal.cell(lines[0]!.indexOf(title), 0)).characters, title[0]);
     });
 
-  test('every page says what it leaves out', async () => {
+  test('every page states what it omits', async () => {
     const { terminal } = started();
     for (const [key, leaves] of [
       ['1', 'sums of the last 10 min, kernel lost 0'],
@@ -59,7 +59,7 @@ describe('the pages of top', () => {
     }
   });
 
-  test('every page can be used in 40 columns, and no line is longer', async () => {
+  test('every page works in 40 columns, and no line is wider', async () => {
     const { terminal } = started({ columns: 40, rows: 20 });
     for (const [key, shows] of [
       ['1', /Queries +812\/s/],
@@ -96,7 +96,7 @@ describe('the pages of top', () => {
     assert.equal(model.asked.at(-1)!.view, 'findings');
   });
 
-  test('asks the model every second, and writes nothing while nothing changes', async () => {
+  test('queries the model every second, and writes nothing while nothing changes', async () => {
     const { terminal, model, clock } = started();
     terminal.takeWritten();
     await clock.advance(3000);
@@ -104,7 +104,7 @@ describe('the pages of top', () => {
     assert.equal(terminal.takeWritten(), '');
   });
 
-  test('is drawn again in another size', async () => {
+  test('redraws after a size change', async () => {
     const { terminal } = started();
     terminal.resize(60, 12);
     const lines = await terminal.screen();
@@ -114,7 +114,7 @@ describe('the pages of top', () => {
 });
 
 describe('rows', () => {
-  test('a lookup opens to its queries, each with the reason', async () => {
+  test('a lookup expands to its queries, each with a reason', async () => {
     const { terminal } = started({ columns: 110 });
     terminal.press('2');
     terminal.press(KEY.down);
@@ -133,7 +133,7 @@ describe('rows', () => {
     assert.match(await terminal.text(), /RESULT/);
   });
 
-  test('Enter goes on from a lookup to its client', async () => {
+  test('Enter leads from a lookup to its client', async () => {
     const { terminal } = started({ columns: 110 });
     terminal.press('2');
     terminal.press(KEY.down);
@@ -144,7 +144,7 @@ describe('rows', () => {
     assert.match(text, /Last lookups/);
   });
 
-  test('a finding opens to its clients, cause, fix and proof', async () => {
+  test('a finding expands to its clients, cause, fix and proof', async () => {
     const { terminal } = started();
     terminal.press('6');
     terminal.press(KEY.enter);
@@ -154,7 +154,7 @@ describe('rows', () => {
     assert.match(text, /ND3001 critical, 97 % sure, since 12:01:07 \(2 min\), the 2nd time/);
   });
 
-  test('a finding of the first page opens too, and a change leads to what it is about', async () => {
+  test('a finding on the first page expands, too, and a change leads to its subject', async () => {
     const { terminal } = started({ rows: 40 });
     terminal.press(KEY.enter);
     assert.match(await terminal.text(), /ND3001 critical, 97 % sure/);
@@ -164,7 +164,7 @@ describe('rows', () => {
     assert.match(await terminal.text(), /192\.0\.2\.53:5353\n.*Who/);
   });
 
-  test('what a workload wastes opens to the patch that ends it', async () => {
+  test('the waste of a workload expands to the patch that fixes it', async () => {
     const { terminal } = started();
     terminal.press(KEY.down);
     terminal.press(KEY.down);
@@ -174,7 +174,7 @@ describe('rows', () => {
     assert.match(text, /options: \[\{ name: ndots, value: "2" \}\]/);
   });
 
-  test('the chosen row stays chosen while new ones come', async () => {
+  test('the selected row stays selected while new ones arrive', async () => {
     const { terminal, model, clock } = started();
     terminal.press('2');
     terminal.press(KEY.down);
@@ -184,7 +184,7 @@ describe('rows', () => {
     assert.equal(await selectedLine(terminal), row);
   });
 
-  test('more rows are asked for when the list is scrolled', async () => {
+  test('more rows are requested when the list is scrolled', async () => {
     const { terminal, model } = started();
     terminal.press('2');
     for (let at = 0; at < 3; at++) terminal.press(KEY.pageDown);
@@ -204,7 +204,7 @@ describe('rows', () => {
 });
 
 describe('filters', () => {
-  test('are typed after /, and Esc takes them away', async () => {
+  test('are typed after /, and Esc removes them', async () => {
     const { terminal, model } = started();
     terminal.press('/rcode=NXDOMAIN not type=AAAA');
     assert.match((await terminal.screen()).at(-1)!, /^\/rcode=NXDOMAIN not type=AAAA/);
@@ -218,7 +218,7 @@ describe('filters', () => {
     assert.equal(model.asked.at(-1)!.filters, undefined);
   });
 
-  test('a mistake is shown while it is typed, and is not taken', async () => {
+  test('an error is shown during typing, and is not accepted', async () => {
     const { terminal, model } = started();
     terminal.press('/rcode=NIX');
     assert.match((await terminal.screen()).at(-2)!, /--rcode takes a result code such as NXDOMAIN/);
@@ -227,13 +227,13 @@ describe('filters', () => {
     assert.match((await terminal.screen()).at(-1)!, /^\/rcode=NIX/);
   });
 
-  test('names of pods need a cluster, which is said', async () => {
+  test('pod names need a cluster, and the message says so', async () => {
     const { terminal } = started();
     terminal.press('/namespace=shop');
     assert.match((await terminal.screen()).at(-2)!, /start with --cluster or --manifests/);
   });
 
-  test('Tab completes the words, and Up brings back an earlier line', async () => {
+  test('Tab completes words, and Up recalls an earlier line', async () => {
     const { terminal } = started();
     terminal.press('/rc');
     terminal.press(KEY.tab);
@@ -270,7 +270,7 @@ describe('keys', () => {
     assert.match(await terminal.text(), /LOOKUPS↑/);
   });
 
-  test('p stops the picture and not the model, and p again goes on', async () => {
+  test('p pauses the display but not the model, and p again resumes', async () => {
     const { terminal, model, clock } = started();
     terminal.press('p');
     assert.match((await terminal.screen())[0]!, /PAUSED/);
@@ -295,7 +295,7 @@ describe('keys', () => {
     assert.equal(pace.isPaused, true);
   });
 
-  test('w looks at the last minute, and at the last ten seconds', async () => {
+  test('w selects the last minute or the last ten seconds', async () => {
     const { terminal, model } = started();
     terminal.press('w');
     assert.equal(model.asked.at(-1)!.lastMs, 60_000);
@@ -343,14 +343,14 @@ describe('keys', () => {
       assert.equal(quits.count, 1);
     });
 
-  test('Ctrl-Z stops the process, and the screen is drawn when it goes on', async () => {
+  test('Ctrl-Z stops the process, and the screen is redrawn when it continues', async () => {
     const { terminal } = started();
     terminal.press('\u001a');
     assert.equal(terminal.suspensions, 1);
     assert.match(await terminal.text(), /Queries/);
   });
 
-  test('keys that mean nothing change nothing', () => {
+  test('unknown keys change nothing', () => {
     const { terminal, model } = started();
     terminal.takeWritten();
     for (const key of ['X', 'Z', '\u001b[15~', '\u0001', 'é']) terminal.press(key);
@@ -360,7 +360,7 @@ describe('keys', () => {
 });
 
 describe('foreign text', () => {
-  test('names are never obeyed', async () => {
+  test('names are never interpreted by the terminal', async () => {
     const evil = '\u001b[2J\u001b]0;owned\u0007\u009b31m';
     const { terminal, model } = started({ columns: 120 });
     model.evil = evil;
@@ -395,7 +395,7 @@ class ChangingModel extends SampleModel {
   }
 }
 
-test('x goes to the next cluster, and says so where there is none', async () => {
+test('x switches to the next cluster, and shows a message if there is none', async () => {
   const { terminal } = started({ clusters: ['prod-eu', 'prod-us'] });
   assert.match((await terminal.screen())[1]!, /prod-eu/);
   terminal.press('x');

@@ -27,7 +27,7 @@ describe('top --once', () => {
     assert.match(out, /sums of the last 3 s, kernel lost 0\n$/);
   });
 
-  test('prints the view that is asked for, in the order that is asked for', async () => {
+  test('prints the requested view in the requested order', async () => {
     const words = [capture, '--once', '--view', 'lookups', '--sort', 'took', '--rows', '2'];
     const { out } = await runCommand(top, words);
     const [header, first] = out.split('\n');
@@ -36,7 +36,7 @@ describe('top --once', () => {
     assert.match(out, /2 of 7 lookups/);
   });
 
-  test('filters as capture does', async () => {
+  test('filters like capture', async () => {
     const words = [capture, '--once', '--view', 'lookups', '--protocol', 'tcp'];
     const { out } = await runCommand(top, words);
     assert.match(out, /all 3 lookups/);
@@ -55,7 +55,7 @@ describe('top --once', () => {
     );
   });
 
-  test('is in the width of the reader', async () => {
+  test('fits the width of the reader', async () => {
     const { out } = await runCommand(top, [capture, '--once'], {}, { columns: 40 });
     for (const line of out.split('\n').slice(0, -3)) assert.ok(line.length <= 40, line);
   });

@@ -19,7 +19,7 @@ function bars(page: string): Bar[] {
 }
 
 describe('a trace as a page', () => {
-  test('bars are to scale: six rounds of 20 ms are a sixth each, one after the other', async () => {
+  test('bars are to scale: six rounds of 20 ms take a sixth each, one after the other', async () => {
     const found = bars(await html('www.google.com', ...gke, storyFile('datadog.yaml')));
     assert.equal(found.length, 12);
     found.forEach(({ left, width }, index) => {
@@ -28,14 +28,14 @@ describe('a trace as a page', () => {
     });
   });
 
-  test('a lost packet takes the room of the wait', async () => {
+  test('the bar of a lost packet is as long as the wait', async () => {
     const page = await html('www.google.com', ...gke, storyFile('datadog-loss.yaml'));
     const widest = Math.max(...bars(page).map(({ width }) => width));
     assert.ok(widest > 95, `${widest}`);
     assert.match(page, /AAAA no answer in 5\.0\d s/);
   });
 
-  test('it says what would be cheaper', async () => {
+  test('it shows cheaper alternatives', async () => {
     const page = await html('www.google.com', ...gke, storyFile('datadog.yaml'));
     assert.match(page, /<h3>Cheaper<\/h3>[^]*write a final dot/);
   });
@@ -56,13 +56,13 @@ describe('a trace as a page', () => {
     for (const id of links) assert.ok(page.includes(`<section id="${id}">`), id);
   });
 
-  test('it contains no script, loads nothing, and foreign data is text', async () => {
+  test('it contains no scripts, loads nothing, and escapes untrusted data', async () => {
     const page = await html('a<script>b', '--plan', '--resolv-conf', storyFile('box.conf'));
     assert.doesNotMatch(page, /<script|src=|https?:|@import|url\(/);
     assert.ok(page.includes('a&lt;script&gt;b'));
   });
 
-  test('it fits a phone: the view is as wide as the device, and nothing has a fixed width', async () => {
+  test('it fits a phone: the viewport is as wide as the device, and nothing has a fixed width', async () => {
     const page = await html('www.google.com', ...gke, storyFile('datadog.yaml'));
     assert.match(page, /<meta name="viewport" content="width=device-width, initial-scale=1">/);
     assert.doesNotMatch(page, /width="\d|[;{"]width:\d+px/);

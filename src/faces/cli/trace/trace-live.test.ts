@@ -55,13 +55,13 @@ describe('a live trace', () => {
     return { document, as };
   };
 
-  test('of Go names the port that was really asked, as Go names 53', async () => {
+  test('of Go shows the port that was actually queried in its error, as Go shows 53', async () => {
     const { document } = await look('silent.a.test.', '--client', 'go');
     const where = `127.0.0.1:${server.port}`;
     assert.match(JSON.stringify(document), new RegExp(`read udp ${where}: i/o timeout`));
   });
 
-  test('has one clock, which begins with the first query', async () => {
+  test('has a single clock that starts with the first query', async () => {
     for (const client of ['glibc', 'musl', 'go', 'c-ares']) {
       const { document } = await look('web', '--client', client);
       const { queries, result, totals } = document;
@@ -73,7 +73,7 @@ describe('a live trace', () => {
     }
   });
 
-  test('each of several lookups begins with its own first query', async () => {
+  test('each of several lookups starts with its own first query', async () => {
     const { document } = await look('web', '--repeat', '2');
     const second = document.queries.find(({ lookup }) => lookup === 2);
     assert.ok((second?.atMs ?? 0) > 0);
@@ -86,7 +86,7 @@ describe('a live trace', () => {
     assert.ok((two ?? 0) >= end - (second?.atMs ?? 0) - 0.2);
   });
 
-  test('a pair is one row, however long its sockets took', async () => {
+  test('a pair is one row, regardless of how long its sockets took', async () => {
     for (const client of ['glibc', 'musl', 'go']) {
       const { as } = await look('web', '--client', client);
       const text = await as('text');
@@ -104,7 +104,7 @@ describe('a live trace', () => {
     }
   });
 
-  test('the row of a lost packet says how long it was waited for', async () => {
+  test('the row of a lost packet shows how long the client waited', async () => {
     const { document, as } = await look('lost');
     const lost = document.queries.find(({ answer }) => answer === 'DROP');
     assert.ok((lost?.waitedMs ?? 0) >= 950 && (lost?.waitedMs ?? 0) < 9000, `${lost?.waitedMs}`);
@@ -120,13 +120,13 @@ describe('a live trace', () => {
     assert.match(await as('html'), /AAAA no answer in (99\d ms|[1-9]\.\d\d s)/);
   });
 
-  test('where nothing comes from any server, it says what to try', async () => {
+  test('if no server replies, it suggests what to try', async () => {
     const { out } = await runTrace(words('silent.a.test.', '--timeout', '1500ms'));
     assert.match(out, /A, AAAA no answer in (1\.\d\d s|9\d\d ms)/);
     assert.match(out, /^HINT +No reply came from 127\.0\.0\.1\./m);
   });
 
-  test('a server to which there is no way is asked nothing', async () => {
+  test('no query is sent to a server without a route', async () => {
     // The documentation prefix: with a default route, packets to it are sent but never answered.
     const { out } = await runTrace([
       'web',
@@ -143,7 +143,7 @@ describe('a live trace', () => {
     else assert.match(out, /no answer in/);
   });
 
-  test('all formats name the ports that were really used', async () => {
+  test('all formats show the ports that were actually used', async () => {
     const { document, as } = await look('web');
     const [{ sourcePort, wireId, serverPort } = {}] = document.queries;
     assert.equal(serverPort, server.port);
@@ -155,7 +155,7 @@ describe('a live trace', () => {
     assert.ok((await as('dig')).includes(`;; SERVER: 127.0.0.1#${port}(127.0.0.1) (UDP)`));
   });
 
-  test('-o dig prints the replies as they came: flags, TTL, authority, size', async () => {
+  test('-o dig prints the replies as received: flags, TTL, authority, size', async () => {
     const { document, as } = await look('web');
     const text = await as('dig');
     for (const { reply } of document.queries) {

@@ -135,7 +135,7 @@ describe('trace --from, from a cluster', () => {
     assert.deepEqual(other.conf.servers, ['169.254.20.10']);
   });
 
-  test('the search domains of the node are those of its file; without it the document says so', async () => {
+  test('the search domains of the node are read from its file; if it is missing, the document says so', async () => {
     const without = await from('web-0');
     assert.match(without.assumed ?? '', /search domains are unknown and left out/);
     const file = join(folder, 'node.conf');
@@ -148,7 +148,7 @@ describe('trace --from, from a cluster', () => {
     assert.match(out.replaceAll(/\s+/g, ' '), /unknown and left out: each adds queries/);
   });
 
-  test('other services of the DNS pods are not name servers of pods', async () => {
+  test('other services of the DNS pods are not used as name servers', async () => {
     for (const name of ['kube-dns-upstream', 'a-dns'])
       api.put(
         'services',
@@ -158,7 +158,7 @@ describe('trace --from, from a cluster', () => {
     for (const name of ['kube-dns-upstream', 'a-dns']) api.delete('services', 'kube-system', name);
   });
 
-  test('the name servers are those that kubelet has, where they can be read', async () => {
+  test('the name servers are those of the kubelet, if they can be read', async () => {
     const data = { kubelet: 'clusterDNS:\n- 10.43.0.53\nclusterDomain: cluster.local\n' };
     api.put('configmaps', {
       metadata: { name: 'kubelet-config', namespace: 'kube-system' },
@@ -175,7 +175,7 @@ describe('trace --from, from a cluster', () => {
     api.delete('pods', 'shop', 'here-0');
   });
 
-  test('KUBECONFIG, and the namespace of the command line, count as for kubectl', async () => {
+  test('KUBECONFIG and the namespace on the command line work as in kubectl', async () => {
     const words = ['--from', 'deploy/web', '--plan', '--context', 'test'];
     assert.equal((await trace(words, { KUBECONFIG: config })).conf.ndots, 1);
     const { code, err } = await runTrace(['a', ...words, '-n', 'elsewhere'], {
@@ -220,7 +220,7 @@ describe('trace --from, from a cluster', () => {
     assert.match(err, /nothing listens at the API server's address 127\.0\.0\.1:1/);
   });
 
-  test('completion offers the names that the cluster has', async () => {
+  test('completion suggests names from the cluster', async () => {
     const words = ['trace', '--kubeconfig', config, '--context', 'test', '--from', 'deploy/'];
     const { list } = await complete(words, {});
     assert.deepEqual(list.map(([word]) => word).toSorted(), ['deploy/idle', 'deploy/web']);
@@ -244,7 +244,7 @@ describe('trace --from, from manifests', () => {
     ...more,
   ];
 
-  test('nothing is sent, not even to a server that is named', async (t) => {
+  test('nothing is sent, not even to a given server', async (t) => {
     const server = await serveAnswers({ rules: [] });
     t.after(() => server.close());
     const { live, totals } = await trace([...words('web-0'), `@127.0.0.1:${server.port}`]);
@@ -269,12 +269,12 @@ describe('trace --from, from manifests', () => {
     });
   }
 
-  test('one file does, too', async () => {
+  test('a single file works, too', async () => {
     const { conf } = await trace(['--from', 'web-0', '--manifests', join(manifests, 'all.json')]);
     assert.equal(conf.ndots, 1);
   });
 
-  test('a namespace that it is not in', async () => {
+  test('reports a namespace that does not contain it', async () => {
     const { code, err } = await runTrace(['a', ...words('web-0', '-n', 'other')]);
     assert.equal(code, 2);
     assert.match(err, /no Pod "web-0" in namespace other in .*manifests/);
@@ -288,7 +288,7 @@ describe('trace --from, from manifests', () => {
     assert.match(err, /\/nowhere/);
   });
 
-  test('completion offers the names in the directory', async () => {
+  test('completion suggests names from the directory', async () => {
     const { list } = await complete(['trace', '--manifests', manifests, '--from=svc/c'], {});
     assert.deepEqual(list, [['--from=svc/cart', '']]);
   });

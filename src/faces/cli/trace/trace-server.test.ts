@@ -25,7 +25,7 @@ const service = (name: string, address: string): string =>
 describe('trace --manifests: the cluster of the manifests answers', () => {
   const from = ['--manifests', cluster, ...pod];
 
-  test('a service has the address that its manifest states, and nothing is sent', async () => {
+  test('a service has the address in its manifest, and nothing is sent', async () => {
     const { result, totals, live } = await traceJson(['backend.critical-app', ...from]);
     assert.deepEqual(result.addresses, ['10.3.0.116']);
     assert.equal(totals.queries, 4);
@@ -37,27 +37,27 @@ describe('trace --manifests: the cluster of the manifests answers', () => {
     assert.equal(result.addresses.length, 1);
   });
 
-  test('the pod may be one of theirs, and asks in its own namespace', async () => {
+  test('the pod may be one in the manifests, and then queries in its own namespace', async () => {
     const words = ['--manifests', cluster, '--from', 'deploy/web'];
     const { result, from: whose } = await traceJson(['web', ...words]);
     assert.match(whose ?? '', /Deployment shop\/web/);
     assert.deepEqual(result.addresses.toSorted(), ['10.3.0.80', 'fd00:10:3::80']);
   });
 
-  test('names outside of the cluster are those of the answers file, without one NXDOMAIN', async () => {
+  test('external names are answered by the answers file, or with NXDOMAIN without one', async () => {
     const twilio = await traceJson(['api.twilio.com', ...from, ...internet]);
     assert.deepEqual(twilio.result.addresses, ['192.0.2.10', '192.0.2.11']);
     assert.equal((await traceJson(['api.twilio.com', ...from])).result.code, 'EAI_NONAME');
   });
 
-  test('one file does, and the cluster domain is the one that is named', async () => {
+  test('a single file works, and the given cluster domain is used', async () => {
     const file = written('one.yaml', service('web', '10.3.0.9'));
     const words = ['--manifests', file, '--cluster-domain', 'corp.example', ...pod];
     const { result } = await traceJson(['web.shop.svc.corp.example.', ...words]);
     assert.deepEqual(result.addresses, ['10.3.0.9']);
   });
 
-  test('more than can be read in a turn is waited for', async () => {
+  test('waits for manifests that take more than a turn to read', async () => {
     const all = Array.from({ length: 2000 }, (_, i) =>
       service(`s-${i}`, `10.3.${i >> 8}.${i & 255}`),
     );
@@ -66,7 +66,7 @@ describe('trace --manifests: the cluster of the manifests answers', () => {
     assert.deepEqual(result.addresses, ['10.3.7.207']);
   });
 
-  test('reports a mistake in a manifest once', async () => {
+  test('reports an error in a manifest once', async () => {
     const file = written(
       'odd.yaml',
       `${service('web', '10.3.0.9')}---\napiVersion: v1\nkind: Srevice\nmetadata: {name: web}\n`,
@@ -76,7 +76,7 @@ describe('trace --manifests: the cluster of the manifests answers', () => {
     assert.equal(err.match(/Srevice/g)?.length, 1, err);
   });
 
-  test('without --from and --resolv-conf a pod of the namespace asks, and that is said', async () => {
+  test('without --from and --resolv-conf the client is a pod of the namespace, with a note', async () => {
     const words = ['backend.critical-app', '--manifests', cluster];
     const { result, conf, from: whose } = await traceJson(words);
     assert.deepEqual(result.addresses, ['10.3.0.116']);
@@ -88,7 +88,7 @@ describe('trace --manifests: the cluster of the manifests answers', () => {
     assert.deepEqual(shop.result.addresses.toSorted(), ['10.3.0.80', 'fd00:10:3::80']);
   });
 
-  test('with --from host it is this machine that asks', async () => {
+  test('with --from host the client is this machine', async () => {
     const { conf } = await traceJson(['web', '--manifests', cluster, '--from', 'host']);
     assert.doesNotMatch(conf.search.join(), /default\.svc/);
   });
@@ -106,7 +106,7 @@ describe('trace --manifests: the cluster of the manifests answers', () => {
 });
 
 describe('trace --corefile: a server with this Corefile answers', () => {
-  test('autopath saves the walk', async () => {
+  test('autopath avoids the search path queries', async () => {
     const corefile = written(
       'autopath.corefile',
       `.:53 {\n autopath @name\n kubernetes cluster.local {\n manifests ${cluster}\n }\n forward . 192.0.2.53\n}\n`,
@@ -129,7 +129,7 @@ describe('trace --corefile: a server with this Corefile answers', () => {
     assert.match(err, /bad\.corefile:2[^]*forwrad/);
   });
 
-  test('with --manifests its objects are those, whatever cluster it would ask', async () => {
+  test('with --manifests its objects replace those of any cluster', async () => {
     const corefile = written(
       'plain.corefile',
       '.:53 {\n kubernetes cluster.local\n forward . 192.0.2.53\n}\n',

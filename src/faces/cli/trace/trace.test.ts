@@ -27,7 +27,7 @@ const answers = file(
 );
 const planned = ['--resolv-conf', pod, '--hosts', hosts, '--answers', answers, '--plan'];
 
-describe('objects that are not there', () => {
+describe('missing objects', () => {
   test('are reported with the path of the directory, not with a line of the generated Corefile', async () => {
     const { code, err } = await runTrace(['web', '--manifests', '/nowhere/at/all']);
     assert.equal(code, 2);
@@ -63,7 +63,7 @@ describe('ndots trace -o json', () => {
     assert.match(queries.at(-1)?.outcome ?? '', /\[glibc-stop\]/);
   });
 
-  test('every client gives a document that fits the schema', async () => {
+  test('every client produces a document that matches the schema', async () => {
     const schema = JSON.parse(readFileSync('docs/trace.schema.json', 'utf8')) as Schema;
     for (const label of clientLabels) {
       const document = await traceJson(['api', '--client', label, ...planned]);
@@ -75,14 +75,14 @@ describe('ndots trace -o json', () => {
     }
   });
 
-  test('several clients make a list', async () => {
+  test('several clients produce a list', async () => {
     const { out } = await runTrace(['api', '--client', 'musl,go', ...planned, '-o', 'json']);
     const list = JSON.parse(out) as { kind: string; items: unknown[] };
     assert.equal(list.kind, 'TraceList');
     assert.equal(list.items.length, 2);
   });
 
-  test('--families, --repeat, --ndots and --env are obeyed', async () => {
+  test('--families, --repeat, --ndots and --env take effect', async () => {
     const words = ['www.example.com', ...planned];
     assert.equal((await traceJson([...words, '--families', '4'])).queries.length, 4);
     assert.equal((await traceJson([...words, '--ndots', '1'])).queries.length, 2);
@@ -92,7 +92,7 @@ describe('ndots trace -o json', () => {
     assert.equal(twice.queries.at(-1)?.lookup, 2);
   });
 
-  test('what makes it cheaper is planned, not guessed', async () => {
+  test('cheaper alternatives are planned, not guessed', async () => {
     const { cheaper } = await traceJson(['www.example.com', ...planned]);
     const dot = cheaper.find((one) => one.change === 'write a final dot');
     assert.deepEqual([dot?.queries, dot?.same], [2, true]);
@@ -111,7 +111,7 @@ describe('ndots trace for people', () => {
     });
   }
 
-  test('the text keeps to 100 columns for every client', async () => {
+  test('the text fits 100 columns for every client', async () => {
     const long = `${'a-rather-long-label.'.repeat(8)}example.com`;
     for (const name of ['www.example.com', long]) {
       for (const label of clientLabels) {
@@ -122,7 +122,7 @@ describe('ndots trace for people', () => {
     }
   });
 
-  test('names of usual length are never cut, however long the answers', async () => {
+  test('names of normal length are never cut, even with long answers', async () => {
     const long = file(
       'long.yaml',
       "rules:\n  - { name: www.example.com, answer: 'CNAME=a-rather-long-name-of-a-load-balancer.eu-west-1.elb.example. 203.0.113.80' }\n",
@@ -134,7 +134,7 @@ describe('ndots trace for people', () => {
     }
   });
 
-  test('the text is set for the terminal that it is printed on', async () => {
+  test('the text is formatted for the terminal', async () => {
     for (const [columns, most] of [
       [80, 80],
       [60, 60],
@@ -150,7 +150,7 @@ describe('ndots trace for people', () => {
     }
   });
 
-  test('sequential queries are not a pair, however fast the answers are', async () => {
+  test('sequential queries are not a pair, even if answers are fast', async () => {
     const inTurn = file('in-turn.conf', 'nameserver 10.96.0.10\noptions single-request\n');
     const served = file('Corefile', '. {\n hosts {\n  10.96.1.1 api.test\n }\n}\n');
     const words = ['api.test', '--resolv-conf', inTurn, '--hosts', hosts, '--corefile', served];
@@ -159,7 +159,7 @@ describe('ndots trace for people', () => {
     assert.match(out, /^ {2}2 +0\.5 ms .* AAAA NODATA +0\.5 ms$/m);
   });
 
-  test('a plan that knows no name says so', async () => {
+  test('a plan without any known name says so', async () => {
     const { out } = await runTrace(['a', '--plan', '--resolv-conf', pod, '--hosts', hosts]);
     assert.match(out, /^PLAN {6}Nothing was sent\. Names not covered by --answers/m);
     assert.doesNotMatch(out, /no search list: /);
@@ -169,7 +169,7 @@ describe('ndots trace for people', () => {
     assert.doesNotMatch((await runTrace(['www.example.com', ...planned])).out, /^PLAN/m);
   });
 
-  test('a comparison says whether all find the same', async () => {
+  test('a comparison states whether all clients find the same', async () => {
     const half = file(
       'half.yaml',
       "rules:\n  - { name: www.example.com, type: A, answer: '203.0.113.80' }\n  - { name: www.example.com, type: AAAA, answer: '2001:db8::80' }\n",
@@ -205,7 +205,7 @@ describe('ndots trace for people', () => {
     assert.match(out, /VERDICT +2 of 4 clients cannot resolve this name, hence exit code 1\./);
   });
 
-  test('several clients without --compare: each with its trace, the comparison at the end', async () => {
+  test('several clients without --compare: a trace each, and the comparison at the end', async () => {
     const { out } = await runTrace(['www.example.com', '--client', 'glibc,go', ...planned]);
     assert.match(out, /as glibc[^]*as Go|as glibc[^]*as go/i);
     assert.match(out, /VERDICT {3}All find the same\.[^]*$/);
@@ -231,7 +231,7 @@ describe('ndots trace for people', () => {
     assert.match(out, /! wait: glibc@\S+ 5\.\d+ s; the fastest has its result after/);
   });
 
-  test('a word is explained only where it is printed', async () => {
+  test('a word is explained only if it is printed', async () => {
     const alias = file(
       'alias.yaml',
       "rules:\n  - { name: a.example, answer: 'CNAME=b.example. 203.0.113.80' }\n",
@@ -248,7 +248,7 @@ describe('ndots trace for people', () => {
     assert.doesNotMatch(out, /NODATA/);
   });
 
-  test('colour is there only if it is wanted', async () => {
+  test('colours are used only on request', async () => {
     const words = ['www.example.com', ...planned];
     assert.ok(!(await runTrace(words)).out.includes('\u001b'));
     assert.ok((await runTrace(words, {}, { colour: true })).out.includes('\u001b[32m'));
@@ -331,7 +331,7 @@ describe('exit codes and errors', () => {
   });
 });
 
-test('an address is traced, with a word on how its name is found', async () => {
+test('an address is traced, with a note on how to find its name', async () => {
   for (const address of ['10.0.0.1', '::1']) {
     const { out, err } = await runTrace([address, '--plan']);
     assert.doesNotMatch(out, /\n\n\n/, 'one blank line where no query was sent');
@@ -341,7 +341,7 @@ test('an address is traced, with a word on how its name is found', async () => {
     assert.doesNotMatch((await runTrace([name, '--plan'])).err, /Did you mean|is an address/);
 });
 
-test('--save and --replay give the same trace again', async () => {
+test('--save and --replay reproduce the trace', async () => {
   const saved = join(folder, 'saved.json');
   const first = await runTrace(['www.example.com', ...planned, '--save', saved]);
   const again = await runTrace(['--replay', saved]);
@@ -349,7 +349,7 @@ test('--save and --replay give the same trace again', async () => {
   assert.equal(again.code, 0);
 });
 
-test('a trace that an earlier version saved is printed, too', async () => {
+test('a trace saved by an earlier version is printed, too', async () => {
   const saved = join(folder, 'earlier.json');
   const document = await traceJson(['www.example.com', ...planned]);
   const fields = ['batch', 'serverPort', 'sourcePort', 'wireId', 'waitedMs', 'reply'] as const;
@@ -419,7 +419,7 @@ describe('ndots trace against a real server', () => {
     });
   }
 
-  test('a truncated answer is fetched over TCP', async () => {
+  test('a truncated answer is retried over TCP', async () => {
     const { result, queries } = await live('big.example.com.', '--client', 'go');
     assert.equal(result.addresses.length, 100);
     assert.equal(queries.filter((query) => query.protocol === 'tcp').length, 1);
