@@ -18,7 +18,7 @@ export interface KrewRelease {
 }
 
 const description = `Explains every lookup of a pod: which queries its resolver sends for a name, and
-why (trace), in the network of the pod itself if need be (exec); checks every
+why (trace), from inside the pod if necessary (exec); checks every
 replica of the cluster's DNS (check); finds what is wrong in Corefiles and
 manifests (lint) and in captures (doctor).
 `;

@@ -21,21 +21,21 @@ function overview(): string {
     '.I verb',
     '[options]',
     '.SH DESCRIPTION',
-    'Serves cluster DNS in place of CoreDNS, and explains which queries the resolver of a program sends for a name, and why.',
+    'Serves cluster DNS instead of CoreDNS, and explains which queries the resolver of a program sends for a name, and why.',
     '.SH VERBS',
   ];
   for (const [name, summary] of verbSummaries)
     lines.push('.TP', `.BR ndots\\-${name} (1)`, roff(summary));
   lines.push(
     '.SH EXIT STATUS',
-    '0: yes. 1: no, or a Corefile that cannot be served. 2: it could not be found out. 3: wrong usage.',
+    '0: yes. 1: no, or a Corefile that cannot be served. 2: it could not be determined. 3: wrong usage.',
     '.SH ENVIRONMENT',
     '.TP',
     '.BR NO_COLOR ", " FORCE_COLOR',
-    'No colours, or colours everywhere; without them, colours are for terminals.',
+    'Disable colours, or always use them; by default, only terminals get colours.',
     '.TP',
     '.B KUBECONFIG',
-    'Files that say where the cluster is, with colons between; without it ~/.kube/config.',
+    'Colon-separated files that describe the cluster; default ~/.kube/config.',
   );
   return `${lines.join('\n')}\n`;
 }

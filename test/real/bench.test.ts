@@ -59,7 +59,7 @@ describe('ndots bench', () => {
     writeFileSync(none, 'nothing\n');
     const refused = await bench(target, '--recorded', none);
     assert.equal(refused.code, 2);
-    assert.match(refused.err, /none\.log holds no queries/);
+    assert.match(refused.err, /none\.log contains no queries/);
   });
 
   test('sends the EDNS sizes of a recording from standard input', async () => {

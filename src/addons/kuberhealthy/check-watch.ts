@@ -259,7 +259,7 @@ export class CheckWatch {
     this.#toldAt = clock.now();
     const { leftOut } = this.numbers;
     log.warning(
-      `${resource} ${fullName(object)} is left out, as ${leftOut} objects are: ${NO_ROOM[why]}`,
+      `${resource} ${fullName(object)} is skipped (${leftOut} objects in total): ${NO_ROOM[why]}`,
     );
   }
 

@@ -29,7 +29,7 @@ describe('large objects', () => {
     await lead.begin();
     assert.deepEqual(names(), ['dns']);
     assert.equal(lead.watch.numbers.leftOut, 1);
-    assert.match(lead.lines.join('\n'), /healthchecks team\/huge is left out/);
+    assert.match(lead.lines.join('\n'), /healthchecks team\/huge is skipped/);
     lead.api.remove('healthchecks', 'huge');
     await lead.clock.advance(100);
     assert.equal(lead.watch.numbers.leftOut, 0);
@@ -43,7 +43,7 @@ describe('large objects', () => {
     assert.equal(names().filter((name) => name.startsWith('dns-')).length, 200);
     assert.ok(lead.watch.numbers.bytes < 12 * MIB);
     assert.ok(lead.watch.numbers.leftOut >= 27);
-    const told = lead.lines.filter((line) => line.includes('is left out'));
+    const told = lead.lines.filter((line) => line.includes('is skipped'));
     assert.equal(told.length, 1, told.join('\n'));
   });
 

@@ -74,7 +74,7 @@ export class NamespaceAnnotations {
    * @throws errors other than API server failures
    */
   #tell(error: unknown): void {
-    const kept = 'pods get what they ask for themselves';
+    const kept = 'pods get only their own settings';
     if (error instanceof ApiFailure) return this.#failures.failed(error, FRESH_MS, kept);
     if (!(error instanceof Error) || error.name !== 'TimeoutError') throw error;
     const late = { kind: 'silent', message: `no reply in ${WAIT_MS} ms`, advice: '' };

@@ -145,8 +145,9 @@ function form(): TemplateResult {
 function statusText(): string | TemplateResult {
   if (refusal.value !== '') return refusal.value;
   if (found.value?.isGiven === false)
-    return html`No server is named. <code>ndots console --admin HOST --admin-token FILE</code> asks
-      servers with the directive admin; <code>--replicas</code> asks all DNS pods of the cluster.`;
+    return html`No server is named.
+      <code>ndots console --admin HOST --admin-token FILE</code> queries servers with the admin
+      directive; <code>--replicas</code> queries all DNS pods of the cluster.`;
   if (isBusy.value) return 'Asking the servers.';
   const flushed = flush.value;
   if (typeof flushed === 'object') return flushed.done;

@@ -43,7 +43,7 @@ export function findingsPage(view: FindingsView): TemplateResult {
       view.unknown.length === 0
         ? nothing
         : html`<details class="more">
-            <summary>${view.unknown.length} causes cannot be judged from this input</summary>
+            <summary>${view.unknown.length} causes cannot be checked with this input</summary>
             ${notFound(view.unknown)}
           </details>`
     }`;

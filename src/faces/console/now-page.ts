@@ -104,7 +104,7 @@ function findings(now: NowView): TemplateResult {
   if (now.findings.length === 0)
     return html`<p class="empty">
       None. ${now.excluded} causes are ruled
-      out${now.unknown === 0 ? '' : `; ${now.unknown} cannot be judged from this input`}.
+      out${now.unknown === 0 ? '' : `; ${now.unknown} cannot be checked with this input`}.
     </p>`;
   return html`<ul class="cards">
     ${now.findings.map(

@@ -46,7 +46,7 @@ export async function recordedQueries(
   if (queries.length > 0) return queries;
   throw new Problem({
     code: 'load-names',
-    text: `${path === '-' ? 'standard input' : path} holds no queries`,
+    text: `${path === '-' ? 'standard input' : path} contains no queries`,
     remedy:
       'Give a capture (pcap, pcapng), a dnstap file, or a query log of ndots or CoreDNS. For a list of names use --names.',
   });

@@ -156,7 +156,7 @@ function podFailure(
   return new AdminFailure(
     `${pod}:${port} answered through the API server with HTTP status ${status}`,
     status === 404
-      ? 'The server has no plugin cache, or another program listens on this port.'
+      ? 'The server has no cache plugin, or another program listens on this port.'
       : `admin has to listen on all addresses of the pod: admin :${port} { token_file FILE }`,
   );
 }
@@ -177,7 +177,7 @@ function answerOf(name: string, status: number, body: string, tokenOption: strin
         first.startsWith('no plugin')
           ? `${name} has no cache: ${first}`
           : `${name} accepts no commands`,
-        'Its Corefile needs the directives admin and cache.',
+        'Its Corefile needs the admin and cache directives.',
       );
     case 503:
       throw new AdminFailure(`${name} is busy: ${first}`, 'Try again.');
@@ -197,6 +197,6 @@ function answerOf(name: string, status: number, body: string, tokenOption: strin
 function unreachable(name: string, error: Error): AdminFailure {
   return new AdminFailure(
     `${name} cannot be reached: ${whyFailed(error)}`,
-    'Is the directive admin in its Corefile, and is this its address? With tls, add --tls or --ca FILE.',
+    'Does its Corefile have the admin directive, and is this its address? With tls, add --tls or --ca FILE.',
   );
 }

@@ -63,7 +63,7 @@ export async function askCaches(
 function noReport(server: string): AdminFailure {
   return new AdminFailure(
     `${server} did not send a cache report`,
-    'Another program listens there, or another version of this one.',
+    'Another program, or another ndots version, listens there.',
   );
 }
 

@@ -204,7 +204,7 @@ contexts: [{name: test, context: {cluster: test}}]
     assert.equal(gone.code, 2);
     assert.match(
       gone.err,
-      /cannot be reached: nothing listens there .*\n {2}Is the directive admin in its Corefile/,
+      /cannot be reached: nothing listens there .*\n {2}Does its Corefile have the admin directive/,
     );
     assert.match(gone.out, /entries kept for a\./);
     const refused = await run('flush', 'a.', '-s', `127.0.0.1:${ports[0]}`);
@@ -214,7 +214,7 @@ contexts: [{name: test, context: {cluster: test}}]
     const other = await run('flush', 'a.', '-s', new URL(metricsUrl).host);
     assert.match(
       other.err,
-      /accepts no commands\n {2}Its Corefile needs the directives admin and cache/,
+      /accepts no commands\n {2}Its Corefile needs the admin and cache directives/,
     );
   });
 

@@ -382,7 +382,7 @@ describe('ndots capture', () => {
     writeFileSync(at('elsewhere.pcap'), pcapFile(LINK.RAW, elsewhere));
     const { code, err } = await run(at('elsewhere.pcap'));
     assert.equal(code, 1);
-    assert.match(err, /2 packets, 0 messages[^]*--port sets others/);
+    assert.match(err, /2 packets, 0 messages[^]*--port selects ports other/);
     assert.doesNotMatch((await run(at('elsewhere.pcap'), '--port', '1053')).err, /--port/);
   });
 

@@ -376,7 +376,7 @@ class CaptureRun {
     if (this.#attribution !== null) this.#io.err(`${attributionLine(this.#attribution.counts)}\n`);
     if (this.#framesRead > 0 && totals.messages + totals.encrypted === 0)
       this.#io.err(
-        'ndots capture: no packet uses a DNS port; --port sets others than 53 and 5353\n',
+        'ndots capture: no packet uses a DNS port; --port selects ports other than 53 and 5353\n',
       );
     sayRemarks(this.#reading, this.#io);
   }

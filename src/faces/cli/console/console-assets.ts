@@ -26,7 +26,7 @@ export function findConsoleAssets(directory: string): ConsoleAssets {
   if (!existsSync(join(directory, 'console.js')))
     throw new Problem({
       code: 'no-page',
-      text: `the page of the console is missing: ${join(directory, 'console.js')}`,
+      text: `the console page is missing: ${join(directory, 'console.js')}`,
       hint: 'This checkout has no built dist/.',
       remedy: 'npm ci, or npm run build',
     });

@@ -160,7 +160,7 @@ export class ConsoleServer {
     request.resume();
     // A form on another page cannot send this header.
     if ((path === FLUSH_PATH) !== isChange || (isChange && request.headers[CHANGE_HEADER] !== '1'))
-      return end(response, 405, 'text/plain', `${path} is for the page Cache.\n`);
+      return end(response, 405, 'text/plain', `${path} is for the Cache page.\n`);
     this.#serve(path, query, response);
   }
 

@@ -89,7 +89,7 @@ function tokenOf({ tokenFile }: ConsoleOptions): string {
   if (token.length < TOKEN_LEAST || token.length > TOKEN_MOST || !/^[\w.~-]+$/.test(token))
     throw new Problem({
       code: 'bad-token',
-      text: `${tokenFile} does not hold a token`,
+      text: `${tokenFile} does not contain a token`,
       hint: `A token has ${TOKEN_LEAST} to ${TOKEN_MOST} letters, digits and - . _ ~`,
       remedy: `openssl rand -hex 24 > ${tokenFile}`,
     });
@@ -129,7 +129,7 @@ async function listening(parts: Parameters<typeof ConsoleServer.start>[0]): Prom
     throw new Problem({
       code: 'cannot-listen',
       text: `cannot listen on ${host}:${port}: ${whyFailed(error)}`,
-      remedy: 'Leave --listen out to use a free port.',
+      remedy: 'Omit --listen to use a free port.',
       cause: error,
     });
   }
@@ -145,6 +145,6 @@ function untilAborted(signal: AbortSignal): Promise<void> {
 function openBrowser(address: string, note: (text: string) => void): void {
   const opener = process.platform === 'darwin' ? 'open' : 'xdg-open';
   const child = spawn(opener, [address], { stdio: 'ignore', detached: true });
-  child.on('error', () => note('no browser was opened: open the address above'));
+  child.on('error', () => note('no browser was opened; open the address above'));
   child.unref();
 }

@@ -33,7 +33,7 @@ export function findingsReport(now: NowView, findings: FindingsView, source: str
     )
     .join('\n');
   const body = `<h1>DNS findings</h1>
-<p class="quiet">${escape(source)} · ${at} UTC · the numbers are of ${new Date(now.window.fromMs).toISOString().slice(11, 19)} to ${at.slice(11)}</p>
+<p class="quiet">${escape(source)} · ${at} UTC · figures from ${new Date(now.window.fromMs).toISOString().slice(11, 19)} to ${at.slice(11)}</p>
 <dl class="figures">${figures}</dl>
 ${rows.length === 0 ? '<h2>Nothing is wrong</h2>' : rows.map(finding).join('\n')}
 <h2>Ruled out</h2>
@@ -48,7 +48,7 @@ function finding(row: FindingRow): string {
     `<${tag}>${texts.map((text) => `<li>${escape(text)}</li>`).join('')}</${tag}>`;
   return `<h2>${escape(title)}</h2>
 <dl>
-<dt>Severity</dt><dd class="${escape(severity)}">${escape(severity)}, ${printShare(confidence)} sure, <code>${escape(code)}</code></dd>
+<dt>Severity</dt><dd class="${escape(severity)}">${escape(severity)}, confidence ${printShare(confidence)}, <code>${escape(code)}</code></dd>
 ${fact('Subject', escape(subject))}${fact('Why', escape(why))}
 <dt>Seen</dt><dd>${list('ul', seen)}</dd>
 <dt>Fix</dt><dd>${list('ol', fix)}</dd>

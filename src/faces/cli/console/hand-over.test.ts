@@ -62,7 +62,7 @@ describe('what the console hands over', () => {
     await assert.rejects(packetsOf('name=nothing.example'), /no packet of the capture is selected/);
     const live = new HandOver({ ...source, files: [], device: 'any' }, model, 'full');
     const offered = await live.view(parseFilterLine('not name=*.local'));
-    assert.match(offered.noPackets, /keeps no packets of live traffic/);
+    assert.match(offered.noPackets, /stores no packets of live traffic/);
     assert.equal(offered.command, "ndots capture -i any -o flow --not 'name=*.local'");
     const hidden = await new HandOver(source, model, 'no-clients').view([]);
     assert.match(hidden.noPackets, /--privacy no-clients hides/);
@@ -72,7 +72,7 @@ describe('what the console hands over', () => {
       '[INFO] 10.244.1.4:1 - 1 "A IN a.example. udp 30 false 512" NOERROR 0 0.1s\n',
     );
     const ofLog = await new HandOver({ ...source, files: [log] }, model, 'full').view([]);
-    assert.match(ofLog.noPackets, /log holds no packets/);
+    assert.match(ofLog.noPackets, /log contains no packets/);
   });
 
   test('the findings as a single page without scripts or external resources', () => {

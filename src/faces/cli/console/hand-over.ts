@@ -60,9 +60,9 @@ export class HandOver {
     const { files } = this.#options;
     const [file] = files;
     if (this.#privacy !== 'full')
-      return `Packets hold addresses of clients, which --privacy ${this.#privacy} hides.`;
+      return `Packets contain client addresses, which --privacy ${this.#privacy} hides.`;
     if (file === undefined || file === '-')
-      return 'The console keeps no packets of live traffic. The command below records those that come from now on with --write FILE.';
+      return 'The console stores no packets of live traffic. The command below, with --write FILE, records packets from now on.';
     if (files.length > 1) return 'Packets of several files are not joined. Use the command below.';
     return (await whyNoPackets(file)) ?? '';
   }

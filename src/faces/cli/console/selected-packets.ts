@@ -38,8 +38,8 @@ export async function whyNoPackets(file: string): Promise<string | null> {
   input.close();
   if (input.format === 'pcap' || input.format === 'pcapng') return null;
   return input.format === 'dnstap'
-    ? 'A dnstap stream holds messages, and no packets.'
-    : 'A query log holds no packets.';
+    ? 'A dnstap stream contains messages but no packets.'
+    : 'A query log contains no packets.';
 }
 
 /**

@@ -55,7 +55,7 @@ export class ServerCaches {
     const absolute = name.endsWith('.') ? name : `${name}.`;
     checkName(absolute);
     if (this.#waiting >= WAITING_MAX)
-      throw usage('too many questions wait for the servers', 'Try again.');
+      throw usage('too many requests are waiting for the servers', 'Try again.');
     this.#waiting++;
     const answers = this.#last
       .then(() => this.#answers(choice, action, absolute, below))

@@ -87,7 +87,7 @@ export async function observe(
   const { observed } = examination;
   for (const { what, most, count: many } of observed[0]!.leftOut)
     reading.remarks.add(
-      `${what} than the ${most} that are examined one by one: only the sums include them`,
+      `${what} than the ${most} that are examined individually: only the totals include them`,
       '',
       many,
     );

@@ -55,7 +55,7 @@ export async function performStories(
     const own = run.model || lacks.length > 0 ? lacks : lacksOfStory(story.needs, path, run.mode);
     if (story.play === null) {
       if (!run.model)
-        io.err(`${verb}: ${story.name} is played on its model: kernels differ too much.\n`);
+        io.err(`${verb}: ${story.name} is played on its model: because kernels differ too much.\n`);
     } else if (own.length > 0) {
       const instead = story.model === null ? 'and there is no model of it' : 'so here is its model';
       io.err(
@@ -194,7 +194,7 @@ export async function performInside(story: Story, run: RunOptions, io: Io): Prom
     pcap: run.pcap,
     linger: async () => {
       if (!run.keep) return;
-      io.err(`ndots lab: ${story.name} is over, and its lab keeps running. Ctrl-C ends it.\n`);
+      io.err(`ndots lab: ${story.name} is over, but its lab keeps running. Ctrl-C ends it.\n`);
       await new Promise<void>((done) => {
         const held = setInterval(() => undefined, 60_000);
         letGo = () => {

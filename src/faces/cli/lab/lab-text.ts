@@ -21,9 +21,9 @@ export function labText(
 ): string {
   const page = pageFor({ colour, columns, wide: false });
   const packets = outcomes.some(({ how }) => how === 'real')
-    ? ', --pcap story.pcapng keeps the packets'
+    ? ', --pcap story.pcapng saves the packets'
     : '';
-  const hint = `-o html > story.html makes a page of this${packets}`;
+  const hint = `-o html > story.html creates a page from this${packets}`;
   return `${outcomes.map((outcome) => outcomeText(outcome, page)).join('\n')}${wrap(hint, '', page).map(page.paint.dim).join('\n')}\n`;
 }
 

@@ -29,11 +29,11 @@ export async function clusterFiles(options: LintOptions, io: Io): Promise<readon
       if (failure === null) return kind === 'Pod' ? [] : [fileOf(access.name, kind, items)];
       if (failure.kind !== 'forbidden' && failure.kind !== 'missing')
         throw clusterNotAsked(failure, { remedy: 'Without a cluster: ndots lint FILE' });
-      io.err(`ndots lint: ${failure.message}: left out\n`);
+      io.err(`ndots lint: ${failure.message}: skipped\n`);
       return [];
     });
     for (const { why, so } of lackingOf(lists.filter(({ failure }) => failure === null)))
-      io.err(`ndots lint: ${why}: left out is ${so}\n`);
+      io.err(`ndots lint: ${why}: omitting ${so}\n`);
     const unusual = pods.clients.filter(isUnusual).map(({ sample }) => sample);
     return unusual.length === 0 ? files : [...files, fileOf(access.name, 'Pod', unusual)];
   });

@@ -47,7 +47,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   const newest = newestBefore(options.target);
   if (newest !== null)
     io.err(
-      `ndots lint: the newest known release is ${newest}, and the target is checked as that one\n`,
+      `ndots lint: the newest known release is ${newest}, so the target is checked like that release\n`,
     );
   const given = await gatherAll(options, io);
   let report = await lintFiles(given, options, io);

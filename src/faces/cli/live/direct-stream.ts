@@ -32,7 +32,7 @@ export function directStream({ host, port }: FollowedServer, token: string): Str
       response.on('error', failed);
       stream.on('error', failed);
       stream.on('data', bytes);
-      stream.on('end', () => ended('the server has ended the stream'));
+      stream.on('end', () => ended('the server ended the stream'));
       response.on('close', () => ended('the connection was closed'));
     });
     asked.end();
@@ -44,7 +44,7 @@ export function directStream({ host, port }: FollowedServer, token: string): Str
 function refusalOf({ statusCode = 0, headers }: IncomingMessage): string | null {
   const stream = headers['ndots-stream'];
   if (stream === undefined)
-    return `it answers HTTP ${statusCode}, but it is neither the directive console nor ndots watch serve`;
+    return `it answers HTTP ${statusCode}, but it is neither the console directive nor ndots watch serve`;
   if (stream !== TAP_STREAM)
     return `it is another version of ndots (stream ${oneLine(String(stream).slice(0, WHY_MAX))}, expected ${TAP_STREAM}): use the same version on both sides`;
   if (statusCode === 401) return WRONG_TOKEN;
@@ -53,5 +53,5 @@ function refusalOf({ statusCode = 0, headers }: IncomingMessage): string | null 
 }
 
 export const WRONG_TOKEN =
-  'the token is wrong or missing: --server-token FILE has the token of its token file, or of its log';
+  'the token is wrong or missing: --server-token FILE contains the token from its token file or its log';
 export const FULL = 'it has the maximum number of readers, or cannot read its token';

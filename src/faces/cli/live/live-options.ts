@@ -182,6 +182,6 @@ export function serverTokenOf(
   if (given !== '') return given;
   throw usage(
     'the servers require a token',
-    `--server-token FILE, or ${TOKEN_VARIABLE}: the token is in the file of token_file, or in the log of the server`,
+    `--server-token FILE, or ${TOKEN_VARIABLE}: the token is in the token_file of the server, or in its log`,
   );
 }

@@ -27,7 +27,7 @@ export function podStream(
       signal: closed.signal,
     });
     asked.then(
-      () => ended('the server has ended the stream'),
+      () => ended('the server ended the stream'),
       (error: unknown) => {
         if (closed.signal.aborted) return;
         if (!(error instanceof ApiFailure)) throw error;
@@ -51,6 +51,6 @@ function refusalOf(
     return `it is forbidden (kubectl auth can-i get pods/proxy -n ${namespace}): ${message}`;
   if (status === 404 && !isPods) return 'the pod is gone';
   if (status !== 0)
-    return `no directive console answers at port ${port} of the pod (HTTP ${status}): its Corefile needs console :${port} { token_file FILE }`;
+    return `no console directive answers on port ${port} of the pod (HTTP ${status}): its Corefile needs console :${port} { token_file FILE }`;
   return message;
 }

@@ -133,7 +133,7 @@ for (const [title, change, token, why] of [
     'a pod without the directive',
     { closed: true },
     TOKEN,
-    /no directive console answers at port 9155/,
+    /no console directive answers on port 9155/,
   ],
 ] as const)
   test(`${title} is named`, async (t) => {

@@ -191,9 +191,9 @@ function kindOf({ name }: Workload): readonly [apiVersion: string, kind: string]
 
 function commentOf({ workload, best, unknown }: WorkloadPlan): string {
   if (best !== null)
-    return `# ${title(workload)}: ndots:${best}, where its pods are made; those that run cannot be changed.\n`;
+    return `# ${title(workload)}: ndots:${best}, in its pod template; running pods cannot be changed.\n`;
   return unknown.length > 0
-    ? `# ${title(workload)}: not known without --cluster or --manifests, nothing is proposed.\n`
+    ? `# ${title(workload)}: unknown without --cluster or --manifests, so nothing is proposed.\n`
     : `# ${title(workload)}: nothing to change.\n`;
 }
 

@@ -199,7 +199,7 @@ describe('ndots plan', () => {
         },
       ],
     );
-    assert.match(out, /# pod\/loner in shop: ndots:2, where its pods are made/);
+    assert.match(out, /# pod\/loner in shop: ndots:2, in its pod template/);
   });
 
   test('distinguishes a name with a trailing dot from one that was searched', async () => {

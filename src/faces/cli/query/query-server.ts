@@ -37,7 +37,7 @@ export async function serverFor(options: QueryOptions): Promise<QueryServer> {
   } catch (error) {
     throw new Problem({
       code: 'no-server',
-      text: `the name of the server does not resolve: ${name}: ${whyFailed(error)}`,
+      text: `the server name does not resolve: ${name}: ${whyFailed(error)}`,
       remedy: 'Give its address: ndots query @10.96.0.10 NAME',
       cause: error,
     });

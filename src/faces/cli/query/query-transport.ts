@@ -238,8 +238,7 @@ function reason(error: Error): string {
   if (code === 'ECONNREFUSED') return 'no server listens on that port';
   if (code === 'ENETUNREACH' || code === 'EHOSTUNREACH') return 'there is no route to that host';
   if (code === 'EADDRNOTAVAIL') return 'this machine has no address to send from';
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
-    return 'the name of the server does not resolve';
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'the server name does not resolve';
   return whyFailed(error);
 }
 

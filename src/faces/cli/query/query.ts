@@ -99,7 +99,7 @@ async function ask(options: QueryOptions, io: Io): Promise<number> {
     code = reply.rcode === 0 ? EXIT.ok : EXIT.no;
     if (doubt !== null) {
       // Printed anyway, as in dig, because it may show the cause.
-      io.err(`ndots query: the reply of ${server.name} is not authenticated: ${doubt}\n`);
+      io.err(`ndots query: the reply from ${server.name} is not authenticated: ${doubt}\n`);
       return EXIT.failed;
     }
     if (last) break;

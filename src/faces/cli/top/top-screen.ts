@@ -330,7 +330,7 @@ export class TopScreen {
       reversed: false,
     });
     const item = rows.find((row) => row.item !== null)?.item ?? null;
-    if (item === null) return this.#say('It is no longer there.');
+    if (item === null) return this.#say('It no longer exists.');
     this.#open(view);
     this.#page(view).cursor.select(item.id);
     this.#show(item);
@@ -423,7 +423,7 @@ export class TopScreen {
 
   #speed(faster: boolean): void {
     const { pace } = this.#parts.feed();
-    if (pace === null) return this.#say('Live traffic has no speed to change.');
+    if (pace === null) return this.#say('The speed of live traffic cannot be changed.');
     pace.change(faster);
     this.#say(`Replay at ${pace.text}.`);
   }
@@ -440,7 +440,7 @@ export class TopScreen {
     const { ask, options, program } = this.#parts;
     const item = this.#panes.at(-1)?.item ?? this.#selected;
     const target = item?.target(ask) ?? null;
-    if (target === null) return this.#say('There is no lookup to trace in this row.');
+    if (target === null) return this.#say('This row has no lookup to trace.');
     const { words, notes } = planTrace(target, ask, options);
     const stop = new AbortController();
     let printed: string | null = null;
@@ -483,9 +483,13 @@ export class TopScreen {
         [],
         ...paragraph(command, width, { style: 'strong' }),
         [],
-        ...paragraph('It is in the clipboard, if your terminal allows that (OSC 52).', width, {
-          style: 'dim',
-        }),
+        ...paragraph(
+          'It was copied to the clipboard, if your terminal allows that (OSC 52).',
+          width,
+          {
+            style: 'dim',
+          },
+        ),
       ],
     });
   }

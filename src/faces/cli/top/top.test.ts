@@ -24,7 +24,7 @@ describe('top --once', () => {
     assert.equal(err, '');
     assert.match(out, /^Queries .* 18, 0 waiting$/m);
     assert.match(out, /critical ND3011 since 02:43:07 \(3 s\) +Large answers cannot be fetched/);
-    assert.match(out, /sums of the last 3 s, kernel lost 0\n$/);
+    assert.match(out, /totals of the last 3 s, kernel lost 0\n$/);
   });
 
   test('prints the requested view in the requested order', async () => {

@@ -111,7 +111,7 @@ export function findingsBody(view: FindingsView, fit: PageFit): TopBody {
   if (rows.length === 0)
     rows.push(
       ...paragraph(
-        view.checkedMs === null ? 'The rules have not run yet.' : 'Nothing wrong was seen.',
+        view.checkedMs === null ? 'The rules have not run yet.' : 'No faults were found.',
         fit.width,
         { style: 'good' },
       ).map(asRow),

@@ -52,7 +52,7 @@ function asRow(line: StyledLine): TopRow {
 
 function nowLeavesOut({ lostByKernel, window, atMs }: NowView): string {
   const seen = printAge(Math.max(0, Math.min(atMs, window.toMs) - window.fromMs));
-  return `sums of the last ${seen}, kernel lost ${printNumber(lostByKernel)}`;
+  return `totals of the last ${seen}, kernel lost ${printNumber(lostByKernel)}`;
 }
 
 interface Measure {
