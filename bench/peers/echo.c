@@ -54,7 +54,7 @@ int main(int argc, char **argv) {
         unsigned length = heads[i].msg_len;
         unsigned char *message = slab[i];
         message[2] |= 0x84;
-        /* An OPT record would stand where the answer goes: cut it off, the client does not mind. */
+        /* An OPT record would be in the place of the answer, so cut it off; the client does not need it. */
         unsigned end = 12;
         while (end < length && message[end] != 0) end += message[end] + 1;
         end += 5;

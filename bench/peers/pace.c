@@ -103,7 +103,7 @@ int main(int argc, char **argv) {
     if (received == sent && sent == total) break;
     if (sent == total && now > begin + total * gap + 2000000000LL) break;
     struct pollfd wait = {.fd = fd, .events = POLLIN};
-    // Until a reply comes or the next query is due.
+    // Wait for a reply, or until the next query is due.
     int64_t left = sent < total ? begin + sent * gap - now_ns() : 1000000;
     struct timespec until = {0, left < 0 ? 0 : left > 1000000 ? 1000000 : left};
     ppoll(&wait, 1, &until, NULL);

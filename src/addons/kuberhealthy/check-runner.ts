@@ -335,7 +335,7 @@ export class CheckRunner {
 }
 
 /**
- * True if the pod of a job has reported. As in Kuberhealthy, a job that did not run or report in time is not repeated.
+ * True if a job's pod has reported. As in Kuberhealthy, a job that did not run or report in time is not repeated.
  */
 function hasReported({ state }: CheckObject): boolean {
   return state.toldAt !== null && !(state.errors[0] ?? '').startsWith('Job execution error: ');

@@ -18,9 +18,9 @@ export const pageKeys = '1234567890c';
 
 const facts = document.getElementById('page')!.dataset;
 const { privacy = 'full', caches = 'false' } = facts;
-/** The clusters that the server reads; a single empty name: there is one at most. */
+/** The clusters that the server reads; a single empty name means at most one cluster. */
 export const clusters: readonly string[] = JSON.parse(facts['clusters'] ?? '[""]') as string[];
-/** True if the server has servers to ask for their caches. */
+/** True if the server can query caches. */
 export const hasCaches: boolean = caches === 'true' && privacy !== 'counts';
 /** False if the privacy level hides clients, so that lookups cannot be traced as one. */
 export const showsClients: boolean = privacy === 'full';

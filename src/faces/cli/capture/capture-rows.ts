@@ -79,7 +79,7 @@ export function lookupRows(lookup: SeenLookup, name: PeerNaming, paint: Paint): 
   return [head, ...processRows(lookup, name, paint), ...rows].join('\n');
 }
 
-/** The processes of client and server. */
+/** The client and server processes. */
 function processRows({ exchanges }: SeenLookup, name: PeerNaming, paint: Paint): string[] {
   const [first] = exchanges;
   if (first === undefined || (first.asker ?? null) === null) return [];
