@@ -1,4 +1,7 @@
 /** Examples of names whose absence several caches store, each for its own time, and similar patterns. */
+import { RCODE } from '../../src/server/wire/iana.ts';
+import { soa } from './content-stories.ts';
+import { given, others, type Given } from './given-answers.ts';
 import { play, type Fate, type Passing } from './story.ts';
 import { pods, type Story } from './story-parts.ts';
 

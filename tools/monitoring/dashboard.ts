@@ -1,3 +1,5 @@
+/** The dashboard: rows of panels with their series. */
+
 /** A dashboard panel: its title and its series, each with a legend. */
 interface Panel {
   readonly title: string;

@@ -125,6 +125,8 @@ const GENEVE = 6081;
 const DEPTH_MAX = 2;
 const DNS_OVER_TLS = 853;
 const MDNS = 5353;
+/** Clients get ports from here up (net.ipv4.ip_local_port_range). */
+const EPHEMERAL = 32_768;
 /** ICMPv6 types (RFC 4861). */
 const SOLICITATION = 135;
 const ADVERTISEMENT = 136;
@@ -465,6 +467,28 @@ export class Dissector {
     message.damaged = false;
     return message;
   }
+}
+
+function isToLoopback({ family, head, addressesAt }: IpPacket): boolean {
+  if (family === 4) return head[addressesAt + 4] === 127;
+  for (let at = 16; at < 31; at++) if (head[addressesAt + at] !== 0) return false;
+  return head[addressesAt + 31] === 1;
+}
+
+/** True if it is an ordinary query: one question of class IN and at most an OPT record. */
+function isQuery(bytes: Uint8Array, start: number, end: number): boolean {
+  if (end - start < 17 || (bytes[start + 2]! & 0xf8) !== 0 || (bytes[start + 3]! & 0xf) !== 0)
+    return false;
+  const counts = [1, 0, 0].every((count, at) => readUint16(bytes, start + 4 + 2 * at) === count);
+  if (!counts || readUint16(bytes, start + 10) > 1) return false;
+  let at = start + 12;
+  while (at < end && bytes[at]! > 0 && bytes[at]! < 64) at += bytes[at]! + 1;
+  const stop = at + 5;
+  return bytes[at] === 0 && stop <= end && readUint16(bytes, at + 3) === 1;
+}
+
+function readUint16(bytes: Uint8Array, at: number): number {
+  return (bytes[at]! << 8) | bytes[at + 1]!;
 }
 
 /** True if it could be a reply to an ordinary query: QR, opcode 0, one question, no more sections than fit. */
