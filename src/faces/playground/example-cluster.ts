@@ -1,4 +1,4 @@
-/** Where the playground keeps the example cluster. */
+/** The location of the example cluster in the playground. */
 
 /** Directory of the example cluster's manifests on the browser machine. */
 export const EXAMPLE_CLUSTER = '/examples/cluster';
