@@ -14,6 +14,7 @@ import {
 import { clock, listed, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import type { Observations } from '../observe/observations.ts';
+import { hungText } from '../observe/hung-servers.ts';
 import type { ServerView } from '../observe/server-view.ts';
 import { answeredBetween } from '../observe/losses.ts';
 import { answeredElsewhere, asksInTurn, hasItFirst } from '../observe/server-lists.ts';
@@ -64,6 +65,7 @@ export const deadBackend: FindingKind = {
     const several = dead.length > 1;
     const lost = sentSpan(losses);
     const asked = askedSince(dead);
+    const hung = names.map((name) => hungText(observed, name)).filter((text) => text !== null);
     // Losses of before the last reply may be among them.
     const counted = asked >= losses.length ? share(losses.length, asked) : String(losses.length);
     return {
@@ -74,10 +76,11 @@ export const deadBackend: FindingKind = {
       seen: [
         `${fromMs > -Infinity ? `${listed(names)} answered until ${clock(fromMs)}. Since then, of` : 'Of'} queries that were taken ${fromMs > -Infinity ? 'there' : `to ${listed(names)}`} ${counted} got no reply, from ${clock(lost.fromMs)} to ${clock(lost.toMs)}.`,
         `${fine.length} other ${fine.length === 1 ? 'pod answers' : 'pods answer'} ${fine.reduce((sum, { outcomes }) => sum + outcomes.asked - outcomes.lost, 0)} queries of the same clients.`,
+        ...hung,
       ],
       why: several
         ? 'Losses depend only on the pod that a query goes to. If the pods are on other nodes, suspect the network between nodes: an overlay (VXLAN) whose checksums a network card computes wrongly, or a missing route. Otherwise the pods are dead and still endpoints of the Service.'
-        : 'The pod is dead, hung or cut off, and is still an endpoint of the Service: its share of the queries is lost, and their clients wait 5 s.',
+        : `The pod ${hung.length > 0 ? 'hangs: its process is stopped, deadlocked or gets no CPU time. It' : 'is dead, hung or cut off, and'} is still an endpoint of the Service: its share of the queries is lost, and their clients wait 5 s.`,
       fix: [
         `See whether these pods live: kubectl -n kube-system get pods -o wide | grep -e ${names.slice(0, 3).join(' -e ')}; delete the one that does not answer.`,
         'If they answer on their own node and not from another: the network between nodes (ethtool -K flannel.1 tx-checksum-ip-generic off for the VXLAN checksum bug; kernel messages "bad checksum" on the receiver).',

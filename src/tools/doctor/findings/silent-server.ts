@@ -6,6 +6,7 @@ import type { ServerView } from '../observe/server-view.ts';
 import { takeSilence } from '../observe/consequences.ts';
 import { excluded, unknown, type FindingKind, clusterFinding, notAsked } from './finding.ts';
 import { listed } from '../texts.ts';
+import { hungText } from '../observe/hung-servers.ts';
 import { answeredElsewhere, hasItFirst } from '../observe/server-lists.ts';
 import { askedForCluster, askersText, isServer, serveTheSame } from '../observe/roles.ts';
 import { MIN_CASES, MOST } from '../thresholds/evidence.ts';
@@ -42,6 +43,7 @@ export const silentServer: FindingKind = {
       const listing = isUpstream
         ? []
         : [...clients].filter((client) => hasItFirst(observed, client, address));
+      const hung = hungText(observed, address);
       const next = new Set(
         listing.flatMap((client) =>
           answeredElsewhere(observed, client, address).map((other) => other.address),
@@ -58,6 +60,7 @@ export const silentServer: FindingKind = {
         seen: [
           `${outcomes.asked} queries of ${askersText(observed, clients)} went to ${address}, and none was answered.`,
           ...(untranslated === null ? [] : [untranslated.seen]),
+          ...(hung === null ? [] : [hung]),
           ...(icmp === undefined
             ? []
             : [
@@ -82,28 +85,37 @@ export const silentServer: FindingKind = {
                 `Only ${listed([...clients])} asks it. ${listed(elsewhere)}, which ${elsewhere.length === 1 ? 'serves the same pods, asks' : 'serve the same pods, ask'} others: their configuration differs.`,
               ]),
         ],
-        why: isUpstream
-          ? 'Nothing answers at that address: the server is not running, has moved, or a firewall drops all packets to it. The DNS pods that query it wait without success, and so do their clients: replies are late, are SERVFAIL, or never come.'
-          : untranslated !== null
-            ? 'A Service has an address that no machine has: rules on each node (of kube-proxy or its replacement) translate it to a pod. Here they are missing for UDP, so the packets leave the node and get lost. Other nodes may be well.'
-            : `Nothing answers at that address: the server is not running, the Service has no ready endpoints, or a firewall ${icmp === undefined ? 'drops' : 'refuses'} all packets to it. ${icmp === undefined ? 'Clients' : 'Clients that read the ICMP error (glibc, Go) try the next server at once; others'} wait for their time-out (5 s for most) before they try the next server, for every name.`,
-        fix: isUpstream
-          ? [
-              elsewhere.length > 0
-                ? `Compare what the DNS pods forward to (their Corefile as they read it; the resolv.conf of their nodes): ${[...clients][0]} may have an old one; restart it.`
-                : `See whether ${address} is up, and whether the Corefile, or the resolv.conf of the nodes, should still name it.`,
-              'forward to more than one upstream, with health checks, so that another one is used.',
-            ]
-          : [
-              ...(untranslated === null ? [] : [untranslated.fix]),
-              'See whether the service has endpoints, and start the server: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns',
-              ...(otherFamily
-                ? [
-                    `Addresses of the other family answer: see whether the nodes have rules and routes for this one (${serverNames.isIpv6(address) ? 'ip6tables-save' : 'iptables-save'} | grep ${address}; kube-proxy’s clusterCIDR of both families).`,
-                  ]
-                : []),
-              'If the address is no longer used, remove it from the clients’ resolv.conf (kubelet’s clusterDNS, the pod’s dnsConfig).',
-            ],
+        why:
+          hung !== null
+            ? 'The host is up and its process hangs: it is stopped, deadlocked, or gets no CPU time. Its clients wait for their time-out (5 s for most), for every name that leads to it.'
+            : isUpstream
+              ? 'Nothing answers at that address: the server is not running, has moved, or a firewall drops all packets to it. The DNS pods that query it wait without success, and so do their clients: replies are late, are SERVFAIL, or never come.'
+              : untranslated !== null
+                ? 'A Service has an address that no machine has: rules on each node (of kube-proxy or its replacement) translate it to a pod. Here they are missing for UDP, so the packets leave the node and get lost. Other nodes may be well.'
+                : `Nothing answers at that address: the server is not running, the Service has no ready endpoints, or a firewall ${icmp === undefined ? 'drops' : 'refuses'} all packets to it. ${icmp === undefined ? 'Clients' : 'Clients that read the ICMP error (glibc, Go) try the next server at once; others'} wait for their time-out (5 s for most) before they try the next server, for every name.`,
+        fix:
+          hung !== null
+            ? [
+                `Restart the server at ${address}, after a look at its threads and log (kubectl -n kube-system get pods -o wide | grep ${address}).`,
+                'A livenessProbe restarts such a process, and a readinessProbe on /ready takes its pod out of the service.',
+              ]
+            : isUpstream
+              ? [
+                  elsewhere.length > 0
+                    ? `Compare what the DNS pods forward to (their Corefile as they read it; the resolv.conf of their nodes): ${[...clients][0]} may have an old one; restart it.`
+                    : `See whether ${address} is up, and whether the Corefile, or the resolv.conf of the nodes, should still name it.`,
+                  'forward to more than one upstream, with health checks, so that another one is used.',
+                ]
+              : [
+                  ...(untranslated === null ? [] : [untranslated.fix]),
+                  'See whether the service has endpoints, and start the server: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns',
+                  ...(otherFamily
+                    ? [
+                        `Addresses of the other family answer: see whether the nodes have rules and routes for this one (${serverNames.isIpv6(address) ? 'ip6tables-save' : 'iptables-save'} | grep ${address}; kube-proxy’s clusterCIDR of both families).`,
+                      ]
+                    : []),
+                  'If the address is no longer used, remove it from the clients’ resolv.conf (kubelet’s clusterDNS, the pod’s dnsConfig).',
+                ],
         prove: `ndots query ${isUpstream ? 'example.com' : 'kubernetes.default.svc.cluster.local'} @${address}`,
         disproved: `${address} answers in the network of its clients`,
         exchanges: losses,

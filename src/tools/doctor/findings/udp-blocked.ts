@@ -36,7 +36,7 @@ export const udpBlocked: FindingKind = {
       severity: 'critical',
       confidence: 0.92,
       seen: [
-        `${direct.length} queries to ${listed(names)} over UDP got no reply, from ${clock(fromMs)} to ${clock(toMs)}; ${accepted} TCP connections to port 53 there were accepted.`,
+        `${direct.length} queries to ${listed(names)} over UDP got no reply, from ${clock(fromMs)} to ${clock(toMs)}; ${accepted} TCP connections to port 53 there were accepted, and queries over them were answered.`,
         ...(losses.length > direct.length
           ? [
               `${losses.length - direct.length} more queries of the same clients got none, from sockets without any reply: the address that they asked leads some sockets to such a pod.`,
@@ -68,11 +68,13 @@ function blockedServers(observed: Observations, claims: Claims): readonly Blocke
     const view = backends.get(address) ?? servers.get(address);
     const accepted = pairs.reduce((sum, pair) => sum + pair.accepted, 0);
     if (view === undefined || accepted === 0) return [];
+    // The kernel of a server that hangs still accepts connections.
+    const byTcp = view.tcp.asked - view.tcp.lost;
+    if (byTcp === 0) return [];
     const clients = new Set(pairs.map(({ client }) => client));
     const losses = claims.openTo(address).filter(({ protocol }) => protocol === 'udp');
     const isOfSome = losses.some(({ client }) => clients.has(client.address));
-    // All replies are of TCP.
-    const isSilentInUdp = answered(view.outcomes) <= UDP_BLOCKED.perConnection * accepted;
+    const isSilentInUdp = answered(view.outcomes) === byTcp;
     if (!isOfSome || !isSilentInUdp) return [];
     // Few queries to its own address are enough where many sockets of the same clients get nothing.
     const silent = observed.flows.list.filter(

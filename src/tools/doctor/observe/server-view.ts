@@ -68,6 +68,8 @@ export class ServerView {
   /** Of these, those with EDNS and those without. */
   readonly edns: QueryCounts = { asked: 0, lost: 0, misread: 0 };
   readonly plain: QueryCounts = { asked: 0, lost: 0, misread: 0 };
+  /** Of these, those over TCP. */
+  readonly tcp: QueryCounts = { asked: 0, lost: 0, misread: 0 };
   readonly clients: Set<string> = new Set();
   readonly seconds: BoundedMap<number, Second> = new BoundedMap(SECONDS_MAX);
   /** Replies, but for SERVFAIL, that took `FELT_MS` or longer. */
@@ -96,10 +98,8 @@ export class ServerView {
     const isOwn = isOfCluster && !isAlias(exchange);
     const { sentMs, repliedMs, client } = exchange;
     countOutcome(this.outcomes, exchange);
-    const kind = exchange.udpSize > 0 ? this.edns : this.plain;
-    kind.asked++;
-    if (isLost(exchange)) kind.lost++;
-    if (exchange.rcode === RCODE.FORMERR || exchange.rcode === RCODE.NOTIMP) kind.misread++;
+    countKind(exchange.udpSize > 0 ? this.edns : this.plain, exchange);
+    if (exchange.protocol === 'tcp') countKind(this.tcp, exchange);
     if (this.clients.size < CLIENTS_MAX) this.clients.add(client.address);
     this.firstMs = Math.min(this.firstMs, sentMs);
     this.lastMs = Math.max(this.lastMs, sentMs);
@@ -266,6 +266,12 @@ export class ServerView {
     const at = Math.floor(ms / 1000);
     return this.seconds.at(at, this.#makeSecond);
   }
+}
+
+function countKind(kind: QueryCounts, exchange: SeenExchange): void {
+  kind.asked++;
+  if (isLost(exchange)) kind.lost++;
+  if (exchange.rcode === RCODE.FORMERR || exchange.rcode === RCODE.NOTIMP) kind.misread++;
 }
 
 /** True if the first answer is an alias. An alias that leads nowhere may cause a failure. */

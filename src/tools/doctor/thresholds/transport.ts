@@ -311,10 +311,9 @@ export const LOSSY_PODS = { least: 0.02, most: 0.8, expected: 8, spared: 0.1 };
 
 /**
  * UDP is filtered: minimum of lost queries, or fewer if this many sockets of the same clients are
- * silent. Maximum of replies for each accepted TCP connection (A and AAAA); with more, some are
- * over UDP. Chosen.
+ * silent. Chosen.
  */
-export const UDP_BLOCKED = { queries: 4, amidSilent: 2, sockets: 8, perConnection: 2 };
+export const UDP_BLOCKED = { queries: 4, amidSilent: 2, sockets: 8 };
 
 /**
  * A translation has few source ports: at most this many, and this share of the range. Each is used
