@@ -36,6 +36,7 @@ export class PairedExchange implements SeenExchange {
   stray: Peer | null = null;
   misfit: Misfit | null = null;
   damaged: boolean = false;
+  routed: boolean = false;
   growing: object | null = null;
   asker: Asker | null = null;
   answerer: Asker | null = null;

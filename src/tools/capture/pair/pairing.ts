@@ -196,6 +196,7 @@ export class Pairing {
     const same = this.#waiting.get(key);
     if (same !== undefined && isCopy(same, message)) {
       this.counts.copies++;
+      if (message.ttl < same.ttl) same.exchange.routed = true;
       return;
     }
     const before = same ?? null;

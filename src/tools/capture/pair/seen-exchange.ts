@@ -42,7 +42,9 @@ export interface SeenExchange extends Exchange {
   readonly id: number;
   /** The identification of the query's IPv4 packet; 0: none. */
   readonly ipId: number;
-  /** The UDP size in the query's OPT; 0: no OPT; 512: it is missing from the capture. */
+  /** True if its packet was seen again with a lower TTL and both addresses unchanged. */
+  routed?: boolean;
+  /** UDP size in the query's OPT; 0: no OPT; 512: it is cut off. */
   readonly udpSize: number;
   readonly cookie: boolean;
   readonly capitals: boolean;

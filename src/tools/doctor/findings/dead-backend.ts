@@ -14,6 +14,7 @@ import {
 import { clock, listed, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import type { Observations } from '../observe/observations.ts';
+import { icmpText } from '../observe/icmp-errors.ts';
 import { hungText } from '../observe/hung-servers.ts';
 import type { ServerView } from '../observe/server-view.ts';
 import { answeredBetween } from '../observe/losses.ts';
@@ -65,6 +66,9 @@ export const deadBackend: FindingKind = {
     const several = dead.length > 1;
     const lost = sentSpan(losses);
     const asked = askedSince(dead);
+    const isGone = dead.every(
+      ({ address }) => (observed.unreachable.get(address)?.noNeighbour ?? 0) >= MIN_CASES,
+    );
     const hung = names.map((name) => hungText(observed, name)).filter((text) => text !== null);
     // Losses of before the last reply may be among them.
     const counted = asked >= losses.length ? share(losses.length, asked) : String(losses.length);
@@ -77,11 +81,19 @@ export const deadBackend: FindingKind = {
         `${fromMs > -Infinity ? `${listed(names)} answered until ${clock(fromMs)}. Since then, of` : 'Of'} queries that were taken ${fromMs > -Infinity ? 'there' : `to ${listed(names)}`} ${counted} got no reply, from ${clock(lost.fromMs)} to ${clock(lost.toMs)}.`,
         `${fine.length} other ${fine.length === 1 ? 'pod answers' : 'pods answer'} ${fine.reduce((sum, { outcomes }) => sum + outcomes.asked - outcomes.lost, 0)} queries of the same clients.`,
         ...hung,
+        ...dead.flatMap(({ address }) => icmpText(observed.unreachable.get(address)) ?? []),
       ],
       why: several
         ? 'Losses depend only on the pod that a query goes to. If the pods are on other nodes, suspect the network between nodes: an overlay (VXLAN) whose checksums a network card computes wrongly, or a missing route. Otherwise the pods are dead and still endpoints of the Service.'
-        : `The pod ${hung.length > 0 ? 'hangs: its process is stopped, deadlocked or gets no CPU time. It' : 'is dead, hung or cut off, and'} is still an endpoint of the Service: its share of the queries is lost, and their clients wait 5 s.`,
+        : isGone
+          ? 'A router reports that no host has the address: the node of the pod is down, or the pod lost its interface. It is still an endpoint of the Service: its share of the queries is lost, and their clients wait 5 s or try again at once.'
+          : `The pod ${hung.length > 0 ? 'hangs: its process is stopped, deadlocked or gets no CPU time. It' : 'is dead, hung or cut off, and'} is still an endpoint of the Service: its share of the queries is lost, and their clients wait 5 s.`,
       fix: [
+        ...(isGone
+          ? [
+              `See whether the node of ${listed(names)} lives (kubectl get nodes; kubectl get pods -A -o wide | grep ${names[0]}); delete a node that is gone (kubectl delete node), which removes the endpoint.`,
+            ]
+          : []),
         `See whether these pods live: kubectl -n kube-system get pods -o wide | grep -e ${names.slice(0, 3).join(' -e ')}; delete the one that does not answer.`,
         'If they answer on their own node and not from another: the network between nodes (ethtool -K flannel.1 tx-checksum-ip-generic off for the VXLAN checksum bug; kernel messages "bad checksum" on the receiver).',
         'A readinessProbe on /ready takes a dead pod out of the service.',

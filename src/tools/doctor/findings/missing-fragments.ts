@@ -10,7 +10,7 @@ import {
 } from '../../capture/pair/seen-exchange.ts';
 import { deadNames } from '../observe/dead-names.ts';
 import { excluded, unknown, type FindingKind, clusterFinding, notAsked } from './finding.ts';
-import { listed, share } from '../texts.ts';
+import { listed, sentence, share, tally } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { askedOf, longReplies } from '../observe/long-replies.ts';
 import { MAX_CHANCE, MIN_CASES, MOST, UNFRAGMENTED_BYTES } from '../thresholds/evidence.ts';
@@ -26,6 +26,7 @@ export const missingFragments: FindingKind = {
   name: 'lost fragments or a wrong MTU',
   inCapture(observed, claims) {
     const { missingFragments: missing, tooBig } = observed;
+    const incomplete = observed.incomplete.size;
     // The ICMP error of a packet that was too big names its packet.
     const outgrown = claims.open.filter(
       ({ client }) => observed.outgrown.get(`${client.address} ${client.port}`) === true,
@@ -40,7 +41,7 @@ export const missingFragments: FindingKind = {
     const packets = [...new Set([...outgrown, ...guessed, ...sized, ...byTcp, ...gapped])];
     const long = packets.length === 0 ? longReplies(observed, claims) : null;
     const theirs = long?.losses ?? packets;
-    if (missing + tooBig === 0 && theirs.length === 0)
+    if (missing + tooBig + incomplete === 0 && theirs.length === 0)
       return large.length > 0
         ? excluded(
             'no fragment is missing, no packet was too big, and short replies are lost as well',
@@ -56,10 +57,11 @@ export const missingFragments: FindingKind = {
     return {
       code: this.code,
       title: this.title,
-      severity: theirs.length > 0 ? 'critical' : 'warning',
-      confidence: theirs.length > 0 ? 0.9 : 0.7,
+      severity: theirs.length > 0 || incomplete >= MIN_CASES ? 'critical' : 'warning',
+      confidence: incomplete > 0 ? 0.95 : theirs.length > 0 ? 0.9 : 0.7,
       seen: [
         ...(missing > 0 ? [`Of ${missing} replies only some fragments arrived.`] : []),
+        ...(incomplete > 0 ? [incompleteText(observed)] : []),
         ...(sized.length > 0 ? [sizeText(sized)] : []),
         ...(long === null ? [] : [long.seen]),
         ...(byTcp.length > 0
@@ -82,7 +84,7 @@ export const missingFragments: FindingKind = {
       why:
         long !== null && long.limit <= UDP_BYTES
           ? tooLongByUdp
-          : missing > 0
+          : missing + incomplete > 0
             ? 'The client allows replies that are larger than a packet may be on some link (an overlay needs 50 bytes or more), so they are fragmented; a firewall or the overlay drops fragments. The client waits for its time-out, although the server answered.'
             : 'The client allows replies that are larger than a packet may be on some link: an overlay needs 50 bytes or more. Such packets are dropped where the hosts do not know this. Where they are fragmented, a firewall may drop the fragments. The client waits for its time-out, although the server answered.',
       fix: [
@@ -102,7 +104,9 @@ export const missingFragments: FindingKind = {
       prove:
         'ndots query NAME TXT +bufsize=4096, then +bufsize=1232: the first gets nothing, the second comes by TCP; ping -M do -s 1400 between pods of two nodes',
       disproved: 'replies of 4096 bytes arrive between the same two hosts',
-      exchanges: theirs,
+      ...(theirs.length === 0 && incomplete > 0 ? { counted: byHost(observed) } : {}),
+      exchanges:
+        theirs.length > 0 ? theirs : observed.askedAgain.longAnew.map(({ first }) => first),
     };
   },
   inCluster(facts) {
@@ -224,6 +228,24 @@ function onlyLargeOnes(observed: Observations, lost: readonly SeenExchange[]): b
   return deadNames(observed, lost).some(
     ({ answered, chanceOfThese }) =>
       chanceOfThese < UNLIKELY_DEAD && !answered.some((name) => large.has(name)),
+  );
+}
+
+/** Replies without their later fragments, by the host that reported them. */
+function byHost({ incomplete }: Pick<Observations, 'incomplete'>): ReadonlyMap<string, number> {
+  return new Map(tally(incomplete.entries, ([socket]) => socket.split(' ')[0]!));
+}
+
+/** The ICMP errors of hosts that wait for fragments, and the names with replies of that size. */
+function incompleteText({ incomplete, names }: Observations): string {
+  const hosts = [...byHost({ incomplete }).keys()];
+  const large = names.list.filter(({ longest }) => needsFragments(longest));
+  const theirs =
+    large.length === 0
+      ? ''
+      : `. Replies that need fragments are those for ${listed(large.map(({ name }) => name))}`;
+  return sentence(
+    `${listed(hosts)} reported that of ${incomplete.size} replies only the first fragment arrived (ICMP fragment reassembly time exceeded)${theirs}`,
   );
 }
 

@@ -1,15 +1,16 @@
 import { dnsSelectorOf, podAt, ofPods } from '../cluster/facts.ts';
-import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import type { Observations } from '../observe/observations.ts';
 import { answered } from '../observe/outcomes.ts';
 import type { ServerView } from '../observe/server-view.ts';
 import { takeSilence } from '../observe/consequences.ts';
 import { excluded, unknown, type FindingKind, clusterFinding, notAsked } from './finding.ts';
 import { listed } from '../texts.ts';
-import { hungText } from '../observe/hung-servers.ts';
+import { icmpText } from '../observe/icmp-errors.ts';
+import { lostZoneText, silentCause } from '../observe/silent-causes.ts';
+import { TIME_EXCEEDED } from '../../capture/read/packets/dissect.ts';
 import { answeredElsewhere, hasItFirst } from '../observe/server-lists.ts';
-import { askedForCluster, askersText, isServer, serveTheSame } from '../observe/roles.ts';
-import { MIN_CASES, MOST } from '../thresholds/evidence.ts';
+import { askersText, isForwarder, isServer, serveTheSame } from '../observe/roles.ts';
+import { MIN_CASES } from '../thresholds/evidence.ts';
 
 /** A server that is asked and never answers anybody. */
 export const silentServer: FindingKind = {
@@ -30,7 +31,8 @@ export const silentServer: FindingKind = {
       if (losses.length < MIN_CASES || reached) continue;
       takeSilence(observed, claims, losses);
       const icmp = observed.unreachable.get(address);
-      const untranslated = untranslatedOf(observed, address, losses);
+      const toldByIcmp = icmp?.code === TIME_EXCEEDED ? null : icmpText(icmp);
+      const cause = silentCause(observed, address, losses);
       // (A log does not show the server.)
       const others = observed.servers.list.filter(
         (server) => server.address !== '' && answered(server.outcomes) > 0,
@@ -39,11 +41,10 @@ export const silentServer: FindingKind = {
         (other) => serverNames.isIpv6(other.address) !== serverNames.isIpv6(address),
       );
       const elsewhere = clients.size === 1 ? replicasElsewhere(observed, view) : [];
-      const isUpstream = [...clients].some((client) => isServer(observed, client));
+      const isUpstream = [...clients].some((client) => isForwarder(observed, client));
       const listing = isUpstream
         ? []
         : [...clients].filter((client) => hasItFirst(observed, client, address));
-      const hung = hungText(observed, address);
       const next = new Set(
         listing.flatMap((client) =>
           answeredElsewhere(observed, client, address).map((other) => other.address),
@@ -51,21 +52,15 @@ export const silentServer: FindingKind = {
       );
       return {
         code: this.code,
-        title:
-          untranslated === null
-            ? this.title
-            : 'The address of the DNS service is not translated to a pod on this node',
+        title: cause?.title ?? this.title,
         severity: 'critical',
         confidence: icmp === undefined ? 0.85 : 0.95,
         seen: [
           `${outcomes.asked} queries of ${askersText(observed, clients)} went to ${address}, and none was answered.`,
-          ...(untranslated === null ? [] : [untranslated.seen]),
-          ...(hung === null ? [] : [hung]),
-          ...(icmp === undefined
-            ? []
-            : [
-                `${icmp.count} of them came back as undeliverable (ICMP type ${icmp.code >> 8}, code ${icmp.code & 255}).`,
-              ]),
+          ...(cause === null ? [] : [cause.seen]),
+          ...[isUpstream ? lostZoneText(observed, losses) : null, toldByIcmp].filter(
+            (text) => text !== null,
+          ),
           ...(others.length === 0
             ? []
             : [
@@ -86,36 +81,29 @@ export const silentServer: FindingKind = {
               ]),
         ],
         why:
-          hung !== null
-            ? 'The host is up and its process hangs: it is stopped, deadlocked, or gets no CPU time. Its clients wait for their time-out (5 s for most), for every name that leads to it.'
-            : isUpstream
-              ? 'Nothing answers at that address: the server is not running, has moved, or a firewall drops all packets to it. The DNS pods that query it wait without success, and so do their clients: replies are late, are SERVFAIL, or never come.'
-              : untranslated !== null
-                ? 'A Service has an address that no machine has: rules on each node (of kube-proxy or its replacement) translate it to a pod. Here they are missing for UDP, so the packets leave the node and get lost. Other nodes may be well.'
-                : `Nothing answers at that address: the server is not running, the Service has no ready endpoints, or a firewall ${icmp === undefined ? 'drops' : 'refuses'} all packets to it. ${icmp === undefined ? 'Clients' : 'Clients that read the ICMP error (glibc, Go) try the next server at once; others'} wait for their time-out (5 s for most) before they try the next server, for every name.`,
-        fix:
-          hung !== null
+          cause?.why ??
+          (isUpstream
+            ? 'Nothing answers at that address: the server is not running, has moved, or a firewall drops all packets to it. The DNS pods that query it wait without success, and so do their clients: replies are late, are SERVFAIL, or never come.'
+            : `Nothing answers at that address: the server is not running, the Service has no ready endpoints, or a firewall ${icmp === undefined ? 'drops' : 'refuses'} all packets to it. ${icmp === undefined ? 'Clients' : 'Clients that read the ICMP error (glibc, Go) try the next server at once; others'} wait for their time-out (5 s for most) before they try the next server, for every name.`),
+        fix: [
+          ...(cause?.fix ?? []),
+          ...(isUpstream
             ? [
-                `Restart the server at ${address}, after a look at its threads and log (kubectl -n kube-system get pods -o wide | grep ${address}).`,
-                'A livenessProbe restarts such a process, and a readinessProbe on /ready takes its pod out of the service.',
+                elsewhere.length > 0
+                  ? `Compare what the DNS pods forward to (their Corefile as they read it; the resolv.conf of their nodes): ${[...clients][0]} may have an old one; restart it.`
+                  : `See whether ${address} is up, and whether the Corefile, or the resolv.conf of the nodes, should still name it.`,
+                'forward to more than one upstream, with health checks, so that another one is used.',
               ]
-            : isUpstream
-              ? [
-                  elsewhere.length > 0
-                    ? `Compare what the DNS pods forward to (their Corefile as they read it; the resolv.conf of their nodes): ${[...clients][0]} may have an old one; restart it.`
-                    : `See whether ${address} is up, and whether the Corefile, or the resolv.conf of the nodes, should still name it.`,
-                  'forward to more than one upstream, with health checks, so that another one is used.',
-                ]
-              : [
-                  ...(untranslated === null ? [] : [untranslated.fix]),
-                  'See whether the service has endpoints, and start the server: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns',
-                  ...(otherFamily
-                    ? [
-                        `Addresses of the other family answer: see whether the nodes have rules and routes for this one (${serverNames.isIpv6(address) ? 'ip6tables-save' : 'iptables-save'} | grep ${address}; kube-proxy’s clusterCIDR of both families).`,
-                      ]
-                    : []),
-                  'If the address is no longer used, remove it from the clients’ resolv.conf (kubelet’s clusterDNS, the pod’s dnsConfig).',
-                ],
+            : [
+                'See whether the service has endpoints, and start the server: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns',
+                ...(otherFamily
+                  ? [
+                      `Addresses of the other family answer: see whether the nodes have rules and routes for this one (${serverNames.isIpv6(address) ? 'ip6tables-save' : 'iptables-save'} | grep ${address}; kube-proxy’s clusterCIDR of both families).`,
+                    ]
+                  : []),
+                'If the address is no longer used, remove it from the clients’ resolv.conf (kubelet’s clusterDNS, the pod’s dnsConfig).',
+              ]),
+        ],
         prove: `ndots query ${isUpstream ? 'example.com' : 'kubernetes.default.svc.cluster.local'} @${address}`,
         disproved: `${address} answers in the network of its clients`,
         exchanges: losses,
@@ -156,30 +144,6 @@ export const silentServer: FindingKind = {
     });
   },
 };
-
-/**
- * Queries for cluster names that leave the node for the same address, from another one: nothing has
- * translated it; null: it is not so.
- */
-function untranslatedOf(
-  observed: Observations,
-  address: string,
-  losses: readonly SeenExchange[],
-): { readonly seen: string; readonly fix: string } | null {
-  if (!askedForCluster(observed).other.has(address)) return null;
-  const out = losses.filter(
-    ({ client, hops }) =>
-      hops.length > 0 &&
-      hops.every((hop) => hop.server.address === address) &&
-      hops.some((hop) => hop.client.address !== client.address),
-  );
-  if (out.length < MOST * losses.length) return null;
-  const nodes = new Set(out.flatMap(({ hops }) => hops.map((hop) => hop.client.address)));
-  return {
-    seen: `${out.length} of them left the node, from ${listed([...nodes])}, and were still for ${address}: no rule for UDP took them to a DNS pod.`,
-    fix: `See the rules of this node for ${address} and UDP port 53, and its kube-proxy (or its replacement): iptables-save | grep ${address} (nft list ruleset, ipvsadm -Ln); kubectl -n kube-system get pods -o wide -l k8s-app=kube-proxy, and its log. A restart of kube-proxy writes the rules again.`,
-  };
-}
 
 /** DNS pods that serve the same clients as the one that asks this server, and ask others. */
 function replicasElsewhere(

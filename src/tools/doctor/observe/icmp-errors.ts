@@ -1,5 +1,7 @@
 /** ICMP errors about packets of DNS: which ones there are, and what is counted of them. */
 
+import { TIME_EXCEEDED } from '../../capture/read/packets/dissect.ts';
+
 /** Sent by a router when no host on its link has the address: type 3 code 1 (RFC 1812). */
 export const HOST_UNREACHABLE: number = 0x301;
 /** The same of ICMPv6: type 1 code 3 (RFC 4443). */
@@ -12,11 +14,36 @@ export const CLOSED: ReadonlySet<number> = new Set([0x303, 0x104]);
 /** ICMP errors about packets to one address. */
 export interface Unreachable {
   count: number;
+  /** The address of the host that sent the first one. */
+  readonly sender: string;
   /** Of these, those by which a router reports that no host on its link has the address. */
   noNeighbour: number;
   /** Of the first one, type and code as `type * 256 + code`. */
   readonly code: number;
   readonly frame: number;
+}
+
+/** What the codes of ICMP errors mean. */
+const meanings: ReadonlyMap<number, string> = new Map([
+  [
+    TIME_EXCEEDED,
+    'their TTL ran out on the way (ICMP time exceeded): routers send them in a circle',
+  ],
+  [HOST_UNREACHABLE, 'no host on its link has the address (ICMP host unreachable)'],
+  [ADDRESS_UNREACHABLE, 'no host on its link has the address (ICMP address unreachable)'],
+  [0x300, 'it has no route to the address (ICMP network unreachable)'],
+  [0x100, 'it has no route to the address (ICMPv6 no route)'],
+  [0x303, 'nothing listens on the port (ICMP port unreachable)'],
+  [0x104, 'nothing listens on the port (ICMPv6 port unreachable)'],
+]);
+
+/** A sentence about errors for queries to an address; null: there were none. */
+export function icmpText(errors: Unreachable | undefined): string | null {
+  if (errors === undefined) return null;
+  const { count, sender, code } = errors;
+  const meaning =
+    meanings.get(code) ?? `undeliverable (ICMP type ${code >> 8}, code ${code & 255})`;
+  return `${count} packets to it came back from ${sender}: ${meaning}.`;
 }
 
 /** An ICMP error for a closed port of a name server. */

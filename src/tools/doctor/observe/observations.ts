@@ -171,6 +171,8 @@ export class Observations {
   tooBig: number = 0;
   /** Sockets, address and port, that a packet was on its way to when it was found too big. */
   readonly outgrown: BoundedMap<string, true> = new BoundedMap(MOST.events);
+  /** Sockets, address and port, whose host reported that fragments did not arrive (ICMP). */
+  readonly incomplete: BoundedMap<string, true> = new BoundedMap(MOST.events);
   /**
    * Clients' ends of TCP connections, address and port, to which later segments came, and never one
    * before them.
@@ -429,22 +431,24 @@ export class Observations {
     if (kind === 'too-big') {
       this.tooBig++;
       this.outgrown.at(`${target} ${targetPort}`, () => true);
+    } else if (kind === 'incomplete') {
+      this.incomplete.at(`${target} ${targetPort}`, () => true);
     } else if (kind === 'unquoted') {
       if (event.code === ADDRESS_UNREACHABLE && this.unquoted.length < MOST.events)
         this.unquoted.push({ timeMs, client: target });
     } else if (kind === 'unreachable') {
+      const sender = printAddress(event.sender, event.senderAt, size);
       if (CLOSED.has(event.code) && ports.has(sourcePort)) {
         this.givenUp.unreachable(target, targetPort, timeMs);
         this.refusedReplies.at(`${target} ${targetPort}`, () => true);
       }
       if (CLOSED.has(event.code) && ports.has(targetPort) && this.rejections.length < MOST.events) {
-        const sender = printAddress(event.sender, event.senderAt, size);
         this.rejections.push({ timeMs, sender, client: source, port: sourcePort, target });
       }
       const way = `${source} ${target}`;
       if (PROHIBITED.has(event.code) && this.prohibited.size < MOST.addresses)
         this.prohibited.set(way, (this.prohibited.get(way) ?? 0) + 1);
-      const made = { count: 0, noNeighbour: 0, code: event.code, frame: event.frame };
+      const made = { count: 0, sender, noNeighbour: 0, code: event.code, frame: event.frame };
       const entry = this.unreachable.at(target, () => made);
       if (entry === null) return;
       entry.count++;

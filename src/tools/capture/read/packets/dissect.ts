@@ -56,10 +56,11 @@ export interface PathEvent {
   timeMs: number;
   frame: number;
   /**
-   * `unreachable`: an ICMP error that quotes a packet from `source` to `target`. `unquoted`: an ICMP error whose
-   * quotation is truncated, from its sender to its receiver. `gap`: a segment arrived before an earlier one.
-   * `gap-filled`: that segment has arrived. `datagram`: UDP that is not DNS. `payload`: a TCP segment with data that is
-   * not DNS. `rejected`: an ICMP error that quotes a TCP packet that is not DNS.
+   * `unreachable`: an ICMP error that quotes a packet from `source` to `target`. `unquoted`: an ICMP error
+   * whose quotation is cut off, from its sender to its receiver. `incomplete`: an ICMP error that quotes the
+   * first fragment of a packet whose others did not arrive. `gap`: a segment arrived before an earlier
+   * one. `gap-filled`: that segment has arrived. `datagram`: UDP that is not DNS. `payload`: a TCP segment
+   * with data that is not DNS. `rejected`: an ICMP error that quotes a TCP packet that is not DNS.
    */
   kind:
     | 'syn'
@@ -72,6 +73,7 @@ export interface PathEvent {
     | 'gap-filled'
     | 'unreachable'
     | 'unquoted'
+    | 'incomplete'
     | 'too-big';
   family: 4 | 6;
   head: Uint8Array;
@@ -127,7 +129,9 @@ const DNS_OVER_TLS = 853;
 const MDNS = 5353;
 /** Clients get ports from here up (net.ipv4.ip_local_port_range). */
 const EPHEMERAL = 32_768;
-/** ICMPv6 types (RFC 4861). */
+/** The `code` of a packet whose TTL ran out, of both families: type 11 code 0 of ICMP (RFC 792). */
+export const TIME_EXCEEDED = 0xb00;
+/** Types of ICMPv6 (RFC 4861). */
 const SOLICITATION = 135;
 const ADVERTISEMENT = 136;
 
@@ -347,7 +351,11 @@ export class Dissector {
     this.#event.code = 0;
   }
 
-  /** Handles errors about DNS packets and TCP. Each quotes the start of the packet. */
+  /**
+   * Errors about DNS packets and TCP; each quotes the beginning of the packet.
+   *
+   * @param unreachable type; that of "time exceeded" is 11 (RFC 792), of ICMPv6 3 (RFC 4443)
+   */
   #icmp(packet: IpPacket, unreachable: number, header: number): void {
     const { bytes, at, end, family } = packet;
     if (at + header > end) return;
@@ -365,7 +373,8 @@ export class Dissector {
       return;
     }
     const tooBig = family === 4 ? type === 3 && code === 4 : type === 2;
-    if (type !== unreachable && !tooBig) return;
+    const isLate = type === (family === 4 ? 11 : 3);
+    if (type !== unreachable && !tooBig && !isLate) return;
     const quoted = this.#quoted;
     const read = family === 4 ? readIpv4 : readIpv6;
     if (!read(bytes, at + header, end, quoted) || quoted.at + 4 > quoted.end) {
@@ -380,10 +389,10 @@ export class Dissector {
     const source = (quoted.bytes[quoted.at]! << 8) | quoted.bytes[quoted.at + 1]!;
     const target = (quoted.bytes[quoted.at + 2]! << 8) | quoted.bytes[quoted.at + 3]!;
     const isDns = this.#ports.has(source) || this.#ports.has(target);
-    if (!isDns && (tooBig || quoted.protocol !== PROTOCOL.TCP)) return;
-    this.#event.code = type * 256 + code;
-    const kind = !isDns ? 'rejected' : tooBig ? 'too-big' : 'unreachable';
-    this.#path(quoted, kind, source, target, packet);
+    if (!isDns && (tooBig || isLate || quoted.protocol !== PROTOCOL.TCP)) return;
+    this.#event.code = isLate ? TIME_EXCEEDED : type * 256 + code;
+    const ofDns = tooBig ? 'too-big' : isLate && code === 1 ? 'incomplete' : 'unreachable';
+    this.#path(quoted, isDns ? ofDns : 'rejected', source, target, packet);
     this.#event.code = 0;
   }
 

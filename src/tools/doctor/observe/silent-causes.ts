@@ -1,0 +1,182 @@
+/** What a capture shows about the reason for which a server never answers. */
+import { commonZone } from '../../../server/wire/within-zone.ts';
+import { TIME_EXCEEDED } from '../../capture/read/packets/dissect.ts';
+import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { keysOf, listed, sentence, share } from '../texts.ts';
+import { MOST, NEARLY_ALL } from '../thresholds/evidence.ts';
+import { hungText } from './hung-servers.ts';
+import type { Observations } from './observations.ts';
+import { answered } from './outcomes.ts';
+import { isPrivate } from './private-address.ts';
+import { askedForCluster, isServer } from './roles.ts';
+import { makes } from './search-domains.ts';
+
+/** A reason that packets prove. */
+export interface SilentCause {
+  readonly title: string;
+  readonly seen: string;
+  readonly why: string;
+  readonly fix: readonly string[];
+}
+
+/** @param losses queries to this address; null: the capture shows no reason */
+export function silentCause(
+  observed: Observations,
+  address: string,
+  losses: readonly SeenExchange[],
+): SilentCause | null {
+  return (
+    hangs(observed, address) ??
+    onLoopback(address) ??
+    looped(observed, address) ??
+    unserved(observed, address, losses) ??
+    untranslated(observed, address, losses) ??
+    unmasked(observed, address, losses)
+  );
+}
+
+function hangs(observed: Observations, address: string): SilentCause | null {
+  const seen = hungText(observed, address);
+  if (seen === null) return null;
+  return {
+    title: 'A name server accepts connections and never answers: it hangs',
+    seen,
+    why: 'The host is up and the process of the server hangs: it is stopped, deadlocked, or gets no CPU time. Its clients wait for their time-out (5 s for most), for every name that leads to it.',
+    fix: [
+      `Restart the server at ${address}, after a look at its threads and log (kubectl -n kube-system get pods -o wide | grep ${address}).`,
+      'A livenessProbe restarts such a process, and a readinessProbe on /ready takes its pod out of the service.',
+    ],
+  };
+}
+
+function onLoopback(address: string): SilentCause | null {
+  if (!address.startsWith('127.') && address !== '::1') return null;
+  return {
+    title: 'Pods have a loopback address for their name server, and nothing listens on it',
+    seen: `${address} is on the loopback interface: in a pod that is the pod itself.`,
+    why: 'The resolv.conf of a host whose resolver listens on its loopback (systemd-resolved: 127.0.0.53) was copied into pods: by dnsPolicy Default, a resolvConf of kubelet that points at the stub, or an image with its own resolv.conf. In the pod nothing listens there.',
+    fix: [
+      'Set resolvConf of kubelet to /run/systemd/resolve/resolv.conf, which has the real servers, and restart the pods; or give the pods dnsPolicy ClusterFirst.',
+    ],
+  };
+}
+
+function looped({ unreachable }: Observations, address: string): SilentCause | null {
+  const errors = unreachable.get(address);
+  if (errors?.code !== TIME_EXCEEDED) return null;
+  return {
+    title: 'Queries to a name server go in a circle between routers (routing loop)',
+    seen: `ICMP time exceeded came back from ${errors.sender}, ${errors.count} times: the TTL of the packets ran out on the way.`,
+    why: `Two routers send packets for ${address} to each other until their TTL ends: the one has a route to the network of ${address} through the other, and the other has none and sends them back by its default route. A VPN or a tunnel that is down leaves such a loop.`,
+    fix: [
+      `See the way: traceroute -n ${address} (from the node and from ${errors.sender}) shows two addresses in turn.`,
+      `Correct the routes for ${address} on ${errors.sender} and the next router: bring up the VPN or tunnel, or withdraw the route that points at it.`,
+    ],
+  };
+}
+
+/** Clients have this address for their name server, and others on this node use another one that is translated. */
+function unserved(
+  observed: Observations,
+  address: string,
+  losses: readonly SeenExchange[],
+): SilentCause | null {
+  const { servers, backends } = observed;
+  const { found, other } = askedForCluster(observed);
+  const theirs = new Set(losses.map(({ client }) => client.address));
+  if (
+    !other.has(address) ||
+    losses.some(({ hops }) => hops.some((hop) => hop.server.address !== address))
+  )
+    return null;
+  const translated = backends.list.filter((pod) => found.has(pod.address));
+  const service = servers.list.find(
+    (each) =>
+      each.address !== address &&
+      translated.some((pod) => [...each.clients].some((client) => pod.clients.has(client))) &&
+      ![...each.clients].some((client) => theirs.has(client)),
+  );
+  if (service === undefined) return null;
+  return {
+    title:
+      'Some pods have another name server address than the DNS service, and nothing answers there',
+    seen: `${listed([...theirs])} ask only ${address}, and the node translates it to no pod. Other pods of the node ask ${service.address}, which it translates to DNS pods, and get ${service.outcomes.asked - service.outcomes.lost} replies.`,
+    why: `${service.address} is the address of the DNS service. ${address} is in the resolv.conf of some pods instead: kubelet’s clusterDNS (--cluster-dns) of their node, or the dnsConfig of the pods, names an address of another cluster, or of a Service that was deleted. (If both are Services, the rules for ${address} are missing on this node.)`,
+    fix: [
+      `Compare kubectl -n kube-system get svc kube-dns with the resolv.conf of these pods; correct clusterDNS in the kubelet configuration (or dnsConfig) to ${service.address}, and restart kubelet and the pods.`,
+    ],
+  };
+}
+
+/** Queries for cluster names that leave the node for the same address, from another one. */
+function untranslated(
+  observed: Observations,
+  address: string,
+  losses: readonly SeenExchange[],
+): SilentCause | null {
+  if (!askedForCluster(observed).other.has(address)) return null;
+  const out = losses.filter(
+    ({ client, hops }) =>
+      hops.length > 0 &&
+      hops.every((hop) => hop.server.address === address) &&
+      hops.some((hop) => hop.client.address !== client.address),
+  );
+  if (out.length < MOST * losses.length) return null;
+  const nodes = new Set(out.flatMap(({ hops }) => hops.map((hop) => hop.client.address)));
+  return {
+    title: 'The address of the DNS service is not translated to a pod on this node',
+    seen: `${out.length} of them left the node, from ${listed([...nodes])}, and were still for ${address}: no rule for UDP took them to a DNS pod.`,
+    why: 'A Service has an address that no machine has: rules on each node (of kube-proxy or its replacement) translate it to a pod. Here they are missing for UDP, so the packets leave the node and get lost. Other nodes may be well.',
+    fix: [
+      `See the rules of this node for ${address} and UDP port 53, and its kube-proxy (or its replacement): iptables-save | grep ${address} (nft list ruleset, ipvsadm -Ln); kubectl -n kube-system get pods -o wide -l k8s-app=kube-proxy, and its log. A restart of kube-proxy writes the rules again.`,
+    ],
+  };
+}
+
+/** Queries of DNS pods that pass the node with the address of the pod. */
+function unmasked(
+  observed: Observations,
+  address: string,
+  losses: readonly SeenExchange[],
+): SilentCause | null {
+  const routed = losses.filter(
+    ({ client, hops, routed: isRouted }) =>
+      isRouted === true && hops.length === 0 && isServer(observed, client.address),
+  );
+  const pods = keysOf(routed, ({ client }) => client.address);
+  if (routed.length < NEARLY_ALL * losses.length || !pods.every(isPrivate)) return null;
+  return {
+    title:
+      'Queries leave the node with a pod’s address, and no reply comes back: source NAT is missing',
+    seen: `${share(routed.length, losses.length)} of them were routed on by the node, and still had the address of the pod as their source: ${listed(pods)}.`,
+    why: `The node does not masquerade them. The network of ${address} has a route back to nodes, and most likely none to pods, so its replies do not arrive. (In networks that route pod addresses this is normal; then the server or a firewall drops them.)`,
+    fix: [
+      `See the rules for source NAT on the node: iptables-save -t nat | grep -e MASQUERADE -e ip-masq (nft list table ip nat), the ip-masq-agent and its nonMasqueradeCIDRs, and the masquerade setting of the CNI. ${address} must not be among the networks that are left out.`,
+      `Or give the network of ${address} a route to the pod network.`,
+    ],
+  };
+}
+
+/** A sentence about the names that were lost: their zone, or the search domain that made them; null: of several zones. */
+export function lostZoneText(
+  observed: Observations,
+  losses: readonly SeenExchange[],
+): string | null {
+  const names = keysOf(losses, ({ name }) => name).filter((name) => name !== '.');
+  if (names.length === 0) return null;
+  const domain = [...observed.domains.all].find(
+    (each) => names.filter(makes(each, observed)).length >= NEARLY_ALL * names.length,
+  );
+  if (domain !== undefined && !observed.domains.isOfCluster(domain))
+    return sentence(
+      `These are search-path queries: the search domain ${domain} is appended to other names (${listed(names)}). Each lookup of an external name waits there before it gets to the name as written`,
+    );
+  const zone = names.length === 1 ? names[0]! : names.reduce(commonZone);
+  if (zone.split('.').length < 3) return null;
+  const elsewhere = observed.servers.list.some(
+    ({ address, outcomes }) =>
+      answered(outcomes) > 0 && !losses.some(({ server }) => server.address === address),
+  );
+  if (!elsewhere) return null;
+  return sentence(`All of them are for ${names.length === 1 ? '' : 'names below '}${zone}`);
+}
