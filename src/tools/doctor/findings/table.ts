@@ -73,6 +73,7 @@ import {
   viewsDiffer,
   zoneVersions,
 } from './differing-servers.ts';
+import { responseLimit } from './response-limit.ts';
 import { reverseLookups } from './reverse-lookups.ts';
 import { sameAddress } from './same-address.ts';
 import { searchDomainFails } from './search-domain-fails.ts';
@@ -129,6 +130,7 @@ export const findingKinds: readonly FindingKind[] = [
   externalTarget,
   deadBackend,
   silentServer,
+  responseLimit,
   packetCap,
   staleFlow,
   deadFlow,

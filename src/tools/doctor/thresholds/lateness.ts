@@ -258,3 +258,6 @@ export const FLOOD = { share: 0.5, perSecond: 15, absent: 0.75 };
  * of them that it was asked once. Chosen.
  */
 export const COLD_CACHE = { slow: 0.03, names: 5, once: 0.9 };
+
+/** Response rate limiting: queries a second with losses, at least this many times those without. Factor; chosen. */
+export const RESPONSE_LIMIT = { factor: 3 };

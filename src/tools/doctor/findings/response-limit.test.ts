@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { FLAG } from '../../../server/wire/iana.ts';
+import { back, dnsMessage, udpPacket, type Captured } from '../../../../test/kit/packets.ts';
+import { examine } from '../../../../test/kit/story.ts';
+import { asked, at, ends, inOrder } from '../../../../test/kit/story-parts.ts';
+
+const [RESOLVER, SERVER] = ['10.0.1.11', '203.0.113.53'];
+
+/** A query, and an empty reply with TC. */
+function slipped(atMs: number, i: number, name: string): Captured[] {
+  const way = ends(RESOLVER, 20_000 + i, SERVER);
+  const flags = FLAG.QR | FLAG.TC;
+  return [
+    at(atMs, udpPacket(way, dnsMessage(name, 'A', { id: i }), i + 1)),
+    at(atMs + 0.5, udpPacket(back(way), dnsMessage(name, 'A', { id: i, flags }), i + 2)),
+  ];
+}
+
+/** Queries at the authoritative server, in each second as many as `rateOf` says. */
+async function codes(rateOf: (second: number) => number, slips: boolean, losesAt: number) {
+  let i = 0;
+  const packets = Array.from({ length: 30 }, (_, second) =>
+    Array.from({ length: rateOf(second) }, (__, turn) => {
+      const ms = second * 1000 + (turn * 990) / rateOf(second);
+      const name = `t${turn % 20}.tenant.example.`;
+      i++;
+      const isOver = rateOf(second) >= losesAt && turn % 5 > 2;
+      if (isOver && slips && turn % 5 === 4) return slipped(ms, i, name);
+      const tookMs = isOver ? null : 0.4;
+      return asked(ms, ends(RESOLVER, 20_000 + i, SERVER), name, i, { tookMs });
+    }).flat(),
+  );
+  const { findings } = await examine(inOrder(packets));
+  return findings.map(({ code }) => code);
+}
+
+const inBursts = (second: number): number => (second % 6 === 3 ? 60 : 3);
+
+test('losses and empty truncated replies above a rate are a limit of the server', async () => {
+  assert.equal((await codes(inBursts, true, 50))[0], 'ND4045');
+});
+
+test('losses without truncated replies, or at any rate, have another cause', async () => {
+  assert.ok(!(await codes(inBursts, false, 50)).includes('ND4045'));
+  assert.ok(!(await codes(() => 12, true, 1)).includes('ND4045'));
+});

@@ -1,0 +1,102 @@
+/** A server that limits its replies: above a rate it drops queries and answers others with TC alone. */
+import { commonZone } from '../../../server/wire/within-zone.ts';
+import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { explainLate, explainWaiting, silencesOf } from '../observe/consequences.ts';
+import type { Observations } from '../observe/observations.ts';
+import type { ServerView } from '../observe/server-view.ts';
+import { clocks, keysOf, listed, sentence, share } from '../texts.ts';
+import { FELT_SHARE, MIN_CASES } from '../thresholds/evidence.ts';
+import { RESPONSE_LIMIT } from '../thresholds/lateness.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
+
+/** Empty truncated replies to small questions come together with losses, at high rates only. */
+export const responseLimit: FindingKind = {
+  code: 'ND4045',
+  title: 'A server limits its replies: above a rate it drops queries or answers them with TC alone',
+  name: 'response rate limiting',
+  inCapture(observed, claims) {
+    const slips = slipsOf(observed);
+    if (slips.size === 0) return excluded('no server sent empty truncated replies');
+    for (const [address, theirs] of slips) {
+      const losses = claims.openTo(address).filter(({ protocol }) => protocol === 'udp');
+      const view = observed.servers.get(address) ?? observed.backends.get(address);
+      if (view === undefined || theirs.length < MIN_CASES || losses.length < MIN_CASES) continue;
+      const whole = wholeOf(observed, theirs);
+      if (whole < MIN_CASES) continue;
+      const rates = ratesOf(view, theirs);
+      if (rates === null) continue;
+      claims.take(losses);
+      explainWaiting(observed, claims, silencesOf(losses));
+      explainLate(observed, claims, losses);
+      const { asked } = view.outcomes;
+      const names = keysOf([...losses, ...theirs], ({ name }) => name);
+      const zone = names.reduce(commonZone);
+      const clients = keysOf(losses, (each) => (each.hops.at(-1) ?? each).client.address);
+      const { fromMs, toMs } = sentSpan(losses);
+      const [from, to] = clocks(fromMs, toMs);
+      return {
+        code: this.code,
+        title: this.title,
+        severity: losses.length >= FELT_SHARE * asked ? 'critical' : 'warning',
+        confidence: 0.9,
+        seen: [
+          `${address} left ${share(losses.length, asked)} queries unanswered, and answered ${theirs.length} with an empty truncated reply (TC=1), from ${from} to ${to}. The same questions got ${whole} whole replies over UDP, so truncation is not for their size.`,
+          `It depends on the rate: in seconds with such losses ${address} got ${rates.lossy.toFixed(0)} queries a second on average (${rates.most} at most), and in those without ${rates.calm.toFixed(1)}.`,
+          sentence(
+            `The queries came from ${listed(clients)}, for ${zone.length > 1 && names.length > 1 ? `names below ${zone}` : listed(names)}`,
+          ),
+        ],
+        why: `This is response rate limiting (RRL), which authoritative servers use against attacks with forged sources. Above a number of replies a second to one client network, ${address} drops most queries and sends an empty reply with TC=1 for some (the “slip”), so that a real client asks again by TCP. No link loses packets. All pods whose queries leave by one address share one limit.`,
+        fix: [
+          `Have the operator of ${address} exempt your addresses, or raise the limit (BIND: rate-limit { responses-per-second; exempt-clients }; Knot: mod-rrl; NSD: rrl-ratelimit).`,
+          'Ask less: a cache with a longer TTL in the Corefile (cache, with serve_stale), fewer lookups at once, and no search-path queries that reach this server.',
+          'Let the resolver ask by TCP after TC=1 (forward: prefer_udp retries by TCP, force_tcp always uses it): TCP is not limited.',
+        ],
+        prove: `for i in $(seq 100); do dig +ignore @${address} ${names[0]!} & done: a part times out or has tc in its flags; one query a second is always answered`,
+        disproved: `a burst of queries over TCP to ${address} loses as much`,
+        exchanges: [...losses, ...theirs],
+      };
+    }
+    return unknown('empty truncated replies are few, or do not depend on the rate');
+  },
+};
+
+/** Empty truncated replies over UDP, by server. */
+function slipsOf({ truncated }: Observations): ReadonlyMap<string, readonly SeenExchange[]> {
+  const all = truncated.filter(({ answers }) => answers === 0);
+  return Map.groupBy(all, (each) => (each.hops.at(-1)?.server ?? each.server).address);
+}
+
+/** Whole replies over UDP to the same questions, at least. */
+function wholeOf(
+  { names, clients, truncated }: Observations,
+  slips: readonly SeenExchange[],
+): number {
+  const questions = new Map(
+    slips.map(({ name, type }) => [`${type} ${name}`, names.get(name, type)]),
+  );
+  const cut = truncated.filter(({ name, type }) => questions.has(`${type} ${name}`)).length;
+  const byTcp = clients.list.reduce((sum, client) => sum + client.byTcp, 0);
+  const replies = [...questions.values()].reduce(
+    (sum, view) => sum + (view === undefined ? 0 : view.outcomes.found + view.outcomes.nodata),
+    0,
+  );
+  return replies - cut - byTcp;
+}
+
+/** Queries a second with and without losses or slips; null: they differ too little. */
+function ratesOf(
+  view: ServerView,
+  slips: readonly SeenExchange[],
+): { readonly lossy: number; readonly calm: number; readonly most: number } | null {
+  const slipping = new Set(slips.map(({ sentMs }) => Math.floor(sentMs / 1000)));
+  const hit = view.history.filter(([second, { lost }]) => lost > 0 || slipping.has(second));
+  const calm = view.history.filter(
+    ([second, { lost, asked }]) => asked > 0 && lost === 0 && !slipping.has(second),
+  );
+  const mean = (list: typeof hit): number =>
+    list.reduce((sum, [, { asked }]) => sum + asked, 0) / Math.max(1, list.length);
+  const rates = { lossy: mean(hit), calm: mean(calm) };
+  if (calm.length < MIN_CASES || rates.lossy < RESPONSE_LIMIT.factor * rates.calm) return null;
+  return { ...rates, most: Math.max(...hit.map(([, { asked }]) => asked)) };
+}
