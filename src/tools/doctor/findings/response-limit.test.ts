@@ -25,8 +25,8 @@ async function codes(rateOf: (second: number) => number, slips: boolean, losesAt
       const ms = second * 1000 + (turn * 990) / rateOf(second);
       const name = `t${turn % 20}.tenant.example.`;
       i++;
-      const isOver = rateOf(second) >= losesAt && turn % 5 > 2;
-      if (isOver && slips && turn % 5 === 4) return slipped(ms, i, name);
+      const isOver = rateOf(second) >= losesAt && (i * 7919) % 11 > 5;
+      if (isOver && slips && (i * 7919) % 11 > 8) return slipped(ms, i, name);
       const tookMs = isOver ? null : 0.4;
       return asked(ms, ends(RESOLVER, 20_000 + i, SERVER), name, i, { tookMs });
     }).flat(),

@@ -97,6 +97,7 @@ import { suddenNegatives } from './sudden-negatives.ts';
 import { tableFull } from './table-full.ts';
 import { tcpBlocked } from './tcp-blocked.ts';
 import { udpBlocked } from './udp-blocked.ts';
+import { unheardUpstream } from './unheard-upstream.ts';
 import { uncachedName } from './uncached-name.ts';
 import { unusableReplies } from './unusable-replies.ts';
 import { wildcardDomain } from './wildcard-domain.ts';
@@ -192,6 +193,7 @@ export const findingKinds: readonly FindingKind[] = [
   serverFails,
   refused,
   changedCase,
+  unheardUpstream,
   askedAgain,
   grpcLookups,
   namesWithoutAddresses,

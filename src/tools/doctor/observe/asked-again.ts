@@ -8,7 +8,12 @@ import type { SearchDomains } from '../../capture/pair/search-walk.ts';
 import { goRepeatMs } from '../../capture/pair/go-repeat.ts';
 import { isLost, needsFragments, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { SAME_QUERY_MS, SPARED_SHARE } from '../thresholds/evidence.ts';
-import { FIXED_IDS, PAIR_MS, SHORTEST_PATIENCE_MS } from '../thresholds/transport.ts';
+import {
+  FIXED_IDS,
+  HEALTH_CHECK_MS,
+  PAIR_MS,
+  SHORTEST_PATIENCE_MS,
+} from '../thresholds/transport.ts';
 
 /** Repeats of which the exchanges are stored, and clients and questions that are followed. */
 const REPEATS_MAX = 1000;
@@ -63,6 +68,8 @@ export class AskedAgain {
   readonly #longRepeats: RepeatedQuery[] = [];
   /** The same with another id: a cache that got the reply does not ask again. */
   readonly #longAnew: RepeatedQuery[] = [];
+  /** Health checks of forwarders that were answered, and repeated. */
+  readonly #checks: RepeatedQuery[] = [];
   readonly #long = new Map<string, SeenExchange>();
   readonly #askers = new Map<string, Asker>();
   readonly #kept = new CopiedBytes();
@@ -126,6 +133,16 @@ export class AskedAgain {
     return this.#longRepeats;
   }
 
+  /** Health checks of forwarders that were answered, and soon repeated: their replies do not arrive. */
+  get checks(): readonly RepeatedQuery[] {
+    return this.#checks;
+  }
+
+  /** Questions with small replies that this client asked again soon, with another id. */
+  smallAnewOf(client: string): number {
+    return this.#askers.get(client)?.smallAnew ?? 0;
+  }
+
   /** Questions with large replies that clients asked again with another id, and hardly any with small ones. */
   get longAnew(): readonly RepeatedQuery[] {
     const byClient = Map.groupBy(this.#longAnew, ({ first }) => first.client.address);
@@ -140,7 +157,16 @@ export class AskedAgain {
   }
 
   #addAnew(asker: Asker, first: SeenExchange, again: SeenExchange): void {
-    if (!isAfter(first, again, SHORTEST_PATIENCE_MS, SAME_QUERY_MS) || first.name === '.') return;
+    if (!isAfter(first, again, SHORTEST_PATIENCE_MS, SAME_QUERY_MS)) return;
+    // Forwarders see by this question whether their upstream works, and stop after one reply.
+    if (first.name === '.') {
+      if (again.sentMs - first.sentMs <= HEALTH_CHECK_MS && this.#checks.length < REPEATS_MAX) {
+        this.#kept.keep(first);
+        this.#kept.keep(again);
+        this.#checks.push({ first, again });
+      }
+      return;
+    }
     if (!needsFragments(first.replyBytes)) asker.smallAnew++;
     else if (this.#longAnew.length < REPEATS_MAX) {
       this.#kept.keep(first);

@@ -345,3 +345,9 @@ export const MIN_FAILED_CONNECTIONS = 3;
  * in the first four seconds (tcp_syn_linear_timeouts).
  */
 export const MIN_UNANSWERED_FIRST_PACKETS = 5;
+
+/**
+ * A forwarder repeats the health check of a failed upstream within this time. Milliseconds; CoreDNS
+ * checks every 0.5 s with a time-out of 1 s.
+ */
+export const HEALTH_CHECK_MS = 2500;

@@ -1,0 +1,69 @@
+/** Forwarders that repeat the health checks which an upstream has answered: no reply reaches them. */
+import { isPrivate } from '../observe/private-address.ts';
+import { isServer } from '../observe/roles.ts';
+import { keysOf, listed, share } from '../texts.ts';
+import { MIN_CASES, NEARLY_ALL } from '../thresholds/evidence.ts';
+import { excluded, type FindingKind } from './finding.ts';
+
+/** A capture at the upstream, or on the way to it: all is answered there, and nothing arrives. */
+export const unheardUpstream: FindingKind = {
+  code: 'ND3021',
+  title: 'Replies pass here and do not reach the client: it asks again',
+  name: 'replies that get lost behind this point',
+  inCapture(observed) {
+    const { askedAgain } = observed;
+    const byServer = Map.groupBy(askedAgain.checks, ({ first }) => first.server.address);
+    for (const [server, checks] of byServer) {
+      const view = observed.servers.get(server);
+      if (view === undefined || checks.length < MIN_CASES) continue;
+      // Where queries get lost before the server, checks come again for that reason.
+      if (view.outcomes.lost > (1 - NEARLY_ALL) * view.outcomes.asked) continue;
+      const clients = keysOf(checks, ({ first }) => first.client.address);
+      const anew = clients.reduce((sum, client) => sum + askedAgain.smallAnewOf(client), 0);
+      // In a capture in a DNS pod the replies have come as far as that pod.
+      const isThere = clients.length === 1 && isServer(observed, clients[0]!);
+      const pods = clients.filter(
+        (client) => !isThere && isPrivate(client) && networkOf(client) !== networkOf(server),
+      );
+      return {
+        code: this.code,
+        title:
+          pods.length > 0
+            ? `Replies of ${server} do not reach the DNS servers that forward to it: no way back to their addresses`
+            : this.title,
+        severity: 'critical',
+        confidence: 0.88,
+        seen: [
+          `${server} answered ${share(view.outcomes.asked - view.outcomes.lost, view.outcomes.asked)} queries here. ${listed(clients)} repeated ${checks.length} answered health checks (NS for the root, within a second or two) and ${anew} other answered questions. A forwarder stops these checks after one reply.`,
+          ...(pods.length > 0
+            ? [
+                `The queries come from ${listed(pods)}: addresses of another network than that of ${server}, as pods have.`,
+              ]
+            : []),
+        ],
+        why:
+          pods.length > 0
+            ? `${server} answers, and its replies get lost on their way back. If ${listed(pods)} are pod addresses, the nodes do not masquerade them any more: the network of ${server} has no route to pods, and drops the replies or sends them elsewhere. External names then fail for all clients, and cluster names do not.`
+            : `${server} answers, and its replies get lost on their way back: a firewall or a missing route between here and ${listed(clients)}.`,
+        fix: [
+          ...(pods.length > 0
+            ? [
+                'Restore source NAT on the nodes: iptables-save -t nat | grep -e MASQUERADE -e ip-masq, the ip-masq-agent (nonMasqueradeCIDRs) and the masquerade setting of the CNI; a DNS query must arrive here with the address of a node.',
+                `Or give the network of ${server} a route to the pod network.`,
+              ]
+            : []),
+          `Capture on the node of ${clients[0]} at the same time, to see up to which hop the replies come.`,
+        ],
+        prove: `ip route get ${clients[0]} on ${server} and its router; tcpdump -ni any src ${server} and port 53 on the node of ${clients[0]}: no reply arrives`,
+        disproved: `the replies arrive at ${clients[0]}`,
+        exchanges: checks.flatMap(({ first, again }) => [first, again]),
+      };
+    }
+    return excluded('no forwarder repeats health checks that were answered');
+  },
+};
+
+/** The first two numbers of an IPv4 address, the first two groups of an IPv6 address. */
+function networkOf(address: string): string {
+  return address.split(/[.:]/, 2).join('.');
+}
