@@ -2,7 +2,8 @@
 import type { Observations } from '../observe/observations.ts';
 import { deadNames, type DeadNames } from '../observe/dead-names.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
-import { keysOf, listed } from '../texts.ts';
+import { failedContacts } from '../observe/failed-contacts.ts';
+import { keysOf, listed, sentence } from '../texts.ts';
 import { addressTypes, typeName } from '../../../server/wire/iana.ts';
 import { sentSpan } from '../../capture/pair/seen-exchange.ts';
 import { waitingForThese } from '../observe/consequences.ts';
@@ -39,6 +40,7 @@ export const droppedName: FindingKind = {
     const isLarge =
       !losses.some(({ type }) => addressTypes.includes(type)) &&
       losses.every(({ udpSize }) => udpSize > UNFRAGMENTED_BYTES);
+    const own = outside ? failedContacts(observed).find(({ isOfDns }) => isOfDns) : undefined;
     claims.take(losses);
     claims.take(found.cut);
     claims.take(waitingForThese(claims, losses));
@@ -46,10 +48,14 @@ export const droppedName: FindingKind = {
       code: this.code,
       title: outside ? 'External names get no reply, names of the cluster do' : this.title,
       severity: 'critical',
-      confidence: 0.85,
+      // A failed connection of the server is the cause, and comes first.
+      confidence: own === undefined ? 0.85 : 0.7,
       seen: [
         `${losses.length} queries for ${listed(names)} got no reply, however often they were repeated.`,
         `${server} answers ${answered.length} other ${answered.length === 1 ? 'name' : 'names'} meanwhile${outside ? ', all of the cluster' : ''}.`,
+        ...(own === undefined
+          ? []
+          : [sentence(`A DNS server’s own connections fail, which explains it: ${own.text}`)]),
         ...(isLarge
           ? [
               `All of them are ${listed(types)} queries that allow replies larger than a packet (EDNS): only their answers may be lost, in fragments (ND3012).`,

@@ -1,4 +1,5 @@
 /** The cache of the node is gone, and its address and rules are still there. */
+import { CLOSED } from '../observe/icmp-errors.ts';
 import { isLinkLocal } from '../observe/roles.ts';
 import { answered } from '../observe/outcomes.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -26,6 +27,8 @@ export const nodeCacheDark: FindingKind = {
     if (losses.length < MIN_CASES) return excluded('the cache on the node answers');
     claims.take(losses);
     const refused = observed.unreachable.get(address);
+    // Its kernel rejects what comes to a port without a listener.
+    const isClosed = refused !== undefined && CLOSED.has(refused.code);
     const others = observed.servers.list.filter(
       (each) =>
         each.address !== address &&
@@ -39,7 +42,7 @@ export const nodeCacheDark: FindingKind = {
         ? 'The node-local cache does not answer, and lookups wait before they ask the next server'
         : this.title,
       severity: 'critical',
-      confidence: refused === undefined ? 0.85 : 0.95,
+      confidence: isClosed ? 0.95 : 0.8,
       seen: [
         answered(outcomes) === 0
           ? `${outcomes.asked} queries went to ${address}, and not one was answered.`
@@ -49,14 +52,23 @@ export const nodeCacheDark: FindingKind = {
               `The same clients then ask ${listed(others.map((each) => each.address))}, which answers; ${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
             ]
           : []),
-        ...(refused === undefined
-          ? []
+        ...(!isClosed
+          ? [
+              'No ICMP port unreachable came back: something may still listen there and not answer in time.',
+            ]
           : [
               `The kernel said ${refused.count} times that the port is closed (ICMP port unreachable).`,
             ]),
       ],
-      why: 'The cache on the node is an address on a dummy interface and rules that keep DNS packets out of connection tracking. Both stay when its process is killed (out of memory, SIGKILL): packets for that address no longer find a listener, and are not taken to the cluster’s DNS either.',
+      why: !isClosed
+        ? 'Queries reach no working cache, and this capture does not show the reason. The process may hang, or wait for its own upstream longer than its clients do: a cache that forwards to the cluster’s DNS over TCP (force_tcp) waits for 30 s where TCP port 53 is blocked. Or its process was killed while the rules that keep DNS packets out of connection tracking stayed.'
+        : 'The cache on the node is an address on a dummy interface and rules that keep DNS packets out of connection tracking. Both stay when its process is killed (out of memory, SIGKILL): packets for that address no longer find a listener, and are not taken to the cluster’s DNS either.',
       fix: [
+        ...(isClosed
+          ? []
+          : [
+              `Capture on the node (ndots doctor -i any): it shows whether the cache queries its upstream, over UDP or TCP, and gets replies. Ask the cluster’s DNS from the node by both: ndots query kubernetes.default.svc.cluster.local @DNS-SERVICE, and with +tcp.`,
+            ]),
         'On the node: start the cache again, or remove its interface and its rules (ip link del nodelocaldns; iptables-save | grep NOTRACK) so that pods reach the cluster’s DNS directly.',
         'Give the cache a memory limit that it does not reach, and a priority class (system-node-critical).',
       ],

@@ -2,6 +2,7 @@
 import { labelOf } from '../cluster/pods.ts';
 import type { Asked } from '../observe/client-view.ts';
 import type { Observations } from '../observe/observations.ts';
+import { isLinkLocal } from '../observe/roles.ts';
 import { answered, lossRate } from '../observe/outcomes.ts';
 import { explainWaiting, silencesOf } from '../observe/consequences.ts';
 import { excluded, unknown, type FindingKind, clusterFinding } from './finding.ts';
@@ -105,7 +106,9 @@ export const policyCut: FindingKind = {
         confidence: cut.length + fine.length > 3 ? 0.9 : 0.8,
         seen: [
           `${listed([...addresses])}: ${share(losses.length, losses.length)} queries to ${server.address} without a reply, from every port and for every name.`,
-          `${fine.length} other ${fine.length === 1 ? 'client is' : 'clients are'} answered by the same server.`,
+          isLinkLocal(server.address)
+            ? `${fine.length} other ${fine.length === 1 ? 'client is' : 'clients are'} answered by ${server.address}. Each node has its own cache at that address: if these are on another node, the cache of the first node does not answer.`
+            : `${fine.length} other ${fine.length === 1 ? 'client is' : 'clients are'} answered by the same server.`,
           ...(byEdns
             ? [
                 'Also, all queries of the clients that are cut off have EDNS (an OPT record), and none of the others’ has: a device that drops EDNS would look the same (ND4009).',

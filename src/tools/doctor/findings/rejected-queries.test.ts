@@ -118,3 +118,27 @@ test('pods are rejected in turn and get nothing more: a rollout that does not wa
   assert.match(found.title, /removed too late/);
   assert.match(found.fix.join(' '), /lameduck/);
 });
+
+test('a link-local address rejects pods of one node, and the cache of another node answers its own', async () => {
+  const cache = '169.254.20.10';
+  const there = Array.from({ length: 100 }, (_, i) =>
+    asked(i * 400, ends('10.244.2.30', 20_000 + i, cache), 'a.example.com.', i),
+  );
+  const found = await first(inOrder([traffic(cache, (ms) => ms >= 12_000), ...there]));
+  assert.equal(found?.code, 'ND3006');
+  assert.match(found.seen.join(' '), /on another node/);
+});
+
+test('a link-local address without replies and without ICMP errors may hang', async () => {
+  const found = await first(
+    inOrder(
+      Array.from({ length: 40 }, (_, i) =>
+        asked(i * 900, ends(CLIENTS[0]!, 20_000 + i, '169.254.20.10'), 'a.example.com.', i, {
+          tookMs: null,
+        }),
+      ),
+    ),
+  );
+  assert.equal(found?.code, 'ND3006');
+  assert.match(found.why, /may hang, or wait for its own upstream/);
+});

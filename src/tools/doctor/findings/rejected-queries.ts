@@ -9,7 +9,7 @@ import { unevenness } from '../observe/evenness.ts';
 import { removedFrom } from '../observe/server-silence.ts';
 import { answered, type Outcomes } from '../observe/outcomes.ts';
 import { REFUSED_IN_TURN } from '../thresholds/errors.ts';
-import { MOST } from '../thresholds/evidence.ts';
+import { MOST, SAME_MOMENT_MS } from '../thresholds/evidence.ts';
 import { ENDS_AGAIN } from '../thresholds/silence.ts';
 
 const none = excluded('hardly any lost query came back as port unreachable (ICMP)');
@@ -64,10 +64,13 @@ export const nodeCacheEnded: FindingKind = {
   name: 'a dead node-local cache',
   inCapture(observed, claims) {
     const host = rejectingHosts(observed, claims).find(
-      ({ address, senders, partly }) => isLinkLocal(address) && senders.has(address) && !partly,
+      (each) =>
+        isLinkLocal(each.address) &&
+        each.senders.has(each.address) &&
+        !(each.partly && answersThem(each, observed)),
     );
     if (host === undefined) return none;
-    const { address, losses, times } = host;
+    const { address, losses, times, partly } = host;
     takeSilence(observed, claims, losses);
     return {
       code: this.code,
@@ -77,7 +80,13 @@ export const nodeCacheEnded: FindingKind = {
       seen: [
         returnedText(host, observed),
         `${address} is an address of the node itself, which sends these errors: the node-local DNS cache did not run.`,
-        ...(host.runsAgain ? ['After that it answers again.'] : []),
+        ...(partly
+          ? [
+              `Other clients are answered by ${address} at the same times: they are on another node, whose cache has the same address.`,
+            ]
+          : host.runsAgain
+            ? ['After that it answers again.']
+            : []),
       ],
       why: 'The process of the node-local cache ended (out of memory, a crash, an upgrade of its DaemonSet). Its address and its rules stay on the node, so pods still ask it, and the DNS pods of the cluster, which are well, are not asked.',
       fix: [
@@ -91,6 +100,24 @@ export const nodeCacheEnded: FindingKind = {
     };
   },
 };
+
+/** True if clients whose queries came back were answered at the same times. */
+function answersThem(
+  { address, returned, times }: RejectingHost,
+  { flows }: Observations,
+): boolean {
+  const clients = new Set(returned.map(({ client }) => client.address));
+  return flows
+    .to(address)
+    .some(
+      ({ client, lastAnsweredMs }) =>
+        clients.has(client) &&
+        times.some(
+          ({ fromMs, toMs }) =>
+            lastAnsweredMs > fromMs + SAME_MOMENT_MS && lastAnsweredMs < toMs - SAME_MOMENT_MS,
+        ),
+    );
+}
 
 /** One of several servers at an address rejects its share of the queries all the time. */
 export const closedEndpoint: FindingKind = {
