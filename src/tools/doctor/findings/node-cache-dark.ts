@@ -27,7 +27,7 @@ export const nodeCacheDark: FindingKind = {
     if (losses.length < MIN_CASES) return excluded('the cache on the node answers');
     claims.take(losses);
     const refused = observed.unreachable.get(address);
-    // Its kernel rejects what comes to a port without a listener.
+    // The kernel rejects packets for a port without a listener.
     const isClosed = refused !== undefined && CLOSED.has(refused.code);
     const others = observed.servers.list.filter(
       (each) =>

@@ -23,7 +23,7 @@ export interface Unreachable {
   readonly frame: number;
 }
 
-/** What the codes of ICMP errors mean. */
+/** Explanations of the codes of ICMP errors. */
 const meanings: ReadonlyMap<number, string> = new Map([
   [
     TIME_EXCEEDED,

@@ -1,4 +1,4 @@
-/** What a capture shows about the reason for which a server never answers. */
+/** Reasons for which a server never answers, as packets prove them. */
 import { commonZone } from '../../../server/wire/within-zone.ts';
 import { TIME_EXCEEDED } from '../../capture/read/packets/dissect.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
