@@ -11,7 +11,7 @@ export interface Given {
   /** Omitted: no answer record. */
   readonly address?: string;
   readonly ttl?: number;
-  readonly type?: 'A' | 'AAAA';
+  readonly type?: 'A' | 'AAAA' | 'SRV';
   readonly client?: string;
   readonly server?: string;
   readonly reply?: Reply;

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RCODE } from '../../../server/wire/iana.ts';
+import { RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { soa } from '../../../../test/kit/content-stories.ts';
-import { findingOf, others, type Given } from '../../../../test/kit/given-answers.ts';
+import { findingOf, given, others, type Given } from '../../../../test/kit/given-answers.ts';
+import { examine } from '../../../../test/kit/story.ts';
 
 /** Lookups with two search domains and as written. @param isThere below the first domain */
 const walks = (stem: string, isThere = false): Given[] =>
@@ -25,4 +26,65 @@ test('a few lookups of a misspelled namespace are reported; names that are found
   assert.match(found.seen.join(' '), /auth\.platfrom\. \(5 lookups\)/);
   const well = [...others(20), ...walks('db.', true), ...walks('_ta-4f66.')];
   assert.equal(await findingOf('ND2008', well), undefined);
+});
+
+/** NXDOMAIN, several times. */
+const denied = (name: string, fromMs = 0): Given[] =>
+  Array.from({ length: 5 }, (_, nth) => ({
+    atMs: fromMs + nth * 3000,
+    name,
+    reply: { rcode: RCODE.NXDOMAIN, authority: [soa('cluster.local.')] },
+  }));
+
+test('a port in a host name is named, with the name that is found', async () => {
+  const redis = 'redis.cache.svc.cluster.local';
+  const all = [...others(20), ...others(5, `${redis}.`), ...walks(`${redis}:6379.`)];
+  const found = await findingOf('ND2008', all);
+  assert.match(found?.title ?? '', /with a port/);
+  assert.match(found!.fix.join(' '), /Set the host to redis\.cache\.svc\.cluster\.local\. /);
+  assert.match(found!.seen.join(' '), /has an address for redis\.cache\.svc\.cluster\.local\.$/);
+});
+
+test('an SRV name of a port that a Service does not have is reported, with the name of its port', async () => {
+  const service = 'web.shop.svc.cluster.local.';
+  const srv = (name: string): Given[] => denied(name).map((each) => ({ ...each, type: 'SRV' }));
+  const right = srv(`_http-web._tcp.${service}`).map(({ reply: _, ...each }): Given => ({
+    ...each,
+    client: '10.244.1.9',
+    reply: {
+      answer: [
+        {
+          ...{ name: each.name, type: TYPE.SRV, class: 1, ttl: 30 },
+          data: { priority: 0, weight: 100, port: 8080, target: service },
+        },
+      ],
+    },
+  }));
+  const all = [...others(20), ...others(5, service), ...srv(`_http._tcp.${service}`)];
+  const alone = await findingOf('ND2008', all);
+  assert.match(alone?.title ?? '', /SRV record of a port name/);
+  assert.match(alone!.fix[0]!, /Compare _http\._tcp with the ports of web\.shop/);
+  const found = await findingOf('ND2008', [...all, ...right]);
+  assert.match(found!.fix[0]!, /^Ask for _http-web\._tcp\.web\.shop\.svc\.cluster\.local\. /);
+  const { findings } = await examine(given([...others(20), ...right]));
+  assert.deepEqual(findings, []);
+});
+
+test('a whole name of the cluster that is never found is reported, with the similar one that is', async () => {
+  const all = [...others(20), ...others(5, 'auth.platform.svc.cluster.local.')];
+  const found = await findingOf('ND2008', [...all, ...denied('auth.platfrom.svc.cluster.local.')]);
+  assert.match(found!.seen.join(' '), /auth\.platfrom\.svc\.cluster\.local\. \(5 lookups\)/);
+  assert.match(found!.fix[0]!, /auth\.platform\.svc\.cluster\.local\. is probably meant/);
+});
+
+test('single steps of walks are not names that programs mean', async () => {
+  const steps = [
+    // Each step waits for a lost reply: it looks like a lookup.
+    ...denied('redis.cache.shop.svc.cluster.local.'),
+    ...others(5, 'redis.cache.svc.cluster.local.'),
+    // A capture at one of two DNS pods, without the step that finds the name.
+    ...denied('web.svc.cluster.local.', 900),
+    ...denied('web.', 902),
+  ];
+  assert.equal(await findingOf('ND2008', [...others(20), ...steps]), undefined);
 });

@@ -2,15 +2,11 @@
  * Programs that ask for what is not there, over and over: a queue that was deleted, names that are
  * made up, a wrong domain.
  */
-import type { NameView } from '../observe/name-view.ts';
-import type { SearchDomains } from '../../capture/pair/search-walk.ts';
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
-import { TYPE } from '../../../server/wire/iana.ts';
-import { absoluteName } from '../observe/absolute-name.ts';
-import type { Claims } from '../observe/claims.ts';
-import type { Observations } from '../observe/observations.ts';
-import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
-import { listed, percent, sentence, share } from '../texts.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
+import { neverFound } from './never-found.ts';
+import { listed, percent, share } from '../texts.ts';
+import { searchSteps, type SearchSteps } from '../observe/search-steps.ts';
 import { countdown, countsDown } from '../observe/remembered-denial.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
 import {
@@ -21,7 +17,7 @@ import {
   MIN_ABSENT_QUERIES,
   SEARCHED_SHARE,
 } from '../thresholds/search.ts';
-import { MIN_CASES, MIN_QUERIES } from '../thresholds/evidence.ts';
+import { MIN_QUERIES } from '../thresholds/evidence.ts';
 
 /** A large part of all queries is for names that do not exist, and no search path makes them. */
 export const absentNames: FindingKind = {
@@ -29,21 +25,22 @@ export const absentNames: FindingKind = {
   title: 'Programs keep asking for names that do not exist',
   name: 'a storm of queries for names that do not exist',
   inCapture(observed, claims) {
-    const { absent, total, names, seconds, domains } = observed;
+    const { absent, total, names, seconds } = observed;
     if (total.asked < MIN_QUERIES) return unknown('too few queries');
     const searched = absent.queries < ABSENT_SHARE * total.asked;
     if (
       absent.queries < MIN_ABSENT_QUERIES ||
       absent.queries < AS_WRITTEN_SHARE * total.asked ||
       absent.walked < (searched ? 2 : 1) * ABSENT_SHARE * total.asked
-    )
-      return (
-        neverFound(observed, claims) ??
-        excluded(
-          `${percent(absent.queries, total.asked)} of the queries are for names that do not exist as they were written`,
-        )
-      );
-    const made = madeBySearch(absent.samples, names.list, domains);
+    ) {
+      const missing = neverFound(observed, claims);
+      return missing.length > 0
+        ? missing
+        : excluded(
+            `${percent(absent.queries, total.asked)} of the queries are for names that do not exist as they were written`,
+          );
+    }
+    const made = madeBySearch(absent.samples, searchSteps(observed));
     if (made >= SEARCHED_SHARE * absent.samples.length)
       return excluded(
         'these names are names that are found, with a search domain behind them: a capture at one of several servers shows single steps of a walk',
@@ -108,89 +105,15 @@ export const absentNames: FindingKind = {
   },
 };
 
-/** Names of which every lookup ended with NXDOMAIN, however few they are; null: there are none. */
-function neverFound(
-  { failedLookups, names, domains, affected }: Observations,
-  claims: Claims,
-): Finding | null {
-  const list = [...failedLookups.names.entries].flatMap(([name, { failed, found }]) => {
-    const view = names.get(name, TYPE.A);
-    const { nxdomain = 0, asked = 0, lost = 0 } = view?.outcomes ?? {};
-    const isMissing = nxdomain >= MIN_CASES && nxdomain + lost === asked;
-    // A lookup whose first step is found has the whole name only.
-    const isKnown = ['', ...domains.all].some((domain) => {
-      const whole = name + domain;
-      return claims.names.has(whole) || (names.get(whole, TYPE.A)?.outcomes.found ?? 0) > 0;
-    });
-    // Names such as `_ta-4f66.` (RFC 8145) are asked for whether they exist or not.
-    const isOptional = name.startsWith('_') || domains.domainOf(name) !== null;
-    const isOpen = isMissing && !isKnown && !isOptional;
-    return failed >= MIN_CASES && found === 0 && isOpen ? { name, failed } : [];
-  });
-  if (list.length === 0) return null;
-  const keys = new Set(list.map(({ name }) => name));
-  const all = listed([...keys]);
-  return {
-    code: absentNames.code,
-    title: absentNames.title,
-    severity: 'warning',
-    confidence: 0.8,
-    seen: [
-      sentence(
-        `Every lookup of these names ended with NXDOMAIN, with each search domain and as written: ${listed(list.map(({ name, failed }) => `${name} (${failed} lookups)`))}`,
-      ),
-    ],
-    why: 'A name or its namespace is misspelled, or the Service or record was deleted or does not exist yet. Its program fails each time.',
-    fix: [`Correct ${all}, or create what they name (kubectl get services -A).`],
-    prove: `ndots query ${list[0]!.name} with each search domain appended`,
-    disproved: 'the names exist where they are served: then servers give wrong answers',
-    exchanges: affected.flatMap((lookup) =>
-      keys.has(absoluteName(lookup.name)) ? lookup.exchanges : [],
-    ),
-    affected: [...keys],
-  };
-}
-
 /**
  * Lookups whose last name is another name with a search domain appended, where that name is found
  * or asked for alone as well.
  */
-function madeBySearch(
-  lookups: readonly SeenLookup[],
-  names: readonly NameView[],
-  domains: SearchDomains,
-): number {
-  const found = new Set(
-    names.filter(({ outcomes }) => outcomes.found > 0).map(({ name }) => name.slice(0, -1)),
-  );
-  const asked = new Set(names.map(({ name }) => name.slice(0, -1)));
+function madeBySearch(lookups: readonly SeenLookup[], steps: SearchSteps): number {
   return lookups.filter(({ candidates }) => {
     const last = candidates.at(-1) ?? '';
-    if (hasStem(last, found)) return true;
+    if (steps.isOfFound(last)) return true;
     // Where a walk is seen, its last name is what was meant.
-    return candidates.length === 1 && (hasStem(last, asked) || isStep(last, asked, domains));
+    return candidates.length === 1 && (steps.isOfAsked(last) || steps.isStep(last));
   }).length;
-}
-
-/** A name of the cluster as search paths are written: the namespace, `svc`, and the rest. */
-const OF_NAMESPACE = /^(.+)\.[^.]+\.svc\.(.+)\.$/;
-const OF_SERVICES = /^(.+)\.svc\.(.+)\.$/;
-
-/**
- * True if a cluster search domain follows a cluster name, or a name that is queried with the next domain of the path.
- */
-function isStep(name: string, asked: ReadonlySet<string>, domains: SearchDomains): boolean {
-  for (let at = name.indexOf('.'); at >= 0 && at < name.length - 1; at = name.indexOf('.', at + 1))
-    if (domains.isOfCluster(name.slice(0, at + 1))) return true;
-  if (!domains.isOfCluster(name)) return false;
-  const [, stem, rest] = OF_NAMESPACE.exec(name) ?? [];
-  if (asked.has(`${stem}.svc.${rest}`) || asked.has(`${stem}.${rest}`)) return true;
-  const [, bare, cluster] = OF_SERVICES.exec(name) ?? [];
-  return asked.has(`${bare}.${cluster}`);
-}
-
-function hasStem(name: string, known: ReadonlySet<string>): boolean {
-  for (let at = name.indexOf('.'); at >= 0 && at < name.length - 1; at = name.indexOf('.', at + 1))
-    if (known.has(name.slice(0, at))) return true;
-  return false;
 }

@@ -1,0 +1,181 @@
+/** Names of which every lookup ends with NXDOMAIN, and the spelling that was probably meant. */
+import type { NameView } from '../observe/name-view.ts';
+import type { Observations } from '../observe/observations.ts';
+import type { Claims } from '../observe/claims.ts';
+import { TYPE } from '../../../server/wire/iana.ts';
+import { nearest } from '../../../server/base/problem.ts';
+import { isServiceConfig } from '../observe/service-config.ts';
+import { absoluteName } from '../observe/absolute-name.ts';
+import { searchSteps } from '../observe/search-steps.ts';
+import type { Finding } from './finding.ts';
+import { listed, sentence } from '../texts.ts';
+import { MIN_CASES } from '../thresholds/evidence.ts';
+
+const TITLE = 'Programs keep asking for names that do not exist';
+/** `_PORT._PROTOCOL.` and the Service. */
+const SRV_NAME = /^(_[^.]+\._[^.]+)\.(.+)$/;
+/** SERVICE.NAMESPACE.svc.DOMAIN, perhaps with a port name. */
+const WHOLE_NAME = /^(?:_[^.]+\._[^.]+\.)?[^._]+\.[^.]+\.svc\./;
+/** A URL scheme, and a port or a path. */
+const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//;
+const PORT_OR_PATH = /(?:[:/].*|\.)$/;
+
+/** A name that no lookup finds. */
+interface MissingName {
+  /** As it was written, or whole. */
+  readonly name: string;
+  readonly failed: number;
+  readonly type: number;
+}
+
+/** What is wrong with a name. */
+interface Spelling extends Pick<Finding, 'title' | 'confidence' | 'why'> {
+  readonly seen: readonly string[];
+  readonly fix: readonly string[];
+}
+
+/** One finding for each kind of misspelling. */
+export function neverFound(observed: Observations, claims: Claims): readonly Finding[] {
+  const known = spellings(observed);
+  const list = missingNames(observed, claims).map((each) => ({
+    ...each,
+    spelling: spellingOf(each, known) ?? unspelled(each),
+  }));
+  return [...Map.groupBy(list, ({ spelling }) => spelling.title)].map(([title, all]) => {
+    const keys = new Set(all.map(({ name }) => name));
+    const [first] = all;
+    return {
+      code: 'ND2008',
+      title,
+      ...(title === TITLE ? {} : { subject: first!.name }),
+      severity: 'warning',
+      confidence: Math.max(...all.map(({ spelling }) => spelling.confidence)),
+      seen: [
+        sentence(
+          `Every lookup of these names ended with NXDOMAIN, whatever search domain was appended: ${listed(all.map(({ name, failed, type }) => `${name}${type === TYPE.SRV ? ' SRV' : ''} (${failed} lookups)`))}`,
+        ),
+        ...new Set(all.flatMap(({ spelling }) => spelling.seen)),
+      ],
+      why: first!.spelling.why,
+      fix: [...new Set(all.flatMap(({ spelling }) => spelling.fix))],
+      prove: `ndots query ${first!.name}${first!.type === TYPE.SRV ? ' SRV' : ' with each search domain appended'}`,
+      disproved: 'the names exist where they are served: then servers give wrong answers',
+      exchanges: observed.affected.flatMap((lookup) =>
+        keys.has(absoluteName(lookup.name)) || lookup.exchanges.some(({ name }) => keys.has(name))
+          ? lookup.exchanges
+          : [],
+      ),
+      affected: [...keys],
+    };
+  });
+}
+
+function missingNames(observed: Observations, claims: Claims): readonly MissingName[] {
+  const { failedLookups, names, domains } = observed;
+  const steps = searchSteps(observed);
+  const written = [...failedLookups.names.entries].flatMap(([name, { failed, found }]) => {
+    const view = names.get(name, TYPE.A);
+    const isMissing = view !== undefined && isNeverFound(view);
+    // A lookup whose first step is found has the whole name only.
+    const isKnown = ['', ...domains.all].some((domain) => {
+      const whole = name + domain;
+      return claims.names.has(whole) || (names.get(whole, TYPE.A)?.outcomes.found ?? 0) > 0;
+    });
+    // Names such as `_ta-4f66.` (RFC 8145) are asked for whether they exist or not.
+    const isOptional = name.startsWith('_') || domains.domainOf(name) !== null;
+    const isOpen = isMissing && !isKnown && !isOptional;
+    if (!isOpen || steps.isStep(name) || steps.isPart(name)) return [];
+    return failed >= MIN_CASES && found === 0 ? { name, failed, type: TYPE.A } : [];
+  });
+  const whole = names.list.flatMap((view): MissingName[] => {
+    const { name, type, outcomes } = view;
+    if (type !== TYPE.A && type !== TYPE.SRV) return [];
+    if (!isNeverFound(view) || !domains.isOfCluster(name) || !WHOLE_NAME.test(name)) return [];
+    if (claims.names.has(name) || isServiceConfig(name, type) || steps.isStep(name)) return [];
+    return [{ name, failed: outcomes.nxdomain, type }];
+  });
+  return [...written, ...whole];
+}
+
+function isNeverFound({ outcomes: { nxdomain, lost, asked } }: NameView): boolean {
+  return nxdomain >= MIN_CASES && nxdomain + lost === asked;
+}
+
+/** The names that are found: as they were written, and in full. */
+interface FoundNames {
+  readonly written: readonly string[];
+  readonly addresses: readonly string[];
+  readonly services: readonly string[];
+}
+
+function spellings({ names, failedLookups }: Observations): FoundNames {
+  const found = names.list.filter(({ outcomes }) => outcomes.found > 0);
+  const of = (...types: number[]): string[] =>
+    found.flatMap(({ name, type }) => (types.includes(type) ? name : []));
+  return {
+    written: [...failedLookups.names.entries].flatMap(([name, each]) =>
+      each.found > 0 ? name : [],
+    ),
+    addresses: [...new Set(of(TYPE.A, TYPE.AAAA))],
+    services: of(TYPE.SRV),
+  };
+}
+
+/** Null: nothing like it is found in the capture. */
+function spellingOf({ name, type }: MissingName, known: FoundNames): Spelling | null {
+  const host = absoluteName(name.replace(SCHEME, '').replace(PORT_OR_PATH, ''));
+  if (host !== name) {
+    const right = known.addresses.find((each) => each.startsWith(host));
+    return {
+      title: 'A program looks up a host name with a port, a path or a scheme in it',
+      confidence: 0.93,
+      seen: [
+        `${name} is not a host name: only ${host} is.`,
+        ...(right === undefined ? [] : [sentence(`The capture has an address for ${right}`)]),
+      ],
+      why: 'A setting of the program has an address such as HOST:PORT or a URL where it expects only the host, and the program asks DNS for all of it. DNS is not at fault.',
+      fix: [
+        `Set the host to ${host} in the configuration or the environment of these programs, and the port in its own setting.`,
+      ],
+    };
+  }
+  const [, port, service] = type === TYPE.SRV ? (SRV_NAME.exec(name) ?? []) : [];
+  if (service !== undefined) {
+    const right = known.services.filter((each) => each.endsWith(`.${service}`));
+    const isThere = known.addresses.includes(service);
+    return {
+      title: 'A program asks for an SRV record of a port name that the Service does not have',
+      confidence: right.length > 0 ? 0.95 : isThere ? 0.88 : 0.8,
+      seen: [
+        ...(right.length > 0
+          ? [sentence(`Other queries for the same Service are answered: ${listed(right)}`)]
+          : []),
+        ...(isThere ? [sentence(`There is an address for ${service}`)] : []),
+      ],
+      why: 'The first two labels of an SRV name are the name and the protocol of a port of the Service. A port without a name, or with another name or protocol, has no such record: NXDOMAIN each time.',
+      fix: [
+        right.length > 0
+          ? `Ask for ${listed(right)} instead, or name the port of the Service ${port!.slice(1, port!.indexOf('.'))}.`
+          : `Compare ${port} with the ports of ${service}: kubectl get services -A -o yaml, spec.ports (name, protocol).`,
+      ],
+    };
+  }
+  const right = nearest(name, known.written) ?? nearest(name, known.addresses);
+  if (right === null) return null;
+  return {
+    ...unspelled({ name }),
+    confidence: 0.85,
+    seen: [sentence(`A similar name is found: ${right}`)],
+    fix: [`Correct ${name}: ${right} is probably meant.`],
+  };
+}
+
+function unspelled({ name }: Pick<MissingName, 'name'>): Spelling {
+  return {
+    title: TITLE,
+    confidence: 0.8,
+    seen: [],
+    why: 'A name or its namespace is misspelled, or the Service or record was deleted or does not exist yet. Its program fails each time.',
+    fix: [`Correct ${name}, or create what it names (kubectl get services -A).`],
+  };
+}
