@@ -6,8 +6,12 @@ import { asksBoth, isDeaf } from '../observe/edns-losses.ts';
 import { excluded, unknown, type Finding, type FindingKind } from './finding.ts';
 import { listed, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
-import { MIN_CASES, SPARED_SHARE } from '../thresholds/evidence.ts';
+import { SPARED_SHARE } from '../thresholds/evidence.ts';
+import { MIN_FAILED_NAMES } from '../thresholds/search.ts';
 import { EDNS_LOST, MIN_EDNS_QUERIES, MIN_FORMERR } from '../thresholds/transport.ts';
+
+const WITHOUT_EDNS =
+  'Until then, take options edns0 and trust-ad out of the resolv.conf of the clients (dnsConfig). Go programs send EDNS in any case.';
 
 /** The OPT record (RFC 6891) decides whether a query is answered. */
 export const droppedEdns: FindingKind = {
@@ -105,7 +109,7 @@ function misledBehind({
   const plain = clients.list.filter(({ withEdns }) => withEdns === 0);
   const isAnswered = views.some(({ outcomes }) => outcomes.found + outcomes.nodata > 0);
   const inside = list.some(({ name, outcomes }) => domains.isOfCluster(name) && outcomes.found > 0);
-  if (names.length < MIN_CASES || names.some((name) => domains.isOfCluster(name)) || !inside)
+  if (names.length < MIN_FAILED_NAMES || names.some((name) => domains.isOfCluster(name)) || !inside)
     return null;
   if (isAnswered && plain.length === 0) return null;
   const [worst] = servers.list.toSorted((one, other) => other.outcomes.error - one.outcomes.error);
@@ -132,6 +136,7 @@ function behindOne(
     fix: [
       `Another upstream, or a newer version of it: EDNS is as old as 1999.`,
       'Or put a forwarder in between that queries it without EDNS (Unbound and BIND detect that themselves).',
+      WITHOUT_EDNS,
     ],
     prove: `dig +edns=0 ${names[0]!} @${server}, then the same with +noedns: only the second is answered`,
   };
@@ -154,8 +159,9 @@ function misreads(servers: readonly ServerView[], observed: Observations, claims
     ],
     why: 'EDNS adds a record to the query (OPT, RFC 6891) that also says how large a reply may be. A server that does not know it answers FORMERR. Some resolvers then retry without EDNS (glibc does), others fail: Go always uses EDNS.',
     fix: [
-      `Another server, or a newer version of it, in the place of ${listed(addresses)}: EDNS is as old as 1999.`,
+      `Another server, or a newer version of it, instead of ${listed(addresses)}: EDNS is as old as 1999.`,
       'Or put a forwarder in front of it that queries it without EDNS (Unbound and BIND detect that themselves).',
+      WITHOUT_EDNS,
     ],
     prove: `dig +edns=0 ${exchanges[0]?.name ?? 'NAME'} @${addresses[0] ?? 'SERVER'}, then the same with +noedns: only the second is answered`,
     disproved: 'both are answered from the same host',
