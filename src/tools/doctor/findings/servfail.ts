@@ -155,6 +155,8 @@ function onlyServersText({ names, domains }: Observations): readonly string[] {
   ];
 }
 
+const REPEATED = 'Names always fail, and a cache repeats it: SERVFAIL comes at once';
+
 /** SERVFAIL that comes from a cache, again and again. */
 export const stuckServfail: FindingKind = {
   code: 'ND4007',
@@ -197,9 +199,11 @@ export const stuckServfail: FindingKind = {
         return excluded('all names that go to an upstream fail, and many not at once');
     }
     for (const name of names) claims.names.add(name);
+    // Without its upstream, the capture has only what the cache repeats.
+    const isOpen = before === 0 && behind.size === 0;
     return {
       code: this.code,
-      title: this.title,
+      title: isOpen ? REPEATED : this.title,
       severity: times >= FELT_SHARE * observed.total.asked ? 'critical' : 'warning',
       confidence: 0.85,
       seen: [
@@ -210,15 +214,24 @@ export const stuckServfail: FindingKind = {
         ...(fine === 0 && before > 0
           ? [`${before} of these names and types had been found before.`]
           : []),
+        ...(isOpen
+          ? ['The upstream is not in the capture: it does not show whether it still fails.']
+          : []),
       ],
-      why: 'The cache stores an upstream failure and returns it to all clients, for longer than the failure lasted. serve_stale of CoreDNS before 1.14.4 also serves failures as old answers, for up to an hour.',
+      why: isOpen
+        ? 'The cache returns a failure of its upstream. Either the names still fail there: the servers of their zone do not answer, refuse it (a lame delegation), or its signatures do not verify. Or the upstream has recovered, and the cache keeps the failure (serve_stale of CoreDNS before 1.14.4 does so for up to an hour).'
+        : 'The cache stores an upstream failure and returns it to all clients, for longer than the failure lasted. serve_stale of CoreDNS before 1.14.4 also serves failures as old answers, for up to an hour.',
       fix: [
         'Find out why the name failed at first: ask the upstream (below). While it fails there, the cache protects it from retries: leave it unchanged.',
         'If upstream answers by now: CoreDNS 1.14.4 or later; with serve_stale also its option verify. Restarting the DNS pods one after the other empties their caches.',
         'Where the upstream recovers quickly, cache failures for a shorter time: cache { servfail 1s }. Not 0: then each retry of each client goes to the upstream that fails.',
       ],
-      prove: `ndots query ${names[0]} @UPSTREAM: it is answered`,
-      disproved: 'upstream gives SERVFAIL for these names itself',
+      prove: isOpen
+        ? `ndots query ${names[0]} @UPSTREAM: SERVFAIL as well, or an answer, which shows that the cache is at fault`
+        : `ndots query ${names[0]} @UPSTREAM: it is answered`,
+      disproved: isOpen
+        ? 'another DNS server with the same upstream answers these names'
+        : 'upstream gives SERVFAIL for these names itself',
       exchanges: fails(observed, (name) => keys.has(name)),
     };
   },

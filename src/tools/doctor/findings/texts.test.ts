@@ -254,6 +254,36 @@ describe('what findings say', () => {
     );
   });
 
+  test('a capture without the upstream does not claim that a cached failure is over', async () => {
+    const failing = (broken: string, isUpstream: boolean): Captured[] =>
+      inOrder(
+        Array.from({ length: 40 }, (_, i) => [
+          ...asked(i * 900, ends('10.244.1.7', 31_000 + i), broken, i, { rcode: 2, tookMs: 0.3 }),
+          ...asked(
+            i * 900 + 200,
+            ends('10.244.1.7', 32_000 + i),
+            i % 2 === 0 ? 'db.shop.svc.cluster.local.' : 'www.example.org.',
+            100 + i,
+          ),
+          ...(isUpstream
+            ? asked(
+                i * 900 + 200.1,
+                ends('10.244.3.2', 33_000 + i, '192.0.2.53'),
+                'www.example.org.',
+                i,
+              )
+            : []),
+        ]),
+      );
+    const alone = await first(failing('broken.example.', false));
+    assert.equal(alone.code, 'ND4007');
+    assert.match(alone.title, /always fail/);
+    assert.match(alone.why, /Either the names still fail there/);
+    const both = await first(failing('broken.example.', true));
+    assert.equal(both.code, 'ND4007');
+    assert.match(both.title, /^A failure is cached/);
+  });
+
   test('a server that makes half of all lookups wait for a second is critical', async () => {
     for (const [late, severity] of [
       [20, 'critical'],
