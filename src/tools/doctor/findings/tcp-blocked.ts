@@ -264,7 +264,11 @@ interface Deaf {
   readonly own: readonly SeenExchange[];
 }
 
-function neverAsked({ truncated }: Observations, deaf: readonly Deaf[], hasTcp: boolean): Verdict {
+function neverAsked(
+  { truncated, others }: Observations,
+  deaf: readonly Deaf[],
+  hasTcp: boolean,
+): Verdict {
   const exchanges = deaf.flatMap(({ own }) => own);
   // Old musl takes the records that have come: then nothing fails.
   const fails = deaf.some(
@@ -274,6 +278,8 @@ function neverAsked({ truncated }: Observations, deaf: readonly Deaf[], hasTcp: 
         own.every(({ answers }) => answers === 0) &&
         (hasTcp || kindOf(client) === 'musl')),
   );
+  // Nothing shows that TCP would be in the capture.
+  if (!hasTcp && !fails && others.opened === 0) return withoutTcp(truncated, exchanges);
   return {
     code,
     title: 'Large answers are not fetched: a client does not ask by TCP for what is truncated',
@@ -281,7 +287,7 @@ function neverAsked({ truncated }: Observations, deaf: readonly Deaf[], hasTcp: 
     confidence: hasTcp ? 0.9 : fails ? 0.75 : 0.6,
     seen: [
       tooLarge(truncated),
-      `${listed(deaf.map(({ client, own }) => `${client.address} (${own.length} of them)`))} never asked again by TCP${hasTcp ? ', while others did' : '; the capture has no TCP at all'}.`,
+      `${listed(deaf.map(({ client, own }) => `${client.address} (${own.length} of them)`))} never asked again by TCP${hasTcp ? ', while others did' : `; the capture has ${others.opened > 0 ? 'no DNS over TCP' : 'no TCP at all'}`}.`,
     ],
     why: 'The answer says that it is not whole and has to be asked for again by TCP. Some resolvers cannot: evdns (PgBouncer, Tor …) fails, musl before 1.2.4 (Alpine before 3.18) and busybox use what has come.',
     fix: [
@@ -292,6 +298,33 @@ function neverAsked({ truncated }: Observations, deaf: readonly Deaf[], hasTcp: 
     disproved: hasTcp
       ? 'the program has its own connection to the server that began before the capture'
       : 'the capture was taken with a filter for UDP only',
+    exchanges,
+  };
+}
+
+/** The capture may have a filter, or TCP ends before it, or the clients do not use it. */
+function withoutTcp(
+  truncated: readonly SeenExchange[],
+  exchanges: readonly SeenExchange[],
+): Verdict {
+  const { name, server } = exchanges[0]!;
+  return {
+    code,
+    title: 'Answers are truncated, and the capture does not show whether TCP brings them',
+    severity: 'warning',
+    confidence: 0.6,
+    seen: [
+      tooLarge(truncated),
+      'The capture has no TCP at all: it was taken for UDP only, or no TCP comes as far as this point.',
+    ],
+    why: 'The answer says that it is not whole and has to be asked for again by TCP. If TCP port 53 is blocked before this point (a network policy or firewall that opens UDP only), the lookups hang or fail. If the clients do not use TCP (evdns, musl before 1.2.4), they fail or take the part that has come.',
+    fix: [
+      'Capture in the client’s pod with TCP (tcpdump port 53, without udp): it shows which of these it is.',
+      `Open TCP port 53 to ${server.address} wherever UDP port 53 is open.`,
+      'Fewer records in one answer: a service instead of a headless one, fewer endpoints.',
+    ],
+    prove: `ndots query ${name} @${server.address} +tcp from the client’s pod: no answer if TCP is blocked`,
+    disproved: 'that query is answered, and the clients have the whole answer',
     exchanges,
   };
 }

@@ -10,6 +10,8 @@ import {
 } from '../../../../test/kit/packets.ts';
 import { asked, at, begun, ends, inOrder, names, pods } from '../../../../test/kit/story-parts.ts';
 import { everything } from '../part-diagnosis.ts';
+import { answeredWith } from '../../../../test/kit/content-stories.ts';
+import { FLAG } from '../../../server/wire/iana.ts';
 import { healthy, look, play, examine } from '../../../../test/kit/story.ts';
 import { whoOf } from '../report/who.ts';
 import type { Finding } from './finding.ts';
@@ -282,6 +284,22 @@ describe('what findings say', () => {
     const both = await first(failing('broken.example.', true));
     assert.equal(both.code, 'ND4007');
     assert.match(both.title, /^A failure is cached/);
+  });
+
+  test('truncated answers in a capture without any TCP do not blame the client', async () => {
+    const packets = inOrder(
+      Array.from({ length: 30 }, (_, i) => {
+        const [way, id] = [ends('10.244.1.7', 31_000 + i), i + 1];
+        return answeredWith(i * 700, way, 'set.shop.svc.cluster.local.', id, 'A', {
+          flags: FLAG.TC,
+        });
+      }),
+    );
+    const { code, title, why, severity } = await first(packets);
+    assert.equal(code, 'ND3011');
+    assert.equal(severity, 'warning');
+    assert.match(title, /does not show whether TCP/);
+    assert.match(why, /If TCP port 53 is blocked before this point/);
   });
 
   test('a server that makes half of all lookups wait for a second is critical', async () => {
