@@ -3,7 +3,7 @@ import { RCODE } from '../../../server/wire/iana.ts';
 import { latencyOf, type SeenExchange, type SeenLookup } from '../../capture/pair/seen-exchange.ts';
 import type { Observations } from '../observe/observations.ts';
 import { keysOf, listed, sentence, share, took } from '../texts.ts';
-import { LATE_MS, MIN_CASES } from '../thresholds/evidence.ts';
+import { FELT_MS, LATE_MS, MIN_CASES, OUTAGE_SHARE } from '../thresholds/evidence.ts';
 import { SLOW_ZONE } from '../thresholds/lateness.ts';
 import { SLOW_SEARCH } from '../thresholds/search.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -15,11 +15,13 @@ export const slowSearchDomain: FindingKind = {
   name: 'a slow search domain',
   inCapture(observed, claims) {
     if (observed.domains.all.size === 0) return unknown('no search path was seen');
-    const slow = observed.affected.flatMap((lookup) => {
+    const waiting = [...observed.affected, ...observed.late].filter(
+      ({ startMs, endMs }) => endMs - startMs >= LATE_MS,
+    );
+    const slow = waiting.flatMap((lookup) => {
       const steps = slowSteps(lookup, observed);
       return steps.length === 0 ? [] : [{ lookup, steps }];
     });
-    const waiting = observed.affected.filter(({ startMs, endMs }) => endMs - startMs >= LATE_MS);
     if (slow.length < MIN_CASES || slow.length < SLOW_SEARCH.share * waiting.length)
       return excluded('slow lookups do not wait for the names that a search domain makes');
     const steps = slow.flatMap((each) => each.steps);
@@ -28,15 +30,19 @@ export const slowSearchDomain: FindingKind = {
     // The server in between is late with that of the domain.
     for (const { name } of steps) claims.names.add(name);
     for (const server of servers) claims.late.add(server);
-    for (const { name, server } of observed.affected.flatMap(({ exchanges }) => exchanges))
+    for (const { name, server } of waiting.flatMap(({ exchanges }) => exchanges))
       if (claims.names.has(name)) claims.late.add(server.address);
+    const long = slow.filter(({ lookup: { startMs, endMs } }) => endMs - startMs > FELT_MS).length;
     const times = steps.map((each) => latencyOf(each)!).toSorted((one, other) => one - other);
     const middle = took(times[times.length >> 1]!);
     const examples = keysOf(slow, ({ lookup }) => lookup.candidates.at(-1) ?? '');
     return {
       code: this.code,
       title: this.title,
-      severity: slow.length >= SLOW_ZONE.felt * observed.lookups ? 'critical' : 'warning',
+      severity:
+        long >= SLOW_ZONE.felt * observed.lookups || slow.length >= OUTAGE_SHARE * observed.lookups
+          ? 'critical'
+          : 'warning',
       confidence: 0.9,
       seen: [
         sentence(

@@ -289,10 +289,11 @@ describe('what findings say', () => {
   test('truncated answers in a capture without any TCP do not blame the client', async () => {
     const packets = inOrder(
       Array.from({ length: 30 }, (_, i) => {
-        const [way, id] = [ends('10.244.1.7', 31_000 + i), i + 1];
-        return answeredWith(i * 700, way, 'set.shop.svc.cluster.local.', id, 'A', {
-          flags: FLAG.TC,
-        });
+        const way = ends('10.244.1.7', 31_000 + i);
+        const reply = { flags: FLAG.QR | FLAG.RD | FLAG.RA | FLAG.TC };
+        return ['A', 'AAAA'].flatMap((type, half) =>
+          answeredWith(i * 700, way, 'set.shop.svc.cluster.local.', 2 * i + half, type, reply),
+        );
       }),
     );
     const { code, title, why, severity } = await first(packets);

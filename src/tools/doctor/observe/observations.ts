@@ -139,6 +139,8 @@ export class Observations {
   readonly slow: Moment[] = [];
   /** Lookups that took long, failed, or lost something. */
   readonly affected: SeenLookup[] = [];
+  /** Lookups, the first ones, that were late and are not among the affected ones: nothing else is wrong with them. */
+  readonly late: SeenLookup[] = [];
   /** Lookups that took long, of whose names the capture has only the beginning. */
   readonly slowCut: SeenLookup[] = [];
   /**
@@ -272,6 +274,7 @@ export class Observations {
     this.lines.clear();
     this.affected.length = 0;
     this.slowCut.length = 0;
+    this.late.length = 0;
     this.searched.length = 0;
     this.begunLate.length = 0;
     this.losses.length = 0;
@@ -414,7 +417,12 @@ export class Observations {
       for (const each of exchanges) this.#kept.keep(each);
       this.searched.push(lookup);
     }
-    if (!slow && !wrong && found) return;
+    if (!slow && !wrong && found) {
+      if (endMs - startMs < LATE_MS || this.late.length >= MOST.searched) return;
+      for (const each of exchanges) this.#kept.keep(each);
+      this.late.push(lookup);
+      return;
+    }
     if (this.affected.length >= MOST.lookups) {
       if (slow || wrong) this.#lookupsLeftOut++;
       return;
