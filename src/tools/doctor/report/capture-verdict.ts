@@ -1,11 +1,15 @@
 /** The sentence of a report on captures in which nothing critical was found. */
 import { count } from '../../../server/base/counted.ts';
 import { printElapsed } from '../../../server/base/elapsed.ts';
+import { typeName } from '../../../server/wire/iana.ts';
 import { isLost, latencyOf, sentSpan } from '../../capture/pair/seen-exchange.ts';
 import type { Diagnosis } from '../diagnosis.ts';
 import { DNS_OVER_TLS, failedContacts, onlyIpv6Fails } from '../observe/failed-contacts.ts';
 import type { Observations } from '../observe/observations.ts';
+import { wrong } from '../observe/outcomes.ts';
+import { isReverseLookup } from '../observe/reverse-lookup.ts';
 import { upstreams } from '../observe/roles.ts';
+import { isServiceConfig } from '../observe/service-config.ts';
 import { clocks, keysOf, listed, sentence, tally } from '../texts.ts';
 import {
   FELT_SHARE,
@@ -120,15 +124,15 @@ function doubtOf(observed: Observations): string | null {
   const again = askedAgain.unexplained(losses).length;
   if (again >= MIN_CASES)
     return `${again} queries were repeated after their reply had passed: the replies may get lost between here and the clients. Capture there.`;
-  const failing = failedContacts(observed);
-  const ofDns = failing.find(({ isOfDns }) => isOfDns);
+  const contacts = failedContacts(observed);
+  const ofDns = contacts.find(({ isOfDns }) => isOfDns);
   if (ofDns !== undefined) return sentence(`a DNS server’s own connections fail: ${ofDns.text}`);
-  const local = failing.find(({ proxy }) => proxy !== null);
+  const local = contacts.find(({ proxy }) => proxy !== null);
   if (local !== undefined)
     return sentence(
       `a DNS proxy in the pod, ${local.proxy}, gave an address that fails: ${local.text}`,
     );
-  const moved = failing.find(({ otherWorks }) => otherWorks !== null);
+  const moved = contacts.find(({ otherWorks }) => otherWorks !== null);
   if (moved !== undefined)
     return `${moved.text}, and those to ${moved.otherWorks}, another address of this name, open: the first may be out of date.`;
   const refused = givenUp.rejected.length;
@@ -136,6 +140,9 @@ function doubtOf(observed: Observations): string | null {
     return `${refused} replies came to ports that their clients had closed: the programs had stopped waiting.`;
   if (failedLookups.count >= MIN_CASES && failedLookups.count >= FAILED_LOOKUPS_SHARE * lookups)
     return `${failedLookups.count} of ${lookups} lookups ended without an address.`;
+  const failing = alwaysFailing(observed);
+  if (failing.length > 0)
+    return sentence(`no query was answered for ${listed(failing)}: its programs fail each time`);
   const waits = observed.affected
     .filter(({ exchanges }) => exchanges.some(isLost))
     .map(({ startMs, endMs }) => endMs - startMs)
@@ -143,4 +150,16 @@ function doubtOf(observed: Observations): string | null {
   if (waits.length > 0)
     return `${waits.length} of ${count(lookups, 'lookup', 'lookups')} waited ${printElapsed(Math.max(...waits))} because a query or its reply was lost. Capture for longer to learn why.`;
   return null;
+}
+
+/** Names and types that got an error, or nothing, each time. */
+function alwaysFailing({ names }: Observations): readonly string[] {
+  return names.list.flatMap(({ name, type, outcomes }) =>
+    outcomes.asked >= MIN_CASES &&
+    wrong(outcomes) === outcomes.asked &&
+    !isServiceConfig(name, type) &&
+    !isReverseLookup(name, type)
+      ? `${name} ${typeName(type)} (${outcomes.asked} queries)`
+      : [],
+  );
 }
