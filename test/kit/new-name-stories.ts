@@ -1,5 +1,6 @@
 /** Examples of names whose absence several caches store, each for its own time, and similar patterns. */
 import { RCODE } from '../../src/server/wire/iana.ts';
+import type { DnsRecord } from '../../src/server/wire/message.ts';
 import { soa } from './content-stories.ts';
 import { given, others, type Given } from './given-answers.ts';
 import { play, type Fate, type Passing } from './story.ts';
@@ -89,6 +90,45 @@ export const newNameStories: readonly Story[] = [
         return [
           { ...pod, ...(i < 8 ? missing(300) : { address: '10.96.200.12', ttl: 30 - (i % 20) }) },
           { ...node, ...missing(300 - i) },
+        ];
+      });
+      return Promise.resolve(given([...others(20), ...asked.flat()]));
+    },
+  },
+  {
+    name: 'a node cache remembers for an hour that a name is missing, with the SOA record of then; DNS pods have it throughout',
+    code: 'ND8003',
+    seen: /169\.254\.20\.10 says NXDOMAIN up to .* counts down .* another server has it/,
+    without: differ,
+    packets: () => {
+      const zone = soa('cluster.local.');
+      const old = { ...zone, data: { ...zone.data, serial: 7 } };
+      const asked = Array.from({ length: 20 }, (_, i): Given[] => {
+        const pod = { client: '10.244.1.22', server: '10.96.0.10' };
+        const node = { client: '10.244.1.21', server: '169.254.20.10' };
+        const missing = (soaRecord: DnsRecord) => ({
+          reply: { rcode: RCODE.NXDOMAIN, authority: [soaRecord] },
+        });
+        const both = [pod, node].map((way, nth) => ({
+          ...{ atMs: i * 2000 + 50 + nth, name: `no${i}.shop.svc.cluster.local.` },
+          ...way,
+          ...missing(zone),
+        }));
+        return [
+          ...both,
+          {
+            atMs: i * 2000 + 20,
+            name: 'db.shop.svc.cluster.local.',
+            ...node,
+            address: '10.96.3.8',
+          },
+          { atMs: i * 2000, name: `${NAME}.`, ...pod, address: '10.96.200.12' },
+          {
+            atMs: i * 2000 + 9,
+            name: `${NAME}.`,
+            ...node,
+            ...missing({ ...old, ttl: 3593 - 2 * i }),
+          },
         ];
       });
       return Promise.resolve(given([...others(20), ...asked.flat()]));

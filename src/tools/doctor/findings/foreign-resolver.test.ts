@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RCODE } from '../../../server/wire/iana.ts';
 import { soa } from '../../../../test/kit/content-stories.ts';
-import { findingOf, others, type Given } from '../../../../test/kit/given-answers.ts';
+import { findingOf, given, others, type Given } from '../../../../test/kit/given-answers.ts';
+import { examine } from '../../../../test/kit/story.ts';
+import { asked, ends, inOrder } from '../../../../test/kit/story-parts.ts';
 
 const root = {
   ...soa('example.'),
@@ -26,6 +28,18 @@ test('a server that denies cluster names in the name of the root does not know t
   const second = await findingOf('ND2007', [...denied('.', '8.8.8.8'), ...found]);
   assert.match(second!.title, /second name server/);
   assert.equal(await findingOf('ND8001', [...denied('.', '8.8.8.8'), ...found]), undefined);
+});
+
+test('the same on a node, where DNS pods answer behind the address of their Service', async () => {
+  const all = [...denied('.', '8.8.8.8'), ...found];
+  const behind = found.map(({ atMs, address }, i) =>
+    asked(atMs + 0.05, ends('10.244.1.7', 20_010 + i, '10.244.2.28'), name, 11 + i, {
+      ...{ address: address!, tookMs: 0.5 },
+    }),
+  );
+  const { findings } = await examine(inOrder([given(all), ...behind]));
+  assert.equal(findings[0]?.code, 'ND2007');
+  assert.match(findings[0].seen.join(' '), /10\.244\.1\.7 also asks 10\.96\.0\.10, which has/);
 });
 
 test('a server that denies them in the name of the cluster is not reported', async () => {

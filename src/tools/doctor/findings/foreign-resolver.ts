@@ -11,7 +11,7 @@ export const foreignResolver: FindingKind = {
   title: 'Some pods ask other servers than the DNS of the cluster',
   name: 'pods that ask elsewhere',
   inCapture(observed, claims) {
-    const { names, domains, replyFaults, clients } = observed;
+    const { names, domains, replyFaults, clients, backends } = observed;
     const { found: knowing } = askedForCluster(observed);
     const denials = replyFaults.rootDenials.list.filter(({ name, server }) => {
       const isOpen = domains.isOfCluster(name) && !claims.names.has(name);
@@ -36,12 +36,19 @@ export const foreignResolver: FindingKind = {
       return names.list.some(({ name }) => domains.isOfCluster(name))
         ? excluded('no server denies cluster names in the name of the root')
         : unknown('no name of the cluster was asked for');
-    const both = askers.filter(({ servers }) => [...servers.keys()].some((at) => knowing.has(at)));
+    // A Service leads to servers that the client does not name.
+    const both = askers.filter(({ address }) =>
+      [...knowing].some((at) =>
+        [observed.servers, backends].some((all) => all.get(at)?.clients.has(address)),
+      ),
+    );
     // Others of the capture know these names: that is the other finding of this code.
     if (both.length === 0 && knowing.size > 0)
       return unknown('other clients ask a server that knows the names');
     const missing = [...new Set(denials.map(({ name }) => name))];
-    const ours = [...knowing].filter((at) => both.some(({ servers }) => servers.has(at)));
+    const ours = [...new Set(both.flatMap(({ servers }) => [...servers.keys()]))].filter(
+      (at) => !strangers.includes(at),
+    );
     for (const { name } of names.list) if (domains.isOfCluster(name)) claims.names.add(name);
     const denied = denials.reduce((sum, { count }) => sum + count, 0);
     const asked = askedOf(observed, strangers);

@@ -4,6 +4,7 @@
  */
 import type { NameView, NegativeTtl } from './name-view.ts';
 import type { Observations } from './observations.ts';
+import { isLinkLocal } from './roles.ts';
 import { addressTypes } from '../../../server/wire/iana.ts';
 import { MIN_EARLY_DENIALS, SAME_ANSWERS_CHANCE, TTL_ERROR_MS } from '../thresholds/search.ts';
 
@@ -17,7 +18,18 @@ export function isRemembered(observed: Observations, view: NameView): boolean {
   if (outcomes.nxdomain < 3 || outcomes.found + outcomes.nodata === 0) return false;
   if (isWithoutTtl(observed, view)) return cameForGood(view) && !isOfAutopath(observed, view.name);
   if (!countsDown(negativeTtls) || isDeniedAnew(view)) return false;
-  return came(view) && !isOfAutopath(observed, view.name);
+  return (came(view) || isOfNodeCaches(view)) && !isOfAutopath(observed, view.name);
+}
+
+/** True if only caches of nodes deny it, which have no zone: the DNS pods said so before they had the name. */
+function isOfNodeCaches({ serverTimes, negativeTtls }: NameView): boolean {
+  const denying = serverTimes.filter(({ missingMs }) => missingMs > -Infinity);
+  return denying.every(
+    ({ server, existsMs }) =>
+      isLinkLocal(server) &&
+      existsMs === Infinity &&
+      countsDown(negativeTtls.filter((each) => each.server === server)),
+  );
 }
 
 /** True if the capture has denials of the name and cuts off all of their TTLs. */
