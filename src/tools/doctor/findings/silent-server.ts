@@ -3,15 +3,7 @@ import type { Observations } from '../observe/observations.ts';
 import { answered } from '../observe/outcomes.ts';
 import type { ServerView } from '../observe/server-view.ts';
 import { takeSilence } from '../observe/consequences.ts';
-import {
-  excluded,
-  unknown,
-  type Finding,
-  type FindingKind,
-  clusterFinding,
-  notAsked,
-} from './finding.ts';
-import { isLoopback, parseAddress } from '../../../server/base/ip.ts';
+import { excluded, unknown, type FindingKind, clusterFinding, notAsked } from './finding.ts';
 import { listed } from '../texts.ts';
 import { icmpText } from '../observe/icmp-errors.ts';
 import { lostZoneText, silentCause } from '../observe/silent-causes.ts';
@@ -58,25 +50,17 @@ export const silentServer: FindingKind = {
           answeredElsewhere(observed, client, address).map((other) => other.address),
         ),
       );
-      const stub = stubText(address);
       return {
         code: this.code,
-        title:
-          stub !== null
-            ? 'A resolv.conf names a loopback address, where nothing listens'
-            : untranslated === null
-              ? this.title
-              : 'The address of the DNS service is not translated to a pod on this node',
+        title: cause?.title ?? this.title,
         severity: 'critical',
         confidence: icmp === undefined ? 0.85 : 0.95,
         seen: [
           `${outcomes.asked} queries of ${askersText(observed, clients)} went to ${address}, and none was answered.`,
-          ...(untranslated === null ? [] : [untranslated.seen]),
-          ...(icmp === undefined
-            ? []
-            : [
-                `${icmp.count > outcomes.asked ? 'All' : icmp.count} of them came back as undeliverable (ICMP type ${icmp.code >> 8}, code ${icmp.code & 255}).`,
-              ]),
+          ...(cause === null ? [] : [cause.seen]),
+          ...[isUpstream ? lostZoneText(observed, losses) : null, toldByIcmp].filter(
+            (text) => text !== null,
+          ),
           ...(others.length === 0
             ? []
             : [
@@ -97,37 +81,30 @@ export const silentServer: FindingKind = {
               ]),
         ],
         why:
-          stub !== null
-            ? stub.why
-            : isUpstream
-              ? 'Nothing answers at that address: the server is not running, has moved, or a firewall drops all packets to it. The DNS pods that query it wait without success, and so do their clients: replies are late, are SERVFAIL, or never come.'
-              : untranslated !== null
-                ? 'A Service has an address that no machine has: rules on each node (of kube-proxy or its replacement) translate it to a pod. Here they are missing for UDP, so the packets leave the node and get lost. Other nodes may be well.'
-                : `Nothing answers at that address: the server is not running, the Service has no ready endpoints, or a firewall ${icmp === undefined ? 'drops' : 'refuses'} all packets to it. ${icmp === undefined ? 'Clients' : 'Clients that read the ICMP error (glibc, Go) try the next server at once; others'} wait for their time-out (5 s for most) before they try the next server, for every name.`,
-        fix:
-          stub !== null
-            ? stub.fix
-            : isUpstream
-              ? [
-                  elsewhere.length > 0
-                    ? `Compare what the DNS pods forward to (their Corefile as they read it; the resolv.conf of their nodes): ${[...clients][0]} may have an old one; restart it.`
-                    : `See whether ${address} is up, and whether the Corefile, or the resolv.conf of the nodes, should still name it.`,
-                  'forward to more than one upstream, with health checks, so that another one is used.',
-                ]
-              : [
-                  ...(untranslated === null ? [] : [untranslated.fix]),
-                  'See whether the service has endpoints, and start the server: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns',
-                  ...(otherFamily
-                    ? [
-                        `Addresses of the other family answer: see whether the nodes have rules and routes for this one (${serverNames.isIpv6(address) ? 'ip6tables-save' : 'iptables-save'} | grep ${address}; kube-proxy’s clusterCIDR of both families).`,
-                      ]
-                    : []),
-                  'If the address is no longer used, remove it from the clients’ resolv.conf (kubelet’s clusterDNS, the pod’s dnsConfig).',
-                ],
-        prove:
-          stub !== null
-            ? 'kubectl exec POD -- cat /etc/resolv.conf, and the same file on its node'
-            : `ndots query ${isUpstream ? 'example.com' : 'kubernetes.default.svc.cluster.local'} @${address}`,
+          cause?.why ??
+          (isUpstream
+            ? 'Nothing answers at that address: the server is not running, has moved, or a firewall drops all packets to it. The DNS pods that query it wait without success, and so do their clients: replies are late, are SERVFAIL, or never come.'
+            : `Nothing answers at that address: the server is not running, the Service has no ready endpoints, or a firewall ${icmp === undefined ? 'drops' : 'refuses'} all packets to it. ${icmp === undefined ? 'Clients' : 'Clients that read the ICMP error (glibc, Go) try the next server at once; others'} wait for their time-out (5 s for most) before they try the next server, for every name.`),
+        fix: [
+          ...(cause?.fix ?? []),
+          ...(isUpstream
+            ? [
+                elsewhere.length > 0
+                  ? `Compare what the DNS pods forward to (their Corefile as they read it; the resolv.conf of their nodes): ${[...clients][0]} may have an old one; restart it.`
+                  : `See whether ${address} is up, and whether the Corefile, or the resolv.conf of the nodes, should still name it.`,
+                'forward to more than one upstream, with health checks, so that another one is used.',
+              ]
+            : [
+                'See whether the service has endpoints, and start the server: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns',
+                ...(otherFamily
+                  ? [
+                      `Addresses of the other family answer: see whether the nodes have rules and routes for this one (${serverNames.isIpv6(address) ? 'ip6tables-save' : 'iptables-save'} | grep ${address}; kube-proxy’s clusterCIDR of both families).`,
+                    ]
+                  : []),
+                'If the address is no longer used, remove it from the clients’ resolv.conf (kubelet’s clusterDNS, the pod’s dnsConfig).',
+              ]),
+        ],
+        prove: `ndots query ${isUpstream ? 'example.com' : 'kubernetes.default.svc.cluster.local'} @${address}`,
         disproved: `${address} answers in the network of its clients`,
         exchanges: losses,
       };
@@ -167,47 +144,6 @@ export const silentServer: FindingKind = {
     });
   },
 };
-
-/** The stub listener of systemd-resolved. */
-const SYSTEMD_STUB = '127.0.0.53';
-
-/** Causes for a name server at a loopback address; null: it is another address. */
-function stubText(address: string): Pick<Finding, 'why' | 'fix'> | null {
-  const bytes = parseAddress(address);
-  if (bytes === null || !isLoopback(bytes)) return null;
-  return {
-    why: `${address} is ${address === SYSTEMD_STUB ? 'the stub of systemd-resolved' : 'a resolver'} on the machine whose resolv.conf this is. A pod has its own loopback interface, so nothing listens there. The resolv.conf of the node was copied into the pod: by dnsPolicy Default, by a dnsConfig, or by the image.`,
-    fix: [
-      'dnsPolicy: ClusterFirst for these pods (ClusterFirstWithHostNet with hostNetwork), and no loopback address in their dnsConfig.',
-      `Where a pod needs dnsPolicy Default: have kubelet copy a file with the real servers (resolvConf: /run/systemd/resolve/resolv.conf), and create the pods again.`,
-      'If a DNS proxy should run in the pod at this address, start it.',
-    ],
-  };
-}
-
-/**
- * Queries for cluster names that leave the node for the same address, from another one: nothing has
- * translated it; null: it is not so.
- */
-function untranslatedOf(
-  observed: Observations,
-  address: string,
-  losses: readonly SeenExchange[],
-): { readonly seen: string; readonly fix: string } | null {
-  if (!askedForCluster(observed).other.has(address)) return null;
-  const out = losses.filter(
-    ({ client, hops }) =>
-      hops.length > 0 &&
-      hops.every((hop) => hop.server.address === address) &&
-      hops.some((hop) => hop.client.address !== client.address),
-  );
-  if (out.length < MOST * losses.length) return null;
-  const nodes = new Set(out.flatMap(({ hops }) => hops.map((hop) => hop.client.address)));
-  return {
-    seen: `${out.length} of them left the node, from ${listed([...nodes])}, and were still for ${address}: no rule for UDP took them to a DNS pod.`,
-    fix: `See the rules of this node for ${address} and UDP port 53, and its kube-proxy (or its replacement): iptables-save | grep ${address} (nft list ruleset, ipvsadm -Ln); kubectl -n kube-system get pods -o wide -l k8s-app=kube-proxy, and its log. A restart of kube-proxy writes the rules again.`,
-  };
-}
 
 /** DNS pods that serve the same clients as the one that asks this server, and ask others. */
 function replicasElsewhere(
