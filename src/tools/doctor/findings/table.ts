@@ -41,6 +41,7 @@ import { forwardingLoop } from './forwarding-loop.ts';
 import { fewThreads } from './few-threads.ts';
 import { goneName } from './gone-name.ts';
 import { grpcLookups } from './grpc-lookups.ts';
+import { lameDelegation } from './lame-delegation.ts';
 import { largeUpstreamReplies } from './large-upstream-replies.ts';
 import { loggedTroubles } from './logged-troubles.ts';
 import { misfitReplies } from './misfit-replies.ts';
@@ -162,6 +163,7 @@ export const findingKinds: readonly FindingKind[] = [
   foreignResolver,
   wrongNamespace,
   strippedAnswers,
+  lameDelegation,
   ...unusableReplies,
   danglingAlias,
   failedValidation,

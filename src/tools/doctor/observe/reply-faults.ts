@@ -7,6 +7,7 @@ import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
 import { goRepeatMs } from '../../capture/pair/go-repeat.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
+import { Delegations } from './delegations.ts';
 import { replyShape, zoneIn, type ReplyFault, type ReplyShape } from './reply-shape.ts';
 import { ZoneCopies } from './zone-copies.ts';
 import { SAME_QUERY_MS } from '../thresholds/evidence.ts';
@@ -71,6 +72,7 @@ export class ReplyFaults {
   /** By `server name`: denials whose SOA record is that of the root. */
   readonly rootDenials: BoundedMap<string, RootDenial> = new BoundedMap(NAMES_MAX);
   readonly copies: ZoneCopies = new ZoneCopies();
+  readonly delegations: Delegations = new Delegations();
   /** Replies that were read to their end. */
   read: number = 0;
   readonly #kept = new CopiedBytes();
@@ -82,6 +84,7 @@ export class ReplyFaults {
     const shape = replyShape(exchange);
     if (shape === null) return;
     this.read++;
+    this.delegations.add(exchange);
     const { fault, reason, reasonText, target } = shape;
     if (shape.soaOwnerAt > 0 && exchange.answers === 0) {
       this.#zone(exchange, shape);

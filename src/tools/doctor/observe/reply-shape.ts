@@ -9,6 +9,7 @@ import { Records } from '../../../server/wire/records.ts';
 import { SECTION } from '../../../server/wire/writer.ts';
 import { isCut } from '../../capture/pair/message-head.ts';
 import { UDP_BYTES, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { isIterative } from './delegations.ts';
 import { MIN_REASON_BYTES } from '../thresholds/errors.ts';
 
 /** Why a reply is of no use, or of less. */
@@ -126,7 +127,8 @@ function faultOf(exchange: SeenExchange, reply: Uint8Array): ReplyFault | null {
     if (fault !== null) return fault;
   }
   if (rcode === RCODE.NOERROR && answers === 0 && shape.soaOwnerAt === 0)
-    return hasNs ? 'referral' : authorities === 0 ? 'bare' : null;
+    // A resolver that follows delegations asks without RD, and wants a referral.
+    return hasNs ? (isIterative(exchange) ? null : 'referral') : authorities === 0 ? 'bare' : null;
   const most = Math.max(UDP_BYTES, udpSize);
   return protocol === 'udp' && reply.length > most ? 'oversized' : null;
 }
