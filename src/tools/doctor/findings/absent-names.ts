@@ -4,7 +4,6 @@
  */
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
-import { neverFound } from './never-found.ts';
 import { listed, percent, share } from '../texts.ts';
 import { searchSteps, type SearchSteps } from '../observe/search-steps.ts';
 import { countdown, countsDown } from '../observe/remembered-denial.ts';
@@ -32,14 +31,10 @@ export const absentNames: FindingKind = {
       absent.queries < MIN_ABSENT_QUERIES ||
       absent.queries < AS_WRITTEN_SHARE * total.asked ||
       absent.walked < (searched ? 2 : 1) * ABSENT_SHARE * total.asked
-    ) {
-      const missing = neverFound(observed, claims);
-      return missing.length > 0
-        ? missing
-        : excluded(
-            `${percent(absent.queries, total.asked)} of the queries are for names that do not exist as they were written`,
-          );
-    }
+    )
+      return excluded(
+        `${percent(absent.queries, total.asked)} of the queries are for names that do not exist as they were written`,
+      );
     const made = madeBySearch(absent.samples, searchSteps(observed));
     if (made >= SEARCHED_SHARE * absent.samples.length)
       return excluded(
@@ -49,6 +44,7 @@ export const absentNames: FindingKind = {
       claims.names.has(candidates.at(-1) ?? '');
     if (absent.samples.filter(isKnown).length >= SEARCHED_SHARE * absent.samples.length)
       return excluded('why these names are not there is known');
+    for (const name of absent.names) claims.names.add(name);
     const domain = absent.domain(DOMAIN_SHARE);
     const clients = absent.clients.list.toSorted((one, other) => other.queries - one.queries);
     const seen = new Set([...absent.names].filter((name) => isBelow(name, domain)));

@@ -7,9 +7,9 @@ import { nearest } from '../../../server/base/problem.ts';
 import { isServiceConfig } from '../observe/service-config.ts';
 import { absoluteName } from '../observe/absolute-name.ts';
 import { searchSteps } from '../observe/search-steps.ts';
-import type { Finding } from './finding.ts';
+import { unknown, type Finding, type FindingKind } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
-import { MIN_CASES } from '../thresholds/evidence.ts';
+import { MIN_CASES, MIN_QUERIES } from '../thresholds/evidence.ts';
 
 const TITLE = 'Programs keep asking for names that do not exist';
 /** `_PORT._PROTOCOL.` and the Service. */
@@ -18,7 +18,7 @@ const SRV_NAME = /^(_[^.]+\._[^.]+)\.(.+)$/;
 const WHOLE_NAME = /^(?:_[^.]+\._[^.]+\.)?[^._]+\.[^.]+\.svc\./;
 /** A URL scheme, and a port or a path. */
 const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//;
-const PORT_OR_PATH = /(?:[:/].*|\.)$/;
+const PORT_OR_PATH = /[:/]/;
 
 /** A name that no lookup finds. */
 interface MissingName {
@@ -28,14 +28,22 @@ interface MissingName {
   readonly type: number;
 }
 
-/** What is wrong with a name. */
+/** The fault of a name, and its fix. */
 interface Spelling extends Pick<Finding, 'title' | 'confidence' | 'why'> {
   readonly seen: readonly string[];
   readonly fix: readonly string[];
 }
 
-/** One finding for each kind of misspelling. */
-export function neverFound(observed: Observations, claims: Claims): readonly Finding[] {
+/** Names of which every lookup fails, however few they are: one finding for each kind of misspelling. */
+export const neverFound: FindingKind = {
+  code: 'ND2008',
+  title: TITLE,
+  name: 'names that are never found',
+  inCapture: (observed, claims) =>
+    observed.total.asked < MIN_QUERIES ? unknown('too few queries') : findingsOf(observed, claims),
+};
+
+function findingsOf(observed: Observations, claims: Claims): readonly Finding[] {
   const known = spellings(observed);
   const list = missingNames(observed, claims).map((each) => ({
     ...each,
@@ -123,7 +131,7 @@ function spellings({ names, failedLookups }: Observations): FoundNames {
 
 /** Null: nothing like it is found in the capture. */
 function spellingOf({ name, type }: MissingName, known: FoundNames): Spelling | null {
-  const host = absoluteName(name.replace(SCHEME, '').replace(PORT_OR_PATH, ''));
+  const host = absoluteName(name.replace(SCHEME, '').split(PORT_OR_PATH, 1)[0]!);
   if (host !== name) {
     const right = known.addresses.find((each) => each.startsWith(host));
     return {

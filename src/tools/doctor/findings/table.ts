@@ -49,6 +49,7 @@ import { missingA } from './missing-a.ts';
 import { missingFragments } from './missing-fragments.ts';
 import { missingNeighbour } from './missing-neighbour.ts';
 import { namesWithoutAddresses } from './names-without-addresses.ts';
+import { neverFound } from './never-found.ts';
 import { newFlowsDropped } from './new-flows-dropped.ts';
 import { newName } from './new-name.ts';
 import { missingSearchDomain } from './missing-search-domain.ts';
@@ -200,6 +201,7 @@ export const findingKinds: readonly FindingKind[] = [
   grpcLookups,
   namesWithoutAddresses,
   absentNames,
+  neverFound,
   fewThreads,
   searchWaste,
   reverseLookups,
