@@ -22,7 +22,7 @@ import { MIN_QUERIES } from '../thresholds/evidence.ts';
 export const absentNames: FindingKind = {
   code: 'ND2008',
   title: 'Programs keep asking for names that do not exist',
-  name: 'a storm of queries for names that do not exist',
+  name: 'queries for names that do not exist',
   inCapture(observed, claims) {
     const { absent, total, names, seconds } = observed;
     if (total.asked < MIN_QUERIES) return unknown('too few queries');

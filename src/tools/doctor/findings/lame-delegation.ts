@@ -10,8 +10,8 @@ import { excluded, unknown, type FindingKind } from './finding.ts';
 /** A server refuses resolvers that follow a delegation to it. */
 export const lameDelegation: FindingKind = {
   code: 'ND4010',
-  title: 'A zone is delegated to a server that does not serve it (lame delegation)',
-  name: 'lame delegations',
+  title: 'A name server refuses to answer',
+  name: 'servers that refuse',
   inCapture(observed, claims) {
     const { delegations } = observed.replyFaults;
     const [worst] = delegations.refusals.list
@@ -35,7 +35,7 @@ export const lameDelegation: FindingKind = {
     );
     return {
       code: this.code,
-      title: this.title,
+      title: 'A zone is delegated to a server that does not serve it (lame delegation)',
       subject: server,
       severity: 'critical',
       confidence: 0.95,

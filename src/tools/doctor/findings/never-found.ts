@@ -38,7 +38,7 @@ interface Spelling extends Pick<Finding, 'title' | 'confidence' | 'why'> {
 export const neverFound: FindingKind = {
   code: 'ND2008',
   title: TITLE,
-  name: 'names that are never found',
+  name: 'queries for names that do not exist',
   inCapture: (observed, claims) =>
     observed.total.asked < MIN_QUERIES ? unknown('too few queries') : findingsOf(observed, claims),
 };

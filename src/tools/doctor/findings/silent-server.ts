@@ -87,22 +87,24 @@ export const silentServer: FindingKind = {
             : `Nothing answers at that address: the server is not running, the Service has no ready endpoints, or a firewall ${icmp === undefined ? 'drops' : 'refuses'} all packets to it. ${icmp === undefined ? 'Clients' : 'Clients that read the ICMP error (glibc, Go) try the next server at once; others'} wait for their time-out (5 s for most) before they try the next server, for every name.`),
         fix: [
           ...(cause?.fix ?? []),
-          ...(isUpstream
-            ? [
-                elsewhere.length > 0
-                  ? `Compare what the DNS pods forward to (their Corefile as they read it; the resolv.conf of their nodes): ${[...clients][0]} may have an old one; restart it.`
-                  : `See whether ${address} is up, and whether the Corefile, or the resolv.conf of the nodes, should still name it.`,
-                'forward to more than one upstream, with health checks, so that another one is used.',
-              ]
-            : [
-                'See whether the service has endpoints, and start the server: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns',
-                ...(otherFamily
-                  ? [
-                      `Addresses of the other family answer: see whether the nodes have rules and routes for this one (${serverNames.isIpv6(address) ? 'ip6tables-save' : 'iptables-save'} | grep ${address}; kube-proxy’s clusterCIDR of both families).`,
-                    ]
-                  : []),
-                'If the address is no longer used, remove it from the clients’ resolv.conf (kubelet’s clusterDNS, the pod’s dnsConfig).',
-              ]),
+          ...(cause?.isComplete === true
+            ? []
+            : isUpstream
+              ? [
+                  elsewhere.length > 0
+                    ? `Compare what the DNS pods forward to (their Corefile as they read it; the resolv.conf of their nodes): ${[...clients][0]} may have an old one; restart it.`
+                    : `See whether ${address} is up, and whether the Corefile, or the resolv.conf of the nodes, should still name it.`,
+                  'forward to more than one upstream, with health checks, so that another one is used.',
+                ]
+              : [
+                  'See whether the service has endpoints, and start the server: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns',
+                  ...(otherFamily
+                    ? [
+                        `Addresses of the other family answer: see whether the nodes have rules and routes for this one (${serverNames.isIpv6(address) ? 'ip6tables-save' : 'iptables-save'} | grep ${address}; kube-proxy’s clusterCIDR of both families).`,
+                      ]
+                    : []),
+                  'If the address is no longer used, remove it from the clients’ resolv.conf (kubelet’s clusterDNS, the pod’s dnsConfig).',
+                ]),
         ],
         prove: `ndots query ${isUpstream ? 'example.com' : 'kubernetes.default.svc.cluster.local'} @${address}`,
         disproved: `${address} answers in the network of its clients`,

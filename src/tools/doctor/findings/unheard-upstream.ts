@@ -20,6 +20,8 @@ export const unheardUpstream: FindingKind = {
       if (view.outcomes.lost > (1 - NEARLY_ALL) * view.outcomes.asked) continue;
       const clients = keysOf(checks, ({ first }) => first.client.address);
       const anew = clients.reduce((sum, client) => sum + askedAgain.smallAnewOf(client), 0);
+      // Other replies arrive: only large ones, or only some, get lost.
+      if (anew < MIN_CASES) continue;
       // In a capture in a DNS pod the replies have come as far as that pod.
       const isThere = clients.length === 1 && isServer(observed, clients[0]!);
       const pods = clients.filter(

@@ -593,10 +593,5 @@ function newClient(address: string): ClientView {
   };
 }
 
-function noPairs(): Pairs {
-  return { asked: 0, oneLost: 0, secondLost: 0, bothLost: 0 };
-}
-
-function isAddress(type: number): boolean {
-  return type === TYPE.A || type === TYPE.AAAA;
-}
+const noPairs = (): Pairs => ({ asked: 0, oneLost: 0, secondLost: 0, bothLost: 0 });
+const isAddress = (type: number): boolean => type === TYPE.A || type === TYPE.AAAA;

@@ -8,8 +8,11 @@ import { hungText } from './hung-servers.ts';
 import type { Observations } from './observations.ts';
 import { answered } from './outcomes.ts';
 import { isPrivate } from './private-address.ts';
-import { askedForCluster, isServer } from './roles.ts';
+import { askedForCluster, isForwarder, isServer } from './roles.ts';
 import { makes } from './search-domains.ts';
+
+/** The stub listener of systemd-resolved. */
+const SYSTEMD_STUB = '127.0.0.53';
 
 /** A reason that packets prove. */
 export interface SilentCause {
@@ -17,6 +20,8 @@ export interface SilentCause {
   readonly seen: string;
   readonly why: string;
   readonly fix: readonly string[];
+  /** True if no other fix applies. */
+  readonly isComplete?: boolean;
 }
 
 /** @param losses queries to this address; null: the capture shows no reason */
@@ -27,7 +32,7 @@ export function silentCause(
 ): SilentCause | null {
   return (
     hangs(observed, address) ??
-    onLoopback(address) ??
+    onLoopback(observed, address, losses) ??
     looped(observed, address) ??
     unserved(observed, address, losses) ??
     untranslated(observed, address, losses) ??
@@ -49,15 +54,24 @@ function hangs(observed: Observations, address: string): SilentCause | null {
   };
 }
 
-function onLoopback(address: string): SilentCause | null {
+function onLoopback(
+  observed: Observations,
+  address: string,
+  losses: readonly SeenExchange[],
+): SilentCause | null {
   if (!address.startsWith('127.') && address !== '::1') return null;
+  // A server that forwards to another one of its host.
+  if (losses.some(({ client }) => isForwarder(observed, client.address))) return null;
   return {
     title: 'Pods have a loopback address for their name server, and nothing listens on it',
     seen: `${address} is on the loopback interface: in a pod that is the pod itself.`,
-    why: 'The resolv.conf of a host whose resolver listens on its loopback (systemd-resolved: 127.0.0.53) was copied into pods: by dnsPolicy Default, a resolvConf of kubelet that points at the stub, or an image with its own resolv.conf. In the pod nothing listens there.',
+    why: `${address} is ${address === SYSTEMD_STUB ? 'the stub of systemd-resolved' : 'a resolver'} on the machine whose resolv.conf this is. A pod has its own loopback interface, so nothing listens there. The file was copied into the pods by dnsPolicy Default, a dnsConfig, or their image.`,
     fix: [
-      'Set resolvConf of kubelet to /run/systemd/resolve/resolv.conf, which has the real servers, and restart the pods; or give the pods dnsPolicy ClusterFirst.',
+      'dnsPolicy: ClusterFirst for these pods (ClusterFirstWithHostNet with hostNetwork), and no loopback address in their dnsConfig.',
+      'If a pod needs dnsPolicy Default, let kubelet copy a file with the real servers (resolvConf: /run/systemd/resolve/resolv.conf), and recreate the pods.',
+      'If a DNS proxy should run in the pod at this address, start it.',
     ],
+    isComplete: true,
   };
 }
 
