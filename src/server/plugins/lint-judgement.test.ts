@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { lintTexts, type LintTexts } from '../../../test/kit/lint-text.ts';
 
-/** The findings as `severity code line`, without notes. */
+/** Returns the findings as `severity code line`, without notes. */
 async function found(texts: LintTexts, notes = false): Promise<readonly string[]> {
   const { findings } = await lintTexts(texts);
   return findings
@@ -14,12 +14,12 @@ async function found(texts: LintTexts, notes = false): Promise<readonly string[]
 const corefile = (...lines: readonly string[]): string =>
   `.:53 {\n${['errors', 'cache 30', 'loop', 'prometheus', ...lines].map((line) => `    ${line}\n`).join('')}}\n`;
 
-describe('defects of CoreDNS are reported where CoreDNS is the target', () => {
+describe('CoreDNS bugs are reported if CoreDNS is the target', () => {
   const text = corefile('forward . 10.0.0.2');
   const image = (name: string): string =>
     `apiVersion: v1\nkind: Pod\nmetadata: { name: dns }\nspec:\n  dnsPolicy: Default\n  containers:\n    - name: dns\n      image: ${name}\n      readinessProbe: { httpGet: { path: /healthy, port: 80 } }\n`;
 
-  test('a Corefile alone is judged for ndots, which bounds what waits', async () =>
+  test('a Corefile alone is checked for ndots, which limits waiting queries', async () =>
     assert.deepEqual(await found({ files: { Corefile: text } }), []));
 
   for (const [name, isCore] of [
@@ -68,8 +68,8 @@ describe('defects of CoreDNS are reported where CoreDNS is the target', () => {
   });
 });
 
-describe('{{ }} in YAML', () => {
-  test('the values of the chart of ndots are values and no template', async () => {
+describe('an image without a version is skipped by rules about releases', () => {
+  test("the ndots chart's values are treated as values, not as a template", async () => {
     const values = readFileSync('deploy/helm/ndots/values.yaml', 'utf8');
     assert.deepEqual(await found({ files: { 'values.yaml': values } }), []);
   });
@@ -91,12 +91,12 @@ describe('{{ }} in YAML', () => {
       assert.deepEqual(all, isTemplate ? ['error CF49 1'] : []);
     });
 
-  test('within a block of text: read', async () => {
+  test('inside a text block: read', async () => {
     const yaml = `${map('coredns', good)}  note: |\n    {{ $labels.pod }} of {{ .Name }}\n`;
     assert.deepEqual(await found({ files: { 'map.yaml': yaml } }), []);
   });
 
-  test('at the start of a line of a Corefile: a template, and no further findings', async () => {
+  test('at the start of a Corefile line: a template, without further findings', async () => {
     const text = '.:53 {\n    errors\n{{- if .Values.log }}\n    log\n{{- end }}\n    whoami\n}';
     assert.deepEqual(await found({ files: { 'map.yaml': map('coredns', text) } }), [
       'error CF49 9',
@@ -104,7 +104,7 @@ describe('{{ }} in YAML', () => {
     assert.deepEqual(await found({ files: { Corefile: text } }), ['error CF49 3']);
   });
 
-  test('in the answer of a template: read', async () => {
+  test("in a template's answer: read", async () => {
     const text = corefile(
       'template IN A example.org {',
       '    answer "{{ .Name }} 60 IN A 192.0.2.1"',
@@ -120,13 +120,13 @@ describe('upstreams over TLS without a name', () => {
   });
 
   for (const to of ['1.1.1.1', '8.8.4.4', '9.9.9.9:853', '[2620:fe::fe]', '223.5.5.5'])
-    test(`tls://${to}: the certificate names the address`, async () =>
+    test(`tls://${to}: the certificate includes the address`, async () =>
       assert.deepEqual(await found(tls(`tls://${to}`), true), []));
 
-  test('an address whose certificate is not known: a warning', async () =>
+  test('an address whose certificate is unknown: a warning', async () =>
     assert.deepEqual(await found(tls('tls://9.9.9.9 tls://203.0.113.53')), ['warning CF22 6']));
 
-  test('with a CA of its own: a note, because its owner writes the certificate', async () =>
+  test('with a private CA: a note, because its owner issues the certificate', async () =>
     assert.deepEqual(await found(tls('tls://10.0.0.53', '    tls /ca.pem'), true), [
       'note CF22 6',
     ]));
@@ -137,7 +137,7 @@ describe('upstreams over TLS without a name', () => {
   });
 });
 
-test('a comment about a defect of CoreDNS is not unused where ndots is the target', async () => {
+test('a comment about a CoreDNS bug is not unused if ndots is the target', async () => {
   const text = corefile(
     '# ndots:ignore CF10,CF29 because the upstreams are near',
     'forward . 10.0.0.2 10.0.0.3',
@@ -145,7 +145,7 @@ test('a comment about a defect of CoreDNS is not unused where ndots is the targe
   assert.deepEqual(await found({ files: { Corefile: text } }, true), []);
 });
 
-describe('one mistake is one finding', () => {
+describe('one error causes one finding', () => {
   const health = (...lines: readonly string[]): LintTexts => ({
     files: { Corefile: corefile('health {', ...lines.map((line) => `    ${line}`), '}', 'ready') },
   });
@@ -160,14 +160,14 @@ describe('one mistake is one finding', () => {
     test(`health with ${line}`, async () =>
       assert.deepEqual(await found(health(line)), [expected]));
 
-  test('a forward that is refused is not judged by the lines it should have', async () => {
+  test('a rejected forward is not checked for the lines it lacks', async () => {
     const text = corefile('forward . 10.0.0.2 {', '    max_concurent 1000', '}');
     assert.deepEqual(await found({ files: { Corefile: text }, target: 'coredns' }), [
       'error CF01 7',
     ]);
   });
 
-  test('a line beside it is judged as before', async () => {
+  test('an adjacent line is still checked', async () => {
     const text = corefile('health {', '    lameduck 5', '}', 'bufsize 4096');
     assert.deepEqual(await found({ files: { Corefile: text } }, true), [
       'error CF43 7',
@@ -176,7 +176,7 @@ describe('one mistake is one finding', () => {
   });
 });
 
-describe('braces that do not match are the first finding, where one is missing', () => {
+describe('unbalanced braces are the first finding, reported where one is missing', () => {
   const first = async (text: string, file = 'Corefile'): Promise<string> => {
     const { findings } = await lintTexts({ files: { [file]: text } });
     const [one, two] = findings;
@@ -184,7 +184,7 @@ describe('braces that do not match are the first finding, where one is missing',
     return `${one?.code} ${one?.spot.line} ${one?.text}; ${one?.hint}`;
   };
 
-  test('the } of a directive, in an indented file', async () => {
+  test("a directive's } in an indented file", async () => {
     assert.equal(
       await first(
         '.:53 {\n    errors\n    kubernetes cluster.local {\n        pods insecure\n    forward . 10.0.0.2\n    cache 30\n}\n',
@@ -193,7 +193,7 @@ describe('braces that do not match are the first finding, where one is missing',
     );
   });
 
-  test('the } of a directive before the one of its block', async () => {
+  test("a directive's } before its block's }", async () => {
     assert.equal(
       await first(
         '.:53 {\n    errors\n    forward . 10.0.0.2 {\n        max_concurrent 1000\n}\na.example:53 {\n    whoami\n}\n',
@@ -202,7 +202,7 @@ describe('braces that do not match are the first finding, where one is missing',
     );
   });
 
-  test('the } of a block before the next block', async () => {
+  test("a block's } before the next block", async () => {
     assert.equal(
       await first(
         'a.example:53 {\n    errors\n    whoami\n\nb.example:53 {\n    errors\n    whoami\n}\n',
@@ -211,14 +211,14 @@ describe('braces that do not match are the first finding, where one is missing',
     );
   });
 
-  test('the last } of a file', async () => {
+  test('the last } in a file', async () => {
     assert.equal(
       await first('.:53 {\n    errors\n    whoami\n'),
       "CF34 3 the } of '.:53' (Corefile:1) is missing at the end of the file; null",
     );
   });
 
-  test('the } of a directive, in a file without indentation', async () => {
+  test("a directive's } in a file without indentation", async () => {
     assert.equal(
       await first(
         '.:53 {\nerrors\nhealth {\nlameduck 5s\nready\nforward . 10.0.0.2\ncache 30\n}\n',
@@ -227,7 +227,7 @@ describe('braces that do not match are the first finding, where one is missing',
     );
   });
 
-  test('the { of a directive', async () => {
+  test("a directive's {", async () => {
     assert.equal(
       await first(
         '.:53 {\n    errors\n    forward . 10.0.0.2\n        max_concurrent 1000\n    }\n    cache 30\n}\n',
@@ -243,7 +243,7 @@ describe('braces that do not match are the first finding, where one is missing',
     );
   });
 
-  test('within a ConfigMap the line is that of the file', async () => {
+  test("in a ConfigMap, the line number is the file's", async () => {
     const text =
       'kind: ConfigMap\nmetadata: { name: coredns }\ndata:\n  Corefile: |\n    .:53 {\n        errors\n        cache 30 {\n            success 100\n        whoami\n    }\n';
     assert.match(
@@ -262,7 +262,7 @@ describe('health and ready', () => {
   const kubernetes = 'kubernetes cluster.local';
   const healthy = ['health {', '    lameduck 5s', '}'];
 
-  test('a probe that asks a plugin which is missing: an error', async () => {
+  test('a probe for a missing plugin: an error', async () => {
     const pods = deployment(ready, live);
     const judged = (...lines: readonly string[]) =>
       found({ files: { Corefile: corefile(kubernetes, ...lines), 'pods.yaml': pods } }, true);
@@ -271,7 +271,7 @@ describe('health and ready', () => {
     assert.deepEqual(await judged(...healthy), ['error CF17 14']);
   });
 
-  test('a liveness or startup probe at another port than health answers: an error', async () => {
+  test("a liveness or startup probe for a port other than health's: an error", async () => {
     const pods = deployment(
       ready,
       'startupProbe: { httpGet: { path: /health, port: 8081 } }',
@@ -281,7 +281,7 @@ describe('health and ready', () => {
     assert.deepEqual(await found({ files }), ['error CF17 15']);
   });
 
-  test('a probe by the name of a port that the container has', async () => {
+  test('a probe that uses a named container port', async () => {
     const pods = deployment(
       'ports: [{ name: ready, containerPort: 8181 }, { name: live, containerPort: 9090 }]',
       ready.replace('8181', 'ready'),
@@ -291,7 +291,7 @@ describe('health and ready', () => {
     assert.deepEqual(await found({ files }), ['error CF17 16']);
   });
 
-  test('a probe that runs a command, or asks another path, needs no plugin', async () => {
+  test('a probe that runs a command or uses another path needs no plugin', async () => {
     const pods = deployment(
       'readinessProbe: { exec: { command: [true] } }',
       'livenessProbe: { tcpSocket: { port: 53 } }',
@@ -300,13 +300,13 @@ describe('health and ready', () => {
     assert.deepEqual(await found({ files }), []);
   });
 
-  test('an import that is not in the input may have the plugin: a warning', async () => {
+  test('an import outside the input may contain the plugin: a warning', async () => {
     const map = `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: coredns }\ndata:\n  Corefile: |\n${corefile(kubernetes, 'import /etc/coredns/custom/*.override', ...healthy).replaceAll(/^/gm, '    ')}\n`;
     const files = { 'map.yaml': map, 'pods.yaml': deployment(ready, live) };
     assert.deepEqual(await found({ files }), ['warning CF17 14']);
   });
 
-  test('a bare Corefile for a cluster without them: a note for each', async () => {
+  test('a bare Corefile for a cluster, without either: a note for each', async () => {
     const all = (...lines: readonly string[]) =>
       found({ files: { Corefile: corefile(...lines) } }, true);
     assert.deepEqual(await all(kubernetes), ['note CF17 1', 'note CF17 1']);
@@ -315,7 +315,7 @@ describe('health and ready', () => {
     assert.deepEqual(await all('whoami'), []);
   });
 
-  test('health of node-cache, whose liveness probe asks it', async () => {
+  test('health in node-cache, whose liveness probe uses it', async () => {
     const pods = `apiVersion: apps/v1\nkind: DaemonSet\nmetadata: { name: node-local-dns }\nspec:\n  template:\n    spec:\n      hostNetwork: true\n      dnsPolicy: Default\n      priorityClassName: system-node-critical\n      containers:\n        - name: node-cache\n          image: ndots-node-cache:0.1.0\n          livenessProbe: { httpGet: { host: 169.254.20.10, path: /health, port: 8080 } }\n`;
     const cache = (line: string): string =>
       `.:53 {\n    errors\n    cache 30\n    loop\n    prometheus :9253\n    bind 169.254.20.10\n    forward . 10.96.0.10 {\n        force_tcp\n    }\n${line}}\n`;
@@ -325,7 +325,7 @@ describe('health and ready', () => {
   });
 });
 
-describe('lines that another program may need are not removed by --fix', () => {
+describe('--fix does not remove lines that another program may need', () => {
   for (const line of ['log', 'log . {\n        class all\n    }'])
     test(`${line.slice(0, 5)}: plan and doctor read the queries`, async () => {
       const { findings } = await lintTexts({ files: { Corefile: corefile(line, 'whoami') } });
@@ -340,7 +340,7 @@ describe('lines that another program may need are not removed by --fix', () => {
     ['max_fails 0', 'CF28'],
     ['force_tcp', 'CF21'],
   ] as const)
-    test(`${line} is advice`, async () => {
+    test(`${line} is a recommendation`, async () => {
       const text = corefile('forward . 169.254.169.253 {', `    ${line}`, '}');
       const { findings } = await lintTexts({ files: { Corefile: text } });
       assert.deepEqual(
@@ -349,7 +349,7 @@ describe('lines that another program may need are not removed by --fix', () => {
       );
     });
 
-  test('a second health at the same address is advice', async () => {
+  test('a second health at the same address is a recommendation', async () => {
     const text = corefile('health {', '    lameduck 5s', '}', 'whoami');
     const { findings } = await lintTexts({
       files: { Corefile: text + text.replace('.:53', 'a.example:53') },
@@ -362,14 +362,14 @@ describe('lines that another program may need are not removed by --fix', () => {
 });
 
 describe('loops and rollouts', () => {
-  test('a server on loopback at another port than 53 cannot be reached through resolv.conf', async () => {
+  test('a loopback server on a port other than 53 cannot be reached through resolv.conf', async () => {
     const text = (port: number): string =>
       `.:${port} {\n    bind 127.0.0.1\n    errors\n    cache 30\n    prometheus\n    forward . /etc/resolv.conf\n}\n`;
     assert.deepEqual(await found({ files: { Corefile: text(53) } }), ['warning CF04 6']);
     assert.deepEqual(await found({ files: { Corefile: text(1053) } }), []);
   });
 
-  test('a server on loopback has no nodes that send it queries after its end', async () => {
+  test('a loopback server has no nodes that query it after it stops', async () => {
     const text = (address: string): string =>
       corefile(`bind ${address}`, 'health {', '    lameduck 0s', '}', 'whoami');
     assert.deepEqual(await found({ files: { Corefile: text('127.0.0.1 ::1') } }), []);

@@ -4,7 +4,7 @@ import { globSync } from 'node:fs';
 import { test } from 'node:test';
 import { loadPlugins, order } from './order.ts';
 
-/** The plugin directories whose modules are loaded for these directives. */
+/** Returns the plugin directories whose modules are loaded for these directives. */
 function loadedFor(names: readonly string[]): readonly string[] {
   const script = `
     import { registerHooks } from 'node:module';
@@ -31,14 +31,14 @@ test('every plugin has one place in the chain, under its own name', async () => 
     (file) => /plugins\/(\w+)\/\1\.ts$/.exec(file)?.[1] ?? [],
   );
   assert.deepEqual(
-    // `unserved` has the directives that are read and do nothing.
+    // `unserved` holds directives that are parsed but do nothing.
     folders.filter((name) => name !== 'unserved' && !names.includes(name)),
     [],
   );
   for (const { name, load } of order) assert.equal((await load()).name, name);
 });
 
-test('plugins are loaded in the order of the chain, whatever the order of the directives', async () => {
+test('plugins are loaded in chain order, regardless of the order of the directives', async () => {
   const shuffled = order.map(({ name }) => name).toReversed();
   assert.deepEqual(
     (await loadPlugins(new Set(shuffled))).map(({ name }) => name),

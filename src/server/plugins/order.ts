@@ -1,7 +1,7 @@
-/** All plugins: the table that says which there are and in which order queries meet them. */
+/** The table of all plugins, in the order in which queries pass through them. */
 import type { Plugin } from '../engine/contract/plugin.ts';
 
-/** A plugin that is loaded when a Corefile names it: most use a dozen of them. */
+/** A plugin that is loaded only if a Corefile names it; most use about a dozen. */
 export interface PluginEntry {
   readonly name: string;
   readonly formerly: readonly string[];
@@ -17,8 +17,8 @@ function entry(
 }
 
 /**
- * Every plugin, in the order of the chain (CoreDNS 1.14.7's): a query passes them from top to
- * bottom, whatever the order of the directives in the Corefile. Adding a plugin is one line here.
+ * Every plugin, in chain order (as in CoreDNS 1.14.7). Queries pass from top to bottom, regardless of the directive
+ * order in the Corefile. Add a plugin by adding one line here.
  */
 export const order: readonly PluginEntry[] = [
   entry('root', async () => (await import('./root/root.ts')).root),
@@ -71,8 +71,8 @@ export const order: readonly PluginEntry[] = [
   entry('hosts', async () => (await import('./hosts/hosts.ts')).hosts),
   entry('k8s_external', async () => (await import('./k8s_external/k8s_external.ts')).k8sExternal),
   entry('kubernetes', async () => (await import('./kubernetes/kubernetes.ts')).kubernetes),
-  // Before the plugins that serve zone files, because files are signed when those are first read.
-  // It takes no part in answers.
+  // Comes before the plugins that serve zone files, because files are signed when those plugins first read them. It
+  // does not answer queries.
   entry('sign', async () => (await import('./sign/sign.ts')).sign),
   entry('file', async () => (await import('./file/file.ts')).file),
   entry('auto', async () => (await import('./auto/auto.ts')).auto),
@@ -89,7 +89,7 @@ export const order: readonly PluginEntry[] = [
   entry('view', async () => (await import('./view/view.ts')).view),
 ];
 
-/** Directives of CoreDNS that are read, and refused with the reason and what to write instead. */
+/** CoreDNS directives that are parsed and then rejected with the reason and an alternative. */
 const unserved: readonly PluginEntry[] = [
   entry('quic', async () => (await import('./unserved/quic.ts')).quic),
   entry('https3', async () => (await import('./unserved/quic.ts')).https3),
@@ -105,10 +105,7 @@ export const directiveNames: readonly string[] = [...order, ...unserved].flatMap
 
 const otherServer = 'Serve this zone with CoreDNS and that plugin, and `forward` it there.';
 
-/**
- * Plugins that others made for CoreDNS and people use in clusters, and what serves the same end
- * here.
- */
+/** Third-party CoreDNS plugins found in clusters, and what replaces them here. */
 export const external: Readonly<Record<string, string>> = {
   ads: 'Write the names with `hosts` (address 0.0.0.0), or use `template` with `rcode NXDOMAIN`.',
   alias: 'Remove it; answers with addresses in place of CNAME come from `template` or `hosts`.',
@@ -150,7 +147,7 @@ export const external: Readonly<Record<string, string>> = {
   wgsd: otherServer,
 };
 
-/** The plugins of these directives in chain order; all that are served if no names are given. */
+/** Loads the plugins for these directives in chain order, or all served plugins if no names are given. */
 export function loadPlugins(names?: ReadonlySet<string>): Promise<readonly Plugin[]> {
   const wanted =
     names === undefined

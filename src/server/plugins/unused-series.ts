@@ -1,4 +1,4 @@
-/** Metrics of plugins that are not in use. */
+/** Metrics for plugins that are not in use. */
 import { slimBuckets } from '../metrics/buckets.ts';
 import type { Registry } from '../metrics/registry.ts';
 
@@ -13,9 +13,8 @@ const counters: Readonly<Record<string, string>> = {
 };
 
 /**
- * Shows what CoreDNS shows of plugins that no Corefile names: their series without labels, at zero.
- * Dashboards and alerts expect them. The plugins register the same names in the same shape when
- * they are used.
+ * Shows CoreDNS's series for plugins that no Corefile names, unlabelled and at zero, because dashboards and alerts
+ * expect them. When a plugin is used, it registers the same names with the same type.
  */
 export function showUnused(registry: Registry): void {
   for (const [name, help] of Object.entries(counters)) registry.counter(name, help, []).with();

@@ -10,13 +10,13 @@ export type AclAction = (typeof actions)[number];
 /** One line of an `acl`. */
 export interface AclPolicy {
   readonly action: AclAction;
-  /** null: all types. */
+  /** Null matches all types. */
   readonly types: ReadonlySet<number> | null;
-  /** null: all addresses. */
+  /** Null matches all addresses. */
   readonly nets: readonly Net[] | null;
 }
 
-/** `ACTION [type TYPE…] [net NET…]`; `*` stands for all. */
+/** Reads `ACTION [type TYPE…] [net NET…]`, where `*` matches everything. */
 export function readPolicy(
   { text, place }: Token,
   words: readonly Token[],
@@ -59,7 +59,7 @@ export function readPolicy(
   return { action, types: readTypes(typeWords, refuse), nets: readNets(netWords, refuse) };
 }
 
-/** @param words each section begins with its own name */
+/** @param words the policy's sections, each starting with its name */
 function readTypes(words: readonly Token[], refuse: Refuse): ReadonlySet<number> | null {
   const types = new Set<number>();
   for (const { text, place } of words) {

@@ -6,7 +6,7 @@ import { FLAG, RCODE } from '../../wire/iana.ts';
 const worldWith = (...rules: readonly string[]): Promise<World> =>
   makeWorld(`.:53 {\n prometheus 127.0.0.1:0\n ${rules.join('\n')}\n whoami\n}`);
 
-/** `passed`, `REFUSED`, `empty` or `silence`. */
+/** Returns `passed`, `REFUSED`, `empty` or `silence`. */
 async function fate(world: World, question: string, client = '10.0.0.1'): Promise<string> {
   const reply = await world.tryAsk(question, { client });
   if (reply === null) return 'silence';
@@ -32,7 +32,7 @@ describe('acl', () => {
     }
   });
 
-  test('the first line that fits decides; an allow ends all rules', async () => {
+  test('the first matching line decides, and allow ends all rules', async () => {
     const world = await worldWith(
       'acl {\n allow net 10.1.0.0/16 2001:db8::/32\n block type A AAAA\n}',
       'acl example.org {\n drop\n}',
@@ -45,7 +45,7 @@ describe('acl', () => {
     await world.close();
   });
 
-  test('* matches all, a bare address itself, overlapping networks their union', async () => {
+  test('* matches everything, a bare address only itself, and overlapping networks their union', async () => {
     const world = await worldWith(
       'acl {\n block type * net 10.0.0.7 10.0.0.6/31 10.0.1.0/24 10.0.1.128/25 fe80::/10\n filter net *\n}',
     );
@@ -84,7 +84,7 @@ describe('acl', () => {
     await world.close();
   });
 
-  test('every fate is counted', async () => {
+  test('every outcome is counted', async () => {
     const world = await worldWith(
       'acl example.org {\n block type A\n filter type AAAA\n drop type MX\n}',
     );
@@ -112,7 +112,7 @@ describe('acl', () => {
     await world.close();
   });
 
-  test("errors have CoreDNS's words", async () => {
+  test("errors use CoreDNS's wording", async () => {
     const cases: readonly (readonly [string, RegExp])[] = [
       ['refuse', /unexpected token "refuse"; expect 'allow', 'block', 'filter' or 'drop'/],
       ['block 10.0.0.0/8', /unexpected token "10\.0\.0\.0\/8"; expect 'type \| net'/],

@@ -1,4 +1,4 @@
-/** `acl`: decides which queries are answered, by the client's address and the question's type. */
+/** `acl`: decides which queries are answered, by client address and query type. */
 import { zones } from '../../corefile/positions.ts';
 import { lines } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
@@ -36,7 +36,7 @@ interface AclRule {
 const blocked: readonly ExtendedError[] = [{ code: EDE.BLOCKED, text: '' }];
 const filtered: readonly ExtendedError[] = [{ code: EDE.FILTERED, text: '' }];
 
-/** Answers, refuses or drops a query by its type and the address of the client, before any later plugin. */
+/** Answers, refuses or drops a query before any later plugin, by its type and the client's address. */
 export const acl: Plugin = definePlugin({
   syntax,
   setup(options, context, next) {
@@ -81,7 +81,7 @@ function decide({ policies }: AclRule, { type, family, peer, peerAt }: Query): A
   return null;
 }
 
-/** Counts with handles made once for each route. */
+/** Counters whose handles are created once per route. */
 class AclCounters {
   readonly #byAction;
   readonly #allowed: (route: Route) => Counter;

@@ -73,7 +73,7 @@ async function reports(world: World, query: string): Promise<readonly CacheRepor
 }
 
 describe('admin', () => {
-  test('explain lists the entries of a name: kind of client, time left, hits, source', async () => {
+  test('explain lists the cache entries for a name: client kind, time left, hits and source', async () => {
     const world = await serve();
     await world.ask('www.example. A');
     await world.clock.advance(10_000);
@@ -151,7 +151,7 @@ describe('admin', () => {
     await world.close();
   });
 
-  test('without a cache, with an invalid name, or with a wrong word, the reason is returned', async () => {
+  test('without a cache, or for an invalid name or argument, the reason is returned', async () => {
     const bare = await makeWorld(`.:53 {\n admin ${at}\n whoami\n}`);
     assert.deepEqual(await send(bare, 'command=cache/explain&name=a.'), {
       status: 404,
@@ -173,7 +173,7 @@ describe('admin', () => {
     await world.close();
   });
 
-  test('a web page cannot send commands: the header and the host are checked', async () => {
+  test('a web page cannot send commands, because the header and the host are checked', async () => {
     const world = await serve();
     const query = 'command=cache/flush&name=.&below=true';
     assert.equal((await send(world, query, { headers: {} })).status, 401);
@@ -188,7 +188,7 @@ describe('admin', () => {
     await world.close();
   });
 
-  test('with a token only who has it is let in, also after it has been changed', async () => {
+  test('with a token, only clients that send it are accepted, even after it changes', async () => {
     const file = join(folder, 'token');
     writeFileSync(file, 'a-secret-of-some-length\n');
     const address = ':0';
@@ -213,7 +213,7 @@ describe('admin', () => {
     await world.close();
   });
 
-  test('with an authority only clients whose certificate it has signed are let in', async () => {
+  test('with a CA, only clients whose certificate it signed are accepted', async () => {
     writeFileSync(join(folder, 'cert.pem'), testCertificate);
     writeFileSync(join(folder, 'key.pem'), testKey);
     const address = ':0';
@@ -226,7 +226,7 @@ describe('admin', () => {
     await world.close();
   });
 
-  test('an address that others can reach is refused without token and authority', async () => {
+  test('a publicly reachable address is refused without a token or a CA', async () => {
     writeFileSync(join(folder, 'short'), 'secret');
     for (const [admin, problem] of [
       ['admin :0', /is reachable from other machines/],

@@ -1,4 +1,4 @@
-/** `admin`: commands for administrators, over HTTP. */
+/** `admin`: administrator commands over HTTP. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { answerText } from '../../base/http-answer.ts';
 import { isLoopbackHost } from '../../base/ip.ts';
@@ -57,14 +57,14 @@ function isProven(
   return tokenFile !== null || (tls !== null && tls.authority !== null);
 }
 
-/** The only path; the request's query names the command. */
+/** The only path; the command is in the request's query string. */
 const PATH = '/v1/command';
-/** Carries the token. Without a token any value will do: a web page cannot send this header across origins. */
+/** Carries the token. Without a token, any value works, because a web page cannot send this header across origins. */
 const HEADER = 'ndots-admin';
 
 /**
- * Accepts the commands that plugins of any server block offer (`cache/explain`, `lkg/release`). A
- * client without permission learns nothing else than that.
+ * Accepts the commands that plugins in any server block offer (`cache/explain`, `lkg/release`). A client without
+ * permission learns only that it was refused.
  */
 export const admin: Plugin = definePlugin({
   syntax,
@@ -100,7 +100,7 @@ class CommandRunner {
   readonly #proven: boolean;
   #busy = false;
 
-  /** @param proven whether clients authenticate, in one way or another */
+  /** @param proven whether clients have to authenticate */
   constructor(context: ControlContext, token: string | null, proven: boolean) {
     this.#context = context;
     this.#token = token;
@@ -136,7 +136,7 @@ class CommandRunner {
     }
   }
 
-  /** Why the request is turned away; null: it is not. */
+  /** Returns why the request is rejected, or null if it is accepted. */
   #refusal({ method, headers }: IncomingMessage): { status: number; text: string } | null {
     const given = headers[HEADER];
     if (given === undefined) {
@@ -149,8 +149,7 @@ class CommandRunner {
       if (!isSameSecret(String(given), wanted))
         return { status: 403, text: 'this is not the token' };
     }
-    // A web page whose host name was pointed at this address (DNS rebinding) sends its own header,
-    // and its own host name.
+    // After DNS rebinding, a web page can send the header, but the Host is still the page's own host name.
     if (!this.#proven && !isLoopbackHost(hostOf(headers.host ?? '')))
       return {
         status: 403,
@@ -160,7 +159,7 @@ class CommandRunner {
     return null;
   }
 
-  /** null: the file has gone, or is being written. */
+  /** Returns null if the file is missing or is being written. */
   #readToken(file: string): string | null {
     try {
       return readSecret(file);
@@ -203,7 +202,7 @@ function open(where: string, at: Place): Problem {
   });
 }
 
-/** The host of `localhost:9154`, `[::1]:9154`. */
+/** Returns the host part of `localhost:9154` or `[::1]:9154`. */
 function hostOf(text: string): string {
   return text
     .replace(/:\d{0,5}$/, '')
@@ -211,7 +210,7 @@ function hostOf(text: string): string {
     .toLowerCase();
 }
 
-/** The words after the question mark, the last of each name. */
+/** Parses the query string; the last value of each parameter wins. */
 function wordsOf(target: string): ReadonlyMap<string, string> {
   const at = target.indexOf('?');
   return new Map(new URLSearchParams(at < 0 ? '' : target.slice(at + 1)));

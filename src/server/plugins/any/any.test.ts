@@ -5,7 +5,7 @@ import { FLAG } from '../../wire/iana.ts';
 import { dataOf } from '../../wire/message.ts';
 import { hinfo } from '../../wire/record/hinfo.ts';
 
-test('any: ANY is answered with one HINFO, other types are left alone', async () => {
+test('any: ANY is answered with one HINFO record, and other types pass through', async () => {
   const world = await makeWorld('.:53 {\n any\n whoami\n}');
   const reply = await world.ask('Example.org. ANY');
   assert.equal(reply.answer.length, 1);
@@ -19,7 +19,7 @@ test('any: ANY is answered with one HINFO, other types are left alone', async ()
   await world.close();
 });
 
-describe('any as the last plugin', () => {
+describe('any as the last plugin in the chain', () => {
   test('leaves other types unanswered', async () => {
     const world = await makeWorld('.:53 {\n any\n}');
     assert.equal((await world.ask('example.org. A')).rcode, 2);

@@ -1,4 +1,4 @@
-/** `any`: a short answer to questions for ANY (RFC 8482). */
+/** `any`: a short answer to ANY queries (RFC 8482). */
 import { directive } from '../../corefile/syntax.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { RCODE, TYPE } from '../../wire/iana.ts';
@@ -16,7 +16,7 @@ const data = Uint8Array.from(
   ['ANY obsoleted', 'See RFC 8482'].flatMap((text) => [text.length, ...Buffer.from(text)]),
 );
 
-/** Answers questions for ANY with a HINFO record that names the RFC; other types pass untouched. */
+/** Answers ANY queries with a HINFO record that names the RFC; other types pass through unchanged. */
 export const any: Plugin = definePlugin({
   syntax,
   setup(_options, { writer }, next) {

@@ -46,7 +46,7 @@ async function later(world: World): Promise<void> {
   for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** The address that is answered, or what else: whoami answers what no zone holds. */
+/** Returns the answered address. Names outside all zones are answered by whoami. */
 async function www(world: World, zoneName: string): Promise<string> {
   const { rcode, answer, additional } = await world.ask(`www.${zoneName}. A`);
   if (additional.length > 0) return 'whoami';
@@ -54,7 +54,7 @@ async function www(world: World, zoneName: string): Promise<string> {
 }
 
 describe('auto', () => {
-  test('a reload warns of no zone whose file has not changed', async (t) => {
+  test('a reload does not repeat warnings about zones whose files are unchanged', async (t) => {
     const path = folder(t, { 'zones/db.example.org': zone(1) });
     const world = await served(t, path);
     const before = world.log.length;
@@ -67,7 +67,7 @@ describe('auto', () => {
     assert.match(world.log.slice(before).join('\n'), /has changed but its serial has not \(1\)/);
   });
 
-  test('the files of a directory and its subdirectories are zones by their names', async (t) => {
+  test('files in a directory and its subdirectories are served as zones named after them', async (t) => {
     const path = folder(t, {
       'zones/db.example.org': zone(1),
       'zones/deep/db.Example.NET': zone(1, '192.0.2.2'),
@@ -79,7 +79,7 @@ describe('auto', () => {
     assert.equal(await www(world, 'example.com'), 'whoami');
   });
 
-  test('pattern and template say which file is which zone', async (t) => {
+  test("the pattern and the template determine each file's zone", async (t) => {
     const path = folder(t, {
       'zones/org.example.zone': zone(1),
       'zones/org.example.zone.bak': '(',
@@ -92,14 +92,14 @@ describe('auto', () => {
     );
   });
 
-  test('only names in the zones of the directive are answered', async (t) => {
+  test("only names in the directive's zones are answered", async (t) => {
     const path = folder(t, { 'zones/db.example.org': zone(1), 'zones/db.example.net': zone(1) });
     const world = await served(t, path, 'zones', 'org');
     assert.equal(await www(world, 'example.org'), '192.0.2.1');
     assert.equal(await www(world, 'example.net'), 'whoami');
   });
 
-  test('new, changed and removed files are followed; an error changes nothing', async (t) => {
+  test('new, changed and removed files are picked up, and an error changes nothing', async (t) => {
     const path = folder(t, { 'real/db.example.org': zone(1) });
     symlinkSync(join(path, 'real'), join(path, 'zones'));
     const world = await served(t, path);
@@ -126,7 +126,7 @@ describe('auto', () => {
     const world = await served(t, path);
     for (const what of [zones, file]) {
       renameSync(what, aside);
-      // Links that lead in a circle cannot be read by anybody, whatever the rights.
+      // Circular links cannot be read, even with full permissions.
       symlinkSync(what, what);
       await later(world);
       assert.equal(await www(world, 'example.org'), '192.0.2.1', what);
@@ -136,7 +136,7 @@ describe('auto', () => {
       renameSync(aside, what);
       await later(world);
     }
-    // An unreadable entry such as `lost+found` keeps no zone that was elsewhere.
+    // An unreadable entry such as `lost+found` does not preserve a zone from another directory.
     symlinkSync(aside, aside);
     renameSync(aside, join(zones, 'db.example.com'));
     unlinkSync(file);
@@ -145,7 +145,7 @@ describe('auto', () => {
     assert.equal(await www(world, 'example.net'), '192.0.2.1');
   });
 
-  test('a file that cannot be read takes no zone away at a reload either', async (t) => {
+  test('an unreadable file does not remove its zone on a reload either', async (t) => {
     const path = folder(t, { 'zones/db.example.org': zone(1), 'zones/db.example.net': zone(1) });
     const world = await served(t, path);
     const file = join(path, 'zones/db.example.org');
@@ -169,14 +169,14 @@ describe('auto', () => {
     assert.equal(await www(world, 'example.org'), '192.0.2.1');
   });
 
-  test('without a directory nothing is served, as in CoreDNS, and a warning tells', async () => {
+  test('without a directory nothing is served, as in CoreDNS, and a warning is logged', async () => {
     const world = await makeWorld('. {\n auto\n}');
     assert.match(world.log.join('\n'), /no zone is served: 'directory' is missing/);
     assert.equal((await world.ask('example.org. A')).rcode, RCODE.SERVFAIL);
     await world.close();
   });
 
-  test('mistakes of the directive are refused', async () => {
+  test('invalid directives are rejected', async () => {
     await assert.rejects(makeWorld('. {\n auto {\n directory x y\n }\n}'), /Wrong argument count/);
     await assert.rejects(makeWorld('. {\n auto {\n directory x y {1}\n }\n}'), /sub expression/);
     await assert.rejects(makeWorld('. {\n auto {\n directory x (y {1}\n }\n}'), /missing/);

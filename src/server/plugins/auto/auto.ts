@@ -62,7 +62,7 @@ export const auto: Plugin = definePlugin({
     const folder = context.path(naming.directory);
     const { clock, log, metrics } = context;
     checkFolder(folder, (text) => log.warning(text));
-    // Workers never need them.
+    // Imported here because only the main thread needs it.
     const { ZoneReloader } = await import('../../zone/zone-reloader.ts');
     const { ZonePublisher } = await import('../../zone/zone-publisher.ts');
     const publisher = context.replicated(
@@ -86,7 +86,7 @@ export const auto: Plugin = definePlugin({
         if (publisher.has(zone)) log.info(`Inserting zone \`${zone}' from: ${path}`);
     };
     await look();
-    // Loads the parser now, so that the first file of an empty directory does not wait for it.
+    // Preloads the parser, so that the first file to appear in an empty directory is served without delay.
     await import('../../zone/zone-file.ts');
     context.onStart(() => {
       if (reloadMs === 0) return;
@@ -119,8 +119,7 @@ export const auto: Plugin = definePlugin({
 });
 
 /**
- * A missing directory may be created later.
- *
+ * Checks the directory. A missing one is allowed, because it may be created later.
  * @throws Problem if it cannot be read
  */
 function checkFolder(path: string, warn: (text: string) => void): void {

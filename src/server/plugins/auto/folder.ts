@@ -15,19 +15,19 @@ const FILES_MAX = 100_000;
 
 export interface FoundFiles {
   readonly sources: readonly ZoneSource[];
-  /** True if a file may still exist: it, or a directory above it, could not be read. */
+  /** True if a file may still exist because it, or a directory above it, could not be read. */
   readonly isHidden: (file: string) => boolean;
 }
 
 /**
- * The zone files in a directory and its subdirectories, sorted by path. Of two files for one zone the first
- * counts. Links to files are followed, and the directory itself may be a link, as in mounted ConfigMaps.
+ * Lists the zone files in a directory and its subdirectories, sorted by path. If two files match one zone, the first
+ * wins. Links to files are followed, and the directory itself may be a link, as in mounted ConfigMaps.
  */
 export function zoneFiles(path: string, naming: ZoneNaming, log: Log): FoundFiles {
   const found = new Map<string, ZoneSource>();
   let files = 0;
   const unread = new UnreadPaths();
-  /** @returns null: it is not there, or could not be read */
+  /** @returns null if it does not exist or could not be read */
   const tried = <T>(what: string, read: () => T): T | null => {
     try {
       return read();
@@ -60,12 +60,12 @@ export function zoneFiles(path: string, naming: ZoneNaming, log: Log): FoundFile
         );
     }
   };
-  // A missing directory was reported at start.
+  // A missing directory was reported at startup.
   const real = tried(path, () => realpathSync(path));
   if (real !== null) walk(real, 0);
   if (files > FILES_MAX)
     log.warning(`error reading ${path}: more than ${FILES_MAX} files; ignoring the rest`);
-  // Files are known by the real path of the directory: otherwise all of them would be hidden.
+  // Files are identified by the directory's real path; otherwise all of them would count as hidden.
   const isHidden = (file: string): boolean => unread.hides(path) || unread.hides(file);
   return { sources: [...found.values()], isHidden };
 }

@@ -1,4 +1,4 @@
-/** Maps file names of a directory to zones. */
+/** Maps file names in a directory to zones. */
 import { compilePattern, PatternError, type Pattern } from '../../base/pattern.ts';
 import type { Refuse } from '../../corefile/properties.ts';
 import type { Token } from '../../corefile/corefile-tree.ts';
@@ -7,7 +7,7 @@ import { foldName, NameError, parseName, printName } from '../../wire/name.ts';
 export interface ZoneNaming {
   readonly directory: string;
   readonly pattern: Pattern;
-  /** `{1}`, `{name}` stand for the pattern's groups. */
+  /** `{1}` and `{name}` refer to the pattern's groups. */
   readonly template: string;
 }
 
@@ -31,7 +31,7 @@ export function readNaming(words: readonly Token[], refuse: Refuse): ZoneNaming 
   }
 }
 
-/** The zone of a file with this name: absolute, lower case; null: it holds none. */
+/** Returns the zone for a file name, absolute and in lower case, or null if the name does not match. */
 export function zoneOf(file: string, { pattern, template }: ZoneNaming): string | null {
   const match = pattern.exec(file);
   if (match === null) return null;

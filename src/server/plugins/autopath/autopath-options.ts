@@ -1,4 +1,4 @@
-/** The directive `autopath`: its syntax and its meaning. */
+/** The syntax and defaults of the `autopath` directive. */
 import type { Problem } from '../../base/problem.ts';
 import { last, zones, type Position } from '../../corefile/positions.ts';
 import { list, type PropertySchema } from '../../corefile/properties.ts';
@@ -6,10 +6,9 @@ import { directive, type Options, type Syntax } from '../../corefile/syntax.ts';
 import { domainName, word, worded } from '../../corefile/word-values.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
 
-/** Stands for the form that reads the search path off the name. */
+/** Marks the form that derives the search path from the queried name. */
 export const BY_NAME = '@name';
 
-/** The directive `autopath`. */
 export const syntax: Syntax<
   {
     zones: Position<readonly string[]>;

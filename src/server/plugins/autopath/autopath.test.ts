@@ -116,7 +116,7 @@ for (const [form, corefile] of [
   ['by client', byClient],
 ] as const) {
   describe(`a search path known ${form}`, () => {
-    test('leads to a service of another namespace', async () => {
+    test('leads to a service in another namespace', async () => {
       const world = await serve(corefile);
       assert.equal(
         say(await world.ask(`backend.shop.${suffix} A`)),
@@ -125,14 +125,14 @@ for (const [form, corefile] of [
       assert.equal(world.asked.length, 0);
     });
 
-    test('goes to no upstream when no more queries may wait', async () => {
+    test('sends nothing upstream when no more queries may wait', async () => {
       const world = await serve(corefile);
       const reply = await world.ask(`www.example.org.${suffix} A`, { mayWait: false });
       assert.equal(reply.rcode, RCODE.REFUSED);
       assert.equal(world.asked.length, 0);
     });
 
-    test('is REFUSED, not NXDOMAIN, when the upstreams have as many queries as they may', async () => {
+    test('is REFUSED, not NXDOMAIN, when the upstreams have reached their query limit', async () => {
       const world = await serve(corefile, 'pods verified', 'max_concurrent 1');
       const names = ['www.example.org', 'alias.example.org'].map((name) => `${name}.${suffix} A`);
       const replies = await Promise.all(names.map((name) => world.ask(name)));
@@ -142,7 +142,7 @@ for (const [form, corefile] of [
       );
     });
 
-    test('leads to the name as it was written, with the TTL of the first record on the alias', async () => {
+    test("leads to the name as written, with the first record's TTL on the alias", async () => {
       const world = await serve(corefile);
       assert.equal(
         say(await world.ask(`alias.example.org.${suffix} A`)),
@@ -151,7 +151,7 @@ for (const [form, corefile] of [
       );
     });
 
-    test("asks the cluster's domains, then the further ones, then the name as it was written", async () => {
+    test("tries the cluster's domains, then the additional ones, then the name as written", async () => {
       const world = await serve(corefile);
       await world.ask(`www.example.org.${suffix} A`);
       assert.deepEqual(
@@ -161,21 +161,21 @@ for (const [form, corefile] of [
       assert.equal(say(await world.ask(`node-1.${suffix} A`)).includes('192.0.2.61'), true);
     });
 
-    test('ends at a name that exists without the type: NODATA under the name that was asked', async () => {
+    test('ends at a name that exists without the type, with NODATA for the queried name', async () => {
       const world = await serve(corefile);
       const reply = await world.ask(`www.example.org.${suffix} AAAA`);
       assert.equal(say(reply), 'NOERROR | SOA');
       assert.equal(reply.question[0]?.name, `www.example.org.${suffix}`);
     });
 
-    test('without an existing candidate, the first reply is unchanged', async () => {
+    test('returns the first reply unchanged if no candidate exists', async () => {
       const world = await serve(corefile);
       const reply = await world.ask(`nothing.example.org.${suffix} A`);
       assert.equal(say(reply), 'NXDOMAIN | SOA');
       assert.equal(reply.authority[0]?.name, 'cluster.local.');
     });
 
-    test('goes past a candidate that is refused', async () => {
+    test('skips a refused candidate', async () => {
       const world = await serve(corefile);
       assert.match(
         say(await world.ask(`refused.example.org.${suffix} A`)),
@@ -183,7 +183,7 @@ for (const [form, corefile] of [
       );
     });
 
-    test('is never NXDOMAIN when a candidate could not be decided', async () => {
+    test('is never NXDOMAIN when a candidate could not be resolved', async () => {
       const world = await serve(corefile);
       assert.equal(
         rcodeName((await world.ask(`servfail.example.org.${suffix} A`)).rcode),
@@ -192,14 +192,14 @@ for (const [form, corefile] of [
       assert.equal(rcodeName((await world.ask(`hangs.example.org.${suffix} A`)).rcode), 'SERVFAIL');
     });
 
-    test("keeps the client's spelling", async () => {
+    test("preserves the client's spelling", async () => {
       const world = await serve(corefile);
       const name = 'WWW.Example.ORG.dEfault.Svc.cLuster.lOcal.';
       const { question, answer } = await world.ask(`${name} A`);
       assert.deepEqual([question[0]?.name, answer[0]?.name], [name, name]);
     });
 
-    test('does not touch names that exist', async () => {
+    test('does not affect names that exist', async () => {
       const world = await serve(corefile);
       assert.equal(
         say(await world.ask(`web.${suffix} A`)),
@@ -212,26 +212,26 @@ for (const [form, corefile] of [
       );
     });
 
-    test('is not walked for the search domain itself', async () => {
+    test('is not searched for the search domain itself', async () => {
       const world = await serve(corefile);
       assert.equal(say(await world.ask(`${suffix} A`)), 'NOERROR | SOA');
     });
 
-    test('is not walked for its other domains', async () => {
+    test('is not searched for its other domains', async () => {
       const world = await serve(corefile);
       assert.equal(say(await world.ask('www.example.org.svc.cluster.local. A')), 'NXDOMAIN | SOA');
       assert.equal(say(await world.ask('www.example.org.cluster.local. A')), 'NXDOMAIN | SOA');
       assert.equal(world.asked.length, 0);
     });
 
-    test('leaves out candidates whose names would be too long', async () => {
+    test('skips candidates whose names would be too long', async () => {
       const world = await serve(corefile);
       const label = 'x'.repeat(62);
       const name = `${[label, label, label, 'x'.repeat(37)].join('.')}.${suffix}`;
       assert.equal(rcodeName((await world.ask(`${name} A`)).rcode), 'NXDOMAIN');
     });
 
-    test('counts what it completes', async () => {
+    test('counts completed queries', async () => {
       const world = await serve(corefile);
       await world.ask(`www.example.org.${suffix} A`);
       await world.ask(`nothing.example.org.${suffix} A`);
@@ -241,7 +241,7 @@ for (const [form, corefile] of [
 }
 
 describe('a query of another class or opcode', () => {
-  test('is answered as written, without an error and a log line', async () => {
+  test('is answered as written, without an error or a log line', async () => {
     const world = await serve(byName);
     for (const options of [{ qclass: 3 }, { qclass: 255 }, { flags: 0x2100 }]) {
       assert.equal(
@@ -257,7 +257,7 @@ describe('a query of another class or opcode', () => {
     );
   });
 
-  test('is not half of a pair', async () => {
+  test('is not remembered as half of a pair', async () => {
     const world = await serve(byName);
     await world.ask(`www.example.org.${suffix} AAAA`, { qclass: 3 });
     assert.match(say(await world.ask(`www.example.org.${suffix} A`)), /^NOERROR.*198\.51\.100\.7$/);
@@ -265,7 +265,7 @@ describe('a query of another class or opcode', () => {
 });
 
 describe('by name', () => {
-  test('every client is completed, whoever it is', async () => {
+  test('completes for every client', async () => {
     const world = await serve(byName, 'pods insecure');
     for (const client of ['10.244.0.9', '192.0.2.200', 'fd00::99']) {
       assert.equal(
@@ -275,7 +275,7 @@ describe('by name', () => {
     }
   });
 
-  test('a missing namespace is not a search path', async () => {
+  test('a missing namespace does not start a search path', async () => {
     const world = await serve(byName);
     assert.equal(
       say(await world.ask('www.example.org.nowhere.svc.cluster.local. A')),
@@ -284,7 +284,7 @@ describe('by name', () => {
     assert.equal(world.asked.length, 0);
   });
 
-  test('what may be a name of the zone is not completed: a service without endpoints, an endpoint, a port', async () => {
+  test('possible names in the zone are not completed: a service without endpoints, an endpoint, a port', async () => {
     const world = await serve(byName);
     for (const name of ['db', 'gone.web', 'web-0.db', '_sql._tcp.db', '_no._tcp.web']) {
       assert.equal(say(await world.ask(`${name}.${suffix} A`)), 'NXDOMAIN | SOA', name);
@@ -292,7 +292,7 @@ describe('by name', () => {
     assert.equal(world.asked.length, 0);
   });
 
-  test('a namespace with a service called like a top-level domain still has names completed that are long enough', async () => {
+  test('a namespace with a service named like a top-level domain still gets completion for longer names', async () => {
     const world = await serve(byName);
     assert.equal(
       say(await world.ask('www.example.mail.com.svc.cluster.local. A')),
@@ -305,7 +305,7 @@ describe('by name', () => {
 });
 
 describe('by client', () => {
-  test('an unknown client and one of another namespace continue their own search', async () => {
+  test('unknown clients and clients in another namespace continue their own search', async () => {
     const world = await serve(byClient);
     assert.equal(
       say(await world.ask(`www.example.org.${suffix} A`, { client: '192.0.2.200' })),
@@ -318,7 +318,7 @@ describe('by client', () => {
     assert.equal(world.asked.length, 0);
   });
 
-  test('nothing is completed without "pods verified", and the log says so once', async () => {
+  test('nothing is completed without "pods verified", which is logged once', async () => {
     const world = await serve(byClient, 'pods insecure');
     assert.equal(say(await world.ask(`www.example.org.${suffix} A`)), 'NXDOMAIN | SOA');
     assert.equal(world.log.filter((line) => line.includes('pods verified')).length, 1);
@@ -338,7 +338,7 @@ describe('a search path from a file', () => {
     );
   });
 
-  test('ignores plugins that do not know a name and do not pass it on', async () => {
+  test('skips plugins that do not know a name and do not pass it on', async () => {
     const world = await makeWorld(
       '.:53 {\n errors\n autopath resolv.conf\n hosts {\n 192.0.2.9 printer.example.net\n 192.0.2.8 bare\n }\n}',
       { folder },
@@ -356,7 +356,7 @@ describe('a search path from a file', () => {
     );
   });
 
-  test('leads from a name that no plugin is responsible for to one that a zone has', async () => {
+  test('leads from a name no plugin handles to one in a zone', async () => {
     writeFileSync(
       join(folder, 'db.home'),
       '@ 60 SOA ns host 7 7200 3600 86400 60\n@ NS ns\nns A 192.0.2.1\n',
@@ -373,7 +373,7 @@ describe('a search path from a file', () => {
     assert.equal(say(await world.ask('nothing.example.net. A')), 'REFUSED');
   });
 
-  test('is walked again for the target of an ExternalName, without losing the way', async () => {
+  test("is searched again for an ExternalName's target, and then continues", async () => {
     const world = await serve('autopath resolv.conf');
     assert.equal(
       say(await world.ask('ext.shop.svc.cluster.local.corp.example. A')),
@@ -391,15 +391,15 @@ describe('a search path from a file', () => {
   });
 });
 
-describe('another source', () => {
-  test('that cannot give a search path is refused', async () => {
+describe('another plugin as the source', () => {
+  test('is rejected if it cannot provide a search path', async () => {
     await assert.rejects(
       serve('autopath @forward'),
       /forward does not implement the AutoPather interface/,
     );
   });
 
-  test('that is not there completes nothing, with a warning', async () => {
+  test('completes nothing and logs a warning if it is missing', async () => {
     const world = await serve('autopath @etcd');
     assert.equal(say(await world.ask(`www.example.org.${suffix} A`)), 'NXDOMAIN | SOA');
     assert.ok(world.log.some((line) => line.includes('"@etcd" needs the plugin etcd')));
@@ -426,7 +426,7 @@ describe('another source', () => {
   });
 });
 
-describe('in a server block for the cluster zone alone', () => {
+describe('in a server block for the cluster zone only', () => {
   const corefile = (others: string): string => `cluster.local {
     autopath @name {
       search compute.internal
@@ -437,7 +437,7 @@ describe('in a server block for the cluster zone alone', () => {
   }
   ${others}`;
 
-  test('other blocks are asked for names outside of it', async () => {
+  test('resolves external names through other blocks', async () => {
     const clock = new VirtualClock();
     const network = scriptedNetwork(clock, internet);
     const world = await makeWorld(corefile('. {\n forward . 192.0.2.53\n}'), {
@@ -461,7 +461,7 @@ describe('in a server block for the cluster zone alone', () => {
       assert.deepEqual([...new Set(network.asked.map(({ to }) => to))], ['192.0.2.53:53']);
     });
 
-  test('the client continues its own search if this server does not serve such names', async () => {
+  test('the client continues its own search if this server does not serve those names', async () => {
     const world = await makeWorld(corefile(''), { folder });
     assert.equal(say(await world.ask(`www.example.org.${suffix} A`)), 'NXDOMAIN | SOA');
   });

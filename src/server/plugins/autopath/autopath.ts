@@ -1,4 +1,4 @@
-/** `autopath`: the directive, and how it is put together in both planes. */
+/** `autopath`: the directive and its assembly in both planes. */
 import { whyFailed } from '../../base/why-failed.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { Problem } from '../../base/problem.ts';
@@ -15,13 +15,13 @@ import { ownResolvConf, searchListOf, wireNames } from './resolv-conf.ts';
 import { fixedPath, offeredPath, type SearchPath } from './search-path.ts';
 import { perRoute } from '../../engine/contract/per-route.ts';
 
-/** The plugin whose search path is the same for every client. */
+/** The plugin that uses the same search path for every client. */
 const LISTED = 'erratic';
 const UNWATCHED = 'pods are not watched';
 
 /**
- * Completes names along the client's search path on the server: `api.example.com.default.svc.cluster.local`
- * is answered with the records of `api.example.com`, and the client needs no further tries.
+ * Completes names along the client's search path on the server. `api.example.com.default.svc.cluster.local` is answered
+ * with the records of `api.example.com`, so the client needs no further attempts.
  */
 export const autopath: Plugin = definePlugin({
   syntax,
@@ -68,7 +68,7 @@ export const autopath: Plugin = definePlugin({
       isHere: (query) => own.holds(query),
       succeeded: successes(context),
     });
-    // Resolvers walk their search path with standard queries only.
+    // Resolvers only use standard queries for their search path.
     return (query) =>
       query.isStandard && here.holds(query) ? completion.answer(query) : next(query);
   },
@@ -103,18 +103,18 @@ function listedPath(context: WorkerContext): SearchPath {
   };
 }
 
-/** The plugin that `@name` or `@PLUGIN` asks. */
+/** Returns the plugin named by `@name` or `@PLUGIN`. */
 function pluginOf(from: string): string {
   return from === BY_NAME ? 'kubernetes' : from.slice(1);
 }
 
-/** Search domains after the cluster's own. */
+/** Returns the search domains that follow the cluster's own. */
 function moreDomains({ search }: AutopathOptions): readonly WireName[] {
   if (search.length > 0) return wireNames(search);
   try {
     return searchListOf(readFileText(ownResolvConf, FILE_MAX.small));
   } catch {
-    // A container without the file has no further search domains either.
+    // If the container has no such file, there are no additional search domains.
     return [];
   }
 }
@@ -137,7 +137,7 @@ function readable(
   }
 }
 
-/** Counts per listen address, as the label `server` has it. */
+/** Counts per listen address, which is the `server` label. */
 function successes({ metrics }: WorkerContext): (query: Query) => void {
   const family = metrics.counter(
     'coredns_autopath_success_total',

@@ -27,7 +27,7 @@ function query(): Query {
   return made;
 }
 
-test('a candidate is the same query for another name', () => {
+test('a candidate is the same query with another name', () => {
   const original = query();
   const suffix = parseName('compute.internal');
   const made = new Candidate().make(original, 'Api.Example.'.length, suffix, 0, suffix.length)!;
@@ -45,7 +45,7 @@ test('a candidate is the same query for another name', () => {
   );
 });
 
-test('who keeps a candidate has it for good', () => {
+test('a stored candidate stays valid', () => {
   const original = query();
   const candidate = new Candidate();
   const root = parseName('.');

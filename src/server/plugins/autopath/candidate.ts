@@ -1,4 +1,4 @@
-/** The query for one name of a search path. */
+/** The query for one name in a search path. */
 import { FLAG, HEADER, TYPE } from '../../wire/iana.ts';
 import { NAME_MAX, type WireName } from '../../wire/name.ts';
 import { Query } from '../../transport/query.ts';
@@ -6,19 +6,19 @@ import { Query } from '../../transport/query.ts';
 const OPT_SIZE = 11;
 
 /**
- * A query with another name that replaces a client's, with the same client, type, flags and EDNS.
- * One object is reused; a link that needs it after the chain has returned keeps it, as with any
- * query.
+ * Replaces a client's query with one for another name; client, type, flags and EDNS stay the same. One object is
+ * reused, but a link that needs it after the chain has returned retains it, as with any query.
  */
 export class Candidate {
   readonly #query = new Query();
   #bytes = new Uint8Array(1024);
-  /** Set while it is in use, because an internal lookup may pass through this link again. */
+  /** Set while in use, because an internal lookup may pass through this link again. */
   busy = false;
 
   /**
-   * @param base keeps the query's name up to this offset
-   * @param suffix `from[at, end)`: the labels that follow, up to the root
+   * Builds the candidate query.
+   * @param base the query whose name is kept up to this offset
+   * @param suffix `from[at, end)`, the labels that follow, up to the root
    * @returns null if the name would be too long
    */
   make(query: Query, base: number, from: Uint8Array, at: number, end: number): Query | null {

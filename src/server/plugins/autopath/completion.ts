@@ -1,4 +1,4 @@
-/** Walking a search path in the client's stead. */
+/** Walks a search path on behalf of the client. */
 import { isLater, type Maybe } from '../../base/maybe.ts';
 import { NoNextPlugin, type Next } from '../../engine/contract/plugin.ts';
 import { EDE, RCODE } from '../../wire/iana.ts';
@@ -14,10 +14,7 @@ export interface CompletionParts {
   readonly path: SearchPath;
   readonly pairs: PairMemory;
   readonly next: Next;
-  /**
-   * Asks the whole server: for names outside the block's zones that no plugin of this chain
-   * answers.
-   */
+  /** Queries the whole server, for names outside the block's zones that no plugin in this chain answers. */
   readonly elsewhere: Next;
   readonly isHere: (query: Query) => boolean;
   readonly succeeded: (query: Query) => void;
@@ -26,23 +23,20 @@ export interface CompletionParts {
 interface AutopathWalk {
   query: Query;
   readonly begin: number;
-  /** The reply to the name itself: NXDOMAIN, or the refusal of a name that is not served. */
+  /** The reply to the name itself: NXDOMAIN, or REFUSED if the name is not served. */
   readonly first: Reply;
   index: number;
-  /** A candidate that could not be decided: nothing after it may be called missing. */
+  /** The failed reply of a candidate; no NXDOMAIN may be sent after it. */
   failed: Reply | null;
 }
 
 const records = new Records();
 
 /**
- * Walks the search path for the client: the candidates are asked one after the other, and the first
- * that exists is answered as the client's own question. Stays synchronous as long as the
- * candidates' answers are at hand.
- *
- * About existence it errs on no side: NXDOMAIN is only said when every candidate was; a candidate
- * that fails makes the whole SERVFAIL unless a later one exists. And A and AAAA of one lookup end
- * alike (see PairMemory).
+ * Walks the search path for the client. Candidates are queried in order, and the first that exists answers the client's
+ * question. Stays synchronous as long as the answers are available immediately.
+ * NXDOMAIN is sent only if every candidate was NXDOMAIN. If a candidate fails, the result is SERVFAIL unless a later
+ * one exists. A and AAAA queries of one lookup get the same result (see PairMemory).
  */
 export class Completion {
   readonly #parts: CompletionParts;
@@ -99,7 +93,7 @@ export class Completion {
       : withQuestion(walk.failed, walk.query, 'stay');
   }
 
-  /** Asks for the next candidate; null if its name would be too long. */
+  /** Queries the next candidate; null if its name would be too long. */
   #ask({ query, begin, index }: AutopathWalk): Maybe<Reply> | null {
     const suffix = this.#suffix;
     this.#parts.path.suffix(query, begin, index, suffix);
@@ -121,24 +115,22 @@ export class Completion {
   }
 
   /**
-   * Judges a candidate's reply.
-   *
+   * Evaluates a candidate's reply.
    * @returns the reply to the client, or null to try the next candidate
    */
   #judge(walk: AutopathWalk, reply: Reply): Reply | null {
     if (reply === silence) return reply;
     if (reply.rcode === RCODE.NXDOMAIN) {
-      // Where the other type was found, the search ends for this one too: further on lies another
-      // host.
+      // The other type was found at this candidate, so the search ends here too; a later candidate is a different host.
       return this.#parts.pairs.outcome(walk.query) === walk.index ? this.#missing(walk) : null;
     }
     if (reply.rcode === RCODE.NOERROR && !reply.bare) return this.#exists(walk, reply);
     if (isUnserved(reply)) return null;
-    // A lookup that failed for lack of an upstream would fail for the next name too, after the same
-    // wait. If there was no room for one to wait, there is none for the others.
+    // If an upstream failure caused this, the next name would fail too, after the same wait. Likewise, if this lookup
+    // was not allowed to wait, neither are the next ones.
     if (reply.bare && !isRefused(reply) && (reply.cause !== null || reply.errors !== null))
       return reply;
-    // This server does not serve such names at all: the client must continue its own search.
+    // This server does not serve these names, so the client must continue its own search.
     if (reply.bare && reply.rcode === RCODE.REFUSED) return this.#missing(walk);
     walk.failed ??= reply;
     return null;
@@ -147,8 +139,7 @@ export class Completion {
   #exists({ query, index, first }: AutopathWalk, reply: Reply): Reply {
     const { pairs, succeeded } = this.#parts;
     if (pairs.outcome(query) === MISSING) {
-      // The query for the other type got NXDOMAIN, so the client continues its own search for both
-      // types.
+      // The query for the other type got NXDOMAIN, so the client continues its own search for both types.
       pairs.note(query, MISSING);
       return first;
     }
@@ -175,18 +166,18 @@ function isUnserved({ bare, rcode, cause, plugin }: Reply): boolean {
   return bare && rcode === RCODE.SERVFAIL && cause === null && plugin !== '';
 }
 
-/** No plugin of the block is responsible for the name, and that is all that is wrong. */
+/** True if no plugin in the block handles the name and there is no other error. */
 function isRefused({ bare, rcode, cause, errors }: Reply): boolean {
   if (!bare || rcode !== RCODE.REFUSED || cause !== null) return false;
   return errors === null || errors.every(({ code }) => code === EDE.NOT_AUTHORITATIVE);
 }
 
-/** True if no plugin of the block answers the name, so that another block might. */
+/** True if no plugin in the block answers the name, so another block might. */
 function isNobodys({ bare, rcode, cause }: Reply): boolean {
   return bare && (cause === null ? rcode === RCODE.REFUSED : cause instanceof NoNextPlugin);
 }
 
-/** The same reply, saying that the name exists but has nothing of this type. */
+/** Turns a reply into NODATA: the name exists but has no records of this type. */
 function withoutData(reply: Reply): Reply {
   if (reply.bare) return reply;
   const bytes = reply.bytes.slice(reply.start, reply.end);

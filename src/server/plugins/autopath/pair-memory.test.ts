@@ -16,7 +16,7 @@ function query(type: number, client = '10.0.0.1', name = 'a.example.'): Query {
 }
 
 describe('a pair of queries', () => {
-  test('ends as its first half did', () => {
+  test('ends as its first query did', () => {
     const pairs = new PairMemory(new VirtualClock());
     pairs.note(query(TYPE.A), 4);
     assert.equal(pairs.outcome(query(TYPE.AAAA)), 4);
@@ -24,7 +24,7 @@ describe('a pair of queries', () => {
     assert.equal(pairs.outcome(query(TYPE.AAAA, 'fd00::1')), MISSING);
   });
 
-  test('is one client’s, of one name, for five seconds', async () => {
+  test('belongs to one client and one name, for five seconds', async () => {
     const clock = new VirtualClock();
     const pairs = new PairMemory(clock);
     pairs.note(query(TYPE.A), 4);
@@ -34,7 +34,7 @@ describe('a pair of queries', () => {
     assert.equal(pairs.outcome(query(TYPE.AAAA)), UNKNOWN);
   });
 
-  test('ends when the same type is queried again, which begins a new pair', () => {
+  test('ends when the same type is queried again, which starts a new pair', () => {
     const pairs = new PairMemory(new VirtualClock());
     pairs.note(query(TYPE.A), 4);
     pairs.note(query(TYPE.AAAA), 4);
@@ -43,7 +43,7 @@ describe('a pair of queries', () => {
     assert.equal(pairs.outcome(query(TYPE.AAAA)), MISSING);
   });
 
-  test('may be a third of HTTPS, and nothing of other types', () => {
+  test('may include HTTPS as a third type, and no others', () => {
     const pairs = new PairMemory(new VirtualClock());
     pairs.note(query(TYPE.A), 2);
     pairs.note(query(TYPE.AAAA), 2);

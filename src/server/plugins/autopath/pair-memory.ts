@@ -1,21 +1,16 @@
-/**
- * Why A and AAAA of one lookup end alike: how the first of them ended is remembered for a moment.
- */
+/** Remembers briefly how the first query of an A/AAAA pair ended, so that both get the same result. */
 import type { Clock } from '../../base/clock.ts';
 import { hashBytes } from '../../base/hash.ts';
 import { FLAG, TYPE } from '../../wire/iana.ts';
 import type { Query } from '../../transport/query.ts';
 
-/**
- * A resolver sends the queries of one lookup at the same moment and repeats them for five seconds
- * at most.
- */
+/** Resolvers send one lookup's queries at the same time and repeat them for at most five seconds. */
 const PAIR_MS = 5000;
 const SLOTS = 4096;
 
-/** Results of the first query of a pair: unknown, NXDOMAIN, or the number of the candidate that answered. */
+/** Results for a pair's first query: unknown, NXDOMAIN, or the index of the candidate that answered. */
 export const UNKNOWN = -2;
-/** The outcome of a query that was answered NXDOMAIN. */
+/** The query was answered with NXDOMAIN. */
 export const MISSING = -1;
 
 /**
@@ -30,9 +25,9 @@ export class PairMemory {
   readonly #clock: Clock;
   readonly #keys = new Int32Array(SLOTS);
   readonly #names = new Int32Array(SLOTS);
-  /** Milliseconds of the clock, whole. */
+  /** Clock time in whole milliseconds. */
   readonly #times = new Float64Array(SLOTS).fill(-PAIR_MS - 1);
-  /** Outcome of the pair: MISSING or a candidate's number. */
+  /** The pair's outcome: MISSING or a candidate index. */
   readonly #outcomes = new Int8Array(SLOTS);
   readonly #types = new Uint8Array(SLOTS);
 
@@ -47,7 +42,7 @@ export class PairMemory {
     const slot = key & (SLOTS - 1);
     if (this.#keys[slot] !== key || this.#names[slot] !== query.hash) return UNKNOWN;
     if (this.#clock.now() - this.#times[slot]! > PAIR_MS) return UNKNOWN;
-    // The same type again is a new lookup or a repetition, with no other half to agree with.
+    // The same type again means a new lookup or a retransmission, so there is no outcome to match.
     return (this.#types[slot]! & type) === 0 ? this.#outcomes[slot]! : UNKNOWN;
   }
 
@@ -66,7 +61,7 @@ export class PairMemory {
   }
 }
 
-/** The types that resolvers ask for in parallel; 0 for others. */
+/** Returns a bit for each type that resolvers query in parallel, and 0 for others. */
 function typeBit(type: number): number {
   if (type === TYPE.A) return 1;
   if (type === TYPE.AAAA) return 2;
@@ -74,8 +69,8 @@ function typeBit(type: number): number {
 }
 
 /**
- * Client address, name and DNSSEC flags in 30 bits; without the port, because some resolvers use a socket for
- * each type.
+ * Hashes the client address, name and DNSSEC flags into 30 bits. The port is excluded, because some resolvers use a
+ * socket per type.
  */
 function keyOf(query: Query): number {
   const asked = query.hash ^ (query.flags & FLAG.CD) ^ (query.dnssecOk ? 1 : 0);

@@ -13,7 +13,7 @@ const cases: readonly (readonly [string, readonly string[]])[] = [
   [`search ${'x'.repeat(64)}.example . good.example\n`, ['good.example.']],
 ];
 
-test('the search list is that of the last search or domain line', () => {
+test('the last search or domain line defines the search list', () => {
   for (const [text, wanted] of cases)
     assert.deepEqual(
       searchListOf(text).map((name) => printName(name)),

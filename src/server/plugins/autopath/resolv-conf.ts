@@ -1,12 +1,9 @@
-/** Search domains: those of a file like resolv.conf, and those of the Corefile. */
+/** Search domains from resolv.conf files and from the Corefile. */
 import { parseName, type WireName } from '../../wire/name.ts';
 
 export const ownResolvConf = '/etc/resolv.conf';
 
-/**
- * Returns the search domains of a resolv.conf text: those of the last `search` or `domain` line that are
- * valid names.
- */
+/** Returns the valid search domains of the last `search` or `domain` line in a resolv.conf. */
 export function searchListOf(text: string): WireName[] {
   let domains: readonly string[] = [];
   for (const line of text.split('\n')) {
@@ -17,7 +14,7 @@ export function searchListOf(text: string): WireName[] {
   return wireNames(domains);
 }
 
-/** Search domains in wire form, lower case, without the root. */
+/** Returns search domains in wire form and lower case, without the root. */
 export function wireNames(domains: readonly string[]): WireName[] {
   return domains.flatMap((domain) => {
     try {

@@ -11,7 +11,7 @@ const servers = async (corefile: string): Promise<readonly string[]> => {
 };
 
 describe('bind', () => {
-  test('several lines and several addresses add up', async () => {
+  test('several lines and addresses are combined', async () => {
     assert.deepEqual(await servers('.:53 {\n bind 127.0.0.1 ::1\n bind 127.0.0.2\n}'), [
       'dns://127.0.0.1:53',
       'dns://[::1]:53',
@@ -19,7 +19,7 @@ describe('bind', () => {
     ]);
   });
 
-  test('an interface stands for its addresses, except those named', async () => {
+  test('an interface means its addresses, minus the excluded ones', async () => {
     const all = await servers('.:53 {\n bind lo\n}');
     assert.ok(all.includes('dns://127.0.0.1:53'));
     assert.deepEqual(await servers('.:53 {\n bind lo 127.0.0.9 {\n except lo\n }\n}'), [
@@ -27,7 +27,7 @@ describe('bind', () => {
     ]);
   });
 
-  test('the zone can be served by different blocks on different addresses', async () => {
+  test('different blocks can serve the zone on different addresses', async () => {
     const world = await makeWorld(
       '.:53 {\n bind 127.0.0.1\n whoami\n}\n.:53 {\n bind 127.0.0.2\n any\n}',
     );
@@ -36,7 +36,7 @@ describe('bind', () => {
     await world.close();
   });
 
-  test('what is neither address nor interface is refused', async () => {
+  test('words that are neither an address nor an interface are rejected', async () => {
     await assert.rejects(
       servers('.:53 {\n bind nosuch0\n}'),
       /not a valid IP address or interface name: .nosuch0/,

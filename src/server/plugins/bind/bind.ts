@@ -1,4 +1,4 @@
-/** `bind`: the addresses that a server block listens on. */
+/** `bind`: the addresses a server block listens on. */
 import { isIP } from '../../base/ip.ts';
 import { position } from '../../corefile/positions.ts';
 import { list } from '../../corefile/properties.ts';
@@ -32,13 +32,13 @@ const syntax = directive({
   },
 });
 
-/** True for a word that can be neither an address nor an interface: `10.0.0.300`. */
+/** True for a word that can be neither an address nor an interface, such as `10.0.0.300`. */
 function isMeantAsAddress(text: string): boolean {
   return isIP(text) === 0 && /^[\d.:]+$/.test(text) && /[.:]/.test(text);
 }
 
 /**
- * Only configures. Interfaces are looked up when the configuration is loaded: a new address needs a
+ * Only affects configuration. Interfaces are looked up when the configuration is loaded, so a new address requires a
  * reload.
  */
 export const bind: Plugin = definePlugin({

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { makeWorld, type World } from '../../../../test/kit/world.ts';
 import { FLAG } from '../../wire/iana.ts';
 
-/** 30 A records: 12 + 17 + 30 × 16 = 509 bytes, and OPT. */
+/** 30 A records take 12 + 17 + 30 × 16 = 509 bytes, plus OPT. */
 const worldWith = (line: string): Promise<World> =>
   makeWorld(`.:53 {\n ${line}\n erratic {\n drop 0\n large\n }\n}`);
 const question = `${'a'.repeat(60)}.${'b'.repeat(60)}.example.org. A`;
@@ -12,7 +12,7 @@ const truncated = async (world: World, options: Parameters<World['ask']>[1]): Pr
   ((await world.ask(question, options)).flags & FLAG.TC) !== 0;
 
 describe('bufsize', () => {
-  test('a client that says it can take more is given less', async () => {
+  test('a client that offers a larger size gets less', async () => {
     const world = await worldWith('bufsize 512');
     assert.equal(await truncated(world, { udpSize: 4096 }), true);
     await world.close();
@@ -21,7 +21,7 @@ describe('bufsize', () => {
     await without.close();
   });
 
-  test('without it a reply over UDP has at most 1232 bytes, whatever the client offers', async () => {
+  test('without it, UDP replies are limited to 1232 bytes even if the client offers more', async () => {
     const hosts = Array.from({ length: 100 }, (_, i) => `192.0.2.${i} many.example.org`).join('\n');
     const world = (line: string): Promise<World> =>
       makeWorld(`.:53 {\n ${line}\n hosts {\n ${hosts}\n }\n}`);
@@ -39,14 +39,14 @@ describe('bufsize', () => {
     assert.equal(await count('bufsize 1400', { udpSize: 65_535 }), 84);
   });
 
-  test('it never raises the size, nor gives more to clients without EDNS', async () => {
+  test('it never raises the size or affects clients without EDNS', async () => {
     const world = await worldWith('bufsize 4096');
     assert.equal(await truncated(world, { udpSize: 600 }), true);
     assert.equal(await truncated(world, {}), true);
     await world.close();
   });
 
-  test('of two in a server block the first one counts, as in CoreDNS, whatever the second one says', async () => {
+  test('if a server block has two, the first one applies, as in CoreDNS', async () => {
     for (const second of ['bufsize 4096', 'bufsize x y']) {
       const world = await worldWith(`bufsize 512\n ${second}`);
       assert.equal(await truncated(world, { udpSize: 4096 }), true);

@@ -1,4 +1,4 @@
-/** `bufsize`: the largest reply over UDP. */
+/** `bufsize`: the maximum size of UDP replies. */
 import { optional } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { integer } from '../../corefile/word-values.ts';
@@ -17,10 +17,7 @@ const syntax = directive({
   },
 });
 
-/**
- * Sets the largest reply over UDP for clients that can take as much. Clients without EDNS get 512
- * bytes anyway.
- */
+/** Limits UDP replies to clients that accept larger ones. Clients without EDNS always get at most 512 bytes. */
 export const bufsize: Plugin = definePlugin({
   syntax,
   setup({ size }, _context, next) {

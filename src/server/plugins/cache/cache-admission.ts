@@ -1,4 +1,4 @@
-/** True if a reply is stored, for how long, and as what. */
+/** Decides whether, for how long and in which form a reply is stored. */
 import type { Clock } from '../../base/clock.ts';
 import { classify, hasExpiredSignature, type ReplyKind } from '../../wire/classify.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
@@ -12,12 +12,9 @@ import { Store, type StoredAs } from './store.ts';
 import type { ZoneChanges } from './zone-changes.ts';
 import type { ZoneMatch } from '../../engine/contract/zone-match.ts';
 
-/**
- * Seconds for which CoreDNS caches replies without a useful TTL: referrals, other result codes,
- * replies without records.
- */
+/** Seconds for which CoreDNS caches replies without a usable TTL: referrals, other result codes and empty replies. */
 const PLAIN_SECONDS = 5;
-/** Maximum time that a name without data continues to exist after its first NXDOMAIN: see `#settle`. */
+/** Longest time for which a name without data continues to exist after its first NXDOMAIN; see `#settle`. */
 const HOLD_MS = 5000;
 
 export interface FillingParts {
@@ -25,19 +22,21 @@ export interface FillingParts {
   readonly store: Store;
   readonly clock: Clock;
   readonly exempt: readonly [ZoneMatch, ZoneMatch];
-  /** null: denials hold as long as their TTL. */
+  /** Null if denials are valid for their whole TTL. */
   readonly changes: ZoneChanges | null;
 }
 
 export interface Filled {
   readonly reply: Reply;
-  /** The slot it was stored under; -1: it was not. */
+  /** The slot it was stored in, or -1 if it was not stored. */
   readonly slot: number;
-  /** Its question was not the query's. */
+  /** True if its question differs from the query's. */
   readonly mismatch: boolean;
 }
 
-/** Decides whether and how long to store a reply, and the TTLs of a reply that was not cached. */
+/**
+ * Decides whether and for how long a reply is stored, and sets the TTLs of replies that did not come from the cache.
+ */
 export class Filling {
   readonly #parts: FillingParts;
 
@@ -45,14 +44,13 @@ export class Filling {
     this.#parts = parts;
   }
 
-  /** Stores the reply if it may be, and gives what to send. */
+  /** Stores the reply if allowed and returns the reply to send. */
   fill(query: Query, reply: Reply): Filled {
     if (reply.bare) return { reply, slot: -1, mismatch: false };
     if (query.type === TYPE.AXFR || query.type === TYPE.IXFR)
       return { reply, slot: -1, mismatch: false };
     if (!answersQuery(reply, query)) {
-      // A message with another question cannot be sent: its compression pointers lead into the old
-      // question.
+      // A message with a different question cannot be sent, because its compression pointers refer to that question.
       return { reply: failure(RCODE.SERVFAIL, 'cache', strange), slot: -1, mismatch: true };
     }
     const claimed = classify(reply, query.type);
@@ -77,8 +75,7 @@ export class Filling {
           entry.rcode = RCODE.NOERROR;
           entry.everyType = false;
           const left = Math.ceil((until - now) / 1000);
-          // Ends together with the entry that it depends on, so that two entries cannot keep each
-          // other alive.
+          // Expires together with the entry it depends on, so that two entries cannot keep each other alive.
           if (left <= entry.seconds) {
             entry.seconds = left;
             entry.born = until - left * 1000;
@@ -92,10 +89,7 @@ export class Filling {
     return { reply: levelled(reply, entry), slot, mismatch: false };
   }
 
-  /**
-   * True if a reply is good enough to take the place of an entry that is past its time (RFC 8767
-   * section 4).
-   */
+  /** True if a reply may replace an expired entry (RFC 8767 section 4). */
   refreshes(query: Query, reply: Reply): boolean {
     if (reply.bare || reply.truncated || this.#isExpired(query, reply)) return false;
     return reply.rcode === RCODE.NOERROR || (reply.rcode === RCODE.NXDOMAIN && reply.answers === 0);
@@ -110,7 +104,7 @@ export class Filling {
     return hasExpiredSignature(reply, Math.floor(this.#parts.clock.wall() / 1000));
   }
 
-  /** Returns the storage time, and the TTL that the reply is sent with in any case. */
+  /** Returns the storage time in seconds and sets the TTL of the reply to send. */
   #seconds(kind: ReplyKind, reply: Reply, ttlAt: Uint16Array): number {
     const { success, denial, servfailMs } = this.#parts.options;
     if (kind === 'failure') return Math.floor(servfailMs / 1000);
@@ -121,16 +115,13 @@ export class Filling {
   }
 
   /**
-   * Keeps the existence of a name the same for all types when NXDOMAIN arrives while entries of other types
-   * exist:
-   *
+   * Makes all types of a name agree on its existence when NXDOMAIN arrives while entries of other types exist:
    * - If there is data, NXDOMAIN is read as "no data of this type" while the data is cached. Servers that
    *   answer NXDOMAIN for AAAA beside an A record are common (RFC 4074 section 4.2).
    * - If there are only "no data" entries, the name has probably been removed. It continues to exist without
-   *   data for a few seconds, in which all of these entries end together, and is then queried again.
-   * - A signed denial cannot be changed: it is accepted, and the entries are removed.
-   *
-   * @returns until when the name exists, clock's ms; 0: it does not, and no entry contradicts that
+   *   data for a few seconds. All of these entries then expire together, and the name is queried again.
+   * - A signed denial cannot be changed, so it is accepted and the entries are removed.
+   * @returns the time until which the name exists, in clock ms; 0 if it does not exist and no entry contradicts that
    */
   #settle(query: Query, reply: Reply, kind: ReplyKind, now: number): number {
     const { store } = this.#parts;
@@ -153,7 +144,7 @@ export class Filling {
       return -1;
     store.look(query);
     const { denial, success } = store;
-    // A failure must not push out a denial that may still be served stale.
+    // A failure must not replace a denial that may still be served stale.
     if (kind === 'failure' && denial >= 0 && store.rcode(denial) !== reply.rcode) {
       if (store.usable(denial, query)) return -1;
     }
@@ -200,8 +191,8 @@ function within(seconds: number, min: number, max: number): number {
 const records = new Records();
 
 /**
- * The lowest TTL that a record leaves with; a reply without records counts as 5 s. `ttlAt`: where
- * they are written.
+ * Returns the lowest TTL the records are sent with; a reply without records counts as 5 s. `ttlAt` lists the TTLs'
+ * offsets.
  */
 function lowest(reply: Reply, ttlAt: Uint16Array): number {
   let seconds = -1;

@@ -19,7 +19,7 @@ export interface CacheCounters {
   readonly evictions: readonly [Counter, Counter];
   readonly entries: readonly [Gauge, Gauge];
   readonly bytes: Gauge;
-  /** Values shown by the gauges, which caches of other configurations with the same labels share. */
+  /** The values shown in gauges that are shared with caches in other configurations with the same labels. */
   readonly shown: [number, number, number];
 }
 
@@ -110,10 +110,7 @@ export class CacheMetrics {
     return counters;
   });
 
-  /**
-   * Shows how full the store is, after a reply for this address was stored. A closed cache has no
-   * entries.
-   */
+  /** Updates the store's gauges after a reply for this address was stored. A closed cache has no entries. */
   show(counters: CacheCounters, store: Store): void {
     if (this.#closed) return;
     const { shown } = counters;
@@ -129,13 +126,13 @@ export class CacheMetrics {
     shown[2] = store.log.allocated;
   }
 
-  /** The same for all addresses that show something, after entries have been forgotten. */
+  /** Updates the gauges for all addresses after entries were removed. */
   showAll(store: Store): void {
     for (const counters of this.#byServer.values())
       if (counters.shown.some((value) => value !== 0)) this.show(counters, store);
   }
 
-  /** The cache is closed: subtract its values. */
+  /** Subtracts the closed cache's values. */
   close(): void {
     this.#closed = true;
     for (const { entries, bytes, shown } of this.#byServer.values()) {

@@ -1,6 +1,6 @@
-/** Messages between a cache's control part and its parts in workers. */
+/** Messages between a cache's control part and its workers. */
 
-/** To every worker. */
+/** A message to every worker. */
 export type CacheOrder =
   | { readonly kind: 'pack'; readonly id: number }
   | { readonly kind: 'unpack'; readonly entries: Uint8Array }
@@ -9,10 +9,10 @@ export type CacheOrder =
 export interface InspectionOrder {
   readonly kind: 'explain' | 'flush';
   readonly id: number;
-  /** Wire form, lower case. */
+  /** Wire form, in lower case. */
   readonly name: Uint8Array;
   readonly below: boolean;
-  /** The most entries to list. */
+  /** Maximum number of entries to list. */
   readonly limit: number;
 }
 
@@ -27,35 +27,35 @@ export interface Packed {
 export interface Inspected {
   readonly kind: 'inspected';
   readonly id: number;
-  /** Number of matching entries; a flush removes them all. */
+  /** Number of matching entries; a flush removes all of them. */
   readonly found: number;
-  /** The matching entries, at most `limit`; none for a flush. */
+  /** The matching entries, at most `limit`; empty for a flush. */
   readonly entries: readonly EntryReport[];
-  /** Entries of the whole cache, before a flush. */
+  /** Number of entries in the whole cache before a flush. */
   readonly size: number;
 }
 
 export interface EntryReport {
   readonly name: string;
-  /** `ANY`: the name does not exist, for any type. */
+  /** `ANY` if the name does not exist for any type. */
   readonly type: string;
   readonly class: string;
-  /** The kind of client: each kind has separate entries. */
+  /** Part of the client kind; each kind has separate entries. */
   readonly dnssecOk: boolean;
   readonly checkingDisabled: boolean;
   readonly rcode: string;
-  /** `denial`: NXDOMAIN, no data, failures. */
+  /** `denial` covers NXDOMAIN, no data and failures. */
   readonly half: 'success' | 'denial';
-  /** Remaining seconds; negative: seconds since it became stale. */
+  /** Remaining seconds; if negative, seconds since it became stale. */
   readonly ttl: number;
-  /** Seconds that it was stored with. */
+  /** Seconds for which it was stored. */
   readonly storedTtl: number;
   readonly hits: number;
   /**
-   * The source of the reply: a plugin, and the upstream's address if there was one; empty: unknown,
-   * as after a handover.
+   * The reply's source: a plugin and, if there was one, the upstream's address. Empty if unknown, for example after a
+   * handover.
    */
   readonly from: string;
-  /** Bytes of the message. */
+  /** Size of the message in bytes. */
   readonly bytes: number;
 }

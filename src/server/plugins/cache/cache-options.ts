@@ -1,4 +1,4 @@
-/** The directive `cache`: its syntax and its meaning. */
+/** The syntax and defaults of the `cache` directive. */
 import { limit } from '../../base/limits.ts';
 import type { Problem } from '../../base/problem.ts';
 import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
@@ -36,14 +36,11 @@ import { parseDuration } from '../../base/duration.ts';
 import { memoryLimit } from '../../runtime/memory-limit.ts';
 import { memoryShare, type MemoryTerms } from '../../runtime/memory-share.ts';
 
-/**
- * Memory for stored messages: 20 000 ordinary ones take 4 MB; the limit keeps large ones from
- * taking over.
- */
+/** Memory for stored messages. 20 000 ordinary ones take 4 MB; the limit stops large ones from taking over. */
 const bytesLimit = limit({ default: 2 ** 25, min: 2 ** 20, max: 2 ** 32 });
-/** A quarter of the container's memory above the server's own needs, as for other large parts. */
+/** A quarter of the container's memory beyond the server's own needs, as for other large components. */
 const MESSAGE_MEMORY: MemoryTerms = { times: 4, least: 2 ** 22, unlimited: bytesLimit.default };
-/** Queries that wait for an identical one: each holds about 1 KB. */
+/** Maximum number of queries waiting for an identical one; each takes about 1 KB. */
 const waitingLimit = limit({ default: 10_000, min: 0, max: 1_000_000 });
 const CAPACITY = 10_000;
 const CAPACITY_MIN = 1024;
@@ -54,14 +51,11 @@ const FIVE_MINUTES_MS = 300_000;
 
 const isNumber = (text: string): boolean => /^[+-]?\d+$/.test(text);
 
-/** A TTL of at least one second; a word that is not a number may be left for the next position. */
+/** A TTL of at least one second. A word that is not a number may belong to the next position. */
 const positiveTtl = worded(integer('TTL', { min: 1 }), (text, reason) =>
   isNumber(text) ? `cache TTL can not be zero or negative: ${text}` : reason,
 );
-/**
- * Maximum TTL that resolvers accept, in seconds: a value with the top bit set counts as 0 (RFC 2181 section
- * 8).
- */
+/** The largest TTL that resolvers accept, in seconds; a value with the top bit set counts as 0 (RFC 2181 section 8). */
 const MIN_TTL_MAX = 0x7fff_ffff;
 const minTtl = worded(integer('MINTTL', { min: 0, max: MIN_TTL_MAX }), (text, reason) => {
   if (!isNumber(text)) return reason;
@@ -90,11 +84,11 @@ const servfail = worded(
 export interface StaleOptions {
   readonly forMs: number;
   readonly mode: 'immediate' | 'verify';
-  /** `verify`: how long to wait for the fresh reply; 0: as long as it takes. */
+  /** For `verify`, how long to wait for the fresh reply, in ms; 0 waits indefinitely. */
   readonly timeoutMs: number;
-  /** The TTL of stale replies, in seconds. */
+  /** TTL of stale replies in seconds. */
   readonly ttlSeconds: number;
-  /** Pause after a refresh that failed. */
+  /** Pause after a failed refresh, in ms. */
   readonly recheckMs: number;
 }
 
@@ -161,7 +155,6 @@ const policy: Value<'prefer_positive'> = value('prefer_positive', ({ text }) =>
     : wrong(`invalid serve_stale_policy: ${text}`, 'There is one policy: prefer_positive.'),
 );
 
-/** The directive `cache`. */
 export const syntax: Syntax<
   {
     maxTtlSeconds: Position<number | null>;
@@ -328,7 +321,7 @@ export interface CacheOptions {
   readonly zones: readonly string[];
   readonly success: HalfOptions;
   readonly denial: HalfOptions;
-  /** `amount` 0: off. */
+  /** An `amount` of 0 disables it. */
   readonly prefetch: {
     readonly amount: number;
     readonly gapMs: number;
@@ -341,13 +334,13 @@ export interface CacheOptions {
   readonly keepTtl: boolean;
   readonly maxBytes: number;
   readonly coalesce: number;
-  /** Interval of serial checks, milliseconds; null: none. */
+  /** Interval between serial checks in milliseconds, or null to disable them. */
   readonly followMs: number | null;
 }
 
 /**
- * Fills in what the directive leaves open.
- * @param memory bytes that the process may take; Infinity: no limit
+ * Fills in the directive's defaults.
+ * @param memory bytes the process may use, or Infinity if unlimited
  */
 export function readOptions(
   options: Options<typeof syntax>,

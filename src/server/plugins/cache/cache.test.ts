@@ -12,7 +12,7 @@ const nxdomain: Answer = { rcode: 'NXDOMAIN', authority: [soa] };
 const nodata: Answer = { authority: [soa] };
 
 describe('hits', () => {
-  test('a reply is answered from memory until its TTL is over, and the TTL counts down in whole seconds', async () => {
+  test('a reply is answered from the cache until its TTL expires, and the TTL counts down in whole seconds', async () => {
     const world = await cacheWorld('cache', () => a(30));
     assert.equal(brief(await world.ask('www.example.org. A')), 'NOERROR 192.0.2.1 30');
     await world.clock.advance(999);
@@ -25,7 +25,7 @@ describe('hits', () => {
     assert.equal(world.asked.length, 2);
   });
 
-  test('the key is name (any case), type, class, DO and CD', async () => {
+  test('the key consists of name (in any case), type, class, DO and CD', async () => {
     const world = await cacheWorld('cache', (query) => ({
       answer: query.type === TYPE.TXT ? ['@ 60 TXT x'] : ['@ 60 A 192.0.2.1'],
     }));
@@ -43,7 +43,7 @@ describe('hits', () => {
     assert.equal(await count('www.example.org. A', { dnssecOk: true }), 5);
   });
 
-  test('classes that have no entries are not answered from those of other classes', async () => {
+  test("classes without entries are not answered from other classes' entries", async () => {
     const world = await cacheWorld('cache', () => a(60));
     for (const rclass of [0, 1, 3])
       for (const dnssecOk of [false, true])
@@ -64,7 +64,7 @@ describe('hits', () => {
     assert.equal(reply.answer[0]!.name, 'wWw.eXample.org.');
   });
 
-  test('AA is set on hits only, RA is as stored, RD and CD are the client’s', async () => {
+  test("AA is set only on hits, RA is as stored, RD and CD are the client's", async () => {
     const world = await cacheWorld('cache', () => a(60));
     const miss = await world.ask('www.example.org. A');
     const hit = await world.ask('www.example.org. A', { flags: 0 });
@@ -72,7 +72,7 @@ describe('hits', () => {
     assert.deepEqual([hit.flags & FLAG.RA, hit.flags & FLAG.RD], [FLAG.RA, 0]);
   });
 
-  test('AD is asked for, and passed to clients that set AD or DO', async () => {
+  test('AD is requested upstream and passed to clients that set AD or DO', async () => {
     const world = await cacheWorld('cache', () => ({ ...a(60), flags: FLAG.AD }));
     assert.equal((await world.ask('www.example.org. A')).flags & FLAG.AD, 0);
     assert.equal(world.asked[0]!.upstreamFlags, FLAG.AD);
@@ -83,7 +83,7 @@ describe('hits', () => {
     assert.equal((await world.ask('www.example.org. A')).flags & FLAG.AD, 0);
   });
 
-  test("the query's own AD is as before while a reply is waited for", async () => {
+  test("the query's own AD is unchanged while it waits for a reply", async () => {
     const world = await cacheWorld('cache', () => ({ ...a(60), flags: FLAG.AD, afterMs: 5 }));
     assert.equal((await world.ask('www.example.org. A')).flags & FLAG.AD, 0);
   });
@@ -95,7 +95,7 @@ describe('hits', () => {
     assert.equal(brief(await world.ask('www.example.org. A')), 'NOERROR 192.0.2.1 30');
   });
 
-  test('names outside the zones of the directive pass by', async () => {
+  test("names outside the directive's zones are passed on", async () => {
     const world = await cacheWorld('cache 30 example.org 10.0.0.0/8', () => a(30));
     for (let i = 0; i < 2; i++) await world.ask('www.example.com. A');
     assert.equal(world.asked.length, 2);
@@ -112,7 +112,7 @@ describe('TTLs', () => {
   const filled = async (lines: string, answer: Answer): Promise<string> =>
     brief(await (await cacheWorld(lines, () => answer)).ask('www.example.org. A'));
 
-  test('the lowest TTL counts, and the filling reply already has it everywhere', async () => {
+  test('the lowest TTL counts, and the first reply already uses it for all records', async () => {
     assert.equal(
       await filled('cache', {
         answer: ['@ 300 CNAME a.example.org.', 'a.example.org. 20 A 192.0.2.1'],
@@ -125,7 +125,7 @@ describe('TTLs', () => {
     );
   });
 
-  test('at least 5 s, at most 3600 s, 1800 s for denials', async () => {
+  test('at least 5 s, at most 3600 s, or 1800 s for denials', async () => {
     assert.equal(await filled('cache', a(0)), 'NOERROR 192.0.2.1 5');
     assert.equal(await filled('cache', a(86_400)), 'NOERROR 192.0.2.1 3600');
     assert.equal(
@@ -137,14 +137,14 @@ describe('TTLs', () => {
     );
   });
 
-  test("the SOA's minimum field is not looked at", async () => {
+  test("the SOA's minimum field is ignored", async () => {
     assert.equal(
       await filled('cache', { rcode: 'NXDOMAIN', authority: [soa.replace(' 60 SOA', ' 50 SOA')] }),
       'NXDOMAIN 50',
     );
   });
 
-  test('`cache N`, and success and denial with their own limits', async () => {
+  test('`cache N`, and separate limits for success and denial', async () => {
     assert.equal(await filled('cache 20', a(300)), 'NOERROR 192.0.2.1 20');
     assert.equal(await filled('cache 20', nxdomain), 'NXDOMAIN 20');
     assert.equal(await filled('cache 20 { success 100 40 10 }', a(300)), 'NOERROR 192.0.2.1 40');
@@ -152,14 +152,14 @@ describe('TTLs', () => {
     assert.equal(await filled('cache { denial 100 7 }', nxdomain), 'NXDOMAIN 7');
   });
 
-  test('minimum 0 lets a TTL of 0 through and stores nothing', async () => {
+  test('minimum 0 passes a TTL of 0 through and stores nothing', async () => {
     const world = await cacheWorld('cache { success 100 40 0 }', () => a(0));
     assert.equal(brief(await world.ask('www.example.org. A')), 'NOERROR 192.0.2.1 0');
     await world.ask('www.example.org. A');
     assert.equal(world.asked.length, 2);
   });
 
-  test('replies that are not stored leave with 5 s; zone transfers are unchanged', async () => {
+  test('replies that are not stored are sent with 5 s; zone transfers are unchanged', async () => {
     assert.equal(await filled('cache', { rcode: 'REFUSED', authority: [soa] }), 'REFUSED 5');
     assert.equal(
       await filled('cache', {
@@ -175,7 +175,7 @@ describe('TTLs', () => {
 });
 
 describe('what is stored', () => {
-  /** True if the reply is asked for again: `kept`, `passed`. */
+  /** Returns `kept` or `passed`, depending on whether the reply is requested again. */
   const fate = async (answer: Answer | null, lines = 'cache', options = {}): Promise<string> => {
     const world = await cacheWorld(lines, () => answer);
     await world.ask('www.example.org. A', options);
@@ -192,7 +192,7 @@ describe('what is stored', () => {
     assert.equal(await fate({}), 'kept');
   });
 
-  test('not: unfinished chains, NXDOMAIN without SOA or behind a CNAME, REFUSED, FORMERR, cut replies, bare failures', async () => {
+  test('not stored: incomplete chains, NXDOMAIN without SOA or after a CNAME, REFUSED, FORMERR, truncated replies, bare failures', async () => {
     assert.equal(await fate({ answer: ['@ 60 CNAME b.example.org.'] }), 'passed');
     assert.equal(await fate({ rcode: 'NXDOMAIN' }), 'passed');
     assert.equal(
@@ -228,7 +228,7 @@ describe('what is stored', () => {
     assert.equal(await fate({ rcode: 'SERVFAIL' }, 'cache { servfail 0 }'), 'passed');
   });
 
-  test('disable takes a kind out, for some zones', async () => {
+  test('disable excludes a kind, for some zones', async () => {
     assert.equal(await fate(nxdomain, 'cache { disable denial example.org }'), 'passed');
     assert.equal(await fate(a(60), 'cache { disable denial example.org }'), 'kept');
     assert.equal(await fate(a(60), 'cache { disable success }'), 'passed');
@@ -245,7 +245,7 @@ describe('what is stored', () => {
 });
 
 describe('prefetch', () => {
-  test('a popular entry is asked for again, as over TCP, before its time is over', async () => {
+  test('a popular entry is refreshed before it expires, as if over TCP', async () => {
     const world = await cacheWorld('cache { prefetch 3 1m 20% }', () => a(100));
     for (let i = 0; i < 3; i++) await world.ask('www.example.org. A');
     await world.clock.advance(79_000);
@@ -265,7 +265,7 @@ describe('prefetch', () => {
     assert.match(world.metrics(), /coredns_cache_prefetch_total\{.*\} 1/);
   });
 
-  test('one refresh at a time, while hits are counted', async () => {
+  test('refreshes one at a time, while hits are counted', async () => {
     const world = await cacheWorld('cache { prefetch 1 1h 90% }', () => ({
       ...a(10),
       afterMs: 100,
@@ -281,7 +281,7 @@ describe('prefetch', () => {
     assert.equal(world.asked.length, 3);
   });
 
-  test('no more than a thousand refreshes are under way, and those that are left for later are counted', async () => {
+  test('at most a thousand refreshes run at once, and postponed ones are counted', async () => {
     let asked = 0;
     const world = await cacheWorld('cache { prefetch 1 1h 90% }', () => ({
       ...a(10),
@@ -298,7 +298,7 @@ describe('prefetch', () => {
   });
 });
 
-describe('replies that are not kept', () => {
+describe('replies that are not stored', () => {
   const aliased = ['@ 3600 CNAME x.example.org.', 'x.example.org. 3600 CNAME @'];
   const data = ['@ 3600 A 192.0.2.1', 'x.example.org. 3600 A 192.0.2.2'];
   const expired = '@ 3600 RRSIG A 13 2 3600 20210101000000 20200101000000 1 example.org. AAAA';
@@ -321,7 +321,7 @@ describe('replies that are not kept', () => {
     ['REFUSED', { rcode: 'REFUSED', authority: [soa] }, 5],
   ];
   for (const [what, answer, ttl] of rows)
-    test(`${what}: asked again, and out with TTL ${ttl}, as from CoreDNS`, async () => {
+    test(`${what}: queried again and sent with TTL ${ttl}, as by CoreDNS`, async () => {
       const world = await cacheWorld('cache', () => answer);
       for (let i = 1; i <= 2; i++) {
         const reply = await world.ask('www.example.org. A', { dnssecOk: true });
@@ -331,13 +331,13 @@ describe('replies that are not kept', () => {
       }
     });
 
-  test('bounds of the directive hold for them, too', async () => {
+  test("the directive's TTL limits apply to them too", async () => {
     const world = await cacheWorld('cache 30', () => ({ answer: ['@ 3600 CNAME x.example.'] }));
     assert.equal((await world.ask('www.example.org. A')).answer[0]!.ttl, 30);
   });
 });
 
-test('the reserved bit of a reply is not kept', async () => {
+test('the reserved bit in a reply is not stored', async () => {
   const z = 0x40;
   const world = await cacheWorld('cache', () => ({ ...a(60), flags: z | FLAG.AD }));
   await world.ask('www.example.org. A');
@@ -348,7 +348,7 @@ test('the reserved bit of a reply is not kept', async () => {
 });
 
 describe('serve_stale', () => {
-  test('verify: a refresh whose signature has expired does not take the place of the stale reply', async () => {
+  test('verify: a refresh with an expired signature does not replace the stale reply', async () => {
     const signed = (until: string): string[] => [
       '@ 10 A 192.0.2.1',
       `@ 10 RRSIG A 13 2 10 ${until} 20200101000000 1 example.org. AAAA`,
@@ -366,7 +366,7 @@ describe('serve_stale', () => {
     );
   });
 
-  test('verify: with prefer_positive, an alias that leads nowhere does not take the place of stale data', async () => {
+  test('verify: with prefer_positive, a dangling alias does not replace stale data', async () => {
     let answer: Answer = a(10);
     const world = await cacheWorld(
       'cache { serve_stale 1h verify; serve_stale_policy prefer_positive }',
@@ -378,7 +378,7 @@ describe('serve_stale', () => {
     assert.equal(brief(await world.ask('www.example.org. A')), 'NOERROR 192.0.2.1 0');
   });
 
-  test('immediate: the stale reply at once with TTL 0 and an extended error, refreshed in the background', async () => {
+  test('immediate: the stale reply is sent at once with TTL 0 and an extended error, and refreshed in the background', async () => {
     let address = '192.0.2.1';
     const world = await cacheWorld('cache { serve_stale }', () => ({
       ...a(10, address),
@@ -399,7 +399,7 @@ describe('serve_stale', () => {
     assert.match(world.metrics(), /coredns_cache_served_stale_total\{.*\} 1/);
   });
 
-  test('stale replies end after DURATION; SERVFAIL is never served stale', async () => {
+  test('stale replies end after DURATION, and SERVFAIL is never served stale', async () => {
     const world = await cacheWorld('cache { serve_stale 30s }', () => a(10));
     await world.ask('www.example.org. A');
     await world.clock.advance(41_000);
@@ -411,7 +411,7 @@ describe('serve_stale', () => {
     assert.equal(failing.asked.length, 2);
   });
 
-  test('a failing refresh leaves the stale reply, and RECHECK pauses between tries', async () => {
+  test('a failed refresh leaves the stale reply in place, and RECHECK is the pause between attempts', async () => {
     let dead = false;
     const world = await cacheWorld('cache { serve_stale 1h immediate 7s 30s }', () =>
       dead ? { rcode: 'SERVFAIL' } : a(10),
@@ -426,7 +426,7 @@ describe('serve_stale', () => {
     assert.equal(world.asked.length, 3);
   });
 
-  test('verify asks first; only a good reply takes the place of the stale one', async () => {
+  test('verify queries first, and only a good reply replaces the stale one', async () => {
     let answer: Answer = a(10);
     const world = await cacheWorld('cache { serve_stale 1h verify }', () => answer);
     await world.ask('www.example.org. A');
@@ -438,7 +438,7 @@ describe('serve_stale', () => {
     assert.equal(brief(await world.ask('www.example.org. A')), 'NXDOMAIN 60');
   });
 
-  test('verify TIMEOUT: the stale reply after that, while the query goes on', async () => {
+  test('verify TIMEOUT: the stale reply is sent after that, while the query continues', async () => {
     let address = '192.0.2.1';
     const world = await cacheWorld('cache { serve_stale 1h verify 200ms }', () => ({
       ...a(10, address),
@@ -454,7 +454,7 @@ describe('serve_stale', () => {
     assert.equal(brief(await world.ask('www.example.org. A')), 'NOERROR 192.0.2.2 10');
   });
 
-  test('verify TIMEOUT: a fresh reply in time is the entry that it has become, with AA', async () => {
+  test('verify TIMEOUT: a fresh reply in time is sent from its new entry, with AA', async () => {
     const world = await cacheWorld('cache { serve_stale 1h verify 200ms }', () => ({
       ...a(10),
       afterMs: 100,
@@ -467,7 +467,7 @@ describe('serve_stale', () => {
     assert.equal(verified.flags & FLAG.AA, FLAG.AA);
   });
 
-  test('prefer_positive keeps stale data in front of fresh denials, for all types', async () => {
+  test('prefer_positive prefers stale data to fresh denials, for all types', async () => {
     let answer: Answer = a(10);
     const world = await cacheWorld(
       'cache { serve_stale 1h; serve_stale_policy prefer_positive }',
@@ -495,7 +495,7 @@ describe('serve_stale', () => {
 });
 
 describe('coalescing', () => {
-  test('the same question is asked once, however many wait for it', async () => {
+  test('identical queries are sent once, regardless of how many wait', async () => {
     const world = await cacheWorld('cache', () => ({ ...a(60), afterMs: 100 }));
     const replies = await Promise.all(
       Array.from({ length: 10 }, (_, i) =>
@@ -507,7 +507,7 @@ describe('coalescing', () => {
     assert.match(world.metrics(), /ndots_cache_coalesced_total\{.*\} 9/);
   });
 
-  test('queries that waited for a reply of another client’s own are handed on themselves', async () => {
+  test('queries that waited for a reply specific to another client are sent separately', async () => {
     const world = await cacheWorld('cache', (query) => {
       tailor(query);
       return { ...a(60, `192.0.2.${query.peer[query.peerAt + 3]}`), afterMs: 100 };
@@ -525,7 +525,7 @@ describe('coalescing', () => {
     }
   });
 
-  test('streams and datagrams do not share: a truncated reply is useless for the other', async () => {
+  test('streams and datagrams do not share replies, because a truncated reply is useless for a stream', async () => {
     const world = await cacheWorld('cache', () => ({ ...a(60), afterMs: 100 }));
     await Promise.all([
       world.ask('www.example.org. A'),
@@ -534,7 +534,7 @@ describe('coalescing', () => {
     assert.equal(world.asked.length, 2);
   });
 
-  test('beyond the limit queries get SERVFAIL with a reason; 0 lets each ask for itself', async () => {
+  test('beyond the limit, queries get SERVFAIL with a reason; 0 lets each query be sent separately', async () => {
     const world = await cacheWorld('cache { coalesce 1 }', () => ({ ...a(60), afterMs: 100 }));
     const replies = await Promise.all(
       [1, 2, 3].map(() => world.ask('www.example.org. A', { edns: true })),
@@ -549,7 +549,7 @@ describe('coalescing', () => {
     assert.equal(alone.asked.length, 3);
   });
 
-  test('when no more queries may wait, cached entries are answered, and identical queries do not wait', async () => {
+  test('when no more queries may wait, cached entries are still answered, and identical queries do not wait', async () => {
     const world = await cacheWorld('cache { serve_stale 1h verify }', (query) => ({
       ...a(10),
       ...(query.name.startsWith('slow') && { afterMs: 100 }),
@@ -566,7 +566,7 @@ describe('coalescing', () => {
     assert.equal(brief(await world.ask('slow.example.org. A', none)), 'NOERROR 192.0.2.1 0');
   });
 
-  test('the probe of loop is never held back, since loop has to see it come round; any other HINFO is', async () => {
+  test("loop's probe is never delayed, because loop has to see it return; other HINFO queries are", async () => {
     let probe = '';
     const loop = makeLoop((message) => {
       const query = new Query();
@@ -581,7 +581,7 @@ describe('coalescing', () => {
     assert.equal(world.asked.length, 4);
   });
 
-  test('all waiting queries get a failure, and the next one is sent', async () => {
+  test('all waiting queries get a failure, and the next query is sent', async () => {
     let dead = true;
     const world = await cacheWorld('cache', () =>
       dead ? { rcode: 'REFUSED', afterMs: 100 } : a(60),
@@ -606,7 +606,7 @@ describe('the directive', () => {
     return 'it started';
   };
 
-  test('modes and policies of serve_stale may be written in any case', async () => {
+  test('serve_stale modes and policies are case-insensitive', async () => {
     for (const words of ['1h VERIFY 1s', '1h Immediate 4294967295s'])
       assert.equal(
         await refusal(`cache { serve_stale ${words}; serve_stale_policy PREFER_Positive }`),
@@ -691,7 +691,7 @@ describe('the directive', () => {
     );
   });
 
-  test('entries, hits, misses and requests are counted under the names that dashboards query', async () => {
+  test('entries, hits, misses and requests are counted under the names dashboards query', async () => {
     const world = await cacheWorld('cache', (query) =>
       query.name.startsWith('gone') ? nxdomain : a(60),
     );
@@ -724,7 +724,7 @@ describe('the directive', () => {
     );
   });
 
-  test('a reply that comes after its cache was replaced counts no entries', async () => {
+  test('a reply that arrives after its cache was replaced does not count as an entry', async () => {
     const world = await cacheWorld('cache', () => ({ ...a(60), afterMs: 50 }));
     const [, taken] = await Promise.all([world.ask('late.example.org. A'), world.server.reload()]);
     assert.ok(taken);
@@ -737,7 +737,7 @@ describe('the directive', () => {
 });
 
 describe('capacities', () => {
-  test('below one they are the smallest cache, as in CoreDNS, and a warning says how to keep nothing', async () => {
+  test('below one, they mean the smallest cache, as in CoreDNS, and a warning explains how to disable caching', async () => {
     const world = await cacheWorld('cache {\n success 0\n denial -5\n}', () => a(60));
     assert.match(world.log.join('\n'), /cache: success 0 keeps 1024 entries, the smallest cache/);
     assert.match(world.log.join('\n'), /To keep none, write: disable denial/);

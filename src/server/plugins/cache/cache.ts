@@ -1,6 +1,4 @@
-/**
- * `cache`: decides which query is answered from memory, which waits for another one, and which is forwarded.
- */
+/** `cache`: decides which queries are answered from memory, which wait for another query, and which are forwarded. */
 import { andThen, isLater, Later, type Maybe, orElse } from '../../base/maybe.ts';
 import {
   definePlugin,
@@ -27,12 +25,10 @@ import { Sources } from './sources.ts';
 import { ZoneChanges } from './zone-changes.ts';
 import { ZoneMatch } from '../../engine/contract/zone-match.ts';
 
-/**
- * Maximum time that an NXDOMAIN waits for the other type of the same name that was queried together with it.
- */
+/** Longest time that an NXDOMAIN waits for the name's other type if both were queried together, in ms. */
 const PAIR_WAIT_MS = 100;
 /**
- * Maximum number of background refreshes at a time. Further ones wait for a later query and are counted
+ * Maximum number of concurrent background refreshes. Further ones are left to a later query and are counted
  * (`ndots_cache_refresh_rejects_total`).
  */
 const REFRESHES_MAX = 1000;
@@ -40,10 +36,7 @@ const REFRESHES_MAX = 1000;
 const staleAnswer: readonly ExtendedError[] = [{ code: EDE.STALE_ANSWER, text: '' }];
 const staleNxdomain: readonly ExtendedError[] = [{ code: EDE.STALE_NXDOMAIN, text: '' }];
 
-/**
- * Keeps replies and answers from memory as long as their TTL lasts (reference: section 5; see
- * cache.md).
- */
+/** Stores replies and answers from memory until their TTL expires (reference: section 5; see cache.md). */
 export const cache: Plugin = definePlugin({
   syntax,
   control: controlCache,
@@ -62,7 +55,7 @@ class Cache {
   readonly #sources = new Sources();
   readonly #inspection: Inspection;
   readonly #changes: ZoneChanges | null;
-  /** Created with the first query: after setup, when all plugins have made their offers. */
+  /** Created at the first query, because plugins may register until setup is complete. */
   #roundTrips: readonly ((query: Query) => boolean)[] | null = null;
   #personal: readonly ((query: Query) => boolean)[] | null = null;
   #refreshes = 0;
@@ -104,7 +97,7 @@ class Cache {
     this.link = this.#makeLink();
   }
 
-  /** Serves commands: hands the entries to another process, takes them over, and shows them. */
+  /** Executes commands: hands over entries to another process, loads them, and lists them. */
   async #takeOrder(order: CacheOrder): Promise<void> {
     const { clock } = this.#context;
     const tell = (message: CacheMessage): void => this.#context.post(message);
@@ -129,7 +122,7 @@ class Cache {
     const metrics = this.#metrics;
     const { zones, keepTtl, stale, prefetch } = this.#options;
     const changes = this.#changes;
-    // Only queries of the block's zones reach it; the cache's own zones must be checked.
+    // Only queries in the block's zones get here, so only the cache's own zones need checking.
     const all = this.#context.zones.every((zone) => zones.includes(zone));
     const covered = new ZoneMatch(zones);
     return (query) => {
@@ -138,8 +131,7 @@ class Cache {
       const counters = metrics.of(query.route);
       counters.requests.add(1);
       if (query.type === TYPE.AXFR || query.type === TYPE.IXFR) {
-        // Zone transfers are answered by the plugin that has the zone, whether or not a name is
-        // known not to exist.
+        // Zone transfers are always answered by the plugin that serves the zone, even if a name is known not to exist.
         counters.misses.add(1);
         return this.#next(query);
       }
@@ -150,7 +142,7 @@ class Cache {
       const slot = store.pick(query);
       if (slot < 0) {
         counters.misses.add(1);
-        // A reply without recursion is not an answer for clients that want it.
+        // A non-recursive reply is useless to clients that want recursion.
         return query.recursionDesired ? this.#ask(query, counters) : this.#next(query);
       }
       if (changes !== null && store.half(slot) === DENIAL && query.recursionDesired) {
@@ -174,7 +166,7 @@ class Cache {
     };
   }
 
-  /** Hands the query on, or lets it wait for the reply to the same question of another query. */
+  /** Passes the query on, or makes it wait for the reply to an identical query. */
   #ask(query: Query, counters: CacheCounters): Maybe<Reply> {
     if (this.#options.coalesce === 0 || this.#mustPass(query)) return this.#lead(query, counters);
     const pending = this.#inFlight.find(query);
@@ -187,11 +179,11 @@ class Cache {
     return seekers.some((seeks) => seeks(query));
   }
 
-  /** True if the answer may be for this client alone: nothing is stored, and nothing shared. */
+  /** True if the answer may be specific to this client, so it is neither stored nor shared. */
   #isPersonal(query: Query): boolean {
     const personal = (this.#personal ??= this.#context.find(personalAnswers));
     if (query.isSigned) return true;
-    // Written without a closure, because every query runs it.
+    // A loop without a closure, because every query runs it.
     for (const isPersonal of personal) if (isPersonal(query)) return true;
     return false;
   }
@@ -208,13 +200,13 @@ class Cache {
     return andThen(pending.join(), this.#joined, query.keep());
   }
 
-  /** Queries that waited for a reply that was not for them are handed on themselves. */
+  /** Queries that waited for a reply they cannot use are passed on separately. */
   readonly #joined = (found: Reply | null, query: Query): Maybe<Reply> =>
     found ?? this.#next(query);
 
   #lead(query: Query, counters: CacheCounters): Maybe<Reply> {
-    // With AD set, an upstream says whether it has validated the reply, without sending signatures
-    // (RFC 6840 section 5.7).
+    // With AD set, an upstream reports whether it validated the reply, without sending signatures (RFC 6840 section
+    // 5.7).
     query.upstreamFlags |= FLAG.AD;
     const scope = openScope(query);
     const reply = this.#next(query);
@@ -373,15 +365,15 @@ class Cache {
         found !== null && this.#filling.refreshes(asking, found) ? 0 : recheckMs,
       );
     };
-    // It begins when the query that caused it has its reply.
+    // Starts after the query that triggered it has its reply.
     Promise.resolve()
       .then(() => this.#next(asking))
       .then(settle, () => settle(null));
   }
 
   /**
-   * True if a refresh before its time changes the name's existence. That waits until the entry's
-   * time is over: it would come between the two queries of the pair that caused the refresh.
+   * True if an early refresh would change whether the name exists. Such a change waits until the entry expires;
+   * otherwise it would separate the two queries of the pair that triggered the refresh.
    */
   #flips(slot: number, before: Reply, found: Reply): boolean {
     const store = this.#store;
@@ -389,21 +381,22 @@ class Cache {
     return (before.rcode === RCODE.NXDOMAIN) !== (found.rcode === RCODE.NXDOMAIN);
   }
 
-  /** The entry, if unchanged, may be refreshed again after `pauseMs`. */
+  /** Delays the next refresh of the entry by `pauseMs` if the entry is unchanged. */
   #pause(slot: number, before: Reply, pauseMs: number): void {
     if (this.#store.holds(slot, before))
       this.#store.retryAt(slot, this.#context.clock.now() + pauseMs);
   }
 }
 
-/** A copy that queries for the cache rather than for the client; over TCP, so that no reply is truncated. */
+/**
+ * Copies a query so that it is made by the cache rather than the client, over TCP so that the reply is not truncated.
+ */
 function detached(query: Query): Query {
   const copy = query.copy();
   copy.proto = 'tcp';
   copy.upstreamFlags |= FLAG.AD;
   copy.notes = null;
-  // The refresh may wait, for no client does; its way through the chain is not the recorded one of
-  // the client's query.
+  // The refresh may wait because no client does, and its path is not recorded for the client's query.
   copy.recorder = null;
   copy.mayWait = true;
   return copy;

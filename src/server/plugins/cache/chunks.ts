@@ -1,10 +1,10 @@
-/** The memory of stored messages. */
+/** Memory for stored messages. */
 import { copyBytes } from '../../base/copy-bytes.ts';
 
 /**
- * Memory for replies that are stored for a long time: chunks are filled from front to back and never
- * overwritten, so a reply that was handed out stays valid after its entry is removed. Chunks with many holes
- * are emptied by copying their remaining entries, and a chunk without entries is released.
+ * Memory for long-lived replies. Chunks are filled from front to back and never overwritten, so a reply that was handed
+ * out stays valid after its entry is removed. Chunks with many holes are emptied by copying their remaining entries,
+ * and a chunk without entries is released.
  */
 export interface ReplyChunk {
   readonly id: number;
@@ -13,29 +13,26 @@ export interface ReplyChunk {
   used: number;
   /** Bytes that still belong to entries. */
   live: number;
-  /** Slots that were put here; some may have moved on since. */
+  /** Slots whose messages were stored here; some may have been moved since. */
   readonly slots: number[];
 }
 
 const CHUNK_SIZE = 65536;
 /**
- * Longer messages get separate chunks and share part of the memory. They are rare, and a client that queries
- * many of them must not evict all others.
+ * Longer messages get their own chunks, which share part of the memory. They are rare, and a client that queries many
+ * of them must not evict everything else.
  */
 const SHARED_MAX = 4096;
-/** All messages with their own chunk use at most this part of the memory. */
+/** Messages with their own chunk use at most this fraction of the memory. */
 const LARGE_PART = 4;
 
-/**
- * The chunks of one cache, oldest first. It decides where a message goes and which chunk has to
- * make room.
- */
+/** The chunks of one cache, oldest first. Decides where a message is stored and which chunk has to make room. */
 export class ChunkLog {
-  /** Bytes of all chunks. */
+  /** Total bytes in all chunks. */
   allocated = 0;
-  /** Bytes in them that belong to entries. */
+  /** Bytes in use by entries. */
   live = 0;
-  /** Bytes of chunks that have one message. */
+  /** Bytes in single-message chunks. */
   large = 0;
   readonly #limit: number;
   readonly #dropped: (bytes: number) => void;
@@ -44,8 +41,8 @@ export class ChunkLog {
   #next = 0;
 
   /**
-   * @param limit the most bytes of all chunks
-   * @param dropped called with the size of each large message that was removed
+   * @param limit maximum total size in bytes
+   * @param dropped called with the size of each large message that is removed
    */
   constructor(limit: number, dropped: (bytes: number) => void) {
     this.#limit = limit;
@@ -53,8 +50,8 @@ export class ChunkLog {
   }
 
   /**
-   * A chunk with room for `size` bytes, or null when the limit is reached: empty a `victim` first.
-   * @param moving the message is stored already: it makes room itself
+   * Returns a chunk with room for `size` bytes, or null if the limit is reached and a `victim` has to be emptied first.
+   * @param moving true if the message is already stored and frees its own space
    */
   room(size: number, moving = false): ReplyChunk | null {
     const open = this.#open;
@@ -79,7 +76,7 @@ export class ChunkLog {
     return this.allocated + length <= this.#limit;
   }
 
-  /** Copies `from[start, end)` for `slot` into a chunk that has room. @returns where it begins */
+  /** Copies `from[start, end)` for `slot` into a chunk that has room. @returns the offset of the copy */
   put(chunk: ReplyChunk, slot: number, from: Uint8Array, start: number, end: number): number {
     const at = chunk.used;
     const size = end - start;
@@ -91,7 +88,7 @@ export class ChunkLog {
     return at;
   }
 
-  /** `size` bytes of the chunk are no longer needed. */
+  /** Marks `size` bytes in the chunk as unused. */
   drop(id: number, size: number): void {
     const chunk = this.#chunks.get(id)!;
     chunk.live -= size;
@@ -100,8 +97,8 @@ export class ChunkLog {
   }
 
   /**
-   * The chunk that has to go so that there is room for `size` bytes: the oldest one, of the large
-   * ones if these have used up their part; the one being filled only if it is the last.
+   * Returns the chunk to empty to make room for `size` bytes. This is the oldest one, or the oldest large one if large
+   * messages have used up their share. The chunk being filled is chosen only if no other remains.
    */
   victim(size: number): ReplyChunk | null {
     const large = size > SHARED_MAX && this.large + size > this.#limit / LARGE_PART;
@@ -118,7 +115,7 @@ export class ChunkLog {
     this.#chunks.set(chunk.id, chunk);
   }
 
-  /** A chunk that is mostly holes, if holes make up more than a third of everything. */
+  /** Returns a chunk that is mostly holes if more than a third of all memory is holes. */
   get sparse(): ReplyChunk | null {
     if (this.live * 3 >= this.allocated * 2 || this.allocated <= 4 * CHUNK_SIZE) return null;
     let sparsest: ReplyChunk | null = null;

@@ -1,4 +1,4 @@
-/** The entries of a cache: parallel arrays, indexed by slot. */
+/** The entries of a cache, as parallel arrays indexed by slot. */
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import { HEADER } from '../../wire/iana.ts';
@@ -6,32 +6,32 @@ import type { Query } from '../../transport/query.ts';
 import { Reply, type ExtendedError } from '../../wire/reply.ts';
 import { HitCounts, larger } from './hits.ts';
 
-/** The two halves of the cache, each with its own capacity. */
+/** The cache's two halves, each with its own capacity. */
 export const SUCCESS = 0;
-/** The half of denials: NXDOMAIN, no data, failures. */
+/** The half for denials: NXDOMAIN, no data, failures. */
 export const DENIAL = 1;
 export type Half = typeof SUCCESS | typeof DENIAL;
 
-/** Type 0 stands for all types: the entry says that the name does not exist. */
+/** Type 0 means all types, for entries that record that the name does not exist. */
 export const EVERY_TYPE = 0;
-/** Queries for classes up to this number have entries, because class, type and variant share 32 bits. */
+/** Highest class with entries, because class, type and variant share 32 bits. */
 export const CLASS_MAX = 0x1fff;
 
 export interface StoredEntry {
   readonly message: Uint8Array;
   readonly type: number;
   readonly class: number;
-  /** DO and CD, as `variantOf` has them. */
+  /** DO and CD, encoded by `variantOf`. */
   readonly variant: number;
-  /** It says that the name does not exist. */
+  /** True if the entry records that the name does not exist. */
   readonly whole: boolean;
 }
 
 export interface CacheStoreParts {
-  /** Entries: success, denial. Rounded to 256 shards of at least 4, as CoreDNS does it. */
+  /** Maximum entries for success and denial, rounded to 256 shards of at least 4, as in CoreDNS. */
   readonly capacities: readonly [number, number];
   readonly bytes: number;
-  /** Seconds that an entry may be used after its time; 0: not at all. */
+  /** Seconds for which an expired entry may be used; 0 disables this. */
   readonly staleSeconds: number;
   readonly preferPositive: boolean;
   /** True if hits are counted per entry, for prefetch. */
@@ -41,13 +41,13 @@ export interface CacheStoreParts {
 }
 
 /**
- * Entries by slot, in parallel arrays: an entry that is never hit needs no object, and others make one
- * `Reply` per second with a hit. `Store` knows the slot of a query's entry.
+ * Entries by slot, in parallel arrays. Entries that are never hit need no object; others create one `Reply` per second
+ * with a hit. `Store` finds a query's slot.
  */
 export abstract class Entries {
   readonly hits: HitCounts;
   protected readonly parts: CacheStoreParts;
-  /** The chunk of the message, or null for a free slot, and its position there. */
+  /** The message's chunk, or null for a free slot, and its position there. */
   protected readonly messages: (Uint8Array | null)[] = [];
   protected starts: Int32Array = new Int32Array(0);
   protected sizes: Uint16Array = new Uint16Array(0);
@@ -55,22 +55,19 @@ export abstract class Entries {
   protected readonly ttlPlaces: (Uint16Array | null)[] = [];
   protected readonly extendedErrors: (readonly ExtendedError[] | null)[] = [];
   protected readonly replies: (Reply | null)[] = [];
-  /**
-   * Slots that have ever been used, and the first of those that are free again; the others follow
-   * by `nexts`.
-   */
+  /** Number of slots ever used, and the first free one; `nexts` links the others. */
   protected used = 0;
   protected free = -1;
   protected hashes: Int32Array = new Int32Array(0);
   protected kinds: Int32Array = new Int32Array(0);
-  /** The next slot of the same chain; -1: the last. */
+  /** The next slot in the same chain; -1 at the end. */
   protected nexts: Int32Array = new Int32Array(0);
   protected ttls: Int32Array = new Int32Array(0);
   protected halves: Uint8Array = new Uint8Array(0);
   protected chunks: Int32Array = new Int32Array(0);
   protected births: Float64Array = new Float64Array(0);
   protected retries: Float64Array = new Float64Array(0);
-  /** Counts the answers from each entry, and notes the source that made it. */
+  /** Counts answers per entry and stores the entry's source. */
   protected counted: Uint32Array = new Uint32Array(0);
   protected sources: Uint8Array = new Uint8Array(0);
   /** The value of `counted` when the entry was last spared from eviction. */
@@ -81,7 +78,7 @@ export abstract class Entries {
     this.hits = new HitCounts(parts.counting);
   }
 
-  /** True if the entry may be answered from: fresh, or stale within the limit. */
+  /** True if the entry may be served: fresh, or stale within the limit. */
   usable(slot: number, query: Query): boolean {
     const left = this.remaining(slot, query);
     if (left > 0) return true;
@@ -104,10 +101,7 @@ export abstract class Entries {
     return this.replies[slot] ?? this.hit(slot, this.ttls[slot]!);
   }
 
-  /**
-   * The stored reply with `seconds` as its TTL: made once for each second in which the entry is
-   * hit.
-   */
+  /** Returns the stored reply with `seconds` as its TTL, built once for each second in which the entry is hit. */
   hit(slot: number, seconds: number): Reply {
     const known = this.replies[slot]!;
     if (known !== null && known.ttl === seconds) return known;
@@ -126,10 +120,7 @@ export abstract class Entries {
     return this.rcodes[slot]!;
   }
 
-  /**
-   * True if the slot still holds this reply: entries are removed and slots reused while a query
-   * waits.
-   */
+  /** True if the slot still holds this reply. Entries may be removed and slots reused while a query waits. */
   holds(slot: number, reply: Reply): boolean {
     return this.messages[slot] === reply.bytes && this.starts[slot] === reply.start;
   }
@@ -138,10 +129,7 @@ export abstract class Entries {
     return this.halves[slot] as Half;
   }
 
-  /**
-   * Calls `take` for each entry that has an answer: its message, the kind of client, and whether it
-   * is for the whole name.
-   */
+  /** Calls `take` for each usable entry with its message, client kind, and whether it covers the whole name. */
   each(take: (slot: number, message: Uint8Array, variant: number, whole: boolean) => void): void {
     for (let slot = 0; slot < this.used; slot++) {
       const bytes = this.messages[slot] ?? null;
@@ -153,12 +141,12 @@ export abstract class Entries {
     }
   }
 
-  /** Slots that have ever been used: their numbers are below. */
+  /** Upper bound of the slot numbers used so far. */
   get slots(): number {
     return this.used;
   }
 
-  /** The entry in a slot; null if the slot is free. */
+  /** Returns the entry in a slot, or null if the slot is free. */
   at(slot: number): StoredEntry | null {
     const bytes = this.messages[slot] ?? null;
     if (bytes === null) return null;
@@ -173,7 +161,7 @@ export abstract class Entries {
     };
   }
 
-  /** Offset of the name of a slot's entry in `bytesAt`; -1: the slot is empty. */
+  /** Offset in `bytesAt` of the name of a slot's entry, or -1 if the slot is empty. */
   nameAt(slot: number): number {
     return (this.messages[slot] ?? null) === null ? -1 : this.starts[slot]! + HEADER.SIZE;
   }
@@ -190,7 +178,7 @@ export abstract class Entries {
     return this.counted[slot]!;
   }
 
-  /** The source of the entry: the number given to `from`; 0: unknown. */
+  /** Number of the entry's source, as given in `from`; 0 if unknown. */
   source(slot: number): number {
     return this.sources[slot]!;
   }
@@ -199,15 +187,12 @@ export abstract class Entries {
     this.sources[slot] = source;
   }
 
-  /** The TTL that the entry was stored with, seconds. */
+  /** TTL the entry was stored with, in seconds. */
   ttl(slot: number): number {
     return this.ttls[slot]!;
   }
 
-  /**
-   * Marks a refresh of this entry as in progress (Infinity), or not to be tried again before that
-   * time.
-   */
+  /** Sets the earliest time for the next refresh; Infinity means that a refresh is in progress. */
   retryAt(slot: number, at: number): void {
     this.retries[slot] = at;
   }
@@ -216,12 +201,12 @@ export abstract class Entries {
     return now >= this.retries[slot]!;
   }
 
-  /** Creation time, clock's ms. */
+  /** Creation time in clock ms. */
   born(slot: number): number {
     return this.births[slot]!;
   }
 
-  /** Expiry, clock's ms. */
+  /** Expiry time in clock ms. */
   end(slot: number): number {
     return this.births[slot]! + this.ttls[slot]! * 1000;
   }

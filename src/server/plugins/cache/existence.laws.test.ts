@@ -34,7 +34,7 @@ const step = fc.record({
   answers: fc.array(answer, { minLength: 3, maxLength: 3 }),
 });
 
-test('at any one moment all types of a name agree about its existence, whatever upstreams say', async () => {
+test('all types of a name agree about its existence at any time, even if the upstreams disagree', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(step, { minLength: 1, maxLength: 25 }),

@@ -27,7 +27,7 @@ describe('a name exists for all its types or for none', () => {
   });
 
   for (const type of ['AXFR', 'IXFR']) {
-    test(`${type} of a name that is known to be missing is refused by a plugin without the zone, as if nothing were stored`, async () => {
+    test(`${type} for a name known to be missing is refused by a plugin without the zone, as if it were uncached`, async () => {
       const world = await cacheWorld('cache', (query) =>
         query.type === TYPE.A ? nxdomain : { rcode: 'REFUSED' },
       );
@@ -39,7 +39,7 @@ describe('a name exists for all its types or for none', () => {
     });
   }
 
-  test('while there is data, NXDOMAIN for another type reads as no data, and ends with the data', async () => {
+  test('while there is data, NXDOMAIN for another type is read as no data and expires with the data', async () => {
     const world = await cacheWorld('cache', (query) => (query.type === TYPE.A ? data : nxdomain));
     await world.ask('www.example.org. A');
     await world.clock.advance(40_500);
@@ -52,7 +52,7 @@ describe('a name exists for all its types or for none', () => {
     assert.equal(brief(await world.ask('www.example.org. A')), 'NOERROR 192.0.2.1 60');
   });
 
-  test('data for one type ends NXDOMAIN for all', async () => {
+  test('data for one type ends NXDOMAIN for all types', async () => {
     let answer: Answer = nxdomain;
     const world = await cacheWorld('cache 30', () => answer);
     await world.ask('new.example.org. A');
@@ -63,7 +63,7 @@ describe('a name exists for all its types or for none', () => {
     assert.equal(brief(await world.ask('new.example.org. AAAA')), 'NOERROR 30');
   });
 
-  test('a name without data that goes: its entries end together after 5 s, then NXDOMAIN holds', async () => {
+  test('a name without data disappears: its entries expire together after 5 s, and then NXDOMAIN applies', async () => {
     let answer: Answer = nodata;
     const world = await cacheWorld('cache', () => answer);
     await world.ask('www.example.org. AAAA');
@@ -76,7 +76,7 @@ describe('a name exists for all its types or for none', () => {
     assert.equal(brief(await world.ask('www.example.org. A')), 'NXDOMAIN 60');
   });
 
-  test('entries that lean on each other do not hold a gone name up', async () => {
+  test('entries that depend on each other do not keep a deleted name alive', async () => {
     let answer: Answer = nodata;
     const world = await cacheWorld('cache', () => answer);
     await world.ask('www.example.org. AAAA');
@@ -90,7 +90,7 @@ describe('a name exists for all its types or for none', () => {
     assert.ok(alive <= 51, `alive after ${alive / 10} s`);
   });
 
-  test('a pair asked at once agrees even if the replies contradict each other', async () => {
+  test('a concurrent pair agrees even if the replies contradict each other', async () => {
     for (const first of [TYPE.A, TYPE.AAAA]) {
       const world = await cacheWorld('cache', (query) => ({
         ...(query.type === TYPE.A ? data : nxdomain),
@@ -104,7 +104,7 @@ describe('a name exists for all its types or for none', () => {
     }
   });
 
-  test('a missing name waits for its other type, but at most 100 ms', async () => {
+  test("NXDOMAIN waits for the name's other type, but at most 100 ms", async () => {
     for (const [otherMs, landsAt] of [
       [60, 60],
       [3000, 110],
@@ -130,7 +130,7 @@ describe('a name exists for all its types or for none', () => {
     }
   });
 
-  test('a signed denial is believed at once', async () => {
+  test('a signed denial is accepted at once', async () => {
     const sig = '@ 60 RRSIG SOA 13 2 60 20300101000000 20250101000000 1 example.org. AAAA';
     let answer: Answer = data;
     const world = await cacheWorld('cache', () => answer);
@@ -143,7 +143,7 @@ describe('a name exists for all its types or for none', () => {
     assert.equal((await world.ask('www.example.org. A', { dnssecOk: true })).rcode, RCODE.NXDOMAIN);
   });
 
-  test('an uncached NXDOMAIN (no SOA, or after a CNAME) agrees with the cache too', async () => {
+  test('an uncached NXDOMAIN (without SOA, or after a CNAME) agrees with the cache too', async () => {
     const world = await cacheWorld('cache', (query) => {
       if (query.type === TYPE.A) return data;
       return query.type === TYPE.AAAA
@@ -155,9 +155,8 @@ describe('a name exists for all its types or for none', () => {
     assert.equal((await world.ask('www.example.org. TXT')).rcode, RCODE.NOERROR);
   });
 
-  test('the story: A lives 8 s, AAAA (an alias without address) 20 s, and every other lookup is denied', async () => {
-    // Seen from one name: sometimes the search path is completed (both clients of the story),
-    // sometimes it is not.
+  test('the scenario: A lives 8 s, AAAA (an alias without an address) 20 s, and every other lookup is denied', async () => {
+    // For the same name, the search path is sometimes completed (both clients in the scenario) and sometimes not.
     let completes = true;
     const world = await cacheWorld('cache 30', (query) => {
       if (!completes) return nxdomain;

@@ -11,11 +11,11 @@ import { replyBytes, type Answer } from '../../../../test/kit/upstream.ts';
 import { makeWorld, type World } from '../../../../test/kit/world.ts';
 import { cache } from './cache.ts';
 
-/** The upstream of the cache in these tests: a function; an answer with `afterMs` is delayed. */
+/** The cache's upstream in these tests, as a function; an answer with `afterMs` is delayed. */
 export type Behind = (query: Query) => Answer | null;
 
 export interface CacheWorld extends World {
-  /** The questions that got through the cache: `NAME TYPE`. */
+  /** The questions that passed through the cache, as `NAME TYPE`. */
   readonly asked: Query[];
 }
 
@@ -58,12 +58,12 @@ export async function cacheWorld(
     clock,
     plugins: [cache, ...others, behindPlugin(behind, asked)],
   });
-  // Time 0 is "not said" in a query.
+  // A query time of 0 means "unknown".
   await clock.advance(1000);
   return Object.assign(world, { asked });
 }
 
-/** `NOERROR a,b 30`: result code, data of the answers' first word, TTLs. */
+/** Formats a reply as `NOERROR a,b 30`: result code, first data word of each answer, TTLs. */
 export function brief(message: Message): string {
   const all = [...message.answer, ...message.authority, ...message.additional];
   const ttls = [...new Set(all.map(({ ttl }) => ttl))].join('/');
@@ -71,11 +71,11 @@ export function brief(message: Message): string {
   return [rcodeName(message.rcode), data, ttls].filter((part) => part !== '').join(' ');
 }
 
-/** The code of the Extended DNS Error; null: there is none. */
+/** Returns the Extended DNS Error code, or null if there is none. */
 export function errorCode(message: Message): number | null {
   const option = message.edns?.options.find(({ code }) => code === OPTION.EDE);
   return option === undefined ? null : (option.data[0]! << 8) | option.data[1]!;
 }
 
-/** A SOA record that ends negative answers after a minute. */
+/** An SOA record that expires negative answers after a minute. */
 export const soa = 'example.org. 60 SOA ns.example.org. host.example.org. 1 7200 1800 86400 60';

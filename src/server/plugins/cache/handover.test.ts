@@ -5,7 +5,7 @@ import type { ControlContext } from '../../engine/contract/control-context.ts';
 import { packCaches, shareCache, takeCaches } from './handover.ts';
 import type { CacheMessage, CacheOrder } from './cache-messages.ts';
 
-/** A cache's control part with this many workers, and the orders they receive. */
+/** Creates a cache's control part with the given number of workers, and records the orders they receive. */
 function cache(t: TestContext, workers: number) {
   const clock = new VirtualClock();
   const asked: CacheOrder[] = [];
@@ -30,8 +30,8 @@ function cache(t: TestContext, workers: number) {
 const texts = (entries: readonly unknown[]): string[] =>
   entries.map((order) => Buffer.from((order as { entries: Uint8Array }).entries).toString());
 
-describe('what caches hold is handed over', () => {
-  test('as soon as the last worker has told what it holds', async (t) => {
+describe('cached entries are handed over', () => {
+  test('as soon as the last worker has reported its entries', async (t) => {
     const { asked, reply, join } = cache(t, 2);
     const packing = packCaches();
     assert.equal(asked.length, 1);
@@ -43,7 +43,7 @@ describe('what caches hold is handed over', () => {
     assert.deepEqual(join(), []);
   });
 
-  test('without that of a worker that says nothing for half a second', async (t) => {
+  test('without those of a worker that is silent for half a second', async (t) => {
     const { clock, reply, join } = cache(t, 2);
     const packing = packCaches();
     reply('one');
@@ -55,7 +55,7 @@ describe('what caches hold is handed over', () => {
     takeCaches(Buffer.alloc(0));
   });
 
-  test('by caches without workers at once', async (t) => {
+  test('immediately for caches without workers', async (t) => {
     cache(t, 0);
     assert.equal((await packCaches()).length, 0);
   });

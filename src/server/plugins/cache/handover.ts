@@ -1,20 +1,20 @@
-/** Hands all cached entries of this process to another process, and takes them over. Main thread. */
+/** Hands over all cached entries to another process, and loads them there. Runs in the main thread. */
 import type { ControlContext } from '../../engine/contract/control-context.ts';
 import type { CacheMessage, CacheOrder } from './cache-messages.ts';
 
-/** One cache: a server block's. */
+/** The cache of one server block. */
 interface Shared {
   readonly key: string;
   pack(): Promise<readonly Uint8Array[]>;
 }
 
-/** Workers that are busy with other things are not waited for any longer, milliseconds. */
+/** Maximum wait for busy workers, in milliseconds. */
 const WAIT_MS = 500;
 
 const caches = new Set<Shared>();
 let taken: ReadonlyMap<string, readonly Uint8Array[]> = new Map();
 
-/** Shares one cache. @returns the handler of the workers' messages */
+/** Registers one cache. @returns the handler for the workers' messages */
 export function shareCache(context: ControlContext): (message: CacheMessage) => void {
   const key = [context.servers.join(), context.zones.join(), context.view].join(' ');
   let id = 0;
@@ -50,7 +50,7 @@ export function shareCache(context: ControlContext): (message: CacheMessage) => 
   };
 }
 
-/** All entries of all caches, for `takeCaches` of another process. */
+/** Packs all entries of all caches for `takeCaches` in another process. */
 export async function packCaches(): Promise<Uint8Array> {
   const shared = [...caches];
   const all = await Promise.all(shared.map((cache) => cache.pack()));
@@ -67,9 +67,8 @@ export async function packCaches(): Promise<Uint8Array> {
 }
 
 /**
- * Fills new caches at the same place of the Corefile from the output of `packCaches`.
- *
- * @returns a function that discards it
+ * Fills new caches at the same Corefile location from the output of `packCaches`.
+ * @returns a function that discards the output
  */
 export function takeCaches(bytes: Uint8Array): () => void {
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
@@ -81,7 +80,7 @@ export function takeCaches(bytes: Uint8Array): () => void {
     if (end > view.length) break;
     const key = view.toString('utf8', name, entries);
     const list = found.get(key) ?? [];
-    // A copy, because sending a view to a worker sends its whole buffer.
+    // Copied, because sending a view to a worker would send the whole buffer.
     list.push(Uint8Array.from(view.subarray(entries, end)));
     found.set(key, list);
     at = end;

@@ -2,7 +2,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Query } from '../../transport/query.ts';
 
-/** Recent hits of each entry, by slot. Takes no memory unless hits are counted. */
+/** Recent hits per entry, by slot. Uses no memory unless hits are counted. */
 export class HitCounts {
   readonly #counting: boolean;
   #hits = new Uint32Array(0);
@@ -19,9 +19,8 @@ export class HitCounts {
   }
 
   /**
-   * Counts a hit; the count restarts after a gap longer than `gapMs`.
-   *
-   * @returns the hits so far
+   * Counts a hit. The count restarts after a gap longer than `gapMs`.
+   * @returns the number of hits so far
    */
   count(slot: number, query: Query, clock: Clock, gapMs: number): number {
     const now = query.arrived > 0 ? query.arrived : clock.now();
@@ -46,7 +45,7 @@ export class HitCounts {
   }
 }
 
-/** The contents of `from` in `to`. */
+/** Copies `from` into `to`. */
 export function larger<T extends { set(from: T): void }>(from: T, to: T): T {
   to.set(from);
   return to;

@@ -1,4 +1,4 @@
-/** In-flight queries, so that the next plugin gets each question once at a time. */
+/** In-flight queries, which ensure that identical queries are passed on once at a time. */
 import type { Query } from '../../transport/query.ts';
 import type { ReplyScope } from '../../transport/reply-scope.ts';
 import type { Reply } from '../../wire/reply.ts';
@@ -7,18 +7,18 @@ import type { CacheCounters } from './cache-counters.ts';
 import { hashPair } from '../../base/hash.ts';
 import { FLAG, TYPE } from '../../wire/iana.ts';
 
-/** A query that the next plugin is answering, and the queries that wait for the same reply. */
+/** A query that the next plugin is answering, and the queries waiting for the same reply. */
 export class InFlightQuery {
   readonly query: Query;
   readonly counters: CacheCounters;
   readonly scope: ReplyScope;
   readonly bucket: number;
   #joined: Later<Reply | null>[] = none;
-  /** Called at the end, with or without a reply. */
+  /** Called when the query ends, with or without a reply. */
   #afterwards: (() => void)[] = none;
   /** True once the reply has arrived; it may not be stored yet. */
   answered = false;
-  /** The source of the reply, as a number of `Sources`. */
+  /** The reply's source, as a number from `Sources`. */
   source = 0;
   /** The next one in the same bucket. */
   next: InFlightQuery | null = null;
@@ -34,7 +34,7 @@ export class InFlightQuery {
     return this.#joined.length;
   }
 
-  /** The reply for one more query that waits; null: it is not for other clients. */
+  /** Adds a waiting query. The reply is null if it must not be shared with other clients. */
   join(): Later<Reply | null> {
     const later = new Later<Reply | null>();
     if (this.#joined === none) this.#joined = [];
@@ -58,25 +58,25 @@ export class InFlightQuery {
   }
 }
 
-/** The empty list that most share. Never written to. */
+/** Shared empty list. Never written to. */
 const none: never[] = [];
 
-/** With more queries in flight than this, `find` slows down. */
+/** `find` slows down with more in-flight queries than this. */
 const BUCKETS = 4096;
 
 export class InFlightQueries {
-  /** Queries that wait for the reply to another one. */
+  /** Number of queries waiting for another query's reply. */
   waiting = 0;
   readonly #buckets: (InFlightQuery | null)[] = Array<InFlightQuery | null>(BUCKETS).fill(null);
 
-  /** The in-flight query with the same question, or null. */
+  /** Returns the in-flight query with the same question, or null. */
   find(query: Query): InFlightQuery | null {
     return this.#find(query, query.type);
   }
 
   /**
-   * An in-flight query for another type of the same name, not answered yet, or null. Only types
-   * that resolvers query in parallel.
+   * Returns an unanswered in-flight query for another type of the same name, or null. Only covers types that resolvers
+   * query in parallel.
    */
   sibling({ query }: InFlightQuery): InFlightQuery | null {
     for (const type of PAIRED) {
@@ -114,14 +114,14 @@ export class InFlightQueries {
 
 const PAIRED: readonly number[] = [TYPE.A, TYPE.AAAA, TYPE.HTTPS];
 
-/** The type counts: all types of one name, queried at once, must not be in one chain. */
+/** Includes the type, so that concurrent queries for all types of a name do not share one chain. */
 function bucketOf(query: Query, type: number): number {
   return hashPair(query.hash, type) & (BUCKETS - 1);
 }
 
 /**
- * Same name, class, DO, CD, and kind of transport: a client on a stream must not get a reply
- * truncated for a datagram.
+ * True if name, class, DO, CD and the kind of transport match. A stream client must not get a reply truncated for a
+ * datagram.
  */
 function alike(a: Query, b: Query): boolean {
   if (

@@ -1,4 +1,4 @@
-/** Lists and removes the entries of a worker's cache on request. */
+/** Lists and removes entries in a worker's cache on request. */
 import type { Clock } from '../../base/clock.ts';
 import { className, rcodeName, typeName } from '../../wire/iana.ts';
 import { printName } from '../../wire/name.ts';
@@ -7,10 +7,10 @@ import type { Sources } from './sources.ts';
 import { DENIAL } from './entries.ts';
 import type { Store } from './store.ts';
 
-/** Slots that are examined before queries are served again: some ten microseconds of work. */
+/** Number of slots to examine before yielding to queries, which takes some ten microseconds. */
 const SLICE = 512;
 
-/** Lists or removes the entries at a name, or below it. Queries are answered in between. */
+/** Lists or removes the entries at or below a name. Queries are answered in between. */
 export class Inspection {
   readonly #store: Store;
   readonly #sources: Sources;
@@ -38,8 +38,8 @@ export class Inspection {
   }
 
   /**
-   * True if the slot holds an entry of the name, or with `below` of one that ends in it. Names are
-   * stored in lower case.
+   * True if the slot holds an entry for the name or, with `below`, for a name that ends in it. Names are stored in
+   * lower case.
    */
   #fits(slot: number, name: Uint8Array, below: boolean): boolean {
     let at = this.#store.nameAt(slot);

@@ -4,19 +4,17 @@ import { TYPE } from '../../wire/iana.ts';
 import { Records } from '../../wire/records.ts';
 import type { Reply } from '../../wire/reply.ts';
 
-/** Maximum number of different shared offset lists; when the table is full, it is emptied. */
+/** Maximum number of distinct shared offset lists; a full table is emptied. */
 const TABLE_MAX = 4096;
 
 /**
- * Offsets of the TTLs in replies. Most replies of a cluster are similar (one address after a name of 40
- * bytes), so entries share their lists: a typed array for each entry would cost more than its message.
+ * Stores the TTL offsets of replies. Most replies in a cluster are similar (one address after a 40-byte name), so
+ * entries share their lists. A typed array per entry would take more memory than the message.
  */
 export class OffsetTable {
   readonly #lists = new Map<number, Uint16Array[]>();
   readonly #records = new Records();
-  /**
-   * The offsets of the current reply: kept, since an array that is emptied gives its memory back.
-   */
+  /** The current reply's offsets. The buffer is reused, because an emptied array releases its memory. */
   #found = new Uint16Array(64);
   #foundBytes = new Uint8Array(this.#found.buffer);
   #size = 0;
@@ -38,7 +36,7 @@ export class OffsetTable {
     return offsets;
   }
 
-  /** @returns how many there are in `#found` */
+  /** @returns the number of offsets in `#found` */
   #find({ bytes, start, end }: Reply): number {
     const records = this.#records;
     let count = 0;

@@ -39,7 +39,7 @@ interface Kind {
   readonly whole: boolean;
 }
 
-/** Entries of all kinds: both halves, all kinds of clients, some for whole names. */
+/** Entries of every kind: both halves, all client kinds, and some for whole names. */
 const kinds: readonly Kind[] = [0, 1, 2, 3].flatMap((variant) => [
   { name: `data${variant}.example.`, type: 1, variant, half: SUCCESS, rcode: 0, whole: false },
   { name: `none${variant}.example.`, type: 28, variant, half: DENIAL, rcode: 0, whole: false },
@@ -68,8 +68,8 @@ async function filled(clock: VirtualClock): Promise<Store> {
   return store;
 }
 
-describe('the entries of a cache in another process', () => {
-  test('each answers the same query in the same way, with the remaining time', async () => {
+describe('cache entries in another process', () => {
+  test('answer the same query in the same way, with the remaining time', async () => {
     const [before, after] = [new VirtualClock(), new VirtualClock()];
     const old = await filled(before);
     await before.advance(20_000);
@@ -86,14 +86,14 @@ describe('the entries of a cache in another process', () => {
     }
   });
 
-  test('what has run out stays behind', async () => {
+  test('are omitted if they have expired', async () => {
     const clock = new VirtualClock();
     const store = await filled(clock);
     await clock.advance(60_000);
     assert.equal(packEntries(store, clock.now()).length, 0);
   });
 
-  test('what is not whole ends it, and what came before stays', async () => {
+  test('are loaded up to the first incomplete one', async () => {
     const clock = new VirtualClock();
     const bytes = packEntries(await filled(clock), clock.now());
     for (let length = 0; length < bytes.length; length += 7) {

@@ -1,4 +1,4 @@
-/** Packs the entries of a cache as bytes for another process that continues with them. */
+/** Packs cache entries into bytes, for another process that takes over. */
 import { FLAG, HEADER, TYPE } from '../../wire/iana.ts';
 import { Query } from '../../transport/query.ts';
 import { Reply } from '../../wire/reply.ts';
@@ -6,14 +6,14 @@ import type { Half } from './entries.ts';
 import type { Store } from './store.ts';
 
 /**
- * Before each message: its size, half, variant, whether it is for the whole name, result code, TTL,
- * age. Bytes.
+ * The header before each message, in bytes: size, half, variant, whether it covers the whole name, result code, TTL,
+ * age.
  */
 const HEAD = { SIZE: 20, HALF: 4, VARIANT: 5, WHOLE: 6, RCODE: 7, TTL: 8, AGE: 12 };
 /** Maximum size of a handover; further entries are omitted. */
 const BYTES_MAX = 16 * 1024 * 1024;
 
-/** All entries that hold at `now` (the store's clock, milliseconds). */
+/** Packs all entries valid at `now` (store clock, milliseconds). */
 export function packEntries(store: Store, now: number): Uint8Array<ArrayBuffer> {
   const pieces: Uint8Array[] = [];
   let size = 0;
@@ -44,8 +44,7 @@ export function packEntries(store: Store, now: number): Uint8Array<ArrayBuffer> 
 
 /**
  * Stores packed entries, up to the first that is incomplete or not a reply to a question.
- *
- * @returns how many
+ * @returns the number of entries stored
  */
 export function unpackEntries(bytes: Uint8Array, store: Store, now: number): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
@@ -73,7 +72,7 @@ export function unpackEntries(bytes: Uint8Array, store: Store, now: number): num
   return count;
 }
 
-/** The query that a client of this kind (DO, CD) asks; null: the message has no question. */
+/** Returns the query that a client of this kind (DO, CD) sends, or null if the message has no question. */
 function asked(bytes: Uint8Array, start: number, end: number, variant: number): Query | null {
   let at = start + HEADER.SIZE;
   while (at < end && bytes[at] !== 0) at += 1 + bytes[at]!;

@@ -1,15 +1,15 @@
-/** Numbers the sources of the replies that a cache keeps. */
+/** Assigns numbers to the sources of cached replies. */
 import { printHostPort } from '../../base/ip.ts';
 import type { ExchangeTap } from '../../engine/contract/ports.ts';
 import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 
-/** The numbers that fit into a byte. There are few upstreams, and further ones have no name in listings. */
+/** Highest number that fits into a byte. Upstreams are few; any further ones have no name in listings. */
 const SOURCES_MAX = 255;
 
 /**
- * Numbers for the sources of replies: the plugin, and the upstream if there was one. Forwarding
- * plugins report each finished exchange (`tap`) right before its reply passes.
+ * Numbers for reply sources: the plugin and, if there was one, the upstream. Forwarding plugins report each finished
+ * exchange (`tap`) just before its reply passes.
  */
 export class Sources {
   readonly #texts: string[] = [''];
@@ -17,7 +17,7 @@ export class Sources {
   #query: Query | null = null;
   #host = '';
   #port = 0;
-  /** The last requested number: usually the next one is the same. */
+  /** The last number requested, because the next one is usually the same. */
   #last = { plugin: '', host: '', port: 0, number: 0 };
 
   readonly tap: ExchangeTap = {
@@ -42,7 +42,7 @@ export class Sources {
     return number;
   }
 
-  /** `forward 10.0.0.53:53`, `template`; empty: unknown. */
+  /** Returns `forward 10.0.0.53:53` or `template`, or an empty string if unknown. */
   text(number: number): string {
     return this.#texts[number] ?? '';
   }

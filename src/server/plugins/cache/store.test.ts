@@ -40,12 +40,12 @@ function put(store: Store, query: Query, half: Half = SUCCESS, texts = 1): numbe
 const total = ({ counts }: Store): number => counts[SUCCESS] + counts[DENIAL];
 
 describe('capacity', () => {
-  test('10000 entries are 256 shards of 39; a shard has at least 4', () => {
+  test('10000 entries are 256 shards of 39, and a shard has at least 4', () => {
     assert.equal(shardCapacity(10_000) * 256, 9984);
     assert.equal(shardCapacity(1), 4);
   });
 
-  test('a cache of four thousand million entries takes no more memory than its messages may', () => {
+  test('a cache for four billion entries takes no more memory than its messages may', () => {
     const before = process.memoryUsage().arrayBuffers;
     const { store } = makeStore(4_294_967_295);
     assert.ok(process.memoryUsage().arrayBuffers - before < 8 << 20);
@@ -53,7 +53,7 @@ describe('capacity', () => {
     assert.deepEqual([total(store), store.evictions[SUCCESS]], [5000, 0]);
   });
 
-  test('a full shard loses one entry of its own half for each new one', () => {
+  test('a full shard evicts one entry from its own half for each new one', () => {
     const { store } = makeStore(1024);
     for (let i = 0; i < 5000; i++) put(store, question(`n${i}.example.`), SUCCESS);
     assert.ok(
@@ -74,7 +74,7 @@ describe('capacity', () => {
     assert.equal(store.evictions[SUCCESS], 0);
   });
 
-  test('everything that was stored last is found, and has its own message', () => {
+  test('the most recently stored entries are all found, each with its own message', () => {
     const { store } = makeStore(10_000);
     for (let i = 0; i < 3000; i++) put(store, question(`n${i}.example.`));
     for (let i = 0; i < 3000; i++) {
@@ -91,7 +91,7 @@ describe('capacity', () => {
 });
 
 describe('memory', () => {
-  test('messages never take more than the limit; the oldest go', () => {
+  test('messages never exceed the limit, and the oldest are evicted', () => {
     const limit = 1 << 20;
     const { store } = makeStore(10_000, limit);
     for (let i = 0; i < 4000; i++) {
@@ -103,7 +103,7 @@ describe('memory', () => {
     assert.equal(store.pick(question('n0.example.')), -1);
   });
 
-  test('messages too large for a shared chunk have their own, and leave with their entry', () => {
+  test('messages too large for a shared chunk have their own, and are removed with their entry', () => {
     const { store } = makeStore(10_000, 1 << 20);
     for (let i = 0; i < 60; i++) put(store, question(`n${i}.example.`), SUCCESS, 120);
     assert.ok(store.log.allocated <= 1 << 20);
@@ -112,7 +112,7 @@ describe('memory', () => {
     assert.equal(store.log.allocated, 65536);
   });
 
-  test('overwriting entries again and again does not grow the memory', () => {
+  test('overwriting entries repeatedly does not increase memory use', () => {
     const { store } = makeStore(10_000);
     for (let round = 0; round < 25; round++) {
       for (let i = 0; i < 500; i++)
@@ -125,7 +125,7 @@ describe('memory', () => {
     for (let i = 0; i < 500; i++) assert.ok(store.pick(question(`n${i}.example.`)) >= 0);
   });
 
-  test('a reply handed out stays whole after its entry is gone', () => {
+  test('a returned reply stays intact after its entry is removed', () => {
     const { store } = makeStore(10_000, 1 << 20);
     const query = question('kept.example.');
     const reply = store.reply(put(store, query));
@@ -135,7 +135,7 @@ describe('memory', () => {
     assert.deepEqual(reply.bytes.slice(reply.start, reply.end), bytes);
   });
 
-  test('entries of replies that look alike share their list of offsets', () => {
+  test('entries with similar replies share their list of offsets', () => {
     const { store } = makeStore(10_000);
     const [one, other] = ['aaa.example.', 'bbb.example.'].map((name) =>
       store.reply(put(store, question(name))),
@@ -144,7 +144,7 @@ describe('memory', () => {
   });
 });
 
-test('names with the same hash are distinguished, and at most 48 of them are stored, so that no chain is long', () => {
+test('names with the same hash are distinguished, and at most 48 are stored, which limits the chain length', () => {
   const { store } = makeStore(1_000_000);
   for (let i = 0; i < 500; i++) {
     const query = question(`n${i}.example.`);
@@ -162,7 +162,7 @@ test('names with the same hash are distinguished, and at most 48 of them are sto
 });
 
 describe('eviction when there is no room', () => {
-  /** Good names, asked for by turns while `flood` continues. @returns which share of them was found */
+  /** Queries good names in turn while `flood` continues. @returns the fraction found */
   function hitRate(
     { store, clock }: ReturnType<typeof makeStore>,
     flood: (index: number) => void,
@@ -191,7 +191,7 @@ describe('eviction when there is no room', () => {
     return hits / asked;
   }
 
-  /** Asks for a name as a client does: a hit counts, a miss is stored. */
+  /** Queries a name as a client does, so that a hit is counted and a miss stored. */
   function askFor(store: Store, name: string, bytes: number): void {
     const query = question(name);
     const slot = store.pick(query);
@@ -202,7 +202,7 @@ describe('eviction when there is no room', () => {
     store.put(query, reply, SUCCESS, entry);
   }
 
-  /** A reply of this many bytes, with one record. */
+  /** Creates a reply of this many bytes, with one record. */
   function replyOf(query: Query, size: number): Reply {
     const bytes = new Uint8Array(size);
     const end = query.questionEnd;
@@ -228,9 +228,9 @@ describe('eviction when there is no room', () => {
     },
   };
   for (const [what, flood] of Object.entries(floods)) {
-    test(`a flood of ${what} leaves names that clients ask for`, () => {
+    test(`a flood of ${what} does not evict names that clients query`, () => {
       const world = makeStore(10_000, 4 << 20);
-      // Small names compete for the number of entries, large ones for bytes.
+      // Small names compete for entries, large ones for bytes.
       const counts = what.includes('random') ? { good: 300, perRound: 4 } : {};
       const rate = hitRate(world, (index) => flood(world.store, index), counts);
       assert.ok(rate > 0.98, String(rate));
@@ -238,7 +238,7 @@ describe('eviction when there is no room', () => {
     });
   }
 
-  test('large messages take at most a quarter of the memory, and the oldest of them go first', () => {
+  test('large messages take at most a quarter of the memory, and the oldest of them are evicted first', () => {
     const { store } = makeStore(10_000, 4 << 20);
     for (let i = 0; i < 200; i++) {
       askFor(store, `large-${i}.example.`, 60_000);
@@ -258,7 +258,7 @@ describe('eviction when there is no room', () => {
     assert.equal(store.evictions[SUCCESS] > 0, true);
   });
 
-  test('if all entries were hit, the oldest are still evicted', () => {
+  test('if all entries were hit, the oldest are evicted anyway', () => {
     const { store } = makeStore(10_000, 1 << 20);
     for (let i = 0; i < 4000; i++) {
       store.use(put(store, question(`n${i}.example.`), SUCCESS, 5));

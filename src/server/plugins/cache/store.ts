@@ -1,7 +1,4 @@
-/**
- * The entries of a cache: finding, storing and forgetting them. Their data:
- * `entries.ts`.
- */
+/** Finds, stores and removes the entries of a cache; the data is in `entries.ts`. */
 import { droppedShared } from '../../runtime/memory-policy.ts';
 import { HEADER } from '../../wire/iana.ts';
 import type { Query } from '../../transport/query.ts';
@@ -21,34 +18,31 @@ import { OffsetTable } from './offsets.ts';
 
 const SHARDS = 256;
 const SHARD_MIN = 4;
-/** Bytes of a small message: where all are smaller, some buckets have two. */
+/** Size of a small message in bytes; if all are smaller, some buckets hold two. */
 const MESSAGE_USUAL = 64;
-/**
- * Maximum number of entries in a bucket. A longer chain does not occur by chance and loses its oldest entry.
- */
+/** Maximum number of entries in a bucket. A longer chain is not chance, so its oldest entry is removed. */
 const CHAIN_MAX = 48;
 
-/** Entries that are examined to find one without recent hits. */
+/** Number of entries to examine for one without recent hits. */
 const TRIES = 16;
 
 export interface StoredAs {
   readonly ttlAt: Uint16Array;
-  /** The result code to store: NXDOMAIN may have become NOERROR. */
+  /** The result code to store, because NXDOMAIN may have become NOERROR. */
   readonly rcode: number;
-  /** For the whole name rather than the query's type. */
+  /** True if it covers the whole name rather than the query's type. */
   readonly everyType: boolean;
   readonly seconds: number;
-  /** Creation time, clock's ms. */
+  /** Creation time in clock ms. */
   readonly born: number;
 }
 
 /**
- * The entries of the cache, found by name, type, class and kind of client.
- *
- * All entries of a name are in one chain, so one walk finds all types of the name.
+ * The entries of the cache, found by name, type, class and client kind.
+ * All entries for a name are in one chain, so a single walk finds all of its types.
  */
 export class Store extends Entries {
-  /** Results of `look`: slots, or -1. The denial is the one for the type, or the one for the whole name. */
+  /** Results of `look`, as slots or -1. The denial is for the query's type or for the whole name. */
   denial = -1;
   success = -1;
   readonly evictions: [number, number] = [0, 0];
@@ -67,7 +61,7 @@ export class Store extends Entries {
       shardCapacity(parts.capacities[SUCCESS]),
       shardCapacity(parts.capacities[DENIAL]),
     ];
-    // Whatever the capacities are, there is room for no more messages than this.
+    // The memory limit holds at most this many messages, even if the capacities are larger.
     const most = Math.ceil(parts.bytes / MESSAGE_USUAL / SHARDS);
     const wanted = Math.min(most, this.#caps[SUCCESS] + this.#caps[DENIAL]);
     let perShard = 1;
@@ -77,7 +71,7 @@ export class Store extends Entries {
     this.log = new ChunkLog(parts.bytes, droppedShared);
   }
 
-  /** Another one replaces it. Frees its memory at once, because reloads may follow each other. */
+  /** Frees the memory of a replaced cache at once, because reloads may follow each other quickly. */
   close(): void {
     droppedShared(this.log.allocated);
   }
@@ -93,7 +87,7 @@ export class Store extends Entries {
     const exact = every | query.type;
     this.denial = -1;
     this.success = -1;
-    // The upper bits of the class would be read as DO and CD, and the rest as another class.
+    // The class's upper bits would be read as DO and CD, and the rest as another class.
     if (query.class > CLASS_MAX) return;
     let nameError = -1;
     for (let slot = this.#buckets[this.#bucket(hash)]!; slot >= 0; slot = this.nexts[slot]!) {
@@ -112,8 +106,8 @@ export class Store extends Entries {
   }
 
   /**
-   * The entry to answer the query from, or -1. Denials come first, except SERVFAIL, which yields to
-   * data; with `prefer_positive` data comes first.
+   * Returns the entry to answer the query from, or -1. Denials come first, except SERVFAIL, which yields to data. With
+   * `prefer_positive`, data comes first.
    */
   pick(query: Query): number {
     this.look(query);
@@ -127,10 +121,9 @@ export class Store extends Entries {
   }
 
   /**
-   * Until when (clock's ms) a fresh entry of the name (same class, DO and CD) says that it exists,
-   * the longest of them; 0: none does. `half`: entries with data, or without. The entry of the
-   * query's own type does not count, except data that is served stale in preference to denials:
-   * that counts as long as it may be served.
+   * Returns the latest expiry (clock ms) of the fresh entries in `half` that show the name exists; 0 if there are none.
+   * Class, DO and CD have to match. The entry for the query's own type does not count, except data that is served stale
+   * in preference to denials. That counts as long as it may be served.
    */
   vouchedUntil(query: Query, half: Half, now: number): number {
     const { preferPositive, staleSeconds } = this.parts;
@@ -145,7 +138,7 @@ export class Store extends Entries {
     return latest;
   }
 
-  /** Entries of the name that say "no data" end at this time, if not before. */
+  /** Makes the name's "no data" entries expire at this time, if not earlier. */
   endBy(query: Query, time: number): void {
     this.#family(query, (slot) => {
       if (this.halves[slot] === DENIAL && this.end(slot) > time)
@@ -153,7 +146,7 @@ export class Store extends Entries {
     });
   }
 
-  /** Forgets the entry that says the name does not exist. */
+  /** Removes the entry that records that the name does not exist. */
   admit(query: Query): void {
     const variant = variantOf(query);
     const hash = hashOf(query, variant);
@@ -166,10 +159,7 @@ export class Store extends Entries {
     }
   }
 
-  /**
-   * Forgets what says that the name exists. Data that is served stale in preference to denials
-   * stays.
-   */
+  /** Removes the entries that show the name exists. Data that is served stale in preference to denials stays. */
   deny(query: Query): void {
     this.#family(query, (slot, type) => {
       if (type !== EVERY_TYPE && !this.shielded(slot, query)) this.#drop(slot);
@@ -184,7 +174,7 @@ export class Store extends Entries {
     this.#drop(slot);
   }
 
-  /** Calls `each` for every entry of the query's name, class, DO and CD. It may drop the entry. */
+  /** Calls `each` for every entry with the query's name, class, DO and CD. The callback may drop the entry. */
   #family(query: Query, each: (slot: number, type: number) => void): void {
     const variant = variantOf(query);
     const hash = hashOf(query, variant);
@@ -201,7 +191,6 @@ export class Store extends Entries {
 
   /**
    * Stores a copy of the reply's message with AA set, without client-specific parts.
-   *
    * @returns the slot, or -1 if it does not fit
    */
   put(query: Query, reply: Reply, half: Half, entry: StoredAs): number {
@@ -242,16 +231,16 @@ export class Store extends Entries {
   }
 
   /**
-   * Finds space for a message. When the limit is reached, the entries of the oldest chunk are
-   * evicted. Entries with a hit since they were stored or last spared move to the newest chunk. A
-   * flood of names that are queried only once therefore evicts only its own entries.
+   * Finds space for a message. When the limit is reached, the oldest chunk is emptied. Entries hit since they were
+   * stored or last spared move to the newest chunk; the others are evicted. A flood of names that are queried only once
+   * therefore evicts only its own entries.
    */
   #room(size: number): ReplyChunk | null {
     const { log } = this;
     for (let tries = 0; tries < 64; tries++) {
       const chunk = log.room(size);
       if (chunk !== null) {
-        // A new one takes in what a sparse one still holds; then look again whether there is room.
+        // A new chunk first takes in the entries of a sparse one; then check again for room.
         if (chunk.used > 0 || !chunk.shared || log.sparse === null) return chunk;
         this.#move(log.sparse);
         continue;
@@ -263,7 +252,7 @@ export class Store extends Entries {
     return null;
   }
 
-  /** @param sparing false: also removes entries that were queried */
+  /** @param sparing if false, also removes entries that were queried */
   #clear(victim: ReplyChunk, sparing: boolean): void {
     for (const slot of victim.slots) {
       if (this.messages[slot] === null || this.chunks[slot] !== victim.id) continue;
@@ -277,7 +266,7 @@ export class Store extends Entries {
     if (victim.live > 0) this.#move(victim);
   }
 
-  /** True if a valid entry was queried since it was stored, or since the last call that returned true. */
+  /** True if a valid entry was queried since it was stored or last spared. */
   #isSpared(slot: number): boolean {
     if (this.spared[slot] === this.counted[slot]) return false;
     this.spared[slot] = this.counted[slot]!;
@@ -311,8 +300,8 @@ export class Store extends Entries {
   }
 
   /**
-   * Removes an entry of this half and shard: the first one, from a random place, that was not
-   * queried since it was stored or spared.
+   * Evicts an entry from this half and shard: the first one, from a random position, that was not queried since it was
+   * stored or spared.
    */
   #evict(shard: number, half: Half): void {
     const slot = this.#victimOf(shard, half);

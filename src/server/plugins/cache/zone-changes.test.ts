@@ -4,7 +4,7 @@ import type { Query } from '../../transport/query.ts';
 import type { Answer } from '../../../../test/kit/upstream.ts';
 import { brief, cacheWorld, type CacheWorld } from './fixture.test.ts';
 
-/** A zone that changes: names that are there, and its serial. */
+/** A changing zone with its names and serial. */
 class Zone {
   serial = 100;
   readonly names = new Set<string>();
@@ -33,8 +33,8 @@ const rcode = async (from: CacheWorld, name: string): Promise<string> =>
   brief(await from.ask(`${name} A`)).split(' ')[0]!;
 const rest = (from: CacheWorld): Promise<void> => from.clock.advance(0);
 
-describe('denials of a zone that changes', () => {
-  test('without follow_serial a new name is denied until the denial’s time is over', async () => {
+describe('denials in a changing zone', () => {
+  test('without follow_serial, a new name is denied until the denial expires', async () => {
     const zone = new Zone();
     const from = await world(zone, 'denial 9984 5');
     assert.equal(await rcode(from, NEW), 'NXDOMAIN');
@@ -43,7 +43,7 @@ describe('denials of a zone that changes', () => {
     assert.equal(await rcode(from, NEW), 'NXDOMAIN');
   });
 
-  test('they are over as soon as any denial brings a newer serial', async () => {
+  test('they end as soon as any denial carries a newer serial', async () => {
     const zone = new Zone();
     const from = await world(zone);
     assert.equal(await rcode(from, NEW), 'NXDOMAIN');
@@ -53,7 +53,7 @@ describe('denials of a zone that changes', () => {
     assert.equal(await rcode(from, NEW), 'NOERROR');
   });
 
-  test('a client that asks for nothing but the new name finds it after a second', async () => {
+  test('a client that queries only the new name finds it after a second', async () => {
     const zone = new Zone();
     const from = await world(zone);
     assert.equal(await rcode(from, NEW), 'NXDOMAIN');
@@ -64,7 +64,7 @@ describe('denials of a zone that changes', () => {
     assert.equal(await rcode(from, NEW), 'NOERROR');
   });
 
-  test('other names are queried again too when a denied one exists', async () => {
+  test('other names are queried again too when a denied name appears', async () => {
     const zone = new Zone();
     const from = await world(zone);
     await rcode(from, NEW);
@@ -77,7 +77,7 @@ describe('denials of a zone that changes', () => {
     assert.equal(await rcode(from, 'second.cluster.local.'), 'NOERROR');
   });
 
-  test('the upstream is asked once a second at most, however many are denied', async () => {
+  test('the upstream is queried at most once a second, regardless of the number of denials', async () => {
     const zone = new Zone();
     const from = await world(zone);
     const names = Array.from({ length: 20 }, (_, i) => `n${i}.cluster.local.`);
@@ -92,7 +92,7 @@ describe('denials of a zone that changes', () => {
     assert.ok(asked >= 5 && asked <= 10, String(asked));
   });
 
-  test('denials of a server that is behind are cached for a second', async () => {
+  test('denials from a server that lags behind are cached for a second', async () => {
     const zone = new Zone();
     const from = await world(zone);
     zone.serial = 200;
@@ -106,7 +106,7 @@ describe('denials of a zone that changes', () => {
     assert.equal(await rcode(from, NEW), 'NOERROR');
   });
 
-  test('each zone has a serial of its own: one that is lower than another zone’s is not behind', async () => {
+  test("each zone has its own serial, so one that is lower than another zone's is not behind", async () => {
     const [cluster, corp] = [new Zone(), new Zone()];
     corp.owner = 'corp.example.';
     corp.serial = 7;
@@ -126,7 +126,7 @@ describe('denials of a zone that changes', () => {
     assert.equal(from.asked.length, before + 1);
   });
 
-  test('serials run in a circle', async () => {
+  test('serials wrap around', async () => {
     const zone = new Zone();
     zone.serial = 0xffff_ffff;
     const from = await world(zone);
@@ -137,7 +137,7 @@ describe('denials of a zone that changes', () => {
     assert.equal(await rcode(from, NEW), 'NOERROR');
   });
 
-  test('the SOA record of another zone says nothing', async () => {
+  test("another zone's SOA record is ignored", async () => {
     const zone = new Zone();
     zone.owner = 'example.';
     const from = await world(zone);

@@ -1,6 +1,4 @@
-/**
- * Detects that a zone has changed, by the serial of its SOA record: until then its denials hold.
- */
+/** Detects zone changes by the SOA serial; until then, the zone's denials are valid. */
 import type { Clock } from '../../base/clock.ts';
 import { isInZone } from '../../engine/contract/zone-match.ts';
 import { TYPE } from '../../wire/iana.ts';
@@ -9,34 +7,31 @@ import type { Query } from '../../transport/query.ts';
 import { Records } from '../../wire/records.ts';
 import type { Reply } from '../../wire/reply.ts';
 
-/** From the end of a SOA record's data to its serial, bytes (RFC 1035 section 3.3.13). */
+/** Distance from the end of an SOA record's data to its serial, in bytes (RFC 1035 section 3.3.13). */
 const SERIAL_FROM_END = 20;
-/** Time to cache a denial from a server that is behind the others, seconds. */
+/** Seconds for which to cache a denial from a server that lags behind the others. */
 const BEHIND_SECONDS = 1;
-/**
- * Serials are often the time in seconds, so within the current second there may be another change
- * under the same serial.
- */
+/** Serials are often the time in seconds, so the zone may change again within that second under the same serial. */
 const SAME_SECOND = 2;
 
 const records = new Records();
 
-/** One zone and its last known changes. Times are the clock's. */
+/** A zone and its last known changes, in clock time. */
 interface WatchedZone {
   readonly name: WireName;
   serial: number | null;
-  /** Denials that were stored before this do not hold. */
+  /** Denials stored before this time are invalid. */
   since: number;
   heard: number;
 }
 
 /**
- * Watches the serials of the zones of a cache. Every negative reply contains its zone's SOA, so no extra
- * query is needed: a newer serial drops all older negative replies of the zone. While
- * negative replies come only from the cache, one of them is refreshed from time to time.
+ * Watches the serials of a cache's zones. Every negative reply contains its zone's SOA, so no extra query is needed. A
+ * newer serial drops all older negative replies for the zone. If negative replies come only from the cache, one of them
+ * is refreshed from time to time.
  */
 export class ZoneChanges {
-  /** Longest names first. */
+  /** Sorted by name length, longest first. */
   readonly #zones: readonly WatchedZone[];
   readonly #everyMs: number;
   readonly #clock: Clock;
@@ -56,8 +51,7 @@ export class ZoneChanges {
 
   /**
    * Records a denial.
-   *
-   * @returns for how many seconds it may be cached
+   * @returns the number of seconds for which it may be cached
    */
   observe(reply: Reply): number {
     for (records.of(reply); records.next();) {
@@ -74,7 +68,7 @@ export class ZoneChanges {
   #hear(zone: WatchedZone, serial: number): number {
     const now = this.#clock.now();
     zone.heard = now;
-    // Serials run in a circle (RFC 1982).
+    // Serial number arithmetic (RFC 1982).
     const ahead = zone.serial === null ? 0 : (serial - zone.serial) | 0;
     if (ahead < 0) return BEHIND_SECONDS;
     if (ahead > 0) zone.since = now;
@@ -83,7 +77,7 @@ export class ZoneChanges {
     return Math.abs(age) < SAME_SECOND ? SAME_SECOND : Infinity;
   }
 
-  /** A denied name exists: its zone has changed, whatever the serial says. */
+  /** Records that a denied name exists, which means the zone changed regardless of its serial. */
   change(query: Query): void {
     const zone = this.#zoneOf(query);
     if (zone !== null) zone.since = this.#clock.now();
@@ -94,7 +88,7 @@ export class ZoneChanges {
     return zone === null || born > zone.since;
   }
 
-  /** True if the query's zone should be queried again now; the caller that gets true must do it. */
+  /** True if the query's zone should be queried again now. The caller must then do so. */
   due(query: Query, now: number): boolean {
     const zone = this.#zoneOf(query);
     if (zone === null || now - zone.heard < this.#everyMs) return false;
@@ -109,8 +103,8 @@ export class ZoneChanges {
 }
 
 /**
- * True if the name at `at`, perhaps compressed, is this one (in lower case). Names of a reply have
- * been checked.
+ * True if the name at `at`, which may be compressed, is this one (in lower case). Names in a reply are already
+ * validated.
  */
 function isNamed(bytes: Uint8Array, start: number, at: number, name: WireName): boolean {
   for (const letter of name) {

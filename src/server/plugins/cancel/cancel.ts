@@ -29,9 +29,7 @@ const syntax = directive({
   args: { timeoutMs: optional(timeout, { default: 5001, help: 'how long a query may take' }) },
 });
 
-/**
- * A query that has no reply by then is answered SERVFAIL; a reply that comes later is still cached.
- */
+/** Answers SERVFAIL if a query has no reply in time. A later reply is still cached. */
 export const cancel: Plugin = definePlugin({
   syntax,
   setup({ timeoutMs }, context, next) {

@@ -25,7 +25,7 @@ describe('chaos', () => {
     await world.close();
   });
 
-  test('the default version is our own, and long texts are cut', async () => {
+  test('the default version is ours, and long texts are truncated', async () => {
     const own = await makeWorld('.:53 {\n chaos\n}');
     assert.match((await texts(own, 'version.bind.'))[0]!, /^ndots-\d+\.\d+\.\d+/);
     await own.close();
@@ -34,7 +34,7 @@ describe('chaos', () => {
     await long.close();
   });
 
-  test("other names, types and classes are the next plugin's; class CH passes because of chaos", async () => {
+  test('other names, types and classes go to the next plugin, and class CH is allowed because of chaos', async () => {
     const world = await makeWorld('.:53 {\n chaos\n whoami\n}');
     assert.equal((await world.ask('other.bind. TXT', { qclass: CLASS.CH })).additional.length, 2);
     assert.equal((await world.ask('version.bind. A', { qclass: CLASS.CH })).additional.length, 2);

@@ -26,8 +26,8 @@ const syntax = directive({
 const TEXT_MAX = 255;
 
 /**
- * `version.bind`, `version.server`, `authors.bind`, `hostname.bind`, `id.server`; everything else
- * is for the next plugin.
+ * Answers `version.bind`, `version.server`, `authors.bind`, `hostname.bind` and `id.server`; everything else goes to
+ * the next plugin.
  */
 export const chaos: Plugin = definePlugin({
   syntax,
@@ -61,7 +61,7 @@ export const chaos: Plugin = definePlugin({
   },
 });
 
-/** A text as one character string: its length, then its bytes. */
+/** Encodes a text as one character string: its length, then its bytes. */
 function characters(text: string): Uint8Array {
   const bytes = Buffer.from(text).subarray(0, TEXT_MAX);
   return Uint8Array.of(bytes.length, ...bytes);

@@ -58,7 +58,7 @@ async function connected(
   return response;
 }
 
-/** The messages of a stream as they come. */
+/** Yields the messages of a stream as they arrive. */
 function messagesOf(response: IncomingMessage): Dnstap[] {
   const messages: Dnstap[] = [];
   const reader = new FrameReader(1 << 20);
@@ -73,7 +73,7 @@ function messagesOf(response: IncomingMessage): Dnstap[] {
   return messages;
 }
 
-/** Lets the virtual clock go until something holds. */
+/** Advances the virtual clock until a condition holds. */
 async function until(world: World, holds: () => boolean): Promise<void> {
   for (let turn = 0; turn < 5000 && !holds(); turn++) {
     await world.clock.advance(10);
@@ -82,7 +82,7 @@ async function until(world: World, holds: () => boolean): Promise<void> {
   assert.ok(holds());
 }
 
-/** A frame of a client's query of `size` bytes. */
+/** Builds a frame with a client query of `size` bytes. */
 function tapFrame(size: number): Uint8Array {
   const writer = new DnstapWriter(new Uint8Array(0), 0);
   writer.begin(TAP.CLIENT_QUERY, '');
@@ -92,7 +92,7 @@ function tapFrame(size: number): Uint8Array {
 }
 
 describe('console', () => {
-  test('a reader gets each query with its reply in one message, packed or not', async (t) => {
+  test('a reader gets each query with its reply in one message, compressed or not', async (t) => {
     const world = await serve(t);
     for (const headers of [{}, { 'accept-encoding': 'gzip' }]) {
       const response = await connected(world, headers);
@@ -109,7 +109,7 @@ describe('console', () => {
     }
   });
 
-  test('without the token, with another one, and with one in the wrong place, no reader is accepted', async (t) => {
+  test('a reader with a missing, wrong or misplaced token is rejected', async (t) => {
     const world = await serve(t);
     for (const authorization of ['', 'Bearer ', 'Bearer x', TOKEN, `Basic ${TOKEN}`]) {
       const response = await connected(world, { authorization });
@@ -118,7 +118,7 @@ describe('console', () => {
     }
   });
 
-  test('a fifth reader is refused until another one goes', async (t) => {
+  test('a fifth reader is refused until another one disconnects', async (t) => {
     const world = await serve(t);
     const readers: IncomingMessage[] = [];
     for (let i = 0; i < 4; i++) readers.push(await connected(world));
@@ -136,7 +136,7 @@ describe('console', () => {
     for (const reader of readers) reader.destroy();
   });
 
-  test('a token file that is missing or short stops the start', async () => {
+  test('a missing or short token file stops the start', async () => {
     writeFileSync(join(folder, 'short'), 'short');
     for (const [file, why] of [
       ['nowhere', /token_file cannot be read/],
@@ -149,8 +149,8 @@ describe('console', () => {
   });
 });
 
-describe('readers of live queries', () => {
-  test('nothing is written while there is none', async (t) => {
+describe('live query readers', () => {
+  test('nothing is written while there are none', async (t) => {
     const writes = t.mock.method(Tap.prototype, 'both');
     const world = await serve(t);
     for (let i = 0; i < 100; i++) await world.ask('a.example');
@@ -166,7 +166,7 @@ describe('readers of live queries', () => {
     assert.equal(writes.mock.callCount(), 1);
   });
 
-  test('a reader that stalls misses messages and receives their number; the server stores little for it', async (t) => {
+  test('a stalled reader misses messages and receives their number, and the server buffers little for it', async (t) => {
     const readers = new TapReaders(systemClock);
     const ring = readers.frames.add(4 << 20);
     const server = createServer((asked, response) => readers.serve(asked, response, TOKEN, 'one'));
@@ -210,7 +210,7 @@ describe('readers of live queries', () => {
     assert.ok(missed() > 0);
   });
 
-  test('close ends them and all watching', () => {
+  test('close disconnects them and stops all recording', () => {
     const readers = new TapReaders(new VirtualClock());
     readers.close();
     assert.equal(readers.watched[0], 0);

@@ -1,4 +1,4 @@
-/** `console`: gives this server's own queries to `ndots top` and `ndots console`, over HTTP. */
+/** `console`: sends this server's queries to `ndots top` and `ndots console` over HTTP. */
 import { hostname } from 'node:os';
 import { builtins } from '../../base/builtins.ts';
 import type { LineRingMemory } from '../../base/line-ring.ts';
@@ -22,9 +22,9 @@ import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { TapReaders } from './tap-readers.ts';
 
-/** Memory for the messages of each worker, bytes. */
+/** Memory for each worker's messages, in bytes. */
 const RING_BYTES = 4 * 1024 * 1024;
-/** Bytes of a token that is made at the start. */
+/** Size in bytes of a token generated at startup. */
 const TOKEN_BYTES = 24;
 
 const address = hostPort('ADDRESS');
@@ -60,14 +60,14 @@ const syntax = directive({
         ],
 });
 
-/** The first message to a worker. */
+/** The first message to a worker: its shared memory. */
 interface TapMemory {
   readonly ring: LineRingMemory;
   /** 1 while there are readers. */
   readonly watched: Int32Array<SharedArrayBuffer>;
 }
 
-/** Workers write nothing and read one number a query while no reader is connected. */
+/** While no reader is connected, workers write nothing and only read one number per query. */
 export const consolePlugin: Plugin = definePlugin({
   syntax,
   operational: true,
@@ -114,7 +114,7 @@ export const consolePlugin: Plugin = definePlugin({
       },
     });
     return (query) => {
-      // Internal lookups (CNAME targets) are not a client's.
+      // Internal lookups (CNAME targets) do not come from clients.
       if (watched[0] === 0 || query.depth > 0) return next(query);
       const reply = next(query);
       if (isLater(reply)) return andThen(reply, later, { tap, query: query.keep() });
@@ -134,10 +134,10 @@ function later(reply: Reply, { tap, query }: TappedQuery): Reply {
   return reply;
 }
 
-/** The readers with the token that was made for them: both stay over reloads. */
+/** The readers and the token generated for them; both survive reloads. */
 class KeptReaders {
   readonly readers: TapReaders;
-  /** True from the first configuration that serves on. */
+  /** True once a configuration is being served. */
   isServing = false;
   readonly made: string = builtins.crypto().randomBytes(TOKEN_BYTES).toString('base64url');
 
@@ -150,7 +150,7 @@ class KeptReaders {
   }
 }
 
-/** null: the file has gone, or is being written. */
+/** Returns null if the file is missing or is being written. */
 function tokenOf(file: string, { log }: ControlContext): string | null {
   try {
     return readSecret(file);

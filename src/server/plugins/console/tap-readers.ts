@@ -1,4 +1,4 @@
-/** Gives a server's own queries to its readers: in the main thread. */
+/** Sends a server's own queries to its readers, from the main thread. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../base/clock.ts';
 import { StreamReaders } from '../../base/stream-readers.ts';
@@ -14,10 +14,10 @@ import {
 } from '../../wire/dnstap.ts';
 import { CONTROL, writeControl } from '../../wire/frame-stream.ts';
 
-/** Gives the messages of all workers to each reader. Workers write none while there is no reader. */
+/** Sends the messages of all workers to each reader. Workers write none while there is no reader. */
 export class TapReaders implements KeptAcrossReloads {
   readonly frames: Frames;
-  /** 1 while there are readers; workers look at it before they write. */
+  /** 1 while there are readers; workers check it before they write. */
   readonly watched: Int32Array<SharedArrayBuffer> = new Int32Array(new SharedArrayBuffer(4));
   readonly #readers: StreamReaders;
 
@@ -47,17 +47,17 @@ export class TapReaders implements KeptAcrossReloads {
     return this.#readers.connected;
   }
 
-  /** Messages that were sent, for each reader. */
+  /** Number of messages sent, summed over readers. */
   get sent(): number {
     return this.#readers.sent;
   }
 
-  /** Messages that not every reader received. */
+  /** Number of messages that at least one reader missed. */
   get leftOut(): number {
     return this.frames.lost + this.#readers.missed;
   }
 
-  /** Sends messages until the reader goes. @param identity the name of this server */
+  /** Sends messages until the reader disconnects. @param identity the server's name */
   serve(
     request: IncomingMessage,
     response: ServerResponse,
@@ -67,7 +67,7 @@ export class TapReaders implements KeptAcrossReloads {
     this.#readers.serve(request, response, { token, identity });
   }
 
-  /** Tells each reader that the server serves a new configuration since this time, milliseconds since 1970. */
+  /** Notifies each reader that a new configuration has been served since this time, in milliseconds since 1970. */
   reloaded(ms: number): void {
     this.#readers.give(noteFrame(`${RELOADED}${Math.round(ms)}`), 0);
     this.#readers.flush();
@@ -79,7 +79,7 @@ export class TapReaders implements KeptAcrossReloads {
     this.#readers.close();
   }
 
-  /** Drops messages that no reader takes. */
+  /** Drops messages while there are no readers. */
   #drop(): void {
     for (let chunk = this.frames.take(); chunk !== null; chunk = this.frames.take())
       chunk.release();
@@ -99,7 +99,7 @@ export class TapReaders implements KeptAcrossReloads {
   }
 }
 
-/** A message without a type. */
+/** Builds a message without a type. */
 function noteFrame(text: string): Uint8Array {
   const writer = new DnstapWriter(new Uint8Array(0), 0);
   writer.begin(0, text);

@@ -35,7 +35,7 @@ describe('TO', () => {
     assert.equal(brief('https://10.0.0.1'), 'https 10.0.0.1:443');
   });
 
-  test("the port follows the server's name, as in CoreDNS's examples, or the address", () => {
+  test("the port follows the server name, as in CoreDNS's examples, or the address", () => {
     assert.equal(brief('tls://10.0.0.1%dns.example:8853'), 'tls 10.0.0.1:8853 dns.example');
     assert.equal(brief('tls://10.0.0.1%dns.example'), 'tls 10.0.0.1:853 dns.example');
     const six = 'tls [2001:db8::1]:8853 dns.example';
@@ -53,7 +53,7 @@ describe('TO', () => {
     assert.equal(brief('https://dns.example'), 'https dns.example:443?');
   });
 
-  test('what cannot be meant', () => {
+  test('clearly invalid words', () => {
     assert.match(brief('quic://10.0.0.1'), /unsupported transport/);
     assert.match(brief('https://dns.example/dns-query'), /path is not allowed/);
     assert.match(brief('10.0.0.1:0'), /invalid port/);
@@ -69,13 +69,13 @@ describe('TO', () => {
   });
 });
 
-test('nameserver lines of resolv.conf, comments and repetitions aside', () => {
+test('reads the nameserver lines in resolv.conf without comments and duplicates', () => {
   const text =
     '# nameserver 10.9.9.9\nnameserver 10.0.0.1\r\n nameserver\t2001:db8::1 # two\nnameserver nothing\nnameserver 10.0.0.1\noptions ndots:5\n';
   assert.deepEqual(readNameservers(text), ['10.0.0.1', '2001:db8::1']);
 });
 
-describe('places', () => {
+describe('files and host names', () => {
   const at = { file: 'Corefile', line: 2, column: 5 };
   const parts: PlacesParts = {
     readFile: (path) => (path === '/base/list' ? 'nameserver 10.0.0.7\n' : null),
@@ -98,7 +98,7 @@ describe('places', () => {
       .join(', ');
   };
 
-  test('files and host names become addresses, in the order written', async () => {
+  test('are resolved to addresses, in the order written', async () => {
     assert.equal(
       await find(['10.0.0.1', 'list', 'tls://dns.example']),
       'dns 10.0.0.1:53, dns 10.0.0.7:53, tls 10.0.0.9:853 dns.example, tls [2001:db8::9]:853 dns.example',
@@ -106,7 +106,7 @@ describe('places', () => {
     assert.equal(await find(['dns.example'], ['10.0.0.53']), 'dns 10.0.0.8:53');
   });
 
-  test('a server name of its own goes with all addresses of a host, or of a file', async () => {
+  test('pass their own server name to all addresses of a host or file', async () => {
     assert.equal(
       await find(['tls://dns.example%all.example:8853'], ['10.0.0.53']),
       'tls 10.0.0.8:8853 all.example',
@@ -114,14 +114,14 @@ describe('places', () => {
     assert.equal(await find(['tls://list%all.example']), 'tls 10.0.0.7:853 all.example');
   });
 
-  test('an address and port counts once, whoever names it again', async () => {
+  test('contribute each address and port only once', async () => {
     assert.equal(
       await find(['list', '10.0.0.7', '10.0.0.7:5353', 'tls://10.0.0.7:53']),
       'dns 10.0.0.7:53, dns 10.0.0.7:5353',
     );
   });
 
-  test('a host name without an address is a problem with place and fix', async () => {
+  test('report a host name without an address as a problem with place and fix', async () => {
     const error = await find(['no.example']).catch((found: unknown) => found);
     assert.ok(error instanceof Problem);
     assert.match(error.message, /not an IP address or file: "no.example"/);

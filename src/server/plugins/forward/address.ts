@@ -2,19 +2,13 @@ import { isIP, printHostPort } from '../../base/ip.ts';
 import { upstreamSchemes, type UpstreamScheme } from '../../transport/upstream-address.ts';
 import { transports } from '../../wire/transports.ts';
 
-/**
- * One upstream whose address is known. Plain data: it travels from the control plane to the
- * workers.
- */
+/** An upstream whose address is known. Plain data, because it is sent from the control plane to the workers. */
 export interface ForwardUpstreamSpec {
   readonly scheme: UpstreamScheme;
   /** IP address; IPv6 with an optional zone (`fe80::1%eth0`). */
   readonly host: string;
   readonly port: number;
-  /**
-   * Name that the certificate must have (`tls://IP%NAME`, a host name); empty: what
-   * `tls_servername` says.
-   */
+  /** Name expected in the certificate (`tls://IP%NAME`, or a host name); if empty, that of `tls_servername`. */
   readonly serverName: string;
 }
 
@@ -22,20 +16,20 @@ export interface ForwardUpstreamSpec {
 export type ForwardDestination =
   | { readonly kind: 'address'; readonly upstream: ForwardUpstreamSpec }
   | {
-      /** A file with `nameserver` lines if there is one of this name, else a host name. */
+      /** A file with `nameserver` lines if one with this name exists, otherwise a host name. */
       readonly kind: 'place';
       readonly text: string;
       readonly scheme: UpstreamScheme;
       readonly port: number;
-      /** Name that the certificate must have (`tls://HOST%NAME`); empty: that of the host. */
+      /** Name expected in the certificate (`tls://HOST%NAME`); if empty, the host's name. */
       readonly serverName: string;
     }
   | { readonly kind: 'wrong'; readonly text: string; readonly hint: string | null };
 
 /**
- * Understands one TO: `IP`, `IP:PORT`, `[v6]:PORT`, `https://HOST`, a file, a host name; over TLS
- * also with the server's name, `tls://IP%NAME`, with the port behind either of the two:
- * `IP%NAME:PORT`, `[v6%NAME]:PORT`, `IP:PORT%NAME`.
+ * Parses one TO: `IP`, `IP:PORT`, `[v6]:PORT`, `https://HOST`, a file or a host name. Over TLS it may include the
+ * server name, as in `tls://IP%NAME`. The port then follows either part: `IP%NAME:PORT`, `[v6%NAME]:PORT`,
+ * `IP:PORT%NAME`.
  */
 export function readTo(text: string): ForwardDestination {
   const parts = /^([a-z0-9]+):\/\/(.*)$/.exec(text);
@@ -65,7 +59,7 @@ export function readTo(text: string): ForwardDestination {
       return { kind: 'wrong', text: `invalid server name in '${text}'`, hint: null };
     const [, name = '', bracket = '', port = ''] = named;
     rest = rest.slice(0, percent) + bracket;
-    // `2001:db8::1%NAME:PORT`: here the name has separated the port from the address.
+    // In `2001:db8::1%NAME:PORT`, the name separates the port from the address.
     if (port !== '' && isIP(rest) === 6) rest = `[${rest}]`;
     rest += port;
     serverName = name;
@@ -93,12 +87,12 @@ export function readTo(text: string): ForwardDestination {
   return { kind: 'place', text: host, scheme, port: known, serverName };
 }
 
-/** True for a word that can be neither an address, a file nor a host name. */
+/** True for a word that cannot be an address, a file or a host name. */
 function isMeantAsAddress(word: string): boolean {
   return !word.includes('/') && (!/[a-z_]/i.test(word) || /[:;,]/.test(word));
 }
 
-/** Host and port; port 0: not given; null: malformed. */
+/** Splits host and port. The port is 0 if absent and null if malformed. */
 function splitPort(text: string): { readonly host: string; readonly port: number | null } {
   if (isIP(text) !== 0) return { host: text, port: 0 };
   const match = /^(?:\[([^\]]*)\]|([^:[\]]*)):([^:]*)$/.exec(text);
@@ -107,12 +101,12 @@ function splitPort(text: string): { readonly host: string; readonly port: number
   return { host: match[1] ?? match[2] ?? '', port: port >= 1 && port <= 65535 ? port : null };
 }
 
-/** `10.0.0.1:53`, `[2001:db8::1]:53`: the `to` label of the metrics. */
+/** Formats `10.0.0.1:53` or `[2001:db8::1]:53`, the metrics' `to` label. */
 export function printUpstream({ host, port }: ForwardUpstreamSpec): string {
   return printHostPort(host, port);
 }
 
-/** `tls://10.0.0.1:853`: scheme, address or host name, port. */
+/** Formats `tls://10.0.0.1:853`: scheme, address or host name, and port. */
 export function printTo(to: Exclude<ForwardDestination, { kind: 'wrong' }>): string {
   const { scheme, host, port } = to.kind === 'address' ? to.upstream : { ...to, host: to.text };
   return `${scheme}://${printUpstream({ scheme, host, port, serverName: '' })}`;

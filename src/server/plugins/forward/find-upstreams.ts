@@ -1,4 +1,4 @@
-/** Resolves the upstreams of a forward line: addresses, files with nameservers, and host names. */
+/** Resolves a forward line's upstreams: addresses, files with nameservers, and host names. */
 import { lookup, Resolver } from 'node:dns/promises';
 import { errorCode, isGone } from '../../base/error-code.ts';
 import { whyFailed } from '../../base/why-failed.ts';
@@ -11,7 +11,7 @@ import type { HostLookup } from './host-addresses.ts';
 import { upstreamsLimit } from './forward-options.ts';
 
 export interface PlacesParts {
-  /** The text of a file, or null if it does not exist. May throw if it cannot be read. */
+  /** Returns the text of a file, or null if it does not exist. Throws if it cannot be read. */
   readonly readFile: (path: string) => string | null;
   readonly resolve: (name: string, servers: readonly string[]) => Promise<readonly string[]>;
   readonly path: (file: string) => string;
@@ -19,13 +19,12 @@ export interface PlacesParts {
 
 export interface FoundUpstreams {
   readonly upstreams: readonly ForwardUpstreamSpec[];
-  /** File → text as it was read. */
+  /** Maps each file to the text that was read. */
   readonly files: ReadonlyMap<string, string>;
 }
 
 /**
  * Resolves all `places` that are not addresses.
- *
  * @throws Problems for those that cannot be resolved
  */
 export async function findUpstreams(
@@ -69,7 +68,7 @@ export async function findUpstreams(
   return { upstreams, files };
 }
 
-/** Each address and port once: the first counts, as in CoreDNS. */
+/** Removes duplicate addresses and ports, keeping the first, as CoreDNS does. */
 function once(upstreams: readonly ForwardUpstreamSpec[]): readonly ForwardUpstreamSpec[] {
   const seen = new Map(upstreams.toReversed().map((each) => [printUpstream(each), each]));
   return upstreams.filter((each) => seen.get(printUpstream(each)) === each);
@@ -142,8 +141,8 @@ function noneLeft(files: ReadonlyMap<string, string>, at: Place): Problem {
 export interface PlacesWorld {
   readonly readFile: PlacesParts['readFile'];
   /**
-   * Looks up a host name as an absolute name: search domains do not apply.
-   * @param isOwn whether a name server is this server, which is not asked
+   * Looks up a host name as an absolute name, without search domains.
+   * @param isOwn true for a name server that is this server and must not be queried
    */
   readonly lookUp: (
     name: string,
@@ -190,7 +189,7 @@ function whole(found: readonly { readonly address: string }[]): HostLookup {
   return { addresses: found.map(({ address }) => address), ttlMs: null, whole: true };
 }
 
-/** Names of this file have no dot at their end, so they are looked up as they are written. */
+/** Names in this file have no trailing dot, so they are looked up as written. */
 function isInHosts(name: string): boolean {
   const wanted = name.toLowerCase();
   return (readIfThere('/etc/hosts') ?? '')

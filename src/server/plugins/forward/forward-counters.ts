@@ -5,11 +5,11 @@ import type { Counter, Family, Gauge, Histogram, Registry } from '../../metrics/
 
 const NAME = 'forward';
 
-/** Metrics of forward, and of the upstream connections under it (CoreDNS names them `proxy`). */
+/** Metrics for forward and its upstream connections (which CoreDNS calls `proxy`). */
 export class ForwardMetrics {
   readonly broken: Counter;
   readonly rejects: Counter;
-  /** Queries that waited for others with the same question. */
+  /** Queries that waited for an identical one. */
   readonly shared: Counter;
   readonly waiting: Gauge;
   readonly #timeouts: Family<readonly ['to'], Counter>;

@@ -1,4 +1,4 @@
-/** The replies to queries that no upstream answered. */
+/** Replies to queries that no upstream answered. */
 import { ExchangeError } from '../../transport/upstream/upstream-exchange.ts';
 import { EDE, RCODE } from '../../wire/iana.ts';
 import { failure, type ExtendedError, type Reply } from '../../wire/reply.ts';
@@ -9,12 +9,12 @@ export interface FailedAttempt {
   readonly error: Error;
 }
 
-/** REFUSED: too many queries are in flight. */
+/** REFUSED, because too many queries are in flight. */
 export function refused(text: string): Reply {
   return failure(RCODE.REFUSED, 'forward', new Error(text), [{ code: EDE.OTHER, text }]);
 }
 
-/** SERVFAIL: the client would be gone before the packet budget allows another packet. */
+/** SERVFAIL, because the client would give up before the packet budget allows another packet. */
 export function overspent({ to, budget }: ForwardUpstream): Reply {
   const text = `packet budget of ${to} used up (max_pps ${budget!.limit})`;
   return failure(RCODE.SERVFAIL, 'forward', new Error(text), [
@@ -22,7 +22,7 @@ export function overspent({ to, budget }: ForwardUpstream): Reply {
   ]);
 }
 
-/** SERVFAIL with the last error for the log. The client's text has no addresses of upstreams. */
+/** SERVFAIL with the last error for the log. The text sent to the client does not include upstream addresses. */
 export function gaveUp(failed: readonly FailedAttempt[], order: readonly ForwardUpstream[]): Reply {
   return failure(RCODE.SERVFAIL, 'forward', failed.at(-1)?.error ?? noHealthy, [
     failed.length === 0 ? unhealthy(order) : explain(failed),

@@ -3,18 +3,14 @@ import type { Random } from '../../base/random.ts';
 import { upstreamOrder, type UpstreamOrder } from '../../engine/contract/upstream-order.ts';
 import type { ForwardUpstream } from './forward-upstream.ts';
 
-/** The choices of `policy` for the first upstream. */
+/** Values of `policy`, which chooses the first upstream. */
 export type ForwardPolicy = UpstreamOrder | 'latency';
 
-/**
- * One query in so many starts at random under `latency`, so that a slow upstream that got fast is
- * noticed.
- */
+/** Under `latency`, one in this many queries starts at a random upstream, so that a formerly slow one is used again. */
 const EXPLORE = 20;
 
 /**
- * Gives the order in which upstreams are tried for a query. The result may be the list itself: not
- * to be changed.
+ * Returns a function that orders the upstreams for a query. Its result may be the list itself and must not be modified.
  */
 export function makePolicy(
   policy: ForwardPolicy,

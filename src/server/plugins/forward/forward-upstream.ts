@@ -1,4 +1,4 @@
-/** One upstream of `forward`: connections, probes, response time. */
+/** One `forward` upstream: connections, probes and response time. */
 import type { Clock, Timer } from '../../base/clock.ts';
 import { every } from '../../base/clock.ts';
 import type { Counter, Histogram } from '../../metrics/registry.ts';
@@ -20,12 +20,12 @@ import type { HealthOptions } from './option-values.ts';
 import type { ForwardMetrics } from './forward-counters.ts';
 
 const PROBE_TIMEOUT_MS = 1000;
-/** Outgoing packets of a new TCP connection in addition to the query: SYN, ACKs, FIN. */
+/** Packets sent for a new TCP connection in addition to the query: SYN, ACKs, FIN. */
 const TCP_PACKETS = 4;
 /** Weight of a new measurement in the running average of response times. */
 const LATENCY_WEIGHT = 0.2;
 
-/** The address of an upstream, its transport, and the limits of the line (times in ms). */
+/** An upstream's address and transport, and the line's limits (times in ms). */
 export interface ForwardUpstreamParts {
   readonly spec: ForwardUpstreamSpec;
   readonly network: Network;
@@ -44,31 +44,31 @@ export interface ForwardUpstreamParts {
   readonly dohMethod: 'POST' | 'GET';
   readonly health: HealthOptions;
   readonly forceTcp: boolean;
-  /** Packets per second; null: no limit. */
+  /** Packets per second, or null if unlimited. */
   readonly maxPps: number | null;
 }
 
-/** One transport to an upstream, and its counters. */
+/** A transport to an upstream, and its counters. */
 interface Channel {
   readonly proto: Protocol;
   readonly transport: Upstream;
   connections: { readonly hits: Counter; readonly misses: Counter } | null;
 }
 
-/** One upstream of a forward line: its transports, its health, its speed. */
+/** An upstream on a forward line: its transports, health and latency. */
 export class ForwardUpstream {
-  /** `IP:port`, as metrics and messages name it. */
+  /** `IP:port`, as used in metrics and messages. */
   readonly to: string;
   readonly budget: Budget | null;
-  /** Probes that failed since the last success. */
+  /** Number of failed probes since the last success. */
   fails = 0;
-  /** Running average of the response time, ms; 0: not known yet. */
+  /** Running average of the response time in ms; 0 if unknown. */
   latencyMs = 0;
   readonly #parts: ForwardUpstreamParts;
   readonly #open = new Map<Protocol, Channel>();
-  /** The last one used: most queries use the same one. */
+  /** The last one used, because most queries use the same one. */
   #recent: Channel | null = null;
-  /** By result code, the four bits of the header. */
+  /** By result code (four bits in the header). */
   readonly #durations: (Histogram | undefined)[] = Array<Histogram | undefined>(16).fill(undefined);
   readonly #counters: UpstreamCounters;
   readonly #tcpRetries: Counter;
@@ -101,7 +101,7 @@ export class ForwardUpstream {
     return maxFails > 0 && this.fails > maxFails;
   }
 
-  /** Sends over a stream (TCP, or the upstream's own) or UDP. The caller has spent the budget. */
+  /** Sends over a stream (TCP, or the upstream's own transport) or UDP. The caller has already spent the budget. */
   start(exchange: UpstreamExchange, stream: boolean, timeoutMs: number, now: number): void {
     const proto = this.#proto(stream);
     exchange.startedAt = now;
@@ -109,7 +109,7 @@ export class ForwardUpstream {
     this.#channel(proto).transport.start(exchange, timeoutMs, now);
   }
 
-  /** Counts a reply to the exchange; its message begins at `start`. */
+  /** Counts a reply to the exchange; its message starts at `start`. */
   took(
     exchange: UpstreamExchange,
     bytes: Uint8Array,
@@ -134,7 +134,7 @@ export class ForwardUpstream {
     duration.observe(tookMs / 1000);
   }
 
-  /** A failed exchange counts as its whole time-out in the running average. */
+  /** A failed exchange counts as its full timeout in the running average. */
   missed({ timeoutMs }: UpstreamExchange): void {
     this.#learn(timeoutMs);
   }
@@ -151,7 +151,7 @@ export class ForwardUpstream {
     this.#spending?.rejects.add(1);
   }
 
-  /** True if this upstream takes UDP. */
+  /** True if this upstream accepts UDP. */
   get plain(): boolean {
     return this.#parts.spec.scheme === 'dns';
   }
@@ -202,7 +202,7 @@ export class ForwardUpstream {
     });
   }
 
-  /** Probes the upstream until it answers, with any result code. One loop at a time. */
+  /** Probes the upstream until it answers with any result code. Only one loop runs at a time. */
   probe(): void {
     if (this.#probing || this.#closed) return;
     this.#probing = true;

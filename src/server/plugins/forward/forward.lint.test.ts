@@ -19,8 +19,8 @@ async function told(files: Readonly<Record<string, string>>): Promise<readonly s
     .map(({ spot, severity, text }) => `${spot.file}:${spot.line} ${severity}: ${text}`);
 }
 
-describe('a server of the cluster that forwards', () => {
-  test('to the address of node-cache is asked by that for names of the cluster', async () => {
+describe('a cluster server that forwards', () => {
+  test("to node-cache's address receives node-cache's own queries for cluster names", async () => {
     const Corefile = corefile('169.254.20.10');
     const asked = '169.254.20.10 is node-cache, which queries this server';
     assert.deepEqual(await told({ Corefile }), [`Corefile:3 warning: ${asked}`]);
@@ -30,7 +30,7 @@ describe('a server of the cluster that forwards', () => {
     );
   });
 
-  test('to node-cache that asks the cluster for everything goes in a circle', async () => {
+  test('to a node-cache that sends everything to the cluster causes a loop', async () => {
     assert.deepEqual(
       await told({
         Corefile: corefile('169.254.20.10'),
@@ -40,7 +40,7 @@ describe('a server of the cluster that forwards', () => {
     );
   });
 
-  test('to a resolv.conf that names its own service, or node-cache, goes in a circle', async () => {
+  test('to a resolv.conf that lists its own service, or node-cache, causes a loop', async () => {
     const Corefile = corefile('/etc/resolv.conf');
     const conf = (address: string) => ({ Corefile, 'resolv.conf': `nameserver ${address}\n` });
     assert.deepEqual(await told({ ...conf('10.96.0.10'), 'service.yaml': service }), [
@@ -50,12 +50,12 @@ describe('a server of the cluster that forwards', () => {
       'Corefile:3 warning: resolv.conf lists 169.254.20.10, which is node-cache, which queries this server',
     ]);
     assert.deepEqual(await told({ ...conf('10.0.0.2'), 'service.yaml': service }), []);
-    // That of another pod is not what the server reads.
+    // Another pod's file is not the one the server reads.
     const ofPod = 'search shop.svc.cluster.local svc.cluster.local\nnameserver 10.96.0.10\n';
     assert.deepEqual(await told({ Corefile, 'resolv.conf': ofPod, 'service.yaml': service }), []);
   });
 
-  test('to a link-local address of a cloud, or from elsewhere to node-cache, does not', async () => {
+  test("to a cloud's link-local address, or from elsewhere to node-cache, does not", async () => {
     assert.deepEqual(await told({ Corefile: corefile('169.254.169.253') }), []);
     assert.deepEqual(await told({ Corefile: '.:53 {\n forward . 169.254.20.10\n}\n' }), []);
   });

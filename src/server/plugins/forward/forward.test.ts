@@ -47,7 +47,7 @@ async function world(
 ): Promise<World & { readonly network: ScriptedNetwork }> {
   const clock = new VirtualClock();
   const network = scriptedNetwork(clock, script);
-  // Braces end a line; the tests write them on one.
+  // Braces must end a line; the tests write them inline.
   const text = corefile.replaceAll('{', '{\n').replaceAll('}', '\n}\n');
   open = await makeWorld(text, { clock, network, plugins: [forward], ...parts });
   return Object.assign(open, { network });
@@ -69,8 +69,8 @@ function folder(files: Readonly<Record<string, string>>): string {
   return made;
 }
 
-describe('what is forwarded', () => {
-  test('a query below FROM is sent to the upstream and its reply passed on', async () => {
+describe('forwarding', () => {
+  test('a query below FROM is sent to the upstream and its reply passed back', async () => {
     const here = await world('. { forward . 10.0.0.1 }');
     const reply = await here.ask('www.example.org. A');
     assert.equal(reply.rcode, RCODE.NOERROR);
@@ -92,25 +92,25 @@ describe('what is forwarded', () => {
     assert.deepEqual(served(here), ['10.0.0.1:53']);
   });
 
-  test('except never takes FROM itself', async () => {
+  test('except never applies to FROM itself', async () => {
     const here = await world('. { forward example.org 10.0.0.1 { except example.org } }');
     assert.equal((await here.ask('example.org. A')).rcode, RCODE.NOERROR);
     assert.equal((await here.ask('a.example.org. A')).rcode, RCODE.SERVFAIL);
   });
 
-  test('the second forward line sees what the first does not match', async () => {
+  test('the second forward line gets queries the first does not match', async () => {
     const here = await world('. {\n forward a.example 10.0.0.1\n forward . 10.0.0.2\n}');
     await here.ask('x.a.example. A');
     await here.ask('x.b.example. A');
     assert.deepEqual(served(here), ['10.0.0.1:53', '10.0.0.2:53']);
   });
 
-  test('classes other than IN are let through', async () => {
+  test('classes other than IN are allowed', async () => {
     const here = await world('. { forward . 10.0.0.1 }', () => ({}));
     assert.equal((await here.ask('version.bind. TXT', { qclass: 3 })).rcode, RCODE.NOERROR);
   });
 
-  test("DO reaches the upstream, options of its reply the client, and the reply's OPT repeats the client's size", async () => {
+  test("DO is sent upstream, the reply's options reach the client, and the reply's OPT repeats the client's size", async () => {
     const here = await world('. { forward . 10.0.0.1 }', () => ({
       ...up,
       options: [{ code: OPTION.NSID, data: Uint8Array.of(65) }],
@@ -136,7 +136,7 @@ describe('transports', () => {
     return seen;
   };
 
-  test("the client's protocol is the upstream's", async () => {
+  test("the client's protocol is used for the upstream", async () => {
     assert.deepEqual(await protos('. { forward . 10.0.0.1 }', 'udp'), ['udp']);
     assert.deepEqual(await protos('. { forward . 10.0.0.1 }', 'tcp'), ['tcp']);
   });
@@ -150,7 +150,7 @@ describe('transports', () => {
     );
   });
 
-  test('tls:// and https:// upstreams are given name, port and connection limits', async () => {
+  test('tls:// and https:// upstreams get a name, a port and connection limits', async () => {
     const here = await world(
       '. { forward . tls://10.0.0.1%dns.example:8853 tls://10.0.0.2%two.example https://10.0.0.3:8443 {\n policy sequential\n expire 20s\n max_age 30s\n max_idle_conns 7\n doh_method GET\n source_address 10.9.9.9\n failover SERVFAIL\n max_concurrent 70\n} }',
       () => ({ rcode: 'SERVFAIL' }),
@@ -169,7 +169,7 @@ describe('transports', () => {
     );
   });
 
-  test('a reply cut by the upstream is fetched whole over TCP, so that the client gets all of it', async () => {
+  test('a reply truncated by the upstream is fetched in full over TCP, so that the client gets all of it', async () => {
     const here = await world('. { forward . 10.0.0.1 }', ({ proto }) =>
       proto === 'udp' ? { flags: FLAG.TC } : up,
     );
@@ -183,7 +183,7 @@ describe('transports', () => {
     assert.match(here.metrics(), /ndots_forward_tcp_retries_total\{to="10.0.0.1:53"\} 1/);
   });
 
-  test('the cut reply is passed on when TCP does not work', async () => {
+  test('the truncated reply is passed on if TCP fails', async () => {
     const here = await world('. { forward . 10.0.0.1 }', ({ proto }) =>
       proto === 'udp' ? { ...up, flags: FLAG.TC } : { fail: 'refused' },
     );
@@ -192,7 +192,7 @@ describe('transports', () => {
     assert.equal(reply.answer.length, 1);
   });
 
-  test('garbage over UDP becomes an empty reply with TC if TCP does not help', async () => {
+  test('garbage over UDP becomes an empty reply with TC if TCP fails', async () => {
     const garbage = Uint8Array.of(0, 1, 0x81, 0x80, 0, 1, 0, 9, 0, 0, 0, 0, 1, 97, 0, 0, 1, 0, 1);
     const here = await world('. { forward . 10.0.0.1 }', ({ proto }) =>
       proto === 'udp' ? { bytes: garbage } : { fail: 'refused' },
@@ -202,7 +202,7 @@ describe('transports', () => {
     assert.equal(reply.answer.length, 0);
   });
 
-  test('what cannot be read at all ends the try at once', async () => {
+  test('an unreadable reply ends the attempt at once', async () => {
     const here = await world('. { forward . 10.0.0.1 10.0.0.2 { policy sequential } }', ({ to }) =>
       to.startsWith('10.0.0.1') ? { fail: 'garbled' } : up,
     );
@@ -212,7 +212,7 @@ describe('transports', () => {
 });
 
 describe('failures', () => {
-  test('a silent upstream is given up after read_timeout and the next one asked', async () => {
+  test('a silent upstream is abandoned after read_timeout, and the next one is queried', async () => {
     const here = await world('. { forward . 10.0.0.1 10.0.0.2 { policy sequential } }', ({ to }) =>
       to.startsWith('10.0.0.1') ? { fail: 'timeout' } : up,
     );
@@ -234,7 +234,7 @@ describe('failures', () => {
     assert.match(extendedError(reply)!, /^22 2 of 2 upstreams did not answer$/);
   });
 
-  test('max_connect_attempts ends the search, and the error names what happened', async () => {
+  test('max_connect_attempts ends the search, and the error gives the reason', async () => {
     const here = await world('. { forward . 10.0.0.1 { max_connect_attempts 1 } }', () => ({
       fail: 'refused',
     }));
@@ -244,7 +244,7 @@ describe('failures', () => {
     assert.equal(extendedError(reply), '23 the upstream refused the connection');
   });
 
-  test('unlimited attempts at upstreams that refuse at once do not spin', async () => {
+  test('unlimited attempts to upstreams that refuse at once do not spin', async () => {
     const here = await world(
       '. { forward . 10.0.0.1 { \n max_connect_attempts 0\n max_fails 0\n } }',
       () => ({ fail: 'refused', afterMs: 0 }),
@@ -256,7 +256,7 @@ describe('failures', () => {
     );
   });
 
-  test('failover asks each further upstream once; the last reply counts', async () => {
+  test('failover queries each further upstream once, and the last reply counts', async () => {
     const here = await world(
       '. { forward . 10.0.0.1 10.0.0.2 10.0.0.3 { \n policy sequential\n failover SERVFAIL REFUSED\n } }',
       ({ to }) => ({
@@ -267,7 +267,7 @@ describe('failures', () => {
     assert.deepEqual(served(here), ['10.0.0.1:53', '10.0.0.2:53', '10.0.0.3:53']);
   });
 
-  test('next and next_on_nodata lead to the next forward, and only to a forward', async () => {
+  test('next and next_on_nodata lead to the next forward, and to no other plugin', async () => {
     const rules = '\n next NXDOMAIN\n next_on_nodata\n';
     const answers = ({ to, name }: Asked): Answer =>
       to.startsWith('10.0.0.2') ? up : name.startsWith('gone') ? { rcode: 'NXDOMAIN' } : {};
@@ -282,7 +282,7 @@ describe('failures', () => {
     assert.equal((await alone.ask('gone.example.org. A')).rcode, RCODE.NXDOMAIN);
   });
 
-  test('more than max_concurrent queries at a time are REFUSED, with a reason', async () => {
+  test('more than max_concurrent concurrent queries are REFUSED with a reason', async () => {
     const here = await world('. { forward . 10.0.0.1 { max_concurrent 2 } }', () => ({
       ...up,
       afterMs: 100,
@@ -299,7 +299,7 @@ describe('failures', () => {
   });
 });
 
-test('a query for which there is no room to wait is REFUSED before an upstream is asked', async () => {
+test('a query that is not allowed to wait is REFUSED without querying an upstream', async () => {
   const here = await world('. { forward . 10.0.0.1 }');
   const reply = await here.ask('a.example.org. A', { edns: true, mayWait: false });
   assert.equal(reply.rcode, RCODE.REFUSED);
@@ -315,7 +315,7 @@ describe('health', () => {
     assert.equal(here.network.asked.length, 1);
   });
 
-  test('after a failure `. NS` is asked every half second until it is answered, whatever the answer', async () => {
+  test('after a failure, `. NS` is sent every half second until any answer arrives', async () => {
     for (const rcode of ['NOERROR', 'NXDOMAIN', 'SERVFAIL', 'REFUSED'] as const) {
       let dead = true;
       const here = await world('. { forward . 10.0.0.1 { max_connect_attempts 1 } }', () =>
@@ -338,7 +338,7 @@ describe('health', () => {
     }
   });
 
-  test('health_check sets interval, domain and no_rec', async () => {
+  test('health_check sets the interval, the domain and no_rec', async () => {
     const here = await world(
       '. { forward . 10.0.0.1 { \n max_connect_attempts 1\n health_check 5s no_rec domain example.org\n } }',
       () => ({ fail: 'refused' }),
@@ -373,7 +373,7 @@ describe('health', () => {
     assert.equal(here.network.asked[again]!.to, '10.0.0.1:53');
   });
 
-  test('with all upstreams down one is tried anyway; failfast answers SERVFAIL instead', async () => {
+  test('if all upstreams are down, one is tried anyway; failfast answers SERVFAIL instead', async () => {
     const all = (extra: string) =>
       `. { forward . 10.0.0.1 10.0.0.2 {\n max_fails 1\n ${extra}\n} }`;
     const down = async (corefile: string): Promise<[Message, number, string]> => {
@@ -416,7 +416,7 @@ describe('policies', () => {
     return here.network.asked.slice(before).map(({ to }) => to.replace(/^10.0.0.|:53$/g, ''));
   };
 
-  test('round_robin goes round, sequential stays, random spreads', async () => {
+  test('round_robin rotates, sequential always starts with the first, random spreads', async () => {
     const line = (policy: string) =>
       `. { forward . 10.0.0.1 10.0.0.2 10.0.0.3 { policy ${policy} } }`;
     assert.deepEqual(await ask(await world(line('round_robin')), 5), ['1', '2', '3', '1', '2']);
@@ -426,7 +426,7 @@ describe('policies', () => {
     assert.equal(new Set(await ask(await world(line('random')), 50)).size, 3);
   });
 
-  test('latency prefers the upstream that answers fastest, and notices when that changes', async () => {
+  test('latency prefers the fastest upstream and notices when that changes', async () => {
     let slow = '10.0.0.1:53';
     const here = await world('. { forward . 10.0.0.1 10.0.0.2 { policy latency } }', ({ to }) => ({
       ...up,
@@ -442,7 +442,7 @@ describe('policies', () => {
 });
 
 describe('the packet budget', () => {
-  test('at most max_pps packets leave within any second', async () => {
+  test('at most max_pps packets are sent within any second', async () => {
     const here = await world('. { forward . 10.0.0.1 { max_pps 20 } }');
     await Promise.all(Array.from({ length: 40 }, (_, i) => here.ask(`n${i}.example.org. A`)));
     await here.clock.advance(3000);
@@ -462,7 +462,7 @@ describe('the packet budget', () => {
     assert.deepEqual(served(here), ['10.0.0.1:53', '10.0.0.2:53']);
   });
 
-  test('what would wait longer than a second is SERVFAIL with a reason', async () => {
+  test('queries that would wait longer than a second get SERVFAIL with a reason', async () => {
     const here = await world('. { forward . 10.0.0.1 { max_pps 10 } }');
     const replies = await Promise.all(
       Array.from({ length: 30 }, (_, i) => here.ask(`n${i}.example.org. A`, { edns: true })),
@@ -475,8 +475,8 @@ describe('the packet budget', () => {
   });
 });
 
-describe('where upstreams come from', () => {
-  test('nameservers of a file, and its changes are followed', async () => {
+describe('sources of upstreams', () => {
+  test('nameservers in a file are used, and changes are picked up', async () => {
     const base = folder({ 'resolv.conf': '# dhcp\nsearch a.example\nnameserver 10.0.0.1\n' });
     const here = await world('. { forward . resolv.conf }', () => up, { folder: base });
     await here.ask('www.example.org. A');
@@ -500,7 +500,7 @@ describe('where upstreams come from', () => {
     assert.equal(here.network.closed.length, 1);
   });
 
-  test('a partly binary file of upstreams is reported with the line, and the rest is used', async () => {
+  test('a partly binary upstream file is reported with the line, and the rest is used', async () => {
     const base = folder({ 'resolv.conf': '# dhcp\nnameserver 10.0.0.1\n\0\0\0' });
     const here = await world('. { forward . resolv.conf }', () => up, { folder: base });
     const odd = (): readonly string[] => here.log.filter((line) => line.includes('is not text'));
@@ -511,7 +511,7 @@ describe('where upstreams come from', () => {
     assert.equal(odd().length, 1);
   });
 
-  test('that are this server are reported at the start, and when a file changes', async () => {
+  test('that are this server are reported at startup and when a file changes', async () => {
     const base = folder({ 'resolv.conf': 'nameserver 10.0.0.1\nnameserver 127.0.0.53\n' });
     const here = await world('. { forward . resolv.conf }', () => up, { folder: base });
     const own = (): readonly string[] =>
@@ -525,7 +525,7 @@ describe('where upstreams come from', () => {
     assert.match(own()[1]!, /lists \[::1\]:53, which is one of this server's own addresses/);
   });
 
-  test('are this server where it listens at their address and port, with their transport', () => {
+  test('are this server if it listens on their address and port with the same transport', () => {
     const at = (to: string, servers: readonly string[]): boolean => {
       const read = readTo(to);
       assert.equal(read.kind, 'address');
@@ -546,7 +546,7 @@ describe('where upstreams come from', () => {
     assert.ok(!at('10.0.0.5', []));
   });
 
-  test('stay open for a while after a reload, but keep nothing else of the configuration before in memory', async () => {
+  test('stay open for a while after a reload, but keep nothing else from the old configuration in memory', async () => {
     const links: WeakRef<object>[] = [];
     const remembered = allPlugins.map((plugin) =>
       plugin.name === 'cache'
@@ -605,7 +605,7 @@ describe('where upstreams come from', () => {
     assert.equal(await refusal(`. { forward . 10.0.0.1 { ${line} } }`), 'it started');
   });
 
-  test('errors are reported with their place', async () => {
+  test('errors are reported with their location', async () => {
     assert.match(
       await refusal('. { forward . nofile.conf/x }'),
       /Corefile|not an IP address or file: "nofile.conf\/x"/,
@@ -666,7 +666,7 @@ describe('where upstreams come from', () => {
 
 describe('upstreams by host name', () => {
   type LookUp = PlacesWorld['lookUp'];
-  /** A world whose names have what `zone` says, until a test changes it. */
+  /** Creates a world where names resolve as in `zone`, until a test changes it. */
   const hosts = async (
     corefile: string,
     lookUp: LookUp,
@@ -696,14 +696,14 @@ describe('upstreams by host name', () => {
     assert.deepEqual(changes, [
       '[INFO] plugin/forward: upstreams of dns.example changed: 10.0.0.1:53 → 10.0.0.2:53, [2001:db8::2]:53',
     ]);
-    // Servers rotate addresses: this is not a change.
+    // Servers rotate addresses, so this is not a change.
     now = found(['2001:db8::2', '10.0.0.2']);
     await here.clock.advance(120_000);
     assert.equal(here.log.filter((line) => line.includes('changed')).length, 1);
     assert.match(here.metrics(), /ndots_forward_host_addresses\{host="dns.example"\} 2/);
   });
 
-  test('keep their addresses while lookups fail, find nothing or miss a family, with one warning', async () => {
+  test('keep their addresses while lookups fail, return nothing or lack a family, with one warning', async () => {
     const failures: (() => Promise<HostLookup>)[] = [
       () => Promise.reject(new Error('ESERVFAIL')),
       () => Promise.resolve(found([])),
@@ -729,7 +729,7 @@ describe('upstreams by host name', () => {
     }
   });
 
-  test('are looked up when the TTL has passed, within resolve_interval and resolve_hold', async () => {
+  test('are looked up when the TTL expires, within resolve_interval and resolve_hold', async () => {
     const lookups = async (lines: string, ttlMs: number | null): Promise<number> => {
       let count = 0;
       const lookUp = (): Promise<HostLookup> => {
@@ -749,7 +749,7 @@ describe('upstreams by host name', () => {
     assert.equal(await lookups('resolve_interval 0s', 1000), 0);
   });
 
-  test('that cannot be looked up at the start are a mistake with its place', async () => {
+  test('cause an error with its location if they cannot be looked up at startup', async () => {
     const failed = hosts('. { forward . dns.example }', () =>
       Promise.reject(new Error('ETIMEOUT')),
     );
@@ -776,7 +776,7 @@ describe('upstreams by host name', () => {
     );
   });
 
-  test('have the addresses and the TTL of a real name server, asked for the name as it is written', async () => {
+  test('get addresses and the TTL from a real name server, queried for the name as written', async () => {
     const named: string[] = [];
     const server = createSocket('udp4');
     server.on('message', (bytes, from) => {
@@ -818,7 +818,7 @@ describe('all errors are reported at once', () => {
     return assert.fail('no mistake');
   };
 
-  test('of adjacent words', async () => {
+  test('in adjacent words', async () => {
     const problems = await problemsOf(
       '. {\n forward . 10.0.0.1:99999 http://x {\n next FOO BAR\n resolver x y\n }\n}',
     );
@@ -827,7 +827,7 @@ describe('all errors are reported at once', () => {
     assert.match(problems[3]!, /^BAR is not a valid rcode/);
   });
 
-  test('of places and files that are not there, in all lines and blocks', async () => {
+  test('for missing places and files, in all lines and blocks', async () => {
     const problems = await problemsOf(
       `.:53 {\n forward a.example no|such /no/file {\n tls /no/cert /no/key\n }\n forward . no|other\n}
 b.example {\n forward . /no/other\n}`.replaceAll('a.example no', '. no'),
@@ -844,7 +844,7 @@ b.example {\n forward . /no/other\n}`.replaceAll('a.example no', '. no'),
 });
 
 describe('the old proxy directive', () => {
-  test('its properties are accepted, mapped, and warned about with what to write today', async () => {
+  test('its properties are accepted, mapped, and reported with their current equivalents', async () => {
     const here = await world(
       '. { proxy . 10.0.0.1 10.0.0.2 {\n policy first\n fail_timeout 5s\n max_fails 3\n health_check /health:8080 10s\n health_check_port 8081\n except a.example\n spray\n protocol dns force_tcp\n} }',
     );

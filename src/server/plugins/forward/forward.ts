@@ -1,4 +1,4 @@
-/** The plugin `forward`: its lines, and the upstreams that are sent to the workers. */
+/** The `forward` plugin: its lines, and the upstreams sent to the workers. */
 import { lineThatIsNoText } from '../../base/binary-text.ts';
 import { every, type Timer } from '../../base/clock.ts';
 import { Mistakes, problemsIn } from '../../base/problem.ts';
@@ -29,13 +29,10 @@ import type { ForwardPolicy } from './forward-policy.ts';
 import { ForwardMetrics } from './forward-counters.ts';
 import { ForwardUpstream } from './forward-upstream.ts';
 
-/** Interval of checks of files with nameservers, and of due host names. */
+/** Interval, in ms, between checks of nameserver files and of host names that are due. */
 const POLL_MS = 1000;
 
-/**
- * From the control part to workers: the upstreams of every forward line, and how many workers share
- * them.
- */
+/** Sent from the control part to workers: the upstreams of every forward line, and how many workers share them. */
 interface PublishedUpstreams {
   readonly lists: readonly (readonly ForwardUpstreamSpec[])[];
   readonly workers: number;
@@ -113,7 +110,7 @@ async function control(
       try {
         found[index] = await find(line);
       } catch (error) {
-        // A half-written file, or one without servers: the known upstreams are better than none.
+        // The file is incomplete or has no servers, so the known upstreams stay in use.
         const [problem] = problemsIn(error) ?? [];
         if (problem !== undefined)
           warnOnce(
@@ -135,7 +132,7 @@ async function control(
     }
   };
   let timer: Timer | null = null;
-  // A lookup may take longer than the time between two polls.
+  // A lookup may take longer than the poll interval.
   let polling = false;
   context.onStart(() => {
     timer = every(context.clock, POLL_MS, () => {
@@ -150,7 +147,7 @@ async function control(
   });
 }
 
-/** Warns about files that are not text in part, and about upstreams that are this server. */
+/** Warns about partly binary files and about upstreams that are this server. */
 function warnAbout({ upstreams, files }: FoundUpstreams, context: ControlContext): void {
   for (const own of ownUpstreams(upstreams, context.servers)) {
     const file = [...files].find(([, text]) => readNameservers(text).includes(own.host))?.[0];
@@ -275,7 +272,7 @@ function isForcedTcp({ forceTcp, protocol }: ForwardSaid): boolean {
   return forceTcp || (protocol?.includes('force_tcp') ?? false);
 }
 
-/** Queries in progress: an upstream that carries all of them over one connection takes as many. */
+/** Maximum number of queries in progress; an upstream that uses a single connection allows as many on it. */
 function waitingMax({ maxConcurrent }: ForwardSaid): number {
   return maxConcurrent === 0 ? waitingLimit.default : maxConcurrent;
 }
@@ -312,10 +309,7 @@ function upstreamMaker(
     });
 }
 
-/**
- * Takes a new list: upstreams that were there before keep their connections and their
- * health.
- */
+/** Installs a new list. Upstreams that were already there keep their connections and health. */
 function replaceUpstreams(
   set: UpstreamSet,
   list: readonly ForwardUpstreamSpec[],

@@ -1,13 +1,13 @@
-/** The addresses of upstreams that are named by a host name, looked up again at run time. */
+/** Addresses of upstreams given by host name, which are looked up again at run time. */
 import type { Clock } from '../../base/clock.ts';
 import { whyFailed } from '../../base/why-failed.ts';
 import type { Counter, Family, Gauge, Registry } from '../../metrics/registry.ts';
 
 export interface HostLookup {
   readonly addresses: readonly string[];
-  /** The least TTL of the records; null: the system's resolver does not report one. */
+  /** The lowest TTL of the records, or null because the system resolver does not report it. */
   readonly ttlMs: number | null;
-  /** False: one address family failed, so addresses may be missing. */
+  /** False if one address family failed, so addresses may be missing. */
   readonly whole: boolean;
 }
 
@@ -15,7 +15,7 @@ export interface HostAddressesParts {
   readonly lookUp: (name: string, servers: readonly string[]) => Promise<HostLookup>;
   readonly clock: Clock;
   readonly metrics: Registry;
-  /** The least time between two lookups of a name; 0: names are looked up once. */
+  /** The minimum time between two lookups of a name; 0 looks names up only once. */
   readonly intervalMs: number;
   readonly holdMs: number;
   readonly warn: (text: string) => void;
@@ -26,10 +26,7 @@ interface KnownHost {
   readonly dueAt: number;
 }
 
-/**
- * Remembers the addresses of host names. When a lookup fails or finds nothing, the addresses before
- * it stay in use.
- */
+/** Remembers host names' addresses. If a lookup fails or finds nothing, the previous addresses stay in use. */
 export class HostAddresses {
   readonly #parts: HostAddressesParts;
   readonly #known = new Map<string, KnownHost>();
@@ -55,8 +52,8 @@ export class HostAddresses {
   }
 
   /**
-   * The addresses of a name.
-   * @throws what the lookup throws, if there are no addresses of an earlier one
+   * Resolves a name to its addresses.
+   * @throws the lookup's error, if no earlier addresses are known
    */
   readonly resolve = async (
     name: string,
@@ -109,7 +106,7 @@ export class HostAddresses {
   }
 }
 
-/** The addresses before, if they are the same in another order: servers rotate them. */
+/** Returns the previous addresses if only their order changed, because servers rotate them. */
 function sameOr(
   before: readonly string[] | undefined,
   found: readonly string[],

@@ -1,4 +1,4 @@
-/** The questions in flight to upstreams. */
+/** Questions in flight to upstreams. */
 import { hashPair } from '../../base/hash.ts';
 import { flagsUpstream } from '../../transport/upstream/write-query.ts';
 import { HEADER } from '../../wire/iana.ts';
@@ -9,12 +9,12 @@ const BUCKETS = 2048;
 
 /** The in-flight queries of one forward line, by question. Allocates nothing per query. */
 export class InFlightQuestions {
-  /** Results of the last `twin`: how many have its question, and one of them. */
+  /** Results of the last `twin` call: the number of queries with its question, and one of them. */
   count = 0;
   first: UpstreamQuery | null = null;
   readonly #buckets: (UpstreamQuery | null)[] = Array<UpstreamQuery | null>(BUCKETS).fill(null);
 
-  /** The in-flight query that differs from this one only in the case of its name, or null. */
+  /** Returns the in-flight query that differs only in the case of its name, or null. */
   twin(query: Query): UpstreamQuery | null {
     this.count = 0;
     this.first = null;
@@ -52,8 +52,8 @@ function bucketOf({ hash, type }: Query): number {
 }
 
 /**
- * Compares name, type, class, the options that `rewrite` set, and the kind of transport: where TCP
- * to an upstream is blocked, queries over UDP must not wait for it.
+ * Compares name, type, class, the options set by `rewrite`, and the kind of transport. Where TCP to an upstream is
+ * blocked, UDP queries must not wait for it.
  */
 function isSameQuestion(a: Query, b: Query): boolean {
   return (
@@ -64,7 +64,7 @@ function isSameQuestion(a: Query, b: Query): boolean {
   );
 }
 
-/** For two queries with one question: the upstream gets the same message. */
+/** True if the upstream gets the same message for both queries, which have the same question. */
 function isSentAlike(a: Query, b: Query): boolean {
   return (
     a.upstreamOptions !== null &&
@@ -75,7 +75,7 @@ function isSentAlike(a: Query, b: Query): boolean {
   );
 }
 
-/** Options of a query that is sent unchanged (null) do not count. */
+/** Ignores the options of a query that is sent unchanged (null). */
 function areSame(a: Uint8Array | null, b: Uint8Array | null): boolean {
   if (a === null || b === null) return true;
   if (a.length !== b.length) return false;

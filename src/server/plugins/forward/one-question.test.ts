@@ -11,7 +11,7 @@ import { FLAG, OPTION, RCODE } from '../../wire/iana.ts';
 import { readMessage, writeMessage, type Message } from '../../wire/message.ts';
 import { printRecord } from '../../wire/print.ts';
 
-/** The queries of clients: each field of it changes the message. */
+/** Client query fields, each of which changes the message. */
 interface Sent {
   readonly flags: number;
   readonly udpSize: number;
@@ -49,7 +49,7 @@ interface Here {
   readonly asked: readonly Asked[];
   upstream(): Message[];
   ask(name: string, sent?: Partial<Sent>): Promise<Message>;
-  /** Asks without letting time pass. */
+  /** Sends a query without advancing the clock. */
   begin(name: string, sent?: Partial<Sent>): Promise<Message>;
   metrics(): string;
 }
@@ -99,7 +99,7 @@ function onWire(query: Asked['query']): Message {
 const answers = ({ answer }: Message): string =>
   answer.map((record) => printRecord(record).toLowerCase()).join('\n');
 
-/** An upstream whose answer depends on each option that it is sent, as with Client Subnet. */
+/** An upstream whose answer depends on each option sent to it, as with Client Subnet. */
 function byOptions({ query }: Asked): Answer {
   const options = onWire(query).edns?.options ?? [];
   let sum = 0;
@@ -107,7 +107,7 @@ function byOptions({ query }: Asked): Answer {
   return { answer: [`@ 300 A 192.0.2.${sum}`] };
 }
 
-describe('EDNS options and flags in a client’s query', () => {
+describe("EDNS options and flags in a client's query", () => {
   for (const corefile of ['. { forward . 10.0.0.1 }', '. { cache; forward . 10.0.0.1 }'])
     test(`do not change the answer: ${corefile}`, async () => {
       const here = await world(corefile, byOptions);
@@ -124,7 +124,7 @@ describe('EDNS options and flags in a client’s query', () => {
       );
     });
 
-  test('do not reach the upstream: options, sizes and flags without a meaning', async () => {
+  test('do not reach the upstream: options, sizes and undefined flags', async () => {
     const here = await world('. { forward . 10.0.0.1 }', () => ({}));
     let number = 0;
     await fc.assert(
@@ -147,9 +147,9 @@ describe('EDNS options and flags in a client’s query', () => {
   });
 });
 
-describe('one question, asked many times at once', () => {
+describe('one question, sent many times at once', () => {
   for (const corefile of ['. { forward . 10.0.0.1 }', '. { cache; forward . 10.0.0.1 }'])
-    test(`is under way four times at most over UDP and over TCP, and each query gets a reply: ${corefile}`, async () => {
+    test(`is in flight at most four times over UDP and over TCP, and each query gets a reply: ${corefile}`, async () => {
       const here = await world(corefile, () => ({ afterMs: 50, answer: ['@ 300 A 192.0.2.1'] }));
       let number = 0;
       await fc.assert(
@@ -177,7 +177,7 @@ describe('one question, asked many times at once', () => {
     })),
   );
 
-  test('fails after five seconds for all forms of it, those that waited included', async () => {
+  test('fails after five seconds in all its forms, including waiting ones', async () => {
     const here = await world('. { forward . 10.0.0.1 { max_connect_attempts 1 } }', () => ({
       fail: 'timeout',
     }));
@@ -195,7 +195,7 @@ describe('one question, asked many times at once', () => {
     assert.match(here.metrics(), /^ndots_forward_waiting_queries 0$/m);
   });
 
-  test('a form that is not answered does not fail the others', async () => {
+  test('an unanswered form does not make the others fail', async () => {
     const here = await world('. { forward . 10.0.0.1 { max_connect_attempts 1 } }', ({ query }) =>
       onWire(query).edns === null ? { answer: ['@ 300 A 192.0.2.1'] } : { fail: 'timeout' },
     );
@@ -208,7 +208,7 @@ describe('one question, asked many times at once', () => {
     );
   });
 
-  test('queries over UDP do not wait for those over TCP', async () => {
+  test('UDP queries do not wait for TCP queries', async () => {
     const here = await world('. { forward . 10.0.0.1 }', ({ proto }) =>
       proto === 'tcp' ? { fail: 'timeout' } : { answer: ['@ 300 A 192.0.2.1'] },
     );
@@ -220,7 +220,7 @@ describe('one question, asked many times at once', () => {
     assert.match(here.metrics(), /^ndots_forward_waiting_queries 0$/m);
   });
 
-  test('a client on a stream does not get what was cut for a datagram', async () => {
+  test('a stream client does not get a reply truncated for a datagram', async () => {
     const here = await world('. { forward . 10.0.0.1 }', () => ({ afterMs: 50 }));
     await here.clock.run(
       Promise.all([here.begin('a.example.'), here.begin('a.example.', { tcp: true })]),
@@ -229,11 +229,11 @@ describe('one question, asked many times at once', () => {
   });
 });
 
-describe('options that the operator writes', () => {
+describe('options set by the operator', () => {
   const codes = (here: Here): number[][] =>
     here.upstream().map(({ edns }) => edns?.options.map(({ code }) => code) ?? []);
 
-  test('are sent, and those of the client are not', async () => {
+  test('are sent, while those from the client are not', async () => {
     const here = await world(
       '. { rewrite edns0 local set 0xffee hello; forward . 10.0.0.1 }',
       byOptions,
@@ -244,7 +244,7 @@ describe('options that the operator writes', () => {
     assert.deepEqual(codes(here), [[0xffee], [0xffee]]);
   });
 
-  test('are in the way of the cache only where they differ between clients', async () => {
+  test('bypass the cache only if they differ between clients', async () => {
     for (const [rule, times] of [
       ['edns0 local set 0xffee hello', 1],
       ['edns0 local set 0xffee {qname}', 1],

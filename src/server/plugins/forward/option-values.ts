@@ -1,7 +1,4 @@
-/**
- * The values of `forward` and of its properties: how their words are parsed, and refused in
- * CoreDNS's words.
- */
+/** Values of `forward` and its properties: how words are parsed, and rejected in CoreDNS's wording. */
 import { parseDuration } from '../../base/duration.ts';
 import { isIP } from '../../base/ip.ts';
 import { custom, type PropertySchema } from '../../corefile/properties.ts';
@@ -31,8 +28,8 @@ export const to: Value<ForwardDestination> = value(
 );
 
 /**
- * A number of at least 0; a negative one is refused in CoreDNS's words.
- * @param name of the property
+ * A number of at least 0; a negative one is rejected in CoreDNS's wording.
+ * @param name the property
  * @param show its placeholder
  */
 export const count = (name: string, show = 'N'): Value<number> =>
@@ -41,8 +38,8 @@ export const count = (name: string, show = 'N'): Value<number> =>
   );
 
 /**
- * A duration of at least 0, in milliseconds; a negative one is refused in CoreDNS's words.
- * @param name of the property
+ * A duration of at least 0, in milliseconds; a negative one is rejected in CoreDNS's wording.
+ * @param name the property
  */
 export const time = (name: string): Value<number> =>
   worded(duration('DURATION', { minMs: 0 }), (text, reason) =>
@@ -54,10 +51,7 @@ export const patience: Value<number> = worded(duration('DURATION', { minMs: 1 })
   (parseDuration(text) ?? 1) <= 0 ? `read_timeout must be positive: ${text}` : reason,
 );
 
-/**
- * The address of a resolver as `Resolver.setServers` takes it: `10.0.0.1`, `10.0.0.1:5353`,
- * `[2001:db8::1]:53`.
- */
+/** A resolver address for `Resolver.setServers`: `10.0.0.1`, `10.0.0.1:5353`, `[2001:db8::1]:53`. */
 export const resolver: Value<string> = value('IP[:PORT]', ({ text }) => {
   const read = isIP(text) === 0 ? readTo(text) : null;
   const address = read?.kind === 'address' && !text.includes('://');
@@ -80,19 +74,15 @@ export const rcode: Value<number> = value(
   String,
 );
 
-/**
- * The options of `health_check`: how often a failed upstream is probed, whether with RD, and for
- * which (absolute) name.
- */
+/** Options of `health_check`: the interval at which a failed upstream is probed, the (absolute) name, and RD. */
 export interface HealthOptions {
   readonly intervalMs: number;
   readonly recursion: boolean;
   readonly domain: string;
-  /** The path that the old `proxy` directive took here, if there is one. */
+  /** The path in this place for the old `proxy` directive, or null. */
   readonly old: string | null;
 }
 
-/** The property `health_check`. */
 export const healthCheck: PropertySchema<HealthOptions> = custom<HealthOptions>(
   'health_check',
   'DURATION [no_rec] [domain FQDN]',
@@ -132,13 +122,12 @@ export const healthCheck: PropertySchema<HealthOptions> = custom<HealthOptions>(
   },
 );
 
-/** The property `tls`. */
 export const tls: PropertySchema<TlsFiles | null> = tlsFiles(
   "client certificate and CA for tls:// and https:// upstreams; by default the system's CAs",
   (words) => `Wrong argument count or unexpected line ending after '${words.at(-1)!}'`,
 );
 
-/** The property `protocol` of the old `proxy` directive, which has no effect. */
+/** The old `proxy` directive's `protocol` property, which has no effect. */
 export const protocol: PropertySchema<readonly string[] | null> = custom<readonly string[]>(
   'protocol',
   'dns|force_tcp|https_google|grpc',

@@ -5,7 +5,7 @@ import { splitScheme } from '../../corefile/zones.ts';
 import type { ForwardUpstreamSpec } from './address.ts';
 
 /**
- * Returns the upstreams at which this block listens itself, with the same transport.
+ * Returns the upstreams that are this block's own listeners with the same transport.
  * @param servers listen addresses, e.g. `dns://10.0.0.10:53`, `dns://:53`
  */
 export function ownUpstreams(
@@ -27,7 +27,7 @@ export function ownUpstreams(
       const { address } = one;
       if (address !== null && address.some((byte) => byte !== 0))
         return Buffer.compare(address, ip) === 0;
-      // 0.0.0.0 does not listen for IPv6.
+      // 0.0.0.0 does not accept IPv6.
       if (address?.length === 4 && ip.length === 16) return false;
       machine ??= machineAddresses(interfaces);
       return isLoopback(ip) || machine.has(printAddress(ip));
@@ -43,7 +43,7 @@ function machineAddresses(
     const parsed = all.map(({ address }) => parseAddress(address)).filter((ip) => ip !== null);
     return new Set(parsed.map((ip) => printAddress(ip)));
   } catch {
-    // Without permission to list interfaces only loopback addresses are known.
+    // Without permission to list interfaces, only loopback addresses are known.
     return new Set();
   }
 }

@@ -1,4 +1,4 @@
-/** One query of `forward`, from its first attempt to its reply. */
+/** One `forward` query, from its first attempt to its reply. */
 import { isLater, Later, type Maybe } from '../../base/maybe.ts';
 import { passedThrough } from '../../runtime/memory-policy.ts';
 import { UpstreamExchange, ExchangeError } from '../../transport/upstream/upstream-exchange.ts';
@@ -12,17 +12,14 @@ import { gaveUp, overspent, type FailedAttempt } from './forward-failures.ts';
 import type { UpstreamSetParts } from './upstream-set-parts.ts';
 import type { ForwardUpstream } from './forward-upstream.ts';
 
-/** Milliseconds from the first attempt to SERVFAIL; glibc gives up after the same time. */
+/** Milliseconds from the first attempt to SERVFAIL; glibc times out after the same period. */
 export const DEADLINE_MS = 5000;
-/** The longest wait for the packet budget of an upstream. */
+/** Longest wait for an upstream's packet budget, in ms. */
 const BUDGET_WAIT_MS = 1000;
-/**
- * A pause after a whole round of upstreams that all failed at once, so that unlimited tries do not
- * spin.
- */
+/** Pause, in ms, after a round in which all upstreams failed at once, so that unlimited attempts do not spin. */
 const ROUND_PAUSE_MS = 50;
 
-/** The upstream set that a query belongs to. It reuses the object afterwards. */
+/** The upstream set that owns a query and reuses the object afterwards. */
 export interface UpstreamQueryOwner {
   readonly parts: UpstreamSetParts;
   over(upstreamQuery: UpstreamQuery): void;
@@ -30,39 +27,39 @@ export interface UpstreamQueryOwner {
   share(reply: Maybe<Reply>, joined: readonly Later<Reply>[], queued: readonly QueuedQuery[]): void;
 }
 
-/** A query that waits until another one with its question has a reply. */
+/** A query that waits until another one with the same question has its reply. */
 export interface QueuedQuery {
   readonly query: Query;
   readonly reply: Later<Reply>;
-  /** Clock time in ms; the time in the queue counts. */
+  /** Clock time in ms, including the time in the queue. */
   readonly deadline: number;
 }
 
 /**
- * Sends one query to one upstream after the other until there is a reply. The object is reused, so
- * forwarding leaves hardly any garbage but the reply.
+ * Sends one query to successive upstreams until one replies. The object is reused, so forwarding allocates little apart
+ * from the reply.
  */
 export class UpstreamQuery extends UpstreamExchange {
-  /** The next one in the same bucket of `InFlightQuestions`. */
+  /** The next query in the same bucket of `InFlightQuestions`. */
   nextSame: UpstreamQuery | null = null;
   readonly #owner: UpstreamQueryOwner;
   /** Queries that get the same reply, and queries that are sent afterwards. */
   #joined: Later<Reply>[] = none;
   #queued: QueuedQuery[] = none;
-  /** The upstreams in the order in which this query tries them. */
+  /** Upstreams in the order this query tries them. */
   #order: readonly ForwardUpstream[] = [];
   #index = 0;
-  /** Upstreams of this round that were skipped because they are down. */
+  /** Number of upstreams skipped in this round because they are down. */
   #down = 0;
   #attempts = 0;
   #failed: FailedAttempt[] = none;
-  /** Upstreams whose result code caused a failover. */
+  /** Number of upstreams whose result code caused a failover. */
   #passedOver = 0;
   #deadline = 0;
   #roundBegan = 0;
   #upstream!: ForwardUpstream;
   #stream = false;
-  /** The truncated reply, used if TCP fails; undefined: no reply was truncated. */
+  /** The truncated reply, used if TCP fails; undefined if no reply was truncated. */
   #cut: Reply | ReadError | undefined;
   #reply: Later<Reply> | null = null;
 
@@ -71,7 +68,7 @@ export class UpstreamQuery extends UpstreamExchange {
     this.#owner = owner;
   }
 
-  /** Sends a query that owns its bytes. @returns the reply, which may come at once */
+  /** Sends a query that owns its bytes. @returns the reply, possibly at once */
   begin(
     query: Query,
     order: readonly ForwardUpstream[],
@@ -93,7 +90,7 @@ export class UpstreamQuery extends UpstreamExchange {
     return reply;
   }
 
-  /** The reply for one more query that is identical upstream. */
+  /** Returns the reply for another query that is identical upstream. */
   join(): Later<Reply> {
     const later = new Later<Reply>();
     if (this.#joined === none) this.#joined = [];
@@ -101,7 +98,7 @@ export class UpstreamQuery extends UpstreamExchange {
     return later;
   }
 
-  /** The reply to a query that is sent after this one. */
+  /** Returns the reply to a query that is sent after this one. */
   queue(query: Query, deadline: number): Later<Reply> {
     const reply = new Later<Reply>();
     if (this.#queued === none) this.#queued = [];
@@ -147,7 +144,7 @@ export class UpstreamQuery extends UpstreamExchange {
     for (const tap of this.#owner.parts.taps) tap.exchanged(exchange);
   }
 
-  /** @returns the outcome; null: the exchange continues */
+  /** @returns the outcome, or null if the exchange continues */
   #judge(reply: Reply | ReadError, truncated: boolean, now: number): Maybe<Reply> | null {
     const cut = this.#cut;
     if (cut !== undefined && reply instanceof ReadError) return this.#whatThereIs(cut, now);
@@ -184,7 +181,7 @@ export class UpstreamQuery extends UpstreamExchange {
 
   /**
    * Sends the query to the next upstream in order.
-   * @returns the result if no upstream or no time is left; null: it was sent
+   * @returns the result if no upstreams or time remain, or null if it was sent
    */
   #proceed(now: number): Reply | null {
     const { maxFails, maxAttempts, failfast, metrics, random } = this.#owner.parts;
@@ -204,7 +201,7 @@ export class UpstreamQuery extends UpstreamExchange {
         if (++this.#down < order.length) continue;
         metrics.broken.add(1);
         if (failfast) break;
-        // All are down. Perhaps only the probes are lost.
+        // All are down, but possibly only the probes are lost.
         upstream = order[random.integer(order.length)]!;
       }
       return this.#ask(upstream.budget === null ? upstream : this.#within(upstream, now), now);
@@ -213,7 +210,7 @@ export class UpstreamQuery extends UpstreamExchange {
   }
 
   /**
-   * Sends the query to this upstream, now or when its packet budget allows.
+   * Sends the query to this upstream, immediately or as soon as its packet budget allows.
    * @returns the failure, if that would be too late
    */
   #ask(upstream: ForwardUpstream, now: number): Reply | null {
@@ -245,7 +242,7 @@ export class UpstreamQuery extends UpstreamExchange {
     this.#upstream.start(this, this.#stream, left < readTimeoutMs ? left : readTimeoutMs, now);
   }
 
-  /** The upstream itself, or another one whose packet budget is not used up. */
+  /** Returns this upstream, or another one with packet budget left. */
   #within(upstream: ForwardUpstream, now: number): ForwardUpstream {
     if (upstream.budget!.wait(now) === 0) return upstream;
     let soonest = upstream;
@@ -267,7 +264,7 @@ export class UpstreamQuery extends UpstreamExchange {
     return null;
   }
 
-  /** Repeats the query over TCP, so that the clients do not have to. */
+  /** Repeats the query over TCP, so that clients do not have to. */
   #fetchWhole(cut: Reply | ReadError, now: number): Maybe<Reply> | null {
     const { readTimeoutMs } = this.#owner.parts;
     const left = this.#deadline - now;
@@ -279,7 +276,7 @@ export class UpstreamQuery extends UpstreamExchange {
     return null;
   }
 
-  /** TCP failed: the client gets the truncated reply, or an empty one with TC, and may retry. */
+  /** Returns the truncated reply, or an empty one with TC, because TCP failed. The client may retry. */
   #whatThereIs(cut: Reply | ReadError, now: number): Maybe<Reply> | null {
     if (!(cut instanceof ReadError) && cut.truncated) return this.#took(cut, now);
     const { writer } = this.#owner.parts;
@@ -287,7 +284,7 @@ export class UpstreamQuery extends UpstreamExchange {
     return writer.finish(RCODE.NOERROR, 'forward');
   }
 
-  /** The reply, or the next forward's reply if `next` lists this result code. */
+  /** Returns the reply, or the next forward's reply if `next` lists this result code. */
   #pass(reply: Reply): Maybe<Reply> {
     const { nextOn, nextOnNodata, next } = this.#owner.parts;
     if (nextOn.includes(reply.rcode)) return next(this.query);
@@ -302,13 +299,13 @@ export class UpstreamQuery extends UpstreamExchange {
     const queued = this.#queued;
     this.#end();
     if (joined === none && queued === none) return later.resolve(reply);
-    // A pending reply has several users now.
+    // A pending reply now has several users.
     const shared = isLater(reply) ? reply.then((found) => found) : reply;
     later.resolve(shared);
     this.#owner.share(shared, joined, queued);
   }
 
-  /** After a bug the waiting query gets the error. */
+  /** After an internal error, the waiting query gets it. */
   #break(error: unknown): void {
     const later = this.#reply;
     const joined = this.#joined;
@@ -329,7 +326,7 @@ export class UpstreamQuery extends UpstreamExchange {
   }
 }
 
-/** The empty list that most queries share. Never written to. */
+/** Empty list shared by most queries. Never written to. */
 const none: never[] = [];
 
 function isStream({ proto }: Query): boolean {

@@ -7,19 +7,19 @@ import type { MessageWriter } from '../../wire/writer.ts';
 import type { ForwardMetrics } from './forward-counters.ts';
 import type { ForwardPolicy } from './forward-policy.ts';
 
-/** The options of one forward line, and its dependencies. */
+/** Options of one forward line, and its dependencies. */
 export interface UpstreamSetParts {
-  /** Absolute name: the zone of the queries. */
+  /** Absolute name of the zone. */
   readonly from: string;
   readonly except: readonly string[];
   readonly forceTcp: boolean;
   readonly preferUdp: boolean;
   readonly maxFails: number;
-  /** Failed attempts per query; null: twice the number of upstreams, 0: no limit. */
+  /** Maximum failed attempts per query; null means twice the number of upstreams, 0 unlimited. */
   readonly maxAttempts: number | null;
   readonly readTimeoutMs: number;
   readonly policy: ForwardPolicy;
-  /** Queries in flight at a time. */
+  /** Maximum number of in-flight queries. */
   readonly maxConcurrent: number;
   readonly nextOn: readonly number[];
   readonly nextOnNodata: boolean;
@@ -29,9 +29,9 @@ export interface UpstreamSetParts {
   readonly random: Random;
   readonly metrics: ForwardMetrics;
   readonly writer: MessageWriter;
-  /** The next forward of the block, or the plugin after all of them. */
+  /** The next forward in the block, or the plugin after all of them. */
   readonly next: Next;
-  /** Gets each finished exchange. */
+  /** Called with each finished exchange. */
   readonly taps: readonly ExchangeTap[];
   /** True for loop-detection probes, which must be sent even if the same query is in progress. */
   readonly isRoundTrip: (query: Query) => boolean;

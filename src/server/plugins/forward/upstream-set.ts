@@ -1,4 +1,4 @@
-/** One line of `forward` in a worker: its upstreams and the queries in flight to them. */
+/** One `forward` line in a worker: its upstreams and their in-flight queries. */
 import { isLater, type Later, type Maybe } from '../../base/maybe.ts';
 import { sendAsOurs } from '../../transport/upstream/write-query.ts';
 import type { Next } from '../../engine/contract/plugin.ts';
@@ -27,7 +27,7 @@ const IDLE_MAX = 1024;
  */
 const SAME_MAX = 4;
 
-/** Selects the queries of its zone, limits their number, and chooses the first upstream. */
+/** Selects its zone's queries, limits their number, and chooses the first upstream. */
 export class UpstreamSet implements UpstreamQueryOwner {
   upstreams: readonly ForwardUpstream[] = [];
   readonly parts: UpstreamSetParts;
@@ -49,7 +49,7 @@ export class UpstreamSet implements UpstreamQueryOwner {
 
   readonly link: Next = (query: Query): Maybe<Reply> => {
     if (!this.#matches(query)) return this.parts.next(query);
-    // Too many queries wait in the whole server.
+    // Too many queries are waiting in the whole server.
     if (!query.mayWait) return overloaded;
     const { maxConcurrent, metrics } = this.parts;
     if (this.#underWay >= maxConcurrent) {
@@ -81,7 +81,7 @@ export class UpstreamSet implements UpstreamQueryOwner {
     const unanswered = !isLater(reply) && reply.cause !== null ? reply : waitedTooLong;
     const now = this.parts.clock.now();
     for (const { query, reply: later, deadline } of queued) {
-      // The upstream may answer one form of a question and not another: firewalls drop EDNS.
+      // An upstream may answer one form of a question but not another, because some firewalls drop EDNS.
       if (now < deadline) later.resolve(this.#ask(query, now, deadline));
       else {
         this.#left(1);
@@ -90,7 +90,7 @@ export class UpstreamSet implements UpstreamQueryOwner {
     }
   }
 
-  /** Sends the query, unless the same question is in flight in the same form or too often. */
+  /** Sends the query, unless the same question is in flight in the same form, or too many times. */
   #ask(query: Query, now: number, deadline: number): Maybe<Reply> {
     const questions = this.#questions;
     const { metrics } = this.parts;
