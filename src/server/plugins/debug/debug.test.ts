@@ -14,7 +14,7 @@ const broken = definePlugin({
 });
 
 describe('debug', () => {
-  test('without it a bug is SERVFAIL, a count and a line', async () => {
+  test('without it, a bug causes SERVFAIL, a count and a log line', async () => {
     const world = await makeWorld('.:53 {\n broken\n}', { plugins: [...plugins, broken] });
     assert.equal((await world.ask('example.org.')).rcode, RCODE.SERVFAIL);
     assert.match(world.log[0]!, /^\[ERROR\] Recovered from panic in server: "dns:\/\/:53" .*a bug/);
@@ -22,7 +22,7 @@ describe('debug', () => {
     await world.close();
   });
 
-  test('with it a bug ends the worker', async () => {
+  test('with it, a bug ends the worker', async () => {
     const world = await makeWorld('.:53 {\n debug\n broken\n}', { plugins: [...plugins, broken] });
     assert.equal((await world.ask('example.org.')).rcode, RCODE.SERVFAIL);
     assert.deepEqual(world.log, ['[FATAL] Error: a bug']);
@@ -30,7 +30,7 @@ describe('debug', () => {
     await world.close();
   });
 
-  test('lines of the level DEBUG are logged, those of the start and those about queries, too', async () => {
+  test('DEBUG lines are logged, both at startup and for queries', async () => {
     const corefile = (more: string): string =>
       `.:53 {
         ${more}
@@ -53,7 +53,7 @@ describe('debug', () => {
     await world.close();
   });
 
-  test('a configuration that cannot serve leaves no lines of the level DEBUG behind', async () => {
+  test('a configuration that cannot serve leaves no DEBUG lines behind', async () => {
     const world = await makeWorld('.:53 {\n local\n whoami\n}');
     world.setCorefile(
       '.:53 {\n debug\n local\n file /nonexistent/db example.org {\n reload 0\n }\n}',
@@ -68,7 +68,7 @@ describe('debug', () => {
     await world.close();
   });
 
-  test('it takes no words', async () => {
+  test('it takes no arguments', async () => {
     await assert.rejects(
       makeWorld('.:53 {\n debug on\n}'),
       /plugin\/debug: .*Wrong argument count/,

@@ -8,7 +8,7 @@ const syntax = directive({
   repeat: 'last',
 });
 
-/** Configures only. */
+/** Only affects configuration. */
 export const debug: Plugin = definePlugin({
   syntax,
   operational: true,

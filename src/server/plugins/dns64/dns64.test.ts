@@ -37,7 +37,7 @@ async function upstreams(
   });
 }
 
-/** The records of the answer: `NAME TTL TYPE DATA`. */
+/** Returns the answer's records as `NAME TTL TYPE DATA`. */
 async function answers(question: string, options: AskOptions = v6): Promise<string[]> {
   const { answer } = await world!.ask(question, options);
   return answer.map((record) => printRecord(record).replaceAll(/\s+/g, ' ').replace(' IN ', ' '));
@@ -48,7 +48,7 @@ const twoAddresses: Answer = {
 };
 
 describe("dns64: CoreDNS's cases", () => {
-  test('no AAAA record, two A records: each within the prefix, no longer than the SOA of the denial', async () => {
+  test("no AAAA and two A records: each is embedded in the prefix, for no longer than the denial's SOA", async () => {
     await upstreams('dns64', { AAAA: { authority: [soa(70)] }, A: twoAddresses });
     const reply = await world!.ask('example.com. AAAA', v6);
     assert.equal(reply.rcode, RCODE.NOERROR);
@@ -60,14 +60,14 @@ describe("dns64: CoreDNS's cases", () => {
     assert.match(world!.metrics(), /dns64_requests_translated_total\{server="dns:\/\/:53"\} 2\n/);
   });
 
-  test('neither A nor AAAA: the denial stays, with its SOA', async () => {
+  test('neither A nor AAAA: the denial and its SOA are unchanged', async () => {
     await upstreams('dns64', { AAAA: { authority: [soa(70)] }, A: { authority: [soa(80)] } });
     const reply = await world!.ask('example.com. AAAA', v6);
     assert.deepEqual([reply.rcode, reply.answer.length, reply.authority.length], [0, 0, 1]);
     assert.equal(reply.authority[0]!.ttl, 70);
   });
 
-  test('AAAA fails with another code than NXDOMAIN: A decides, kept for 600 s at most', async () => {
+  test('AAAA fails with a code other than NXDOMAIN: A decides, with a TTL of at most 600 s', async () => {
     await upstreams('dns64', { AAAA: { rcode: 'REFUSED' }, A: twoAddresses });
     assert.deepEqual(await answers('example.com. AAAA'), [
       'example.com. 60 AAAA 64:ff9b::c000:22a',
@@ -75,7 +75,7 @@ describe("dns64: CoreDNS's cases", () => {
     ]);
   });
 
-  test('NXDOMAIN: A is not even asked for', async () => {
+  test('NXDOMAIN: A is not queried', async () => {
     const { asked } = await upstreams('dns64', {
       AAAA: { rcode: 'NXDOMAIN', authority: [soa(70)] },
       A: twoAddresses,
@@ -96,7 +96,7 @@ describe("dns64: CoreDNS's cases", () => {
     assert.deepEqual(asked(), ['example.com. AAAA']);
   });
 
-  test('clients over IPv4 get no synthesized records without allow_ipv4', async () => {
+  test('IPv4 clients get no synthesized records without allow_ipv4', async () => {
     for (const [lines, expected] of [
       ['dns64', 0],
       ['dns64 {\n allow_ipv4\n }', 2],
@@ -108,7 +108,7 @@ describe("dns64: CoreDNS's cases", () => {
     world = null;
   });
 
-  test('other types and classes are left alone', async () => {
+  test('other types and classes are unchanged', async () => {
     await upstreams('dns64', { AAAA: { authority: [soa(70)] }, A: twoAddresses });
     assert.deepEqual(await answers('example.com. A'), [
       'example.com. 60 A 192.0.2.42',
@@ -117,7 +117,7 @@ describe("dns64: CoreDNS's cases", () => {
     assert.equal((await world!.ask('example.com. AAAA', { ...v6, qclass: 3 })).answer.length, 0);
   });
 
-  test('translate_all: the IPv4 addresses in place of the IPv6 ones', async () => {
+  test('translate_all: the IPv4 addresses replace the IPv6 ones', async () => {
     await upstreams('dns64 {\n translate_all\n }', {
       AAAA: { answer: ['@ 60 AAAA 2001:db8::1'] },
       A: { answer: ['@ 60 A 192.0.2.42'] },
@@ -129,7 +129,7 @@ describe("dns64: CoreDNS's cases", () => {
 });
 
 describe('dns64: RFC 6147', () => {
-  test('a chain of CNAMEs stays, and its end is translated', async () => {
+  test('a CNAME chain is retained, and its end is translated', async () => {
     await upstreams('dns64 64:1337::/96', {
       AAAA: { answer: ['@ 30 CNAME a.example.net.', 'a.example.net. 40 CNAME b.example.net.'] },
       A: {
@@ -154,7 +154,7 @@ describe('dns64: RFC 6147', () => {
     assert.equal(reply.answer[0]!.name, 'wWw.example.com.');
   });
 
-  test('translate_all leaves a name that has only IPv6 its addresses', async () => {
+  test('translate_all keeps the addresses of an IPv6-only name', async () => {
     await upstreams('dns64 {\n translate_all\n }', {
       AAAA: { answer: ['@ 60 AAAA 2001:db8::1'] },
       A: { authority: [soa(70)] },
@@ -162,26 +162,26 @@ describe('dns64: RFC 6147', () => {
     assert.deepEqual(await answers('example.com. AAAA'), ['example.com. 60 AAAA 2001:db8::1']);
   });
 
-  test('the A question fails: so does the AAAA one, rather than that nothing is there', async () => {
+  test('if the A query fails, so does the AAAA query, rather than returning no data', async () => {
     await upstreams('dns64', { AAAA: { authority: [soa(70)] }, A: { rcode: 'SERVFAIL' } });
     const reply = await world!.ask('example.com. AAAA', v6);
     assert.equal(reply.rcode, RCODE.SERVFAIL);
     assert.equal(reply.question[0]!.type, TYPE.AAAA);
   });
 
-  test('both questions fail: the failure of the first', async () => {
+  test('if both queries fail, the first failure is returned', async () => {
     await upstreams('dns64', { AAAA: { rcode: 'REFUSED' }, A: { rcode: 'SERVFAIL' } });
     assert.equal((await world!.ask('example.com. AAAA', v6)).rcode, RCODE.REFUSED);
   });
 
-  test('AAAA fails and there is no A: no data, as the reply about A says', async () => {
+  test('AAAA fails and there is no A: no data, as in the reply for A', async () => {
     await upstreams('dns64', { AAAA: { rcode: 'NOTIMP' }, A: { authority: [soa(80)] } });
     const reply = await world!.ask('example.com. AAAA', v6);
     assert.deepEqual([reply.rcode, reply.answer.length, reply.authority.length], [0, 0, 1]);
     assert.equal(reply.question[0]!.type, TYPE.AAAA);
   });
 
-  test('IPv4-mapped AAAA records count as none (section 5.1.4)', async () => {
+  test('IPv4-mapped AAAA records are ignored (section 5.1.4)', async () => {
     await upstreams('dns64', { AAAA: { answer: ['@ 60 AAAA ::ffff:192.0.2.9'] }, A: twoAddresses });
     assert.deepEqual(await answers('example.com. AAAA'), [
       'example.com. 60 AAAA 64:ff9b::c000:22a',
@@ -189,7 +189,7 @@ describe('dns64: RFC 6147', () => {
     ]);
   });
 
-  test('beside others, excluded AAAA records are left out', async () => {
+  test('excluded AAAA records are omitted if there are others', async () => {
     await upstreams('dns64 {\n exclude 2001:db8:bad::/48\n }', {
       AAAA: { answer: ['@ 60 AAAA 2001:db8:bad::1', '@ 61 AAAA 2001:db8::1'] },
       A: twoAddresses,
@@ -219,7 +219,7 @@ describe('dns64: RFC 6147', () => {
     assert.deepEqual(asked(), ['example.com. AAAA']);
   });
 
-  test('with DO alone: translated, without AD and without signatures over A', async () => {
+  test('with only DO: translated, without AD and without signatures over A', async () => {
     const signature = (type: string): string =>
       `@ 60 RRSIG ${type} 13 2 60 20380101000000 20200101000000 1 example.com. AAAA`;
     await upstreams('dns64', {
@@ -238,7 +238,7 @@ describe('dns64: RFC 6147', () => {
   const pointer = (address: string): string =>
     `${Buffer.from(parseAddress(address)!).toString('hex').split('').toReversed().join('.')}.ip6.arpa.`;
 
-  test('an address of the prefix has the names of the IPv4 address in it (section 5.3.1)', async () => {
+  test('an address in the prefix has the names of its IPv4 address (section 5.3.1)', async () => {
     const { asked } = await upstreams('dns64', {
       '42.2.0.192.in-addr.arpa. PTR': { answer: ['@ 300 PTR www.example.com.'] },
       PTR: { rcode: 'NXDOMAIN', authority: [soa(70)] },
@@ -254,7 +254,7 @@ describe('dns64: RFC 6147', () => {
     assert.equal(asked().at(-1), `${other} PTR`);
   });
 
-  test('a zone of the prefix, and names that only look like addresses, go to the next plugin', async () => {
+  test('a zone in the prefix, and names that only resemble addresses, go to the next plugin', async () => {
     const { asked } = await upstreams('dns64', {
       PTR: { rcode: 'NXDOMAIN', authority: [soa(70)] },
     });
@@ -266,14 +266,14 @@ describe('dns64: RFC 6147', () => {
   });
 });
 
-describe('the addresses of a prefix (RFC 6052)', () => {
+describe('addresses in a prefix (RFC 6052)', () => {
   const cases: readonly (readonly [string, string, string])[] = [
     // CoreDNS's cases.
     ['64:ff9b::/96', '64.64.64.64', '64:ff9b::4040:4040'],
     ['64:ff9b::/64', '64.64.64.64', '64:ff9b::40:4040:4000:0'],
     ['64:ff9b::/56', '64.64.64.64', '64:ff9b:0:40:40:4040::'],
     ['64::/32', '64.64.64.64', '64:0:4040:4040::'],
-    // Those of RFC 6052 section 2.4.
+    // The examples of RFC 6052 section 2.4.
     ['2001:db8::/32', '192.0.2.33', '2001:db8:c000:221::'],
     ['2001:db8:100::/40', '192.0.2.33', '2001:db8:1c0:2:21::'],
     ['2001:db8:122::/48', '192.0.2.33', '2001:db8:122:c000:2:2100::'],
@@ -310,7 +310,7 @@ describe('dns64: the directive', () => {
     'dns64 {\n prefix 2002:c0a8:a88a::/48\n allow_ipv4\n }',
     'dns64 {\n prefix 64:ff9b::/72\n }',
   ]) {
-    test(`taken: ${lines.replaceAll('\n', '')}`, async () => {
+    test(`accepted: ${lines.replaceAll('\n', '')}`, async () => {
       assert.equal(await problem(lines), '');
     });
   }
@@ -323,7 +323,7 @@ describe('dns64: the directive', () => {
     ['dns64 64:ff9b::/96 64:ff9b::/96', /Wrong argument count/],
     ['dns64 {\n foobar\n }', /unknown property 'foobar'/],
   ] as const) {
-    test(`refused: ${lines.replaceAll('\n', '')}`, async () => {
+    test(`rejected: ${lines.replaceAll('\n', '')}`, async () => {
       assert.match(await problem(lines), message);
     });
   }

@@ -1,4 +1,4 @@
-/** `dns64`: synthesizes AAAA records from A records, for clients with only IPv6 (RFC 6147). */
+/** `dns64`: synthesizes AAAA records from A records for IPv6-only clients (RFC 6147). */
 import { andThen, isLater, type Maybe } from '../../base/maybe.ts';
 import { parseNet, type Net } from '../../base/ip.ts';
 import { optional } from '../../corefile/positions.ts';
@@ -20,7 +20,7 @@ import { withQuestion } from '../../wire/requestion.ts';
 import { lengths, Prefix } from './prefix.ts';
 import { countAddresses, mostTtl, synthesise, withoutExcluded } from './synthesis.ts';
 
-/** An IPv6 prefix of a length that can embed an IPv4 address. */
+/** An IPv6 prefix with a length that can embed an IPv4 address. */
 const prefixValue: Value<Net> = value(
   'PREFIX',
   ({ text }) => {
@@ -42,7 +42,7 @@ const prefixValue: Value<Net> = value(
 const lengthsText = `${lengths.slice(0, -1).join(', ')} or ${lengths.at(-1)}`;
 
 const wellKnown: Net = parseNet('64:ff9b::/96')!;
-/** IPv4-mapped addresses never leave a machine (RFC 6147 section 5.1.4). */
+/** IPv4-mapped addresses are not used on the network (RFC 6147 section 5.1.4). */
 const mapped: Net = parseNet('::ffff:0:0/96')!;
 
 const syntax = directive({
@@ -123,7 +123,7 @@ class Dns64 {
     if (type !== TYPE.AAAA && type !== TYPE.PTR) return this.#next(query);
     if ((query.family === 4 && !this.#allowIpv4) || !query.isStandard) return this.#next(query);
     if (type === TYPE.PTR) return this.#answerPointer(query);
-    // A validating client would find the synthesized addresses unsigned (RFC 6147 section 5.5).
+    // A validating client would reject the synthesized addresses as unsigned (RFC 6147 section 5.5).
     if (query.dnssecOk && query.checkingDisabled) return this.#next(query);
     const reply = this.#next(query);
     if (!isLater(reply)) return this.judge(reply, query);
@@ -136,7 +136,7 @@ class Dns64 {
    * @returns the reply to send
    */
   judge(reply: Reply, query: Query): Maybe<Reply> {
-    // A bare result code is a failure, which a query for A would not change.
+    // A bare result code is a failure, which an A query would not change.
     if (reply.bare || reply.rcode === RCODE.NXDOMAIN) return reply;
     const { counted, excluded } = countAddresses(reply, TYPE.AAAA, this.#excluded);
     const own = excluded === 0 ? reply : withoutExcluded(reply, query, this.#excluded);
@@ -157,16 +157,14 @@ class Dns64 {
       this.#count(query.route).add(1);
       return synthesise(found, query, this.#prefix, mostTtl(own), this.#untranslated);
     }
-    // Only the replies to both queries together prove that the name has no address.
+    // Only both replies together prove that the name has no address.
     const failed = found.rcode !== RCODE.NOERROR && found.rcode !== RCODE.NXDOMAIN;
     const answered = own.rcode === RCODE.NOERROR;
     const stays = failed ? !answered || own.answers > 0 : answered;
     return stays ? own : withQuestion(found, query);
   }
 
-  /**
-   * An address of the prefix has the names of the IPv4 address within it (RFC 6147 section 5.3.1).
-   */
+  /** Answers PTR for an address in the prefix with the names of its IPv4 address (RFC 6147 section 5.3.1). */
   #answerPointer(query: Query): Maybe<Reply> {
     const name = this.#prefix.reverse(query.folded, query.nameLength);
     if (name === null) return this.#next(query);
@@ -175,7 +173,7 @@ class Dns64 {
   }
 }
 
-/** Seconds that the way from one reverse name to the other holds. */
+/** TTL in seconds of the alias from one reverse name to the other. */
 const ALIAS_TTL = 600;
 
 function underAlias(found: Reply, query: Query): Reply {

@@ -1,8 +1,8 @@
-/** IPv4 addresses within an IPv6 prefix (RFC 6052). */
+/** IPv4 addresses in an IPv6 prefix (RFC 6052). */
 import type { Net } from '../../base/ip.ts';
 import { parseName, suffixAt, type WireName } from '../../wire/name.ts';
 
-/** Lengths that a prefix may have (RFC 6052 section 2.2). */
+/** Valid prefix lengths (RFC 6052 section 2.2). */
 export const lengths: readonly number[] = [32, 40, 48, 56, 64, 96];
 
 const zone = parseName('ip6.arpa.');
@@ -10,24 +10,21 @@ const v4Zone = parseName('in-addr.arpa.');
 /** 32 nibbles, each a label of one byte. */
 const V6_NAME_LENGTH = 64 + zone.length;
 
-/**
- * IPv4 addresses within an IPv6 prefix (RFC 6052 section 2.2): written into it, and read out of
- * names again.
- */
+/** Embeds IPv4 addresses in an IPv6 prefix (RFC 6052 section 2.2), and extracts them from names. */
 export class Prefix {
   readonly #net: Net;
-  /** Offsets of the four bytes of the IPv4 address among the sixteen. */
+  /** Offsets of the IPv4 address's four bytes among the sixteen. */
   readonly #places: readonly number[];
 
   constructor(net: Net) {
     this.#net = net;
-    // Byte 8 is skipped: it is zero for any length.
+    // Byte 8 is skipped, because it is zero for any length.
     const first = net.bits >> 3;
     const around = [0, 1, 2, 3, 4].map((step) => first + step).filter((at) => at !== 8);
     this.#places = around.slice(0, 4);
   }
 
-  /** Writes the IPv6 address that stands for the IPv4 address at `from[at]` into `out` at `to`. */
+  /** Writes the IPv6 address for the IPv4 address at `from[at]` to `out` at `to`. */
   write(from: Uint8Array, at: number, out: Uint8Array, to: number): void {
     const { bytes, bits } = this.#net;
     const whole = bits >> 3;
@@ -37,8 +34,7 @@ export class Prefix {
 
   /**
    * Maps the reverse name of an IPv6 address in the prefix to that of the embedded IPv4 address.
-   *
-   * @param name in lower case, wire form, of `length` bytes
+   * @param name in lower case and wire form, of `length` bytes
    * @returns null if the address is incomplete or outside the prefix
    */
   reverse(name: Uint8Array, length: number): WireName | null {

@@ -9,7 +9,7 @@ import { replySlab } from '../../wire/slab.ts';
 import { SECTION } from '../../wire/writer.ts';
 import type { Prefix } from './prefix.ts';
 
-/** Maximum TTL of a synthesized record if the denial has no SOA, seconds (RFC 6147 section 5.1.7). */
+/** Maximum TTL of a synthesized record if the denial has no SOA, in seconds (RFC 6147 section 5.1.7). */
 const TTL_WITHOUT_SOA = 600;
 
 const records = new Records();
@@ -19,10 +19,7 @@ export interface Addresses {
   readonly excluded: number;
 }
 
-/**
- * Counts the addresses of `type` (A or AAAA) in the answer, and separately those in the networks of
- * `excluded`.
- */
+/** Counts the answer's addresses of `type` (A or AAAA), and separately those in the `excluded` networks. */
 export function countAddresses(reply: Reply, type: number, excluded: readonly Net[]): Addresses {
   const size = type === TYPE.A ? 4 : 16;
   const found = { counted: 0, excluded: 0 };
@@ -40,7 +37,7 @@ function isExcluded(nets: readonly Net[], size: number): boolean {
   return false;
 }
 
-/** Maximum TTL of a synthesized record: the TTL of the SOA in the denial of AAAA, seconds. */
+/** Returns the maximum TTL of a synthesized record, which is the TTL of the SOA in the AAAA denial, in seconds. */
 export function mostTtl(denial: Reply): number {
   let ttl = TTL_WITHOUT_SOA;
   for (records.of(denial); records.next();) {
@@ -49,7 +46,7 @@ export function mostTtl(denial: Reply): number {
   return ttl;
 }
 
-/** The same reply without AAAA records in `excluded`, and without their signatures. */
+/** Returns the reply without AAAA records in `excluded` and their signatures. */
 export function withoutExcluded(reply: Reply, query: Query, excluded: readonly Net[]): Reply {
   return rewritten(reply, query, (section) => {
     if (section !== SECTION.answer) return 'move';
@@ -59,10 +56,10 @@ export function withoutExcluded(reply: Reply, query: Query, excluded: readonly N
 }
 
 /**
- * The reply to `query` (AAAA) made of `found`, the reply to the same name's A: each address
- * embedded in the prefix, everything else unchanged (RFC 6147 section 5.3). The synthesised
- * addresses are unsigned, so signatures over the A records are left out, and AD is cleared.
- * @param most the maximum TTL of an address in seconds
+ * Builds the reply to `query` (AAAA) from `found`, the reply for the name's A records. Each address is embedded in the
+ * prefix, and everything else is unchanged (RFC 6147 section 5.3). The synthesised addresses are unsigned, so
+ * signatures over the A records are omitted and AD is cleared.
+ * @param most maximum TTL of an address in seconds
  */
 export function synthesise(
   found: Reply,
@@ -88,7 +85,7 @@ export function synthesise(
   });
 }
 
-/** True if the current record is a signature over records of `type`. */
+/** True if the current record is a signature over records of this `type`. */
 function signs(type: number): boolean {
   const { bytes, dataAt, dataLength } = records;
   if (records.type !== TYPE.RRSIG || dataLength < 2) return false;
@@ -96,8 +93,8 @@ function signs(type: number): boolean {
 }
 
 /**
- * A copy of `reply` under the question of `query` (of the same name). `each` says what becomes of
- * the current record.
+ * Copies `reply` under the question of `query`, which has the same name. `each` decides what happens to the current
+ * record.
  */
 function rewritten(
   reply: Reply,

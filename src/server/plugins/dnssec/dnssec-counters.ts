@@ -12,7 +12,7 @@ export interface DnssecCounters {
   readonly shown: [entries: number, bytes: number];
 }
 
-/** The metrics of one directive, a set for each queried listen address. */
+/** The metrics of one directive, with one set per queried listen address. */
 export class DnssecMetrics {
   readonly signing: Gauge;
   readonly #make: (server: string) => DnssecCounters;

@@ -44,7 +44,7 @@ interface Made {
   readonly text?: string;
 }
 
-/** A signed zone. Its clock continues while other threads sign. */
+/** A signed zone. Its clock keeps running while other threads sign. */
 async function signed(t: TestContext, made: Made = {}): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-dnssec-'));
   t.after(() => rmSync(folder, { recursive: true }));
@@ -103,7 +103,7 @@ function metric(world: World, name: string): number {
 }
 
 describe('dnssec: answers', () => {
-  test('a client that sets DO gets the signatures, each section its own', async (t) => {
+  test('a client that sets DO gets signatures in the section of each RRset', async (t) => {
     const world = await signed(t);
     const { answer, authority, rcode } = await world.ask('www.example.org. A', wants);
     assert.equal(rcode, RCODE.NOERROR);
@@ -118,14 +118,14 @@ describe('dnssec: answers', () => {
     ]);
   });
 
-  test('a client that does not gets none, whatever AD and CD it sets', async (t) => {
+  test('a client that does not set DO gets none, regardless of AD and CD', async (t) => {
     const world = await signed(t);
     for (const flags of [0x0100, 0x0130, 0x0110, 0x0120]) {
       const reply = await world.ask('www.example.org. A', { flags });
       assert.equal(reply.answer.length, 2);
       assert.equal((await world.ask('none.example.org. A', { flags })).rcode, RCODE.NXDOMAIN);
       const secure = await world.ask('www.example.org. A', { ...wants, flags });
-      // AD is for validating resolvers.
+      // Only validating resolvers set AD.
       assert.equal(secure.flags & 0x20, 0);
       assert.equal(secure.flags & 0x10, flags & 0x10);
       assert.equal(secure.answer.length, 3);
@@ -133,7 +133,7 @@ describe('dnssec: answers', () => {
   });
 
   for (const algorithm of [8, 10, 13, 14, 15])
-    test(`a signature of algorithm ${algorithm} holds over its RRset, for 8 days from 3 hours ago`, async (t) => {
+    test(`a signature with algorithm ${algorithm} is valid over its RRset, for 8 days from 3 hours ago`, async (t) => {
       const key = zoneKey('example.org.', algorithm);
       const world = await signed(t, { keys: [key] });
       const { answer } = await world.ask('wWw.eXample.org. A', wants);
@@ -153,7 +153,7 @@ describe('dnssec: answers', () => {
       head.writeUInt32BE(data.expiration, 8);
       head.writeUInt32BE(data.inception, 12);
       head.writeUInt16BE(key.tag, 16);
-      // In order of the data, whatever the order in the reply.
+      // Sorted by data, regardless of the order in the reply.
       const record = (last: number): Buffer =>
         Buffer.from(
           `\x03www\x07example\x03org\0\0\x01\0\x01\0\0\x0e\x10\0\x04\xc0\0\x02${String.fromCharCode(last)}`,
@@ -186,7 +186,7 @@ describe('dnssec: answers', () => {
       );
     });
 
-  test('a chain of aliases is signed link by link, but for what is outside of the zone', async (t) => {
+  test('each link in an alias chain is signed, except those outside the zone', async (t) => {
     const world = await signed(t, {
       blocks: 'example.net:53 {\n template IN A {\n answer "{{ .Name }} 60 IN A 192.0.2.8"\n }\n }',
     });
@@ -221,13 +221,13 @@ describe('dnssec: answers', () => {
       [1],
     );
     assert.ok(authority.some((record) => (dataOf(record, rrsig)?.keyTag ?? 1) !== 1));
-    // Plugins that prove their own denials are left alone.
+    // Plugins that prove their own denials are skipped.
     const denial = await world.ask('none.example.org. A', wants);
     assert.equal(denial.rcode, RCODE.NXDOMAIN);
     assert.ok(denials(denial).every(({ owner }) => owner === 'example.org.'));
   });
 
-  test('the spelling of the question does not matter to a signature', async (t) => {
+  test('the spelling of the question does not affect signatures', async (t) => {
     const world = await signed(t);
     const one = await world.ask('WWW.exaMPle.org. A', wants);
     const other = await world.ask('www.EXAMPLE.org. A', wants);
@@ -237,7 +237,7 @@ describe('dnssec: answers', () => {
     assert.equal(denial!.next, '\\000.no.example.org.');
   });
 
-  test('what does not fit into a datagram is cut, with TC', async (t) => {
+  test('replies that exceed a datagram are truncated with TC', async (t) => {
     const world = await signed(t, { keys: [zoneKey('example.org.', 8)] });
     const reply = await world.ask('example.org. MX', { dnssecOk: true, udpSize: 512 });
     assert.notEqual(reply.flags & 0x0200, 0);
@@ -248,7 +248,7 @@ describe('dnssec: answers', () => {
 });
 
 describe('dnssec: denials', () => {
-  test('a name that is not there becomes one without data, with a proof made for it', async (t) => {
+  test('a missing name becomes NODATA with a proof generated for it', async (t) => {
     const world = await signed(t);
     const reply = await world.ask('none.example.org. A', wants);
     assert.equal(reply.rcode, RCODE.NOERROR);
@@ -263,7 +263,7 @@ describe('dnssec: denials', () => {
     );
   });
 
-  test('the proof claims every type that the name could have, but not the one that was asked for', async (t) => {
+  test('the proof lists every possible type except the queried one', async (t) => {
     const world = await signed(t);
     const [denial] = denials(await world.ask('www.example.org. TXT', wants));
     for (const type of ['A', 'AAAA', 'MX', 'PTR', 'SRV', 'CAA', 'HTTPS', 'RRSIG', 'NSEC'])
@@ -272,13 +272,13 @@ describe('dnssec: denials', () => {
       assert.ok(!denial!.types.includes(type), type);
   });
 
-  test("at the zone's own name it claims NS, SOA and DNSKEY", async (t) => {
+  test('at the zone apex it lists NS, SOA and DNSKEY', async (t) => {
     const world = await signed(t);
     const [denial] = denials(await world.ask('example.org. TXT', wants));
     for (const type of ['NS', 'SOA', 'DNSKEY']) assert.ok(denial!.types.includes(type), type);
   });
 
-  test('behind an alias the target is denied, not the alias', async (t) => {
+  test('after an alias, the target is denied and not the alias', async (t) => {
     const world = await signed(t);
     const reply = await world.ask('lost.example.org. A', wants);
     assert.equal(reply.rcode, RCODE.NOERROR);
@@ -289,13 +289,13 @@ describe('dnssec: denials', () => {
     assert.equal(denials(reply)[0]!.owner, 'nothing.example.org.');
   });
 
-  test('an empty name between others has no data', async (t) => {
+  test('an empty non-terminal has no data', async (t) => {
     const world = await signed(t);
     const reply = await world.ask('empty.example.org. A', wants);
     assert.equal(denials(reply)[0]!.owner, 'empty.example.org.');
   });
 
-  test('a question for NSEC is answered with the record itself', async (t) => {
+  test('an NSEC query is answered with the record itself', async (t) => {
     const world = await signed(t);
     const reply = await world.ask('www.example.org. NSEC', wants);
     assert.equal(reply.authority.length, 0);
@@ -306,7 +306,7 @@ describe('dnssec: denials', () => {
     assert.ok(denials(reply)[0]!.types.includes('A'));
   });
 
-  test('names of 255 bytes have a proof, too', async (t) => {
+  test('names of 255 bytes have a proof too', async (t) => {
     const world = await signed(t);
     const label = 'a'.repeat(59);
     const name = `${label}.${label}.${label}.${'b'.repeat(61)}.example.org.`;
@@ -320,8 +320,8 @@ describe('dnssec: denials', () => {
   });
 });
 
-describe('dnssec: zones below', () => {
-  test('name servers and their addresses are not signed; that there are no DS records is proven at the cut', async (t) => {
+describe('dnssec: delegations', () => {
+  test('name servers and their addresses are not signed, and the absence of DS records is proven at the cut', async (t) => {
     const world = await signed(t);
     const reply = await world.ask('x.cut.example.org. A', wants);
     assert.deepEqual(
@@ -349,7 +349,7 @@ describe('dnssec: zones below', () => {
     );
   });
 
-  test('a denial of DS says whether the name is a zone of its own', async (t) => {
+  test('a denial of DS shows whether the name is a separate zone', async (t) => {
     const world = await signed(t);
     const [cut] = denials(await world.ask('cut.example.org. DS', wants));
     assert.deepEqual(cut!.types, ['NS', 'RRSIG', 'NSEC']);
@@ -359,7 +359,7 @@ describe('dnssec: zones below', () => {
     }
   });
 
-  test('addresses below a cut are not added to an answer', async (t) => {
+  test('addresses below a cut are not included in answers', async (t) => {
     const world = await signed(t);
     const { additional } = await world.ask('example.org. MX', wants);
     assert.deepEqual([...new Set(additional.map(({ name }) => name))], ['www.example.org.']);
@@ -379,7 +379,7 @@ describe('dnssec: keys', () => {
     assert.equal(denials(await world.ask('www.example.org. DNSKEY', wants)).length, 1);
   });
 
-  test('with keys of both kinds the one signs the keys and the other all else', async (t) => {
+  test('with both kinds of keys, one signs the keys and the other everything else', async (t) => {
     const [ksk, zsk] = [zoneKey('example.org.', 13, 257), zoneKey('example.org.', 13, 256)];
     const world = await signed(t, { keys: [ksk, zsk] });
     const tags = async (question: string): Promise<number[]> =>
@@ -390,7 +390,7 @@ describe('dnssec: keys', () => {
     assert.deepEqual(await tags('www.example.org. A'), [zsk.tag]);
   });
 
-  test('with keys of one kind each of them signs everything', async (t) => {
+  test('with keys of only one kind, each of them signs everything', async (t) => {
     const keys = [zoneKey('example.org.', 13), zoneKey('example.org.', 15)];
     const world = await signed(t, { keys });
     const tags = (await world.ask('www.example.org. A', wants)).answer.flatMap(
@@ -418,7 +418,7 @@ describe('dnssec: keys', () => {
     return '';
   };
 
-  test('a key of another zone is refused', async (t) => {
+  test("another zone's key is rejected", async (t) => {
     assert.match(
       await refusal(t, { keys: [zoneKey('example.net.')] }),
       /key example\.net\. \(keyid: \d+\) can not sign any of the zones/,
@@ -426,7 +426,7 @@ describe('dnssec: keys', () => {
     assert.equal(await refusal(t, { keys: [zoneKey('org.')] }), '');
   });
 
-  test('keys at Amazon are refused, with what to do', async (t) => {
+  test('keys stored at Amazon are rejected, with instructions', async (t) => {
     const text = await refusal(t, { keys: [], lines: 'key aws_secretsmanager x' });
     assert.match(text, /keys in AWS Secrets Manager are not read/);
     assert.match(text, /key file KEY/);
@@ -442,13 +442,13 @@ describe('dnssec: keys', () => {
     'max_signing 0',
     'whatever',
   ])
-    test(`refused: ${lines}`, async (t) => {
+    test(`rejected: ${lines}`, async (t) => {
       assert.notEqual(await refusal(t, { lines }), '');
     });
 });
 
 describe('dnssec: stored signatures', () => {
-  test('the same answer is signed once', async (t) => {
+  test('an identical answer is signed once', async (t) => {
     const world = await signed(t);
     await world.ask('www.example.org. A', wants);
     assert.equal(metric(world, 'coredns_dnssec_cache_misses_total'), 2);
@@ -459,11 +459,11 @@ describe('dnssec: stored signatures', () => {
     assert.ok(metric(world, 'ndots_dnssec_reply_bytes') > 0);
   });
 
-  test('names that are queried once leave nothing behind; repeated ones are stored', async (t) => {
+  test('names that are queried once are not stored, but repeated ones are', async (t) => {
     const world = await signed(t);
     const entries = (): number => metric(world, 'coredns_dnssec_cache_entries');
     for (let i = 0; i < 5; i++) await world.ask(`none${i}.example.org. A`, wants);
-    // That of the SOA record, which is in all of them.
+    // Only the SOA record's entry, which all of them share.
     assert.equal(entries(), 1);
     await world.ask('none1.example.org. A', wants);
     assert.deepEqual([entries(), metric(world, 'ndots_dnssec_reply_bytes')], [2, 0]);
@@ -471,7 +471,7 @@ describe('dnssec: stored signatures', () => {
     assert.ok(metric(world, 'ndots_dnssec_reply_bytes') > 0);
   });
 
-  test('queries for one RRset at one time have it signed once', async (t) => {
+  test('concurrent queries for an RRset cause a single signature', async (t) => {
     const world = await signed(t);
     const replies = await Promise.all(
       Array.from({ length: 5 }, () => world.ask('www.example.org. A', wants)),
@@ -483,7 +483,7 @@ describe('dnssec: stored signatures', () => {
     assert.equal(metric(world, 'coredns_dnssec_cache_entries'), 2);
   });
 
-  test('the capacity is never exceeded, and used entries stay', async (t) => {
+  test('the capacity is never exceeded, and used entries are retained', async (t) => {
     const world = await signed(t, { lines: 'cache_capacity 5' });
     const first = await world.ask('www.example.org. A', wants);
     for (let i = 0; i < 20; i++) {
@@ -496,7 +496,7 @@ describe('dnssec: stored signatures', () => {
     }
   });
 
-  test('without whole replies, too, what is used stays', async (t) => {
+  test('used entries are also retained without whole replies', async (t) => {
     const world = await signed(t, { lines: 'cache_capacity 5\nmax_bytes 0' });
     const first = await world.ask('www.example.org. A', wants);
     for (let i = 0; i < 12; i++) {
@@ -522,7 +522,7 @@ describe('dnssec: stored signatures', () => {
     assert.ok((await expiration()) * 1000 > world.clock.wall() + 7 * 86_400_000);
   });
 
-  test('of queries that are refused beyond max_signing the log says once a minute how many they were', async (t) => {
+  test('queries refused beyond max_signing are logged once a minute as a count', async (t) => {
     const world = await signed(t, { more: 'errors' });
     const refused = async (times: number): Promise<void> => {
       for (let i = 0; i < times; i++)
@@ -541,7 +541,7 @@ describe('dnssec: stored signatures', () => {
     assert.deepEqual(lines().slice(2), [line('1 query was')]);
   });
 
-  test('beyond max_signing and where no query may wait it is refused, with the reason', async (t) => {
+  test('beyond max_signing, or if no query may wait, the query is refused with the reason', async (t) => {
     const world = await signed(t, { lines: 'max_signing 2' });
     const replies = await Promise.all(
       ['www', 'alias', 'www'].map((name) => world.ask(`${name}.example.org. A`, wants)),

@@ -1,7 +1,4 @@
-/**
- * `dnssec`: signs replies on the fly (RFC 4033 to 4035), with proofs of denial made for each
- * question.
- */
+/** `dnssec`: signs replies on the fly (RFC 4033 to 4035) and generates a denial proof for each query. */
 import { processorCount } from '../../base/processor-count.ts';
 import { Problem, Problems } from '../../base/problem.ts';
 import { zones } from '../../corefile/positions.ts';
@@ -80,12 +77,12 @@ const syntax = directive({
   },
 });
 
-/** RRsets that are signed before queries are served again; this takes well under a millisecond. */
+/** Number of RRsets to sign before queries are served again, which takes well under a millisecond. */
 const IN_A_TURN = 8;
 
 /**
- * Signs replies. The main thread reads the keys. Each worker makes signatures of fast algorithms,
- * and threads of the runtime make the others.
+ * Signs replies. The main thread reads the keys. Each worker makes signatures with fast algorithms, and threads of the
+ * runtime make the others.
  */
 export const dnssec: Plugin = definePlugin({
   syntax,

@@ -1,4 +1,4 @@
-/** The link of the chain that signs replies. */
+/** The link in the chain that signs replies. */
 import type { Clock } from '../../base/clock.ts';
 import { andThen, isLater, Later, type Maybe } from '../../base/maybe.ts';
 import type { KeyPair } from '../../dnssec/key-pair.ts';
@@ -23,7 +23,7 @@ export interface DnssecLinkParts {
   readonly clock: Clock;
   readonly writer: MessageWriter;
   readonly next: Next;
-  /** A query was refused because too much is being signed. */
+  /** Called when a query is refused because too many signatures are in progress. */
   readonly onRefused: () => void;
 }
 
@@ -31,16 +31,13 @@ interface SigningWork {
   readonly reply: Reply;
   readonly query: Query;
   readonly plan: Plan;
-  /** By the plan's sets; null: not there yet. */
+  /** Indexed like the plan's sets; null if not made yet. */
   readonly signed: (Signed | null)[];
-  /**
-   * True if the result may be cached: the same reply will be planned in the same way, and its signatures
-   * existed.
-   */
+  /** True if the result may be cached, because the same reply leads to the same plan and its signatures existed. */
   readonly lasting: boolean;
 }
 
-/** Signs replies for clients that ask for it (DO), in the zones of its directive. */
+/** Signs replies for clients that request it (DO), in the directive's zones. */
 export class DnssecLink {
   readonly #parts: DnssecLinkParts;
   readonly #next: Next;
@@ -65,7 +62,7 @@ export class DnssecLink {
     return andThen(reply, signLater, { link: this, query: query.keep() });
   }
 
-  /** The signed form of a reply to `query`. */
+  /** Returns the signed form of a reply to `query`. */
   sign(reply: Reply, query: Query): Maybe<Reply> {
     const { replies, metrics, clock } = this.#parts;
     if (reply.bare || reply.truncated || reply.rest !== null) return reply;
@@ -85,7 +82,7 @@ export class DnssecLink {
     return andThen(this.#next(query.asking(name, TYPE.NS)), judgeCut, asking);
   }
 
-  /** Continues when it is known whether the name whose DS records are denied is a zone. */
+  /** Continues once it is known whether the name whose DS records are denied is a zone. */
   judgeCut(servers: Reply, { reply, query, judgement }: AskingForCut): Maybe<Reply> {
     const plan = judgement.plan(tellsOfCut(servers, judgement.denied!.name));
     return this.#carryOut(reply, query, plan, false);
@@ -106,7 +103,7 @@ export class DnssecLink {
       this.#parts.onRefused();
       return crowded;
     }
-    // A flood of random names must not fill the store: only repeated queries are stored.
+    // A flood of random names must not fill the store, so only repeated queries are stored.
     const work = { reply, query: query.keep(), plan, signed, lasting: false };
     const later = new Later<Reply>();
     let left = missing.length;
@@ -161,10 +158,7 @@ function signLater(
   return link.sign(reply, query);
 }
 
-/**
- * True if a reply says anything that can be signed; it has its question, as all but the strangest
- * have.
- */
+/** True if a reply has signable content and includes its question, as nearly all do. */
 function isSignable({ rcode, bytes, start }: Reply): boolean {
   if (bytes[start + HEADER.QDCOUNT] !== 0 || bytes[start + HEADER.QDCOUNT + 1] !== 1) return false;
   return rcode === RCODE.NOERROR || rcode === RCODE.NXDOMAIN || rcode === RCODE.YXDOMAIN;
@@ -175,12 +169,12 @@ function plain(reply: Reply): Reply {
   return reply.with({ options: null, errors: null, cause: null });
 }
 
-/** A reply without its signatures would be rejected as forged. */
+/** Returns SERVFAIL, because a reply without its signatures would be rejected as forged. */
 function unsigned(error: unknown): Reply {
   return failure(RCODE.SERVFAIL, 'dnssec', error as Error);
 }
 
-/** It has no cause, which `errors` would write a line about for each query. */
+/** It has no cause, because `errors` would log a line for each query. */
 const crowded: Reply = failure(RCODE.REFUSED, 'dnssec', null, [
   { code: EDE.OTHER, text: 'too many RRsets are being signed' },
 ]);

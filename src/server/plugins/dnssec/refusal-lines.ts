@@ -1,13 +1,10 @@
-/** Lines about queries that were refused because too much is being signed. */
+/** Log lines about queries refused because too many signatures are in progress. */
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 
 const MINUTE_MS = 60_000;
 
-/**
- * Says so at once, and then once a minute how many they were: a flood of names would fill the log
- * with a line for each query.
- */
+/** Logs the first refusal at once, then the count once a minute, so that a flood of names does not fill the log. */
 export class RefusalLines {
   readonly #clock: Clock;
   readonly #log: Pick<Log, 'warning'>;
@@ -15,7 +12,7 @@ export class RefusalLines {
   #timer: Timer | null = null;
   #refused = 0;
 
-  /** @param most RRsets that may be in the making */
+  /** @param most maximum number of RRsets in progress */
   constructor(clock: Clock, log: Pick<Log, 'warning'>, most: number) {
     this.#clock = clock;
     this.#log = log;

@@ -6,7 +6,7 @@ import { TYPE } from '../../wire/iana.ts';
 import { parseName } from '../../wire/name.ts';
 import { Signatures, wanted } from './signatures.ts';
 
-test('no more RRsets are signed at one time than were allowed, the others in the order in which they came', () => {
+test('the number of RRsets signed at once is limited, and the others follow in order of arrival', () => {
   const begun: (() => void)[] = [];
   const signer = {
     pair: { algorithm: 13, tag: 1, flags: 257 },
@@ -42,7 +42,7 @@ test('no more RRsets are signed at one time than were allowed, the others in the
   assert.equal(busy, 0);
 });
 
-test('a clock that is set far forward or back gives away no signature that does not hold by it', () => {
+test('if the clock jumps forward or back, no signature is sent that it considers invalid', () => {
   const clock = new VirtualClock();
   const signer = {
     pair: { algorithm: 13, tag: 1, flags: 257 },
@@ -57,7 +57,7 @@ test('a clock that is set far forward or back gives away no signature that does 
   const what = wanted({ owner: zone, type: TYPE.A, originalTtl: 30, data }, zone);
   const made: boolean[] = [];
   const day = 86_400_000;
-  // The last step returns to the start: signatures from the future must not be sent.
+  // The last step returns to the start, because signatures from the future must not be sent.
   for (const byMs of [0, 30 * day, -60 * day, 30 * day]) {
     clock.setWall(byMs);
     assert.equal(signatures.find(what), null);

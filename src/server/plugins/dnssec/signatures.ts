@@ -1,4 +1,4 @@
-/** Signatures that have been made, and those that are being made: one at a time for an RRset. */
+/** Finished signatures and those in progress, at most one at a time for an RRset. */
 import { hash } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
 import { signedRecords, type SignedSet } from '../../dnssec/canonical.ts';
@@ -10,15 +10,14 @@ import type { WireName } from '../../wire/name.ts';
 const HOUR = 3600;
 const DAY = 24 * HOUR;
 /**
- * Seconds that signatures begin before they are made, and end behind it: clocks of clients may be
- * wrong.
+ * Seconds by which the validity period extends before and after the nominal one, because clients' clocks may be wrong.
  */
 const BEFORE = 3 * HOUR;
 const AFTER = 8 * DAY;
-/** Signatures are renewed this long before they expire, and no longer sent in the same period. */
+/** Signatures are renewed this many seconds before they expire, and are no longer sent in the same period. */
 const RENEW = 2 * DAY;
 const LAST = HOUR;
-/** Places for marks; a power of two. */
+/** Number of marks; a power of two. */
 const MADE = 16_384;
 
 export interface Signed {
@@ -44,7 +43,7 @@ export type Waiter = (error: unknown, signed: Signed | null) => void;
 
 interface SignatureEntry {
   signed: Signed;
-  /** Used since it was last looked at for eviction. */
+  /** Set if it was used since the last eviction check. */
   used: boolean;
 }
 
@@ -52,10 +51,10 @@ export interface SignaturesParts {
   readonly signers: readonly Signer[];
   readonly capacity: number;
   readonly most: number;
-  /** Number of signatures made at the same time: signing threads compete for CPUs with those that answer. */
+  /** Maximum number of concurrent signatures, because signing threads compete for CPUs with those that answer. */
   readonly atOnce: number;
   readonly clock: Clock;
-  /** Called when the number of signatures in the making has changed. */
+  /** Called with the change when the number of signatures in progress changes. */
   readonly onBusy: (change: number) => void;
 }
 
@@ -66,14 +65,14 @@ export function wanted(set: SignedSet, zone: WireName): WantedSignature {
 }
 
 /**
- * The signatures of one worker. When it is full, the least recently used ones are evicted; denials are stored
- * when they are made for the second time.
+ * The signatures of one worker. When it is full, the least recently used ones are evicted. Denials are stored when they
+ * are made for the second time.
  */
 export class Signatures {
   readonly #parts: SignaturesParts;
   readonly #entries = new Map<string, SignatureEntry>();
   readonly #making = new Map<string, Waiter[]>();
-  /** Signatures to make, in the order of arrival; those before `#next` have started. */
+  /** Signatures to make, in order of arrival; those before `#next` have started. */
   #queue: WantedSignature[] = [];
   #next = 0;
   #running = 0;
@@ -91,7 +90,7 @@ export class Signatures {
     return this.#entries.size;
   }
 
-  /** Returns the valid signatures, or null. Old ones are returned while they are renewed. */
+  /** Returns valid signatures or null. Old ones are returned while they are being renewed. */
   find(what: WantedSignature): Signed | null {
     const entry = this.#entries.get(what.key);
     if (entry === undefined) return null;
@@ -103,7 +102,10 @@ export class Signatures {
     return signed;
   }
 
-  /** True if all of these can be made: there is room, or they are being made. A single one always can. */
+  /**
+   * True if all of these can be made, because there is room or they are already in progress. A single one is always
+   * accepted.
+   */
   takes(all: readonly WantedSignature[]): boolean {
     const { size } = this.#making;
     if (size === 0) return true;
@@ -112,7 +114,7 @@ export class Signatures {
     return size + more <= this.#parts.most;
   }
 
-  /** Makes signatures; `waiter` is called in a later turn of the event loop. */
+  /** Makes a signature; `waiter` is called in a later turn of the event loop. */
   make(what: WantedSignature, waiter: Waiter): void {
     const { key } = what;
     const waiters = this.#making.get(key);
@@ -170,8 +172,8 @@ export class Signatures {
   }
 
   /**
-   * Removes the oldest unused ones, several at once: each search for the first of a Map skips all
-   * deleted entries before it.
+   * Removes several of the oldest unused ones at once, because each search for a Map's first entry skips all deleted
+   * entries before it.
    */
   #makeRoom(): void {
     const most = Math.ceil(0.99 * this.#parts.capacity) - 1;
@@ -179,15 +181,15 @@ export class Signatures {
       if (this.#entries.size <= most) return;
       this.#entries.delete(key);
       if (!entry.used) continue;
-      // It gets another round.
+      // It is spared for another round.
       entry.used = false;
       this.#entries.set(key, entry);
     }
   }
 
   /**
-   * True if this was probably made before. Missing names are unlimited, and most are queried once:
-   * stored entries would stay unused and burden the garbage collector.
+   * True if this was probably made before. The number of missing names is unlimited, and most are queried once. Their
+   * entries would remain unused and burden the garbage collector.
    */
   #wasMade(key: string): boolean {
     const place = (key.charCodeAt(0) | (key.charCodeAt(1) << 8)) & (MADE - 1);
@@ -203,5 +205,5 @@ export class Signatures {
 }
 
 function ignore(): void {
-  // This signature was made ahead of time; a query that needs it gets the error itself.
+  // This signature was made in advance; a query that needs it will get the error itself.
 }

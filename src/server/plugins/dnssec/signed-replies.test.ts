@@ -11,14 +11,14 @@ const writer = new MessageWriter();
 
 function query(name: string, type: number = TYPE.A): Query {
   const made = makeQuery(parseName(name), type);
-  // All names meet in one place of the table.
+  // Forces all names into the same table slot.
   made.hash = 7;
   return made;
 }
 
 function reply(to: Query, last: number, ttl = 60, rcode = 0): Reply {
   writer.reply(to, FLAG.AA);
-  // Odd length: the hash does not see the last byte.
+  // The odd length means that the hash ignores the last byte.
   writer.record(SECTION.answer, null, TYPE.NULL, ttl, Uint8Array.of(1, 2, 3, 4, last));
   return writer.finish(rcode, 'file');
 }
@@ -31,8 +31,8 @@ function kept(replies: SignedReplies, to: Query, unsigned: Reply): Reply {
 
 const bytes = ({ bytes: all, start, end }: Reply): Uint8Array => all.slice(start, end);
 
-describe('replies with their signatures', () => {
-  test('the same reply is found, in any spelling of its question, while its signatures hold', () => {
+describe('signed replies', () => {
+  test('are found in any spelling of the question while their signatures are valid', () => {
     const replies = new SignedReplies(10, 100_000);
     const asked = query('a.example.');
     const signed = kept(replies, asked, reply(asked, 1));
@@ -41,7 +41,7 @@ describe('replies with their signatures', () => {
     for (const now of [99, 201]) assert.equal(replies.find(again, reply(again, 1), now), null);
   });
 
-  test('a reply to another name, of another type, with other records or flags is another one', () => {
+  test('differ by name, type, records and flags', () => {
     const replies = new SignedReplies(10, 100_000);
     const asked = query('a.example.');
     kept(replies, asked, reply(asked, 1));
@@ -57,7 +57,7 @@ describe('replies with their signatures', () => {
     assert.ok(replies.find(asked, reply(asked, 1), 150) !== null);
   });
 
-  test('replies and bytes stay within their limits; recently used ones stay', () => {
+  test('stay within the limits on count and bytes, and recently used ones are retained', () => {
     for (const [most, memory] of [
       [3, 1_000_000],
       [100, 1600],
@@ -74,7 +74,7 @@ describe('replies with their signatures', () => {
     }
   });
 
-  test('a reply whose TTLs count down is not kept', () => {
+  test('are not stored if their TTLs count down', () => {
     const replies = new SignedReplies(10, 100_000);
     const asked = query('a.example.');
     const counting = reply(asked, 1).with({ ttlAt: Uint16Array.of(12), ttl: 30 });

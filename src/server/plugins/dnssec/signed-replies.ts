@@ -1,11 +1,11 @@
-/** Caches whole signed replies, by the unsigned reply. */
+/** Caches whole signed replies, keyed by the unsigned reply. */
 import { hashBytes, hashPair } from '../../base/hash.ts';
 import { copyBytes } from '../../base/copy-bytes.ts';
 import { HEADER } from '../../wire/iana.ts';
 import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 
-/** A longer reply is assembled each time, from cached signatures. */
+/** Longer replies are assembled each time from cached signatures. */
 const LONGEST = 16_384;
 /** Approximate size of an entry in addition to its bytes. */
 const OVERHEAD = 400;
@@ -13,20 +13,20 @@ const OVERHEAD = 400;
 export interface SignedReply {
   readonly reply: Reply;
   readonly sets: number;
-  /** Seconds since 1970 from which on, and up to which, it can be given away. */
+  /** Seconds since 1970 between which it may be sent. */
   readonly from: number;
   readonly until: number;
 }
 
-/** The signed input precedes the reply's bytes in the same memory: question, header without id, records. */
+/** The unsigned input precedes the reply's bytes in the same memory: question, header without ID, records. */
 interface SignedReplyEntry extends SignedReply {
   readonly size: number;
   used: boolean;
 }
 
 /**
- * Finds the signed form of a reply whose unsigned bytes, apart from the spelling of the question, equal those
- * of an earlier one. A signed answer then reads the unsigned bytes once and allocates nothing.
+ * Finds the signed form of a reply whose unsigned bytes equal those of an earlier one, regardless of the spelling of
+ * the question. A signed answer then reads the unsigned bytes once and allocates nothing.
  */
 export class SignedReplies {
   readonly #entries = new Map<number, SignedReplyEntry>();
@@ -48,7 +48,7 @@ export class SignedReplies {
     return entry;
   }
 
-  /** Remembers `signed` for replies like `reply`. */
+  /** Stores `signed` for replies like `reply`. */
   put(query: Query, reply: Reply, signed: SignedReply): void {
     if (!remembers(query, reply) || signed.reply.size > LONGEST) return;
     const hash = hashOf(query, reply);
@@ -79,7 +79,7 @@ export class SignedReplies {
   }
 }
 
-/** True if replies like this one come again: not those with TTLs that count down. */
+/** True if replies like this one are repeated, which excludes those whose TTLs count down. */
 function remembers({ nameLength }: Query, reply: Reply): boolean {
   return nameLength > 0 && (reply.ttl < 0 || reply.ttlAt === null);
 }
@@ -90,12 +90,12 @@ function hashOf(query: Query, { bytes, start, end }: Reply): number {
   return hashBytes(bytes, start + query.questionEnd, end, asked) & 0x3fff_ffff;
 }
 
-/** The number of bytes by which a reply is found. */
+/** Returns the number of bytes that identify a reply. */
 function unsignedSize({ nameLength, questionEnd }: Query, { start, end }: Reply): number {
   return nameLength + HEADER.SIZE + (end - start - questionEnd);
 }
 
-/** `signed` with its bytes after those that stand for `reply`. */
+/** Places the bytes of `signed` after those that identify `reply`. */
 function behindUnsigned(query: Query, reply: Reply, signed: Reply): Reply {
   const { folded, nameLength, questionEnd, type } = query;
   const { bytes, start, end } = reply;

@@ -12,24 +12,24 @@ import type { SignedZones } from './zones.ts';
 
 export interface Plan {
   readonly sets: readonly FoundSet[];
-  /** The NSEC record that is added, or null. */
+  /** The NSEC record to add, or null. */
   readonly proof: FoundSet | null;
-  /** A name that does not exist becomes one without data. */
+  /** A missing name becomes a name without data. */
   readonly rcode: number;
-  /** The authority section stays away: the denial is itself the answer. */
+  /** True to omit the authority section, because the denial itself is the answer. */
   readonly alone: boolean;
 }
 
-/** A denial that needs a proof: of which name. */
+/** The name whose denial needs a proof. */
 export interface Denied {
   readonly name: WireName;
   readonly nameAt: number;
-  /** Seconds. */
+  /** TTL in seconds. */
   readonly ttl: number;
   readonly standing: NameStanding;
 }
 
-/** Seconds that a denial without an SOA record holds. */
+/** TTL of a denial without an SOA record, in seconds. */
 const TTL_WITHOUT_SOA = 5;
 /** Longer alias chains are not followed. */
 const CHAIN_MAX = 64;
@@ -37,7 +37,7 @@ const CHAIN_MAX = 64;
 /** The parsed reply: its RRsets, and its denials. */
 export class Judgement {
   readonly sets: FoundSets;
-  /** The name or type whose absence the reply has to prove; null: none. */
+  /** The name or type whose absence the reply has to prove, or null. */
   readonly denied: Denied | null;
   readonly #reply: Reply;
   readonly #query: Query;
@@ -56,14 +56,14 @@ export class Judgement {
   }
 
   /**
-   * True if the reply denies DS records of a name that may be a zone. That has to be known, because
-   * the proof differs. Otherwise the bytes of the reply are enough.
+   * True if the reply denies the DS records of a name that may be a zone. This has to be known because the proof
+   * differs. Otherwise the reply's bytes are sufficient.
    */
   get asksForCut(): boolean {
     return this.denied?.standing === 'name' && this.#query.type === TYPE.DS;
   }
 
-  /** @param isCut the name whose DS records are denied is a zone */
+  /** @param isCut true if the name whose DS records are denied is a zone */
   plan(isCut: boolean): Plan {
     const { denied } = this;
     const { rcode } = this.#reply;
@@ -90,7 +90,7 @@ export class Judgement {
       name = alias.data[0]!;
       nameAt = alias.dataAt;
     }
-    // A circle of aliases denies nothing.
+    // An alias loop denies nothing.
     return { name, nameAt, found: true };
   }
 
@@ -113,7 +113,7 @@ export class Judgement {
     return { name, nameAt, ttl: soa?.ttl ?? TTL_WITHOUT_SOA, standing };
   }
 
-  /** The zone below has no DS records: it is not signed, which has to be proven, too. */
+  /** The delegated zone has no DS records, so it is unsigned, which has to be proven too. */
   #noKeyBelow({ owner, ownerAt, ttl }: FoundSet): Denied | null {
     if (this.#isProven || this.sets.find(SECTION.authority, owner, TYPE.DS) !== null) return null;
     return { name: owner, nameAt: ownerAt, ttl, standing: 'cut' };
@@ -132,10 +132,10 @@ export class Judgement {
     if (this.#zones.find(owner) === null || this.sets.isSigned(set)) return false;
     if (section === SECTION.authority) {
       if (alone) return false;
-      // Name servers of a zone below are that zone's to sign (RFC 4035 section 2.2).
+      // A delegated zone signs its own name servers (RFC 4035 section 2.2).
       return type !== TYPE.NS || this.#zones.isApex(owner);
     }
-    // So are their addresses.
+    // The same applies to their addresses.
     return section === SECTION.answer || !this.#isReferral;
   }
 

@@ -2,7 +2,7 @@
 import { TYPE } from '../../wire/iana.ts';
 import { foldName, parseName, suffixAt, type WireName } from '../../wire/name.ts';
 
-/** The zones of one directive; the longest that holds a name signs its records. */
+/** The zones of one directive. The longest zone that contains a name signs its records. */
 export class SignedZones {
   readonly #longestFirst: readonly WireName[];
 
@@ -13,14 +13,14 @@ export class SignedZones {
       .toSorted((a, b) => b.length - a.length);
   }
 
-  /** The zone that holds a name (lower case), or null. */
+  /** Returns the zone that contains a name (lower case), or null. */
   find(name: Uint8Array, length: number = name.length): WireName | null {
     for (const zone of this.#longestFirst)
       if (zone.length === 1 || suffixAt(name, zone, length) >= 0) return zone;
     return null;
   }
 
-  /** The zone that signs a name's records of a type: DS records belong to the zone above. */
+  /** Returns the zone that signs a name's records of a type; DS records belong to the parent zone. */
   signerOf(owner: WireName, type: number): WireName | null {
     const zone = this.find(owner);
     if (type !== TYPE.DS || zone === null || zone.length !== owner.length || owner.length === 1)

@@ -4,20 +4,20 @@ import { Frames } from '../../engine/taps/tap-frames.ts';
 import type { DnstapEndpoint } from './dnstap-options.ts';
 
 /**
- * Delivers the frames of all workers to collectors and counts delivered and lost ones. It starts once and
- * ends once.
+ * Delivers the frames of all workers to collectors, and counts delivered and lost ones. It can be started and ended
+ * once.
  */
 export abstract class Delivery {
   readonly frames: Frames;
-  /** Frames that were written, for each connection. */
+  /** Number of frames written, summed over connections. */
   written = 0;
   protected readonly endpoint: DnstapEndpoint;
   protected readonly clock: Clock;
   protected readonly log: Log;
   protected state: 'new' | 'running' | 'closed' = 'new';
-  /** True if the current failure was reported already. */
+  /** True if the current failure has been reported. */
   protected failing = false;
-  /** Given to a connection that ended before they had arrived. */
+  /** Frames written to connections that ended before the frames arrived. */
   protected cut = 0;
 
   constructor(endpoint: DnstapEndpoint, clock: Clock, log: Log) {
@@ -27,14 +27,14 @@ export abstract class Delivery {
     this.frames = new Frames(clock);
   }
 
-  /** Frames that not every connected collector received. */
+  /** Number of frames that at least one connected collector missed. */
   get lost(): number {
     return this.frames.lost + this.cut;
   }
 
   abstract get connections(): number;
 
-  /** Connects, or opens the address; once. */
+  /** Connects or opens the address. Must be called only once. */
   start(): void {
     if (this.state !== 'new') return;
     this.state = 'running';

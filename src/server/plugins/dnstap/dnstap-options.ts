@@ -1,4 +1,4 @@
-/** The words of a `dnstap` line. */
+/** The syntax of a `dnstap` line. */
 import { position, type Position } from '../../corefile/positions.ts';
 import { hostPort, integer, Wrong } from '../../corefile/word-values.ts';
 import type { DirectiveLine } from '../../corefile/line.ts';
@@ -6,16 +6,16 @@ import type { DirectiveLine } from '../../corefile/line.ts';
 export interface DnstapEndpoint {
   readonly listen: boolean;
   readonly kind: 'unix' | 'tcp' | 'tls';
-  /** For unix. */
+  /** Used for unix. */
   readonly path: string;
-  /** For the others. */
+  /** Used for all others. */
   readonly host: string;
   readonly port: number;
   readonly text: string;
   readonly full: boolean;
-  /** MiB that may wait to be written to a connection. */
+  /** Maximum MiB waiting to be written to a connection. */
   readonly writeBuffer: number;
-  /** Messages that may wait for each worker, in tens of thousands. */
+  /** Maximum number of messages waiting per worker, in tens of thousands. */
   readonly queue: number;
 }
 

@@ -45,7 +45,7 @@ const unix = (name: string, listen = false): DnstapEndpoint => ({
   queue: 1,
 });
 
-/** A frame whose message says `extra`. */
+/** Builds a frame whose message contains `extra`. */
 function frame(extra: string): Uint8Array {
   const writer = new DnstapWriter(dnstapPrefix('t', ''), 0);
   writer.begin(TAP.CLIENT_QUERY, extra);
@@ -78,8 +78,8 @@ async function collector(name: string, reads = true): Promise<DnstapCollector> {
   return made;
 }
 
-describe('frames of workers', () => {
-  test('come out whole and in order, also where the ring ends, and what finds no room is counted', () => {
+describe('frames from workers', () => {
+  test('arrive complete and in order, even across the end of the ring, and overflow is counted', () => {
     const frames = new Frames(systemClock);
     const ring = frames.add(4096);
     const found: string[] = [];
@@ -101,7 +101,7 @@ describe('frames of workers', () => {
     assert.equal(kept.frames + frames.lost, 10_000);
   });
 
-  test('a ring without a writer is removed when it has been read; its losses are not', () => {
+  test('a ring without a writer is removed once it has been read, but its losses stay counted', () => {
     const frames = new Frames(systemClock);
     const ring = frames.add(4096);
     fill(ring, 0, 1000);
@@ -115,7 +115,7 @@ describe('frames of workers', () => {
 });
 
 describe('a connection to a collector', () => {
-  test('handshake, messages, goodbye', async () => {
+  test('does a handshake, then messages, then a goodbye', async () => {
     const there = await collector('a.sock');
     const out = await outgoing(unix('a.sock'));
     fill(out.frames.add(1 << 16), 0, 100);
@@ -130,7 +130,7 @@ describe('a connection to a collector', () => {
     assert.deepEqual([out.lost, out.written], [0, 100]);
   });
 
-  test('messages wait for the first connection, and between connections', async () => {
+  test('queues messages for the first connection, and between connections', async () => {
     const out = await outgoing(unix('b.sock'));
     const ring = out.frames.add(1 << 16);
     fill(ring, 0, 50);
@@ -147,7 +147,7 @@ describe('a connection to a collector', () => {
     assert.ok(lines.some((line) => line.includes('Connected to dnstap endpoint b.sock again')));
   });
 
-  test('a collector that reads nothing costs frames, which are counted, and no memory beyond the buffers', async () => {
+  test('loses and counts frames if the collector does not read, and uses no memory beyond the buffers', async () => {
     const there = await collector('c.sock');
     const out = await outgoing(unix('c.sock'));
     const ring = out.frames.add(1 << 16);
@@ -164,7 +164,7 @@ describe('a connection to a collector', () => {
     await until(() => there.messages.length === written - out.lost, 'the rest');
   });
 
-  test('who accepts and says nothing is left again', async () => {
+  test('is closed if the collector accepts and says nothing', async () => {
     await collector('d.sock', false);
     await outgoing(unix('d.sock'));
     await until(() => lines.length > 0, 'a line');
@@ -173,7 +173,7 @@ describe('a connection to a collector', () => {
 });
 
 describe('a listener for sinks', () => {
-  test('gives every sink all messages from when it came on', async () => {
+  test('sends every sink all messages from when it connected', async () => {
     const into = new Incoming(unix('e.sock', true), null, false, systemClock, log);
     closing.push(into);
     into.start();
@@ -192,7 +192,7 @@ describe('a listener for sinks', () => {
     );
   });
 
-  test('a sink that does not keep up is disconnected, the others stay', async () => {
+  test('disconnects a sink that does not keep up, but not the others', async () => {
     const into = new Incoming(unix('f.sock', true), null, false, systemClock, log);
     closing.push(into);
     into.start();
@@ -214,7 +214,7 @@ describe('a listener for sinks', () => {
     lame.destroy();
   });
 
-  test('of more sinks than are served the one goes that never greeted, else the first, never the newcomer', async () => {
+  test('disconnects, at the limit, a sink without a handshake or else the first one, never the newest', async () => {
     const into = new Incoming(unix('h.sock', true), null, false, new VirtualClock(), log);
     closing.push(into);
     into.start();
@@ -241,7 +241,7 @@ describe('a listener for sinks', () => {
     await come(true);
     await until(() => gone.length === 2, 'the first one to go');
     assert.deepEqual([gone, into.connections, into.evicted], [[1, 0], 64, 2]);
-    // However many go, the log has a line every ten seconds.
+    // The log has one line every ten seconds, no matter how many disconnect.
     assert.deepEqual(
       lines.filter((line) => line.includes('more than 64')),
       ['[WARNING] more than 64 dnstap clients: disconnecting the longest-idle one'],
@@ -249,7 +249,7 @@ describe('a listener for sinks', () => {
     for (const socket of sockets) socket.destroy();
   });
 
-  test('a socket file without a listener is taken over', async () => {
+  test('takes over a socket file without a listener', async () => {
     const path = join(folder, 'g.sock');
     writeFileSync(path, '');
     rmSync(path);
@@ -278,7 +278,7 @@ describe('dnstap over TLS', () => {
     port,
   });
 
-  /** A collector of which only the TCP part is there. */
+  /** A collector that completes only the TCP connection. */
   async function listening(take: (socket: Socket) => void): Promise<number> {
     const server = createServer((socket) => {
       socket.on('error', () => undefined);
@@ -289,7 +289,7 @@ describe('dnstap over TLS', () => {
     return (server.address() as AddressInfo).port;
   }
 
-  test('a collector that says nothing is left after the time for handshakes, told once, and asked again', async () => {
+  test('a silent collector is disconnected after the handshake time, reported once, and tried again', async () => {
     const sockets: Socket[] = [];
     const port = await listening((socket) => sockets.push(socket.resume()));
     const clock = new VirtualClock();
@@ -300,13 +300,13 @@ describe('dnstap over TLS', () => {
       await until(() => sockets.length === round, `connection ${round}`);
       await clock.advance(4001);
       await until(() => sockets[round - 1]!.closed, 'its end');
-      // The longest wait before the third try.
+      // The longest wait before the third attempt.
       await clock.advance(700);
     }
     assert.deepEqual(lines, ['[ERROR] No connection to dnstap endpoint: i/o timeout']);
   });
 
-  test('a connection that ends during the handshake is retried, less and less often', async () => {
+  test('a connection that ends during the handshake is retried at increasing intervals', async () => {
     let count = 0;
     const port = await listening((socket) => {
       count++;
@@ -324,7 +324,7 @@ describe('dnstap over TLS', () => {
     assert.equal(made.connections, 0);
   });
 
-  test('an expired certificate is refused and told, one of a known authority that is good is not', async (t) => {
+  test('an expired certificate is rejected and reported, and a valid one from a known CA is accepted', async (t) => {
     const authority = Authority.make('dnstap test');
     const before = getCACertificates('default');
     setDefaultCACertificates([authority.identity.cert]);
@@ -351,7 +351,7 @@ describe('dnstap over TLS', () => {
     }
   });
 
-  test('sinks that never complete the handshake are limited, and block neither others nor the shutdown', async () => {
+  test('sinks that never complete the handshake are limited, and do not block others or the shutdown', async () => {
     const [port] = await freePorts(1);
     const files = { cert: Buffer.from(testCertificate), key: Buffer.from(testKey), ca: null };
     const into = new Incoming(tlsAt(port, true), files, false, systemClock, log);
@@ -374,7 +374,7 @@ describe('dnstap over TLS', () => {
     await until(() => silent.every((socket) => socket.closed), 'all to go');
   });
 
-  test('a certificate that has been renewed is used after a reload', async (t) => {
+  test('a renewed certificate is used after a reload', async (t) => {
     const [port] = await freePorts(1);
     const authority = Authority.make('dnstap test');
     const identities = ['one', 'two'].map((name) =>
@@ -412,7 +412,7 @@ describe('dnstap over TLS', () => {
 let asked: Promise<void> | null = null;
 let open = false;
 
-/** True if the path has a listener; checks in another process. */
+/** True if the path has a listener, as checked from another process. */
 function connectable(path: string): boolean {
   asked ??= new Promise<void>((resolve) => {
     const socket = connect({ path });
@@ -454,14 +454,14 @@ describe('dnstap: the directive', () => {
     'dnstap dnstap.sock full 1024 2048',
     'dnstap listen tcp://127.0.0.1:0',
     'dnstap listen unix://listen.sock full',
-    // CoreDNS ignores these words, and serves no client over TLS without a certificate.
+    // CoreDNS ignores these words and serves no TLS clients without a certificate.
     'dnstap a.sock fill',
     'dnstap a.sock full 1 1 more',
     'dnstap listen tls://:1',
     'dnstap listen unix://listen.sock {\n tls nothing nowhere\n }',
     'dnstap listen tls://127.0.0.1:0 full {\n tls cert.pem key.pem cert.pem\n skipverify\n }',
   ]) {
-    test(`taken: ${text.replaceAll('\n', '')}`, async () => {
+    test(`accepted: ${text.replaceAll('\n', '')}`, async () => {
       assert.equal(await problem(text), '');
     });
   }
@@ -486,7 +486,7 @@ describe('dnstap: the directive', () => {
     ['dnstap listen tls://:1 {\n tls cert.pem gone.pem\n }', /could not load TLS cert/],
     ['dnstap listen tls://:1 {\n tls key.pem key.pem\n }', /could not load TLS cert/],
   ] as const) {
-    test(`refused: ${text.replaceAll('\n', '')}`, async () => {
+    test(`rejected: ${text.replaceAll('\n', '')}`, async () => {
       assert.match(await problem(text), message);
     });
   }

@@ -24,7 +24,7 @@ import { Outgoing } from './outgoing.ts';
 import { Tap } from '../../engine/taps/message-tap.ts';
 import { pollCounts } from '../../engine/taps/polled-counts.ts';
 
-/** Memory for ten thousand messages. */
+/** Memory in bytes for ten thousand messages. */
 const QUEUE_BYTES = 2 * 1024 * 1024;
 
 const syntax = directive({
@@ -86,8 +86,8 @@ const syntax = directive({
 });
 
 /**
- * Reports every query and reply, and every exchange with an upstream. Workers write frames to memory; the
- * control part sends them.
+ * Reports every query and reply, and every exchange with an upstream. Workers write frames to memory, and the control
+ * part sends them.
  */
 export const dnstap: Plugin = definePlugin({
   syntax,

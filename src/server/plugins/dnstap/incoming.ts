@@ -11,11 +11,11 @@ import { Delivery } from './delivery.ts';
 import type { DnstapEndpoint } from './dnstap-options.ts';
 import { FrameStream, HANDSHAKE_MS } from './stream.ts';
 
-/** Maximum number of sinks at a time, and of handshakes. */
+/** Maximum number of concurrent sinks, and of handshakes. */
 const SINKS_MAX = 64;
-/** The least time between two reports about closed connections, in milliseconds. */
+/** Minimum time between two reports about closed connections, in milliseconds. */
 const TELL_MS = 10_000;
-/** The wait before the next try if the address is in use. */
+/** Wait before the next attempt if the address is in use, in milliseconds. */
 const AGAIN_MS = 1000;
 
 /** Certificate and key of the listener, and the CA for the certificates of sinks. */
@@ -25,9 +25,9 @@ export interface IncomingTls {
   readonly ca: Buffer | null;
 }
 
-/** Accepts sinks and sends each of them all messages. One that does not keep up is disconnected. */
+/** Accepts sinks and sends all messages to each. A sink that does not keep up is disconnected. */
 export class Incoming extends Delivery {
-  /** Sinks that had to go, because there were too many. */
+  /** Number of sinks disconnected because there were too many. */
   evicted = 0;
   #tls: IncomingTls | null;
   readonly #skipVerify: boolean;
@@ -75,8 +75,7 @@ export class Incoming extends Delivery {
           `Failed to start dnstap listener: listen ${this.endpoint.text}: ${whyFailed(error)}`,
         );
       this.failing = true;
-      // After a reload, the previous listener may still use the address; a process that died leaves
-      // the file.
+      // After a reload, the previous listener may still use the address. A process that crashed leaves the file behind.
       if (kind === 'unix' && error.code === 'EADDRINUSE') removeStale(path);
       this.#again = this.clock.after(AGAIN_MS, () => this.#listen());
     });
@@ -92,7 +91,7 @@ export class Incoming extends Delivery {
     else server.listen({ port, ...(host !== '' && { host }) }, said);
   }
 
-  /** The certificate of sinks that connect from now on: a reload has read its files again. */
+  /** Sets the certificate for new connections after a reload has read its files again. */
   renew(tls: IncomingTls | null): void {
     this.#tls = tls;
     if (tls !== null && this.#server instanceof builtins.tls().Server)
@@ -127,8 +126,8 @@ export class Incoming extends Delivery {
   }
 
   /**
-   * At the limit, closes the collector that has been waiting longest without a handshake, so that
-   * silent connections do not push out others. If there is none, closes the oldest one.
+   * At the limit, closes the connection that has been waiting longest without a handshake, so that silent connections
+   * do not displace others. If there is none, closes the oldest one.
    */
   #evict(): void {
     const sinks = [...this.#sinks];
@@ -141,7 +140,7 @@ export class Incoming extends Delivery {
     this.log.warning(`more than ${SINKS_MAX} dnstap clients: disconnecting the longest-idle one`);
   }
 
-  /** Sends what waits to all connected collectors; without any it is dropped. */
+  /** Sends queued data to all connected collectors; without any, it is dropped. */
   protected deliver(): void {
     const most = this.endpoint.writeBuffer * 1024 * 1024;
     for (let chunk = this.frames.take(); chunk !== null; chunk = this.frames.take()) {
@@ -172,7 +171,7 @@ function removeStale(path: string): void {
     try {
       unlinkSync(path);
     } catch {
-      // Another process has removed it already.
+      // Another process has already removed it.
     }
   });
 }

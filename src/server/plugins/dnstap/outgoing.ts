@@ -11,15 +11,12 @@ import { Delivery } from './delivery.ts';
 import type { DnstapEndpoint } from './dnstap-options.ts';
 import { FrameStream, HANDSHAKE_MS } from './stream.ts';
 
-/**
- * The first wait before connecting again, and the longest: all nodes of a cluster may have one
- * collector.
- */
+/** Initial and maximum wait before reconnecting, because all nodes in a cluster may share a collector. */
 const BACKOFF = { firstMs: 100, mostMs: 10_000 };
-/** The least time between two reports about lost frames, in milliseconds. */
+/** Minimum time between two reports about lost frames, in milliseconds. */
 const TELL_MS = 10_000;
 
-/** A connection to a collector, re-established whenever it ends. Frames wait in the rings until then. */
+/** A connection to a collector, re-established whenever it ends. Until then, frames wait in the rings. */
 export class Outgoing extends Delivery {
   readonly #skipVerify: boolean;
   readonly #backoff: Backoff;

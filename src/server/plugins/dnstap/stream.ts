@@ -6,24 +6,22 @@ import { accepts, CONTROL, FrameReader, writeControl } from '../../wire/frame-st
 import { ReadError } from '../../wire/reader.ts';
 import type { FrameChunk } from '../../engine/taps/tap-frames.ts';
 
-/** Handshakes, and the goodbye, take no longer than this, milliseconds. */
+/** Timeout of the handshake and the goodbye, in milliseconds. */
 export const HANDSHAKE_MS = 4000;
 const GOODBYE_MS = 1000;
-/** The other side sends only control frames. */
+/** Maximum frame size in bytes, because the peer sends only control frames. */
 const FRAME_MAX = 4096;
 
 export interface FrameStreamHost {
-  /** The handshake is done: `write` may be called. */
+  /** Called when the handshake is complete and `write` may be called. */
   ready(): void;
-  /** Called when there is room again after a `write` that returned false. */
+  /** Called when there is room again after `write` returned false. */
   drained(): void;
-  /** Called when the connection has ended. @param error null if it was closed on purpose */
+  /** Called when the connection has ended. @param error null if it was closed intentionally */
   ended(error: Error | null): void;
 }
 
-/**
- * The writing end of Frame Streams on a socket that is open, with the handshake in both directions.
- */
+/** The writing end of Frame Streams on an open socket, with a bidirectional handshake. */
 export class FrameStream {
   readonly #socket: Socket;
   readonly #host: FrameStreamHost;
@@ -31,12 +29,12 @@ export class FrameStream {
   readonly #reader = new FrameReader(FRAME_MAX);
   #state: 'greeting' | 'open' | 'leaving' | 'over' = 'greeting';
   #timer: Timer;
-  /** Frames that the kernel has not accepted yet. */
+  /** Number of frames that the kernel has not accepted yet. */
   #under = 0;
   #gone: (() => void) | null = null;
   readonly #clock: Clock;
 
-  /** @param most bytes that may wait for the socket */
+  /** @param most maximum bytes waiting for the socket */
   constructor(socket: Socket, most: number, clock: Clock, host: FrameStreamHost) {
     this.#socket = socket;
     this.#host = host;
@@ -63,12 +61,12 @@ export class FrameStream {
     return this.#socket.writableLength;
   }
 
-  /** Frames that may not have arrived. */
+  /** Number of frames that may not have arrived. */
   get underway(): number {
     return this.#under;
   }
 
-  /** @returns whether there is room for more; if not, `drained` is called when there is */
+  /** @returns false if there is no more room; `drained` is called when there is */
   write(chunk: FrameChunk): boolean {
     const { bytes, frames } = chunk;
     this.#under += frames;
@@ -86,7 +84,7 @@ export class FrameStream {
       this.#gone = resolve;
       if (this.#state !== 'open') return this.#fail(null);
       this.#state = 'leaving';
-      // The process does not end before the goodbye has been answered, or its time is up.
+      // The process stays alive until the goodbye is answered or times out.
       this.#socket.ref();
       this.#timer = this.#clock.after(GOODBYE_MS, () => this.#fail(null));
       this.#socket.write(writeControl(CONTROL.STOP));

@@ -39,7 +39,7 @@ writeFileSync(
   }),
 );
 
-/** A server whose upstream takes a second for each name. */
+/** A server whose upstream takes a second per name. */
 function serve(lines: string, more = ''): Promise<World> {
   const clock = new VirtualClock();
   const network = scriptedNetwork(clock, () => ({ afterMs: 1000, answer: ['@ 300 A 192.0.2.1'] }));
@@ -72,13 +72,13 @@ async function flood(world: World, client: string, count: number): Promise<numbe
   return refused;
 }
 
-/** The clock of a world is stopped for these: `ask` would run it until the reply. */
+/** The world's clock must be stopped, because `ask` would run it until the reply. */
 async function asked(world: World, client: string, question: string): Promise<Message> {
   return (await world.begin(question, { client, edns: true }))!;
 }
 
 describe('fairqueue', () => {
-  test('one client alone may have all places; beyond them it is refused, with the reason', async () => {
+  test('a client alone may use all places; beyond them it is refused with the reason', async () => {
     const world = await serve('concurrent 16');
     assert.equal(await flood(world, '10.0.0.1', 16), 0);
     assert.equal(await flood(world, '10.0.0.1', 4), 4);
@@ -99,7 +99,7 @@ describe('fairqueue', () => {
     await world.close();
   });
 
-  test('while one client has all places, others get in', async () => {
+  test('while one client uses all places, others are admitted', async () => {
     const world = await serve('concurrent 64');
     await flood(world, '10.0.0.1', 500);
     for (const client of ['10.0.0.2', '10.0.0.3', '2001:db8::1'])
@@ -108,7 +108,7 @@ describe('fairqueue', () => {
     await world.close();
   });
 
-  test('a network with any number of addresses has not all places: others get in, and the metric names it', async () => {
+  test('a network with many addresses does not get all places: others are admitted, and the metric names it', async () => {
     for (const [address, network] of [
       [(i: number) => `10.5.5.${i & 255}`, '10\\.5\\.5\\.0/24'],
       [(i: number) => `2001:db8:0:7::${i.toString(16)}`, '2001:db8:0:7::/64'],
@@ -126,7 +126,7 @@ describe('fairqueue', () => {
     }
   });
 
-  test('a client that is more than a network is one network, too: nothing of it stays when its queries are over', async () => {
+  test('a client larger than a network also counts as one network, and nothing remains after its queries end', async () => {
     const world = await serve('concurrent 16\n  ipv4_prefix 16\n  ipv6_prefix 48');
     for (const [one, other] of [
       ['10.5.1.1', '10.5.2.1'],
@@ -144,7 +144,7 @@ describe('fairqueue', () => {
     await world.close();
   });
 
-  test('cached names are answered for every client, however many queries are in flight', async () => {
+  test('cached names are answered for every client, regardless of the queries in flight', async () => {
     const world = await serve('concurrent 8', 'cache');
     await world.ask('known.example.org. A', { client: '10.0.0.1' });
     assert.equal(await flood(world, '10.0.0.1', 100), 92);
@@ -163,7 +163,7 @@ describe('fairqueue', () => {
     await world.close();
   });
 
-  test('pods of one namespace share where that is asked for; others share by their address', async () => {
+  test('pods in a namespace share if configured; others share by address', async () => {
     const world = await serve('concurrent 16\n by namespace');
     assert.equal(await flood(world, '10.244.0.1', 16), 0);
     assert.equal(await flood(world, '10.244.0.2', 2), 2);
@@ -174,7 +174,7 @@ describe('fairqueue', () => {
     await world.close();
   });
 
-  test('prefixes make a client of a network', async () => {
+  test('prefixes treat a network as one client', async () => {
     const world = await serve('concurrent 8\n ipv4_prefix 24');
     await flood(world, '10.0.0.1', 8);
     assert.equal(await flood(world, '10.0.0.2', 1), 1);
@@ -191,7 +191,7 @@ describe('fairqueue', () => {
     await world.close();
   });
 
-  test('an upstream that fails gives the places back', async () => {
+  test('a failing upstream releases the places', async () => {
     const clock = new VirtualClock();
     const network = scriptedNetwork(clock, () => ({ fail: 'timeout' }));
     const world = await makeWorld(

@@ -20,7 +20,7 @@ import type { Query } from '../../transport/query.ts';
 import { failure, overloaded, type Reply } from '../../wire/reply.ts';
 import { Shares, type Share } from './shares.ts';
 
-/** Half of the limit of `forward`: leaves room for other clients while one client has all places. */
+/** Half of forward's limit, which leaves room for other clients while one client uses all places. */
 const concurrentLimit = limit({ default: 8192, min: 8, max: 1_000_000 });
 
 const syntax = directive({
@@ -51,7 +51,7 @@ const syntax = directive({
   },
 });
 
-/** As `kubernetes` names namespaces; no address begins so. */
+/** Prefix of namespace keys from `kubernetes`; no address starts with it. */
 const NAMESPACE = 'namespace/';
 const UNWATCHED = 'pods are not watched';
 
@@ -62,9 +62,7 @@ const refused: Reply = failure(RCODE.REFUSED, 'fairqueue', null, [
   },
 ]);
 
-/**
- * Lets a client with many waiting queries have only such further ones as can be answered at once.
- */
+/** Lets clients with many waiting queries only send queries that can be answered immediately. */
 export const fairqueue: Plugin = definePlugin({
   syntax,
 
@@ -101,7 +99,7 @@ class FairQueue {
     this.#next = next;
     this.#shares = new Shares(options.concurrent, clock);
     this.#client = new ClientPrefix(options.bits4, options.bits6);
-    // All of a client is in one network, however large a client is.
+    // Each client is in exactly one network, even if the client is a larger prefix.
     this.#network = new ClientPrefix(
       Math.min(options.network4, options.bits4),
       Math.min(options.network6, options.bits6),
@@ -152,13 +150,13 @@ class FairQueue {
     return orElse(andThen(reply, this.#over, share) as typeof reply, this.#failed, share);
   };
 
-  /** Gets the answer that is available without waiting. */
+  /** Returns the answer that is available without waiting. */
   #answerNow(query: Query, offender: string): Reply {
     query.mayWait = false;
     const reply = this.#next(query);
     query.mayWait = true;
     if (isLater(reply)) {
-      // The link waits nevertheless, and its reply is not used.
+      // The link waits anyway, and its reply is discarded.
       whenSettled(reply, ignore, ignore, null);
     } else if (reply.errors !== overloaded.errors) return reply;
     this.#count(query, offender);
@@ -188,10 +186,7 @@ class FairQueue {
     this.#offenders.add(key, 0, key.length);
   }
 
-  /**
-   * The client or network that has too many waiting queries for this one to wait as well; empty:
-   * none.
-   */
+  /** Returns the client or network with too many waiting queries to admit this one, or an empty string. */
   #offenderOf(query: Query): string {
     const namespace = this.#namespaceOf(query);
     if (namespace !== '') return this.#shares.judge(namespace, '') === 'admitted' ? '' : namespace;

@@ -12,14 +12,14 @@ const step = fc.record({
   pick: fc.nat(),
 });
 
-/** `noisy` and what begins with an a or a b are neighbours. */
+/** `noisy` and clients starting with a or b are neighbours. */
 const networkOf = (client: string): string => (/^[abn]/.test(client) ? 'near' : client);
 
 function admits(shares: Shares, client: string, network = networkOf(client)): boolean {
   return shares.judge(client, network) === 'admitted';
 }
 
-test('the room is never exceeded by more than the spare places; whoever is alone may have all of it', () => {
+test('the room is exceeded by at most the spare places, and a lone client may use all of it', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 8, max: 200 }),
@@ -32,7 +32,7 @@ test('the room is never exceeded by more than the spare places; whoever is alone
             shares.leave(waiting.splice(pick % waiting.length, 1)[0]!);
           else if (admits(shares, client)) waiting.push(shares.enter(client, networkOf(client)));
           else {
-            // Of three networks each may have a third, whether the others use theirs or not.
+            // Each of three networks may have a third, whether or not the others use theirs.
             const near = waiting.filter(({ network }) => network === networkOf(client)).length;
             const isFull = shares.waiting >= shares.room;
             assert.ok(isFull || near >= Math.floor(room / 3), 'refused though there was room');
@@ -52,7 +52,7 @@ test('the room is never exceeded by more than the spare places; whoever is alone
   );
 });
 
-test('however much more one client asks, after a while all that want everything have the same', () => {
+test('however much more one client sends, all that want everything eventually get the same', () => {
   for (const others of [1, 2, 5, 20]) {
     const shares = new Shares(1000, new VirtualClock());
     const queue: Share[] = [];
@@ -63,8 +63,7 @@ test('however much more one client asks, after a while all that want everything 
       has.set(client, (has.get(client) ?? 0) + 1);
     };
     for (let i = 0; i < 20_000; i++) {
-      // Each reply frees a place; the noisy client sends a hundred times as many queries as any
-      // other.
+      // Each reply frees a place, and the noisy client sends a hundred times as many queries as any other.
       if (queue.length >= shares.room) {
         const share = queue.shift()!;
         shares.leave(share);
@@ -82,7 +81,7 @@ test('however much more one client asks, after a while all that want everything 
   }
 });
 
-test('a network of any number of clients leaves places to others, who get as much as it in the end', () => {
+test('a network with any number of clients leaves places to others, which eventually get an equal share', () => {
   fc.assert(
     fc.property(fc.integer({ min: 8, max: 2000 }), fc.nat(), (room, start) => {
       const shares = new Shares(room, new VirtualClock());
@@ -99,7 +98,7 @@ test('a network of any number of clients leaves places to others, who get as muc
   );
 });
 
-test('one client that has all places leaves some to its neighbours', () => {
+test('a client that uses all places leaves some to its neighbours', () => {
   const shares = new Shares(1000, new VirtualClock());
   while (admits(shares, 'hog', 'net')) shares.enter('hog', 'net');
   for (let i = 0; i < 50; i++) {
@@ -108,17 +107,14 @@ test('one client that has all places leaves some to its neighbours', () => {
   }
 });
 
-/**
- * A flood: so many networks of so many clients each, that send so many queries at a time, whose
- * replies take so long.
- */
+/** A flood, defined by networks, clients per network, queries sent at once, and reply time. */
 interface Flood {
   readonly room: number;
   readonly networks: number;
   readonly clients: number;
   readonly burst: number;
   readonly waitMs: number;
-  /** All of them come at the same moment, rather than each at its own. */
+  /** True if all of them send at the same moment. */
   readonly inStep: boolean;
 }
 
@@ -132,9 +128,7 @@ const flood: fc.Arbitrary<Flood> = fc.record({
   inStep: fc.boolean(),
 });
 
-/**
- * @returns the share of refused queries of a client with one query in flight, from the fourth second of the flood on
- */
+/** @returns the fraction of refused queries for a client with one query in flight, from the flood's fourth second */
 function refusedBeside(
   { room, networks, clients, burst, waitMs, inStep }: Flood,
   seed: number,
@@ -142,7 +136,7 @@ function refusedBeside(
   let now = 0;
   const shares = new Shares(room, { ...systemClock, now: () => now });
   const random = seededRandom(seed);
-  /** By millisecond: what leaves. */
+  /** Shares that are released, by millisecond. */
   const leaving = new Map<number, Share[]>();
   const ask = (client: string, network: string, waits: number): boolean => {
     if (!admits(shares, client, network)) return false;
@@ -162,7 +156,7 @@ function refusedBeside(
       for (const share of leaving.get(at) ?? []) shares.leave(share);
       leaving.delete(at);
     }
-    // The first client of a moment gets the place: this one comes at any time among the others.
+    // The first client at a given moment gets the place, so this one arrives at a random position.
     const goodAt = random.integer(networks);
     for (let network = 0; network < networks; network++) {
       if (network === goodAt && now % 50 === 0) {
@@ -184,7 +178,7 @@ function refusedBeside(
   return refused / asked;
 }
 
-test('whoever has less waiting than a fair share is (nearly) never refused, however many networks flood', () => {
+test('a client below its fair share is (almost) never refused, however many networks flood', () => {
   fc.assert(
     fc.property(flood, fc.nat(), (given, seed) => {
       const part = refusedBeside(given, seed);
@@ -194,7 +188,7 @@ test('whoever has less waiting than a fair share is (nearly) never refused, howe
   );
 });
 
-test('a flood that just fills the room, most of whose networks are never refused, leaves a place to a client without any', () => {
+test('a flood that just fills the room, with most networks never refused, leaves a place to a client without any', () => {
   for (const clients of [1, 40]) {
     const weak = { room: 1000, networks: 256, clients, burst: 5, waitMs: 20, inStep: false };
     for (let seed = 0; seed < 6; seed++) assert.ok(refusedBeside(weak, seed) <= 0.02);

@@ -22,7 +22,7 @@ function bytesOf(name: string, type: number): Uint8Array {
   return bytes.slice(start, end);
 }
 
-test('a repeated question costs no memory, whether it is answered, has no data or is NXDOMAIN', () => {
+test('a repeated query takes no memory, whether it has an answer, has no data or is NXDOMAIN', () => {
   const answerer = answererOf(replicatedCluster(manyObjects(500, 2, false)).cluster);
   const services = Array.from(
     { length: 500 },
@@ -53,13 +53,13 @@ test('a repeated question costs no memory, whether it is answered, has no data o
   assert.ok(least < 8, `${least.toFixed(1)} bytes per query`);
 });
 
-test('a flood of names that are asked once is not remembered beyond the bounds', () => {
+test('a flood of names queried once is not stored beyond the limits', () => {
   const answerer = answererOf(replicatedCluster(manyObjects(10, 1, false)).cluster);
   const query = new Query();
   const flood = (from: number, to: number): void => {
     for (let i = from; i < to; i++) {
       const bytes = bytesOf(`x${i}.team-1.svc.cluster.local.`, 1);
-      // Twice, as a retrying flood would.
+      // Twice, like a flood that retries.
       for (let again = 0; again < 2; again++) {
         query.read(bytes, 0, bytes.length);
         void answerer.answer(query, askedOn);

@@ -75,7 +75,7 @@ async function say(world: World, question: string): Promise<string> {
   ].join(' ');
 }
 
-test('the zone is transferred as a whole, and only its SOA record to a client with the current serial', async () => {
+test('the zone is transferred in full, or as only its SOA record to a client with the current serial', async () => {
   const world = await serve(manifests, '.:53', 'transfer cluster.local {\n to *\n}');
   const { answer } = await world.ask('cluster.local. AXFR', { proto: 'tcp' });
   const lines = answer.map(printRecord).map((line) => line.split(/\s+/));
@@ -113,7 +113,7 @@ describe('the source', () => {
     await world.close();
   });
 
-  test('outlives a reload that does not change it, with all that is known', async () => {
+  test('survives a reload that does not change it, with all its data', async () => {
     const world = await serve(manifests);
     const listed = world.log.length;
     world.setCorefile(`.:53 {\nkubernetes cluster.local {\n${manifests}\nttl 60\n}\nend\n}`);
@@ -127,7 +127,7 @@ describe('the source', () => {
     await world.close();
   });
 
-  test('is another one after a reload that changes it', async () => {
+  test('is replaced by a reload that changes it', async () => {
     const world = await serve(manifests);
     world.setCorefile(
       `.:53 {\nkubernetes cluster.local {\n${manifests}\nlabels app=none\n}\nend\n}`,
@@ -137,7 +137,7 @@ describe('the source', () => {
     await world.close();
   });
 
-  test('that is away is not waited for: cluster names are SERVFAIL, and the server is not ready', async () => {
+  test('does not delay startup if unavailable: cluster names get SERVFAIL, and the server is not ready', async () => {
     const world = await serve('endpoint http://127.0.0.1:1\nstartup_timeout 2h');
     assert.ok(world.clock.now() < 5000, String(world.clock.now()));
     assert.ok(
@@ -149,7 +149,7 @@ describe('the source', () => {
     await world.close();
   });
 
-  test('that is a missing directory, or no cluster at all, stops the start', async () => {
+  test('stops the start if it is a missing directory or there is no cluster', async () => {
     await assert.rejects(serve('manifests missing-folder'), /missing-folder/);
     await assert.rejects(serve('ttl 5'), /unable to load in-cluster configuration/);
   });
@@ -168,7 +168,7 @@ describe('metadata', () => {
     return Object.fromEntries(seen[0]!.notes!);
   };
 
-  test('says what a query is about', async () => {
+  test('shows what a query is about', async () => {
     assert.deepEqual(await notes('_http._tcp.web.shop.svc.cluster.local. SRV'), {
       'kubernetes/port-name': 'http',
       'kubernetes/protocol': 'tcp',
@@ -185,7 +185,7 @@ describe('metadata', () => {
     assert.deepEqual(await notes('example.org. A'), {});
   });
 
-  test('says which pod asks, where pods are verified', async () => {
+  test('shows which pod sent a query, if pods are verified', async () => {
     const found = await notes('example.org. A', 'pods verified');
     assert.deepEqual(found, {
       'kubernetes/client-namespace': 'shop',
@@ -195,7 +195,7 @@ describe('metadata', () => {
     assert.deepEqual(await notes('example.org. A', 'pods verified', '192.0.2.1'), {});
   });
 
-  test('says which zone a zonal name wants', async () => {
+  test('shows the zone that a zonal name requests', async () => {
     const found = await notes('eu.west.pin._zone.web.shop.svc.cluster.local. A', 'zonal');
     assert.equal(found['kubernetes/zone'], 'eu.west');
     assert.equal(found['kubernetes/service'], 'web');
@@ -243,13 +243,13 @@ describe('the Corefile', () => {
     ['endpoint http://127.0.0.1', 'cluster.local', /manifests and endpoint cannot both be set/],
   ];
   for (const [block, zones, wanted] of problems) {
-    test(`refuses "${block.replace('\n', '; ')}" for ${zones}`, async () => {
+    test(`rejects "${block.replace('\n', '; ')}" for ${zones}`, async () => {
       const text = `.:53 {\nkubernetes ${zones} {\n${manifests}\n${block}\n}\n}`;
       await assert.rejects(makeWorld(text, { plugins, folder }), wanted);
     });
   }
 
-  test('may hold the words of older versions, which are ignored with a warning', async () => {
+  test('may contain options from older versions, which are ignored with a warning', async () => {
     const world = await serve(
       `${manifests}\nupstream\nresyncperiod 5m\ntransfer to *\nfederation a b`,
     );
@@ -272,7 +272,7 @@ describe('the Corefile', () => {
     await world.close();
   });
 
-  test('with two lines `endpoint` uses the last one, as CoreDNS', async () => {
+  test('with two `endpoint` lines uses the last one, as CoreDNS does', async () => {
     const world = await serve(
       'endpoint http://127.0.0.1:1 http://127.0.0.1:2\nendpoint http://127.0.0.1:3\nstartup_timeout 0s',
     );
@@ -287,7 +287,7 @@ describe('the Corefile', () => {
     );
   });
 
-  test('with two lines `multicluster` has the zones of the last one, as CoreDNS', async () => {
+  test('with two `multicluster` lines uses the zones in the last one, as CoreDNS does', async () => {
     const world = await serve(`${manifests}\nmulticluster other.local\nmulticluster cluster.local`);
     await world.close();
     await assert.rejects(
@@ -296,7 +296,7 @@ describe('the Corefile', () => {
     );
   });
 
-  test('without zones answers for those of the server block', async () => {
+  test("without zones uses the server block's", async () => {
     const world = await makeWorld(
       `example.org 10.96.0.0/16 {\nkubernetes {\n${manifests}\n}\nend\n}`,
       { plugins, folder },
@@ -309,7 +309,7 @@ describe('the Corefile', () => {
     await world.close();
   });
 
-  test('with pods verified answers for the address of a pod', async () => {
+  test("with pods verified answers for a pod's address", async () => {
     const world = await serve(`${manifests}\npods verified`);
     assert.equal(await say(world, '10-244-0-9.shop.pod.cluster.local. A'), 'NOERROR "10.244.0.9"');
     assert.equal(await say(world, '10-244-0-8.shop.pod.cluster.local. A'), 'NXDOMAIN');

@@ -1,4 +1,4 @@
-/** `kubernetes`: how the plugin is put together in both planes. */
+/** `kubernetes`: the assembly of the plugin in both planes. */
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import {
   clientNamespaces,
@@ -25,15 +25,14 @@ import { Topology } from './worker/topology.ts';
 import { clusterTransfers } from './worker/transfer-zone.ts';
 
 /**
- * Cluster DNS. The control part (`control.ts`) watches objects (`source.ts`), reduces them to facts and sends
- * these to all workers (`publisher.ts`). A worker stores them in a form made for answering (`cluster.ts`),
- * resolves names (`lookup.ts`) and writes replies (`answer.ts`). Both outlive reloads that do not change the
- * source.
+ * Cluster DNS. The control part (`control.ts`) watches objects (`source.ts`), reduces them to facts and sends these to
+ * all workers (`publisher.ts`). A worker stores them in a form optimized for answering (`cluster.ts`), resolves names
+ * (`lookup.ts`) and writes replies (`answer.ts`). Both survive reloads that do not change the source.
  */
 export const kubernetes: Plugin = definePlugin({
   syntax,
 
-  // Workers never need it: it is loaded where it runs.
+  // Imported here because workers never need it.
   async control(options, context) {
     const { control } = await import('./control/control.ts');
     await control(options, context);
@@ -72,7 +71,7 @@ export const kubernetes: Plugin = definePlugin({
     );
     context.offer(searchDomains, searchDomainsOf({ cluster, zoneOf, clients }));
     context.offer(clientNamespaces, clientNamespacesOf(cluster, clients));
-    // Other servers would refuse a zone without name servers.
+    // Other servers would reject a zone without name servers.
     const named = own.length > 0 ? own : boundAddresses(context.servers);
     const transferred = { cluster, zones, ttl, namespaces, ignoreEmpty, own: named };
     context.offer(transferSources, clusterTransfers(transferred));

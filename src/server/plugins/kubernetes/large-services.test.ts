@@ -63,7 +63,7 @@ const names = {
 describe('services with thousands of endpoints', () => {
   const sizes = [10, 1000, 10_000].map((endpoints) => ({ endpoints, ...clusterOf(endpoints) }));
 
-  test('a client gets as much as it can receive, and no more is written for it', () => {
+  test('a client gets as much as it can receive, and nothing beyond that is written', () => {
     for (const { cluster } of sizes) {
       for (const [type, name] of Object.entries(names)) {
         for (const size of [0, 512, 1232, 4096, 65_535]) {
@@ -78,7 +78,7 @@ describe('services with thousands of endpoints', () => {
     }
   });
 
-  test('a repeated reply is built once as a whole, and stored until it changes', () => {
+  test('a repeated reply is built in full once and cached until it changes', () => {
     for (const { cluster, source, endpoints } of sizes) {
       for (const type of ['A', 'SRV'] as const) {
         const writer = new CountingWriter();
@@ -117,7 +117,7 @@ describe('services with thousands of endpoints', () => {
     }
   });
 
-  test('of more large names than are remembered each is cut, not written as a whole every time', () => {
+  test("large names beyond the cache's capacity are truncated rather than written in full every time", () => {
     const services = Array.from({ length: 200 }, (_, i) => `web-${i}`);
     const { cluster } = replicatedCluster([
       namespace('shop'),
@@ -137,11 +137,11 @@ describe('services with thousands of endpoints', () => {
       asked.arrived = 5000 + i / 100;
       ask(answerer, asked);
     }
-    // 64 large replies a second, and what fits into 512 bytes for the rest.
+    // 64 large replies per second, and as much as fits into 512 bytes for the others.
     assert.ok(writer.records < 64 * 1000 + queries * 32, String(writer.records));
   });
 
-  test('one address of a thousand services is answered with the names that fit', () => {
+  test('one address shared by a thousand services is answered with the names that fit', () => {
     const { cluster } = replicatedCluster([
       namespace('shop'),
       ...Array.from({ length: 3000 }, (_, i) => [

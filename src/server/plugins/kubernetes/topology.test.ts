@@ -49,7 +49,7 @@ const pod = (name: string, on: string, ip: string, labels: object, ready = true)
 });
 const web = { app: 'web' };
 
-/** An endpoint of a written slice, as the API has it. */
+/** An endpoint in a manifest's slice, as in the API. */
 interface WrittenEndpoint {
   readonly address: string;
   readonly ready: boolean;
@@ -100,7 +100,7 @@ write('shop.json', [
   pod('unready', 'a1', '10.1.1.11', web, false),
 ]);
 
-/** A Corefile with the plugin, and lines around it. */
+/** A Corefile with the plugin and additional lines. */
 const corefile = (lines: string, around = ''): string =>
   `. {\n${around}\nkubernetes cluster.local in-addr.arpa {\nmanifests ${folder}\n${lines}\n}\n}`;
 
@@ -136,7 +136,7 @@ describe('a headless service with trafficDistribution', () => {
     });
   }
 
-  test('PreferSameNode: with those on the client’s node, else in its zone', async () => {
+  test("PreferSameNode prefers endpoints on the client's node, then in its zone", async () => {
     write('zz-b2.json', [{ ...node('b2', 'zone-b'), spec: { podCIDR: '10.1.9.0/24' } }]);
     await world.clock.advance(3000);
     assert.equal(await say(world, 'local', ON.a1), '10.1.1.10');
@@ -144,18 +144,18 @@ describe('a headless service with trafficDistribution', () => {
     assert.equal(await say(world, 'local', '10.1.9.4'), '10.1.3.10', 'no endpoint on its node');
   });
 
-  test('is answered with all if the client’s zone has none, or is not known', async () => {
+  test("is answered with all endpoints if the client's zone has none or is unknown", async () => {
     assert.equal(await say(world, 'near', ON.nowhere), ALL);
     assert.equal(await say(world, 'near', '203.0.113.9'), ALL);
     assert.equal(await say(world, 'local', '203.0.113.9'), ALL);
   });
 
-  test('a node’s own address counts as the node: node caches and pods on the host network', async () => {
+  test("treats a node's own address as the node, for node caches and pods on the host network", async () => {
     assert.equal(await say(world, 'near', '192.168.0.3'), '10.1.3.10');
     assert.equal(await say(world, 'local', '192.168.0.2'), '10.1.2.10');
   });
 
-  test('SRV lists the same endpoints, by the name of a port, too', async () => {
+  test('lists the same endpoints for SRV, including named ports', async () => {
     for (const name of ['near SRV', '_http._tcp.near SRV']) {
       assert.equal(
         await say(world, name, ON.b1),
@@ -165,7 +165,7 @@ describe('a headless service with trafficDistribution', () => {
     }
   });
 
-  test('names of single endpoints, reverse names and zonal names are the same for all', async () => {
+  test('returns the same to all clients for single endpoints, reverse names and zonal names', async () => {
     assert.equal(await say(world, '10-1-3-10.near', ON.a1), '10.1.3.10');
     const pointer = await world.ask('10.3.1.10.in-addr.arpa. PTR', { client: ON.a1 });
     assert.ok(pointer.answer.length > 0);
@@ -174,20 +174,20 @@ describe('a headless service with trafficDistribution', () => {
     await zonal.close();
   });
 
-  test('without hints, with a cluster IP, and for missing types nothing changes', async () => {
+  test('is unaffected without hints, with a cluster IP, and for missing types', async () => {
     assert.equal(await say(world, 'plain', ON.b1), ALL);
     assert.equal(await say(world, 'cluster', ON.b1), '10.96.0.7');
     assert.equal(await say(world, 'near AAAA', ON.b1), '');
     assert.equal(await say(world, 'missing', ON.b1), 'NXDOMAIN');
   });
 
-  test('a metric says which endpoints were chosen', async () => {
+  test('has a metric for the chosen endpoints', async () => {
     await say(world, 'near', ON.b1);
     assert.match(world.metrics(), /ndots_kubernetes_topology_answers_total\{by="zone"\} [1-9]/);
     assert.match(world.metrics(), /ndots_kubernetes_topology_answers_total\{by="all"\} [1-9]/);
   });
 
-  test('answers follow a node that changes its zone', async () => {
+  test('follows a node that changes its zone', async () => {
     assert.equal(await say(world, 'near', ON.a2), '10.1.1.10 10.1.2.10');
     write(
       'nodes.json',
@@ -212,7 +212,7 @@ describe('without the option', () => {
   });
 });
 
-describe('the zone of a client', () => {
+describe("a client's zone", () => {
   test('comes from prefixes in the configuration, the longest first', async () => {
     const world = await serve(
       'topology prefixes\ntopology_zone zone-a 10.0.0.0/8 fd00::/8\ntopology_zone zone-b 10.1.3.0/24',
@@ -224,14 +224,14 @@ describe('the zone of a client', () => {
     await world.close();
   });
 
-  test('of a node without a zone comes from them, too, and the node still counts', async () => {
+  test('comes from them for a node without a zone too, and the node still counts', async () => {
     const world = await serve('topology nodes\ntopology_zone zone-b 10.1.4.0/24');
     assert.equal(await say(world, 'near', ON.nowhere), '10.1.3.10');
     assert.equal(await say(world, 'near', ON.a1), '10.1.1.10 10.1.2.10', 'its node says so');
     await world.close();
   });
 
-  test('comes from the node of the pod with its address, before all others', async () => {
+  test('comes from the node of the pod with its address, before all other sources', async () => {
     const lost = '10.9.9.9';
     const nodes = await serve('topology nodes');
     assert.equal(await say(nodes, 'near', lost), ALL);
@@ -258,7 +258,7 @@ describe('with other plugins', () => {
       /coredns_cache_hits_total\{[^}]*type="success"[^}]*\} (\d+)/.exec(world.metrics())?.[1] ?? 0,
     );
 
-  test('cache keeps only answers that are the same for all clients', async () => {
+  test('cache stores only answers that are the same for all clients', async () => {
     const world = await serve('topology nodes', 'cache 30');
     assert.deepEqual(await both(world, 'near'), right);
     assert.equal(hits(world), 0);
@@ -267,7 +267,7 @@ describe('with other plugins', () => {
     await world.close();
   });
 
-  test('cache with prefetch and serve_stale never gives a client the answer of another', async () => {
+  test("cache with prefetch and serve_stale never sends a client another client's answer", async () => {
     const world = await serve('topology nodes', 'cache 30 {\nprefetch 1\nserve_stale 1h\n}');
     for (let round = 0; round < 4; round++) {
       assert.deepEqual(await both(world, 'near'), right);
@@ -276,14 +276,14 @@ describe('with other plugins', () => {
     await world.close();
   });
 
-  test('autopath in front of the plugin, behind cache', async () => {
+  test('autopath before the plugin and after cache', async () => {
     const world = await serve('topology nodes', 'cache 30\nautopath @name');
     assert.deepEqual(await both(world, 'near.shop.svc.cluster.local'), right);
     assert.deepEqual(await both(world, 'near.shop'), right);
     await world.close();
   });
 
-  test('an alias in another server block, which has its own cache', async () => {
+  test('an alias in another server block with its own cache', async () => {
     const zone = 'web IN CNAME near.shop.svc.cluster.local.';
     writeFileSync(
       join(folder, 'zone.db'),
@@ -309,7 +309,7 @@ describe('with other plugins', () => {
     rmSync(join(folder, 'zone.db'));
   });
 
-  test('views: each has its own option', async () => {
+  test('views each have their own option', async () => {
     const view = (name: string, expression: string, lines: string): string =>
       corefile(lines, `view ${name} {\nexpr ${expression}\n}\ncache 30`);
     const world = await makeWorld(
@@ -320,7 +320,7 @@ describe('with other plugins', () => {
     await world.close();
   });
 
-  test('a transfer has all endpoints', async () => {
+  test('a transfer includes all endpoints', async () => {
     const world = await serve('topology nodes', 'transfer {\nto *\n}');
     const { answer } = await world.ask('cluster.local. AXFR', { proto: 'tcp', client: ON.b1 });
     const found = answer
@@ -342,13 +342,13 @@ describe('the options', () => {
     ['topology nodes\ntopology_zone a 10.0.0.0/99', /invalid CIDR address: 10.0.0.0\/99/],
     ['topology nodes\nnoendpoints', /topology requires endpoints/],
   ] as const) {
-    test(`refuse ${lines.replace('\n', ', ')}`, async () => {
+    test(`reject ${lines.replace('\n', ', ')}`, async () => {
       await assert.rejects(serve(lines), wrong);
     });
   }
 });
 
-/** kube-proxy's rule (KEP-2433, KEP-4444, KEP-3015), written from its definition. */
+/** kube-proxy's rule (KEP-2433, KEP-4444, KEP-3015), implemented from its definition. */
 function chosenByProxy(
   endpoints: readonly WrittenEndpoint[],
   node: string,
@@ -367,7 +367,7 @@ function chosenByProxy(
   return chosen.map(({ address }) => address).toSorted();
 }
 
-test('any hints: never empty, always a subset, and what kube-proxy chooses', async () => {
+test('for any hints, the result is a non-empty subset and what kube-proxy chooses', async () => {
   const places = (from: readonly string[]): fc.Arbitrary<string[]> =>
     fc.oneof(
       { weight: 4, arbitrary: fc.subarray([...from], { minLength: 1, maxLength: 2 }) },
@@ -393,7 +393,7 @@ test('any hints: never empty, always a subset, and what kube-proxy chooses', asy
     ...NODES.map((name) => node(name)),
     ...cases.flatMap(({ name, v4, v6 }) => [
       headless(name),
-      // Two slices: the rule counts over both.
+      // The rule applies across both slices.
       slice(name, v4.slice(0, 2)),
       slice(name, v4.slice(2), `${name}-2`),
       slice(name, v6, `${name}-3`),
@@ -402,7 +402,7 @@ test('any hints: never empty, always a subset, and what kube-proxy chooses', asy
   writeFileSync(join(own, 'all.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
   const text = `. {\ncache 30\nkubernetes cluster.local {\nmanifests ${own}\ntopology nodes\n}\n}`;
   const world = await makeWorld(text, { folder: own });
-  // A large file is read by another thread, in real time.
+  // A large file is read by another thread in real time.
   while ((await say(world, 's0', '203.0.113.9')) === 'SERVFAIL') {
     await new Promise((resolve) => setTimeout(resolve, 5));
     await world.clock.advance(100);

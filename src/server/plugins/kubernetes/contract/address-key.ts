@@ -1,9 +1,6 @@
 import { readUint32 } from '../../../base/big-endian.ts';
 
-/**
- * The 4 or 16 address bytes at `at` as one or four 32-bit words, written into `key`, which is
- * returned.
- */
+/** Copies the 4 or 16 address bytes at `at` into `key` as one or four 32-bit words, and returns `key`. */
 export function addressKey(
   bytes: Uint8Array,
   at: number,

@@ -1,8 +1,8 @@
 /**
- * Messages from the control part to the workers about the cluster: one fact per object that was added,
- * changed or removed, with only the fields that DNS needs. Addresses, host names and zones of
- * endpoints are encoded as strings of bytes (endpoint-encoding.ts), which a structured clone copies
- * at once. So a worker applies thousands of endpoints in the time of one query.
+ * Messages about the cluster from the control part to the workers. Each added, changed or removed object is one fact
+ * with only the fields that DNS needs. Endpoints' addresses, host names and zones are encoded as byte strings
+ * (endpoint-encoding.ts), which a structured clone copies at once. A worker can therefore apply thousands of endpoints
+ * in the time of one query.
  */
 export type ClusterFact =
   | NamespaceFact
@@ -27,13 +27,13 @@ export interface ServiceFact {
   readonly about: 'service';
   readonly namespace: string;
   readonly name: string;
-  /** null: the service was deleted. */
+  /** Null if the service was deleted. */
   readonly form: ServiceForm | null;
   /** Encoded addresses (`encodeAddresses`). */
   readonly addresses: string;
   readonly ports: string;
   readonly external: string;
-  /** External addresses and host names, separated by spaces; only if a plugin needs them. */
+  /** External addresses and host names, separated by spaces. Only set if a plugin needs them. */
   readonly outside?: string;
 }
 
@@ -41,15 +41,15 @@ export interface SliceFact {
   readonly about: 'slice';
   readonly namespace: string;
   readonly name: string;
-  /** The service it belongs to, or empty; of no meaning if `endpoints` is null. */
+  /** The slice's service, or empty; meaningless if `endpoints` is null. */
   readonly service: string;
   readonly imported: string;
   readonly cluster: string;
-  /** `NAME/PROTOCOL/PORT` separated by commas (`printPorts`). */
+  /** `NAME/PROTOCOL/PORT`, separated by commas (`printPorts`). */
   readonly ports: string;
-  /** Encoded ready endpoints (`encodeEndpoints`); null: the slice was deleted. */
+  /** Encoded ready endpoints (`encodeEndpoints`), or null if the slice was deleted. */
   readonly endpoints: string | null;
-  /** Time of the change, milliseconds since 1970; 0 if it is not measured. */
+  /** Time of the change in milliseconds since 1970; 0 if not measured. */
   readonly triggeredAt: number;
 }
 
@@ -62,41 +62,36 @@ export interface ImportFact {
   readonly ports: string;
 }
 
-/**
- * All that is known of the pods at one address; pods themselves stay on the main thread (pods.ts).
- */
+/** All information about the pods at one address. Pods themselves stay on the main thread (pods.ts). */
 export interface AddressFact {
   readonly about: 'address';
   /** 4 or 16 bytes. */
   readonly address: string;
-  /** The namespace of each live pod whose first address this is. */
+  /** The namespaces of the live pods whose first address this is. */
   readonly namespaces: readonly string[];
-  /** The namespace of the pod that sends from this address; empty if it is ambiguous. */
+  /** The namespace of the pod that sends from this address, or empty if ambiguous. */
   readonly client: string;
-  /**
-   * True if it is the address of a node, from which pods on the host network and the node's own
-   * programs send.
-   */
+  /** True for a node's address, which is used by the node's own programs and by pods on the host network. */
   readonly host?: true;
-  /** Name and labels of the one pod that sends from here; only where metadata or top wants them. */
+  /** Name and labels of the only pod that sends from here, if metadata or top needs them. */
   readonly pod?: string;
   readonly labels?: Readonly<Record<string, string>>;
-  /** The node of the pods that send from here (`placeHash`); absent if unknown or not wanted. */
+  /** The node of the pods that send from here (`placeHash`); absent if unknown or not needed. */
   readonly node?: string;
 }
 
-/** A node's zone, and the addresses from which it and its pods send. */
+/** A node's zone, and the addresses that it and its pods send from. */
 export interface NodeFact {
   readonly about: 'node';
-  /** `placeHash` of its name. */
+  /** `placeHash` of the node's name. */
   readonly node: string;
   /** `placeHash` of its zone; empty if it has none. */
   readonly zone: string;
-  /** Encoded prefixes (`encodePrefixes`); null: the node is gone. */
+  /** Encoded prefixes (`encodePrefixes`), or null if the node was deleted. */
   readonly prefixes: string | null;
 }
 
-/** Time of the following facts: the zone's serial once one of them changes anything. Unix time, seconds. */
+/** Time of the following facts in Unix seconds. It becomes the zone's serial once one of them changes anything. */
 export interface TimeFact {
   readonly about: 'time';
   readonly at: number;
@@ -113,8 +108,8 @@ export interface ListedFact {
 }
 
 /**
- * A worker's acknowledgement of a batch: the times of its changes by kind of service, milliseconds since
- * 1970, for the programming latency. Undefined: not measured.
+ * A worker's acknowledgement of a batch. Contains the times of its changes by kind of service, in milliseconds since
+ * 1970, for the programming latency; undefined if not measured.
  */
 export type TriggerTimes =
   | { readonly cluster: readonly number[]; readonly headless: readonly number[] }

@@ -41,7 +41,7 @@ const endpoint: fc.Arbitrary<Endpoint> = fc.record(
   { requiredKeys: ['addresses', 'ready', 'hostname', 'nodeName', 'pod', 'zone'] },
 );
 
-test('encoded endpoints are the ready addresses, each with its host name and zone', () => {
+test('encoded endpoints are the ready addresses with their host names and zones', () => {
   fc.assert(
     fc.property(fc.array(endpoint, { maxLength: 20 }), fc.boolean(), (endpoints, podNames) => {
       const wanted = endpoints
@@ -70,7 +70,7 @@ test('encoded endpoints are the ready addresses, each with its host name and zon
   );
 });
 
-test('hints are read back: an endpoint is for the zones and nodes that they name, and no others', () => {
+test('hints are decoded: an endpoint applies to the zones and nodes they name, and to no others', () => {
   fc.assert(
     fc.property(fc.array(endpoint, { maxLength: 20 }), label, (endpoints, other) => {
       const entries = endpoints
@@ -114,7 +114,7 @@ test('a hint takes six bytes, and endpoints without hints take none', () => {
   assert.equal(size({ forZones: ['eu-west-1a'], forNodes: ['ip-10-0-0-7.internal'] }), 5 + 1 + 12);
 });
 
-test('an address as a label leads back to that address', () => {
+test('an address encoded as a label can be decoded', () => {
   fc.assert(
     fc.property(address, (text) => {
       const found = labelledAddress(addressLabel(text));
@@ -124,7 +124,7 @@ test('an address as a label leads back to that address', () => {
   );
 });
 
-test('a label that is not an address in its usual form is rejected', () => {
+test('a label that is not an address in canonical form is rejected', () => {
   for (const text of [
     '',
     'a',
@@ -140,7 +140,7 @@ test('a label that is not an address in its usual form is rejected', () => {
   }
 });
 
-test('ports keep name, protocol and number through their text, in lower case', () => {
+test('ports keep their name, protocol and number in text form, in lower case', () => {
   const ports = [
     { name: 'HTTP', protocol: 'TCP', port: 80 },
     { name: '', protocol: 'UDP', port: -1 },
@@ -151,6 +151,6 @@ test('ports keep name, protocol and number through their text, in lower case', (
   ]);
 });
 
-test('no ports at all count as one that has no number', () => {
+test('an empty port list counts as one port without a number', () => {
   assert.deepEqual(parsePorts(printPorts([])), [{ name: '', protocol: '', port: -1 }]);
 });

@@ -1,17 +1,15 @@
-/** Encoding of endpoints, addresses and ports for workers and their memory. */
+/** Encodes endpoints, addresses and ports for workers and their memory. */
 import { parseAddress, parseNet, printAddress } from '../../../base/ip.ts';
 import type { Endpoint, ServicePort } from '../../../kube/store/objects.ts';
 import { PLACE_BYTES, placeHash } from './place-hash.ts';
 import { NameError, parseName, type WireName } from '../../../wire/name.ts';
 
 /**
- * Endpoints and addresses as strings whose characters are bytes. On V8's heap such a string costs
- * 16 bytes more than its content, a typed array of that size 200 and more. Equality of two
- * states of a slice is string equality.
- *
- * One endpoint address: flags; 4 or 16 address bytes, or a domain name in wire form with its length
- * before. Then if flagged a host name and a zone, each with its length before, and hints: a byte with
- * the number of zones (low four bits) and nodes (high four bits), then their `placeHash`es.
+ * Endpoints and addresses as strings whose characters are bytes. On V8's heap such a string takes 16 bytes more than
+ * its content; a typed array takes 200 or more. Two states of a slice are equal if their strings are.
+ * One endpoint address: flags, then 4 or 16 address bytes or a length-prefixed domain name in wire form. Depending on
+ * the flags, a length-prefixed host name, a length-prefixed zone, and hints follow. Hints start with a byte that holds
+ * the number of zones (low four bits) and nodes (high four bits), followed by their `placeHash`es.
  */
 const V6 = 1;
 const HOST = 2;
@@ -24,8 +22,8 @@ const HINTS_MAX = 15;
 const TEXT_MAX = 255;
 
 /**
- * Encodes the ready addresses of a slice's endpoints, in their order, without those that are neither an IP
- * address nor a domain name.
+ * Encodes the ready addresses of a slice's endpoints in order, skipping those that are neither an IP address nor a
+ * domain name.
  */
 export function encodeEndpoints(endpoints: readonly Endpoint[], podNames: boolean): string {
   let encoded = '';
@@ -39,7 +37,7 @@ export function encodeEndpoints(endpoints: readonly Endpoint[], podNames: boolea
       const address = ip ?? domainName(text);
       if (address === null) continue;
       const named = ip === null;
-      // An address in dashes can be read back; a name in dashes has to be there to be found.
+      // A dashed address can be decoded, while a dashed name has to be stored.
       const label = host === '' && named ? hostLabel(addressLabel(text.replace(/\.$/, ''))) : host;
       const form = named ? NAME : address.length === 16 ? V6 : 0;
       encoded += String.fromCharCode(
@@ -62,15 +60,14 @@ function encodeHints({ forZones = [], forNodes = [] }: Endpoint): string {
   return String.fromCharCode(zones.length | (nodes.length << 4)) + [...zones, ...nodes].join('');
 }
 
-/** The host name an endpoint has of its own; empty: it goes by its address. */
+/** Returns an endpoint's own host name, or an empty string if it is named after its address. */
 function hostOf({ hostname, pod }: Endpoint, podNames: boolean): string {
   return hostLabel(hostname) || (podNames ? hostLabel(pod) : '');
 }
 
 /**
- * The label that a name makes in a host name; empty if it makes none that clients accept. A dot
- * within a label has to be escaped, and resolvers refuse such names in PTR and SRV records (glibc's
- * res_hnok, Go's dnsmessage).
+ * Returns the host name label for a name, or an empty string if clients would not accept it. A dot inside a label has
+ * to be escaped, and resolvers reject such names in PTR and SRV records (glibc's res_hnok, Go's dnsmessage).
  */
 function hostLabel(name: string): string {
   return HOST_LABEL.test(name) ? name : '';
@@ -78,7 +75,7 @@ function hostLabel(name: string): string {
 
 const HOST_LABEL = /^[a-z\d](?:[a-z\d_-]{0,61}[a-z\d])?$/i;
 
-/** A domain name in wire form; null if the text is malformed. */
+/** Returns a domain name in wire form, or null if the text is malformed. */
 function domainName(text: string): WireName | null {
   try {
     const name = parseName(text);
@@ -90,8 +87,8 @@ function domainName(text: string): WireName | null {
 }
 
 /**
- * A text whose characters are bytes; empty if it has others or is too long: no label or zone of the
- * API is like that.
+ * Returns a text whose characters are bytes, or an empty string if it contains others or is too long. No label or zone
+ * in the API is like that.
  */
 function latin(text: string): string {
   if (text.length > TEXT_MAX) return '';
@@ -99,7 +96,7 @@ function latin(text: string): string {
   return text;
 }
 
-/** IP addresses, each preceded by its length, without malformed ones. */
+/** Encodes IP addresses, each preceded by its length, without malformed ones. */
 export function encodeAddresses(addresses: readonly string[]): string {
   let encoded = '';
   for (const text of addresses) {
@@ -109,7 +106,7 @@ export function encodeAddresses(addresses: readonly string[]): string {
   return flat(encoded);
 }
 
-/** Prefixes, each preceded by its bits and the length of its address; malformed ones are left out. */
+/** Encodes prefixes, each preceded by its bits and its address length, without malformed ones. */
 export function encodePrefixes(prefixes: readonly string[]): string {
   let encoded = '';
   for (const text of prefixes) {
@@ -119,24 +116,23 @@ export function encodePrefixes(prefixes: readonly string[]): string {
   return flat(encoded);
 }
 
-/** The bytes of an address as a string. */
+/** Encodes an address as a string of its bytes. */
 export function encodeAddress(address: Uint8Array): string {
   return String.fromCharCode(...address);
 }
 
-/** Concatenations are trees inside; this makes one string of bytes of it. */
+/** Flattens a string into bytes, because V8 represents concatenations as trees. */
 function flat(encoded: string): string {
   return Buffer.from(encoded, 'latin1').toString('latin1');
 }
 
-/** Copies the bytes of an encoded string; faster than reading all characters one by one. */
+/** Copies the bytes of an encoded string, which is faster than reading its characters one by one. */
 export function copyEncoded(encoded: string, into: Buffer): number {
   return into.write(encoded, 0, 'latin1');
 }
 
 /**
- * Reads encoded endpoints without creating objects: `over` begins, `next` steps, and the fields
- * have the values.
+ * Reads encoded endpoints without allocating objects. `over` starts, `next` advances, and the fields hold the values.
  */
 export class EndpointReader {
   #bytes = Buffer.allocUnsafeSlow(4096);
@@ -150,14 +146,14 @@ export class EndpointReader {
   }
   named = false;
   addressAt = 0;
-  /** 4 or 16; of a domain name up to 255. */
+  /** 4 or 16, or up to 255 for a domain name. */
   addressLength = 0;
   hostAt = 0;
-  /** 0: the endpoint has no host name, and its name is made of its address. */
+  /** 0 if the endpoint has no host name and is named after its address. */
   hostLength = 0;
   zoneAt = 0;
   zoneLength = 0;
-  /** Offset of the hints for zones, behind which are those for nodes. */
+  /** Offset of the zone hints, which the node hints follow. */
   hintsAt = 0;
   zoneHints = 0;
   nodeHints = 0;
@@ -231,10 +227,7 @@ export class EndpointReader {
     return false;
   }
 
-  /**
-   * The label that stands for this endpoint in DNS; empty if it has none (a domain name too long
-   * for a label).
-   */
+  /** The endpoint's label in DNS; empty if it has none, because a domain name is too long for a label. */
   get host(): string {
     const { addressAt, hostAt } = this;
     if (this.hostLength > 0)
@@ -245,15 +238,14 @@ export class EndpointReader {
 }
 
 /**
- * An address as a label: dots and colons become dashes; a label must not end in one, so a `0`
- * follows.
+ * Encodes an address as a label. Dots and colons become dashes, and `0` is appended if the label would end in a dash.
  */
 export function addressLabel(address: string): string {
   const label = address.replaceAll(/[.:]/g, '-');
   return label.endsWith('-') ? `${label}0` : label;
 }
 
-/** The address that `addressLabel` made this label of; null if it made none. */
+/** Decodes a label made by `addressLabel`; null for other labels. */
 export function labelledAddress(label: string): Uint8Array | null {
   const dashes = label.length - label.replaceAll('-', '').length;
   if (dashes < 2) return null;
@@ -271,19 +263,19 @@ export function printPorts(ports: readonly ServicePort[]): string {
 }
 
 export interface EndpointPort {
-  /** Lower case; empty if it has none. */
+  /** Lower case; empty if the port has no name. */
   readonly name: string;
   readonly protocol: string;
-  /** -1: not declared; it has no SRV record. */
+  /** -1 if not declared, in which case there is no SRV record. */
   readonly port: number;
 }
 
 const noPorts: readonly EndpointPort[] = [{ name: '', protocol: '', port: -1 }];
-/** Maximum number of remembered texts; few services differ in their ports. */
+/** Maximum number of cached texts; few services have different ports. */
 const KNOWN_MAX = 4096;
 const known = new Map<string, readonly EndpointPort[]>();
 
-/** The ports of a text; the same list for the same text. */
+/** Parses the ports in a text. The same text gives the same list. */
 export function parsePorts(text: string): readonly EndpointPort[] {
   if (text === '') return noPorts;
   let ports = known.get(text);

@@ -1,25 +1,25 @@
-/** Finds endpoints of a slice by host name or address, without reading all of them. */
+/** Finds endpoints in a slice by host name or address without reading all of them. */
 import { hashMapped } from '../../../base/hash.ts';
 import { LOWER } from '../../../wire/name.ts';
 import { EndpointReader } from './endpoint-encoding.ts';
 
 export interface IndexedSlice {
   readonly endpoints: string;
-  /** Made with the first query that needs it; a slice never changes. */
+  /** Created by the first query that needs it, and never updated, because slices are immutable. */
   index: EndpointIndex | null;
 }
 
-/** The kinds of addresses in a slice, as bits. */
+/** The kinds of addresses in a slice, as bit flags. */
 export const FAMILY = { V4: 1, V6: 2, NAME: 4 } as const;
 
-/** The bit of the endpoint that the reader is at. */
+/** Returns the flag for the reader's current endpoint. */
 export function familyOf({ named, addressLength }: EndpointReader): number {
   return named ? FAMILY.NAME : addressLength === 4 ? FAMILY.V4 : FAMILY.V6;
 }
 
 const reader = new EndpointReader();
 
-/** The hash of a label or an address: ASCII case does not count. */
+/** Hashes a label or an address, ignoring ASCII case. */
 export function endpointHash(bytes: Uint8Array, at: number, length: number): number {
   return hashMapped(bytes, at, length, LOWER, folded);
 }
@@ -27,17 +27,17 @@ export function endpointHash(bytes: Uint8Array, at: number, length: number): num
 const folded = new Uint8Array(256);
 
 /**
- * The places of a slice's endpoints by the hash of their host name and of their address, in a table
- * of numbers: 16 to 32 bytes an endpoint.
+ * Maps the hashes of a slice's host names and addresses to endpoint offsets, in a table that takes 16 to 32 bytes per
+ * endpoint.
  */
 export class EndpointIndex {
-  /** Bits of `FAMILY`. */
+  /** Bit flags of `FAMILY`. */
   readonly families: number;
-  /** Families that have an endpoint without a hint for a zone, as bits of `FAMILY`. */
+  /** Families that have an endpoint without a zone hint, as `FAMILY` flags. */
   readonly unzoned: number;
-  /** The same without a hint for a node. */
+  /** The same for node hints. */
   readonly unnoded: number;
-  /** Pairs of hash and place + 1; a place of 0 is a free slot. */
+  /** Pairs of a hash and an offset + 1; an offset of 0 is a free slot. */
   readonly #table: Int32Array;
   readonly #mask: number;
   #hash = 0;
@@ -69,14 +69,14 @@ export class EndpointIndex {
     }
   }
 
-  /** The place of the first endpoint with this hash, for `EndpointReader.seek`; -1: there is none. */
+  /** Returns the offset of the first endpoint with this hash for `EndpointReader.seek`, or -1. */
   first(hash: number): number {
     this.#hash = hash;
     this.#slot = hash & this.#mask;
     return this.#find();
   }
 
-  /** The next one with the hash that `first` was called with; -1: there is none. */
+  /** Returns the next offset for the hash passed to `first`, or -1. */
   next(): number {
     this.#slot = (this.#slot + 1) & this.#mask;
     return this.#find();

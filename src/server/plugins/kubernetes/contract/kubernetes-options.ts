@@ -1,4 +1,4 @@
-/** The directive `kubernetes`: its syntax. */
+/** The syntax of the `kubernetes` directive. */
 import { limit } from '../../../base/limits.ts';
 import type { Net } from '../../../base/ip.ts';
 import type { Place, Problem } from '../../../base/problem.ts';
@@ -38,10 +38,10 @@ import {
 } from '../../../corefile/word-values.ts';
 import { parseSelector } from '../../../kube/manifests/selector.ts';
 
-/** Longer would make a change invisible for an hour; CoreDNS has the same bounds. */
+/** With a longer TTL, changes would stay invisible for over an hour. CoreDNS has the same limits. */
 const ttlLimit = limit({ default: 5, min: 0, max: 3600 });
 
-/** Twenty thousand services fit, in files of any size. */
+/** Enough for twenty thousand services, in files of any size. */
 const manifestMemoryLimit = limit({
   default: 64 * 1024 * 1024,
   min: 1024 * 1024,
@@ -50,7 +50,7 @@ const manifestMemoryLimit = limit({
 
 const apiserverMemoryLimit = { min: 1024 * 1024, max: 16 * 1024 * 1024 * 1024 };
 
-/** The option `pods`: for which addresses names in `pod` exist. */
+/** The `pods` option, which determines the addresses that have `pod` names. */
 export type PodMode = 'disabled' | 'insecure' | 'verified';
 
 const podModes: readonly PodMode[] = ['disabled', 'verified', 'insecure'];
@@ -91,7 +91,6 @@ const selector = (word: string, what: string, help: string) =>
     { default: '', help },
   );
 
-/** The directive `kubernetes`. */
 export const syntax: Syntax<
   {
     zones: Position<readonly string[]>;
@@ -339,7 +338,7 @@ function checkTopology(options: ZoneOptions, at: Place): Problem[] {
   return [];
 }
 
-/** The first zone that is not a reverse zone; null if all are. */
+/** Returns the first zone that is not a reverse zone, or null if all are. */
 export function primaryZone(zones: readonly string[]): string | null {
   return zones.find((zone) => !isReverseZone(zone)) ?? null;
 }

@@ -5,14 +5,14 @@ import { Multimap } from './multimap.ts';
 
 const step = fc.record({
   add: fc.boolean(),
-  // Few keys, so that they collide, repeat and are removed again.
+  // Few keys, so that they collide, repeat and get removed again.
   key: fc.integer({ min: -6, max: 40 }),
   value: fc.integer({ min: 0, max: 3 }),
 });
 
-describe('a word table', () => {
+describe('a multimap', () => {
   for (const width of [1, 2, 4]) {
-    test(`of ${width} words holds what a list of pairs would`, () => {
+    test(`with keys of ${width} words matches a list of pairs`, () => {
       fc.assert(
         fc.property(fc.array(step, { maxLength: 400 }), (steps) => {
           const table = new Multimap(width);

@@ -1,19 +1,19 @@
-/** A table from addresses and hashes to numbers, without an object for each entry. */
+/** A table from addresses and hashes to numbers, without an object per entry. */
 import { hashPair } from '../../../base/hash.ts';
 
 const GROW_AT = 0.7;
 const SIZE_MIN = 16;
 
 /**
- * A compact multimap from keys of a fixed number of 32-bit words (1: IPv4 address, 2: 64-bit hash,
- * 4: IPv6 address) to non-negative integers, in typed arrays only: 8 to 20 bytes a slot, no
- * objects. Open addressing, linear probing; removal moves later entries back, so there are no
- * tombstones. The same pair may be stored several times.
+ * A compact multimap from keys of a fixed number of 32-bit words to non-negative integers. One word is an IPv4 address,
+ * two are a 64-bit hash, and four are an IPv6 address. Uses only typed arrays, at 8 to 20 bytes per slot. Open
+ * addressing with linear probing; removal moves later entries back, so there are no tombstones. The same pair may be
+ * stored several times.
  */
 export class Multimap {
   readonly width: number;
   #keys: Int32Array;
-  /** The value + 1; 0 is a free slot. */
+  /** The value + 1; 0 marks a free slot. */
   #values: Int32Array;
   #mask: number;
   #size = 0;
@@ -29,19 +29,19 @@ export class Multimap {
     return this.#size;
   }
 
-  /** Bytes that the table occupies. */
+  /** Size of the table in bytes. */
   get bytes(): number {
     return this.#keys.byteLength + this.#values.byteLength;
   }
 
-  /** Adds the pair; `key[at, at + width)` is the key. */
+  /** Adds a pair; the key is `key[at, at + width)`. */
   add(key: Int32Array, at: number, value: number): void {
     if (this.#size + 1 > (this.#mask + 1) * GROW_AT) this.#resize(2 * (this.#mask + 1));
     this.#insert(key, at, value);
     this.#size++;
   }
 
-  /** Removes one such pair; false if there is none. */
+  /** Removes one such pair. Returns false if there is none. */
   remove(key: Int32Array, at: number, value: number): boolean {
     for (let slot = this.find(key, at); slot >= 0; slot = this.findNext(key, at, slot)) {
       if (this.#values[slot] === value + 1) {
@@ -55,12 +55,12 @@ export class Multimap {
     return false;
   }
 
-  /** The slot of the first pair with this key, or -1. Slots are good until the next change. */
+  /** Returns the slot of the first pair with this key, or -1. Slots are valid until the next change. */
   find(key: Int32Array, at: number): number {
     return this.#probe(key, at, this.#home(key, at));
   }
 
-  /** The slot of the next pair with the same key after `slot`, or -1. */
+  /** Returns the slot of the next pair with the same key after `slot`, or -1. */
   findNext(key: Int32Array, at: number, slot: number): number {
     return this.#probe(key, at, (slot + 1) & this.#mask);
   }
@@ -110,8 +110,7 @@ export class Multimap {
     let hole = slot;
     for (let at = (hole + 1) & mask; values[at] !== 0; at = (at + 1) & mask) {
       const home = this.#home(keys, at * width);
-      // An entry may move into the hole only if its home slot is not between the hole and its
-      // present slot.
+      // An entry may move into the hole only if its home slot is not between the hole and its current slot.
       if (((at - home) & mask) < ((at - hole) & mask)) continue;
       for (let i = 0; i < width; i++) keys[hole * width + i] = keys[at * width + i]!;
       values[hole] = values[at]!;

@@ -1,10 +1,10 @@
-/** Names of nodes and zones as six bytes, which is all that comparing them needs. */
+/** Node and zone names as six-byte hashes, which suffice for comparison. */
 import { hashBytes } from '../../../base/hash.ts';
 
-/** 48 bits: of 5 000 nodes, two agree by chance once in 22 million clusters. */
+/** 48 bits. With 5 000 nodes, two collide in one of 22 million clusters. */
 export const PLACE_BYTES = 6;
 
-/** The bytes as a string; `''` of an empty name. The same in all threads of the process. */
+/** Returns the hash as a byte string, or `''` for an empty name. The result is the same in all threads. */
 export function placeHash(name: string): string {
   if (name === '') return '';
   const bytes = Buffer.from(name);

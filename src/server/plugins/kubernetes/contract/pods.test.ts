@@ -49,14 +49,14 @@ class Watcher {
     return this;
   }
 
-  /** The namespace of the pod that sends from the address, or null. */
+  /** Returns the namespace of the pod that sends from the address, or null. */
   client(text: string): string | null {
     const address = parseAddress(text)!;
     const number = this.clients.client(address, 0, address.length);
     return [...this.#numbers].find(([, id]) => id === number)?.[0] ?? null;
   }
 
-  /** The same where the address is a pod's alone. */
+  /** The same, but only if a single pod has the address. */
   own(text: string): string | null {
     const address = parseAddress(text)!;
     const number = this.clients.ownClient(address, 0, address.length);
@@ -74,16 +74,16 @@ class Watcher {
   }
 }
 
-describe('who sends from an address', () => {
-  test('is the namespace of the pod that has it', () => {
+describe('the sender behind an address', () => {
+  test('is the namespace of the pod with that address', () => {
     assert.equal(new Watcher().put(pod('a.default', '10.0.0.1')).client('10.0.0.1'), 'default');
   });
 
-  test('is unknown when no pod has it', () => {
+  test('is unknown if no pod has it', () => {
     assert.equal(new Watcher().put(pod('a.default', '10.0.0.1')).client('10.0.0.2'), null);
   });
 
-  test('is never a pod that has finished, whichever was seen first', () => {
+  test('is never a finished pod, regardless of the order', () => {
     const stale = [
       pod('webhook-1.argo-events', '100.104.247.253', { phase: 'Failed' }),
       pod('webhook-2.argo-events', '100.104.247.253', { phase: 'Succeeded' }),
@@ -94,7 +94,7 @@ describe('who sends from an address', () => {
     assert.equal(new Watcher().put(...stale).client('100.104.247.253'), null);
   });
 
-  test('is no longer a pod once it finishes', () => {
+  test('is no longer a pod once it has finished', () => {
     const watcher = new Watcher().put(pod('job.batch', '10.0.0.1'));
     assert.equal(watcher.client('10.0.0.1'), 'batch');
     watcher.put(pod('job.batch', '10.0.0.1', { phase: 'Succeeded' }));
@@ -111,7 +111,7 @@ describe('who sends from an address', () => {
     assert.equal(watcher.client('10.0.0.1'), 'default');
   });
 
-  test('is unknown while two living pods of different namespaces have the address', () => {
+  test('is unknown while two live pods in different namespaces have the address', () => {
     const watcher = new Watcher().put(pod('old.default', '10.0.0.1'), pod('new.other', '10.0.0.1'));
     assert.equal(watcher.client('10.0.0.1'), null);
     watcher.remove('old.default');
@@ -131,7 +131,7 @@ describe('who sends from an address', () => {
     assert.equal(watcher.client('192.0.2.7'), 'kube-system');
   });
 
-  test('does not belong to one pod if a pod on the host network has the address, also beside others', () => {
+  test('is not a single pod if a pod on the host network has the address, even alongside others', () => {
     for (const named of [false, true]) {
       const watcher = new Watcher(named).put(
         pod('proxy.kube-system', '192.0.2.7', { hostNetwork: true }),
@@ -148,7 +148,7 @@ describe('who sends from an address', () => {
     }
   });
 
-  test('is known by each address of a dual-stack pod, but only the first one verifies a name', () => {
+  test('is known by every address of a dual-stack pod, but only the first one verifies a name', () => {
     const watcher = new Watcher().put(pod('a.default', ['10.0.0.1', 'fd00::1']));
     assert.equal(watcher.client('fd00::1'), 'default');
     assert.equal(watcher.has('10.0.0.1', 'default'), true);
@@ -164,7 +164,7 @@ describe('who sends from an address', () => {
     assert.deepEqual([watcher.pods.size, watcher.pods.namespaces], [0, 0]);
   });
 
-  test('has a name where names are wanted, and none while several pods could be meant', () => {
+  test('has a name if names are requested, unless several pods match', () => {
     const watcher = new Watcher(true).put(pod('a.default', '10.0.0.1'));
     assert.equal(watcher.name('10.0.0.1'), 'a');
     watcher.put(pod('b.default', '10.0.0.1'));
@@ -175,7 +175,7 @@ describe('who sends from an address', () => {
   });
 });
 
-test('every namespace with a living pod at an address is known there', () => {
+test('all namespaces with a live pod at an address are known', () => {
   const watcher = new Watcher().put(
     pod('a.one', '10.0.0.1'),
     pod('b.two', '10.0.0.1', { terminating: true }),
@@ -187,7 +187,7 @@ test('every namespace with a living pod at an address is known there', () => {
   );
 });
 
-test('a newcomer receives each address once', () => {
+test('a new worker receives each address once', () => {
   const watcher = new Watcher();
   for (let i = 0; i < 500; i++) watcher.put(pod(`p${i}.default`, `10.0.${i >> 8}.${i & 255}`));
   watcher.put(pod('shared.other', '10.0.0.7')).remove('p9.default');

@@ -1,4 +1,4 @@
-/** The pods of each address, on the control thread. */
+/** Pods by address, on the control thread. */
 import { hashBytes } from '../../../base/hash.ts';
 import { parseAddress } from '../../../base/ip.ts';
 import type { Pod } from '../../../kube/store/objects.ts';
@@ -8,12 +8,12 @@ import { encodeAddress } from './endpoint-encoding.ts';
 import { Multimap } from './multimap.ts';
 import { placeHash } from './place-hash.ts';
 
-const FIRST = 1; // it is the pod's first address (`status.podIP`)
+const FIRST = 1; // set if it is the pod's first address (`status.podIP`)
 const HOST_NETWORK = 2;
 const TERMINATING = 4;
 
 const utf8 = new TextEncoder();
-/** Namespaces have up to 63 characters, names of pods up to 253. */
+/** Namespaces have up to 63 characters, pod names up to 253. */
 const podText = new Uint8Array(512);
 
 interface PodName {
@@ -22,15 +22,13 @@ interface PodName {
 }
 
 /**
- * The main thread's table of pods by address. Workers receive only the result: the namespaces of an address,
- * and the pod that sends from it. One entry per pod and address, in typed arrays (about 80 bytes): a pod is
- * identified by a 64-bit hash of its namespace and name.
- *
- * The pod that sends from an address:
- *
- * - Finished (Succeeded, Failed) and lost (Unknown) pods never count: another pod may have their address.
+ * The main thread's table of pods by address. Workers receive only the result: an address's namespaces, and the pod
+ * that sends from it. The typed arrays hold one entry per pod and address (about 80 bytes). A pod is identified by a
+ * 64-bit hash of its namespace and name.
+ * The pod that sends from an address is determined as follows:
+ * - Finished (Succeeded, Failed) and lost (Unknown) pods never count, because another pod may have their address.
  * - Terminating pods count only while no other pod has the address.
- * - If pods of several namespaces remain (host network, a reassigned address), it is unknown.
+ * - If pods in several namespaces remain (host network, a reassigned address), the pod is unknown.
  */
 export class PodTable {
   readonly #named: boolean;
@@ -39,22 +37,22 @@ export class PodTable {
   readonly #byV6 = new Multimap(4);
   #words = new Int32Array(4 * 64);
   #namespaces = new Int32Array(64);
-  /** Flags; the address is IPv4 if the sign bit is set. */
+  /** Flags; the sign bit marks an IPv4 address. */
   #flags = new Int8Array(64);
   readonly #names: (PodName | null)[] = [];
-  /** Names of nodes, where they are wanted. */
+  /** Node names, if requested. */
   readonly #nodes: string[] = [];
   readonly #free: number[] = [];
   #used = 0;
   readonly #namespaceNames: string[] = [];
   readonly #namespaceIds = new Map<string, number>();
-  /** Entries of each namespace: the number of one without any is free for another. */
+  /** Number of entries per namespace; a namespace number without entries can be reused. */
   readonly #namespaceEntries: number[] = [];
   readonly #freeNamespaces: number[] = [];
   readonly #hash = new Int32Array(2);
   readonly #key = new Int32Array(4);
 
-  /** @param named whether names and labels of pods are wanted (metadata, top) */
+  /** @param named whether pod names and labels are needed (metadata, top) */
   constructor(named: boolean) {
     this.#named = named;
   }
@@ -63,12 +61,12 @@ export class PodTable {
     return this.#namespaceIds.size;
   }
 
-  /** Entries: pods times addresses. */
+  /** Number of entries, one per pod and address. */
   get size(): number {
     return this.#used - this.#free.length;
   }
 
-  /** Takes a pod's present state in; gives what changes for its addresses, before and now. */
+  /** Stores a pod's current state and returns the changes for its old and new addresses. */
   put(pod: Pod): AddressFact[] {
     const touched = this.#take(pod.namespace, pod.name);
     const live = pod.phase !== 'Succeeded' && pod.phase !== 'Failed' && pod.phase !== 'Unknown';
@@ -96,12 +94,12 @@ export class PodTable {
       if (this.#namespaces[entry]! < 0) continue;
       const address = this.#address(entry);
       const fact = this.#fact(address);
-      // A fact about an address that several pods share is sent once, with the first of them.
+      // A fact about an address shared by several pods is sent once, with the first of them.
       if (this.#entriesAt(address)[0] === entry) yield fact;
     }
   }
 
-  /** Takes a pod's entries out; gives their addresses. */
+  /** Removes a pod's entries and returns their addresses. */
   #take(namespace: string, name: string): Map<string, Uint8Array> {
     const touched = new Map<string, Uint8Array>();
     const hash = this.#hashOf(namespace, name);
@@ -159,7 +157,7 @@ export class PodTable {
     };
   }
 
-  /** The node of all these pods; empty if they have several, or none is known. */
+  /** Returns the node shared by these pods, or an empty string if it differs or is unknown. */
   #nodeOf(entries: readonly number[]): string {
     const node = this.#nodes[entries[0] ?? -1] ?? '';
     return entries.every((entry) => this.#nodes[entry] === node) ? node : '';
@@ -210,7 +208,7 @@ export class PodTable {
     this.#freeNamespaces.push(id);
   }
 
-  /** 64 bits: two hashes of the same text. */
+  /** Returns 64 bits, as two hashes of the same text. */
   #hashOf(namespace: string, name: string): Int32Array {
     const { written } = utf8.encodeInto(`${namespace}/${name}`, podText);
     this.#hash[0] = hashBytes(podText, 0, written, 1);

@@ -1,4 +1,4 @@
-/** The API server as the source of a cluster's objects. */
+/** The API server as the source of cluster objects. */
 import type { Clock } from '../../../base/clock.ts';
 import type { Log } from '../../../base/log.ts';
 import type { Random } from '../../../base/random.ts';
@@ -27,7 +27,7 @@ export interface SourceParts {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Watches the API server that the plan names. @throws Problem (files, environment) */
+/** Watches the plan's API server. @throws Problem (files, environment) */
 export function apiSource(plan: SourcePlan, parts: SourceParts): Source {
   const { clock, log, random } = parts;
   return apiServerSource({

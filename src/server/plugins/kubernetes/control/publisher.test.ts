@@ -10,10 +10,7 @@ import { namespace, service, slice } from '../../../../../test/kit/kube-objects.
 import type { ClusterFact, TriggerTimes } from '../contract/cluster-facts.ts';
 import { ClusterPublisher } from './publisher.ts';
 
-/**
- * A publisher whose data set is the test: published facts are stored, and nothing is applied before the test
- * does it.
- */
+/** A publisher with the test as its data set. Published facts are stored and are applied only when the test does so. */
 function rig(objects: readonly KubeObject[] = []) {
   const clock = new VirtualClock();
   const collection = new Collection();
@@ -65,8 +62,8 @@ test('waiting for the first listing ends with the configuration', async () => {
   assert.equal(ready, true);
 });
 
-describe('the facts about a cluster that workers receive', () => {
-  test('is one fact for each object, and the time of the change', async () => {
+describe('facts about a cluster that workers receive', () => {
+  test('consist of one fact per object and the time of the change', async () => {
     const { publisher, source, published, clock } = rig([namespace('a')]);
     publisher.start();
     assert.deepEqual(about(published), ['time', 'namespace']);
@@ -77,7 +74,7 @@ describe('the facts about a cluster that workers receive', () => {
     assert.deepEqual(about(published.slice(3)), ['time', 'service']);
   });
 
-  test('is a snapshot for newcomers: the objects, then the serials, then whether all have been listed', () => {
+  test('are a snapshot for new workers: the objects, the serials, and whether everything has been listed', () => {
     const { publisher, source, snapshot } = rig([
       namespace('a'),
       service('web.a', '10.0.0.1'),
@@ -91,7 +88,7 @@ describe('the facts about a cluster that workers receive', () => {
     assert.deepEqual(about(snapshot()), [...objects, 'listed']);
   });
 
-  test('is complete when the source is and every worker has applied it', () => {
+  test('are complete when the source is and every worker has applied them', () => {
     const { publisher, source, published, allApplied } = rig([service('web.a', '10.0.0.1')]);
     publisher.start();
     allApplied();
@@ -108,7 +105,7 @@ describe('the facts about a cluster that workers receive', () => {
 });
 
 describe('the programming latency', () => {
-  test('is the time from a change of endpoints until all workers answer by it', async () => {
+  test('is the time from an endpoint change until all workers use it', async () => {
     const { publisher, source, applied, clock, collection } = rig([service('web.a', '10.0.0.1')]);
     publisher.start();
     source.complete();
@@ -121,7 +118,7 @@ describe('the programming latency', () => {
     assert.match(text, /dns_programming_duration_seconds_count\{service_kind="cluster_ip"\} 1\b/);
   });
 
-  test('does not count what was listed at first', () => {
+  test('does not include the initial listing', () => {
     const { publisher, published } = rig([slice('web.a', ['10.1.0.1'], { triggeredAt: 1000 })]);
     publisher.start();
     const fact = published.at(-1);

@@ -1,4 +1,4 @@
-/** From objects to facts: the control thread's side of the plugin. */
+/** Turns objects into facts on the control thread. */
 import type { Clock } from '../../../base/clock.ts';
 import type {
   ObjectChange,
@@ -28,7 +28,7 @@ export interface PublisherParts {
   readonly open: OpenDataSet;
   readonly clock: Clock;
   readonly metrics: Registry;
-  /** Endpoints without a host name are named after their pod. */
+  /** Names endpoints without a host name after their pod. */
   readonly podNames: boolean;
   /** True if the workers get names and labels of client pods (for `metadata`). */
   readonly clientNames: boolean;
@@ -36,15 +36,15 @@ export interface PublisherParts {
   readonly outside: boolean;
 }
 
-/** Facts that do not change the content of the zone. */
+/** Facts that do not change the zone's content. */
 const SERIALLESS: ReadonlySet<ClusterFact['about']> = new Set(['namespace', 'node', 'time']);
 
-/** Size of a fact without endpoints in transit, bytes. */
+/** Size in bytes of a fact without endpoints in transit. */
 const FACT_BYTES = 64;
 
 /**
- * The control thread's end of the replication to workers: turns a source's objects into facts, with only the
- * fields that DNS needs, and publishes them. Outlives reloads that do not change the source.
+ * The control thread's end of replication to workers. Turns a source's objects into facts with only the fields DNS
+ * needs, and publishes them. Survives reloads that do not change the source.
  */
 export class ClusterPublisher implements KeptAcrossReloads {
   readonly #parts: PublisherParts;
@@ -53,7 +53,7 @@ export class ClusterPublisher implements KeptAcrossReloads {
   #started = false;
   #listed = false;
   #synced = false;
-  /** The time of the facts that were published last, Unix seconds. */
+  /** Time of the last published facts in Unix seconds. */
   #at = 0;
   #serial = 0;
   #importedSerial = 0;
@@ -95,8 +95,8 @@ export class ClusterPublisher implements KeptAcrossReloads {
   }
 
   /**
-   * Calls `run` when the workers have the whole first list, or at once if they do. Also calls it
-   * when the source is unavailable, and when this is closed.
+   * Calls `run` once the workers have the whole first list, which may be at once. Also calls it when the source is
+   * unavailable and when this is closed.
    */
   whenSettled(run: () => void): void {
     if (this.#synced) run();
@@ -162,7 +162,7 @@ export class ClusterPublisher implements KeptAcrossReloads {
     }
   }
 
-  /** The change is answered by every worker now: how long did that take since it happened? */
+  /** Records the time from a change until every worker answers with it. */
   #observe(times: TriggerTimes): void {
     if (times === undefined) return;
     const now = this.#parts.clock.wall();
@@ -170,9 +170,7 @@ export class ClusterPublisher implements KeptAcrossReloads {
     for (const time of times.headless) this.#headless.observe(Math.max(0, now - time) / 1000);
   }
 
-  /**
-   * Informs the workers of the first complete listing, and all others when the workers have acknowledged it.
-   */
+  /** Notifies the workers of the first complete listing, and all others when the workers have acknowledged it. */
   #check(): void {
     if (this.#listed || !this.#parts.source.synced) return;
     this.#listed = true;

@@ -1,4 +1,4 @@
-/** Finds the source of objects of a directive. */
+/** Determines a directive's object source. */
 import type { WantedObjects } from '../../../kube/store/source.ts';
 import type { KubernetesOptions } from '../contract/kubernetes-options.ts';
 
@@ -8,17 +8,13 @@ export interface Surroundings {
 }
 
 /**
- * Everything that makes two instances of the plugin see the same objects in the same form: they
- * share one data set.
+ * Everything that makes two plugin instances see the same objects in the same form, so that they share one data set.
  */
 export interface SourcePlan {
   readonly manifests: string | null;
-  /** Memory limit of the directory's objects, bytes. */
+  /** Memory limit for the directory's objects, in bytes. */
   readonly manifestMemory: number;
-  /**
-   * Bytes that the objects of the API server may take; null: what the process's own limit leaves
-   * room for.
-   */
+  /** Memory limit for API server objects in bytes; null derives it from the process limit. */
   readonly apiserverMemory: number | null;
   readonly endpoint: string | null;
   readonly tls: { readonly cert: string; readonly key: string; readonly ca: string } | null;
@@ -37,10 +33,10 @@ export interface SourcePlan {
   readonly outside: boolean;
 }
 
-/** client-go's number, where a rate is set but no burst. */
+/** client-go's default if a rate is set but no burst. */
 const BURST = 10;
 
-/** The same in the control part and in every worker, so that both find the same data set. */
+/** Gives the same result in the control part and in every worker, so that both find the same data set. */
 export function planSource(options: KubernetesOptions, context: Surroundings): SourcePlan {
   const { manifests, endpoints, tls, kubeconfig, snapshot } = options;
   const path = (file: string): string => context.path(file);
@@ -69,7 +65,7 @@ export function planSource(options: KubernetesOptions, context: Surroundings): S
       namespaceLabels: options.namespaceLabels,
       zones: options.zonal,
       podLabels: labelled,
-      // Absent unless set: a snapshot file of an older version stays valid.
+      // Absent unless set, so that snapshot files of older versions stay valid.
       ...(options.topology === null ? {} : { topology: options.topology }),
     },
     podNames: options.endpointPodNames,

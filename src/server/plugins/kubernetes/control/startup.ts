@@ -1,12 +1,12 @@
-/** Waiting for the first listing. */
+/** Waits for the first listing. */
 import type { Clock } from '../../../base/clock.ts';
 import type { Log } from '../../../base/log.ts';
 import { waitBeforeServing } from '../../../engine/contract/startup.ts';
 import type { ClusterPublisher } from './publisher.ts';
 
 /**
- * Waits until everything has been listed once, at most `timeoutMs`, and logs that it waits (as
- * CoreDNS). An API server that does not answer ends the wait: external names need not wait for it.
+ * Waits until everything has been listed once, but at most `timeoutMs`, and logs the wait, as CoreDNS does. Ends early
+ * if the API server does not answer, because external names do not need it.
  */
 export function waitForListing(
   publisher: ClusterPublisher,

@@ -1,8 +1,8 @@
-/** A table from addresses of either family to numbers. */
+/** A table from IPv4 and IPv6 addresses to numbers. */
 import { addressKey } from '../contract/address-key.ts';
 import { Multimap } from '../contract/multimap.ts';
 
-/** A multimap whose keys are the 4 or 16 bytes of addresses, `bytes[at, at + length)`. */
+/** A multimap keyed by the 4 or 16 bytes of addresses, `bytes[at, at + length)`. */
 export class AddressTable {
   readonly #v4 = new Multimap(1);
   readonly #v6 = new Multimap(4);
@@ -18,17 +18,14 @@ export class AddressTable {
     this.#of(length).remove(addressKey(bytes, at, length, this.#key), 0, value);
   }
 
-  /** The first number of an address; -1: there is none. */
+  /** Returns an address's first number, or -1. */
   first(bytes: Uint8Array, at: number, length: number): number {
     this.#found = this.#of(length);
     this.#slot = this.#found.find(addressKey(bytes, at, length, this.#key), 0);
     return this.#slot < 0 ? -1 : this.#found.value(this.#slot);
   }
 
-  /**
-   * The number after the last one that `first` or `next` has found, as long as nothing changes;
-   * -1: there is none.
-   */
+  /** Returns the number after the last one found by `first` or `next`, or -1. Valid as long as nothing changes. */
   next(): number {
     this.#slot = this.#found.findNext(this.#key, 0, this.#slot);
     return this.#slot < 0 ? -1 : this.#found.value(this.#slot);

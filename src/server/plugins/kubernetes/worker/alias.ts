@@ -1,6 +1,4 @@
-/**
- * Answers of names that are aliases: ExternalName services, and endpoints that are domain names.
- */
+/** Answers for aliases: ExternalName services, and endpoints that are domain names. */
 import { CLASS, EDE, FLAG, HEADER, MESSAGE_MAX, RCODE, TYPE } from '../../../wire/iana.ts';
 import { isLater, type Maybe } from '../../../base/maybe.ts';
 import type { Next } from '../../../engine/contract/plugin.ts';
@@ -27,10 +25,10 @@ export interface AliasParts {
   readonly nothing: (query: Query) => Reply;
 }
 
-/** Maximum number of further CNAMEs after the first one. */
+/** Maximum number of additional CNAMEs after the first. */
 const CHAIN_MAX = 10;
 
-/** The domain name of an ExternalName service; null if it is invalid. */
+/** Returns an ExternalName service's domain name, or null if it is invalid. */
 export function externalTarget(text: string): WireName | null {
   try {
     const name = parseName(text);
@@ -43,9 +41,9 @@ export function externalTarget(text: string): WireName | null {
 const reader = new EndpointReader();
 
 /**
- * The domain name that all endpoints of the lookup have. Null if any of them has an IP address, since a name
- * with addresses cannot be an alias. Of several names it is the first by its bytes: one owner has one CNAME
- * (RFC 2181 section 10.1), the same one from every server.
+ * Returns the domain name shared by all endpoints in the lookup. Returns null if any has an IP address, since a name
+ * with addresses cannot be an alias. If there are several names, the first in byte order is used. An owner has only one
+ * CNAME (RFC 2181 section 10.1), and all servers must return the same one.
  */
 export function endpointAlias(lookup: ClusterLookup): WireName | null {
   let first: WireName | null = null;
@@ -62,13 +60,11 @@ export function endpointAlias(lookup: ClusterLookup): WireName | null {
 }
 
 /**
- * A or AAAA of a name that is an alias of `target`: an ExternalName service, or a headless one
- * whose endpoints are domain names. The answer is the CNAME and the records of its target. A target
- * inside the zone is looked up here, and any other one in the whole server. A chain of aliases
- * within the zone is followed a few steps.
- *
- * If the target does not exist, or its lookup fails, the answer is only the CNAME. It is empty if a
- * target inside the zone has no such address, is below the alias's own name, or leads to a loop.
+ * Answers A or AAAA for an alias of `target`, which is an ExternalName service or a headless one whose endpoints are
+ * domain names. The answer is the CNAME and the target's records. A target inside the zone is looked up here, and any
+ * other in the whole server. Alias chains within the zone are followed a few steps.
+ * If the target does not exist, or its lookup fails, the answer is only the CNAME. It is empty if a target inside the
+ * zone has no such address, is below the alias's own name, or leads to a loop.
  */
 export function answerAlias(query: Query, target: WireName, parts: AliasParts): Maybe<Reply> {
   const { zone, lookup } = parts;

@@ -44,7 +44,7 @@ function read(reply: Reply): Message {
   return readMessage(reply.bytes, reply.start, reply.end);
 }
 
-/** `RCODE: TYPE DATA, …`. */
+/** Formats a reply as `RCODE: TYPE DATA, …`. */
 function say(answerer: KubernetesAnswerer, name: string, type = 'A'): string {
   const { rcode, answer } = read(ask(answerer, name, type));
   return [
@@ -56,13 +56,13 @@ function say(answerer: KubernetesAnswerer, name: string, type = 'A'): string {
 const shop = [namespace('shop'), service('web.shop', '10.0.0.1'), slice('web.shop', ['10.1.0.1'])];
 const web = 'web.shop.svc.cluster.local.';
 
-describe('before everything is listed', () => {
+describe('before the first complete listing', () => {
   test('known names are answered', () => {
     const { cluster } = replicatedCluster(shop, { synced: false });
     assert.equal(say(answererOf(cluster), web), 'NOERROR A 10.0.0.1');
   });
 
-  test('a name that is not known is SERVFAIL with SOA and the reason, for every type', () => {
+  test('an unknown name gets SERVFAIL with SOA and the reason, for every type', () => {
     const { cluster } = replicatedCluster(shop, { synced: false });
     for (const type of ['A', 'AAAA', 'TXT', 'SOA']) {
       const reply = ask(answererOf(cluster), 'api.shop.svc.cluster.local.', type);
@@ -73,14 +73,14 @@ describe('before everything is listed', () => {
     }
   });
 
-  test('fallthrough goes first', () => {
+  test('fallthrough takes precedence', () => {
     const { cluster } = replicatedCluster(shop, { synced: false });
     const answerer = answererOf(cluster, { fallthrough: ['in-addr.arpa.'] });
     assert.equal(ask(answerer, '9.9.9.9.in-addr.arpa.', 'PTR'), next);
     assert.equal(ask(answerer, 'api.shop.svc.cluster.local.').rcode, RCODE.SERVFAIL);
   });
 
-  test('afterwards the same name is NXDOMAIN', () => {
+  test('the same name is NXDOMAIN afterwards', () => {
     const { cluster, source } = replicatedCluster(shop, { synced: false });
     const answerer = answererOf(cluster);
     ask(answerer, 'api.shop.svc.cluster.local.');
@@ -90,8 +90,8 @@ describe('before everything is listed', () => {
   });
 });
 
-describe('a repeated question', () => {
-  test('is answered with the very same reply until something changes', () => {
+describe('a repeated query', () => {
+  test('gets the identical reply until something changes', () => {
     const { cluster, source } = replicatedCluster(shop);
     const answerer = answererOf(cluster);
     for (const [name, type] of [
@@ -122,7 +122,7 @@ describe('a repeated question', () => {
     assert.notEqual(ask(answerer, web, 'AAAA'), negative);
   });
 
-  test('of a namespace that goes is NXDOMAIN at once, and comes back with it', () => {
+  test('in a deleted namespace gets NXDOMAIN at once, and is answered again when it returns', () => {
     const { cluster, source } = replicatedCluster(shop);
     const answerer = answererOf(cluster);
     for (let i = 0; i < 3; i++) assert.equal(say(answerer, web), 'NOERROR A 10.0.0.1');
@@ -142,7 +142,7 @@ describe('a query of another class or opcode', () => {
     ['NOTIFY', CLASS.IN, OPCODE.NOTIFY],
   ];
   for (const [title, qclass, opcode] of others) {
-    test(`(${title}) leaves the IN answer of the same name alone`, () => {
+    test(`(${title}) does not affect the IN answer for the same name`, () => {
       const answerer = answererOf(replicatedCluster(shop).cluster);
       const query = makeQuery(parseName(web), TYPE.A, qclass);
       query.flags |= opcode << 11;
@@ -160,7 +160,7 @@ describe('the SOA serial', () => {
   const serial = (answerer: KubernetesAnswerer): string =>
     say(answerer, 'cluster.local.', 'SOA').split(' ')[4]!;
 
-  test('is 0 before anything is known, and then the time of the last change that shows', async () => {
+  test('is 0 before anything is known, and then the time of the last visible change', async () => {
     const { cluster, source, clock } = replicatedCluster([]);
     const answerer = answererOf(cluster);
     assert.equal(serial(answerer), '0');
@@ -178,10 +178,10 @@ describe('the SOA serial', () => {
   });
 });
 
-describe('the name servers of a zone', () => {
+describe("a zone's name servers", () => {
   const own = [parseAddress('10.1.0.53')!, parseAddress('fd00::53')!];
 
-  test('are ns.dns with the own addresses if no service leads here', () => {
+  test("are ns.dns with the server's own addresses if no service leads here", () => {
     const answerer = answererOf(replicatedCluster(shop).cluster, { own });
     assert.equal(say(answerer, 'cluster.local.', 'NS'), 'NOERROR NS ns.dns.cluster.local.');
     assert.equal(say(answerer, 'ns.dns.cluster.local.'), 'NOERROR A 10.1.0.53');
@@ -193,7 +193,7 @@ describe('the name servers of a zone', () => {
     );
   });
 
-  test('are the services with an endpoint at an own address, headless ones by endpoint', () => {
+  test("are the services with an endpoint at one of the server's addresses, listed by endpoint if headless", () => {
     const { cluster } = replicatedCluster([
       namespace('kube-system'),
       service('kube-dns.kube-system', ['10.96.0.10', 'fd00:96::10']),
@@ -216,11 +216,11 @@ describe('the name servers of a zone', () => {
   });
 });
 
-describe('a service with very many endpoints', () => {
+describe('a service with many endpoints', () => {
   const many = Array.from({ length: 5000 }, (_, i) => `10.2.${i >> 8}.${i & 255}`);
   const objects = [namespace('shop'), service('all.shop', 'None'), slice('all.shop', many)];
 
-  test('is answered with as many as fit into a message, and TC', () => {
+  test('is answered with as many as fit into a message, and with TC', () => {
     const answerer = answererOf(replicatedCluster(objects).cluster);
     const reply = ask(answerer, 'all.shop.svc.cluster.local.');
     assert.equal(reply.truncated, true);
@@ -230,7 +230,7 @@ describe('a service with very many endpoints', () => {
     assert.ok(read(srv).answer.length > 500);
   });
 
-  test('of 1 000 is answered whole', () => {
+  test('is answered in full if it has 1 000', () => {
     const { cluster } = replicatedCluster([
       namespace('shop'),
       service('all.shop', 'None'),
@@ -241,8 +241,8 @@ describe('a service with very many endpoints', () => {
   });
 });
 
-describe('the target of an ExternalName', () => {
-  test('is waited for, and the query stays until then', async () => {
+describe("an ExternalName's target", () => {
+  test('is awaited, and the query is retained until then', async () => {
     const { cluster } = replicatedCluster([namespace('shop'), external('ext.shop', 'example.org')]);
     const answerer = answererOf(cluster, {
       ask: async (asked) => {
@@ -259,7 +259,7 @@ describe('the target of an ExternalName', () => {
     assert.equal(reply.errors?.[0]?.code, EDE.NO_REACHABLE_AUTHORITY);
   });
 
-  test('that is not a domain name leaves NODATA', () => {
+  test('causes NODATA if it is not a domain name', () => {
     const { cluster } = replicatedCluster([
       namespace('shop'),
       external('ext.shop', `${'x'.repeat(64)}.org`),
@@ -269,14 +269,14 @@ describe('the target of an ExternalName', () => {
   });
 });
 
-test('names outside of the zones are handed on', () => {
+test('names outside the zones are passed on', () => {
   const answerer = answererOf(replicatedCluster(shop).cluster);
   for (const name of ['example.org.', 'local.', 'notcluster.local.', 'xcluster.local.']) {
     assert.equal(ask(answerer, name), next, name);
   }
 });
 
-test('the first service found at an address answers PTR for all its endpoints once', () => {
+test('the first service found at an address answers PTR once for all its endpoints', () => {
   const { cluster } = replicatedCluster([
     namespace('shop'),
     service('a.shop', '10.0.0.1'),

@@ -1,4 +1,4 @@
-/** From a question to a reply: the worker's side of the plugin. */
+/** Turns questions into replies, in the worker. */
 import { EDE, MESSAGE_MAX, RCODE, TYPE } from '../../../wire/iana.ts';
 import type { Maybe } from '../../../base/maybe.ts';
 import type { Next } from '../../../engine/contract/plugin.ts';
@@ -29,26 +29,26 @@ import {
 } from './targets.ts';
 
 export interface KubernetesAnswererParts extends ClusterLookupParts {
-  /** Longest first. */
+  /** Sorted by name length, longest first. */
   readonly zones: readonly ClusterZone[];
   readonly primary: WireName;
   readonly ttl: number;
-  /** Names below these are handed on when they are not found; null: none. */
+  /** Names below these are passed on if they are not found; null disables this. */
   readonly fallthrough: readonly string[] | null;
   readonly writer: MessageWriter;
   readonly own: readonly Uint8Array[];
   readonly ask: Next;
 }
 
-/** Content of `dns-version`: the version of the specification of cluster DNS. */
+/** Content of `dns-version`: the version of the cluster DNS specification. */
 export const DNS_VERSION = '1.1.0';
-/** Seconds. */
+/** TTL in seconds. */
 export const DNS_VERSION_TTL = 28_800;
 const reader = new EndpointReader();
 
 /**
- * Answers queries from a worker's copy of the cluster. The lookup decides about existence, once for all
- * types; this class only writes records. Repeated queries get the stored replies.
+ * Answers queries from a worker's copy of the cluster. The lookup decides existence once for all types, and this class
+ * only writes records. Repeated queries get cached replies.
  */
 export class KubernetesAnswerer {
   readonly #parts: KubernetesAnswererParts;
@@ -67,7 +67,7 @@ export class KubernetesAnswerer {
     this.#passed = parts.fallthrough === null ? null : new ZoneMatch(parts.fallthrough);
   }
 
-  /** The zone that holds the question's name, or null. */
+  /** Returns the zone that contains the question's name, or null. */
   zoneOf(query: Query): ClusterZone | null {
     const { folded, nameLength } = query;
     for (const zone of this.#parts.zones)
@@ -86,10 +86,7 @@ export class KubernetesAnswerer {
     return this.#replies.get(query) ?? this.#make(query, zone, next);
   }
 
-  /**
-   * Decides what the question's name stands for; the decision's parts are good until the next
-   * question.
-   */
+  /** Resolves the question's name. The result's parts are valid until the next question. */
   decide(
     query: Query,
     zone: ClusterZone,
@@ -112,8 +109,8 @@ export class KubernetesAnswerer {
     }
     if (meaning === 'external')
       return this.#alias(query, zone, externalTarget(lookup.service!.external));
-    // Mostly this is the whole reply. One that the client cannot receive is written as a whole only
-    // to be remembered.
+    // Usually this is the whole reply. If the client cannot receive it, the full reply is written only in order to
+    // cache it.
     this.#builder.begin(query, zone.wire.length, query.limit);
     this.#write(query, zone, meaning);
     if (this.#builder.full && query.limit < MESSAGE_MAX && !lookup.tailored) {
@@ -137,7 +134,7 @@ export class KubernetesAnswerer {
     return own ? this.#lookup.dependency : this.#cluster;
   }
 
-  /** The records of the answer and additional sections; none: the type isn't there. */
+  /** Writes the answer and additional records; writes none if the type does not exist. */
   #write(query: Query, zone: ClusterZone, meaning: Meaning): void {
     const builder = this.#builder;
     const lookup = this.#lookup;
@@ -181,7 +178,7 @@ export class KubernetesAnswerer {
     return nameServers(this.#cluster, this.#parts.own);
   }
 
-  /** The service with this address, or else every endpoint there; each name once. */
+  /** Writes the service with this address, or otherwise every endpoint there, each name once. */
   #writePointers(): void {
     const lookup = this.#lookup;
     const builder = this.#builder;
@@ -211,7 +208,7 @@ export class KubernetesAnswerer {
     if (target !== null) this.#builder.alias(TYPE.PTR, target);
   }
 
-  /** Answers with an alias; null if the given target is not a domain name. */
+  /** Answers with an alias; null if the target is not a domain name. */
   #alias(query: Query, zone: ClusterZone, target: WireName | null): Maybe<Reply> {
     const { type } = query;
     const asked = type === TYPE.CNAME || type === TYPE.A || type === TYPE.AAAA;
@@ -236,7 +233,7 @@ export class KubernetesAnswerer {
     return this.#replies.offer(query, reply, this.#cluster);
   }
 
-  /** A name that may exist once everything has been listed: no cache may keep an NXDOMAIN of it. */
+  /** The name may exist once everything has been listed, so caches must not store an NXDOMAIN for it. */
   #notReady(query: Query, zone: ClusterZone): Reply {
     const { length } = zone.wire;
     return this.#builder

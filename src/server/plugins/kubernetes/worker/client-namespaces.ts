@@ -1,8 +1,8 @@
-/** Finds the namespaces of clients, for plugins that treat clients by namespace. */
+/** Finds clients' namespaces for plugins that treat clients by namespace. */
 import type { ClientNamespaces } from '../../../engine/contract/ports.ts';
 import type { Cluster } from './cluster.ts';
 
-/** Reads it off the table of pods' addresses. @param known pods are watched */
+/** Looks up namespaces in the pod address table. @param known whether pods are watched */
 export function clientNamespacesOf(cluster: Cluster, known: boolean): ClientNamespaces {
   return {
     known,

@@ -1,4 +1,4 @@
-/** The node and the zone from which a client sends. */
+/** The node and zone that a client sends from. */
 import { netHolds, type Net } from '../../../base/ip.ts';
 import type { Query } from '../../../transport/query.ts';
 import type { AddressFact, NodeFact } from '../contract/cluster-facts.ts';
@@ -6,13 +6,13 @@ import { copyEncoded } from '../contract/endpoint-encoding.ts';
 import { placeHash } from '../contract/place-hash.ts';
 import { AddressTable } from './address-table.ts';
 
-/** `placeHash`es; empty: unknown. */
+/** `placeHash`es; empty if unknown. */
 export interface ClientPlace {
   readonly node: string;
   readonly zone: string;
 }
 
-/** A zone of the configuration, for clients in these prefixes. */
+/** A configured zone for clients in these prefixes. */
 export interface ZonePrefixes {
   readonly zone: string;
   readonly prefixes: readonly Net[];
@@ -24,26 +24,23 @@ interface NodeRecord extends ClientPlace {
   /** Keys of `#byPrefix`. */
   prefixes: readonly string[];
   there: boolean;
-  /** Pods that send from it, as far as pods are watched. */
+  /** Number of watched pods that send from it. */
   pods: number;
 }
 
-/**
- * The nodes of the cluster by the addresses of their pods, by their own addresses and by their
- * prefixes. Empty unless the option `topology` is set.
- */
+/** The cluster's nodes by pod address, node address and prefix. Empty unless the `topology` option is set. */
 export class ClientPlaces {
   readonly #byName = new Map<string, NodeRecord>();
   readonly #byId: (NodeRecord | null)[] = [];
   readonly #freeIds: number[] = [];
   readonly #pods = new AddressTable();
-  /** By bits and masked address; several nodes only while one takes over from another. */
+  /** Nodes by prefix length and masked address. There are several only while one takes over from another. */
   readonly #byPrefix = new Map<string, NodeRecord[]>();
-  /** Keys of each length of prefix: how many there are. */
+  /** Number of keys per prefix length. */
   readonly #lengths = new Map<number, number>();
   readonly #bytes = Buffer.allocUnsafeSlow(4096);
 
-  /** The node that a client sends from, or null. */
+  /** Returns the node that a client sends from, or null. */
   nodeOf({ peer, peerAt, family }: Query): ClientPlace | null {
     const length = family === 4 ? 4 : 16;
     const pod = this.#pods.first(peer, peerAt, length);
@@ -127,7 +124,7 @@ export class ClientPlaces {
   }
 }
 
-/** The bits, and the address with all bits behind them cleared. */
+/** Returns the prefix length and the address with all later bits cleared. */
 function prefixKey(bytes: Uint8Array, at: number, length: number, bits: number): string {
   let key = String.fromCharCode(bits, length);
   for (let i = 0; 8 * i < bits; i++)
@@ -136,8 +133,8 @@ function prefixKey(bytes: Uint8Array, at: number, length: number, bits: number):
 }
 
 /**
- * Finds the place of a client: the node from the cluster, and its zone, or else that of the longest
- * prefix in the configuration that holds the client's address.
+ * Returns a function that finds a client's place. The node comes from the cluster. The zone is the node's or, failing
+ * that, that of the longest configured prefix that contains the client's address.
  */
 export function placesOf(
   nodes: { readonly places: ClientPlaces },

@@ -4,28 +4,28 @@ import type { AddressFact } from '../contract/cluster-facts.ts';
 import { copyEncoded } from '../contract/endpoint-encoding.ts';
 import { Multimap } from '../contract/multimap.ts';
 
-/** The entry of an address that has more than one namespace; nearly all have only one. */
+/** An address with more than one namespace; nearly all have only one. */
 interface Special {
-  /** One for each pod. */
+  /** One per pod. */
   readonly namespaces: readonly number[];
-  /** The number of the client's namespace; 0 if it is unknown. */
+  /** The client's namespace number; 0 if unknown. */
   readonly client: number;
   readonly host: boolean;
   readonly pod: string;
   readonly labels: Readonly<Record<string, string>> | null;
 }
 
-/** Numbers of namespaces: a number stays with its namespace as long as it is in use. */
+/** Assigns numbers to namespaces. A number stays valid as long as it is in use. */
 export interface NamespaceNumbers {
-  /** The number of a namespace, never 0. It stays valid for as long as it is held. */
+  /** Returns a namespace's number, never 0. It stays valid for as long as it is held. */
   readonly of: (namespace: string) => number;
   readonly hold: (id: number) => void;
   readonly release: (id: number) => void;
 }
 
 /**
- * The namespaces of the pods at an address: two numbers per address. Shared addresses, and pods
- * whose names are needed, have an object.
+ * The namespaces of the pods at an address, as two numbers per address. Only shared addresses, and pods whose names are
+ * needed, have an object.
  */
 export class ClientTable {
   readonly #v4 = new Multimap(1);
@@ -41,8 +41,7 @@ export class ClientTable {
 
   /**
    * Applies a fact.
-   *
-   * @returns whether it changed anything
+   * @returns true if it changed anything
    */
   apply(fact: AddressFact, numbers: NamespaceNumbers): boolean {
     const length = copyEncoded(fact.address, this.#bytes);
@@ -68,7 +67,7 @@ export class ClientTable {
     return true;
   }
 
-  /** The number of the namespace whose pod sends from this address; 0 if it is unknown. */
+  /** Returns the namespace number of the pod that sends from this address; 0 if unknown. */
   client(address: Uint8Array, at: number, length: number): number {
     const value = this.#find(address, at, length);
     if (value < 0) return 0;
@@ -76,9 +75,8 @@ export class ClientTable {
   }
 
   /**
-   * The same, only if the address belongs to a single pod. A node's address does not, even if all
-   * its pods on the host network are of one namespace: node caches, masqueraded pods and any
-   * process on the node send from there.
+   * The same, but only if the address belongs to a single pod. A node's address does not, even if all its pods on the
+   * host network are in one namespace. Node caches, masqueraded pods and any process on the node send from there.
    */
   ownClient(address: Uint8Array, at: number, length: number): number {
     const value = this.#find(address, at, length);
@@ -97,7 +95,7 @@ export class ClientTable {
     return count;
   }
 
-  /** Name and labels of the pod that sends from this address; null if they are not known. */
+  /** Returns the name and labels of the pod that sends from this address, or null if unknown. */
   pod(
     address: Uint8Array,
     at: number,
@@ -147,16 +145,13 @@ export class ClientTable {
   }
 }
 
-/**
- * Lowest bits of a value: the rest is the number of a namespace, or the place among the special
- * ones.
- */
+/** The lowest bits of a value. The rest is a namespace number or an index into the special entries. */
 const FIRST = 1;
 const SPECIAL = 2;
 const HOST = 4;
 const NUMBER = 3;
 
-/** The value of an address of which only one namespace is known; -1 for others. */
+/** Returns the value for an address with a single known namespace, or -1 for others. */
 function plainValue(
   { namespaces, client, host, pod }: AddressFact,
   numbers: NamespaceNumbers,

@@ -52,7 +52,7 @@ function answers(answerer: KubernetesAnswerer): string[] {
   );
 }
 
-test('after any changes, answers equal those of a cluster that is listed again', () => {
+test('after any changes, answers equal those of a freshly listed cluster', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
       const { source, cluster } = replicatedCluster([]);
@@ -60,7 +60,7 @@ test('after any changes, answers equal those of a cluster that is listed again',
       for (const { object: one, remove } of steps) {
         if (remove) source.remove(one);
         else source.put(one);
-        // Twice, so that replies are remembered and must be forgotten in time.
+        // Twice, so that replies are cached and have to be invalidated in time.
         answers(lasting);
         answers(lasting);
       }
@@ -71,7 +71,7 @@ test('after any changes, answers equal those of a cluster that is listed again',
   );
 });
 
-test('what has come and gone again leaves nothing behind', () => {
+test('objects that were added and removed leave nothing behind', () => {
   fc.assert(
     fc.property(fc.array(object, { maxLength: 40 }), (objects) => {
       const { source, cluster } = replicatedCluster([]);

@@ -21,10 +21,10 @@ import type { IndexedSlice } from '../contract/endpoint-index.ts';
 import { NamespaceTable, type NamespaceRecord } from './namespace-table.ts';
 import { OutsideTable } from './outside-table.ts';
 
-/** One endpoint slice, as its services hold it. Never changed, only replaced. */
+/** An endpoint slice as stored in its services. It is replaced, never modified. */
 export interface SliceRecord extends IndexedSlice {
   readonly key: string;
-  /** The service that `endpoints` count for; null: none. */
+  /** The service `endpoints` belong to, or null. */
   readonly service: ServiceRecord | null;
   readonly imported: ServiceRecord | null;
   readonly cluster: string;
@@ -36,7 +36,7 @@ export interface ServiceRecord extends Named, Dependency {
   readonly id: number;
   readonly namespace: NamespaceRecord;
   version: number;
-  /** null: there are slices but no service. */
+  /** Null if there are slices but no service. */
   form: ServiceForm | null;
   addresses: string;
   ports: readonly EndpointPort[];
@@ -52,17 +52,16 @@ function precedes(one: ServiceRecord, other: ServiceRecord): boolean {
 }
 
 /**
- * A worker's copy of the cluster, built for answering: each fact changes only its own part. A service is
- * found by the bytes of its labels and has its slices, and addresses point back to services.
+ * A worker's copy of the cluster, optimized for answering. Each fact changes only its own part. Services are found by
+ * the bytes of their labels and contain their slices, and addresses point back to services.
  */
 export class Cluster implements Dependency {
   version = 0;
   /**
-   * Rises when any answers may have changed: a namespace was created or deleted, or the first
-   * listing is complete.
+   * Incremented when any answer may have changed: a namespace was created or deleted, or the first listing is complete.
    */
   epoch = 0;
-  /** Unix time of the last change; 0 before the first. The zone's SOA serial. */
+  /** Unix time of the last change, which is the zone's SOA serial; 0 before the first. */
   serial = 0;
   /** The same for multicluster zones. */
   importedSerial = 0;
@@ -76,10 +75,10 @@ export class Cluster implements Dependency {
   #services = new NameTable<ServiceRecord>();
   #imports = new NameTable<ServiceRecord>();
   #slices = new Map<string, SliceRecord>();
-  /** By number, for the tables of addresses. */
+  /** Indexed by number, for the address tables. */
   #byId: (ServiceRecord | null)[] = [];
   #freeIds: number[] = [];
-  /** From addresses to numbers of services. */
+  /** Maps addresses to service numbers. */
   #clusterAddresses = new AddressTable();
   #endpointAddresses = new AddressTable();
   readonly #reader = new EndpointReader();
@@ -101,7 +100,7 @@ export class Cluster implements Dependency {
     return this.#places;
   }
 
-  /** By which addresses services are reached from outside. */
+  /** The external addresses of services. */
   get outside(): OutsideTable<ServiceRecord> {
     return this.#outside;
   }
@@ -114,7 +113,7 @@ export class Cluster implements Dependency {
     return this.#namespaces.nameOf(id);
   }
 
-  /** The service (or imported service) of a folded label in a namespace. */
+  /** Returns the service (or imported service) for a folded label in a namespace. */
   service(
     bytes: Uint8Array,
     at: number,
@@ -126,22 +125,21 @@ export class Cluster implements Dependency {
     return found === null || found.form === null ? null : found;
   }
 
-  /** The services (or imported services) that are there, in namespaces that are. */
+  /** Yields the existing services (or imported services) in existing namespaces. */
   *all(imported: boolean): Generator<ServiceRecord> {
     for (const service of (imported ? this.#imports : this.#services).values())
       if (service.form !== null && service.namespace.there) yield service;
   }
 
-  /** By text, for tests and tools. */
+  /** Finds a service by text, for tests and tools. */
   serviceNamed(namespace: string, name: string): ServiceRecord | null {
     const parent = this.#namespaces.get(namespace);
     return parent === null ? null : this.#services.get(name, parent.id);
   }
 
   /**
-   * The Service with this cluster address that `accepts` allows. If several claim it (an address
-   * that moves), the first by namespace and name, so that all servers agree.
-   * `address[at, at + length)` are 4 or 16 bytes.
+   * Returns the Service with this cluster address that `accepts` allows. If several claim it (an address that moves),
+   * the first by namespace and name wins, so that all servers agree. `address[at, at + length)` has 4 or 16 bytes.
    */
   serviceAt(
     address: Uint8Array,
@@ -159,10 +157,7 @@ export class Cluster implements Dependency {
     return found;
   }
 
-  /**
-   * Every service with a ready endpoint at this address, each once, whether or not the service
-   * itself exists.
-   */
+  /** Returns every service with a ready endpoint at this address once, whether or not the service object exists. */
   servicesBehind(address: Uint8Array, at: number, length: number): ServiceRecord[] {
     const table = this.#endpointAddresses;
     const found = new Set<ServiceRecord>();
@@ -173,7 +168,7 @@ export class Cluster implements Dependency {
     return [...found];
   }
 
-  /** Takes one fact in. @returns whether anything that DNS shows is different now */
+  /** Applies one fact. @returns true if anything visible in DNS changed */
   apply(fact: ClusterFact): boolean {
     let changed: boolean;
     let imported = false;
@@ -198,7 +193,7 @@ export class Cluster implements Dependency {
         this.#places.applyPod(fact);
         break;
       case 'node':
-        // Replies that depend on nodes are made for each query.
+        // Replies that depend on nodes are built for each query.
         this.#places.applyNode(fact);
         return false;
       case 'time':
@@ -215,14 +210,14 @@ export class Cluster implements Dependency {
     if (!changed) return false;
     // Wraps around, since it is compared as 32 bits.
     this.version = (this.version + 1) | 0;
-    // Namespaces alone do not move the serial (CoreDNS counts services, slices and pods).
+    // Namespaces alone do not change the serial (CoreDNS counts services, slices and pods).
     if (fact.about === 'namespace') return true;
     if (imported) this.importedSerial = this.#at;
     else this.serial = this.#at;
     return true;
   }
 
-  /** Takes over the content of the other one, which must not be used any more. */
+  /** Takes over the other cluster's content; the other must not be used any more. */
   replaceBy(other: Cluster): void {
     this.#clients = other.#clients;
     this.#places = other.#places;
@@ -243,7 +238,7 @@ export class Cluster implements Dependency {
     this.epoch++;
   }
 
-  /** The first listing is complete, or was completed before this worker joined. */
+  /** Called when the first listing is complete, or was completed before this worker joined. */
   #complete(): void {
     if (this.synced) return;
     this.synced = true;
@@ -359,7 +354,7 @@ export class Cluster implements Dependency {
     return true;
   }
 
-  /** Puts a slice to its services, in the place of its former self if that was there. */
+  /** Adds a slice to its services, replacing its previous version if present. */
   #attach(after: SliceRecord, before: SliceRecord | null): void {
     for (const service of [after.service, after.imported]) {
       if (service === null) continue;
@@ -370,7 +365,7 @@ export class Cluster implements Dependency {
     this.#indexEndpoints(after, true);
   }
 
-  /** Takes a slice away from those of its services that the next state does not name. */
+  /** Removes a slice from the services that its next version does not name. */
   #detach(before: SliceRecord, after: SliceRecord | null): void {
     this.#indexEndpoints(before, false);
     for (const service of [before.service, before.imported]) {

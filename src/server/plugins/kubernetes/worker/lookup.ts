@@ -17,7 +17,7 @@ import { ReverseReader } from './reverse-name.ts';
 import { isNear, type NearEndpoints, type Topology } from './topology.ts';
 
 export interface ClusterZone {
-  /** Absolute, lower case. */
+  /** Absolute, in lower case. */
   readonly text: string;
   readonly wire: WireName;
   readonly multicluster: boolean;
@@ -26,42 +26,42 @@ export interface ClusterZone {
 export interface ClusterLookupParts {
   readonly cluster: Cluster;
   readonly pods: PodMode;
-  /** Only these namespaces are there; null: all. */
+  /** Limits the visible namespaces; null means all. */
   readonly namespaces: ReadonlySet<string> | null;
   readonly ignoreEmpty: boolean;
   readonly zonal: boolean;
-  /** Narrows headless services to endpoints near the client; null: it does not. */
+  /** Narrows headless services to endpoints near the client; null disables this. */
   readonly topology: Topology | null;
 }
 
-/** The meaning of a name. Only `nothing` is NXDOMAIN, for any type. */
+/** The meaning of a name. Only `nothing` is NXDOMAIN, for every type. */
 export type Meaning =
   | 'nothing'
-  /** It exists and holds nothing: a zone, `svc`, a namespace, a zonal name without endpoints. */
+  /** Exists but has no records: a zone, `svc`, a namespace, a zonal name without endpoints. */
   | 'empty'
   | 'service'
-  /** Endpoints of a service: those that `endpointsOf` gives. */
+  /** A service's endpoints, as returned by `endpointsOf`. */
   | 'endpoints'
   | 'external'
   /** A pod by its address, which is in `address`. */
   | 'pod'
   | 'dns-version'
   | 'name-server'
-  /** A reverse name of a service or of endpoints; the address is in `reverse`. */
+  /** A reverse name for a service or endpoints; the address is in `reverse`. */
   | 'pointer';
 
 /**
- * Decides what a name stands for: the one place that says whether it exists, for all types alike.
- * Reusable; the fields hold the last decision's parts.
+ * Resolves names. It is the only place that decides whether a name exists, equally for all types. Reusable; the fields
+ * hold the parts of the last result.
  */
 export class ClusterLookup {
   readonly name: ParsedName = new ParsedName();
   readonly reverse: ReverseReader = new ReverseReader();
-  /** For `service`, `endpoints` and `external`. */
+  /** Set for `service`, `endpoints` and `external`. */
   service: ServiceRecord | null = null;
-  /** For `pod`: 4 or 16 bytes. */
+  /** Set for `pod`: 4 or 16 bytes. */
   address: Uint8Array = this.reverse.address;
-  /** For `pod`: how many have this address, 1 where that is not looked at. */
+  /** Set for `pod`: the number of pods with this address, or 1 if not checked. */
   pods = 1;
   dependency: Dependency;
   /** True if other clients may get other endpoints. */
@@ -69,7 +69,7 @@ export class ClusterLookup {
   readonly #parts: ClusterLookupParts;
   readonly #reader = new EndpointReader();
   #folded: Uint8Array = new Uint8Array(0);
-  /** The queried host label is an address with dashes; null: it is not. */
+  /** The address in the queried host label, or null if it is not one. */
   #hostAddress: Uint8Array | null = null;
   #hostHash = 0;
   #anyZone = false;
@@ -82,7 +82,7 @@ export class ClusterLookup {
   }
 
   /**
-   * `folded[0, length)` is a name in `zone`, lower case, wire form.
+   * Resolves `folded[0, length)`, a name in `zone` in lower case and wire form.
    * @param client the client that gets the endpoints
    */
   find(
@@ -120,7 +120,7 @@ export class ClusterLookup {
     }
   }
 
-  /** Chooses the endpoints near the client. Names of one endpoint or of a zone say themselves which. */
+  /** Selects the endpoints near the client, except for names that specify an endpoint or a zone. */
   #narrowed(meaning: Meaning, zone: ClusterZone, client: Query | null): Meaning {
     const { topology } = this.#parts;
     if (topology === null || client === null || meaning !== 'endpoints') return meaning;
@@ -131,13 +131,13 @@ export class ClusterLookup {
     return meaning;
   }
 
-  /** True if PTR answers may reveal this namespace (CoreDNS: only `namespaces` counts, not its labels). */
+  /** True if PTR answers may reveal this namespace. As in CoreDNS, only `namespaces` counts, not its labels. */
   reveals(namespace: NamespaceRecord): boolean {
     const { namespaces } = this.#parts;
     return namespaces === null || (namespaces.has(namespace.name) && namespace.there);
   }
 
-  /** The services with endpoints at the address of `reverse`. */
+  /** Returns the services with endpoints at the address in `reverse`. */
   revealedBehind(): ServiceRecord[] {
     const { address, length } = this.reverse;
     return this.#parts.cluster
@@ -145,7 +145,7 @@ export class ClusterLookup {
       .filter(({ namespace }) => this.reveals(namespace));
   }
 
-  /** The service with the address of `reverse`, or null. */
+  /** Returns the service with the address in `reverse`, or null. */
   revealedService(): ServiceRecord | null {
     const { address, length } = this.reverse;
     return this.#parts.cluster.serviceAt(address, 0, length, ({ namespace }) =>
@@ -159,7 +159,7 @@ export class ClusterLookup {
     );
   }
 
-  /** The slices of the Service that match the name: its cluster and at least one port. */
+  /** Yields the slices that match the name: those for its cluster with at least one port. */
   *slices(): Generator<SliceRecord> {
     const { cluster, endpoint } = this.name;
     for (const slice of this.service!.slices) {
@@ -172,9 +172,8 @@ export class ClusterLookup {
   }
 
   /**
-   * Calls `take` for each endpoint of the slice that matches the name, with the reader at it, until
-   * it returns false. A name of one endpoint reads only that one. @returns whether `take` wants
-   * more
+   * Calls `take` for each endpoint in the slice that matches the name, with the reader positioned at it, until it
+   * returns false. For a single endpoint's name, only that one is read. @returns true if `take` wants more
    */
   eachEndpoint(slice: SliceRecord, reader: EndpointReader, take: () => boolean): boolean {
     if (this.name.endpoint < 0) {
@@ -189,7 +188,7 @@ export class ClusterLookup {
     return this.#eachAt(slice, reader, hash, false, take);
   }
 
-  /** @param byHost endpoints with a host name are not named after their address */
+  /** @param byHost whether to skip endpoints with a host name, which are not named after their address */
   #eachAt(
     slice: SliceRecord,
     reader: EndpointReader,
@@ -318,7 +317,7 @@ export class ClusterLookup {
       return 'pod';
     }
     this.address = address;
-    // CoreDNS compares texts, and the API server's are in the usual form.
+    // CoreDNS compares texts, and the API server's are in canonical form.
     this.pods = cluster.clients.pods(address, 0, address.length, namespace.id);
     return this.pods > 0 && printAddress(address) === text ? 'pod' : 'nothing';
   }
@@ -340,7 +339,7 @@ function podAddress(label: string): string {
     : label.replaceAll('-', ':');
 }
 
-/** IPv4 in IPv6's clothes (`::ffff:a.b.c.d`) is answered as IPv4, as CoreDNS does it. */
+/** Converts an IPv4-mapped address (`::ffff:a.b.c.d`) to IPv4, as CoreDNS does. */
 function unmapped(address: Uint8Array): Uint8Array {
   if (address.length === 4 || address[10] !== 0xff || address[11] !== 0xff) return address;
   return address.subarray(0, 10).every((byte) => byte === 0) ? address.subarray(12) : address;

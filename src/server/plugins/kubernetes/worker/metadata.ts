@@ -1,4 +1,4 @@
-/** The metadata about a query that this plugin provides. */
+/** Query metadata that this plugin provides. */
 import type { MetadataProvider } from '../../../engine/contract/ports.ts';
 import type { Query } from '../../../transport/query.ts';
 import type { Cluster } from './cluster.ts';
@@ -9,11 +9,11 @@ export interface MetadataParts {
   readonly cluster: Cluster;
   readonly zoneOf: (query: Query) => ClusterZone | null;
   readonly zonal: boolean;
-  /** Pods are watched: clients can be named. */
+  /** True if pods are watched, so that clients can be named. */
   readonly clients: boolean;
 }
 
-/** Says what a query is about and which pod asks, for `metadata`: labels `kubernetes/…`. */
+/** Provides a query's subject and the querying pod to `metadata`, as labels `kubernetes/…`. */
 export function metadataProvider({
   cluster,
   zoneOf,

@@ -1,4 +1,4 @@
-/** The zone's name servers: services that lead to this server. */
+/** The zone's name servers, which are services that lead to this server. */
 import { TYPE } from '../../../wire/iana.ts';
 import type { WireName } from '../../../wire/name.ts';
 import { SECTION } from '../../../wire/writer.ts';
@@ -16,9 +16,9 @@ const reader = new EndpointReader();
 const fallback = ['ns', 'dns'];
 
 /**
- * The name servers of a zone: services with an endpoint at one of this server's own addresses, by
- * their names and addresses (headless ones endpoint by endpoint). Without any, `ns.dns.ZONE` with
- * the own addresses.
+ * Returns a zone's name servers. These are the services with an endpoint at one of this server's addresses, with their
+ * names and addresses (per endpoint if headless). If there are none, it is `ns.dns.ZONE` with the server's own
+ * addresses.
  */
 export function nameServers(cluster: Cluster, own: readonly Uint8Array[]): readonly NameServer[] {
   const found = new Map<string, NameServer>();
@@ -85,7 +85,7 @@ export function writeNameServers(builder: ReplyBuilder, servers: readonly NameSe
   }
 }
 
-/** A or AAAA of `ns.dns`: the addresses of all name servers. */
+/** Answers A or AAAA for `ns.dns` with the addresses of all name servers. */
 export function writeServerAddresses(
   builder: ReplyBuilder,
   servers: readonly NameServer[],

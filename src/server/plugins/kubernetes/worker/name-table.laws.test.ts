@@ -9,7 +9,7 @@ const step = fc.record({
   parent: fc.integer({ min: 0, max: 12 }),
 });
 
-test('a name table finds by folded bytes and by text what was added and not removed', () => {
+test('a name table finds added names by folded bytes and by text until they are removed', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 300 }), (steps) => {
       const table = new NameTable<Named>();

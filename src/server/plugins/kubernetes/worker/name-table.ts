@@ -8,13 +8,13 @@ export interface Named {
 }
 
 const SIZE_MIN = 16;
-/** A name while it is hashed; those of objects have up to 253 characters. */
+/** Buffer for the name being hashed; object names have up to 253 characters. */
 const label = new Uint8Array(256);
 
 /**
- * Finds objects by the bytes of a DNS label in a query, without making a string: an open-addressed table of
- * hashes beside an array of the objects. Names compare without regard to ASCII case; `parent` distinguishes
- * equal labels (the number of the namespace for services).
+ * Finds objects by the bytes of a DNS label in a query without allocating a string. It is an open-addressed hash table
+ * next to an array of the objects. Names are compared without regard to ASCII case. `parent` (for services, the
+ * namespace number) distinguishes equal labels.
  */
 export class NameTable<T extends Named> {
   #hashes = new Int32Array(SIZE_MIN);
@@ -26,7 +26,7 @@ export class NameTable<T extends Named> {
     return this.#size;
   }
 
-  /** The thing whose name is the folded label `bytes[at, at + length)`. */
+  /** Finds the object named by the folded label `bytes[at, at + length)`. */
   find(bytes: Uint8Array, at: number, length: number, parent: number): T | null {
     const hash = hashBytes(bytes, at, at + length, parent);
     for (let slot = hash & this.#mask; ; slot = (slot + 1) & this.#mask) {
@@ -41,7 +41,7 @@ export class NameTable<T extends Named> {
     }
   }
 
-  /** The same by text. */
+  /** Finds an object by text. */
   get(name: string, parent: number): T | null {
     const hash = this.#hashOf(name, parent);
     for (let slot = hash & this.#mask; ; slot = (slot + 1) & this.#mask) {
@@ -52,7 +52,7 @@ export class NameTable<T extends Named> {
     }
   }
 
-  /** Adds a thing that is not in the table yet. */
+  /** Adds an object that is not in the table yet. */
   add(thing: T): void {
     if (this.#size + 1 > 0.6 * (this.#mask + 1)) this.#resize(2 * (this.#mask + 1));
     this.#insert(thing, this.#hashOf(thing.name, thing.parent));
@@ -82,7 +82,7 @@ export class NameTable<T extends Named> {
     for (const thing of this.#things) if (thing !== null) yield thing;
   }
 
-  /** Over the parent's number and the folded label. */
+  /** Hashes the parent's number and the folded label. */
   #hashOf(name: string, parent: number): number {
     const length = Math.min(name.length, label.length);
     for (let i = 0; i < length; i++) label[i] = fold(name, i);

@@ -1,19 +1,19 @@
 /** Parses the labels of a name below the zone. */
 import { printLabel } from '../../../wire/name.ts';
 
-/** The form of the labels below a zone; existence is a separate question. */
+/** The form of the labels below a zone, regardless of existence. */
 export type NameShape =
   | 'apex'
   /** `svc` or `pod`. */
   | 'kind'
   /** `NS.svc` or `NS.pod`. */
   | 'namespace'
-  /** `SVC.NS.svc`, an endpoint or port of it, or `IP.NS.pod`. */
+  /** `SVC.NS.svc`, one of its endpoints or ports, or `IP.NS.pod`. */
   | 'object'
   | 'dns-version'
-  /** `ns.dns`, the name of this server. */
+  /** `ns.dns`, this server's name. */
   | 'name-server'
-  /** `dns`, which holds nothing but has `ns.dns` below it. */
+  /** `dns`, which has no records but is the parent of `ns.dns`. */
   | 'dns'
   | 'other';
 
@@ -22,7 +22,7 @@ export interface Grammar {
   readonly zonal: boolean;
 }
 
-/** Maximum number of labels in a name; 255 bytes do not hold more (RFC 1035, section 2.3.4). */
+/** Maximum number of labels in a name, limited by its 255 bytes (RFC 1035, section 2.3.4). */
 const LABELS_MAX = 128;
 const NONE = -1;
 
@@ -38,7 +38,7 @@ const NONE = -1;
  */
 export class ParsedName {
   shape: NameShape = 'other';
-  /** The kind label is `pod`. */
+  /** True if the kind label is `pod`. */
   pod = false;
   namespace: number = NONE;
   object: number = NONE;
@@ -54,7 +54,7 @@ export class ParsedName {
   readonly labels: Uint8Array<ArrayBuffer> = new Uint8Array(LABELS_MAX);
   count = 0;
 
-  /** Takes `folded[0, zoneAt)` apart. */
+  /** Parses `folded[0, zoneAt)`. */
   read(folded: Uint8Array, zoneAt: number, grammar: Grammar): this {
     this.#clear();
     let count = 0;
@@ -91,7 +91,7 @@ export class ParsedName {
     return this.#below(folded, count - 3, grammar) ? 'object' : 'other';
   }
 
-  /** The first `left` labels, which are below a service. */
+  /** Parses the first `left` labels, which are below a service. */
   #below(folded: Uint8Array, left: number, { multicluster, zonal }: Grammar): boolean {
     const { labels } = this;
     if (left === 1) {
@@ -105,7 +105,7 @@ export class ParsedName {
         this.endpoint = first;
         this.cluster = second;
       } else {
-        // A lone underscore says nothing: any port, any protocol (as CoreDNS).
+        // A lone underscore matches any port or protocol, as in CoreDNS.
         this.port = isLabel(folded, first, BARE) ? NONE : first;
         this.protocol = isLabel(folded, second, BARE) ? NONE : second;
       }
@@ -121,12 +121,12 @@ export class ParsedName {
   }
 }
 
-/** The text of the label at `at`; empty for -1. */
+/** Returns the text of the label at `at`; empty for -1. */
 export function labelText(folded: Uint8Array, at: number): string {
   return at < 0 ? '' : printLabel(folded, at + 1, at + 1 + folded[at]!);
 }
 
-/** The characters of a label, unescaped; empty for -1. */
+/** Returns a label's unescaped characters; empty for -1. */
 export function labelBytes(folded: Uint8Array, at: number): string {
   if (at < 0) return '';
   let text = '';
@@ -134,7 +134,7 @@ export function labelBytes(folded: Uint8Array, at: number): string {
   return text;
 }
 
-/** True if a label (a leading underscore aside) is this lower-case text. -1 fits any. */
+/** True if a label, without a leading underscore, equals this lower-case text; -1 always matches. */
 export function fits(folded: Uint8Array, label: number, text: string): boolean {
   if (label < 0) return true;
   let at = label + 1;
@@ -145,7 +145,7 @@ export function fits(folded: Uint8Array, label: number, text: string): boolean {
   return true;
 }
 
-/** `_`, with which the labels of ports and protocols begin. */
+/** `_`, which starts port and protocol labels. */
 export const UNDERSCORE = 0x5f;
 
 function special(folded: Uint8Array, labels: Uint8Array, count: number): NameShape {

@@ -1,12 +1,12 @@
-/** The namespaces of a cluster, by name and by number. */
+/** A cluster's namespaces, by name and by number. */
 import type { NamespaceNumbers } from './client-table.ts';
 import { NameTable, type Named } from './name-table.ts';
 
-/** A namespace, or what only lends its number to services whose namespace is not known. */
+/** A namespace, or a placeholder that provides a number for services in an unknown namespace. */
 export interface NamespaceRecord extends Named {
   readonly id: number;
   there: boolean;
-  /** Services in it, and addresses of its pods. A deleted namespace keeps its number while there are any. */
+  /** Number of its services and pod addresses. A deleted namespace keeps its number while there are any. */
   members: number;
 }
 
@@ -34,12 +34,12 @@ export class NamespaceTable {
     return found !== null && found.there ? found : null;
   }
 
-  /** The namespace of that name, whether or not it is there. */
+  /** Returns the namespace with that name, whether or not it exists. */
   get(name: string): NamespaceRecord | null {
     return this.#byName.get(name, 0);
   }
 
-  /** The name that belongs to a number; `''`: none. */
+  /** Returns the name for a number, or `''`. */
   nameOf(id: number): string {
     return this.#byId[id]?.name ?? '';
   }
@@ -47,7 +47,7 @@ export class NamespaceTable {
   make(name: string): NamespaceRecord {
     const known = this.get(name);
     if (known !== null) return known;
-    // Number 0 is the parent of namespaces themselves.
+    // Number 0 is the parent of the namespaces themselves.
     const id = this.#free.pop() ?? Math.max(1, this.#byId.length);
     const record: NamespaceRecord = { name, parent: 0, id, there: false, members: 0 };
     this.#byId[id] = record;
@@ -55,7 +55,7 @@ export class NamespaceTable {
     return record;
   }
 
-  /** It has come or gone. @returns whether that is news */
+  /** Records a namespace's creation or deletion. @returns true if this is a change */
   set(name: string, there: boolean): boolean {
     if (!there && this.get(name) === null) return false;
     const record = this.make(name);

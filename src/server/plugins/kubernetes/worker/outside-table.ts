@@ -1,4 +1,4 @@
-/** By which addresses services are reached from outside the cluster. */
+/** Services' addresses for clients outside the cluster. */
 import { parseAddress } from '../../../base/ip.ts';
 import { foldName, NameError, parseName } from '../../../wire/name.ts';
 import { encodeAddress } from '../contract/endpoint-encoding.ts';
@@ -11,16 +11,14 @@ export interface Outside {
 
 const none: readonly Outside[] = [];
 
-/**
- * External addresses of services, and the services of an external address. Services without any cost nothing.
- */
+/** External addresses by service, and services by external address. Services without any take no memory. */
 export class OutsideTable<Service> {
   readonly #of = new Map<Service, { readonly text: string; readonly all: readonly Outside[] }>();
   readonly #at = new Map<string, Set<Service>>();
 
   /**
-   * @param text addresses and host names, with spaces between
-   * @returns whether they are other ones than before
+   * @param text addresses and host names, separated by spaces
+   * @returns true if they changed
    */
   set(service: Service, text: string): boolean {
     const before = this.#of.get(service);

@@ -1,4 +1,4 @@
-/** Services as they are reached from outside, for `k8s_external`. */
+/** Services as seen from outside, for `k8s_external`. */
 import type {
   OutsideEntry,
   OutsideName,
@@ -21,14 +21,14 @@ import { ReverseReader } from './reverse-name.ts';
 
 export interface OutsideParts {
   readonly cluster: Cluster;
-  /** Only these namespaces are there; null: all. */
+  /** Limits the visible namespaces; null means all. */
   readonly namespaces: ReadonlySet<string> | null;
   readonly own: readonly Uint8Array[];
 }
 
 const ABSENT = -1;
 
-/** The services of a cluster for clients outside it; names as in CoreDNS. */
+/** Provides a cluster's services to clients outside it, with names as in CoreDNS. */
 export function outsideOf({ cluster, namespaces, own }: OutsideParts): OutsideServices {
   const shows = (namespace: NamespaceRecord): boolean =>
     namespace.there && (namespaces === null || namespaces.has(namespace.name));
@@ -97,7 +97,7 @@ export function outsideOf({ cluster, namespaces, own }: OutsideParts): OutsideSe
         const outside = cluster.outside.of(service);
         const byEndpoint = headless && outside.length === 0 && service.form === 'headless';
         if (!shows(service.namespace) || (outside.length === 0 && !byEndpoint)) continue;
-        // The parts of the service are replaced on changes, and not modified.
+        // The service's parts are replaced on changes, never modified.
         const { ports, slices } = service;
         yield {
           headless: byEndpoint,
@@ -120,13 +120,13 @@ export function outsideOf({ cluster, namespaces, own }: OutsideParts): OutsideSe
 
 const anyPort = (): boolean => true;
 
-/** The label of an endpoint: its length byte is at `at`, lower case. */
+/** An endpoint's label in lower case, with its length byte at `at`. */
 interface HostLabel {
   readonly folded: Uint8Array;
   readonly at: number;
 }
 
-/** The entries of a service's endpoints until there are `most`. */
+/** Returns up to `most` entries for a service's endpoints. */
 function someEntries(
   service: ServiceRecord,
   takes: (port: EndpointPort) => boolean,
@@ -216,7 +216,7 @@ function endpointEntries(
   return entries;
 }
 
-/** Hashes of an endpoint's label: its host name, or the address in it. */
+/** Returns hashes for an endpoint's label: its host name, or the address in it. */
 function hashesOf({ folded, at }: HostLabel): Set<number> {
   const hashes = new Set([endpointHash(folded, at + 1, folded[at]!)]);
   const address = labelledAddress(labelBytes(folded, at));
@@ -231,7 +231,7 @@ function relative(...labels: readonly string[]): WireName | null {
   return nameBelow(labels, ROOT);
 }
 
-/** Offsets of the labels of `folded[0, end)`. */
+/** Returns the offsets of the labels in `folded[0, end)`. */
 function labelsOf(folded: Uint8Array, end: number): number[] {
   const labels: number[] = [];
   for (let at = 0; at < end; at += folded[at]! + 1) labels.push(at);

@@ -3,8 +3,8 @@ import { networkInterfaces } from 'node:os';
 import { isLoopback, parseAddress } from '../../../base/ip.ts';
 
 /**
- * The addresses this server answers on, loopback aside: those it is bound to, or all of the
- * machine's. They are what `ns.dns` has if no service leads to this server.
+ * Returns the addresses this server answers on, except loopback: those it is bound to, or all of the machine's.
+ * `ns.dns` has these if no service leads to this server.
  * @param servers listen addresses, e.g. `dns://10.0.0.10:53`, `dns://:53`
  */
 export function ownAddresses(
@@ -17,8 +17,8 @@ export function ownAddresses(
 }
 
 /**
- * The addresses that listen addresses name, loopback ones too; none: it listens at all of the
- * machine's.
+ * Returns the addresses in the listen addresses, including loopback. It is empty if the server listens on all
+ * addresses.
  */
 export function boundAddresses(servers: readonly string[]): Uint8Array[] {
   return servers
@@ -32,7 +32,7 @@ function machineAddresses(interfaces: () => ReturnType<typeof networkInterfaces>
   try {
     found = interfaces();
   } catch {
-    // Without the permission to list interfaces there are no addresses.
+    // Without permission to list interfaces, no addresses are known.
     return [];
   }
   return Object.values(found)

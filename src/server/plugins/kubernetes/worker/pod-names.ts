@@ -1,6 +1,6 @@
 /**
- * Names of pods that exist for any address (`pods insecure`): there are endless ones, so `rrl`
- * counts those of a namespace together.
+ * Pod names that exist for any address (`pods insecure`). Their number is unlimited, so `rrl` counts a namespace's
+ * names together.
  */
 import { suffixAt } from '../../../wire/name.ts';
 import type { WildcardOf } from '../../../zone/wildcard-names.ts';
@@ -8,10 +8,10 @@ import type { ClusterZone } from './lookup.ts';
 
 const POD = Buffer.from('\x03pod');
 
-/** For an answer with addresses: where in `A-B-C-D.NAMESPACE.pod.ZONE` the namespace begins. */
+/** Returns, for an answer with addresses, the offset of the namespace in `A-B-C-D.NAMESPACE.pod.ZONE`. */
 export function podNames(zones: readonly ClusterZone[]): WildcardOf {
   return ({ folded, nameLength }, isNoData) => {
-    // Clients query A and AAAA, and a pod's name has only one of them: this is not a flood.
+    // Clients query A and AAAA, but a pod name has only one of them, so this is not a flood.
     if (isNoData) return -1;
     const namespace = 1 + folded[0]!;
     const pod = namespace + 1 + (folded[namespace] ?? 0);

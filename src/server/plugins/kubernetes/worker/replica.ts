@@ -6,7 +6,7 @@ import type { ClusterFact, TriggerTimes } from '../contract/cluster-facts.ts';
 export class ClusterReplica implements Replica<ClusterFact, TriggerTimes> {
   /** The data to answer from; always the same object. */
   readonly cluster: Cluster = new Cluster();
-  /** Built from an incomplete snapshot; null: there is none. */
+  /** The cluster being built from an incomplete snapshot, or null. */
   #next: Cluster | null = null;
 
   begin(): void {

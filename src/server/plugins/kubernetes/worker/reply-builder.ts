@@ -1,22 +1,22 @@
-/** Writing this plugin's replies. */
+/** Writes this plugin's replies. */
 import { FLAG, HEADER, MESSAGE_MAX, RCODE, TYPE } from '../../../wire/iana.ts';
 import { NAME_MAX, type WireName } from '../../../wire/name.ts';
 import type { Query } from '../../../transport/query.ts';
 import type { Reply } from '../../../wire/reply.ts';
 import { SECTION, type MessageWriter, type Section } from '../../../wire/writer.ts';
 
-/** The plugin's name, as replies carry it. */
+/** The plugin's name in replies. */
 export const PLUGIN = 'kubernetes';
 
-/** Maximum bytes for one more record: three names and the fixed parts. */
+/** Maximum size of another record in bytes: three names and the fixed parts. */
 const RECORD_MAX = 3 * NAME_MAX + 64;
 
 /**
- * Writes this plugin's replies: has the current question and its zone in the client's spelling, which is used
- * in SOA and SRV targets (as in CoreDNS). Names below the zone compress to pointers into the question.
+ * Writes this plugin's replies. Holds the current question and its zone in the client's spelling, which is used in SOA
+ * and SRV targets (as in CoreDNS). Names below the zone are compressed to pointers into the question.
  */
 export class ReplyBuilder {
-  /** Seconds, of all records. */
+  /** TTL of all records in seconds. */
   readonly ttl: number;
   readonly #writer: MessageWriter;
   #zone: WireName = scratch;
@@ -42,9 +42,8 @@ export class ReplyBuilder {
   }
 
   /**
-   * Begins a reply; AA is always set.
-   *
-   * @param most after this many bytes, nothing more is written, and TC is set
+   * Starts a reply; AA is always set.
+   * @param most maximum size in bytes; beyond it nothing more is written, and TC is set
    */
   begin(query: Query, zoneLength: number, most: number = MESSAGE_MAX): void {
     const end = query.start + HEADER.SIZE + query.nameLength;
@@ -56,8 +55,8 @@ export class ReplyBuilder {
   }
 
   /**
-   * A name below the zone, in the client's spelling of it; null if it would be too long or a label is
-   * invalid. An own copy.
+   * Returns a copy of a name below the zone in the client's spelling. Returns null if it would be too long or a label
+   * is invalid.
    */
   nameBelow(labels: readonly string[], zone: WireName = this.#zone): WireName | null {
     return nameBelow(labels, zone);
@@ -93,7 +92,7 @@ export class ReplyBuilder {
     writer.close();
   }
 
-  /** A record of the question's name whose data is one name: CNAME, NS, PTR. */
+  /** Writes a record for the question's name whose data is a single name: CNAME, NS or PTR. */
   alias(type: number, target: WireName, owner: WireName | null = null): void {
     if (!this.#room(SECTION.answer)) return;
     this.#writer.open(SECTION.answer, owner, type, this.ttl);
@@ -123,7 +122,7 @@ export class ReplyBuilder {
     this.#writer.abandon();
   }
 
-  /** A whole reply without answers: SOA in the authority section. */
+  /** Builds a whole reply without answers, with SOA in the authority section. */
   negative(query: Query, zoneLength: number, rcode: number, serial: number): Reply {
     this.begin(query, zoneLength);
     this.soa(SECTION.authority, serial);
@@ -141,7 +140,7 @@ export class ReplyBuilder {
   }
 }
 
-/** A name below a zone; null if it would be too long or a label is invalid. An own copy. */
+/** Returns a copy of a name below a zone, or null if it would be too long or a label is invalid. */
 export function nameBelow(labels: readonly string[], zone: WireName): WireName | null {
   let at = 0;
   for (const label of labels) {
@@ -154,10 +153,7 @@ export function nameBelow(labels: readonly string[], zone: WireName): WireName |
   return whole;
 }
 
-/**
- * Writes a zone's SOA record: `ns.dns.ZONE hostmaster.ZONE SERIAL 7200 1800 86400 TTL`, as CoreDNS
- * has it.
- */
+/** Writes a zone's SOA record, `ns.dns.ZONE hostmaster.ZONE SERIAL 7200 1800 86400 TTL`, as in CoreDNS. */
 export function writeSoa(
   writer: MessageWriter,
   section: Section,
@@ -179,10 +175,10 @@ export function writeSoa(
 }
 
 const scratch = new Uint8Array(NAME_MAX + 1);
-/** Valid labels: a dot or a backslash in one would change the name for programs that read it as text. */
+/** Matches valid labels. A dot or backslash would change the name for programs that read it as text. */
 const LABEL = /^[^.\\]{1,63}$/;
 /** Maximum TTL of the SOA record in seconds, as in CoreDNS. */
 const SOA_TTL_MAX = 300;
-/** Labels without an end: the zone's name follows. */
+/** Not terminated, because the zone's name follows. */
 const NS_DNS = Uint8Array.from([2, ...Buffer.from('ns'), 3, ...Buffer.from('dns')]);
 const HOSTMASTER = Uint8Array.from([10, ...Buffer.from('hostmaster')]);

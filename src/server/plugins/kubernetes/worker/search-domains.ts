@@ -12,15 +12,12 @@ export interface SearchParts {
   readonly clients: boolean;
 }
 
-/**
- * Tells `autopath` where the first search domain begins in a name: `api.example.com` +
- * `default.svc.cluster.local`.
- */
+/** Finds the first search domain in a name for `autopath`: `api.example.com` + `default.svc.cluster.local`. */
 export function searchDomainsOf({ cluster, zoneOf, clients }: SearchParts): ClientSearchPaths {
   const name = new ParsedName();
   const plain = { multicluster: false, zonal: false };
 
-  /** Reads `BASE.NS.svc.ZONE` with a base of at least one label; gives the offset of NS, or -1. */
+  /** Parses `BASE.NS.svc.ZONE`, where the base has at least one label. Returns the offset of NS, or -1. */
   const domainOf = (query: Query): number => {
     const zone = zoneOf(query);
     if (zone === null || zone.multicluster) return -1;
@@ -44,8 +41,7 @@ export function searchDomainsOf({ cluster, zoneOf, clients }: SearchParts): Clie
       const { folded } = query;
       const namespace = cluster.namespace(folded, at);
       if (namespace === null) return -1;
-      // A service, an endpoint or a port of an existing service is answered as written, found or
-      // not.
+      // A service, or an endpoint or port of an existing service, is answered as written, found or not.
       const service = cluster.service(folded, name.labels[name.count - 3]!, namespace, false);
       if (service === null) return at;
       return name.count <= 5 || isZonal(folded, name) ? -1 : at;
@@ -53,9 +49,7 @@ export function searchDomainsOf({ cluster, zoneOf, clients }: SearchParts): Clie
   };
 }
 
-/**
- * `….pin._zone.SVC.NS.svc`: whether or not such names are enabled, they are never a search path.
- */
+/** True for `….pin._zone.SVC.NS.svc`, which is never a search path, even if such names are disabled. */
 function isZonal(folded: Uint8Array, { labels, count }: ParsedName): boolean {
   const label = labels[count - 4]!;
   return folded[label + 1] === UNDERSCORE && labelBytes(folded, label) === '_zone';

@@ -1,4 +1,4 @@
-/** Writing the addresses and SRV records of services, endpoints and pods. */
+/** Writes the address and SRV records of services, endpoints and pods. */
 import { readUint32 } from '../../../base/big-endian.ts';
 import { TYPE } from '../../../wire/iana.ts';
 import type { WireName } from '../../../wire/name.ts';
@@ -17,7 +17,7 @@ export function serviceLabels(service: ServiceRecord): readonly string[] {
   return [service.name, service.namespace.name, 'svc'];
 }
 
-/** The labels of an endpoint's name below its zone; `host` is its own label. */
+/** Returns the labels of an endpoint's name below its zone; `host` is its own label. */
 export function endpointLabels(
   service: ServiceRecord,
   slice: SliceRecord,
@@ -39,8 +39,8 @@ export function eachAddress(
 }
 
 /**
- * Writes the A or AAAA records of the lookup's result: cluster IPs or ready endpoints, each once, in their
- * order. `owner` null: the question's name.
+ * Writes the A or AAAA records of the lookup's result: cluster IPs or ready endpoints, in order and without duplicates.
+ * If `owner` is null, the question's name is used.
  */
 export function writeAddresses(
   builder: ReplyBuilder,
@@ -72,21 +72,21 @@ export function writeAddresses(
 
 const written = new Set<number | string>();
 
-/** An IPv4 address as a small number, an IPv6 one as a string of its bytes. */
+/** Returns a small number for an IPv4 address, or a byte string for an IPv6 address. */
 function keyOf(bytes: Uint8Array, at: number, length: number): number | string {
   if (length === 4) return readUint32(bytes, at) | 0;
   return Buffer.from(bytes.buffer, bytes.byteOffset + at, length).toString('latin1');
 }
 
-/** One way to reach what the name stands for: a target, a port, an address. */
+/** A target, port and address at which the name can be reached. */
 interface TargetAddress {
   readonly target: WireName;
   readonly port: number;
-  /** 4 or 16 bytes; null: the target is a name of elsewhere. */
+  /** 4 or 16 bytes, or null if the target is an external name. */
   readonly address: Uint8Array | null;
 }
 
-/** Takes one way; false: no more of them. */
+/** Handles one target; returns false to stop. */
 type TakeTarget = (target: WireName, port: number, address: Uint8Array | null) => boolean;
 
 export function writeServices(builder: ReplyBuilder, lookup: ClusterLookup): void {
@@ -94,7 +94,7 @@ export function writeServices(builder: ReplyBuilder, lookup: ClusterLookup): voi
   writeTargets(builder, (take) => each(builder, lookup, take));
 }
 
-/** SRV of a pod's name: itself, on no port (CoreDNS has it so). */
+/** Writes the SRV record of a pod's name, with itself as the target and without a port, as in CoreDNS. */
 export function writePodService(
   builder: ReplyBuilder,
   lookup: ClusterLookup,
@@ -109,17 +109,17 @@ export function writePodService(
 }
 
 /**
- * The weight of SRV records. As in CoreDNS, it is fixed before duplicates are removed, and entries
- * without port count.
+ * Returns the weight of SRV records. As in CoreDNS, it is fixed before duplicates are removed, and entries without a
+ * port count.
  */
 export function weightOf(entries: number): number {
   return Math.max(1, Math.floor((100 / (100 * entries)) * 100));
 }
 
-/** With more entries, the weight is 1. */
+/** With more entries than this, the weight is 1. */
 const WEIGHED_MAX = 100;
 
-/** Reads the entries while they are written, and never holds all of them. */
+/** Reads entries while writing them, without holding all of them. */
 function writeTargets(builder: ReplyBuilder, each: (take: TakeTarget) => unknown): void {
   let entries = 0;
   each(() => ++entries <= WEIGHED_MAX);
@@ -167,12 +167,12 @@ function eachOfEndpoints(builder: ReplyBuilder, lookup: ClusterLookup, take: Tak
   }
 }
 
-/** An own copy (a Buffer's `slice` would be a view). */
+/** Copies bytes, because a Buffer's `slice` would be a view. */
 function copied(bytes: Uint8Array, at: number, length: number): Uint8Array {
   return new Uint8Array(bytes.subarray(at, at + length));
 }
 
-/** True if the service is answered by its own addresses, not by its endpoints'. */
+/** True if the service is answered with its own addresses rather than its endpoints'. */
 function isByCluster({ service, name }: ClusterLookup): boolean {
   return service!.form === 'cluster' && name.endpoint < 0;
 }

@@ -1,4 +1,4 @@
-/** Narrows a headless service to the endpoints that are near the client, by kube-proxy's rule. */
+/** Narrows a headless service to the endpoints near the client by kube-proxy's rule. */
 import type { Counter, Registry } from '../../../metrics/registry.ts';
 import { tailor } from '../../../transport/reply-scope.ts';
 import type { Query } from '../../../transport/query.ts';
@@ -7,16 +7,16 @@ import { FAMILY, familyOf, indexOf } from '../contract/endpoint-index.ts';
 import type { ClientPlace } from './client-places.ts';
 import type { SliceRecord } from './cluster.ts';
 
-/** Families are bits of `FAMILY`. */
+/** Families are `FAMILY` flags. */
 export interface NearEndpoints {
   readonly place: ClientPlace;
-  /** Families of which only endpoints with a hint for the client's node count. */
+  /** Families restricted to endpoints with a hint for the client's node. */
   readonly byNode: number;
-  /** Families of which only endpoints with a hint for the client's zone count. */
+  /** Families restricted to endpoints with a hint for the client's zone. */
   readonly byZone: number;
 }
 
-/** kube-proxy has one instance per address family, and no rule for domain names. */
+/** kube-proxy has one instance per address family and no rule for domain names. */
 const ADDRESSES = FAMILY.V4 | FAMILY.V6;
 
 /**
@@ -47,8 +47,7 @@ export class Topology {
   }
 
   /**
-   * The endpoints of the answer; null: all, for every client.
-   *
+   * Chooses the endpoints for the answer; null means all, for every client.
    * @param slices read twice
    */
   choose(
@@ -68,7 +67,7 @@ export class Topology {
     const noded = families & ~unnoded & ADDRESSES;
     const zoned = families & ~unzoned & ADDRESSES;
     if ((noded | zoned) === 0) return null;
-    // Also where all endpoints are chosen: another client may get fewer.
+    // Also needed if all endpoints are chosen, because another client may get fewer.
     tailor(query);
     const place = this.#placeOf(query);
     let byNode = 0;
@@ -87,7 +86,7 @@ export class Topology {
   }
 }
 
-/** True if the endpoint that the reader is at is among the chosen ones. */
+/** True if the reader's current endpoint is one of those chosen. */
 export function isNear({ place, byNode, byZone }: NearEndpoints, reader: EndpointReader): boolean {
   const family = familyOf(reader);
   if ((family & byNode) !== 0) return reader.isForNode(place.node);

@@ -128,7 +128,7 @@ function answer(answerer: KubernetesAnswerer, name: string, type: number): DnsRe
 const asText = (all: readonly DnsRecord[]): string[] => all.map(printRecord).toSorted();
 const types = [TYPE.SOA, TYPE.NS, TYPE.TXT, TYPE.A, TYPE.AAAA, TYPE.SRV];
 
-test('a transfer holds what queries for its names give, and nothing else', () => {
+test('a transfer contains exactly what queries for its names return', () => {
   let withRecords = 0;
   fc.assert(
     fc.property(
@@ -155,7 +155,7 @@ test('a transfer holds what queries for its names give, and nothing else', () =>
             const ofName = given.filter((one) => one.name === name);
             const cname = answer(answerer, name, TYPE.CNAME);
             const expected = types.flatMap((type) => answer(answerer, name, type));
-            // An alias must be alone, and its target's records are not the zone's.
+            // An alias must be alone, and its target's records are not in the zone.
             const ofPort = name.startsWith('_');
             const services = answer(answerer, name, TYPE.SRV);
             const rest = ofPort ? services : cname.length > 0 ? cname : expected;
@@ -177,7 +177,7 @@ test('a transfer holds what queries for its names give, and nothing else', () =>
   assert.ok(withRecords > 1000);
 });
 
-test('a transfer under way stays with the moment it began at', () => {
+test('a transfer in progress keeps the state at its start', () => {
   const objects = [
     namespace('one'),
     ...Array.from({ length: 50 }, (_, i) => service(`web${i}.one`, '10.0.0.1')),
@@ -199,7 +199,7 @@ test('a transfer under way stays with the moment it began at', () => {
   assert.deepEqual(asText([...readMessage(writer.take()).answer]), before);
 });
 
-test('nothing is given before everything has been listed, nor a reverse zone', () => {
+test('nothing is transferred before everything has been listed, and reverse zones never are', () => {
   const { cluster, source } = replicatedCluster([], { synced: false });
   const reverse = { text: 'in-addr.arpa.', wire: parseName('in-addr.arpa.'), multicluster: false };
   const { find } = clusterTransfers({

@@ -1,4 +1,4 @@
-/** The plugin's zones as records, for transfer. */
+/** Provides the plugin's zones as records for transfer. */
 import { parseAddress } from '../../../base/ip.ts';
 import { TYPE } from '../../../wire/iana.ts';
 import { foldName, suffixAt, type WireName } from '../../../wire/name.ts';
@@ -18,15 +18,15 @@ export interface ClusterTransferParts {
   readonly cluster: Cluster;
   readonly zones: readonly ClusterZone[];
   readonly ttl: number;
-  /** Only these namespaces are there; null: all. */
+  /** Limits the visible namespaces; null means all. */
   readonly namespaces: ReadonlySet<string> | null;
   readonly ignoreEmpty: boolean;
   readonly own: readonly Uint8Array[];
 }
 
 /**
- * The forward zones, once everything has been listed. No NOTIFY is sent: the zone of a busy cluster
- * changes all the time, and secondaries follow the timers of its SOA record.
+ * Provides the forward zones once everything has been listed. No NOTIFY is sent, because a busy cluster's zone changes
+ * all the time. Secondaries follow the timers in its SOA record.
  */
 export function clusterTransfers(parts: ClusterTransferParts): TransferSource {
   return {
@@ -66,23 +66,22 @@ function transferable(zone: ClusterZone, parts: ClusterTransferParts): Transfera
   };
 }
 
-/** An owner name and another name, with the fixed bytes of a record. */
+/** Maximum record size: an owner name, another name, and the fixed bytes. */
 const RECORD_MAX = 600;
 
 const nothing: WriteRecord = () => undefined;
 
-/** null: enough for one turn. */
+/** Null ends a turn. */
 type TransferRecords = Generator<WriteRecord | null, void, undefined>;
 
-/** Endpoints of one service that are written before queries are served again: some 5 ms of work. */
+/** Number of a service's endpoints to write before queries are served again, which takes some 5 ms. */
 const ENDPOINTS_A_TURN = 1000;
 
 /**
- * Each name of the transfer has all records that a query for it gives, names of ports SRV records
- * only: servers take addresses at names with underscores for mistakes. Services are noted down when
- * the first record after the SOA is asked for. What they are made of is replaced when it changes,
- * not changed, so the transfer stays at that moment. The records of a service are made when it is
- * its turn.
+ * Yields every record that a query for each name returns. Port names only have SRV records, because servers reject
+ * addresses at names with underscores. Services are listed when the first record after the SOA is requested. Their
+ * parts are replaced rather than modified, so the transfer keeps that state. A service's records are generated when it
+ * is reached.
  */
 function* recordsOf(
   zone: ClusterZone,
@@ -117,12 +116,12 @@ function* recordsOf(
   }
 }
 
-/** A service as it was when the transfer began. */
+/** A service as it was at the start of the transfer. */
 interface Snapshot extends Pick<
   ServiceRecord,
   'form' | 'addresses' | 'ports' | 'external' | 'slices'
 > {
-  /** The service as it changes; its names do not. */
+  /** The current service; its names do not change. */
   readonly live: ServiceRecord;
 }
 
@@ -164,7 +163,7 @@ interface EndpointSeen {
   readonly address: Uint8Array;
   readonly named: boolean;
   readonly target: WireName | null;
-  /** The endpoint's own name; null: it has none. */
+  /** The endpoint's own name, or null if it has none. */
   readonly own: WireName | null;
 }
 
@@ -178,7 +177,7 @@ function* headlessRecords(
   const hosts = new Map<string, EndpointSeen[]>();
   let turn = 0;
   for (const slice of service.slices) {
-    // Others read with it while this waits.
+    // A separate reader, because others use the shared one during the wait.
     const reader = new EndpointReader();
     for (reader.over(slice.endpoints); reader.next();) {
       if (++turn % ENDPOINTS_A_TURN === 0) yield null;
@@ -203,9 +202,7 @@ function* headlessRecords(
   for (const group of hosts.values()) yield* endpointRecords(group[0]!.own!, ttl, group);
 }
 
-/**
- * A name with addresses has no alias, and one with an alias nothing else (RFC 2181 section 10.1).
- */
+/** A name with addresses has no alias, and an alias has no other records (RFC 2181 section 10.1). */
 function* endpointRecords(
   owner: WireName,
   ttl: number,
@@ -237,7 +234,7 @@ function* endpointServices(
 
 interface SrvTarget {
   readonly target: WireName;
-  /** -1: has no SRV record, but counts for the weight. */
+  /** -1 means that it has no SRV record but counts for the weight. */
   readonly port: number;
 }
 
@@ -266,7 +263,7 @@ interface PortName {
   readonly takes: (port: EndpointPort) => boolean;
 }
 
-/** The service's name, and that of each port that has one. */
+/** Yields the service's name and those of its named ports. */
 function* namesOf(
   owner: WireName,
   service: Snapshot,
@@ -301,7 +298,7 @@ function nameData(name: WireName): WriteRecord {
   return (to) => to.name(name);
 }
 
-/** Each once, in their order. */
+/** Removes duplicates and keeps the order. */
 function* distinct(all: readonly Uint8Array[]): Generator<Uint8Array> {
   const seen = new Set<string>();
   for (const one of all) {
