@@ -241,7 +241,7 @@ describe('a listener for sinks', () => {
     await come(true);
     await until(() => gone.length === 2, 'the first one to go');
     assert.deepEqual([gone, into.connections, into.evicted], [[1, 0], 64, 2]);
-    // The log has one line every ten seconds, no matter how many disconnect.
+    // The log has one line every ten seconds, however many disconnect.
     assert.deepEqual(
       lines.filter((line) => line.includes('more than 64')),
       ['[WARNING] more than 64 dnstap clients: disconnecting the longest-idle one'],

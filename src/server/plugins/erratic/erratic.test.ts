@@ -6,7 +6,7 @@ import { FLAG, RCODE, typeName } from '../../wire/iana.ts';
 const worldWith = (properties: string): Promise<World> =>
   makeWorld(`.:53 {\n erratic {\n${properties}\n}\n}`);
 
-/** The results of the queries: `-` no reply, `t` truncated, `.` answered. */
+/** Returns the results of the queries: `-` no reply, `t` truncated, `.` answered. */
 async function pattern(world: World, count: number): Promise<string> {
   let seen = '';
   for (let i = 0; i < count; i++) {
@@ -17,13 +17,13 @@ async function pattern(world: World, count: number): Promise<string> {
 }
 
 describe('erratic', () => {
-  test('bare, it drops every second query, the first one included', async () => {
+  test('without options it drops every second query, including the first', async () => {
     const world = await makeWorld('.:53 {\n erratic\n}');
     assert.equal(await pattern(world, 6), '-.-.-.');
     await world.close();
   });
 
-  test('drop 3 drops every third, drop 0 none', async () => {
+  test('drop 3 drops every third query, drop 0 none', async () => {
     const three = await worldWith('drop 3');
     assert.equal(await pattern(three, 7), '-..-..-');
     await three.close();
@@ -32,7 +32,7 @@ describe('erratic', () => {
     await none.close();
   });
 
-  test('truncate takes the default drop away, and goes by bits', async () => {
+  test('truncate disables the default drop and uses bits', async () => {
     const world = await worldWith('truncate');
     assert.equal(await pattern(world, 8), 'tt..tt..');
     await world.close();
@@ -53,7 +53,7 @@ describe('erratic', () => {
     await world.close();
   });
 
-  test('A, AAAA and transfers are answered, everything else is SERVFAIL', async () => {
+  test('A, AAAA and transfers are answered, and everything else gets SERVFAIL', async () => {
     const world = await worldWith('drop 0');
     const types = async (type: string): Promise<readonly string[]> =>
       (await world.ask(`Example.org. ${type}`)).answer.map((record) => typeName(record.type));
@@ -70,7 +70,7 @@ describe('erratic', () => {
     await world.close();
   });
 
-  test('a truncated transfer lacks its end; large answers thirty times', async () => {
+  test('a truncated transfer lacks its end, and large repeats answers thirty times', async () => {
     const world = await worldWith('truncate\nlarge');
     assert.equal((await world.ask('example.org. AXFR')).answer.length, 5);
     assert.equal((await world.ask('example.org. A', { proto: 'tcp' })).answer.length, 30);

@@ -1,4 +1,4 @@
-/** `erratic`: bad answers on purpose. */
+/** `erratic`: deliberately bad answers. */
 import { sleep } from '../../base/clock.ts';
 import { chained, fields, flag } from '../../corefile/properties.ts';
 import { optional } from '../../corefile/positions.ts';
@@ -50,9 +50,9 @@ const syntax = directive({
 const address4 = Uint8Array.of(192, 0, 2, 53);
 const address6 = Uint8Array.of(0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x53);
 const LARGE = 30;
-/** For `autopath @erratic`. */
+/** Search path for `autopath @erratic`. */
 const SEARCH = ['a.example.org.', 'b.example.org.'];
-/** Ready while this many queries have come. */
+/** Ready once this many queries have arrived. */
 const READY_FROM = 3;
 const READY_BELOW = 5;
 
@@ -72,7 +72,7 @@ export const erratic: Plugin = definePlugin({
     const truncate = options.truncate === null ? 0 : (options.truncate.every ?? 2);
     const delay = options.delay === null ? 0 : (options.delay.every ?? 2);
     const delayMs = options.delay?.forMs ?? 100;
-    // With other options, queries are dropped only if `drop` is given, too.
+    // With other options, queries are dropped only if `drop` is set too.
     const drop = options.drop?.every ?? (delay > 0 || truncate > 0 ? 0 : 2);
     context.offer(searchLists, { plugin: 'erratic', domains: SEARCH });
     let count = 0;
@@ -102,7 +102,7 @@ function write(writer: MessageWriter, query: Query, cut: boolean, large: boolean
   return writer.finish(RCODE.NOERROR, 'erratic');
 }
 
-/** A transfer of a zone with two name servers; one that is cut lacks the SOA at its end. */
+/** Writes the transfer of a zone with two name servers; a truncated one lacks the final SOA. */
 function writeZone(writer: MessageWriter, zone: WireName, whole: boolean): void {
   const servers = ['a.', 'b.']
     .map((label) => joinNames(parseName(label), zone))

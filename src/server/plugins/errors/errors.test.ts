@@ -8,9 +8,7 @@ import { RCODE } from '../../wire/iana.ts';
 import { failure } from '../../wire/reply.ts';
 import { plugins } from '../../../../test/kit/plugins.ts';
 
-/**
- * Fails with the first label as the reason; `late.…` after a second; `silent.…` without a reason.
- */
+/** Fails with the first label as the reason; `late.…` after a second; `silent.…` without a reason. */
 const failing = definePlugin({
   syntax: directive({ name: 'failing', summary: 'fails', repeat: 'last' }),
   setup(_options, { clock }) {
@@ -50,7 +48,7 @@ describe('errors', () => {
     await world.close();
   });
 
-  test('a failure that comes later is logged too', async () => {
+  test('a delayed failure is logged too', async () => {
     const world = await worldWith('stacktrace');
     await world.ask('late.example.org. TYPE65280');
     assert.deepEqual(world.log, [
@@ -75,7 +73,7 @@ describe('errors', () => {
     await world.close();
   });
 
-  test("consolidated errors become one line at the end of the period, in the pattern's level", async () => {
+  test("consolidated errors become one line at the end of the period, at the pattern's level", async () => {
     const world = await worldWith('consolidate 5s "^dial" warning\n consolidate 1m ".*"');
     for (let i = 0; i < 3; i++) await world.ask('dial.example.org.');
     await world.clock.advance(4999);
@@ -89,7 +87,7 @@ describe('errors', () => {
     await world.close();
   });
 
-  test('the first pattern that fits counts, and each period begins with its first error', async () => {
+  test('the first matching pattern counts, and each period starts with its first error', async () => {
     const world = await worldWith('consolidate 1s a\n consolidate 1s b');
     await world.ask('ab.example.org.');
     await world.clock.advance(1000);
@@ -102,7 +100,7 @@ describe('errors', () => {
     await world.close();
   });
 
-  test('show_first tells the first error at once, and a summary only of more', async () => {
+  test('show_first logs the first error at once, and a summary only if there are more', async () => {
     const world = await worldWith('consolidate 1s dial info show_first');
     await world.ask('dial.example.org.');
     assert.deepEqual(world.log, ['[INFO] plugin/errors: 2 dial.example.org. A: dial happened']);
@@ -118,7 +116,7 @@ describe('errors', () => {
     await world.close();
   });
 
-  test('pending summaries are logged at the end', async () => {
+  test('pending summaries are logged at shutdown', async () => {
     const world = await worldWith('consolidate 1h dial');
     await world.ask('dial.example.org.');
     await world.close();
@@ -127,7 +125,7 @@ describe('errors', () => {
     ]);
   });
 
-  test("mistakes are refused in CoreDNS's words", async () => {
+  test("errors are reported in CoreDNS's wording", async () => {
     assert.match(
       await refusal('consolidate 1s'),
       /plugin\/errors: Corefile:3 - .*Wrong argument count/,

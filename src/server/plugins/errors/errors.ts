@@ -1,4 +1,4 @@
-/** `errors`: why queries failed, in the log. */
+/** `errors`: logs why queries failed. */
 import { andThen, isLater } from '../../base/maybe.ts';
 import type { Timer } from '../../base/clock.ts';
 import { printDuration } from '../../base/duration.ts';
@@ -102,8 +102,8 @@ export const errors: Plugin = definePlugin({
 });
 
 /**
- * Consolidates the errors of one pattern: counts them from the first one on, and logs the count at
- * the end of the period.
+ * Consolidates the errors of one pattern. Counts them from the first one on, and logs the count at the end of the
+ * period.
  */
 class Consolidation {
   readonly #context: WorkerContext;

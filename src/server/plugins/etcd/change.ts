@@ -1,13 +1,13 @@
-/** The changes by which the workers' copies are kept up to date. */
+/** Changes that keep the workers' copies up to date. */
 export type EtcdChange =
-  /** A changed key (below `path`); null: deleted; empty: the value is invalid. */
+  /** A changed key (below `path`); null if deleted, empty if the value is invalid. */
   | { readonly about: 'key'; readonly key: string; readonly packed: string | null }
-  /** Expiry of a lease, milliseconds since 1970; null: no longer needed. */
+  /** Expiry of a lease in milliseconds since 1970, or null if no longer needed. */
   | { readonly about: 'lease'; readonly id: string; readonly until: number | null }
-  /** Everything has been listed once, and when something last changed, Unix seconds. */
+  /** True once everything has been listed, and the time of the last change in Unix seconds. */
   | { readonly about: 'state'; readonly listed: boolean; readonly serial: number };
 
-/** Approximate size of a change in transit, bytes. */
+/** Returns the approximate size of a change in transit, in bytes. */
 export function sizeOf(change: EtcdChange): number {
   return change.about === 'key' ? 48 + change.key.length + (change.packed?.length ?? 0) : 48;
 }

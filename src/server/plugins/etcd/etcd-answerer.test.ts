@@ -16,7 +16,7 @@ import { packService } from './skydns-service.ts';
 const zone = 'shop.test.';
 const counted = { amount: 0, add: (amount: number) => void (counted.amount += amount) };
 
-/** A worker that knows these keys below `/test/shop` and their values. */
+/** A worker with these keys below `/test/shop` and their values. */
 function answerer(
   values: Readonly<Record<string, object>>,
   parts: Partial<EtcdAnswererParts> & { readonly listed?: boolean } = {},
@@ -53,7 +53,7 @@ function ask(from: EtcdAnswerer, name: string, type: string): Reply {
   return reply;
 }
 
-/** `RCODE: TYPE DATA, …` of the answer section, in order. */
+/** Formats the answer section as `RCODE: TYPE DATA, …`, in order. */
 function say(from: EtcdAnswerer, name: string, type = 'A'): string {
   const reply = ask(from, name, type);
   if (reply.bare) return `${rcodeName(reply.rcode)} of ${reply.plugin}`;
@@ -65,7 +65,7 @@ function say(from: EtcdAnswerer, name: string, type = 'A'): string {
 const soa = 'NOERROR, SOA ns.dns.shop.test. hostmaster.shop.test. 7 7200 1800 86400 30';
 
 describe('etcd, from memory', () => {
-  test('all records of one name and type have one TTL, the least, and those of others their own', () => {
+  test('records of one name and type share the lowest TTL, while others keep their own', () => {
     const from = answerer({
       '/web/a': { host: '10.0.0.1', ttl: 300 },
       '/web/b': { host: '10.0.0.2', ttl: 5 },
@@ -113,11 +113,11 @@ describe('etcd, from memory', () => {
     assert.equal(say(from, 'web.shop.test.', 'TXT'), 'NOERROR');
   });
 
-  test('names of other zones are the next plugin’s', () => {
+  test('names in other zones go to the next plugin', () => {
     assert.equal(say(answerer(web), 'web.other.test.'), 'NOTIMP of next');
   });
 
-  test('what is not found falls through, but never the SOA of the zone', () => {
+  test("missing names fall through, but never the zone's SOA", () => {
     const from = answerer({}, { fallthrough: ['.'] });
     assert.equal(say(from, 'web.shop.test.'), 'NOTIMP of next');
     assert.equal(say(from, 'shop.test.', 'A'), 'NOTIMP of next');
@@ -125,7 +125,7 @@ describe('etcd, from memory', () => {
     assert.equal(say(answerer(web), 'shop.test.', 'SOA'), soa);
   });
 
-  test('before everything is listed nothing is denied, and nothing falls through', () => {
+  test('before the first listing, nothing is denied and nothing falls through', () => {
     for (const fallthrough of [null, ['.']]) {
       const from = answerer(web, { listed: false, fallthrough });
       assert.equal(say(from, 'web.shop.test.'), 'NOERROR, A 10.0.0.1, A 10.0.0.2');
@@ -141,7 +141,7 @@ describe('etcd, from memory', () => {
     }
   });
 
-  test('a name that stands for more than max_search keys is SERVFAIL, and counted', () => {
+  test('a name that covers more than max_search keys gets SERVFAIL and is counted', () => {
     const many = Object.fromEntries(
       Array.from({ length: 5000 }, (_, i) => [`/many/${i}`, { host: '10.0.0.1' }]),
     );
@@ -162,7 +162,7 @@ describe('etcd, from memory', () => {
     '/target6': { host: '2001:db8::1' },
   };
 
-  test('a record with a host name and a text is an alias, and its text is answered to TXT', () => {
+  test('a record with a host name and a text is an alias, and TXT queries get its text', () => {
     const from = answerer(owned);
     assert.equal(say(from, 'app.shop.test.'), 'NOERROR, A 10.0.0.1, CNAME target.shop.test.');
     assert.equal(say(from, 'app.shop.test.', 'AAAA'), 'NOERROR');
@@ -172,7 +172,7 @@ describe('etcd, from memory', () => {
     assert.equal(say(from, 'cname-app.shop.test.'), 'NOERROR');
   });
 
-  test('a text beside the host name of a record takes away none of its other types', () => {
+  test("a text next to a record's host name does not hide its other types", () => {
     const record = { host: 'target6.shop.test', port: 80, mail: true };
     const types = ['A', 'AAAA', 'CNAME', 'PTR', 'SRV', 'MX', 'NS'];
     const answers = (extra: object): readonly string[] => {
@@ -188,7 +188,7 @@ describe('etcd, from memory', () => {
     assert.match(answers({ text: 'x' }).join('; '), /AAAA 2001.*CNAME.*PTR.*SRV.*MX.*NS/);
   });
 
-  test('the text beside an address is not answered, as in CoreDNS', () => {
+  test('a text next to an address is not answered, as in CoreDNS', () => {
     const from = answerer({ '/web': { host: '10.0.0.3', text: 'x' } });
     assert.equal(say(from, 'web.shop.test.', 'TXT'), 'NOERROR');
     assert.equal(say(from, 'web.shop.test.'), 'NOERROR, A 10.0.0.3');

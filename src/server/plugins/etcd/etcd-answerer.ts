@@ -1,4 +1,4 @@
-/** Answers with SkyDNS's records: result codes, fallthrough, SOA, and the message itself. */
+/** Answers with SkyDNS records: result codes, fallthrough, SOA, and the message itself. */
 import type { Maybe } from '../../base/maybe.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Counter } from '../../metrics/registry.ts';
@@ -15,32 +15,32 @@ import { writeRecords } from './record.ts';
 import { writeSoa } from './soa.ts';
 import { Work, type ForeignReplies, type Worked } from './skydns-records.ts';
 
-/** The plugin's name, as replies carry it. */
+/** The plugin's name in replies. */
 const PLUGIN = 'etcd';
-/** Maximum number of restarts for one answer because a lookup was needed; limits a chain of names. */
+/** Maximum number of restarts per answer after a lookup, which limits chains of names. */
 const TRIES_MAX = 24;
 
 export interface AnswerSource {
   open(): RecordsOfQuery;
-  /** The version that cached answers depend on; null: answers are not cached. */
+  /** The version that cached answers depend on, or null if answers are not cached. */
   readonly lasting: Dependency | null;
-  /** Everything has been listed once: a name that is not found does not exist. */
+  /** True once everything has been listed, so that a name that is not found does not exist. */
   readonly listed: boolean;
   /** Unix seconds. */
   readonly serial: number;
 }
 
 export interface RecordsOfQuery extends RecordSource {
-  /** The read from etcd that is still in progress; null: none. Rejects if etcd does not answer. */
+  /** The read from etcd still in progress, or null. Rejects if etcd does not answer. */
   wait(): Promise<void> | null;
 }
 
 export interface EtcdAnswererParts {
   readonly source: AnswerSource;
   readonly zones: readonly string[];
-  /** Names below these are handed on when they are not found; null: none. */
+  /** Names below these are passed on if they are not found; null disables this. */
   readonly fallthrough: readonly string[] | null;
-  /** Limits of TTLs by leases, seconds. */
+  /** Minimum and maximum TTL from leases, in seconds. */
   readonly minLeaseTtl: number;
   readonly maxLeaseTtl: number;
   readonly maxSearch: number;
@@ -48,7 +48,7 @@ export interface EtcdAnswererParts {
   readonly writer: MessageWriter;
   readonly ask: Next;
   readonly next: Next;
-  /** Queries whose names stand for more keys than `max_search`. */
+  /** Number of queries for names that cover more than `max_search` keys. */
   readonly refused: Counter;
 }
 
@@ -96,7 +96,7 @@ export class EtcdAnswerer {
     }
     const waits = records.wait();
     if (waits === null && work.pending.length === 0) {
-      // Foreign records have their own lifetime, and TTLs of leases decrease.
+      // External records have their own lifetime, and TTLs from leases decrease.
       const lasting = asked.size === 0 && !lookup.leased ? this.#parts.source.lasting : null;
       return this.#reply(query, zone, worked, work.truncated, lasting);
     }
@@ -123,7 +123,7 @@ export class EtcdAnswerer {
       lasting === null ? reply : this.#replies.offer(query, reply, lasting);
     const { writer, source, next } = this.#parts;
     const apex = query.nameLength === zone.length;
-    // The zone's SOA is there whether the zone holds anything or not.
+    // The zone's SOA exists even if the zone is empty.
     if (query.type === TYPE.SOA && apex && source.listed) {
       writer.reply(query, FLAG.AA);
       this.#writeSoa(query, zone, SECTION.answer);
@@ -131,7 +131,7 @@ export class EtcdAnswerer {
     }
     if (!worked.exists) {
       if (this.#passed?.holds(query) === true) {
-        // Whether it exists is not known yet, so the next plugin's word would not count for long.
+        // Existence is unknown yet, so the next plugin's answer would not be reliable.
         return source.listed ? next(query) : this.#failed(query, zone, notReadyErrors);
       }
       if (!source.listed) return this.#failed(query, zone, notReadyErrors);

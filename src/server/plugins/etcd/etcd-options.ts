@@ -1,4 +1,4 @@
-/** The directive `etcd`. */
+/** The syntax of the `etcd` directive. */
 import { tlsFiles } from '../../corefile/tls-files.ts';
 import { parseDuration } from '../../base/duration.ts';
 import { limit } from '../../base/limits.ts';
@@ -17,14 +17,14 @@ import { parseEndpoint, type EtcdEndpoint, type EtcdTlsFiles } from '../../etcd/
 
 const DEFAULT_ENDPOINT = 'http://localhost:2379';
 
-/** Records take some 150 bytes of memory, and as much in each worker. */
+/** Records take some 150 bytes of memory, and the same in each worker. */
 const keysLimit = limit({ default: 1_000_000, min: 1, max: 100_000_000 });
-/** etcd itself takes no more than 1.5 MiB; a DNS message holds 64 KiB. */
+/** etcd accepts at most 1.5 MiB; a DNS message holds 64 KiB. */
 const valueLimit = limit({ default: 64 * 1024, min: 64, max: 4 * 1024 * 1024 });
 const memoryLimit = { min: 64 * 1024, max: 2 ** 36 };
-/** Looking at a key takes some 0.2 µs, so a query takes 2 ms at most. */
+/** Examining a key takes some 0.2 µs, so a query takes 2 ms at most. */
 const searchLimit = limit({ default: 10_000, min: 1, max: 10_000_000 });
-/** A read that waits takes some 1 KB; etcd answers thousands a second. */
+/** A waiting read takes some 1 KB; etcd answers thousands per second. */
 const waitingLimit = limit({ default: 4096, min: 1, max: 1_000_000 });
 /** The defaults are CoreDNS's. */
 const MIN_LEASE_TTL = 30;
@@ -43,10 +43,7 @@ const endpoint = value<EtcdEndpoint>(
     ),
 );
 
-/**
- * Seconds, as a number or a duration of Go. Fractions are cut off; 0 stands for the default, as in
- * CoreDNS.
- */
+/** Seconds, as a number or a Go duration. Fractions are discarded; 0 means the default, as in CoreDNS. */
 const leaseTtl = (name: string, byDefault: number) =>
   value<number>(
     'DURATION',
@@ -100,7 +97,6 @@ const credentials = custom<{ readonly user: string; readonly password: string }>
   { help: 'user and password for etcd; the login token is renewed when it expires' },
 );
 
-/** The directive `etcd`. */
 export const syntax: Syntax<
   { zones: Position<readonly string[]> },
   {

@@ -5,21 +5,21 @@ import { foldName, parseName } from '../../wire/name.ts';
 import type { EtcdOptions } from './etcd-options.ts';
 import { normalPrefix, pathOf } from './path.ts';
 
-/** Instances of the plugin with an equal plan share one connection and one data set. */
+/** Plugin instances with equal plans share one connection and one data set. */
 export interface EtcdPlan {
   readonly prefix: string;
   readonly endpoints: readonly EtcdEndpoint[];
   readonly tls: EtcdTlsFiles | null;
   readonly credentials: { readonly user: string; readonly password: string } | null;
-  /** The paths of the zones' keys: everything at and below them. */
+  /** The zones' key paths, including everything below them. */
   readonly paths: readonly string[];
   readonly maxKeys: number;
   readonly maxValueBytes: number;
-  /** Bytes for all keys and values; null: a share of the process's memory. */
+  /** Memory limit for all keys and values in bytes; null means a share of the process's memory. */
   readonly maxBytes: number | null;
 }
 
-/** The same in the control part and in every worker, so that both find the same data set. */
+/** Gives the same result in the control part and in every worker, so that both find the same data set. */
 export function planEtcd(options: EtcdOptions, path: (file: string) => string): EtcdPlan {
   const { endpoints, credentials, maxKeys, maxValueBytes, maxBytes } = options;
   const file = (name: string): string => (name === '' ? '' : path(name));
@@ -47,15 +47,15 @@ export function planKey(plan: EtcdPlan): string {
   return `etcd/${JSON.stringify(plan)}`;
 }
 
-/** The paths without those below another one. */
+/** Removes paths below other paths. */
 function outermost(paths: readonly string[]): string[] {
   const all = [...new Set(paths)].toSorted();
   return all.filter((path) => !all.some((other) => other !== path && path.startsWith(`${other}/`)));
 }
 
 /**
- * The keys of a plan: for each zone its own key, and all below it. No wider, since etcd may let the
- * user read no more than that.
+ * Returns the key ranges of a plan: each zone's own key and everything below it. They are no wider, because etcd may
+ * not let the user read more.
  */
 export function rangesOf({ prefix, paths }: EtcdPlan): KeyRange[] {
   return paths.flatMap((path) => {

@@ -21,10 +21,7 @@ import { roomFor } from './key-memory.ts';
 import { syntax, type EtcdOptions } from './etcd-options.ts';
 import { planEtcd, planKey, rangesOf } from './etcd-plan.ts';
 
-/**
- * A world whose etcd is in memory. The first server block has the plugin with these lines in its
- * braces.
- */
+/** A world with an in-memory etcd. The first server block has the plugin with these lines in its braces. */
 async function world(
   t: TestContext,
   entries: Readonly<Record<string, object | string>> = {},
@@ -71,7 +68,7 @@ async function world(
   return { ...made, fake };
 }
 
-/** The answer as lines: `NAME TYPE DATA`, without TTLs. */
+/** Returns the answer as lines `NAME TYPE DATA`, without TTLs. */
 async function answer(it: World, question: string): Promise<string[]> {
   const text = await it.dig(question);
   const section = /;; ANSWER SECTION:\n([^]*?)(?:\n\n|\n?$)/.exec(text)?.[1] ?? '';
@@ -101,7 +98,7 @@ describe('etcd', () => {
     assert.equal((await it.ask('eb.shop.test A')).rcode, 3);
   });
 
-  test('a name as host is an alias, within the zone and beyond', async (t) => {
+  test('a host that is a name is an alias, inside the zone and outside', async (t) => {
     const it = await world(t, shop);
     assert.deepEqual(await answer(it, 'www.shop.test A'), [
       'www.shop.test. CNAME web.shop.test.',
@@ -114,7 +111,7 @@ describe('etcd', () => {
     ]);
   });
 
-  test('weights of SRV are shares of a hundred', async (t) => {
+  test('SRV weights are percentages', async (t) => {
     const it = await world(t, shop);
     assert.deepEqual(await answer(it, 'web.shop.test SRV'), [
       'web.shop.test. SRV 10 25 80 a1.web.shop.test.',
@@ -122,13 +119,13 @@ describe('etcd', () => {
     ]);
   });
 
-  test('the spelling of the question is that of the owners', async (t) => {
+  test('owners use the spelling of the question', async (t) => {
     const it = await world(t, shop);
     assert.deepEqual(await answer(it, 'WeB.shop.TEST TXT'), []);
     assert.deepEqual(await answer(it, 'NoTe.shop.test TXT'), ['NoTe.shop.test. TXT "hello"']);
   });
 
-  test('whether a name exists is the same for all types', async (t) => {
+  test('a name exists for all types or for none', async (t) => {
     const it = await world(t, shop);
     for (const type of [
       'A',
@@ -149,7 +146,7 @@ describe('etcd', () => {
     }
   });
 
-  test('SOA is at the apex; its serial is the time of the last change', async (t) => {
+  test('SOA is at the apex, and its serial is the time of the last change', async (t) => {
     const it = await world(t, shop);
     const serial = async (): Promise<number> =>
       Number((await answer(it, 'shop.test SOA'))[0]!.split(' ')[4]);
@@ -161,14 +158,14 @@ describe('etcd', () => {
     assert.equal(await serial(), before + 10);
   });
 
-  test('transfers are refused without the plugin transfer, and with per_query', async (t) => {
+  test('transfers are refused without the transfer plugin and with per_query', async (t) => {
     const it = await world(t, shop);
     assert.equal((await it.ask('shop.test AXFR', { proto: 'tcp' })).rcode, 5);
   });
 
   const given = '}\n transfer {\n to *\n';
 
-  test('a transfer has the records of every name, and of aliases either themselves or what they lead to', async (t) => {
+  test('a transfer has the records of every name, and for aliases either themselves or their targets', async (t) => {
     const it = await world(
       t,
       {
@@ -247,21 +244,21 @@ describe('etcd', () => {
     assert.equal(await serial(), second + 1);
   });
 
-  test('what is not there falls through, what has no data does not', async (t) => {
+  test('missing names fall through, but names without data do not', async (t) => {
     const it = await world(t, shop, 'fallthrough');
     // whoami answers with additional records only.
     assert.equal((await it.ask('nobody.shop.test A')).additional.length, 2);
     assert.equal((await it.ask('web.shop.test MX')).additional.length, 0);
   });
 
-  test('classes other than IN do not change what IN is answered', async (t) => {
+  test('classes other than IN do not change the answers for IN', async (t) => {
     const it = await world(t, shop);
     await it.tryAsk('web.shop.test A', { qclass: 3 });
     await it.tryAsk('web.shop.test A', { qclass: 3 });
     assert.equal((await answer(it, 'web.shop.test A')).length, 2);
   });
 
-  test('before the first listing answers are SERVFAIL, not NXDOMAIN; afterwards they are there', async (t) => {
+  test('answers are SERVFAIL before the first listing, not NXDOMAIN, and complete afterwards', async (t) => {
     for (const lines of ['startup_timeout 1s', 'startup_timeout 1s\nfallthrough']) {
       const it = await world(t, shop, lines, true);
       const { rcode, edns } = await it.ask('web.shop.test A', { edns: true });
@@ -273,7 +270,7 @@ describe('etcd', () => {
     }
   });
 
-  test('an unavailable etcd removes nothing, and changes appear when it is back', async (t) => {
+  test('an unavailable etcd removes nothing, and changes appear when it returns', async (t) => {
     const it = await world(t, shop);
     it.fake.crash();
     await it.clock.advance(3_600_000);
@@ -297,7 +294,7 @@ describe('etcd', () => {
     assert.equal(it.log.filter((line) => line.includes('ignored')).length, 1);
   });
 
-  test('a flood of bad values is ten lines a minute', async (t) => {
+  test('a flood of bad values causes ten log lines a minute', async (t) => {
     const many = Object.fromEntries(
       Array.from({ length: 100 }, (_, i) => [`/skydns/test/shop/bad/${i}`, 'x']),
     );
@@ -308,14 +305,14 @@ describe('etcd', () => {
     assert.match(lines[10]!, /90 more keys are ignored/);
   });
 
-  test('keys beyond max_keys are left out and counted', async (t) => {
+  test('keys beyond max_keys are omitted and counted', async (t) => {
     const it = await world(t, shop, 'max_keys 2');
     assert.match(it.metrics(), /ndots_etcd_keys\{path="\/skydns"\} 2/);
     assert.match(it.metrics(), /ndots_etcd_omitted_keys\{path="\/skydns"\} 4/);
     assert.equal(it.log.filter((line) => line.includes('max_keys')).length, 1);
   });
 
-  test('keys that take more than max_bytes are left out and counted; one that outgrows it holds nothing any more', async (t) => {
+  test('keys beyond max_bytes are omitted and counted, and a key that outgrows it has no records any more', async (t) => {
     const text = 'x'.repeat(9000);
     const names = Array.from({ length: 20 }, (_, i) => `/skydns/test/shop/n${i + 10}`);
     const entries = Object.fromEntries(names.map((name) => [name, { text }]));
@@ -340,7 +337,7 @@ describe('etcd', () => {
     assert.equal((await it.ask('n40.shop.test A')).answer.length, 1);
   });
 
-  test('directives that do not say how much they may have share one bound, and one that says so has its own', async (t) => {
+  test('directives without a limit share one, and a directive with a limit has its own', async (t) => {
     const text = 'x'.repeat(9000);
     const entries = Object.fromEntries(
       ['shop', 'club', 'mill'].flatMap((zone) =>
@@ -364,11 +361,11 @@ describe('etcd', () => {
     const [shopKeys, club, mill] = [await found('shop'), await found('club'), await found('mill')];
     assert.deepEqual([shopKeys + club, mill], [7, 7]);
     assert.match(it.log.join('\n'), /the keys of all etcd directives take more than 65536 bytes/);
-    // A configuration that changes a directive has room for what takes its place.
+    // A configuration that changes a directive has room for the replacement.
     it.setCorefile(block('club', 'max_keys 98') + block('shop', 'max_keys 98'));
     assert.equal(await it.clock.run(it.server.reload()), true);
     assert.equal((await found('shop')) + (await found('club')), 7);
-    // One that goes leaves its room to those that lacked some.
+    // Once one is gone, its room is available to those that lacked some.
     for (const zone of ['shop', 'club']) {
       it.setCorefile(block('club', 'max_keys 98') + block('shop', 'max_keys 98'));
       assert.equal(await it.clock.run(it.server.reload()), true);
@@ -379,24 +376,24 @@ describe('etcd', () => {
     }
   });
 
-  test('the log shows the beginning of a key that no name has room for', async (t) => {
+  test('the log shows the start of a key that is too long for a name', async (t) => {
     const it = await world(t, { [`/skydns/test/shop/${'long'.repeat(1000)}`]: '{' });
     const line = it.log.find((one) => one.includes('is ignored'))!;
     assert.ok(line.length < 500, `${line.length}`);
   });
 
-  test('a name that stands for more keys than max_search is SERVFAIL, and says why', async (t) => {
+  test('a name that covers more keys than max_search gets SERVFAIL with the reason', async (t) => {
     const it = await world(t, shop, 'max_search 3');
     const { rcode, edns } = await it.ask('*.shop.test A', { edns: true });
     assert.equal(rcode, 2);
     assert.equal(edns?.options.find(({ code }) => code === 15)?.data[1], 18);
     assert.equal((await answer(it, 'web.shop.test A')).length, 2);
-    // For types that it has no records of it is enough that the name exists.
+    // For types without records it suffices that the name exists.
     assert.equal((await it.ask('*.shop.test HTTPS')).rcode, 0);
     assert.match(it.metrics(), /ndots_etcd_refused_total 1/);
   });
 
-  test('aliases that go round in circles, and fans of aliases, end', async (t) => {
+  test('alias loops and fans of aliases end', async (t) => {
     const entries: Record<string, object> = {};
     for (const from of ['a', 'b', 'c', 'd', 'e'])
       for (const to of ['a', 'b', 'c', 'd', 'e'])
@@ -422,7 +419,7 @@ describe('etcd', () => {
       for (const name of ['out', 'fan']) {
         const { rcode } = await it.ask(`${name}.shop.test ${type}`);
         assert.equal(rcode, RCODE.NOERROR);
-        // A name of a thousand addresses is what a query may cost.
+        // A name with a thousand addresses is the most a query may cost.
         await costsAtMost(
           100,
           () => it.ask(`${name}.shop.test ${type}`),
@@ -431,7 +428,7 @@ describe('etcd', () => {
       }
     });
 
-  test('a lease gives the TTL, and follows being kept alive', async (t) => {
+  test('a lease sets the TTL, and renewals are followed', async (t) => {
     const it = await world(t, { '/skydns/test/shop/leased': '{"host":"10.0.0.1"} lease 5' });
     const ttl = async (): Promise<number> => (await it.ask('leased.shop.test A')).answer[0]!.ttl;
     await it.clock.advance(100);
@@ -439,7 +436,7 @@ describe('etcd', () => {
     it.fake.leaseSeconds = 60;
     await it.clock.advance(30_000);
     assert.ok((await ttl()) <= 70);
-    // Asked again when half of its time was over: 60 s from then on.
+    // Requested again after half its time: 60 s from then on.
     await it.clock.advance(25_000);
     assert.ok((await ttl()) >= 54, `${await ttl()}`);
     it.fake.leaseSeconds = 0;
@@ -447,7 +444,7 @@ describe('etcd', () => {
     assert.equal(await ttl(), 30);
   });
 
-  test('an answer larger than a message is cut and says so', async (t) => {
+  test('an answer larger than a message is truncated with TC', async (t) => {
     const many = Object.fromEntries(
       Array.from({ length: 300 }, (_, i) => [
         `/skydns/test/shop/text/${String(i).padStart(3, '0')}`,
@@ -460,7 +457,7 @@ describe('etcd', () => {
     assert.equal(flags & 0x0200, 0x0200);
   });
 
-  test('groups: the shallowest key says which records answer', async (t) => {
+  test('groups: the shallowest key determines which records answer', async (t) => {
     const it = await world(t, {
       '/skydns/test/shop/dom/a': { host: '10.0.0.1', group: 'g1' },
       '/skydns/test/shop/dom/sub/b': { host: '10.0.0.2', group: 'g1' },
@@ -474,7 +471,7 @@ describe('etcd', () => {
   });
 });
 
-/** The options of a Corefile's `etcd`, or what is said against it. */
+/** The options of a Corefile's `etcd`, or its error message. */
 function optionsOf(text: string): EtcdOptions | string {
   const { corefile } = parseCorefile({
     file: 'Corefile',
@@ -493,7 +490,7 @@ function optionsOf(text: string): EtcdOptions | string {
 }
 
 describe('the directive etcd', () => {
-  test('means what it means to CoreDNS', () => {
+  test('has the same meaning as in CoreDNS', () => {
     const read = (text: string): EtcdOptions => {
       const found = optionsOf(text);
       if (typeof found === 'string') throw new Error(found);
@@ -520,7 +517,7 @@ describe('the directive etcd', () => {
     assert.deepEqual(full.tls, { certificate: 'cert.pem', key: 'key.pem', authority: 'ca.pem' });
   });
 
-  test("errors have CoreDNS's words", () => {
+  test("reports errors in CoreDNS's wording", () => {
     for (const [text, told] of [
       ['etcd {\nendpoints localhost:300\n}', /unknown property 'endpoints'/],
       ['etcd {\nendpoint\n}', /Wrong argument count/],
@@ -537,7 +534,7 @@ describe('the directive etcd', () => {
     }
   });
 
-  test('a certificate that is not there, or not that of the key, is a mistake before etcd is asked', async (t) => {
+  test('rejects a missing certificate, or one for another key, before connecting to etcd', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'ndots-etcd-'));
     t.after(() => rmSync(folder, { recursive: true }));
     writeFileSync(join(folder, 'cert.pem'), testCertificate);
@@ -550,7 +547,7 @@ describe('the directive etcd', () => {
     await assert.rejects(start('other.pem key.pem'), /could not load TLS cert/);
   });
 
-  test('only the keys of the zones are read: etcd may allow no others', () => {
+  test("reads only the zones' keys, because etcd may allow no others", () => {
     const options = optionsOf(
       'etcd shop.test a.shop.test other.test { \npath dns/prod/\n}',
     ) as EtcdOptions;

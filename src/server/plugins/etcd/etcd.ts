@@ -1,4 +1,4 @@
-/** `etcd`: SkyDNS's records, kept in etcd. */
+/** `etcd`: SkyDNS records stored in etcd. */
 import { memoryLimit } from '../../runtime/memory-limit.ts';
 import { memoryShare } from '../../runtime/memory-share.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
@@ -24,8 +24,8 @@ export const etcd: Plugin = definePlugin({
 
   control(options, context) {
     const plan = planEtcd(options, (file) => context.path(file));
-    // The files are read again for every connection. Reading them now reports a missing file as an
-    // error, not as an unreachable etcd.
+    // The files are read again for every connection. Reading them now reports a missing file as an error rather than as
+    // an unreachable etcd.
     readUpstreamTls('etcd', options, context);
     const { clock, log, metrics, random } = context;
     if (options.perQuery) {

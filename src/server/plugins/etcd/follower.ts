@@ -1,4 +1,4 @@
-/** The control thread's part: follows etcd and updates the workers. */
+/** The control thread's part, which follows etcd and updates the workers. */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Random } from '../../base/random.ts';
@@ -21,17 +21,14 @@ export interface FollowerParts {
   readonly log: Log;
   readonly metrics: Registry;
   readonly room: KeyRoom;
-  /** The client of etcd; tests use their own. */
+  /** The etcd client; tests use their own. */
   readonly client?: Pick<EtcdClient, 'range' | 'watch' | 'moveOn' | 'lease' | 'close'>;
 }
 
-/** A copy here and one in each worker, and the changes in transit. */
+/** Covers a copy here, one in each worker, and changes in transit. */
 export const KEY_MEMORY: MemoryTerms = { times: 4, least: 8 * 1024 * 1024, unlimited: 2 ** 30 };
 
-/**
- * Follows etcd on the control thread and updates the workers. Outlives reloads that do not change
- * the plan.
- */
+/** Follows etcd on the control thread and updates the workers. Survives reloads that do not change the plan. */
 export class EtcdFollower implements KeptAcrossReloads {
   readonly #parts: FollowerParts;
   readonly #client: NonNullable<FollowerParts['client']>;
@@ -80,7 +77,7 @@ export class EtcdFollower implements KeptAcrossReloads {
     this.#mirror.start();
   }
 
-  /** Waits until the workers have the first list, at most `timeoutMs`, and logs that it waits. */
+  /** Waits until the workers have the first list, but at most `timeoutMs`, and logs the wait. */
   whenSynced(timeoutMs: number): Promise<void> {
     const { clock, log } = this.#parts;
     return waitBeforeServing({

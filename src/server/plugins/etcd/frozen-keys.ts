@@ -1,14 +1,14 @@
-/** The keys of one zone as they were at one moment. */
+/** A snapshot of one zone's keys. */
 import type { RecordSource, KeyStretch } from './lookup.ts';
 import type { Contents } from './replica.ts';
 
-/** A fixed copy of the keys, in byte order, for a transfer while etcd changes. */
+/** A fixed copy of the keys in byte order, for a transfer while etcd changes. */
 export class FrozenKeys implements RecordSource {
   readonly keys: readonly string[];
   readonly #values: readonly string[];
   readonly #leases: ReadonlyMap<string, number>;
 
-  /** @param path of the zone */
+  /** @param path the zone's path */
   constructor({ table, leases }: Contents, path: string) {
     const own = table.range(path, `${path}\0`, 1);
     const below = table.range(`${path}/`, `${path}0`, Infinity);
@@ -18,7 +18,7 @@ export class FrozenKeys implements RecordSource {
   }
 
   below(path: string): KeyStretch {
-    // `0` follows `/` in the order of bytes.
+    // `0` follows `/` in byte order.
     return this.#stretch(this.#place(`${path}/`), this.#place(`${path}0`));
   }
 

@@ -1,23 +1,23 @@
-/** Memory that the keys of all directives have together. */
+/** Memory shared by the keys of all directives. */
 import type { ControlContext, KeptAcrossReloads } from '../../engine/contract/control-context.ts';
 
 export interface KeyRoom {
-  /** Bytes, for people: of this directive's keys, or of all. */
+  /** Limit in bytes for log messages, for this directive's keys or for all. */
   readonly most: number;
   readonly shared: boolean;
-  /** True if there is room for `bytes` in all, of this directive. */
+  /** True if this directive has room for a total of `bytes`. */
   fits(bytes: number): boolean;
-  /** Reports how many bytes are held now. */
+  /** Sets the number of bytes currently held. */
   hold(bytes: number): void;
-  /** Calls `run` whenever others have released keys for good. */
+  /** Calls `run` whenever others have permanently released keys. */
   whenFreed(run: () => void): void;
   leave(): void;
 }
 
 /**
- * Room for a directive's data set: its own if it says how much (`maxBytes`), else what all that do
- * not say so share.
- * @param share how much these have together, bytes
+ * Returns the room for a directive's data set. It is separate if the directive sets a limit (`maxBytes`), otherwise
+ * shared by all directives without one.
+ * @param share size of the shared room in bytes
  */
 export function roomFor(
   context: Pick<ControlContext, 'keep' | 'onStart'>,
@@ -41,8 +41,8 @@ export function roomFor(
 }
 
 /**
- * One limit for the keys of all directives without their own. While one configuration replaces another, both
- * copies exist, and the old one does not count: otherwise the new one would permanently lack keys.
+ * One limit for the keys of all directives without their own. While one configuration replaces another, both copies
+ * exist, and the old one does not count. Otherwise the new one would permanently lack keys.
  */
 class KeyMemory implements KeptAcrossReloads {
   readonly #most: number;
@@ -60,7 +60,7 @@ class KeyMemory implements KeptAcrossReloads {
     this.#coming.add(key);
   }
 
-  /** The configuration that was made begins. Called once by each of its directives. */
+  /** Called once by each directive in a new configuration when it starts. */
   begin(): void {
     if (this.#coming.size === 0) return;
     this.#present = this.#coming;

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { KeyTable } from './key-table.ts';
 
-/** Few keys, so that they repeat; all depths, so that stretches are of any length. */
+/** Few keys, so that they repeat, at all depths, so that ranges have any length. */
 const key = fc.array(fc.constantFrom('a', 'b', 'b-', '\u00ff'), { maxLength: 4 }).map((parts) => {
   return parts.map((part) => `/${part}`).join('');
 });
@@ -21,7 +21,7 @@ const step = fc.oneof(
 
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 
-/** The table after these steps, and a map that has gone through the same. */
+/** Returns the table after these steps, and a map after the same steps. */
 function played(steps: readonly Step[], chunkMax: number) {
   const table = new KeyTable(chunkMax);
   const model = new Map<string, string>();
@@ -53,7 +53,7 @@ const steps = fc.array(step, { maxLength: 300 });
 const chunkMax = fc.integer({ min: 2, max: 9 });
 
 describe('a table of keys', () => {
-  test('holds what a map would, in order', () => {
+  test('has the same content as a map, in order', () => {
     fc.assert(
       fc.property(steps, chunkMax, (all, most) => {
         const { table, sorted } = played(all, most);
@@ -63,7 +63,7 @@ describe('a table of keys', () => {
     );
   });
 
-  test('gives every stretch that a sorted list would', () => {
+  test('returns the same ranges as a sorted list', () => {
     fc.assert(
       fc.property(steps, chunkMax, key, key, (all, most, one, other) => {
         const [from, to] = one < other ? [one, other] : [other, one];
@@ -78,7 +78,7 @@ describe('a table of keys', () => {
     );
   });
 
-  test('goes on behind the last key when others come and go in between', () => {
+  test('continues after the last key if others are added and removed during iteration', () => {
     fc.assert(
       fc.property(steps, chunkMax, steps, (all, most, later) => {
         const { table } = played(all, most);

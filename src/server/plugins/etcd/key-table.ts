@@ -1,32 +1,31 @@
 /** Keys in byte order, so that all keys below a name are contiguous. */
 import type { KeyStretch } from './lookup.ts';
 
-/** Keys and values of one part of the table, in order; never empty. */
+/** Keys and values in one part of the table, in order; never empty. */
 interface KeyChunk {
   keys: string[];
   values: string[];
 }
 
-/** Position of a key: `at` is the end of the chunk if the key would follow all of it. */
+/** Position of a key; `at` is the chunk's end if the key would follow all of it. */
 interface KeyPlace {
   readonly chunk: number;
   readonly at: number;
 }
 
-/** Maximum number of keys in a chunk. An insertion moves at most this many, however large the table is. */
+/** Maximum number of keys in a chunk. An insertion moves at most this many, regardless of the table's size. */
 const CHUNK_MAX = 1024;
 
 /**
- * Keys in the order of their bytes, each with a value, in chunks of bounded size: no map finds what
- * begins with a prefix, and one array of a million keys takes milliseconds for each new one. Keys
- * are strings of bytes (latin1).
+ * Keys in byte order, each with a value, in chunks of bounded size. A map cannot find all keys with a prefix, and
+ * inserting into one array of a million keys takes milliseconds. Keys are byte strings (latin1).
  */
 export class KeyTable {
   readonly #chunkMax: number;
   #chunks: KeyChunk[] = [];
   #size = 0;
 
-  /** @param chunkMax keys of a chunk, at least 2; tests have small ones */
+  /** @param chunkMax maximum keys per chunk, at least 2; tests use small chunks */
   constructor(chunkMax: number = CHUNK_MAX) {
     this.#chunkMax = chunkMax;
   }
@@ -35,7 +34,7 @@ export class KeyTable {
     return this.#size;
   }
 
-  /** The value of a key, or null. */
+  /** Returns a key's value, or null. */
   get(key: string): string | null {
     const { chunk, at } = this.#place(key);
     const found = this.#chunks[chunk];
@@ -49,7 +48,7 @@ export class KeyTable {
     return kept === key ? kept : key;
   }
 
-  /** @returns the value before, or null */
+  /** @returns the previous value, or null */
   set(key: string, value: string): string | null {
     const { chunk, at } = this.#place(key);
     const found = this.#chunks[chunk];
@@ -65,7 +64,7 @@ export class KeyTable {
     return null;
   }
 
-  /** @returns the value that was there, or null */
+  /** @returns the removed value, or null */
   delete(key: string): string | null {
     const { chunk, at } = this.#place(key);
     const found = this.#chunks[chunk];
@@ -78,7 +77,7 @@ export class KeyTable {
     return before;
   }
 
-  /** Removes every key that is not among these, which are sorted. @returns the removed keys */
+  /** Removes every key that is not in this sorted list. @returns the removed keys */
   retain(sorted: readonly string[]): (readonly [key: string, value: string])[] {
     const removed: (readonly [string, string])[] = [];
     let at = 0;
@@ -100,9 +99,8 @@ export class KeyTable {
   }
 
   /**
-   * The keys from `from` (inclusive) to `to` (exclusive); valid until the next change.
-   *
-   * @param most if there are more, returns only some, but more than this number
+   * Returns the keys from `from` (inclusive) to `to` (exclusive); valid until the next change.
+   * @param most if there are more keys, only some are returned, but more than this number
    */
   range(from: string, to: string, most: number): KeyStretch {
     const first = this.#place(from);
@@ -121,12 +119,12 @@ export class KeyTable {
     return { keys, values, from: 0, to: keys.length };
   }
 
-  /** All keys in order. Changes in between are safe: it continues after the last key. */
+  /** Yields all keys in order. Changes in between are safe, because it continues after the last key. */
   *entries(): Generator<readonly [key: string, value: string]> {
     let last: string | null = null;
     let chunk = 0;
     for (let at = 0; ; at++) {
-      // Keys that were added or removed in between have moved the position.
+      // Keys added or removed in between have moved the position.
       if (last !== null && this.#chunks[chunk]?.keys[at - 1] !== last)
         ({ chunk, at } = this.#behind(last));
       if (at === this.#chunks[chunk]?.keys.length) {
@@ -146,8 +144,8 @@ export class KeyTable {
   }
 
   /**
-   * The position of the key, or where to insert it: in the last chunk that begins with a key not greater than
-   * it.
+   * Returns the position of the key, or where to insert it. That is in the last chunk that starts with a key not
+   * greater than it.
    */
   #place(key: string): KeyPlace {
     const chunks = this.#chunks;
@@ -162,7 +160,7 @@ export class KeyTable {
     return { chunk, at: lowerBound(chunks[chunk]?.keys ?? [], key) };
   }
 
-  /** Sorted input fills chunk after chunk; elsewhere a full chunk is split into halves. */
+  /** Sorted input fills one chunk after another; elsewhere a full chunk is split in half. */
   #insertIntoFull(index: number, at: number, key: string, value: string): void {
     const chunk = this.#chunks[index]!;
     const { keys, values } = chunk;
@@ -179,7 +177,7 @@ export class KeyTable {
     else insert(second, at - half, key, value);
   }
 
-  /** Joins a chunk that has become small with the one behind it, if both are. */
+  /** Merges a small chunk with the next one if both are small. */
   #join(index: number): void {
     const chunk = this.#chunks[index]!;
     const next = this.#chunks[index + 1];
@@ -195,7 +193,7 @@ function insert({ keys, values }: KeyChunk, at: number, key: string, value: stri
   values.splice(at, 0, value);
 }
 
-/** Index of the first key that is not less than this one. */
+/** Returns the index of the first key that is not less than this one. */
 function lowerBound(keys: readonly string[], key: string): number {
   let low = 0;
   let high = keys.length;

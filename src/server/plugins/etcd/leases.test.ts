@@ -5,11 +5,11 @@ import { LeaseClock } from './leases.ts';
 
 const id = Buffer.from([0, 0, 0, 0, 0, 0, 0, 7]).toString('latin1');
 
-/** A lease with a fixed remaining time; counts requests and returns the reported expiry. */
+/** A lease with a fixed remaining time. Counts requests and returns the reported expiry. */
 function makeLease(ttl: number): {
   readonly clock: VirtualClock;
   readonly asked: () => number;
-  /** Seconds from now; null: nothing is known. */
+  /** Seconds from now, or null if unknown. */
   readonly left: () => number | null;
 } {
   const clock = new VirtualClock();
@@ -33,12 +33,12 @@ function makeLease(ttl: number): {
   };
 }
 
-describe('leases, when the clock of the machine is set', () => {
+describe("leases, when the machine's clock is set", () => {
   for (const [what, byMs] of [
     ['back by a day', -86_400_000],
     ['forward by a day', 86_400_000],
   ] as const)
-    test(`${what}: they end when they did, and are asked for when they would have been`, async () => {
+    test(`${what}: they end and are requested at the same moments as before`, async () => {
       const lease = makeLease(60);
       await lease.clock.advance(1000);
       assert.equal(lease.left(), 59);

@@ -1,38 +1,37 @@
-/** Expiry of the leases of keys. */
+/** Expiry times of keys' leases. */
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import { EtcdFailure } from '../../etcd/etcd-failure.ts';
 import type { EtcdLease } from '../../etcd/messages.ts';
 
-/** The surroundings of a lease clock. */
+/** A lease clock's dependencies. */
 export interface EtcdLeaseParts {
   readonly clock: Clock;
   ask(id: bigint): Promise<EtcdLease>;
-  /** A lease ends at this time, milliseconds since 1970; null: no key has it any more. */
+  /** Called with a lease's expiry in milliseconds since 1970, or null when no key has it any more. */
   changed(id: string, until: number | null): void;
 }
 
 interface Known {
   keys: number;
-  /** Milliseconds since 1970; 0: that is not known yet. */
+  /** Milliseconds since 1970; 0 if unknown. */
   until: number;
-  /** Difference between wall clock and monotonic clock when it was measured. */
+  /** Difference between wall clock and monotonic clock at the measurement. */
   epoch: number;
-  /** Time of the next request, by the monotonic clock. */
+  /** Time of the next request by the monotonic clock. */
   askAt: number;
 }
 
-/** Leases that are requested at a time; with the interval this is at most 40 requests per second. */
+/** Number of leases requested at a time; with the interval this is at most 40 requests per second. */
 const AT_ONCE = 4;
 const ROUND_MS = 100;
-/** A lease is requested again when half of its time has passed, but not sooner than this. */
+/** A lease is requested again after half its remaining time, but not sooner than this. */
 const AGAIN_MIN_MS = 1000;
-/** A smaller correction of a clock does not change the seconds. */
+/** A smaller clock correction does not change the seconds. */
 const JUMP_MS = 1000;
 
 /**
- * Expiry of the leases of known keys. etcd does not report renewals, so each lease is requested when half of
- * its remaining time has passed. A lease that has expired although its keys exist has been renewed in
- * between.
+ * Tracks the expiry of the leases of known keys. etcd does not report renewals, so each lease is requested again after
+ * half its remaining time. If a lease has expired but its keys still exist, it has been renewed.
  */
 export class LeaseClock {
   readonly #parts: EtcdLeaseParts;
@@ -96,9 +95,7 @@ export class LeaseClock {
     }
   }
 
-  /**
-   * The machine's clock has been set: the lease ends when it did, which is called otherwise now.
-   */
+  /** Adjusts a lease after the machine's clock was set; it ends at the same moment, which now has another wall time. */
   #shift(id: string, known: Known, epoch: number): void {
     known.until += epoch - known.epoch;
     known.epoch = epoch;
@@ -115,7 +112,7 @@ export class LeaseClock {
         const left = Math.max(0, ttl) * 1000;
         const until = clock.wall() + left;
         known.askAt = clock.now() + Math.max(AGAIN_MIN_MS, left / 2);
-        // A second more or less is what the answer is rounded to.
+        // The answer is rounded to a second anyway.
         if (Math.abs(until - known.until) < 1000 || this.#known.get(id) !== known) return;
         known.until = until;
         known.epoch = clock.wall() - clock.now();

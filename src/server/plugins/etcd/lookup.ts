@@ -1,9 +1,9 @@
-/** Finds the records of a name. */
+/** Finds a name's records. */
 import { TYPE } from '../../wire/iana.ts';
 import { pathOf, matches } from './path.ts';
 import { HOST, unpackService, type SkydnsService } from './skydns-service.ts';
 
-/** A stretch of keys and packed services: `[from, to)` of two arrays. */
+/** A range of keys and packed services: `[from, to)` in two arrays. */
 export interface KeyStretch {
   readonly keys: readonly string[];
   readonly values: readonly string[];
@@ -12,16 +12,16 @@ export interface KeyStretch {
 }
 
 export interface RecordSource {
-  /** All keys below a path. null: they are being read, and the answer must be computed again. */
+  /** Returns all keys below a path. Null means that they are being read, so the answer must be computed again. */
   below(path: string): KeyStretch | null;
   at(path: string): KeyStretch | null;
-  /** Expiry of a lease, milliseconds since 1970; 0: unknown. */
+  /** Returns a lease's expiry in milliseconds since 1970; 0 if unknown. */
   leaseEnd(id: string): number;
 }
 
 export interface FoundService {
   readonly service: SkydnsService;
-  /** Seconds. */
+  /** TTL in seconds. */
   readonly ttl: number;
 }
 
@@ -33,16 +33,16 @@ export interface SkydnsLookupParts {
   readonly records: RecordSource;
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** Limits of TTLs by leases, seconds. */
+  /** Minimum and maximum TTL from leases, in seconds. */
   readonly minLeaseTtl: number;
   readonly maxLeaseTtl: number;
   readonly maxSearch: number;
 }
 
-/** SkyDNS's, for records that do not say. */
+/** SkyDNS's default for records without a TTL. */
 const DEFAULT_TTL = 300;
 
-/** Finds the records of names. One for each query: it counts its reads. */
+/** Finds records by name. Each query has its own, because it counts its reads. */
 export class SkydnsLookup {
   readonly #parts: SkydnsLookupParts;
   #looked = 0;
@@ -53,10 +53,9 @@ export class SkydnsLookup {
   }
 
   /**
-   * The records of a name (wire form, lower case), or those of its group if it has one. Null if the name does
-   * not exist. All keys below a name's path belong to it; the key of the path itself counts if there are
+   * Returns the records of a name (wire form, lower case), or those of its group if it has one. Returns null if the
+   * name does not exist. All keys below a name's path belong to it; the key of the path itself counts if there are
    * none.
-   *
    * @param exact only the key itself
    * @throws TooMany
    */
@@ -90,7 +89,7 @@ export class SkydnsLookup {
     return ofGroup(found);
   }
 
-  /** True if there is such a name, without looking at its records. */
+  /** True if the name exists, without looking at its records. */
   exists(name: Uint8Array): boolean {
     const { base } = pathOf(name);
     const below = this.#below(base);
@@ -127,8 +126,8 @@ function isEmpty({ from, to }: KeyStretch): boolean {
 }
 
 /**
- * The records of one group: the key with the fewest segments names it. Records without a group
- * always belong. If keys of that depth disagree there is no group, and all records count.
+ * Returns the records of one group, named by the key with the fewest segments. Records without a group always belong.
+ * If keys at that depth disagree, there is no group and all records count.
  */
 function ofGroup(found: readonly FoundService[]): readonly FoundService[] {
   const [first] = found;

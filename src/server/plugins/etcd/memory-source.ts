@@ -1,18 +1,15 @@
-/** Records from this worker's copy of etcd's data. */
+/** Records from this worker's copy of the etcd data. */
 import type { Dependency } from '../../engine/contract/reply-cache.ts';
 import type { RecordsOfQuery, AnswerSource } from './etcd-answerer.ts';
 import type { KeyStretch } from './lookup.ts';
 import type { EtcdReplica } from './replica.ts';
 
-/** Answers from this worker's copy of etcd's data, without waiting. */
+/** Answers from this worker's copy of the etcd data, without waiting. */
 export class MemorySource implements AnswerSource, RecordsOfQuery {
   readonly #replica: EtcdReplica;
   readonly #maxSearch: number;
 
-  /**
-   * @param maxSearch a query that needs more keys is not answered, so that no more than these are
-   * collected
-   */
+  /** @param maxSearch maximum number of keys per query, so that no more are collected */
   constructor(replica: EtcdReplica, maxSearch: number) {
     this.#replica = replica;
     this.#maxSearch = maxSearch;
@@ -35,7 +32,7 @@ export class MemorySource implements AnswerSource, RecordsOfQuery {
   }
 
   below(path: string): KeyStretch {
-    // `0` follows `/` in the order of bytes.
+    // `0` follows `/` in byte order.
     return this.#replica.contents.table.range(`${path}/`, `${path}0`, this.#maxSearch);
   }
 

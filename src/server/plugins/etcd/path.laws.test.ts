@@ -6,7 +6,7 @@ import { matches, nameOf, normalPrefix, pathOf } from './path.ts';
 import { leaseOf, packService, unpackService } from './skydns-service.ts';
 
 describe('paths of names', () => {
-  test('a path leads back to the name, if its labels are plain', () => {
+  test('a path can be converted back to the name if its labels are plain', () => {
     const label = fc.string({
       unit: fc.constantFrom('a', 'b', '-', '_', '9'),
       minLength: 1,
@@ -24,7 +24,7 @@ describe('paths of names', () => {
     );
   });
 
-  test('any name has a path, without a slash too many', () => {
+  test('every name has a path without redundant slashes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 1, maxLength: 63 }), (label) => {
         const name = foldName(Buffer.from([label.length, ...label, 0]));
@@ -33,7 +33,7 @@ describe('paths of names', () => {
     );
   });
 
-  test('wildcards are * and any; the part in front of the first one is searched', () => {
+  test('wildcards are * and any, and the part before the first one is searched', () => {
     for (const [name, path, base] of [
       ['a.*.b.test', '/test/b/*/a', '/test/b'],
       ['any.test', '/test/any', '/test'],
@@ -46,7 +46,7 @@ describe('paths of names', () => {
     assert.ok(!matches('/test/b/x/aa', '/test/b/*/a'.split('/')));
   });
 
-  test('the directive’s path is written in any way', () => {
+  test("the directive's path can be written in any form", () => {
     for (const text of ['skydns', '/skydns', 'skydns/', '//skydns//'])
       assert.equal(normalPrefix(text), '/skydns');
     assert.equal(normalPrefix('/'), '');
@@ -54,8 +54,8 @@ describe('paths of names', () => {
   });
 });
 
-describe('values of SkyDNS', () => {
-  test('what is packed is unpacked', () => {
+describe('SkyDNS values', () => {
+  test('packing and unpacking returns the same value', () => {
     const int = (most: number) => fc.integer({ min: 0, max: most });
     const service = fc.record({
       host: fc.constantFrom('', '10.0.0.1', '2001:db8::1', 'web.shop.test', 'Web.Shop.test.'),
@@ -98,7 +98,7 @@ describe('values of SkyDNS', () => {
     );
   });
 
-  test('names of fields count in any case; null is nothing; numbers end at their bounds', () => {
+  test('field names are case-insensitive, null counts as absent, and numbers are clamped', () => {
     const read = (value: object) => {
       const packed = packService(Buffer.from(JSON.stringify(value)), 0n);
       assert.equal(typeof packed, 'string', JSON.stringify(packed));

@@ -1,22 +1,20 @@
-/** Names as paths of keys, and back. */
+/** Converts names to key paths and back. */
 import { NameError, parseName, type WireName } from '../../wire/name.ts';
 
 /**
- * Path of a name's records: labels from right to left, `/local/skydns/www`. Paths are strings of bytes
- * (latin1), without the `path` of the directive.
+ * Path of a name's records, with labels from right to left: `/local/skydns/www`. Paths are byte strings (latin1),
+ * without the directive's `path`.
  */
 export interface NamePath {
   readonly path: string;
-  /**
-   * The part in front of the first wildcard (`*` or `any`); the same as `path` if there is none.
-   */
+  /** The part before the first wildcard (`*` or `any`), or the same as `path` if there is none. */
   readonly base: string;
 }
 
 const scratch = Buffer.alloc(1024);
 const SLASH = 0x2f;
 
-/** The path of a name in wire form, lower case. Special bytes are escaped, as in CoreDNS. */
+/** Returns the path for a name in wire form and lower case. Special bytes are escaped, as in CoreDNS. */
 export function pathOf(name: Uint8Array, length: number = name.length): NamePath {
   const starts: number[] = [];
   for (let at = 0; at < length && name[at] !== 0; at += name[at]! + 1) starts.push(at);
@@ -47,14 +45,14 @@ function writeByte(byte: number, at: number): number {
   return at + scratch.write(escaped, at, 'latin1');
 }
 
-/** The escape sequences of bytes that have one. */
+/** Escape sequences, indexed by byte. */
 const escapes: readonly (string | undefined)[] = Array.from({ length: 256 }, (_, byte) => {
   if (byte < 0x20 || byte > 0x7e) return `\\${String(byte).padStart(3, '0')}`;
   const char = String.fromCharCode(byte);
   return '. \'@;()"\\'.includes(char) ? `\\${char}` : undefined;
 });
 
-/** True if a key matches a name with wildcards: segment by segment, and it may be longer. */
+/** True if a key matches a name with wildcards, segment by segment. The key may be longer. */
 export function matches(key: string, segments: readonly string[]): boolean {
   let at = 0;
   for (let i = 1; i < segments.length; i++) {
@@ -71,7 +69,8 @@ export function matches(key: string, segments: readonly string[]): boolean {
 }
 
 /**
- * The name of a key's path, for targets of records whose host is an address; null if it is not a domain name.
+ * Returns the name for a key's path, used as the target of records whose host is an address. Returns null if it is not
+ * a domain name.
  */
 export function nameOf(path: string): WireName | null {
   const segments = Buffer.from(path, 'latin1').toString('utf8').split('/');
@@ -91,10 +90,7 @@ export function stripped(name: WireName, labels: number): WireName {
   return name[at] === 0 ? name : name.subarray(at);
 }
 
-/**
- * The directive's `path` in the form in which keys begin with it: `skydns` is `/skydns`, `/` is
- * empty.
- */
+/** Returns the directive's `path` as a key prefix: `skydns` becomes `/skydns`, and `/` becomes empty. */
 export function normalPrefix(path: string): string {
   const parts = path.split('/').filter((part) => part !== '' && part !== '.');
   return parts.map((part) => `/${part}`).join('');

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import { QuerySource } from './per-query.ts';
 
-/** A worker's end whose reads are not answered yet. */
+/** A worker's end whose reads have not been answered yet. */
 function source(waitingMax = 4096) {
   const asked: { id: number; from: number }[] = [];
   let deliver = (_message: unknown): void => undefined;
@@ -17,7 +17,7 @@ function source(waitingMax = 4096) {
 }
 
 describe('etcd, read for each query', () => {
-  test('read values arrive, and replies of other workers are ignored', async () => {
+  test('read values arrive, and replies to other workers are ignored', async () => {
     const { made, asked, deliver } = source();
     const records = made.open();
     assert.equal(records.below('/local'), null);
@@ -32,7 +32,7 @@ describe('etcd, read for each query', () => {
     assert.equal(records.wait(), null);
   });
 
-  test('a reload leaves no query waiting for a reply that cannot come', async () => {
+  test('a reload does not leave queries waiting for a reply that cannot arrive', async () => {
     const { made, failures } = source();
     const records = made.open();
     records.at('/local');
@@ -45,7 +45,7 @@ describe('etcd, read for each query', () => {
     assert.equal(failures.amount, 1);
   });
 
-  test('reads beyond max_waiting fail at once, and are counted', async () => {
+  test('reads beyond max_waiting fail at once and are counted', async () => {
     const { made, asked, failures } = source(2);
     for (const path of ['/a', '/b']) made.open().below(path);
     const third = made.open();
@@ -54,7 +54,7 @@ describe('etcd, read for each query', () => {
     assert.deepEqual([asked.length, failures.amount], [2, 1]);
   });
 
-  test('a read that fails after its query has ended is harmless', async () => {
+  test('a read that fails after its query has ended has no effect', async () => {
     const { made, asked, deliver } = source();
     made.open().below('/local');
     const { id } = asked[0]!;

@@ -1,4 +1,4 @@
-/** Records that are read from etcd for each query (`per_query`). */
+/** Reads records from etcd for each query (`per_query`). */
 import type { Clock } from '../../base/clock.ts';
 import { EtcdClient } from '../../etcd/client.ts';
 import { EtcdFailure } from '../../etcd/etcd-failure.ts';
@@ -18,7 +18,7 @@ interface KeyRequest {
   readonly below: boolean;
 }
 
-/** The reply; `failure` has the reason if there is none. */
+/** The reply; `failure` contains the reason if there is no result. */
 interface KeyReply {
   readonly id: number;
   readonly from: number;
@@ -34,10 +34,7 @@ interface ReaderParts {
   readonly clock: Clock;
 }
 
-/**
- * The control thread's part of reading for every query: reads from etcd, and sends the results to
- * the worker.
- */
+/** The control thread's part of `per_query`. Reads from etcd and sends the results to the worker. */
 export class EtcdReader implements KeptAcrossReloads {
   readonly #parts: ReaderParts;
   readonly #client: EtcdClient;
@@ -107,7 +104,7 @@ interface WaitingRequest {
   readonly reject: (error: Error) => void;
 }
 
-/** A worker's end: each query's records are read when they are needed. */
+/** A worker's end, which reads each query's records when they are needed. */
 export class QuerySource implements AnswerSource {
   readonly listed = true;
   readonly lasting = null;
@@ -121,8 +118,8 @@ export class QuerySource implements AnswerSource {
   #stopped = false;
 
   /**
-   * @param from a number that no other worker has
-   * @param waitingMax reads that may wait for etcd at a time
+   * @param from a number unique to this worker
+   * @param waitingMax maximum number of reads waiting for etcd
    */
   constructor(
     channel: WorkerChannel,
@@ -147,17 +144,12 @@ export class QuerySource implements AnswerSource {
     });
   }
 
-  /**
-   * The present time, as CoreDNS has it: there is nothing that would say when something changed.
-   */
+  /** The current time, as in CoreDNS, because the time of the last change is unknown. */
   get serial(): number {
     return Math.floor(this.#clock.wall() / 1000);
   }
 
-  /**
-   * Nothing comes any more: the configuration was replaced. Queries that still wait are answered
-   * that etcd did not.
-   */
+  /** Stops after the configuration was replaced. Waiting queries fail as if etcd had not answered. */
   stop(): void {
     this.#stopped = true;
     this.#failures.add(this.#waiting.size);
@@ -220,7 +212,7 @@ class ReadRecords implements RecordsOfQuery {
       this.#known.set(key, { keys, values, from: 0, to: keys.length });
       for (const [id, until] of leases) this.#leases.set(id, until);
     });
-    // The query may be given up before it has waited for this.
+    // The query may be abandoned before it has waited for this.
     read.catch(() => undefined);
     this.#pending.push(read);
     return null;

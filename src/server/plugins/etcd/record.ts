@@ -1,17 +1,17 @@
-/** Records of an answer that is being put together. */
+/** Records of an answer under construction. */
 import { TYPE } from '../../wire/iana.ts';
 import { writeData, type DnsRecord } from '../../wire/message.ts';
 import { foldName, parseName, type WireName } from '../../wire/name.ts';
 import type { MessageWriter, Section } from '../../wire/writer.ts';
 
 export interface AnswerRecord {
-  /** null: the question's name, in the client's spelling. */
+  /** Null means the question's name in the client's spelling. */
   readonly owner: WireName | null;
   readonly type: number;
-  /** Seconds. */
+  /** TTL in seconds. */
   readonly ttl: number;
   readonly target: WireName | null;
-  /** Bytes that it takes at most, its owner aside. */
+  /** Maximum size in bytes without its owner. */
   readonly size: number;
   write(writer: MessageWriter): void;
 }
@@ -55,7 +55,7 @@ export function mxRecord(preference: number, target: WireName, ttl: number): Ans
   });
 }
 
-/** The text in strings of 255 bytes. */
+/** Splits the text into strings of 255 bytes. */
 export function textRecord(owner: WireName | null, text: Uint8Array, ttl: number): AnswerRecord {
   const size = text.length + Math.ceil(text.length / 255);
   return record(owner, TYPE.TXT, ttl, size, (writer) => {
@@ -67,7 +67,7 @@ export function textRecord(owner: WireName | null, text: Uint8Array, ttl: number
   });
 }
 
-/** A record from another reply. @param size the length of its data in that reply */
+/** Builds a record from another reply. @param size the length of its data in that reply */
 export function foreignRecord(from: DnsRecord, ttl: number, size: number): AnswerRecord {
   const owner = parseName(from.name);
   const { type, data } = from;
@@ -89,9 +89,8 @@ const MESSAGE_MAX = 65_535;
 const FIXED = 12;
 
 /**
- * Writes the records that fit; those of one name and type have one TTL, the least of them (RFC 2181
- * section 5.2).
- * @returns whether all did
+ * Writes the records that fit. Records of one name and type share the lowest TTL (RFC 2181 section 5.2).
+ * @returns true if all were written
  */
 export function writeRecords(
   writer: MessageWriter,
@@ -109,7 +108,7 @@ export function writeRecords(
   return true;
 }
 
-/** By name and type; null: all have the same. */
+/** Returns the TTLs by name and type, or null if all are equal. */
 function leastTtls(records: readonly AnswerRecord[]): ReadonlyMap<string, number> | null {
   if (records.every(({ ttl }) => ttl === records[0]!.ttl)) return null;
   const least = new Map<string, number>();

@@ -1,16 +1,16 @@
-/** A worker's copy of etcd's data. */
+/** A worker's copy of the etcd data. */
 import type { Replica } from '../../engine/contract/data-set.ts';
 import type { EtcdChange } from './change.ts';
 import type { Dependency } from '../../engine/contract/reply-cache.ts';
 import { KeyTable } from './key-table.ts';
 
-/** The copy of etcd's data: keys, leases, and when they were read. */
+/** The copied etcd data: keys, leases, and when they were read. */
 export interface Contents {
   readonly table: KeyTable;
-  /** Expiry of leases, milliseconds since 1970. */
+  /** Lease expiries in milliseconds since 1970. */
   readonly leases: Map<string, number>;
   listed: boolean;
-  /** Unix time of the last change: the zones' SOA serial. */
+  /** Unix time of the last change, which is the zones' SOA serial. */
   serial: number;
 }
 
@@ -21,7 +21,7 @@ function empty(): Contents {
 export class EtcdReplica implements Replica<EtcdChange>, Dependency {
   version = 0;
   #contents = empty();
-  /** Built from an incomplete snapshot; null: there is none. */
+  /** The contents being built from an incomplete snapshot, or null. */
   #next: Contents | null = null;
 
   get contents(): Contents {

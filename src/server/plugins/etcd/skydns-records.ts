@@ -1,4 +1,4 @@
-/** SkyDNS's rules: which records answer a question. */
+/** SkyDNS's rules for which records answer a question. */
 import { isLater, type Maybe } from '../../base/maybe.ts';
 import type { Next } from '../../engine/contract/plugin.ts';
 import { TYPE } from '../../wire/iana.ts';
@@ -22,29 +22,29 @@ import {
 } from './record.ts';
 import { HOST, type SkydnsService } from './skydns-service.ts';
 
-/** Names that the rest of the server looked up, and the results: a promise until there is one. */
+/** Names looked up by the rest of the server and the results; a promise while in progress. */
 export type ForeignReplies = Map<string, Reply | null | Promise<void>>;
 
 export interface WorkParts {
   readonly query: Query;
-  /** In wire form, lower case. */
+  /** In wire form and lower case. */
   readonly zone: WireName;
   readonly lookup: SkydnsLookup;
-  /** Carried from one try to the next. */
+  /** Carried over between attempts. */
   readonly asked: ForeignReplies;
   readonly ask: Next;
 }
 
-/** The answer to a query. `exists` false: there is no such name. */
+/** The answer to a query; `exists` is false if the name does not exist. */
 export interface Worked {
   readonly exists: boolean;
   readonly answer: readonly AnswerRecord[];
   readonly additional: readonly AnswerRecord[];
 }
 
-/** Maximum number of further CNAMEs after the first one. */
+/** Maximum number of additional CNAMEs after the first. */
 const CHAIN_MAX = 10;
-/** Maximum number of names outside the zone that are looked up for one query. */
+/** Maximum number of external names looked up per query. */
 const ELSEWHERE_MAX = 128;
 const none: readonly AnswerRecord[] = [];
 const absent: Worked = { exists: false, answer: none, additional: none };
@@ -52,14 +52,14 @@ const apexDns = parseName('apex.dns.');
 const nsDns = parseName('ns.dns.');
 
 /**
- * Computes the answer to one query by SkyDNS's rules. It never waits: necessary lookups are added to
- * `pending`, and when they are done, the computation is repeated.
+ * Computes the answer to one query by SkyDNS's rules. It never waits. Necessary lookups are added to `pending`, and the
+ * computation is repeated once they are done.
  */
 export class Work {
   readonly #parts: WorkParts;
   readonly #name: Uint8Array;
   readonly pending: Promise<void>[] = [];
-  /** Records of replies from elsewhere: many keys may lead to one name. */
+  /** Records from external replies, because many keys may refer to one name. */
   readonly #foreign = new Map<Reply, readonly AnswerRecord[]>();
   truncated = false;
 
@@ -113,7 +113,7 @@ export class Work {
     return Buffer.concat([labels.subarray(0, -1), this.#parts.zone]);
   }
 
-  /** There are no records of this type. Checks whether the name exists. */
+  /** Checks whether a name without records of this type exists. */
   #nothing(): Worked {
     return this.#parts.lookup.exists(this.#name) ? { ...absent, exists: true } : absent;
   }
@@ -166,8 +166,8 @@ export class Work {
   }
 
   /**
-   * A CNAME and its target's records; empty if the zone has none. A target at or below the name is
-   * a loop, because the name includes everything below it.
+   * Returns a CNAME and its target's records; empty if the zone has none. A target at or below the name is a loop,
+   * because the name includes everything below it.
    */
   #follow(
     name: Uint8Array,
@@ -189,10 +189,7 @@ export class Work {
     return [alias, ...this.#elsewhere(target, type)];
   }
 
-  /**
-   * The answer that the whole server gives for a name outside of the zone; nothing as long as it
-   * has not come.
-   */
+  /** Returns the whole server's answer for an external name; empty while it has not arrived. */
   #elsewhere(target: WireName, type: number): readonly AnswerRecord[] {
     const { asked: known, ask, query } = this.#parts;
     const key = `${type} ${Buffer.from(target).toString('latin1')}`;
@@ -248,7 +245,7 @@ export class Work {
     for (const { service, ttl } of found) {
       if (!service.hasPort) continue;
       const { priority, port } = service;
-      // Shares of 100, at least 1; the order of the operations decides how they are rounded.
+      // Shares of 100, at least 1; the order of the operations determines the rounding.
       const share = (100 / sums.get(priority)!) * (service.weight === 0 ? 100 : service.weight);
       const weight = Math.max(1, Math.floor(share));
       const target = targetOf(service);
@@ -289,10 +286,7 @@ export class Work {
     return { exists: true, answer, additional };
   }
 
-  /**
-   * Addresses of a target: A of one within the zone; A and AAAA of others, with the CNAMEs that
-   * lead there once.
-   */
+  /** Returns a target's addresses: A for one inside the zone; A and AAAA for others, each with its CNAMEs once. */
   #addressesOf(target: WireName): readonly AnswerRecord[] {
     const folded = foldName(target);
     if (suffixAt(folded, this.#parts.zone) >= 0)
@@ -302,7 +296,7 @@ export class Work {
     return [...v4, ...v6.filter(({ type }) => type !== TYPE.CNAME)];
   }
 
-  /** The name servers: the names of keys below `ns.dns` of the zone whose host is an address. */
+  /** Returns the name servers: the names of keys below the zone's `ns.dns` whose host is an address. */
   #nameServers(): Worked {
     const found = this.#find(this.#belowZone(nsDns), TYPE.NS);
     const targets = new Targets();
@@ -322,17 +316,14 @@ function asked(answer: readonly AnswerRecord[] | null): Worked {
   return answer === null ? absent : { exists: true, answer, additional: none };
 }
 
-/**
- * True where a TXT query gets the record's own text. As in CoreDNS, the text beside an address is
- * not answered.
- */
+/** True if a TXT query gets the record's own text. As in CoreDNS, a text next to an address is not answered. */
 function isText({ kind, text }: SkydnsService): boolean {
   return text.length > 0 && (kind === HOST.none || kind === HOST.name);
 }
 
 /**
- * The host, or the key's own name where the host is an address, without its first labels if it says
- * so.
+ * Returns the host, or the key's own name if the host is an address, with the configured number of leading labels
+ * removed.
  */
 function targetOf({ kind, host, key, targetStrip }: SkydnsService): WireName | null {
   const name = kind === HOST.name ? host : nameOf(key);
@@ -357,7 +348,7 @@ class Targets {
   }
 }
 
-/** The reply, or a promise of its being in `known`. A lookup that fails leaves nothing. */
+/** Returns the reply, or a promise that it will be in `known`. A failed lookup leaves nothing. */
 function settled(reply: Maybe<Reply>, known: ForeignReplies, key: string): Reply | Promise<void> {
   if (!isLater(reply)) return reply.own();
   return reply.then(

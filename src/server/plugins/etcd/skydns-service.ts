@@ -1,18 +1,18 @@
-/** Values of SkyDNS: read, checked and packed. */
+/** Reads, checks and packs SkyDNS values. */
 import { parseAddress } from '../../base/ip.ts';
 import { nameLength, NameError, parseName } from '../../wire/name.ts';
 
 /** The kind of a service's host. */
 export const HOST = { none: 0, v4: 1, v6: 2, name: 3 } as const;
 
-/** One record of SkyDNS (its `msg.Service`), read. */
+/** A parsed SkyDNS record (its `msg.Service`). */
 export interface SkydnsService {
-  /** Below the directive's `path`: `/local/skydns/www`. */
+  /** Relative to the directive's `path`: `/local/skydns/www`. */
   readonly key: string;
   readonly kind: number;
   /** 4 or 16 bytes, or a name in wire form; empty for `HOST.none`. */
   readonly host: Buffer;
-  /** Seconds; 0: not given. */
+  /** TTL in seconds; 0 if not set. */
   readonly ttl: number;
   readonly priority: number;
   readonly weight: number;
@@ -23,11 +23,11 @@ export interface SkydnsService {
   readonly group: string;
   /** UTF-8. */
   readonly text: Buffer;
-  /** Eight bytes; empty: none. */
+  /** Eight bytes; empty if there is none. */
   readonly lease: string;
 }
 
-/** Reasons to skip a value: the labels of `ndots_etcd_skipped_keys`. */
+/** Reasons to skip a value, used as labels of `ndots_etcd_skipped_keys`. */
 export const skipReasons = ['json', 'host', 'size', 'name'] as const;
 export type SkipReason = (typeof skipReasons)[number];
 
@@ -42,7 +42,7 @@ const PRIORITY = 10;
 const FLAG = { mail: 0x10, group: 0x20, text: 0x40, lease: 0x80 } as const;
 const FIXED = 15;
 const LEASE = 8;
-/** Maximum weight; higher numbers count as this. */
+/** Maximum weight; larger numbers are clamped to it. */
 const WEIGHT_MAX = 0x7fff_ffff;
 /** Maximum TTL (RFC 2181 section 8). */
 const TTL_MAX = 0x7fff_ffff;
@@ -60,8 +60,8 @@ interface Fields {
 }
 
 /**
- * Reads a value and packs it into a string of bytes, which is what tables and threads carry: a
- * third of the JSON's size, and two of them are the same if and only if they say the same.
+ * Reads a value and packs it into a byte string for tables and threads. It takes a third of the JSON's size, and two
+ * values are equal if and only if their strings are.
  */
 export function packService(value: Buffer, lease: bigint): string | Skipped {
   const fields = readFields(value.toString('utf8'));
@@ -98,7 +98,7 @@ export function packService(value: Buffer, lease: bigint): string | Skipped {
   return out.toString('latin1', 0, at);
 }
 
-/** The lease of a packed service as eight bytes; empty: none. */
+/** Returns the lease of a packed service as eight bytes; empty if there is none. */
 export function leaseOf(packed: string): string {
   const flags = packed.charCodeAt(0);
   if (packed === '' || (flags & FLAG.lease) === 0) return '';
@@ -115,7 +115,7 @@ function hostSize(packed: string, kind: number): number {
   return at + 1 - FIXED;
 }
 
-/** Reads what `packService` packed. */
+/** Reads the output of `packService`. */
 export function unpackService(key: string, packed: string): SkydnsService {
   const bytes = Buffer.from(packed, 'latin1');
   const flags = bytes[0]!;
@@ -153,7 +153,7 @@ export function unpackService(key: string, packed: string): SkydnsService {
   };
 }
 
-/** Names of fields count in any case, as Go reads them; of several the last one. */
+/** Field names are case-insensitive, as in Go, and the last duplicate wins. */
 function readFields(text: string): Fields | Skipped {
   let value: unknown;
   try {

@@ -1,15 +1,15 @@
-/** The SOA record of a zone that etcd holds. */
+/** The SOA record of a zone stored in etcd. */
 import { TYPE } from '../../wire/iana.ts';
 import { parseName } from '../../wire/name.ts';
 import type { MessageWriter, Section } from '../../wire/writer.ts';
 
-/** As CoreDNS has them. */
+/** The same as in CoreDNS. */
 const SOA = { ttl: 30, refresh: 7200, retry: 1800, expire: 86_400 } as const;
-/** Labels without an end: the zone's name follows. */
+/** Not terminated, because the zone's name follows. */
 const NS_DNS = parseName('ns.dns.').subarray(0, -1);
 const HOSTMASTER = parseName('hostmaster.').subarray(0, -1);
 
-/** @param zone in wire form, in the spelling that its owner is to have */
+/** @param zone in wire form, in the spelling for its owner */
 export function writeSoa(
   to: MessageWriter,
   section: Section,

@@ -1,4 +1,4 @@
-/** The control thread's copy of etcd's data. */
+/** The control thread's copy of the etcd data. */
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { ListedEntry, MirrorTarget } from '../../etcd/mirror.ts';
@@ -19,7 +19,7 @@ import {
 } from './skydns-service.ts';
 
 export interface EtcdStoreParts {
-  /** Prefix of all keys: the directive's `path`. */
+  /** Prefix of all keys, from the directive's `path`. */
   readonly prefix: string;
   readonly maxKeys: number;
   readonly maxValueBytes: number;
@@ -32,21 +32,20 @@ export interface EtcdStoreParts {
   readonly metrics: Registry;
 }
 
-/** Stored instead of a packed service if the key is skipped. No packed service begins like this. */
+/** Stored instead of a packed service if the key is skipped. No packed service starts with this. */
 const SKIPPED = '\u0004';
 /** Size of an entry in addition to the bytes of its key and value. */
 const ENTRY = 64;
 /** Maximum bytes of a key under `path`. A name has at most 255, and escapes make few keys longer. */
 const KEY_MAX = 4096;
-/** Characters of a key that the log has. */
+/** Number of a key's characters shown in the log. */
 const KEY_SHOWN = 300;
-/** Number of skipped keys that are logged individually per minute. */
+/** Number of skipped keys logged individually per minute. */
 const NAMED_PER_MINUTE = 10;
 
 /**
- * The control thread's copy of etcd's data, which is replicated to the workers. Values are packed when they
- * arrive. When the keys are listed again, the list is compared key by key, and only differences are sent to
- * the workers.
+ * The control thread's copy of the etcd data, which is replicated to the workers. Values are packed on arrival. When
+ * the keys are listed again, the list is compared key by key, and only differences are sent to the workers.
  */
 export class EtcdStore implements MirrorTarget {
   readonly #parts: EtcdStoreParts;
@@ -57,13 +56,13 @@ export class EtcdStore implements MirrorTarget {
   readonly #skipped = new Map<SkipReason, number>(skipReasons.map((reason) => [reason, 0]));
   #listed = false;
   #serial = 0;
-  /** Keys of the incomplete list; null: there is none. */
+  /** Keys in the incomplete list, or null. */
   #list: string[] | null = null;
-  /** Keys that did not fit into `maxKeys` or `room` since everything was listed. */
+  /** Number of keys that exceeded `maxKeys` or `room` since everything was listed. */
   #tooMany = 0;
   #lacksRoom = false;
   #bytes = 0;
-  /** Named in the log within this minute, and not named any more. */
+  /** Number of keys logged in this minute, and of those not logged. */
   #named = 0;
   #unnamed = 0;
   readonly #minute: Timer;
@@ -82,7 +81,7 @@ export class EtcdStore implements MirrorTarget {
     this.#minute = every(clock, 60_000, () => this.#tellUnnamed());
   }
 
-  /** Calls `run` when every worker knows all that is known here. */
+  /** Calls `run` when every worker knows everything known here. */
   whenApplied(run: () => void): void {
     this.#changes.whenApplied(run);
   }
@@ -111,8 +110,7 @@ export class EtcdStore implements MirrorTarget {
     for (const { key: bytes, value, lease } of entries) {
       const key = this.#keyOf(bytes);
       if (key === null) continue;
-      // Omitted keys need not be marked as listed; the list may have more keys than fit into
-      // memory.
+      // Omitted keys need not be marked as listed; the list may have more keys than fit into memory.
       if (this.#take(key, value, lease, changes)) this.#list?.push(this.#table.own(key));
     }
     this.#publish(changes);
@@ -144,7 +142,7 @@ export class EtcdStore implements MirrorTarget {
     this.#publish(changes);
   }
 
-  /** The key below `path`; null if it is outside, or longer than any domain name. */
+  /** Returns the key below `path`, or null if it is outside or longer than any domain name. */
   #keyOf(bytes: Buffer): string | null {
     const { prefix } = this.#parts;
     if (bytes.length > prefix.length + KEY_MAX) {
@@ -155,7 +153,7 @@ export class EtcdStore implements MirrorTarget {
     return key.startsWith(prefix) ? key.slice(prefix.length) : null;
   }
 
-  /** A key holds this value; null: one that is too large. @returns whether there is room for it */
+  /** Stores a key's value, where null is one that is too large. @returns false if there is no room */
   #take(key: string, value: Buffer | null, lease: bigint, changes: EtcdChange[]): boolean {
     const { maxKeys, maxValueBytes, room } = this.#parts;
     const before = this.#table.get(key);
@@ -169,7 +167,7 @@ export class EtcdStore implements MirrorTarget {
       const keys = room.shared ? 'the keys of all etcd directives' : 'the keys';
       this.#full(`${keys} take more than ${room.most} bytes`, 'max_bytes');
       if (before === null) return false;
-      // The key was known: its old value must not stay.
+      // The key was known, so its old value must be removed.
       read = { reason: 'size', detail: 'there is no room for its value (max_bytes)' };
       packed = SKIPPED + read.reason;
       if (packed === before) return true;
@@ -222,7 +220,7 @@ export class EtcdStore implements MirrorTarget {
   }
 
   #publish(changes: EtcdChange[], first = false): void {
-    // Before everything has been listed there is no zone that could have a serial.
+    // Before everything has been listed, there is no zone with a serial.
     if (this.#listed && (changes.length > 0 || first) && this.#raiseSerial())
       changes.push(this.#state());
     if (changes.length > 0) this.#changes.publish(changes);
@@ -236,10 +234,10 @@ export class EtcdStore implements MirrorTarget {
   }
 
   /**
-   * Raises the serial to the current second. If it has that value already, it is raised when the
-   * second is over. Otherwise a secondary that transferred the zone during that second would miss
-   * later changes. It never decreases, even if the machine's clock is set back.
-   * @returns whether it was raised now
+   * Raises the serial to the current second. If it already has that value, it is raised when the second is over.
+   * Otherwise a secondary that transferred the zone during that second would miss later changes. It never decreases,
+   * even if the machine's clock is set back.
+   * @returns true if it was raised now
    */
   #raiseSerial(): boolean {
     const { clock } = this.#parts;
@@ -272,10 +270,7 @@ export class EtcdStore implements MirrorTarget {
   }
 }
 
-/**
- * Bytes that a key takes more when it holds `after` than when it held `before` (null: it was not
- * there).
- */
+/** Returns the additional bytes for a key if `after` replaces `before` (null if it did not exist). */
 function growth(key: string, before: string | null, after: string): number {
   return before === null ? ENTRY + key.length + after.length : after.length - before.length;
 }
@@ -306,7 +301,7 @@ function leaseIn(packed: string): string {
   return packed.startsWith(SKIPPED) ? '' : leaseOf(packed);
 }
 
-/** The workers' view of a value: a name exists even if its value is invalid. */
+/** Returns the workers' view of a value: a name exists even if its value is invalid. */
 function forWorkers(packed: string): string | null {
   const reason = reasonIn(packed);
   if (reason === null) return packed;

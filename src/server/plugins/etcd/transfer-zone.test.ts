@@ -21,7 +21,7 @@ interface Scene {
   serial(serial: number): void;
 }
 
-/** A clock by which a quarter of a millisecond passes from each look to the next: a transfer looks at it after each key. */
+/** A clock that advances by a quarter of a millisecond at each reading; a transfer reads it after each key. */
 class PassingClock extends VirtualClock {
   #looks = 0;
 
@@ -76,7 +76,7 @@ const transfer = ({ source }: Scene): RecordStream => source.find(zone, zone.len
 const addresses = (lines: readonly string[]): number =>
   lines.filter((line) => /\sA\s/.test(line)).length;
 
-test('nothing is transferred before everything has been listed, nor a name within the zone', () => {
+test('nothing is transferred before everything has been listed, and names inside the zone never are', () => {
   const it = scene();
   it.put('web', { host: '10.0.0.1' });
   assert.equal(it.source.find(zone, zone.length), null);
@@ -86,7 +86,7 @@ test('nothing is transferred before everything has been listed, nor a name withi
   assert.equal(it.source.find(below, below.length), null);
 });
 
-test('a name that stands for more than a thousand keys is left out, and those below it are not', () => {
+test('a name that covers more than a thousand keys is omitted, and those below it are not', () => {
   const it = scene();
   for (let i = 0; i <= 1000; i++) it.put(`web/x${i}`, { host: '10.0.0.1' });
   it.serial(1);
@@ -95,7 +95,7 @@ test('a name that stands for more than a thousand keys is left out, and those be
   assert.equal(it.omitted(), 2);
 });
 
-test('a transfer under way stays with the moment it began at', () => {
+test('a transfer in progress keeps the state at its start', () => {
   const it = scene();
   for (let i = 0; i < 20; i++) it.put(`host${i}`, { host: '10.0.0.1' });
   it.serial(1);
@@ -127,7 +127,7 @@ test('keys that differ only after a hyphen are distinguished: a-b sorts between 
   ]);
 });
 
-test('a transfer gives others their turn after a millisecond or two, however much work its names are', () => {
+test('a transfer yields after a millisecond or two, however expensive its names are', () => {
   const it = scene();
   for (let i = 0; i < 20_000; i++)
     it.put(`srv${Math.floor(i / 30)}/x${i}`, { host: `h${i}.shop.test`, port: 80 });
@@ -142,7 +142,8 @@ test('a transfer gives others their turn after a millisecond or two, however muc
       most = Math.max(most, ++records);
     } else [pauses, records] = [pauses + 1, 0];
   }
-  // Each of the keys, and of the names above them, is a place where the transfer may pause. It never writes more than a name between two.
+  // The transfer may pause after each key and each name above them. It never writes more than one name between two
+  // pauses.
   assert.ok(pauses > 20_000 / 8, `${pauses} pauses`);
   assert.ok(most <= 8 * 30, `${most} records without a pause`);
 });

@@ -1,4 +1,4 @@
-/** The zones that etcd holds as records, for transfer. */
+/** Provides zones stored in etcd as records for transfer. */
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import type { Counter } from '../../metrics/registry.ts';
 import { RCODE, TYPE } from '../../wire/iana.ts';
@@ -20,10 +20,10 @@ export interface EtcdTransferParts {
   readonly replica: EtcdReplica;
   readonly zones: readonly string[];
   readonly clock: Clock;
-  /** Limits of TTLs by leases, seconds. */
+  /** Minimum and maximum TTL from leases, in seconds. */
   readonly minLeaseTtl: number;
   readonly maxLeaseTtl: number;
-  /** Names that were omitted because they have too many keys. */
+  /** Number of names omitted because they have too many keys. */
   readonly omitted: Counter;
 }
 
@@ -32,12 +32,9 @@ export interface EtcdTransferParts {
  * milliseconds at a time.
  */
 const KEYS_OF_NAME_MAX = 1000;
-/** Time to generate records before queries are served again, milliseconds. */
+/** Milliseconds for which to generate records before queries are served again. */
 const SLICE_MS = 1;
-/**
- * The least time between two NOTIFYs, in milliseconds, because secondaries then transfer the whole
- * zone.
- */
+/** Minimum time between two NOTIFYs, in milliseconds, because secondaries then transfer the whole zone. */
 const TELL_EVERY_MS = 5000;
 
 export function etcdTransfers(parts: EtcdTransferParts): TransferSource {
@@ -69,7 +66,7 @@ export function etcdTransfers(parts: EtcdTransferParts): TransferSource {
   };
 }
 
-/** null ends a turn, unless the receiver needs more. */
+/** Null ends a turn, unless the receiver needs more. */
 type Made = Generator<AnswerRecord | null, void, undefined>;
 
 function streamOf(zone: WireName, serial: number, parts: EtcdTransferParts): RecordStream {
@@ -99,14 +96,13 @@ function streamOf(zone: WireName, serial: number, parts: EtcdTransferParts): Rec
   };
 }
 
-/** Three names and numbers. */
+/** Maximum size in bytes: three names and numbers. */
 const SOA_MAX = 800;
 
 /**
- * The records of each name are those that queries for it get: a key belongs to its own name and to
- * those above. If an alias is the only record of a name, it is given as one. Beside others its
- * addresses are given instead, because no other record may exist beside an alias (RFC 2181 section
- * 10.1). The keys are those at the time of the first record.
+ * Yields the records of each name as its queries get them; a key belongs to its own name and to those above. If an
+ * alias is the only record of a name, it is included as such. Otherwise its addresses are included instead, because an
+ * alias cannot coexist with other records (RFC 2181 section 10.1). The keys are those at the time of the first record.
  */
 function* recordsOf(zone: WireName, parts: EtcdTransferParts): Made {
   const { clock } = parts;
@@ -120,7 +116,7 @@ function* recordsOf(zone: WireName, parts: EtcdTransferParts): Made {
   }
 }
 
-/** null: the transfer may pause here. */
+/** Null means that the transfer may pause here. */
 function* everyRecord(names: ZoneNames): Made {
   yield* names.servers();
   for (const name of names.all()) {
@@ -149,7 +145,7 @@ class ZoneNames {
     this.#isReverse = reverseZones.some((one) => suffixAt(zone, one) >= 0);
   }
 
-  /** Servers want one: without keys at `ns.dns` it is the one that the SOA record names. */
+  /** Servers require one; without keys at `ns.dns` it is the one in the SOA record. */
   *servers(): Generator<AnswerRecord> {
     const found = this.#answer(this.#zone, TYPE.NS);
     if (found.length > 0) yield* found;
@@ -159,9 +155,7 @@ class ZoneNames {
     }
   }
 
-  /**
-   * Yields every existing name: those of keys, and those above them up to the zone's. null: an invalid path.
-   */
+  /** Yields every existing name, from those of keys up to the zone's. Null is an invalid path. */
   *all(): Generator<WireName | null> {
     const seen = new Set<string>();
     if (this.#keys.keys.length > 0) yield this.#zone;
@@ -182,7 +176,7 @@ class ZoneNames {
       const given: AnswerRecord[] = [];
       for (const type of this.#isReverse ? reverseTypes : types) {
         given.push(...this.#answer(name, type));
-        // As many keys as a name may stand for take a millisecond or two.
+        // A name with the maximum number of keys takes a millisecond or two.
         yield null;
       }
       const alias = this.#isReverse ? null : this.#alias(name);
@@ -217,7 +211,7 @@ class ZoneNames {
       ask: () => elsewhere,
     }).run();
     const own = answer.filter((one) => one.type === type);
-    // All records of an RRset have one TTL (RFC 2181 section 5.2): the least.
+    // All records in an RRset share the lowest TTL (RFC 2181 section 5.2).
     const ttl = Math.min(...own.map((one) => one.ttl));
     return own.map((one) => ({ ...one, owner: name, ttl }));
   }
@@ -236,10 +230,7 @@ class ZoneNames {
   }
 }
 
-/**
- * The name of a path; null: no query can have it, because it has capital letters or wildcard
- * labels.
- */
+/** Returns the name for a path, or null if no query can have it, because it has capital letters or wildcard labels. */
 function nameAt(path: string): WireName | null {
   const name = nameOf(path);
   if (name === null) return null;

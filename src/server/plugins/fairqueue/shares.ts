@@ -5,7 +5,7 @@ import { Refusals } from './refusals.ts';
 /** One in this many places is reserved for clients with few queries. */
 const SPARE = 8;
 
-/** Whether another query may wait; if not, whose limit was reached. */
+/** The decision on another query; if it may not wait, whose limit was reached. */
 export type ShareVerdict = 'admitted' | 'client' | 'network';
 
 export interface Share {

@@ -55,7 +55,7 @@ async function served(t: TestContext, text = zone, more = ''): Promise<World> {
   return world;
 }
 
-/** `NOERROR aa`, then a line for each record, with the section where it is not the answer. */
+/** Formats a reply as `NOERROR aa`, then a line per record, with its section unless it is the answer. */
 function show(message: Message): string[] {
   const lines = (records: readonly DnsRecord[], section: string): string[] =>
     records.map(
@@ -82,7 +82,7 @@ const soa =
   'authority example.org. 60 SOA ns1.example.org. hostmaster.example.org. 1 7200 3600 1209600 60';
 
 describe('file', () => {
-  test('a name that is there is answered with the records of the type', async (t) => {
+  test('an existing name is answered with its records of the type', async (t) => {
     const world = await served(t);
     assert.deepEqual(await ask(world, 'www.example.org. A'), [
       'NOERROR aa',
@@ -96,18 +96,18 @@ describe('file', () => {
     ]);
   });
 
-  test('no data and no name bring the SOA record with the lesser of TTL and minimum', async (t) => {
+  test('missing data and missing names return the SOA with the lesser of TTL and minimum', async (t) => {
     const world = await served(t);
     assert.deepEqual(await ask(world, 'www.example.org. MX'), ['NOERROR aa', soa]);
     assert.deepEqual(await ask(world, 'nothing.example.org. MX'), ['NXDOMAIN aa', soa]);
   });
 
-  test('a name that only others are below is there, without data', async (t) => {
+  test('an empty non-terminal exists without data', async (t) => {
     const world = await served(t);
     assert.deepEqual(await ask(world, 'below.empty.example.org. A'), ['NOERROR aa', soa]);
   });
 
-  test('aliases are followed within the zone, and their end decides the result code', async (t) => {
+  test('aliases are followed within the zone, and the last target decides the result code', async (t) => {
     const world = await served(t);
     assert.deepEqual(await ask(world, 'alias2.example.org. A'), [
       'NOERROR aa',
@@ -127,7 +127,7 @@ describe('file', () => {
     ]);
   });
 
-  test('an SOA record of another name is that of a zone that has none', async (t) => {
+  test('an SOA record with another name is used for a zone that has none', async (t) => {
     const world = await served(
       t,
       '$TTL 60\nother.example. SOA ns host 7 2 3 4 5\nwww A 192.0.2.1\n',
@@ -141,7 +141,7 @@ describe('file', () => {
     assert.doesNotMatch((await ask(own, 'example.org. SOA'))[1]!, / 9 2 3 4 5$/);
   });
 
-  test('of several SOA records of other names each is reported with its line, and the last is used', async (t) => {
+  test('if there are several SOA records with other names, each is reported with its line and the last is used', async (t) => {
     const world = await served(
       t,
       '$TTL 60\none.example. SOA ns host 7 2 3 4 5\nwww A 192.0.2.1\ntwo.example. SOA ns host 8 2 3 4 5\n',
@@ -152,7 +152,7 @@ describe('file', () => {
     assert.match(log, /db\.example\.org:4:1: two\.example\. SOA: .* is used/);
   });
 
-  test('invalid UTF-8 stays in names and texts, and ignored in comments', async (t) => {
+  test('invalid UTF-8 is preserved in names and texts, and ignored in comments', async (t) => {
     const latin1 = Buffer.from(`${zone}; B\xfcro\ncaf\xe9 TXT "\xa7 1"\n`, 'latin1');
     const path = folder(t, { db: '' });
     writeFileSync(join(path, 'db'), latin1);
@@ -164,7 +164,7 @@ describe('file', () => {
     );
   });
 
-  test('a file in UTF-16 is refused with that word', async (t) => {
+  test('a UTF-16 file is rejected with that reason', async (t) => {
     const path = folder(t, { db: '' });
     writeFileSync(join(path, 'db'), Buffer.from(`\uFEFF${zone}`, 'utf16le'));
     await assert.rejects(
@@ -173,14 +173,14 @@ describe('file', () => {
     );
   });
 
-  test('a file of another zone is refused', async (t) => {
+  test("another zone's file is rejected", async (t) => {
     await assert.rejects(
       served(t, '$ORIGIN other.example.\n@ 60 SOA ns host 7 2 3 4 5\nwww 60 A 192.0.2.1\n'),
       /has no SOA record for origin example\.org\./,
     );
   });
 
-  test('a circle of aliases is SERVFAIL, a single one of them is answered', async (t) => {
+  test('an alias loop gets SERVFAIL, but a single alias in it is answered', async (t) => {
     const world = await served(t, `${zone}*.foo CNAME bar.foo\nself CNAME self\n`);
     for (const name of ['loop', 'loop2', 'self', 'x.foo', 'bar.foo'])
       assert.deepEqual(await ask(world, `${name}.example.org. A`), ['SERVFAIL'], name);
@@ -190,7 +190,7 @@ describe('file', () => {
     ]);
   });
 
-  test('SERVFAIL for a circle of aliases says so, as an Extended DNS Error', async (t) => {
+  test('SERVFAIL for an alias loop includes an Extended DNS Error', async (t) => {
     const world = await served(t);
     assert.match(
       await world.dig('loop.example.org. A', { edns: true }),
@@ -210,7 +210,7 @@ describe('file', () => {
     assert.equal((await ask(world, 'c12.example.org. A'))[9], 'c20.example.org. 300 A 192.0.2.1');
   });
 
-  test('an alias that leads out of the zone is followed by asking the whole server', async (t) => {
+  test('an alias to a name outside the zone is followed through the whole server', async (t) => {
     const path = folder(t, {
       'db.example.org': zone,
       'db.example.net': '@ 60 IN SOA ns host 1 2 3 4 5\nwww 60 A 192.0.2.77\n',
@@ -234,7 +234,7 @@ describe('file', () => {
     ]);
   });
 
-  test('an alias into a zone below, to which no name server is named, is followed', async (t) => {
+  test('an alias into a delegated zone without name servers is followed', async (t) => {
     const path = folder(t, {
       'db.example.org':
         '@ 60 IN SOA ns host 1 2 3 4 5\nwww 60 CNAME www.foo\nlost 60 CNAME no.foo\n',
@@ -258,7 +258,7 @@ describe('file', () => {
     }
   });
 
-  test('a wildcard stands for names that are not there, and for none that is', async (t) => {
+  test('a wildcard matches missing names, and no existing ones', async (t) => {
     const world = await served(t);
     assert.deepEqual(
       (await ask(world, 'a.b.wild.example.org. A'))[1],
@@ -273,7 +273,7 @@ describe('file', () => {
     ]);
   });
 
-  test('below a cut is another zone: its name servers and their addresses', async (t) => {
+  test("names below a cut get the delegated zone's name servers and their addresses", async (t) => {
     const world = await served(t);
     for (const name of ['cut', 'deep.cut', 'ns.cut']) {
       assert.deepEqual(await ask(world, `${name}.example.org. A`), [
@@ -287,7 +287,7 @@ describe('file', () => {
     assert.deepEqual(await ask(world, 'bare.example.org. DS'), ['NOERROR aa', soa]);
   });
 
-  test('a DNAME moves what is below it, and not itself', async (t) => {
+  test('a DNAME redirects names below it, and not itself', async (t) => {
     const world = await served(t);
     assert.deepEqual((await ask(world, 'X.old.example.org. A')).slice(0, 4), [
       'NOERROR aa',
@@ -300,7 +300,7 @@ describe('file', () => {
     assert.equal((await ask(world, long))[0], 'YXDOMAIN aa');
   });
 
-  test('a DNAME that leads to itself, in a circle or ever deeper is SERVFAIL', async (t) => {
+  test('a DNAME that leads to itself, in a loop or ever deeper gets SERVFAIL', async (t) => {
     const dnames = 'self DNAME self\nring DNAME ring2\nring2 DNAME ring\ndeep DNAME x.deep\n';
     const world = await served(t, zone + dnames);
     for (const name of ['x.self', 'X.Self', 'x.ring', 'x.deep']) {
@@ -311,7 +311,7 @@ describe('file', () => {
     assert.deepEqual(await ask(world, 'x.self.example.org. CNAME'), ['SERVFAIL']);
   });
 
-  test('SRV and MX bring the addresses of what they name, which is spelled as in the file', async (t) => {
+  test('SRV and MX include the addresses of their targets, spelled as in the file', async (t) => {
     const world = await served(t);
     const addresses = [
       'additional mail.example.org. 300 A 192.0.2.2',
@@ -323,7 +323,7 @@ describe('file', () => {
     assert.deepEqual(mail.slice(-2).join().toLowerCase(), addresses.join().toLowerCase());
   });
 
-  test('ANY is answered with all that the name owns', async (t) => {
+  test('ANY is answered with all records of the name', async (t) => {
     const world = await served(t);
     const types = (await world.ask('example.org. ANY')).answer.map(({ type }) => type);
     assert.deepEqual(types, [2, 2, 6, 15]);
@@ -336,7 +336,7 @@ describe('file', () => {
     assert.deepEqual(await ask(world, 'example.net. A'), ['REFUSED']);
   });
 
-  test('with fallthrough a name that owns nothing goes to the next plugin', async (t) => {
+  test('with fallthrough, a name without records goes to the next plugin', async (t) => {
     const path = folder(t, { 'db.example.org': zone });
     const world = await makeWorld(
       '.:53 {\n file db.example.org example.org {\n fallthrough\n }\n whoami\n}',
@@ -348,7 +348,7 @@ describe('file', () => {
     assert.deepEqual(await ask(world, 'www.example.org. MX'), ['NOERROR aa', soa]);
   });
 
-  test("DS of a zone is the parent zone's business", async (t) => {
+  test("DS at a zone's apex is left to the parent zone", async (t) => {
     const path = folder(t, {
       'db.example.org': zone,
       'db.cut': '@ 60 IN SOA ns host 9 2 3 4 5\n@ 60 NS ns\nwww 60 A 192.0.2.8\n',
@@ -362,7 +362,7 @@ describe('file', () => {
     assert.equal((await world.ask('www.cut.example.org. A')).answer.length, 1);
   });
 
-  test('all errors of a file are reported at start, each with its place', async (t) => {
+  test('all errors in a file are reported at startup, each with its location', async (t) => {
     const path = folder(t, {
       'db.bad':
         '$TTL 60\n@ SOA ns host 1 2 3 4 5\nwww A 192.0.2\nwww AAA ::1\n$INCLUDE no.inc\n( open A 192.0.2.1\n',
@@ -384,7 +384,7 @@ describe('file', () => {
     });
   });
 
-  test('a transfer printed by dig is a zone file: its SOA record is at both ends', async (t) => {
+  test('a transfer printed by dig is a valid zone file, with its SOA record at both ends', async (t) => {
     const soa = 'example.org. 60 IN SOA ns.example.org. host.example.org. 1 2 3 4 5\n';
     const whole = `${soa}example.org. 60 IN NS ns.example.org.\nns.example.org. 60 IN A 192.0.2.1\n`;
     const path = folder(t, { db: whole + soa, two: whole + soa.replace(' 1 2', ' 2 2') });
@@ -404,7 +404,7 @@ describe('file', () => {
     assert.equal((await world.ask('example.org. NS')).answer.length, 1);
   });
 
-  test('a directory is not a zone, whatever may happen to a missing file', async (t) => {
+  test('a directory is not accepted as a zone, unlike a missing file', async (t) => {
     const path = folder(t, { db: '' });
     await assert.rejects(
       makeWorld(`example.org {\n file ${path}\n}`),
@@ -452,7 +452,7 @@ describe('file', () => {
     assert.match(world.log.at(-1)!, /Failed to open zone "example\.org\."/);
   });
 
-  test('a changed included file is noticed like the zone file: its serial, and a fixed error', async (t) => {
+  test('a changed included file is detected like the zone file, both its serial and a fixed error', async (t) => {
     const soa = (serial: number): string => `@ SOA ns host ${serial} 2 3 4 5\n`;
     const path = folder(t, {
       db: '$TTL 60\n$INCLUDE soa.inc\n@ NS ns\nns A 192.0.2.9\n$INCLUDE hosts.inc\n',
@@ -481,7 +481,7 @@ describe('file', () => {
     assert.equal(world.log.length, lines, 'nothing has changed');
   });
 
-  test('a serial that goes back, and one that stays although the file has changed, cause a warning about secondaries', async (t) => {
+  test('a decreasing serial, or an unchanged one in a changed file, causes a warning about secondaries', async (t) => {
     const text = (serial: number, address: string): string =>
       zone.replace('hostmaster 1', `hostmaster ${serial}`).replace('192.0.2.3', address);
     const path = folder(t, { db: text(5, '192.0.2.3') });
@@ -505,12 +505,12 @@ describe('file', () => {
     assert.match(back, /\[INFO\] plugin\/file: Successfully reloaded zone/);
     const ahead = await later(text(0x7fff_ffff, '192.0.2.6'));
     assert.match(ahead, /^\[INFO\].* 2147483647 SOA serial$/);
-    // Serials are a circle: this one is newer.
+    // Serials wrap around, so this one is newer.
     assert.match(await later(text(0xffff_fffe, '192.0.2.7')), /^\[INFO\]/);
     assert.match(await later(text(0, '192.0.2.8')), /^\[INFO\]/);
   });
 
-  test('a reload of the Corefile tells the same of serials', async (t) => {
+  test('a reload of the Corefile gives the same warnings about serials', async (t) => {
     const text = (serial: number, address: string): string =>
       zone.replace('hostmaster 1', `hostmaster ${serial}`).replace('192.0.2.3', address);
     const path = folder(t, { db: text(5, '192.0.2.3') });
@@ -531,7 +531,7 @@ describe('file', () => {
     assert.match(await reloaded(text(4, '192.0.2.4')), /WARNING.* decreased from 6 to 4/);
   });
 
-  test('a file that is not there is SERVFAIL until it comes', async (t) => {
+  test('a missing file causes SERVFAIL until it appears', async (t) => {
     const path = folder(t, {});
     const world = await makeWorld('example.org {\n file db {\n reload 10s\n }\n}', {
       folder: path,
@@ -548,7 +548,7 @@ describe('file', () => {
     assert.equal((await ask(world, 'www.example.org. A'))[0], 'NOERROR aa');
   });
 
-  test('a reload to a file that is not there is taken, as in CoreDNS, with a warning that names it', async (t) => {
+  test('a reload to a missing file is accepted, as in CoreDNS, with a warning that names it', async (t) => {
     const world = await makeWorld('. {\n whoami\n}', { folder: folder(t, {}) });
     t.after(() => world.close());
     world.setCorefile('example.org {\n file db.nope\n}');
@@ -567,7 +567,7 @@ describe('file', () => {
     assert.match(world.log[1]!, /a name with a CNAME record has no other records/);
   });
 
-  test('a target whose final dot was forgotten is warned about, with its place', async (t) => {
+  test('a target without its final dot causes a warning with its location', async (t) => {
     const records = [
       'a.test MX 10 mail.example.org',
       'b.test MX 10 mail.example.org.example.org.',

@@ -53,23 +53,20 @@ function sourcesOf(
   }[],
   path: (file: string) => string,
 ): readonly ZoneSource[] {
-  // If a zone has two files, the later one counts, as in CoreDNS.
+  // If a zone has two files, the later one wins, as in CoreDNS.
   const byZone = new Map<string, ZoneSource>();
   for (const { file, zones: names, byTime } of options)
     for (const zone of names) byZone.set(zone, { zone, path: path(file), byTime });
   return [...byZone.values()];
 }
 
-/**
- * Answers from zone files: the main thread reads and packs them, workers answer from the same
- * memory.
- */
+/** Answers from zone files. The main thread reads and packs them, and workers answer from the same memory. */
 export const file: Plugin = definePlugin({
   syntax,
   async control(options, context) {
     const sources = sourcesOf(options, (name) => context.path(name));
     const { clock, log, metrics } = context;
-    // Workers never need them.
+    // Imported here because workers never need them.
     const { ZoneReloader } = await import('../../zone/zone-reloader.ts');
     const { ZonePublisher } = await import('../../zone/zone-publisher.ts');
     const publisher = context.replicated(
@@ -124,7 +121,7 @@ export const file: Plugin = definePlugin({
   },
 });
 
-/** True for a missing or unreadable file, which may become readable; a directory or a device does not. */
+/** True for a missing or unreadable file, which may become readable. A directory or a device does not. */
 function mayCome(error: NodeJS.ErrnoException): boolean {
   return !['EISDIR', 'ENOTREG', 'EFBIG'].includes(error.code ?? '');
 }

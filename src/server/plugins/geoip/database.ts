@@ -1,4 +1,4 @@
-/** Databases of addresses in MaxMind's format, read by `mmdb-lib`. */
+/** Address databases in MaxMind's format, read by `mmdb-lib`. */
 import { Reader } from 'mmdb-lib';
 import decoder from 'mmdb-lib/lib/decoder.js';
 import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
@@ -21,7 +21,7 @@ export interface City {
 }
 
 interface NamedPlace {
-  /** By language. */
+  /** Indexed by language. */
   readonly names?: Readonly<Record<string, string>>;
 }
 
@@ -30,20 +30,19 @@ export interface NetworkRecord {
   readonly autonomous_system_organization?: string;
 }
 
-/** The kinds of data in a database; it may have both. */
+/** The kinds of data in a database, which may have both. */
 export interface Provides {
   readonly city: boolean;
   readonly asn: boolean;
 }
 
-/** The file is not a database, or has no data for this plugin. The message is CoreDNS's. */
+/** Thrown if the file is not a database or has no data for this plugin. The message is CoreDNS's. */
 export class DatabaseError extends Error {
   override readonly name = 'DatabaseError';
 }
 
 /**
- * Reads a database into memory that threads can share: the largest ones would not fit more than
- * once.
+ * Reads a database into memory shared by threads, because the largest ones would not fit more than once.
  * @throws Error with the system's code
  */
 export function readDatabase(path: string): Uint8Array<SharedArrayBuffer> {
@@ -53,7 +52,7 @@ export function readDatabase(path: string): Uint8Array<SharedArrayBuffer> {
   return new Uint8Array(bytes.buffer as unknown as SharedArrayBuffer, 0, bytes.length);
 }
 
-/** Maximum number of cached decoded records; most clients come from few networks. */
+/** Maximum number of cached decoded records; most clients are in few networks. */
 const CACHE_MAX = 4096;
 
 /** A database in MaxMind's format (mmdb). */
@@ -65,13 +64,12 @@ export class Database {
   constructor(bytes: Uint8Array<SharedArrayBuffer>) {
     this.#reader = open(bytes);
     this.provides = providesOf(this.#reader.metadata.databaseType);
-    // Whether the records can be read shows only when one is.
+    // Only a lookup reveals whether the records can be read.
     this.lookup('127.0.0.1');
   }
 
   /**
-   * The database record of an address; null if there is none.
-   *
+   * Returns the database record for an address, or null if there is none.
    * @throws DatabaseError if the file is corrupt
    */
   lookup(address: string): (City & NetworkRecord) | null {
@@ -86,7 +84,7 @@ export class Database {
   }
 }
 
-/** Maximum number of entries in a list or map; those in real databases have a few dozen. */
+/** Maximum number of entries in a list or map; real databases have a few dozen. */
 const ENTRIES_MAX = 4096;
 const MAP = 7;
 const LIST = 11;
@@ -96,8 +94,8 @@ interface Decoding {
 }
 
 /**
- * The library makes a list as long as the file says before it reads it: one broken byte is 128 MiB
- * for each query, or a walk through all of a database that takes seconds.
+ * The library allocates a list of the size given in the file before reading it. A single corrupt byte would take 128
+ * MiB per query, or cause a walk through the whole database that takes seconds.
  */
 const decoding = (decoder.default as unknown as { readonly prototype: Decoding }).prototype;
 const { decodeByType } = decoding;

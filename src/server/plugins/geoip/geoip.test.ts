@@ -43,7 +43,7 @@ writeFileSync(join(folder, 'odd.mmdb'), makeMmdb('UnknownDbType', { '10.0.0.0/8'
 writeFileSync(join(folder, 'domain.mmdb'), makeMmdb('GeoIP2-Domain', { '10.0.0.0/8': 'x' }));
 writeFileSync(join(folder, 'empty.mmdb'), '');
 
-test('a list or map that claims millions of entries is bad data, and takes no memory', () => {
+test('a list or map that claims millions of entries is rejected as bad data and takes no memory', () => {
   const whole = makeMmdb('GeoLite2-City', { '81.2.69.0/24': cambridge });
   const list = whole.indexOf(Buffer.from([2, 4]));
   const map = whole.indexOf(Buffer.from([0xe6]));
@@ -66,9 +66,9 @@ test('a list or map that claims millions of entries is bad data, and takes no me
   }
 });
 
-test('a query for an address in a corrupt part of the database is answered without labels, and counted', async () => {
+test('a query for an address in a corrupt part of the database is answered without labels and counted', async () => {
   const whole = makeMmdb('GeoLite2-City', { '10.1.0.0/16': { city: { names: { en: 'Here' } } } });
-  // The map at the beginning of the data is not longer a map.
+  // The map at the start of the data is no longer a map.
   whole[whole.indexOf('city') - 2] = 0x1f;
   writeFileSync(join(folder, 'broken.mmdb'), whole);
   const world = await makeWorld(
@@ -84,7 +84,7 @@ test('a query for an address in a corrupt part of the database is answered witho
   await world.close();
 });
 
-/** The labels that log prints for a query of `client`, optionally with a Client Subnet option. */
+/** Returns the labels that log prints for a query from `client`, optionally with a Client Subnet option. */
 async function noted(
   database: string,
   labels: readonly string[],
@@ -117,7 +117,7 @@ async function noted(
   return line!.replace('[INFO] ', '');
 }
 
-/** CoreDNS's labels and what its tests expect of them. */
+/** CoreDNS's labels with the values expected in its tests. */
 const cityLabels: readonly (readonly [string, string])[] = [
   ['city/name', 'Cambridge'],
   ['country/code', 'GB'],
@@ -135,23 +135,23 @@ const labels = cityLabels.map(([label]) => label);
 const values = cityLabels.map(([, value]) => value).join('|');
 
 describe('geoip', () => {
-  test('a database of places gives the labels of CoreDNS, for IPv4 and IPv6', async () => {
+  test("a city database provides CoreDNS's labels for IPv4 and IPv6", async () => {
     assert.equal(await noted('city.mmdb', labels, '81.2.69.142'), values);
     assert.equal(await noted('city.mmdb', labels, '2001:db8:1::5'), values);
   });
 
-  test('a database of networks gives number and organisation', async () => {
+  test('a network database provides the number and the organisation', async () => {
     const asn = ['asn/number', 'asn/org'];
     assert.equal(await noted('asn.mmdb', asn, '81.2.69.142'), '12345|Test ASN Organization');
     assert.equal(await noted('asn.mmdb', asn, '10.0.0.1'), '0|Not routed');
     assert.equal(await noted('asn.mmdb', asn, '203.0.113.1'), '0|');
   });
 
-  test('an address that the database does not know has empty labels', async () => {
+  test('an address missing from the database has empty labels', async () => {
     assert.equal(await noted('city.mmdb', labels, '203.0.113.1'), '|||false|||||||');
   });
 
-  test('edns-subnet: the address that the query carries counts', async () => {
+  test('edns-subnet uses the address in the query', async () => {
     const v4 = [0, 1, 24, 0, 81, 2, 69];
     const v6 = [0, 2, 48, 0, 0x20, 0x01, 0x0d, 0xb8, 0, 1];
     assert.equal(await noted('city.mmdb', labels, '127.0.0.1', v4), values);
@@ -191,17 +191,17 @@ describe('geoip', () => {
     ['geoip empty.mmdb', /failed to open database file: error opening database: invalid MaxMind/],
     ['geoip .', /failed to open database file: .*is a directory/],
   ] as const) {
-    test(`refused: ${lines.replaceAll('\n', '')}`, async () => {
+    test(`rejected: ${lines.replaceAll('\n', '')}`, async () => {
       const problem = await refused(lines);
       assert.match(problem.message, message);
       assert.notEqual(problem.place, null);
     });
   }
 
-  test('a database that was cut short is refused or has nothing to tell, and never stops an answer', async () => {
+  test('a truncated database is rejected or has no data, and never prevents an answer', async () => {
     const whole = makeMmdb('GeoLite2-City', { '81.2.69.0/24': cambridge });
     const tree = whole.indexOf('city');
-    // The tree without most of its data, the metadata behind it.
+    // The tree without most of its data, followed by the metadata.
     const cut = Buffer.concat([
       whole.subarray(0, tree),
       whole.subarray(whole.indexOf('MaxMind') - 3),
@@ -214,7 +214,7 @@ describe('geoip', () => {
     }
   });
 
-  test('whatever is wrong in a database, looking into it ends, with text or a DatabaseError', () => {
+  test('lookups in a corrupt database always end, with text or a DatabaseError', () => {
     const random = seededRandom(7);
     const whole = makeMmdb('GeoLite2-City', {
       '81.2.69.0/24': { ...(cambridge as object), ...(network as object) },

@@ -1,4 +1,4 @@
-/** `geoip`: notes where clients are. */
+/** `geoip`: adds clients' locations to the metadata. */
 import { printAddress } from '../../base/ip.ts';
 import { Problem } from '../../base/problem.ts';
 import { required } from '../../corefile/positions.ts';
@@ -27,7 +27,7 @@ const syntax = directive({
   },
 });
 
-/** Adds what a database has about the client to the metadata, for log, view, rewrite and others. */
+/** Adds a database's information about the client to the metadata, for log, view, rewrite and others. */
 export const geoip: Plugin = definePlugin({
   syntax,
   control(options, context) {
@@ -73,7 +73,7 @@ function addressOf({ peer, peerAt, family }: Query): string {
   return printAddress(peer, peerAt, family === 4 ? 4 : 16);
 }
 
-/** The address of the query's Client Subnet option, filled up with zeros; null: there is none. */
+/** Returns the address in the query's Client Subnet option, padded with zeros, or null. */
 function subnetOf({ bytes, optionsStart, optionsEnd }: Query): string | null {
   const option = findOption(bytes, optionsStart, optionsEnd, OPTION.ECS);
   if (option === null || option.length < 4 || option[0] !== 0) return null;

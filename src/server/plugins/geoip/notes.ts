@@ -1,7 +1,7 @@
-/** The metadata about a client's place and network. */
+/** Metadata about a client's location and network. */
 import type { City, NetworkRecord } from './database.ts';
 
-/** Notes a place. Missing values are noted as Go's zero value, as in CoreDNS. */
+/** Adds a location to the metadata. Missing values become Go's zero value, as in CoreDNS. */
 export function noteCity(found: City, notes: Map<string, string>): void {
   const { city, country, continent, location, postal, subdivisions } = found;
   const regions = Array.isArray(subdivisions) ? subdivisions : [];
@@ -19,13 +19,13 @@ export function noteCity(found: City, notes: Map<string, string>): void {
   notes.set('geoip/postalcode', text(postal?.code));
 }
 
-/** Adds a network to the metadata: its number and its operator. */
+/** Adds a network's number and operator to the metadata. */
 export function noteNetwork(found: NetworkRecord, notes: Map<string, string>): void {
   notes.set('geoip/asn/number', text(found.autonomous_system_number ?? 0));
   notes.set('geoip/asn/org', text(found.autonomous_system_organization));
 }
 
-/** Numbers of more than 32 bits are bigints; a broken database may hold anything anywhere. */
+/** Numbers over 32 bits are bigints, and a corrupt database may contain anything. */
 function text(value: unknown): string {
   const plain = typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint';
   return plain ? String(value) : '';

@@ -55,7 +55,7 @@ export class GrpcMetrics {
   upstream(to: string): UpstreamCounters {
     return {
       timeouts: this.#timeouts.with(to),
-      // Nothing strays and nothing is paced on a connection.
+      // A connection has no stray replies and no pacing.
       strays: none,
       paced: none,
       rejects: this.#rejects.with(to),
@@ -67,7 +67,7 @@ export class GrpcMetrics {
     this.#failures.with(to).add(1);
   }
 
-  /** @param rcode the four bits of the header */
+  /** @param rcode four bits from the header */
   replied(to: string, rcode: number, tookMs: number): void {
     this.#requests.with(to).add(1);
     this.#responses.with(rcodeName(rcode), to).add(1);

@@ -1,4 +1,4 @@
-/** One query of `grpc`, from its first try to its reply. */
+/** One `grpc` query, from its first attempt to its reply. */
 import { Later, type Maybe } from '../../base/maybe.ts';
 import type { Clock } from '../../base/clock.ts';
 import { passedThrough } from '../../runtime/memory-policy.ts';
@@ -16,17 +16,17 @@ import type { MessageWriter } from '../../wire/writer.ts';
 import { fromUpstream } from '../../wire/upstream.ts';
 import type { GrpcMetrics } from './grpc-counters.ts';
 
-/** A query is tried for so long. */
+/** Time limit for a query, in milliseconds. */
 const DEADLINE_MS = 5000;
-/** Time for one of several upstreams, in milliseconds, so that the others can be tried. */
+/** Time limit in milliseconds for one of several upstreams, so that the others can be tried. */
 const TRY_MS = 2000;
-/** Time for which an unreachable upstream is tried last. */
+/** Time for which an unreachable upstream is tried last, in milliseconds. */
 const SHUNNED_MS = 1000;
 
 export interface GrpcTarget {
   readonly to: string;
   readonly upstream: Upstream;
-  /** The deadline of the last try, by the clock. */
+  /** Clock time until which it is tried last. */
   shunnedUntil: number;
 }
 
@@ -34,11 +34,11 @@ export interface AskingParts {
   readonly clock: Clock;
   readonly metrics: GrpcMetrics;
   readonly writer: MessageWriter;
-  /** Replaces a reply, or a missing one, for this name; null if the client gets it unchanged. */
+  /** Replaces the reply, or a missing one, for this name; null if the client gets it unchanged. */
   through(query: Query): ((query: Query) => Maybe<Reply>) | null;
 }
 
-/** One query on its way from upstream to upstream: each is tried once, until one replies or the time is up. */
+/** Sends one query to successive upstreams, each once, until one replies or the time is up. */
 export class GrpcExchange extends UpstreamExchange {
   readonly reply: Later<Reply> = new Later();
   readonly #parts: AskingParts;
@@ -79,7 +79,7 @@ export class GrpcExchange extends UpstreamExchange {
 
   override failed(error: ExchangeError, now: number): void {
     const { cause } = error;
-    // CoreDNS's service name; other services have no method of this name.
+    // CoreDNS's service name; other services lack this method.
     if (cause instanceof GrpcFailure && cause.code === STATUS.NOT_FOUND) {
       const { writer } = this.#parts;
       writer.reply(this.query, FLAG.RA);
@@ -129,7 +129,7 @@ export class GrpcExchange extends UpstreamExchange {
   }
 }
 
-/** The upstreams as they are tried: those that were not reached just now come last. */
+/** Orders the upstreams, with those that were recently unreachable last. */
 export function reachableFirst(targets: readonly GrpcTarget[], now: number): readonly GrpcTarget[] {
   if (!targets.some(({ shunnedUntil }) => shunnedUntil > now)) return targets;
   const isShunned = ({ shunnedUntil }: GrpcTarget): boolean => shunnedUntil > now;

@@ -14,7 +14,7 @@ import { directive, type Options, type Syntax } from '../../corefile/syntax.ts';
 import { choice, integer, value, word, worded, wrongForm } from '../../corefile/word-values.ts';
 import { readTo, type GrpcDestination } from './grpc-upstreams.ts';
 
-/** An unanswered query waits for at most two seconds, and takes some 3 KB. */
+/** An unanswered query waits for at most two seconds and takes some 3 KB. */
 const inFlightLimit = limit({ default: 4096, min: 1, max: 1_000_000 });
 /** The same as in CoreDNS. */
 const UPSTREAMS_MAX = 15;
@@ -35,7 +35,7 @@ const policy = worded(
   (text) => `unknown policy '${text}'`,
 );
 
-/** The directive `grpc`, with CoreDNS's words, limits and defaults. */
+/** The `grpc` directive, with CoreDNS's words, limits and defaults. */
 export const syntax: Syntax<
   { from: Position<string>; to: Position<readonly GrpcDestination[]> },
   {

@@ -1,13 +1,13 @@
-/** Addresses of the upstreams of `grpc`. */
+/** Addresses of `grpc` upstreams. */
 import { whyFailed } from '../../base/why-failed.ts';
 import { isIP, printHostPort, splitHostPort } from '../../base/ip.ts';
 import { Problem, type Place } from '../../base/problem.ts';
 import { readNameservers } from '../../engine/contract/nameservers.ts';
 import { transports } from '../../wire/transports.ts';
 
-/** One upstream. Plain data: it travels from the control plane to the workers. */
+/** One upstream. Plain data, because it is sent from the control plane to the workers. */
 export interface GrpcUpstreamSpec {
-  /** As metrics name it: `10.0.0.1:9005`, `unix:///run/dns.sock`. */
+  /** The name used in metrics: `10.0.0.1:9005`, `unix:///run/dns.sock`. */
   readonly to: string;
   /** An IP address, or `unix:` and a path. */
   readonly host: string;
@@ -38,8 +38,8 @@ function upstream(host: string, port: number): GrpcUpstreamSpec {
 }
 
 /**
- * The upstreams of a line.
- * @param read the text of a file
+ * Resolves a line's upstreams.
+ * @param read returns the text of a file
  * @throws Problem (`upstream-unresolved`, `upstreams-empty`)
  */
 export function findUpstreams(

@@ -28,7 +28,7 @@ const three = '. 10.0.0.1:9005 10.0.0.2:9005 10.0.0.3:9005';
 const answers: Answer = { answer: ['@ 60 A 192.0.2.1'] };
 
 describe('grpc', () => {
-  test('asks the upstreams in their order until one answers, each once', async () => {
+  test('queries each upstream once, in order, until one answers', async () => {
     const { ask, asked, metrics, close } = await world(
       `${three} {\n policy sequential\n}`,
       ({ to }) => (to.startsWith('10.0.0.3') ? answers : { fail: 'refused' }),
@@ -48,7 +48,7 @@ describe('grpc', () => {
     await close();
   });
 
-  test('an upstream takes as many queries at a time as max_concurrent says', async () => {
+  test('an upstream gets at most max_concurrent queries at a time', async () => {
     for (const [lines, most] of [
       ['', 4096],
       ['{\n max_concurrent 20\n}', 20],
@@ -60,7 +60,7 @@ describe('grpc', () => {
     }
   });
 
-  test('one that was not reached is asked last for a second', async () => {
+  test('an unreachable upstream is tried last for a second', async () => {
     const { ask, asked, clock, close } = await world(
       `${three} {\n policy sequential\n}`,
       ({ to }) => (to.startsWith('10.0.0.1') ? { fail: 'refused' } : answers),
@@ -75,7 +75,7 @@ describe('grpc', () => {
     await close();
   });
 
-  test('one that is silent leaves the others their time', async () => {
+  test('a silent upstream leaves the others their time', async () => {
     const { ask, clock, close } = await world(`${three} {\n policy sequential\n}`, ({ to }) =>
       to.startsWith('10.0.0.1') ? { fail: 'timeout' } : answers,
     );
@@ -85,7 +85,7 @@ describe('grpc', () => {
     await close();
   });
 
-  test('when none answers within five seconds it is SERVFAIL, and says who was asked', async () => {
+  test('if none answers within five seconds, the client gets SERVFAIL, and the error lists the upstreams', async () => {
     const { ask, clock, close } = await world(three, () => ({ fail: 'timeout' }));
     const began = clock.now();
     const reply = await ask('a.example. A', { edns: true });
@@ -95,7 +95,7 @@ describe('grpc', () => {
     await close();
   });
 
-  test('round_robin takes turns, random spreads', async () => {
+  test('round_robin rotates, random spreads', async () => {
     for (const policy of ['round_robin', 'random']) {
       const { ask, asked, close } = await world(`${three} {\n policy ${policy}\n}`, () => answers);
       for (let i = 0; i < 30; i++) await ask(`n${i}.example. A`);
@@ -124,7 +124,7 @@ describe('grpc', () => {
     await close();
   });
 
-  test('fallthrough passes on missing names, and those that no upstream answered', async () => {
+  test('fallthrough passes on missing names and failed queries', async () => {
     const { ask, asked, close } = await world(
       '. 10.0.0.1:9005 {\n fallthrough example.org\n}\nwhoami',
       ({ proto, name }) =>
@@ -143,7 +143,7 @@ describe('grpc', () => {
     await close();
   });
 
-  test('without a plugin behind it, what does not exist stays what it is', async () => {
+  test('without a plugin after it, missing names stay missing', async () => {
     const { ask, close } = await world('. 10.0.0.1:9005 {\n fallthrough\n}', () => ({
       rcode: 'NXDOMAIN',
     }));
@@ -151,7 +151,7 @@ describe('grpc', () => {
     await close();
   });
 
-  test('the reply is the upstream’s, flags included', async () => {
+  test("the reply is the upstream's, including flags", async () => {
     const { ask, close } = await world('. 10.0.0.1:9005', () => ({
       ...answers,
       flags: FLAG.AA,
@@ -161,7 +161,7 @@ describe('grpc', () => {
     await close();
   });
 
-  test('addresses have a port, or the one of their scheme', async () => {
+  test('addresses have a port, or the default of their scheme', async () => {
     const { asked, ask, close } = await world(
       '. 10.0.0.1 [2001:db8::1] [2001:db8::2]:99 grpc://10.0.0.4 unix:///run/x.sock {\n policy sequential\n}',
       () => ({ fail: 'refused' }),
@@ -174,7 +174,7 @@ describe('grpc', () => {
     await close();
   });
 
-  test('tls_servername alone means TLS', async () => {
+  test('tls_servername alone enables TLS', async () => {
     const { asked, ask, close } = await world(
       '. 10.0.0.1 {\n tls_servername dns.example\n}',
       () => answers,
@@ -186,7 +186,7 @@ describe('grpc', () => {
     await close();
   });
 
-  test("errors have CoreDNS's words", async () => {
+  test("errors use CoreDNS's wording", async () => {
     const cases: readonly (readonly [string, RegExp])[] = [
       ['', /[Ww]rong argument count/],
       ['.', /[Ww]rong argument count/],

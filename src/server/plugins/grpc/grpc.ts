@@ -1,4 +1,4 @@
-/** `grpc`: queries for other DNS servers, over gRPC. */
+/** `grpc`: forwards queries to other DNS servers over gRPC. */
 import type { Maybe } from '../../base/maybe.ts';
 import type { UpstreamTls } from '../../transport/upstream-address.ts';
 import { retireUpstreams } from '../../transport/upstream/retire-upstreams.ts';
@@ -28,7 +28,7 @@ export const grpc: Plugin = definePlugin({
     plan.anyClass = true;
   },
   control(options, context) {
-    // Mistakes are reported before anything is opened.
+    // Reports errors before anything is opened.
     upstreamsOf(options, context);
     tlsOf(options, context);
   },
@@ -61,7 +61,7 @@ function setup(options: GrpcOptions, context: WorkerContext, next: Next): Next {
   const from = foldName(parseName(options.from));
   const except = new ZoneMatch(options.except ?? []);
   const zones = options.fallthrough === null ? null : new ZoneMatch(options.fallthrough);
-  // Without another plugin behind it the reply is better than nothing.
+  // Without another plugin after it, this reply is better than none.
   const through = (query: Query): Next | null =>
     !context.last && zones !== null && zones.holds(query) ? next : null;
   const parts = { clock, metrics, writer, through };
@@ -91,7 +91,7 @@ function upstreamsOf({ to, at }: GrpcOptions, files: NamedFiles): readonly GrpcU
   return findUpstreams(to, at, (file) => files.file(file).toString('utf8'));
 }
 
-/** `tls_servername` alone means TLS, too. @throws Problem */
+/** Returns the TLS settings, which `tls_servername` alone also enables. @throws Problem */
 function tlsOf(options: GrpcOptions, files: NamedFiles): UpstreamTls | null {
   const tls = readUpstreamTls('grpc', options, files);
   if (tls !== null || options.tlsServerName === null) return tls;

@@ -11,7 +11,7 @@ async function limitsOf(directives: string): Promise<Record<string, ListenerLimi
 }
 
 describe('grpc_server', () => {
-  test('limits gRPC only, and goes before limits', async () => {
+  test('limits only gRPC and takes precedence over limits', async () => {
     const { 'grpc://:443': usual } = await limitsOf('');
     assert.deepEqual([usual!.streams, usual!.connections], [250, 1024]);
     const { 'grpc://:443': own, 'dns://:53': other } = await limitsOf(
@@ -28,7 +28,7 @@ describe('grpc_server', () => {
     assert.deepEqual([own!.streams, own!.connections], [0x7fff_ffff, Infinity]);
   });
 
-  test("errors have CoreDNS's words", async () => {
+  test("errors use CoreDNS's wording", async () => {
     const cases: readonly (readonly [string, RegExp])[] = [
       ['grpc_server 5', /[Ww]rong argument count/],
       ['grpc_server {\n max_streams\n}', /[Ww]rong argument count/],

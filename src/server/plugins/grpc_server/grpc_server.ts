@@ -1,10 +1,10 @@
-/** `grpc_server`: limits of gRPC listeners. */
+/** `grpc_server`: limits for gRPC listeners. */
 import { directive } from '../../corefile/syntax.ts';
 import { limits } from '../../transport/limits/limits.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { maximum, unlessZero } from '../../corefile/maximum.ts';
 
-/** More than a connection can ever have: their numbers are the odd ones of 31 bits. */
+/** More than a connection can ever have, because stream IDs are the odd 31-bit numbers. */
 const STREAMS_MOST = 0x7fff_ffff;
 
 const syntax = directive({
@@ -25,7 +25,7 @@ const syntax = directive({
   },
 });
 
-/** Configures only. */
+/** Only affects configuration. */
 export const grpcServer: Plugin = definePlugin({
   syntax,
   plan({ maxStreams, maxConnections }, plan) {

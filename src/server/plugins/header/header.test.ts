@@ -13,13 +13,13 @@ async function flags(world: World, sent = 0): Promise<number> {
 }
 
 describe('header', () => {
-  test('flags of replies are set and cleared, whether they come at once or later', async () => {
+  test('reply flags are set and cleared, whether the reply arrives at once or later', async () => {
     const world = await worldWith('response set ra\nresponse clear AA');
     for (let i = 0; i < 4; i++) assert.equal(await flags(world), RA);
     await world.close();
   });
 
-  test('of rules about one flag the last one counts', async () => {
+  test('if several rules affect one flag, the last one applies', async () => {
     const world = await worldWith(
       'response set ra aa\nresponse clear ra\nresponse clear aa\nresponse set aa',
     );
@@ -27,13 +27,13 @@ describe('header', () => {
     await world.close();
   });
 
-  test('of two in a server block the first one counts, as in CoreDNS', async () => {
+  test('if a server block has two, the first one applies, as in CoreDNS', async () => {
     const world = await worldWith('response set ra\n}\nheader {\nresponse clear aa');
     assert.equal(await flags(world), AA | RA);
     await world.close();
   });
 
-  test('RD of the reply can be set and cleared too', async () => {
+  test('RD in the reply can be set and cleared too', async () => {
     const set = await worldWith('response set rd');
     for (let i = 0; i < 2; i++) assert.equal(await flags(set), AA | RD);
     await set.close();
@@ -42,13 +42,13 @@ describe('header', () => {
     await cleared.close();
   });
 
-  test('flags of queries are what plugins below see; the reply repeats RD', async () => {
+  test('query flags are visible to plugins below, and the reply repeats RD', async () => {
     const world = await worldWith('query set rd');
     assert.equal(await flags(world), AA | RD);
     await world.close();
   });
 
-  test('RD of the reply is that of the rules also where a rewrite asks in place of the client', async () => {
+  test('RD in the reply follows the rules even if rewrite changes the query', async () => {
     for (const delayed of ['drop 0', 'drop 0\n delay 1 10ms']) {
       const world = await makeWorld(
         `.:53 {
@@ -75,7 +75,7 @@ describe('header', () => {
     await cleared.close();
   });
 
-  test("errors have CoreDNS's words", async () => {
+  test("errors use CoreDNS's wording", async () => {
     const cases: readonly (readonly [string, RegExp])[] = [
       ['set aa', /setting up rule: invalid selector=set should be query or response/],
       ['query', /setting up rule: no flag action provided/],

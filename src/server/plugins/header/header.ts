@@ -1,4 +1,4 @@
-/** `header`: flags of queries and replies. */
+/** `header`: sets and clears flags in queries and replies. */
 import { andThen } from '../../base/maybe.ts';
 import { lines, type Refuse } from '../../corefile/properties.ts';
 import { pluginProblem } from '../../corefile/problems.ts';
@@ -76,7 +76,7 @@ const syntax = directive({
         ],
 });
 
-/** The result of a list of rules: bits to set and bits to clear. */
+/** The combined effect of a list of rules: bits to set and bits to clear. */
 interface Mask {
   readonly set: number;
   readonly clear: number;
@@ -92,7 +92,7 @@ function maskOf(rules: readonly HeaderRule[]): Mask {
   return { set, clear };
 }
 
-/** Sets and clears flags of queries on their way in and of replies on their way out. */
+/** Sets and clears flags in incoming queries and outgoing replies. */
 export const header: Plugin = definePlugin({
   syntax,
   setup({ rules }, _context, next) {
@@ -109,15 +109,15 @@ export const header: Plugin = definePlugin({
 });
 
 /**
- * A reply's RD is the query's: it is filled in with everything else that belongs to the client. The
- * links below have read their copy of the flags by now, and queries that wait are copies.
+ * Sets the query's RD, because a reply's RD is copied from it with the other client fields. The links below have
+ * already read their copy of the flags, and waiting queries are copies.
  */
 function repeatRd(query: Query, { set, clear }: Mask): void {
   if (((set | clear) & FLAG.RD) !== 0)
     query.flags = (query.flags | (set & FLAG.RD)) & ~(clear & FLAG.RD);
 }
 
-/** Bytes may be shared with a cache: a reply is copied before it is changed. */
+/** Copies a reply before changing it, because its bytes may be shared with a cache. */
 function change(reply: Reply, { set, clear }: Mask): Reply {
   if (reply.bare) return reply;
   const flags = (reply.flags | set) & ~clear;

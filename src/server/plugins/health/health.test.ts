@@ -10,7 +10,7 @@ async function get(world: World, path = '/health'): Promise<{ status: number; bo
   return { status: reply.status, body: await reply.text() };
 }
 
-/** Lets real time pass until the metrics say so. */
+/** Waits in real time until the metrics match. */
 async function until(world: World, expected: RegExp): Promise<void> {
   const end = Date.now() + 5000;
   while (!expected.test(world.metrics()) && Date.now() < end) {
@@ -29,7 +29,7 @@ describe('health', () => {
     await world.close();
   });
 
-  test('lameduck delays the end while queries are still answered', async () => {
+  test('lameduck delays shutdown while queries are still answered', async () => {
     const world = await makeWorld(`.:53 {\n health ${address} {\n lameduck 5s\n }\n whoami\n}`);
     const ended = world.server.stop();
     await world.clock.advance(4999);
@@ -40,14 +40,14 @@ describe('health', () => {
     await assert.rejects(world.ask('example.org.'), /nothing listens/);
   });
 
-  test('a reload knows no lameduck', async () => {
+  test('a reload has no lameduck', async () => {
     const world = await makeWorld(`.:53 {\n health ${address} {\n lameduck 5s\n }\n whoami\n}`);
     assert.ok(await world.server.reload());
     assert.ok(!world.log.some((line) => line.includes('lameduck')));
     await world.clock.run(world.server.stop());
   });
 
-  test('it asks itself each second and measures', async () => {
+  test('it sends itself a request every second and measures it', async () => {
     const [port] = await freePorts(1);
     const world = await makeWorld(`.:53 {\n health 127.0.0.1:${port}\n}`);
     await world.clock.advance(1000);
@@ -60,7 +60,7 @@ describe('health', () => {
     await world.close();
   });
 
-  test("errors have CoreDNS's words", async () => {
+  test("errors use CoreDNS's wording", async () => {
     await assert.rejects(
       makeWorld('.:53 {\n health localhost\n}'),
       /address localhost: missing port in address/,

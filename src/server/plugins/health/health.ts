@@ -1,4 +1,4 @@
-/** `health`: liveness check over HTTP, and lameduck at the end. */
+/** `health`: liveness check over HTTP, and lameduck at shutdown. */
 import { every, sleep, type Clock } from '../../base/clock.ts';
 import { printDuration } from '../../base/duration.ts';
 import type { Log } from '../../base/log.ts';
@@ -14,16 +14,16 @@ import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { whyFailed } from '../../base/why-failed.ts';
 
 const address = worded(hostPort('ADDRESS'), (text, reason) =>
-  // CoreDNS reads the address as a part of a URL.
+  // CoreDNS reads the address as part of a URL.
   /:\d*[^:\]\d][^:\]]*$/.test(text)
     ? `parse ${JSON.stringify(`http://${text}`)}: invalid port ${JSON.stringify(text.slice(text.lastIndexOf(':')))} after host`
     : reason,
 );
 const CHECK_MS = 1000;
 const CHECK_TIMEOUT_MS = 3000;
-/** Maximum bytes; our own answer is `OK`. */
+/** Maximum size in bytes; our own answer is `OK`. */
 const ANSWER_MAX = 1024;
-/** A request to itself that takes longer is worth a warning. */
+/** Requests to itself that take longer, in milliseconds, cause a warning. */
 const SLOW_MS = 1000;
 
 const syntax = directive({
@@ -49,7 +49,7 @@ const syntax = directive({
 });
 
 /**
- * Replies 200 while any worker answers, else 503. Asks itself each second, to measure how busy the
+ * Replies 200 while any worker answers, otherwise 503. Sends itself a request every second to measure how busy the
  * process is.
  */
 export const health: Plugin = definePlugin({
@@ -81,7 +81,7 @@ export const health: Plugin = definePlugin({
     const { host, port } = options.address;
     const url = `http://${address.print({ host: loopbackOf(host), port })}/health`;
     context.onStart(() => {
-      // A port that the system chose is known to the server alone.
+      // Only the server knows a port chosen by the system.
       if (port === 0) return;
       const ticks = every(clock, CHECK_MS, () => {
         const begun = clock.now();

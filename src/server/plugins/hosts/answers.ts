@@ -1,4 +1,4 @@
-/** Answering from a table of hosts. */
+/** Answers from a hosts table. */
 import type { Maybe } from '../../base/maybe.ts';
 import type { Next } from '../../engine/contract/plugin.ts';
 import type { ZoneMatch } from '../../engine/contract/zone-match.ts';
@@ -24,12 +24,12 @@ export interface HostsAnswerer {
 }
 
 /**
- * Maximum number of remembered replies; when it is reached, all are forgotten. The host names of one cluster
- * fit many times over.
+ * Maximum number of cached replies; when it is reached, all are dropped. This is many times the host names in one
+ * cluster.
  */
 const REPLIES_MAX = 4096;
 
-/** Another record fits after this many bytes. */
+/** Another record fits below this many bytes. */
 const WHOLE = MESSAGE_MAX - NAME_MAX - 12;
 
 const unknown = failure(RCODE.SERVFAIL, 'hosts', null, [
@@ -37,8 +37,8 @@ const unknown = failure(RCODE.SERVFAIL, 'hosts', null, [
 ]);
 
 /**
- * Answers A, AAAA and PTR from a table. Whether a name exists is one decision for all types: a name
- * that has an address has no records of other types, but it exists.
+ * Answers A, AAAA and PTR from a table. Existence is decided once for all types: a name with an address exists, but has
+ * no records of other types.
  */
 export function answerer(
   writer: MessageWriter,
@@ -47,12 +47,11 @@ export function answerer(
 ): HostsAnswerer {
   let table = new HostsLookup(new HostsBuilder().build());
   /**
-   * By entry and type: 0 A, 1 AAAA, 2 PTR. Wildcards are not remembered: their questions differ in
-   * length.
+   * Indexed by entry and type: 0 A, 1 AAAA, 2 PTR. Wildcards are not cached, because their questions differ in length.
    */
   const known = new Map<number, Reply>();
 
-  /** Writes the records until the reply has `most` bytes. */
+  /** Writes records until the reply has `most` bytes. */
   const write = (query: Query, most: number): Reply => {
     const { data } = table;
     const full = (): boolean => {
@@ -105,8 +104,7 @@ export function answerer(
   const link = (query: Query): Maybe<Reply> => {
     const { type } = query;
     const inZone = here.holds(query);
-    // Reverse zones need not be named: an address of the file is known wherever the question comes
-    // from.
+    // Reverse zones need not be listed, because PTR queries for the file's addresses are always answered.
     if (!inZone && type !== TYPE.PTR) return next(query);
     const exists = table.find(query);
     if (type === TYPE.PTR) {

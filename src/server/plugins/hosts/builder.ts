@@ -1,26 +1,22 @@
-/** Putting the table of hosts together. */
+/** Builds the hosts table. */
 import { readUint32 } from '../../base/big-endian.ts';
 import { limit, type Limit } from '../../base/limits.ts';
 import { sharedBytes, sharedWords } from '../../base/shared-memory.ts';
 import { nameLength, printName, type WireName } from '../../wire/name.ts';
 import { FIELDS, hashOf, type HostsTable } from './hosts-table.ts';
 
-/**
- * Maximum number of addresses of a name, or names of an address: as many as fit into a message, with room to
- * spare.
- */
+/** Maximum number of addresses per name, or names per address, which is somewhat more than fits into a message. */
 const PER_NAME_MAX = 1000;
 /**
- * Names of one file, those of addresses among them: the largest lists of blocked names have a
- * third. Each takes some 80 bytes while it is read. No file that is read has room for more than the
- * greatest number.
+ * Maximum number of names in one file, including those of addresses. The largest blocklists have a third of this. Each
+ * takes some 80 bytes during reading. The upper bound exceeds what any file that is read can hold.
  */
 export const namesLimit: Limit = limit({ default: 400_000, min: 1, max: 10_000_000 });
 
 /** Growth factor of a full array. */
 const GROWTH = 1.25;
 
-/** The lists of a name: IPv4 addresses, IPv6 addresses, names of the address in a reverse name. */
+/** The lists of a name: IPv4 addresses, IPv6 addresses, and the names of a reverse name's address. */
 const V4 = 0;
 const V6 = 1;
 const POINTER = 2;
@@ -28,31 +24,28 @@ const KINDS = [V4, V6, POINTER] as const;
 type HostsKind = (typeof KINDS)[number];
 
 /**
- * Takes names and their data in any order, and builds a table. It uses a few arrays of numbers and
- * bytes outside the JavaScript heap, because there may be hundreds of thousands of names.
+ * Accepts names and their data in any order, and builds a table. It uses a few arrays of numbers and bytes outside the
+ * JavaScript heap, because there may be hundreds of thousands of names.
  */
 export class HostsBuilder {
-  /** As CoreDNS counts them: every address of every name, and every name of every address. */
+  /** Counted as in CoreDNS: every address of every name, and every name of every address. */
   count = 0;
   readonly #namesMax: number;
   #most: number;
   #full = false;
-  /** The names, one after the other, and IPv6 addresses between them. */
+  /** The names, one after the other, with IPv6 addresses between them. */
   #bytes: Uint8Array<ArrayBuffer> = new Uint8Array(1024);
   #end = 0;
-  /** For each name: its offset, and the number of its first item + 1. */
+  /** For each name, its offset and the number of its first item + 1. */
   #names: Uint32Array<ArrayBuffer> = new Uint32Array(64);
   #nameCount = 0;
-  /**
-   * For each item: its value, and the number of the name's next item + 1, shifted above two bits
-   * for its kind.
-   */
+  /** For each item, its value, and the number of the name's next item + 1, shifted by two bits for its kind. */
   #items: Uint32Array<ArrayBuffer> = new Uint32Array(64);
   #itemCount = 0;
   readonly #crowded = new Set<number>();
   #slots = sharedWords(32);
 
-  /** @param namesMax names that one text may add */
+  /** @param namesMax maximum names that one text may add */
   constructor(namesMax: number = namesLimit.default) {
     this.#namesMax = namesMax;
     this.#most = namesMax;
@@ -72,10 +65,9 @@ export class HostsBuilder {
 
   /**
    * Adds an address to a name.
-   *
    * @param name in lower case; a first label `*` matches exactly one label
-   * @param reverse the address's reverse name, which gets `name`; null: none
-   * @returns false: the limit of names is reached, and one of these is ignored
+   * @param reverse the address's reverse name, which gets `name`, or null
+   * @returns false if the name limit is reached and one of these is ignored
    */
   add(name: WireName, address: Uint8Array, reverse: WireName | null): boolean {
     const owner = this.#numberOf(name);
@@ -126,17 +118,14 @@ export class HostsBuilder {
     return { data, entries, slots: this.#slots };
   }
 
-  /**
-   * Frees at once what only building needed, because files may change faster than garbage is
-   * collected.
-   */
+  /** Frees memory that only building needed, because files may change faster than garbage is collected. */
   close(): void {
     this.#bytes = new Uint8Array(this.#bytes.buffer.transfer(0));
     this.#names = new Uint32Array(this.#names.buffer.transfer(0));
     this.#items = new Uint32Array(this.#items.buffer.transfer(0));
   }
 
-  /** The number of a name, which it gets now if it has none; -1: there are too many. */
+  /** Returns the number of a name, assigning one if needed, or -1 if there are too many. */
   #numberOf(name: WireName): number {
     const mask = this.#slots.length - 1;
     const hash = hashOf(name, 0, name.length);
@@ -171,7 +160,7 @@ export class HostsBuilder {
     this.#slots = slots;
   }
 
-  /** Notes what a name has, once. @returns whether it is new and kept */
+  /** Adds an item to a name, without duplicates. @returns true if it was added */
   #has(name: number, kind: HostsKind, value: number, address?: Uint8Array): boolean {
     this.count++;
     if (this.#crowded.has(name)) return false;

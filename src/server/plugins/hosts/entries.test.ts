@@ -8,7 +8,7 @@ import { FIELDS } from './hosts-table.ts';
 
 const terms = { wanted: (): boolean => true, reverse: false };
 
-/** The names that a builder has, in the order in which they came. */
+/** Returns a builder's names in order of insertion. */
 function names(builder: HostsBuilder): readonly string[] {
   const { data, entries } = builder.build();
   return Array.from({ length: entries.length / FIELDS }, (_, i) =>
@@ -23,7 +23,7 @@ function read(text: string, { reverse = false, builder = new HostsBuilder() } = 
 }
 
 describe('hosts lines', () => {
-  test('above the limit are ignored, and those of the Corefile exist', () => {
+  test('above the limit are ignored, but those in the Corefile exist', () => {
     const file = Array.from({ length: 100 }, (_, i) => `10.0.0.${i} n${i}.example`).join('\n');
     const builder = read(file, { builder: new HostsBuilder(10) });
     read('10.1.1.1 inline.example', { builder });
@@ -32,7 +32,7 @@ describe('hosts lines', () => {
     assert.equal(read('10.0.0.1 a b', { builder: new HostsBuilder(2) }).full, false);
   });
 
-  test('of millions of words, or of none that make sense, take no memory', () => {
+  test('with millions of words, or without valid ones, take no memory', () => {
     const line = `10.0.0.1 ${'x '.repeat(500_000)}`;
     const binary = Buffer.alloc(1_000_000, Uint8Array.of(0, 255, 10, 32, 200)).toString('utf8');
     const builder = read(`${line}\n${binary}\n10.0.0.2 last.example`, { reverse: true });
@@ -51,7 +51,7 @@ describe('hosts lines', () => {
     assert.deepEqual(names(read('10.0.0.1 a#b\n10.0.0.2 #c\n#10.0.0.3 d')), ['a.']);
   });
 
-  test('of more names at one address than a reply can hold are reported once, and take no longer than others', async () => {
+  test('with more names per address than a reply can hold are reported once, and take no longer than others', async () => {
     const read = (address: (i: number) => string): void => {
       const builder = new HostsBuilder();
       for (let i = 0; i < 50_000; i++)

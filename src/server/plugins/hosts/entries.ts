@@ -1,4 +1,4 @@
-/** Reading the lines of hosts files. */
+/** Reads the lines of hosts files. */
 import { parseAddress } from '../../base/ip.ts';
 import { foldName, NameError, parseName, type WireName } from '../../wire/name.ts';
 import type { HostsBuilder } from './builder.ts';
@@ -9,10 +9,8 @@ export interface EntryTerms {
 }
 
 /**
- * Parses a line of a hosts file (`ADDRESS NAME…`, `#` begins a comment). Invalid lines and unwanted names are
- * skipped.
- *
- * @returns false: further lines would be ignored
+ * Parses a line of a hosts file (`ADDRESS NAME…`, `#` starts a comment). Invalid lines and unwanted names are skipped.
+ * @returns false if further lines would be ignored
  */
 export function readEntry(line: string, terms: EntryTerms, builder: HostsBuilder): boolean {
   const steps = entrySteps(line, terms, builder);
@@ -22,7 +20,7 @@ export function readEntry(line: string, terms: EntryTerms, builder: HostsBuilder
   }
 }
 
-/** The same, name by name: a line may have millions, and the caller has other work in between. */
+/** The same in steps of one name, because a line may have millions and the caller has other work to do. */
 export function* entrySteps(
   line: string,
   { wanted, reverse }: EntryTerms,
@@ -43,7 +41,7 @@ export function* entrySteps(
   return true;
 }
 
-/** Without an array of all: a line may have millions. */
+/** Does not build an array, because a line may have millions of words. */
 function* wordsOf(line: string): Generator<string> {
   const comment = line.indexOf('#');
   const text = comment < 0 ? line : line.slice(0, comment);
@@ -58,15 +56,14 @@ function* wordsOf(line: string): Generator<string> {
 
 const WORD = /\S+/g;
 
-/** True if a line says anything: an address, then names. */
+/** True if a line has an address followed by names. */
 export function isEntry(line: string): boolean {
   const [first, name] = line.split(/\s+/);
   return name !== undefined && addressOf(first!) !== null;
 }
 
 /**
- * An address without its zone (`fe80::1%eth0`); an IPv4-mapped one (`::ffff:10.0.0.1`) is the IPv4
- * address.
+ * Parses an address without its zone (`fe80::1%eth0`); an IPv4-mapped one (`::ffff:10.0.0.1`) becomes the IPv4 address.
  */
 function addressOf(text: string): Uint8Array | null {
   const address = parseAddress(text.replace(/%.*/s, ''));

@@ -12,7 +12,7 @@ const folder = mkdtempSync(join(tmpdir(), 'ndots-hosts-file-'));
 after(() => rmSync(folder, { recursive: true }));
 
 describe('a hosts file', () => {
-  test('of one line of many words gives other work its turn as often as one of many lines', async () => {
+  test('with one line of many words yields as often as one with many lines', async () => {
     const path = join(folder, 'long');
     const crowded = Array.from({ length: 999 }, (_, i) => `10.1.${i >> 8}.${i & 255} a`).join('\n');
     writeFileSync(path, `${crowded}\n10.1.3.230 ${'a '.repeat(50_000)}\n10.2.2.2 last.example\n`);
@@ -22,7 +22,7 @@ describe('a hosts file', () => {
     const terms = { wanted: () => true, reverse: true };
     assert.equal(await file.read((line) => entrySteps(line, terms, builder)), true);
     assert.equal(builder.count, 2 * (999 + 50_000 + 1));
-    // Work in slices looks at the clock wherever others could have their turn.
+    // Sliced work reads the clock wherever it could yield.
     assert.ok(looks > 50_000 / 64, `${looks} looks at the clock`);
   });
 });

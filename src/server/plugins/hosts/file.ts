@@ -1,4 +1,4 @@
-/** A hosts file, and when it has changed. */
+/** A hosts file with change detection. */
 import { statSync, type Stats } from 'node:fs';
 import { hasControls } from '../../base/binary-text.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -9,22 +9,19 @@ import { Problem } from '../../base/problem.ts';
 import { FILE_MAX, readFileLines } from '../../base/read-file.ts';
 import { inSlices, type Slices } from '../../base/slices.ts';
 
-/** A mask: after this many steps there may be a pause. */
+/** Bit mask: may pause after this many steps. */
 const STEP_SLICE = 0x3f;
 
-/**
- * A hosts file that is read again when its time or size has changed. A file that is not there is an
- * empty one.
- */
+/** A hosts file that is read again when its time or size changes. A missing file counts as empty. */
 export class HostsFile {
   readonly path: string;
   readonly #clock: Clock;
   readonly #log: Log;
-  /** Seconds since 1970 of the file's last change; null: never read. */
+  /** Time of the file's last change in seconds since 1970, or null if it was never read. */
   changedAt: number | null = null;
   #mtimeMs = -1;
   #size = -1;
-  /** Why it could not be read last; `''`: it could. */
+  /** Why the last read failed, or `''`. */
   #failure = '';
 
   constructor(path: string, clock: Clock, log: Log) {
@@ -33,7 +30,7 @@ export class HostsFile {
     this.#log = log;
   }
 
-  /** Reports early that the file cannot be used. @throws Problem if the file exists but cannot be read */
+  /** Reports an unusable file early. @throws Problem if the file exists but cannot be read */
   check(): void {
     try {
       if (statSync(this.path).isDirectory())
@@ -53,10 +50,10 @@ export class HostsFile {
   }
 
   /**
-   * Reads the file if it has changed, in slices, so that the thread is never blocked for long. An
-   * unreadable file is tried again at the next check. One that is too large, or not a file, only
-   * after it has changed. @param take gets each line, and processes it in small steps; false: stop
-   * @returns whether it was read to its end
+   * Reads a changed file in slices, so that the thread is never blocked for long. An unreadable file is tried again at
+   * the next check. One that is too large, or not a file, is tried only after it has changed. @param take processes
+   * each line in small steps; returns false to stop
+   * @returns true if it was read to its end
    */
   async read(take: (line: string) => Generator<void, boolean>): Promise<boolean> {
     let stats: Stats | null = null;
@@ -99,10 +96,7 @@ export class HostsFile {
     if (odd > 0) this.#tellOdd(firstOdd, odd);
   }
 
-  /**
-   * Lines with control characters most likely come from a crash, or from a file that is not a hosts
-   * file.
-   */
+  /** Lines with control characters most likely come from a crash, or from a file that is not a hosts file. */
   #tellOdd(first: number, count: number): void {
     const lines = count === 1 ? 'this line contains' : `this line and ${count - 1} more contain`;
     this.#log.warning(
@@ -110,7 +104,7 @@ export class HostsFile {
     );
   }
 
-  /** Each failure once: it is tried again every few seconds. */
+  /** Reports each failure once, because reading is retried every few seconds. */
   #tell(failure: string): void {
     if (failure !== this.#failure)
       this.#log.error(`${this.path} cannot be read: ${failure}; its names stay unchanged`);

@@ -8,7 +8,7 @@ import { HostsBuilder } from './builder.ts';
 import { readEntry } from './entries.ts';
 import { HostsLookup } from './hosts-table.ts';
 
-/** Few labels, so that names meet. */
+/** Few labels, so that names coincide. */
 const label = fc.constantFrom('a', 'b', 'Ab', '*', 'c\\.d');
 const name = fc
   .array(label, { minLength: 1, maxLength: 3 })
@@ -22,7 +22,7 @@ const bytesOf = (lookup: HostsLookup): number[][] => [
   [...lookup.data.subarray(lookup.v6At, lookup.pointersAt)],
 ];
 
-/** A simple model of names: by wire form in lower case, as text. */
+/** A simple model of names, keyed by their lower-case wire form as text. */
 function modelOf(
   lines: readonly (readonly [string, readonly string[]])[],
 ): Map<string, string[][]> {
@@ -39,7 +39,7 @@ function modelOf(
   return model;
 }
 
-test('the table finds the exact entry, else the wildcard beside it, else nothing', () => {
+test('the table finds the exact entry, otherwise the sibling wildcard, otherwise nothing', () => {
   fc.assert(
     fc.property(fc.array(line, { maxLength: 40 }), name, (lines, asked) => {
       const builder = new HostsBuilder();
@@ -62,7 +62,7 @@ test('the table finds the exact entry, else the wildcard beside it, else nothing
   );
 });
 
-test('an address has the names that were given to it, in their order, but for wildcards', () => {
+test('an address has the names given to it, in order, except wildcards', () => {
   fc.assert(
     fc.property(fc.array(line, { minLength: 1, maxLength: 40 }), (lines) => {
       const builder = new HostsBuilder();

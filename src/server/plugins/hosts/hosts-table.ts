@@ -1,15 +1,14 @@
-/** The table of hosts that all threads share. */
+/** The hosts table that all threads share. */
 import { hashBytes } from '../../base/hash.ts';
 import type { Query } from '../../transport/query.ts';
 
 /**
- * All hosts as one block of shared memory: the main thread builds it, every worker looks into the
- * same bytes, and taking a new one costs a worker nothing.
- *
- * `data` holds, entry by entry: the name, its IPv4 addresses, its IPv6 addresses, the names that
- * its address has. `entries` holds FIELDS numbers for each: where the name begins, where the
- * addresses begin, how many IPv4 and IPv6 addresses and pointers there are. `slots` is an open hash
- * table of entry numbers + 1; its size is a power of two, and its hashes are those of `hashOf`.
+ * All hosts as one block of shared memory. The main thread builds it and every worker reads the same bytes, so
+ * switching to a new one costs a worker nothing.
+ * `data` holds for each entry the name, its IPv4 addresses, its IPv6 addresses, and the names of its address. `entries`
+ * holds FIELDS numbers for each: the offsets of the name and of the addresses, and the numbers of IPv4 addresses, IPv6
+ * addresses and pointers. `slots` is an open hash table of entry numbers + 1; its size is a power of two, and its
+ * hashes are those of `hashOf`.
  */
 export interface HostsTable {
   readonly data: Uint8Array;
@@ -17,12 +16,12 @@ export interface HostsTable {
   readonly slots: Uint32Array;
 }
 
-/** The memory that a table takes, bytes. */
+/** Returns the memory that a table takes, in bytes. */
 export function bytesOf({ data, entries, slots }: HostsTable): number {
   return data.byteLength + entries.byteLength + slots.byteLength;
 }
 
-/** Numbers that each entry has. */
+/** Number of values per entry. */
 export const FIELDS = 5;
 
 /** Looks names up; the fields describe the result of `find`. Allocates nothing. */
@@ -30,9 +29,9 @@ export class HostsLookup {
   readonly data: Uint8Array;
   readonly #entries: Uint32Array;
   readonly #slots: Uint32Array;
-  /** Number of the entry, or -1. */
+  /** Entry number, or -1. */
   entry = -1;
-  /** True if it was found by its `*`. */
+  /** True if a wildcard matched. */
   wild = false;
   v4At = 0;
   v4Count = 0;
@@ -47,7 +46,7 @@ export class HostsLookup {
     this.#slots = slots;
   }
 
-  /** The question's name, else the wildcard beside it. */
+  /** Finds the question's name or, failing that, the sibling wildcard. */
   find({ folded, nameLength }: Query): boolean {
     this.wild = false;
     this.entry = this.#search(folded, 0, nameLength);
@@ -68,7 +67,7 @@ export class HostsLookup {
     return true;
   }
 
-  /** A name of `bytes[from, end)`, after `*.` if it is not all of them. */
+  /** Searches for the name `bytes[from, end)`, with `*.` prepended if it is only a part. */
   #search(bytes: Uint8Array, from: number, end: number): number {
     const slots = this.#slots;
     const mask = slots.length - 1;
@@ -92,11 +91,11 @@ export class HostsLookup {
   }
 }
 
-/** The hash of the name `bytes[from, end)`; that of a wildcard follows from the name behind `*`. */
+/** Hashes the name `bytes[from, end)`; a wildcard's hash is derived from that of the name after `*`. */
 export function hashOf(bytes: Uint8Array, from: number, end: number): number {
   const isStar = bytes[from] === 1 && bytes[from + 1] === 0x2a;
   return isStar ? hashBytes(bytes, from + 2, end, STAR) : hashBytes(bytes, from, end);
 }
 
-/** Stands for the label `*` in hashes. */
+/** Represents the label `*` in hashes. */
 const STAR = 0x012a;

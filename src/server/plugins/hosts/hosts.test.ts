@@ -35,7 +35,7 @@ nonsense   line
 const worldWith = (rest: string, zone = '.', file = hostsFile(sample)): Promise<World> =>
   makeWorld(`${zone}:53 {\n hosts ${file} ${rest}\n whoami\n}`);
 
-/** The answer section as `TYPE data` words, or the result code of an empty one. */
+/** Formats the answer section as `TYPE data` words, or as the result code if it is empty. */
 function brief(reply: Message): string {
   if (reply.rcode !== RCODE.NOERROR) return rcodeName(reply.rcode);
   if (reply.additional.length > 0) return 'next';
@@ -49,7 +49,7 @@ async function answers(world: World, ...questions: readonly string[]): Promise<r
 }
 
 describe('hosts', () => {
-  test('names beyond max_names are left out, of the file and of the Corefile', async () => {
+  test('names beyond max_names are omitted, both from the file and from the Corefile', async () => {
     const file = hostsFile('10.0.0.1 a.\n10.0.0.2 b.\n10.0.0.3 c.\n');
     const lines =
       '{\n 10.0.0.4 d.\n 10.0.0.5 e.\n 10.0.0.6 f.\n no_reverse\n max_names 2\n fallthrough\n}';
@@ -92,7 +92,7 @@ describe('hosts', () => {
     await world.close();
   });
 
-  test('a NOTIFY does not keep the answer to queries of the same name out of the cache', async () => {
+  test('a NOTIFY does not prevent caching of answers for the same name', async () => {
     const world = await makeWorld(`.:53 {\n cache\n prometheus\n hosts ${hostsFile(sample)}\n}`);
     for (const opcode of [OPCODE.NOTIFY, OPCODE.QUERY, OPCODE.QUERY])
       await world.ask('example.org. A', { flags: FLAG.RD | (opcode << 11) });
@@ -100,7 +100,7 @@ describe('hosts', () => {
     await world.close();
   });
 
-  test('a name that exists has no other records, rather than no existence, whatever the type', async () => {
+  test('an existing name has no data for other types, rather than NXDOMAIN', async () => {
     const world = await worldWith('');
     assert.deepEqual(
       await answers(
@@ -120,7 +120,7 @@ describe('hosts', () => {
     await world.close();
   });
 
-  test("an unknown name is SERVFAIL without fallthrough, and the next plugin's with it", async () => {
+  test('an unknown name gets SERVFAIL without fallthrough, and goes to the next plugin with it', async () => {
     const closed = await worldWith('');
     assert.deepEqual(await answers(closed, 'no.example.org. A', 'no.example.org. MX'), [
       'SERVFAIL',
@@ -135,7 +135,7 @@ describe('hosts', () => {
     await open.close();
   });
 
-  test("PTR gives all names of an address; an unknown one is the next plugin's, even without fallthrough", async () => {
+  test('PTR returns all names of an address, and unknown addresses go to the next plugin even without fallthrough', async () => {
     const world = await worldWith('');
     assert.deepEqual(
       await answers(
@@ -157,7 +157,7 @@ describe('hosts', () => {
     await world.close();
   });
 
-  test('PTR is answered although the zones do not hold the reverse name', async () => {
+  test('PTR is answered although the zones do not include the reverse name', async () => {
     const world = await makeWorld(`.:53 {\n hosts ${hostsFile(sample)} example.org\n whoami\n}`);
     assert.deepEqual(
       await answers(
@@ -180,7 +180,7 @@ describe('hosts', () => {
     await world.close();
   });
 
-  test("names outside the zones are the next plugin's, and ignored in the file", async () => {
+  test('names outside the zones go to the next plugin, and are ignored in the file', async () => {
     const world = await worldWith('example.org');
     assert.deepEqual(await answers(world, 'localhost. A', 'example.org. A', 'no.example.org. A'), [
       'next',
@@ -190,7 +190,7 @@ describe('hosts', () => {
     await world.close();
   });
 
-  test('a wildcard stands for exactly one label, and an exact name beats it for every type', async () => {
+  test('a wildcard matches exactly one label, and an exact name takes precedence for every type', async () => {
     const world = await worldWith('{\n 2001:db8::9 *.wild.example.org\n}');
     assert.deepEqual(
       await answers(
@@ -226,7 +226,7 @@ describe('hosts', () => {
     await world.close();
   });
 
-  test('fallthrough_unsupported hands other types of known names on', async () => {
+  test('fallthrough_unsupported passes on other types for known names', async () => {
     const world = await worldWith('{\n fallthrough\n fallthrough_unsupported\n}');
     assert.deepEqual(
       await answers(world, 'example.org. MX', 'example.org. AAAA', 'example.org. A'),
@@ -235,7 +235,7 @@ describe('hosts', () => {
     await world.close();
   });
 
-  test('a changed file is read at the next look', async () => {
+  test('a changed file is read at the next check', async () => {
     const file = hostsFile('10.0.0.1 a.example.org\n');
     const world = await worldWith('{\n reload 2s\n}', '.', file);
     assert.deepEqual(await answers(world, 'a.example.org. A'), ['10.0.0.1']);
@@ -256,7 +256,7 @@ describe('hosts', () => {
     await world.close();
   });
 
-  test('the memory of a large table that was replaced is collected', async (t) => {
+  test('the memory of a replaced large table is collected', async (t) => {
     const large = (octet: number): string =>
       Array.from({ length: 50_000 }, (_, i) => `10.${octet}.${i >> 8}.${i & 255} n${i}.org`).join(
         '\n',
@@ -272,7 +272,7 @@ describe('hosts', () => {
     await world.clock.advance(1500);
     collections = 0;
     writeFileSync(file, large(22));
-    // Slices of the file take turns of the real loop; a thread that is busy is let alone.
+    // Slices of the file use turns of the real event loop, and a busy thread is not interrupted.
     for (let tries = 0; tries < 100 && collections < 1; tries++) {
       await world.clock.advance(5000);
       await sleep(30);
@@ -282,7 +282,7 @@ describe('hosts', () => {
     await world.close();
   });
 
-  test('reload 0 never looks again', async () => {
+  test('reload 0 disables checks', async () => {
     const file = hostsFile('10.0.0.1 a.example.org\n');
     const world = await worldWith('{\n reload 0s\n}', '.', file);
     writeFileSync(file, '10.0.0.200 a.example.org\n');
@@ -304,7 +304,7 @@ describe('hosts', () => {
     await other.close();
   });
 
-  test('a partly binary file is reported once per version, with its first such line, and the rest answers', async () => {
+  test('a partly binary file is reported once per version, with its first such line, and the rest is used', async () => {
     const zeros = '\0'.repeat(200);
     const file = hostsFile(
       `10.0.0.1 a.example.org # \0\n${zeros}\n\x7fELF\x01\n10.0.0.2 b.example.org\n`,
@@ -367,7 +367,7 @@ describe('hosts', () => {
     await world.close();
   });
 
-  test("errors have CoreDNS's words", async () => {
+  test("errors use CoreDNS's wording", async () => {
     await assert.rejects(worldWith('{\n ttl 0\n}'), /ttl provided is invalid/);
     await assert.rejects(worldWith('{\n ttl 65536\n}'), /ttl provided is invalid/);
     await assert.rejects(worldWith('{\n ttl long\n}'), /ttl needs a number of second/);

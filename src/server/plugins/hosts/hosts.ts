@@ -1,4 +1,4 @@
-/** `hosts`: the directive, and how it is put together in both planes. */
+/** `hosts`: the directive and its assembly in both planes. */
 import type { Problem } from '../../base/problem.ts';
 import { every } from '../../base/clock.ts';
 import { droppedShared } from '../../runtime/memory-policy.ts';
@@ -88,8 +88,8 @@ const syntax = directive({
 });
 
 /**
- * Answers from a hosts file and lines of the Corefile: the control part reads, workers look names
- * up in one shared table.
+ * Answers from a hosts file and Corefile lines. The control part reads them, and workers look names up in one shared
+ * table.
  */
 export const hosts: Plugin = definePlugin({
   syntax,
@@ -117,7 +117,7 @@ export const hosts: Plugin = definePlugin({
       wanted: (name: WireName) => wanted.holdsName(name),
       reverse: !options.noReverse,
     };
-    /** null: the file is unchanged, or cannot be read. */
+    /** Null if the file is unchanged or cannot be read. */
     const build = async (first: boolean): Promise<HostsTable | null> => {
       let builder = new HostsBuilder(options.maxNames);
       if (!(await file.read((line) => entrySteps(line, terms, builder)))) {

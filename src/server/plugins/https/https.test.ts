@@ -10,7 +10,7 @@ async function connections(directives: string): Promise<Record<string, number>> 
 }
 
 describe('https', () => {
-  test('max_connections limits HTTPS only, and goes before limits', async () => {
+  test('max_connections limits only HTTPS and takes precedence over limits', async () => {
     assert.deepEqual(await connections(''), { 'dns://:53': 4096, 'https://:443': 1024 });
     assert.deepEqual(await connections('https {\n max_connections 20\n}'), {
       'dns://:53': 4096,
@@ -27,7 +27,7 @@ describe('https', () => {
     assert.equal(limit, Infinity);
   });
 
-  test("errors have CoreDNS's words", async () => {
+  test("errors use CoreDNS's wording", async () => {
     const cases: readonly (readonly [string, RegExp])[] = [
       ['https 5', /[Ww]rong argument count/],
       ['https {\n max_connections -1\n}', /max_connections must be a non-negative integer: -1/],

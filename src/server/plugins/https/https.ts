@@ -1,4 +1,4 @@
-/** `https`: limits of HTTPS listeners. */
+/** `https`: limits for HTTPS listeners. */
 import { directive } from '../../corefile/syntax.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { maximum, unlessZero } from '../../corefile/maximum.ts';
@@ -12,7 +12,7 @@ const syntax = directive({
   },
 });
 
-/** Configures only. */
+/** Only affects configuration. */
 export const https: Plugin = definePlugin({
   syntax,
   plan({ maxConnections }, plan) {

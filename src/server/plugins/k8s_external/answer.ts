@@ -1,4 +1,4 @@
-/** Answers from the services of a cluster as they are reached from outside. */
+/** Answers for services as seen from outside the cluster. */
 import { isLater, type Maybe } from '../../base/maybe.ts';
 import type { Next } from '../../engine/contract/plugin.ts';
 import type { OutsideEntry, OutsideServices } from '../../engine/contract/ports.ts';
@@ -23,25 +23,25 @@ import {
   type ExternalZone,
 } from './external-zone.ts';
 
-/** The plugin's name, as replies carry it. */
+/** The plugin's name in replies. */
 export const PLUGIN = 'k8s_external';
 
 export interface ExternalParts {
-  /** Longest names first. */
+  /** Sorted by name length, longest first. */
   readonly zones: readonly ExternalZone[];
   readonly primary: ExternalZone;
   readonly headless: boolean;
   readonly services: OutsideServices;
-  /** True if a query for a name that does not exist is passed to the next plugin. */
+  /** True if queries for missing names are passed to the next plugin. */
   readonly passes: (query: Query) => boolean;
   readonly writer: MessageWriter;
   readonly ask: Next;
   readonly next: Next;
 }
 
-/** Entries that are read for any reply: with more than a hundred the weight of SRV records is 1. */
+/** Entries read for every reply, because the weight of SRV records is 1 with more than a hundred. */
 const ENTRIES_MIN = 128;
-/** Maximum bytes for one more record. */
+/** Maximum size of another record in bytes. */
 const RECORD_MAX = 2 * NAME_MAX + 64;
 
 const refused = failure(RCODE.REFUSED, PLUGIN);
@@ -49,7 +49,7 @@ const notReadyErrors = [
   { code: EDE.NOT_READY, text: 'the first listing of the Kubernetes API is not complete yet' },
 ] as const;
 
-/** Answers queries for the zones; replies are remembered as long as the cluster is the same. */
+/** Answers queries for the zones; replies are cached until the cluster changes. */
 export class ExternalAnswerer {
   readonly #parts: ExternalParts;
   readonly #replies = new ReplyCache();
@@ -82,8 +82,7 @@ export class ExternalAnswerer {
     const most = query.limit === MESSAGE_MAX ? Infinity : Math.max(ENTRIES_MIN, query.limit >> 3);
     let entries = services.find(folded, end, headless, most);
     let cut = entries !== null && entries.length >= most;
-    // Records that the client cannot receive are read only for the cache, or to see what the name
-    // lacks.
+    // Records that the client cannot receive are read only for the cache, or to determine which types are missing.
     if (cut && (!hasSome(entries!, type) || this.#replies.wants(query))) {
       entries = services.find(folded, end, headless, Infinity);
       cut = false;
@@ -129,7 +128,7 @@ export class ExternalAnswerer {
     });
   }
 
-  /** @param partial there are more entries than these: TC is set */
+  /** @param partial there are more entries than these, so TC is set */
   #writeEntries(
     query: Query,
     zone: ExternalZone,
@@ -178,7 +177,7 @@ export class ExternalAnswerer {
     return partial ? this.#partly(query, write) : this.#reply(query, write);
   }
 
-  /** The name is an alias of an external host: the whole server looks up its addresses. */
+  /** Answers with an alias of an external host; the whole server looks up its addresses. */
   #alias(query: Query, zone: ExternalZone, target: WireName): Maybe<Reply> {
     const { type } = query;
     if (type !== TYPE.CNAME && type !== TYPE.A && type !== TYPE.AAAA)
@@ -189,7 +188,7 @@ export class ExternalAnswerer {
     return isLater(rest) ? rest.then((late) => joined(first, late)) : joined(first, rest);
   }
 
-  /** @param write writes the records; it calls `cut` if one does not fit */
+  /** @param write writes the records, and calls `cut` if one does not fit */
   #write(query: Query, write: (to: MessageWriter, cut: () => void) => void): Reply {
     const { writer } = this.#parts;
     let isCut = false;
@@ -204,7 +203,7 @@ export class ExternalAnswerer {
     return writer.finish(RCODE.NOERROR, PLUGIN);
   }
 
-  /** Writes the beginning of a reply, with TC: it is not the one to remember. */
+  /** Writes the start of a reply, with TC, which is not cached. */
   #partly(query: Query, write: (to: MessageWriter, cut: () => void) => void): Reply {
     return this.#write(query, (to, cut) => {
       write(to, cut);
@@ -212,7 +211,7 @@ export class ExternalAnswerer {
     });
   }
 
-  /** Writes a reply, and remembers it for as long as the cluster is the same. */
+  /** Writes a reply and caches it until the cluster changes. */
   #reply(query: Query, write: (to: MessageWriter, cut: () => void) => void): Reply {
     return this.#replies.offer(query, this.#write(query, write), this.#parts.services);
   }
@@ -235,7 +234,7 @@ function hasSome(entries: readonly OutsideEntry[], type: number): boolean {
   return entries.some(({ address, named }) => !named && address.length === length);
 }
 
-/** Bytes of an address of this type; 0: not an address type. */
+/** Returns the size of an address of this type in bytes, or 0 for other types. */
 function sizeOf(type: number): number {
   return type === TYPE.A ? 4 : type === TYPE.AAAA ? 16 : 0;
 }
@@ -244,7 +243,7 @@ function hasRoom(to: MessageWriter): boolean {
   return to.length <= MESSAGE_MAX - RECORD_MAX;
 }
 
-/** If the target's server refuses or fails, the alias is answered alone. */
+/** If the target's server refuses or fails, only the alias is returned. */
 function joined(first: Reply, rest: Reply): Reply {
   const says = rest.rcode === RCODE.NOERROR || rest.rcode === RCODE.NXDOMAIN;
   return says ? joinAnswers(first, rest) : first;

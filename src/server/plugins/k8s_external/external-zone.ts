@@ -1,21 +1,18 @@
-/** A zone of the external names of services: its own names, and the encoding of its records. */
+/** A zone with services' external names: its own names and the encoding of its records. */
 import type { OutsideEntry } from '../../engine/contract/ports.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { foldName, joinNames, parseName, suffixAt, type WireName } from '../../wire/name.ts';
 import { SECTION, type MessageWriter, type Section } from '../../wire/writer.ts';
 
-/**
- * One zone: its name, that of its name server, and the mailbox of its SOA record. Lower case, wire
- * form.
- */
+/** A zone's name, its name server's name, and its SOA mailbox. Lower case, wire form. */
 export interface ExternalZone {
   readonly text: string;
   readonly name: WireName;
-  /** `dns.ZONE`, which holds nothing but has the name server below it. */
+  /** `dns.ZONE`, which has no records but is the parent of the name server. */
   readonly apex: WireName;
   readonly server: WireName;
   readonly mailbox: WireName;
-  /** Seconds, of all records. */
+  /** TTL of all records in seconds. */
   readonly ttl: number;
 }
 
@@ -35,7 +32,7 @@ export function externalZone(text: string, apex: string, ttl: number): ExternalZ
 
 export type OwnName = 'apex' | 'empty' | 'server' | 'nothing' | 'elsewhere';
 
-/** True if the name `folded[0, length)` is one of the zone's own. */
+/** Tests whether the name `folded[0, length)` is one of the zone's own. */
 export function ownName(zone: ExternalZone, folded: Uint8Array, length: number): OwnName {
   if (length === zone.name.length) return 'apex';
   if (suffixAt(folded, zone.apex, length) < 0) return 'elsewhere';
@@ -62,7 +59,7 @@ export function writeSoa(
   to.close();
 }
 
-/** Writes a record whose data is a name. `owner` null: the question's name. */
+/** Writes a record whose data is a name. If `owner` is null, the question's name is used. */
 export function writeNamed(
   to: MessageWriter,
   owner: WireName | null,
@@ -86,14 +83,14 @@ export function writeAddress(
 }
 
 /**
- * The host that all entries have; null if any has an address: a name with addresses cannot be an alias (RFC
- * 2181 section 10.1).
+ * Returns the host shared by all entries. Returns null if any has an address, because a name with addresses cannot be
+ * an alias (RFC 2181 section 10.1).
  */
 export function aliasOf(entries: readonly OutsideEntry[]): WireName | null {
   return entries.every(({ named }) => named) ? (entries[0]?.address ?? null) : null;
 }
 
-/** The addresses of these entries, each once, in their order. */
+/** Yields the entries' addresses in order, without duplicates. */
 export function* addressesOf(entries: readonly OutsideEntry[]): Generator<Uint8Array> {
   for (const { address, named } of distinct(entries, (one) => `${one.named} ${keyOf(one.address)}`))
     if (!named) yield address;
@@ -106,10 +103,7 @@ export interface ServiceTarget {
   readonly address: Uint8Array | null;
 }
 
-/**
- * The SRV records of these entries, as CoreDNS weighs them: those without a port count, but have no
- * record.
- */
+/** Yields the entries' SRV records, weighted as in CoreDNS: entries without a port count, but have no record. */
 export function* targetsOf(
   entries: readonly OutsideEntry[],
   zone: ExternalZone,
@@ -122,7 +116,7 @@ export function* targetsOf(
   }
 }
 
-/** Writes an SRV record. `owner` null: the question's name. */
+/** Writes an SRV record. If `owner` is null, the question's name is used. */
 export function writeTarget(
   to: MessageWriter,
   owner: WireName | null,
@@ -137,7 +131,7 @@ export function writeTarget(
   to.close();
 }
 
-/** Yields each item once, by the key of `saysWhich`. */
+/** Removes duplicates by the key from `saysWhich`. */
 export function* distinct<T>(all: Iterable<T>, saysWhich: (one: T) => string): Generator<T> {
   const seen = new Set<string>();
   for (const one of all) {

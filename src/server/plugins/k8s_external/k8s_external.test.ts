@@ -83,7 +83,7 @@ const soa =
   /^example\.com\. 5 IN SOA ns1\.dns\.example\.com\. hostmaster\.dns\.example\.com\. \d+ 7200 1800 86400 5$/;
 
 describe('k8s_external', () => {
-  test('answers with the addresses that services have outside', async (t) => {
+  test("answers with services' external addresses", async (t) => {
     const world = await served(t);
     for (const [question, ...expected] of [
       ['web.shop.example.com. A', 'web.shop.example.com. 5 IN A 1.2.3.4'],
@@ -103,7 +103,7 @@ describe('k8s_external', () => {
       assert.deepEqual(await asked(world, question), expected, question);
   });
 
-  test('ports of services have SRV records, with the addresses beside', async (t) => {
+  test('service ports have SRV records, with the addresses in the additional section', async (t) => {
     const world = await served(t);
     assert.deepEqual(await asked(world, '_http._tcp.web.shop.example.com. SRV'), [
       '_http._tcp.web.shop.example.com. 5 IN SRV 0 100 80 web.shop.example.com.',
@@ -126,7 +126,7 @@ describe('k8s_external', () => {
     ]);
   });
 
-  test('a load balancer with a host name is an alias, followed by asking the whole server', async (t) => {
+  test('a load balancer with a host name is an alias, followed through the whole server', async (t) => {
     const world = await served(t);
     const alias = 'named.shop.example.com. 5 IN CNAME lb.cloud.example.';
     assert.deepEqual(await asked(world, 'named.shop.example.com. A'), [
@@ -137,7 +137,7 @@ describe('k8s_external', () => {
     assert.ok((await asked(world, 'named.shop.example.com. AAAA')).includes(alias));
   });
 
-  test('headless services are answered by their endpoints, where that is asked for', async (t) => {
+  test('headless services are answered with their endpoints if configured', async (t) => {
     const world = await served(t);
     assert.deepEqual(await asked(world, 'head.shop.example.com. A'), [
       'head.shop.example.com. 5 IN A 10.0.0.1',
@@ -155,7 +155,7 @@ describe('k8s_external', () => {
     assert.deepEqual(await asked(plain, 'head.shop.example.com. A'), ['NXDOMAIN', 'SOA']);
   });
 
-  test('the zone has an SOA record, and a name server below its apex label', async (t) => {
+  test('the zone has an SOA record and a name server below its apex label', async (t) => {
     const world = await served(t);
     assert.match((await asked(world, 'example.com. SOA'))[0]!, soa);
     const ns = await world.ask('example.com. NS', { proto: 'tcp' });
@@ -176,7 +176,7 @@ describe('k8s_external', () => {
     ]);
   });
 
-  test('addresses lead back to services', async (t) => {
+  test('addresses map back to services', async (t) => {
     const world = await served(t);
     assert.deepEqual(await asked(world, '4.3.2.1.in-addr.arpa. PTR'), [
       '4.3.2.1.in-addr.arpa. 5 IN PTR web.shop.example.com.',
@@ -186,13 +186,13 @@ describe('k8s_external', () => {
     assert.deepEqual(await asked(world, 'web.shop.example.com. PTR'), ['SOA']);
   });
 
-  test('names that are not there fall through', async (t) => {
+  test('missing names fall through', async (t) => {
     const world = await served(t, 'fallthrough', 'whoami');
     assert.equal((await world.ask('none.shop.example.com. A')).additional.length, 2);
     assert.equal((await world.ask('web.shop.example.com. TXT')).additional.length, 0);
   });
 
-  test('a transfer has what queries are answered with', async (t) => {
+  test('a transfer contains what queries return', async (t) => {
     const world = await served(t);
     const { answer } = await world.ask('example.com. AXFR', { proto: 'tcp' });
     assert.match(printRecord(answer[0]!).replace(/\s+/g, ' '), soa);
@@ -233,7 +233,7 @@ describe('k8s_external', () => {
     }
   });
 
-  test('a change of the addresses is answered, and so is the loss of the service', async (t) => {
+  test('a change of addresses takes effect, and so does the removal of the service', async (t) => {
     const world = await served(t);
     const write = (items: object[]): void =>
       writeFileSync(
@@ -263,7 +263,7 @@ describe('k8s_external', () => {
     assert.deepEqual(await after([]), ['NXDOMAIN']);
   });
 
-  test('without kubernetes in the same block it is refused', async () => {
+  test('without kubernetes in the same block it is rejected', async () => {
     await assert.rejects(
       makeWorld('. {\n k8s_external example.com\n}'),
       /kubernetes plugin not loaded/,
@@ -277,7 +277,7 @@ describe('k8s_external', () => {
   });
 });
 
-test('of a service with thousands of endpoints each client gets what it can receive', async (t) => {
+test('for a service with thousands of endpoints each client gets what it can receive', async (t) => {
   const addresses = Array.from({ length: 5000 }, (_, i) => `10.0.${i >> 8}.${i & 255}`);
   const slices = Array.from({ length: 50 }, (_, number) => ({
     apiVersion: 'discovery.k8s.io/v1',

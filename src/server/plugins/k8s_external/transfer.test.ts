@@ -8,7 +8,7 @@ import { externalTransfers } from './transfer.ts';
 
 const zone = externalZone('example.com.', 'dns', 5);
 
-/** The transfer of services with this many parts and endpoints each. */
+/** Transfers services with this many parts and endpoints each. */
 function transfer(
   services: number,
   parts: number,
@@ -41,7 +41,7 @@ function transfer(
   return { stream: source.find(zone.name, zone.name.length)!.records(), made };
 }
 
-/** The largest step between two records, or a record and a pause, and the number of records. */
+/** Returns the largest step between records or pauses, and the number of records. */
 function steps({ stream, made }: ReturnType<typeof transfer>): {
   readonly most: number;
   readonly records: number;
@@ -56,11 +56,11 @@ function steps({ stream, made }: ReturnType<typeof transfer>): {
   }
 }
 
-test('a transfer makes the records of a service when it is its turn, however many services there are', () => {
+test("a transfer generates a service's records when it is reached, regardless of the number of services", () => {
   assert.deepEqual(steps(transfer(10_000, 1, 2, false)), { most: 2, records: 2 + 10_000 * 3 });
 });
 
-test('a transfer gives others their turn between the endpoints of a service', () => {
+test('a transfer yields between the endpoints of a service', () => {
   assert.deepEqual(steps(transfer(1, 20, 1000, true)), {
     most: 1000,
     records: 2 + 2 * 20_000 + 2 * 20_000,

@@ -1,4 +1,4 @@
-/** The plugin's zones as records, for transfer. */
+/** Provides the plugin's zones as records for transfer. */
 import type { OutsideEntry, OutsideName, OutsideServices } from '../../engine/contract/ports.ts';
 import { NAME_MAX, joinNames, type WireName } from '../../wire/name.ts';
 import { SECTION, type WriteRecord } from '../../wire/writer.ts';
@@ -17,7 +17,7 @@ import {
   type ExternalZone,
 } from './external-zone.ts';
 
-/** The forward zones, once everything has been listed. No NOTIFY is sent, as with `kubernetes`. */
+/** Provides the forward zones once everything has been listed. No NOTIFY is sent, as with `kubernetes`. */
 export function externalTransfers(
   zones: readonly ExternalZone[],
   services: OutsideServices,
@@ -34,7 +34,7 @@ export function externalTransfers(
   };
 }
 
-/** An owner name and another name, with the fixed bytes of a record. */
+/** Maximum record size: an owner name, another name, and the fixed bytes. */
 const RECORD_MAX = 2 * NAME_MAX + 64;
 
 function transferable(
@@ -65,15 +65,15 @@ function transferable(
   };
 }
 
-/** null: enough for one turn. */
+/** Null ends a turn. */
 type TransferRecords = Generator<WriteRecord | null, void, undefined>;
 
-/** Entries that are examined before queries are served again: less than a millisecond. */
+/** Number of entries to examine before queries are served again, which takes less than a millisecond. */
 const ENTRIES_A_TURN = 1000;
 
 /**
- * The entries at the time of the first record after the SOA record: the transfer stays at that moment. The
- * records of a service are made when it is its turn.
+ * Yields the entries at the time of the first record after the SOA; later changes do not affect the transfer. A
+ * service's records are generated when it is reached.
  */
 function* recordsOf(
   zone: ExternalZone,

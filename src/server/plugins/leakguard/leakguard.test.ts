@@ -36,7 +36,7 @@ describe('leakguard', () => {
       ['printer.local. A', 'local.', 'RFC 6761'],
       ['hidden.service.onion. A', 'onion.', 'RFC 6761'],
       ['router.home.arpa. AAAA', 'home.arpa.', 'RFC 6761'],
-      // The search path of a node's resolv.conf behind a name of the cluster.
+      // The search path of a node's resolv.conf, appended to a cluster name.
       [
         'backend.shop.svc.cluster.local.corp.example. A',
         'cluster.local.corp.example.',
@@ -73,7 +73,7 @@ describe('leakguard', () => {
     await world.close();
   });
 
-  test('the top of a zone has SOA and NS and no other data', async () => {
+  test("a zone's apex has SOA and NS and no other data", async () => {
     const { world, network } = await serve();
     const shape = async (question: string): Promise<string> => {
       const { rcode, answer, authority } = await world.ask(question);
@@ -87,7 +87,7 @@ describe('leakguard', () => {
     await world.close();
   });
 
-  test('what validators and resolvers ask of public zones goes on', async () => {
+  test('queries for public zones from validators and resolvers are passed on', async () => {
     const { world, network } = await serve();
     for (const question of [
       'example.org. A',
@@ -109,7 +109,7 @@ describe('leakguard', () => {
     await world.close();
   });
 
-  test('what others answer is not looked at', async () => {
+  test('names answered by other plugins are not checked', async () => {
     const { world } = await serve('leakguard', 'hosts {\n 10.0.0.1 router.local wpad\n }');
     assert.equal((await world.ask('router.local. A')).answer.length, 1);
     assert.equal((await world.ask('wpad. A')).answer.length, 1);
@@ -117,7 +117,7 @@ describe('leakguard', () => {
     await world.close();
   });
 
-  test('exceptions, other zones, and kinds that are allowed', async () => {
+  test('exceptions, other zones, and allowed kinds', async () => {
     const { world, network } = await serve(
       'leakguard k8s.corp.example internal {\n except 1.10.in-addr.arpa printers.local\n allow single_labels\n ttl 60\n }',
     );
@@ -142,7 +142,7 @@ describe('leakguard', () => {
     await world.close();
   });
 
-  test('report_only keeps nothing back and counts', async () => {
+  test('report_only blocks nothing and counts', async () => {
     const { world, network } = await serve('leakguard {\n report_only\n }');
     await world.ask('wpad. A');
     assert.equal(network.asked.length, 1);
@@ -153,7 +153,7 @@ describe('leakguard', () => {
     await world.close();
   });
 
-  test('reverse names of every private address of IPv6, and those beside them', async () => {
+  test('reverse names of all private IPv6 addresses and their neighbours', async () => {
     const { world, network } = await serve();
     const stays = async (address: string): Promise<boolean> => {
       const before = network.asked.length;
@@ -179,7 +179,7 @@ describe('leakguard', () => {
       '2002:a00:1::1',
       '::10.0.0.1',
       '::ffff:0:10.0.0.1',
-      // Teredo: the server's address, and the client's with each bit turned.
+      // Teredo: the server's address, and the client's with all bits inverted.
       '2001:0:a00:1::1',
       '2001:0:102:304:8000:63bf:f5ff:fffe',
       '2001:db8::1',
@@ -204,7 +204,7 @@ describe('leakguard', () => {
     await world.close();
   });
 
-  test('names of the cluster that were cut short', async () => {
+  test('truncated cluster names', async () => {
     const { world, network } = await serve();
     for (const question of [
       'backend.shop.svc. A',
@@ -222,7 +222,7 @@ describe('leakguard', () => {
     await excepted.world.close();
   });
 
-  test('a cluster name is blocked, whatever follows the zone of the cluster', async () => {
+  test("a cluster name is blocked, whatever follows the cluster's zone", async () => {
     const { world, network } = await serve('leakguard cluster.local k8s k8s.example.com');
     for (const question of [
       'backend.shop.cluster.local.corp.example. A',
@@ -233,7 +233,7 @@ describe('leakguard', () => {
     ])
       assert.equal((await world.ask(question)).rcode, RCODE.NXDOMAIN, question);
     assert.deepEqual(network.asked, []);
-    // These may be anybody's: a zone that is public elsewhere, or one label of a name.
+    // These may be public: a zone that is public elsewhere, or a single label of a name.
     for (const question of [
       'www.k8s.example.com.br. A',
       'registry.k8s.io. A',
@@ -244,7 +244,7 @@ describe('leakguard', () => {
     await world.close();
   });
 
-  test('behind the search domains of the nodes, names of services stay here', async () => {
+  test("service names followed by the nodes' search domains are blocked", async () => {
     const { world, network } = await serve('leakguard {\n search corp.example eu.corp.example\n }');
     for (const [question, zone] of [
       ['backend.shop.svc.corp.example. A', 'svc.corp.example.'],
@@ -271,14 +271,14 @@ describe('leakguard', () => {
     await world.close();
   });
 
-  test('search domains of any length are taken', async () => {
+  test('search domains of any length are accepted', async () => {
     const long = `${'a'.repeat(60)}.`.repeat(4);
     const { world } = await serve(`leakguard {\n search . ${long} ${long.slice(3)}\n }`);
     assert.equal((await world.ask('a.example. A')).rcode, RCODE.NOERROR);
     await world.close();
   });
 
-  test('names whose last label no top-level domain can have: addresses, cut and mistyped names', async () => {
+  test('names whose last label cannot be a top-level domain: addresses, truncated and mistyped names', async () => {
     const { world, network } = await serve();
     for (const question of [
       '10.0.0.1. A',
@@ -312,7 +312,7 @@ describe('leakguard', () => {
     await allowed.world.close();
   });
 
-  test('names below private reverse zones stay here, whole or in part, of any type and spelling', async () => {
+  test('names below private reverse zones are blocked, complete or not, in any type and spelling', async () => {
     const { world, network } = await serve();
     for (const question of [
       '0.0.10.In-Addr.ARPA. NS',
@@ -330,7 +330,7 @@ describe('leakguard', () => {
       await world.ask(question);
       assert.deepEqual(network.asked, [], question);
     }
-    // Names above are public: resolvers that query label by label (RFC 9156) need them.
+    // Names above are public, and resolvers that query label by label (RFC 9156) need them.
     for (const question of [
       '172.in-addr.arpa. NS',
       'e.f.ip6.arpa. NS',
@@ -342,7 +342,7 @@ describe('leakguard', () => {
     await world.close();
   });
 
-  test('reverse names of private addresses stay here behind a search domain, and with zeros in front of their numbers', async () => {
+  test('reverse names of private addresses are blocked with a search domain appended or with leading zeros', async () => {
     const { world, network } = await serve('leakguard {\n except 9.9.10.in-addr.arpa\n }');
     for (const [question, zone] of [
       ['7.0.0.10.in-addr.arpa.corp.example. PTR', '10.in-addr.arpa.corp.example.'],
@@ -373,7 +373,7 @@ describe('leakguard', () => {
     await allowed.world.close();
   });
 
-  test('names with dots in their labels mean what they look like', async () => {
+  test('names with dots in their labels are treated as they look', async () => {
     const { world, network } = await serve('leakguard {\n except 9.9.10.in-addr.arpa\n }');
     for (const question of [
       String.raw`7\.0\.0\.10.in-addr.arpa. PTR`,
@@ -396,7 +396,7 @@ describe('leakguard', () => {
     await world.close();
   });
 
-  test('property: an address has a reverse name that stays here exactly if it is private', async () => {
+  test("property: an address's reverse name is blocked if and only if the address is private", async () => {
     const zones = localZones([], [], new Set(['special_name'])).map(({ origin }) =>
       printName(origin),
     );

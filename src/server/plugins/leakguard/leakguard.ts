@@ -65,10 +65,10 @@ const syntax = directive({
 });
 
 const infrastructure: ReadonlySet<number> = new Set([TYPE.NS, TYPE.SOA, TYPE.DS, TYPE.DNSKEY]);
-/** As the empty zones of RFC 6303 section 3 have it. */
+/** As in the empty zones of RFC 6303 section 3. */
 const mailbox = parseName('nobody.invalid.');
 
-/** Answers for local zones as RFC 6303 demands, in front of forwarding plugins. */
+/** Answers for local zones as required by RFC 6303, before forwarding plugins. */
 export const leakguard: Plugin = definePlugin({
   syntax,
   setup: (options, context, next) => new LeakGuard(options, context, next).link,
@@ -94,7 +94,7 @@ class LeakGuard {
     this.#next = next;
     const clusters = options.zones.length === 0 ? ['cluster.local.'] : options.zones;
     const allowed = new Set(options.allow.map((word) => reasons[word]));
-    // If two zones have the same name, the first one counts.
+    // If two zones have the same name, the first one wins.
     for (const zone of localZones(clusters, options.search ?? [], allowed).toReversed())
       this.#zones.put(zone);
     this.#except = new ZoneMatch(options.except ?? []);
@@ -128,7 +128,7 @@ class LeakGuard {
     const zone = this.#zones.find(folded, nameLength);
     if (zone !== null) {
       const top = nameLength === zone.origin.length;
-      // Whether the zone is signed is for its parent to say, and the parent is public.
+      // The public parent zone determines whether the zone is signed.
       if (top && type === TYPE.DS && zone.registered) return this.#next(query);
       return this.#stop(query, zone.reason, zone.origin, top);
     }
@@ -147,7 +147,7 @@ class LeakGuard {
     return reason === null ? this.#next(query) : this.#stop(query, reason, ROOT, false);
   };
 
-  /** Why this name stays here; null: it is one of the outside. */
+  /** Returns why this name is blocked, or null for an external name. */
   #reasonFor(name: WireName): Reason | null {
     if (this.#except.holdsName(name)) return null;
     const zone = this.#zones.find(name, name.length);
@@ -156,7 +156,6 @@ class LeakGuard {
 
   /**
    * Finds a blocked name that has a suffix or another spelling.
-   *
    * @returns the offset of its zone, and the reason
    */
   #insideOf(
@@ -183,8 +182,8 @@ class LeakGuard {
   }
 
   /**
-   * Offset of the cluster's zone in a name that continues after it: a client appended its search path to a
-   * cluster name (`backend.shop.svc.cluster.local.corp.example.`). -1: none.
+   * Returns the offset of the cluster's zone in a longer name, or -1. Such names occur if a client appends its search
+   * path to a cluster name (`backend.shop.svc.cluster.local.corp.example.`).
    */
   #clusterNameIn(name: Uint8Array, length: number): number {
     for (let at = 0; at < length - 1; at += name[at]! + 1)
@@ -237,10 +236,7 @@ function because(text: string): readonly ExtendedError[] {
   return [{ code: EDE.BLOCKED, text }];
 }
 
-/**
- * True if the last label is one that a top-level domain can have: letters first, then digits and
- * hyphens (RFC 3696 section 2).
- */
+/** True if the last label may be a top-level domain: a letter first, then digits and hyphens (RFC 3696 section 2). */
 function isPossible(name: Uint8Array, length: number): boolean {
   if (length === 1) return true;
   let last = 0;
@@ -257,7 +253,7 @@ const DIGIT = 0x30;
 const HYPHEN = 0x2d;
 const LETTER = 0x61;
 
-/** In a folded name. */
+/** Expects a byte from a folded name. */
 function isLetter(byte: number): boolean {
   return byte >= LETTER && byte < LETTER + 26;
 }

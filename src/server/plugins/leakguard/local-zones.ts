@@ -1,4 +1,4 @@
-/** Names that the public name servers know nothing of, by the RFCs that say so. */
+/** Names that do not exist on public name servers, with the RFCs that define them. */
 import { foldName, NAME_MAX, parseName } from '../../wire/name.ts';
 import type { OfZone } from '../../zone/zone-directory.ts';
 
@@ -12,8 +12,8 @@ export type Reason =
 export interface LocalZone extends OfZone {
   readonly reason: Reason;
   /**
-   * The public parent zone proves that nothing is signed here, so validating resolvers must be able
-   * to ask it (RFC 6303 section 4).
+   * True if the public parent zone proves that nothing is signed here. Validating resolvers must then be able to query
+   * it (RFC 6303 section 4).
    */
   readonly registered: boolean;
 }
@@ -28,8 +28,8 @@ const usedNetworks: readonly string[] = [
 ];
 
 /**
- * Behind an IPv4 address that is written as an IPv6 one: translated (RFC 6052, what `dns64` makes;
- * RFC 2765), 6to4, of a Teredo server (RFC 4380), compatible.
+ * Prefixes that embed an IPv4 address in IPv6: translated (RFC 6052, as `dns64` uses; RFC 2765), 6to4, a Teredo
+ * server's (RFC 4380), compatible.
  */
 const ipv4Written: readonly string[] = [
   `${'0.'.repeat(16)}b.9.f.f.4.6.0.0.ip6.arpa.`,
@@ -40,10 +40,9 @@ const ipv4Written: readonly string[] = [
 ];
 
 /**
- * The reverse zones of addresses without meaning outside: RFC 6303 section 4, RFC 7793 (shared
- * address space) and RFC 9637 (documentation). Clusters also use these, which the registries (RFC
- * 6890) list as not globally reachable: 198.18/15, 240/4, all of fc00::/7 and fec0::/10, the prefix
- * of local translation (RFC 8215), IPv4-mapped addresses.
+ * Reverse zones of addresses without meaning outside: RFC 6303 section 4, RFC 7793 (shared address space) and RFC 9637
+ * (documentation). Clusters also use these, which the registries (RFC 6890) list as not globally reachable: 198.18/15,
+ * 240/4, all of fc00::/7 and fec0::/10, the local translation prefix (RFC 8215), IPv4-mapped addresses.
  */
 const privateReverse: readonly string[] = [
   ...usedNetworks,
@@ -67,12 +66,12 @@ const privateReverse: readonly string[] = [
   '0.f.f.f.3.ip6.arpa.',
 ];
 
-/** The labels before the cluster's zone in all of its names. */
+/** Labels before the cluster's zone in all of its names. */
 const kinds: readonly string[] = ['svc.', 'pod.'];
 
 /**
- * Top-level domains that do not exist: the ends of cluster names that were cut short
- * (`backend.shop.svc`, `backend.shop.svc.cluster`) and that no search path completed.
+ * Nonexistent top-level domains at the end of truncated cluster names (`backend.shop.svc`, `backend.shop.svc.cluster`)
+ * that no search path completed.
  */
 const cutShort: readonly string[] = [...kinds, ...kinds.map((kind) => `${kind}cluster.`)];
 
@@ -91,7 +90,7 @@ const specialNames: readonly string[] = [
   'alt.',
 ];
 
-/** The octets of such a zone as IPv6 writes them in names: `10.in-addr.arpa.` as `a.0.`. */
+/** Returns the octets of such a zone in IPv6 notation: `a.0.` for `10.in-addr.arpa.`. */
 function nibbles(zone: string): string {
   const octets = zone.slice(0, -'.in-addr.arpa.'.length).split('.');
   return octets.map((octet) => `${hex(Number(octet) & 15)}.${hex(Number(octet) >> 4)}.`).join('');
@@ -106,9 +105,9 @@ function numbered(from: number, to: number): readonly number[] {
 }
 
 /**
- * All zones whose names stay here.
+ * Returns all zones whose names are blocked.
  * @param clusters absolute names
- * @param searched the search domains of the nodes, absolute
+ * @param searched the nodes' search domains, absolute
  */
 export function localZones(
   clusters: readonly string[],
@@ -144,10 +143,9 @@ export interface InsideName {
 const NOBODYS = /\.(?:local|localhost|internal|test|invalid|alt|home\.arpa)\.$/;
 
 /**
- * The patterns that identify a cluster name inside a longer name: `svc` or `pod` before the zone,
- * and the zone alone if no public name can begin with it. `cluster.local` is one, but not
- * `k8s.example.com`, because `.br` may follow.
- *
+ * Returns the patterns that identify a cluster name inside a longer name. These are `svc` or `pod` before the zone, and
+ * the zone alone if no public name can start with it. This is true for `cluster.local` but not for `k8s.example.com`,
+ * because `.br` may follow.
  * @param clusters absolute names
  */
 export function namesInside(clusters: readonly string[]): readonly InsideName[] {

@@ -1,15 +1,15 @@
-/** Names that stand for a private one although they are spelled in another way. */
+/** Alternative spellings of private names. */
 import { parseName, suffixAt, type WireName } from '../../wire/name.ts';
 
 const DOT = 0x2e;
 const ZERO = 0x30;
 
 /**
- * The intended name of one whose labels contain dots (`backend.shop.svc.cluster\.local`): each dot
- * ends a label. null: no label has one. @param name wire form, lower case
+ * Returns the intended name of one whose labels contain dots (`backend.shop.svc.cluster\.local`), where each dot ends a
+ * label. Returns null if no label does. @param name wire form, lower case
  */
 export function splitAtDots(name: Uint8Array, length: number): WireName | null {
-  // Usually no label has one, and none has 46 bytes.
+  // Usually no label contains one, and none has 46 bytes.
   const first = name.indexOf(DOT);
   if (first < 0 || first >= length) return null;
   const labels: Uint8Array[] = [];
@@ -27,7 +27,7 @@ export function splitAtDots(name: Uint8Array, length: number): WireName | null {
   return dots === 0 ? null : joined(labels);
 }
 
-/** Ends of reverse names: `in-addr.arpa` and `ip6.arpa`, without the root. */
+/** Ends of reverse names, `in-addr.arpa` and `ip6.arpa`, without the root. */
 const reverse: readonly Uint8Array[] = ['in-addr.arpa.', 'ip6.arpa.'].map((text) =>
   parseName(text).subarray(0, -1),
 );
@@ -35,11 +35,11 @@ const reverse: readonly Uint8Array[] = ['in-addr.arpa.', 'ip6.arpa.'].map((text)
 export interface EmbeddedReverseName {
   /** Without its suffix, in the usual spelling. */
   readonly name: WireName;
-  /** Offsets of the labels before `arpa`; the last one is that of `in-addr` or `ip6`. */
+  /** Offsets of the labels before `arpa`; the last is that of `in-addr` or `ip6`. */
   readonly labels: readonly number[];
 }
 
-/** The reverse name at the beginning of this one, before any search domain; null: there is none. */
+/** Returns the reverse name at the start of this one, before any search domain, or null. */
 export function reverseNameIn(name: Uint8Array, length: number): EmbeddedReverseName | null {
   const labels: number[] = [];
   for (let at = 0; at < length - 1; at += name[at]! + 1) {
@@ -57,12 +57,12 @@ export function reverseNameIn(name: Uint8Array, length: number): EmbeddedReverse
 
 /** The reverse zone of Teredo addresses, `2001::/32` (RFC 4380). */
 const teredo = parseName('0.0.0.0.1.0.0.2.ip6.arpa.');
-/** Nibbles of an address. */
+/** Number of nibbles in an address. */
 const NIBBLES = 32;
 
 /**
- * The reverse name of the client whose IPv4 address is in a Teredo address, with all bits inverted;
- * null: it is not a Teredo address.
+ * Returns the reverse name of the client IPv4 address in a Teredo address, where all bits are inverted; null for other
+ * addresses.
  */
 export function teredoClient(name: WireName): WireName | null {
   if (name.length !== 2 * NIBBLES + teredo.length - 2 * 8 || suffixAt(name, teredo) < 0)
@@ -75,7 +75,7 @@ export function teredoClient(name: WireName): WireName | null {
   return joined([...octets, ...labelsOf(reverse[0]!)]);
 }
 
-/** `010` as `10`, which programs that fill up with zeros mean by it. */
+/** Returns `010` as `10`, because some programs pad with zeros. */
 function withoutZeros(label: Uint8Array): Uint8Array {
   let from = 0;
   while (from < label.length - 1 && label[from] === ZERO) from++;
@@ -87,7 +87,7 @@ function startsWith(name: Uint8Array, at: number, part: Uint8Array): boolean {
   return true;
 }
 
-/** The labels of a name, with or without the root at its end. */
+/** Returns the labels of a name, with or without the root at its end. */
 export function labelsOf(wire: Uint8Array): readonly Uint8Array[] {
   const parts: Uint8Array[] = [];
   for (let at = 0; at < wire.length && wire[at] !== 0; at += wire[at]! + 1)

@@ -11,7 +11,7 @@ async function limitsOf(corefile: string): Promise<Record<string, ListenerLimits
 }
 
 describe('limits', () => {
-  test('without it there are defaults, fewer connections with TLS', async () => {
+  test('without it there are defaults, with fewer connections for TLS', async () => {
     const of = await limitsOf('. tls://. {\n tls cert.pem key.pem\n whoami\n}').catch(() => null);
     const { 'dns://:53': plain } = of ?? (await limitsOf('. {\n whoami\n}'));
     assert.deepEqual(plain, {
@@ -30,7 +30,7 @@ describe('limits', () => {
     });
   });
 
-  test('each can be set, lines add up, the first block of an address decides', async () => {
+  test("each limit can be set, lines add up, and an address's first block decides", async () => {
     const { 'dns://:53': plain } = await limitsOf(
       `a. {
         limits {
@@ -59,7 +59,7 @@ describe('limits', () => {
     assert.equal(plain!.streams, 250);
   });
 
-  test('numbers and sizes out of range, and an empty block, are refused', async () => {
+  test('numbers and sizes out of range, and an empty block, are rejected', async () => {
     const cases: readonly (readonly [string, RegExp])[] = [
       ['waiting 0', /COUNT must be in range \[1, 16777216\]: 0/],
       ['held 1KiB', /SIZE must be in range \[64KiB, 4GiB\]: 1KiB/],

@@ -1,4 +1,4 @@
-/** `limits`: how much clients may ask of listeners. */
+/** `limits`: limits on clients' use of listeners. */
 import { setting } from '../../corefile/properties.ts';
 import { pluginProblem } from '../../corefile/problems.ts';
 import { directive } from '../../corefile/syntax.ts';
@@ -40,7 +40,8 @@ const syntax = directive({
 });
 
 /**
- * Configures only. For each listener of each worker; the first block of a shared address decides.
+ * Only affects configuration. Limits apply to each listener in each worker, and the first block of a shared address
+ * decides.
  */
 export const limits: Plugin = definePlugin({
   syntax,

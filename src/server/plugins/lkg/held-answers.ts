@@ -1,23 +1,23 @@
-/** Commands that list and release the held answers of all workers. */
+/** Commands to list and release the held answers of all workers. */
 import { Problem } from '../../base/problem.ts';
 import type { ControlContext } from '../../engine/contract/control-context.ts';
 import { NameError, parseName, printName } from '../../wire/name.ts';
 
-/** From a worker: it holds an answer, or no longer does. Empty: it is there. */
+/** Sent by a worker when it starts or stops holding an answer. An empty one announces the worker. */
 export interface HeldAnswer {
   readonly name: string;
   readonly type: string;
-  /** Milliseconds since 1970; 0: it is over. */
+  /** Milliseconds since 1970; 0 if it is over. */
   readonly since: number;
   readonly rcode: string;
 }
 
-/** To all workers: release this name; empty: all names. */
+/** Sent to all workers to release this name, or all names if empty. */
 export interface Release {
   readonly release: string;
 }
 
-/** The answer of one block to `lkg/list`. */
+/** One block's answer to `lkg/list`. */
 export interface HeldReport {
   readonly servers: readonly string[];
   readonly zones: readonly string[];
@@ -35,17 +35,15 @@ export interface HeldReport {
 /** Maximum number of answers in the list. */
 const LISTED_MAX = 10_000;
 
-/**
- * One answer, and how many hold it: workers, and in each the answers with signatures and without.
- */
+/** An answer and its number of holders, counting signed and unsigned answers of each worker. */
 interface ListedAnswer {
   readonly held: HeldAnswer;
-  /** Time of the report, by the monotonic clock, milliseconds. */
+  /** Time of the report by the monotonic clock, in milliseconds. */
   readonly at: number;
   holders: number;
 }
 
-/** Offers the commands `lkg/list` and `lkg/release` (of a name, or of all). */
+/** Offers the commands `lkg/list` and `lkg/release` (for one name, or all). */
 export class HeldAnswers {
   readonly #context: ControlContext;
   readonly #holdMs: number;
@@ -72,7 +70,7 @@ export class HeldAnswers {
     }
   }
 
-  /** Removes answers whose time is over: a worker that has ended reports no releases. */
+  /** Removes expired answers, because a worker that has ended reports no releases. */
   #expire(): void {
     const before = this.#context.clock.now() - this.#holdMs;
     for (const [key, { at }] of this.#held) if (at < before) this.#held.delete(key);
@@ -104,7 +102,7 @@ export class HeldAnswers {
   }
 }
 
-/** Absolute and in lower case; empty for `*`. @throws Problem `admin-wrong` */
+/** Parses a name as absolute and in lower case; `*` becomes empty. @throws Problem `admin-wrong` */
 function nameOf(text: string): string {
   if (text === '*') return '';
   let why = 'which name?';

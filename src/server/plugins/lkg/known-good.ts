@@ -1,4 +1,4 @@
-/** The last good answers of popular names. */
+/** The last good answers for popular names. */
 import { NameFilter } from './name-filter.ts';
 import { SpaceSaving } from '../../metrics/space-saving.ts';
 import { FLAG, TYPE } from '../../wire/iana.ts';
@@ -7,9 +7,9 @@ import type { Query } from '../../transport/query.ts';
 import { Records } from '../../wire/records.ts';
 import type { Reply } from '../../wire/reply.ts';
 
-/** Maximum number of answers for a name: types, with and without signatures. */
+/** Maximum number of answers per name: types, with and without signatures. */
 const ANSWERS_MAX = 8;
-/** Larger answers are not stored. */
+/** Larger answers, in bytes, are not stored. */
 const REPLY_MAX = 8 * 1024;
 /** Maximum number of names examined to make room for one answer. */
 const LOOKED_MAX = 64;
@@ -19,38 +19,34 @@ export interface GoodAnswer {
   readonly name: string;
   readonly type: number;
   /**
-   * DO and CD of the query, because signed answers, and answers without validation, are only for
-   * clients that requested them.
+   * DO and CD of the query. Signed answers, and answers without validation, are only for clients that requested them.
    */
   readonly variant: number;
   readonly reply: Reply;
-  /** Since when the upstream has said otherwise, milliseconds of the clock; -1: it has not. */
+  /** Clock time in ms since which the upstream has denied it, or -1. */
   since: number;
 }
 
 export interface KnownGoodParts {
   readonly names: number;
-  /** Bytes of all answers. */
+  /** Size of all answers in bytes. */
   readonly bytes: number;
   readonly asked: number;
 }
 
 /**
- * Counts in a sketch of fixed size how often each name gets a good answer from upstreams, and keeps
- * the answers of popular names: a flood of invented names pushes out only the least popular ones.
+ * Counts in a fixed-size sketch how often each name gets a good answer from upstreams, and stores the answers for
+ * popular names. A flood of random names evicts only the least popular ones.
  */
 export class KnownGood {
-  /** Bytes of all answers. */
+  /** Size of all answers in bytes. */
   bytes = 0;
   held = 0;
   readonly #parts: KnownGoodParts;
   readonly #names: SpaceSaving;
   readonly #seen = new NameFilter();
   readonly #answers: (readonly GoodAnswer[] | undefined)[] = [];
-  /**
-   * Held answers of names that others have pushed out of the sketch, by name; no more names than
-   * the sketch has.
-   */
+  /** Held answers for names evicted from the sketch, by name; limited to the size of the sketch. */
   readonly #homeless = new Map<string, readonly GoodAnswer[]>();
   readonly #records = new Records();
   #hand = 0;
@@ -83,8 +79,8 @@ export class KnownGood {
     if (others.length >= ANSWERS_MAX || !this.#makeRoom(slot, reply.size)) return;
     this.bytes += reply.size;
     const kept = reply.own().with({ ttlAt: this.#ttlsOf(reply) });
-    // An old answer is not vouched for while the upstream denies it, so AD is cleared; clients may
-    // check the signatures.
+    // AD is cleared, because an old answer is not validated while the upstream denies it. Clients may check the
+    // signatures.
     kept.bytes[3]! &= ~FLAG.AD;
     const name = nameKey(query);
     this.#answers[slot] = [...others, { name, type: query.type, variant, reply: kept, since: -1 }];
@@ -96,16 +92,15 @@ export class KnownGood {
     return this.#homeless.size === 0 ? none : (this.#homeless.get(nameKey(query)) ?? none);
   }
 
-  /** The one for the query among them; null: there is none. */
+  /** Returns the answer for the query among these, or null. */
   static among(answers: readonly GoodAnswer[], query: Query): GoodAnswer | null {
     const variant = variantOf(query);
     return answers.find((each) => each.type === query.type && each.variant === variant) ?? null;
   }
 
   /**
-   * The answer that suits the query best: its own, or a validated one if it does not ask for
-   * validation (CD). Otherwise that of the other kind of clients: with or without signatures
-   * (`isSigned`).
+   * Returns the most suitable answer. This is the query's own, or a validated one if it does not disable validation
+   * (CD). Otherwise it is that of the other client kind, with or without signatures (`isSigned`).
    */
   static fitting(answers: readonly GoodAnswer[], query: Query): GoodAnswer | null {
     const exact = KnownGood.among(answers, query);
@@ -126,9 +121,8 @@ export class KnownGood {
   }
 
   /**
-   * Releases the answers of a name for which `when` is true; without a name, of all names.
-   *
-   * @returns how many
+   * Releases a name's answers for which `when` is true, or those of all names if `name` is null.
+   * @returns the number of released answers
    */
   release(name: Uint8Array | null, when: (answer: GoodAnswer) => boolean = () => true): number {
     const slots =
@@ -162,7 +156,7 @@ export class KnownGood {
     return this.#answers[slot] ?? none;
   }
 
-  /** Another name takes the slot, which may have had one before: held answers outlive that. */
+  /** Clears a slot for another name; held answers survive this. */
   #drop(slot: number, query: Query): void {
     const homeless = this.#homeless;
     for (const answer of this.#of(slot)) {
@@ -182,9 +176,9 @@ export class KnownGood {
   }
 
   /**
-   * Removes answers that are worth less than one of `size` bytes for the name in `slot`, until that
-   * one fits. The worth is the number of queries for a name per byte. So large answers that fill
-   * the memory displace each other and not those in frequent use.
+   * Removes answers worth less than one of `size` bytes for the name in `slot`, until that one fits. An answer's worth
+   * is the number of queries for its name per byte. Large answers that fill the memory therefore displace each other
+   * rather than frequently used ones.
    */
   #makeRoom(slot: number, size: number): boolean {
     const { bytes } = this.#parts;
@@ -226,9 +220,9 @@ function textOf(name: Uint8Array): string {
   return Buffer.from(name.buffer, name.byteOffset, name.length).toString('latin1');
 }
 
-/** In a variant: the query had DO. */
+/** Variant flag: the query had DO. */
 const SIGNED = 1;
-/** In a variant: the query had CD. */
+/** Variant flag: the query had CD. */
 const UNCHECKED = 2;
 
 function variantOf({ dnssecOk, flags }: Query): number {

@@ -17,7 +17,7 @@ interface Scene {
   readonly clock: VirtualClock;
   says(script: (asked: Asked) => Answer): void;
   popular(question: string): Promise<void>;
-  /** `ADDRESS` or the result code, and the extended error. */
+  /** Returns `ADDRESS` or the result code, and the extended error. */
   told(question: string): Promise<string>;
 }
 
@@ -80,14 +80,14 @@ async function command(
   return { status: response.status, results };
 }
 
-/** The held answers, as `NAME TYPE`. */
+/** Returns the held answers as `NAME TYPE`. */
 async function listed(world: World): Promise<readonly string[]> {
   const { results } = await command(world, 'lkg/list');
   return results.flatMap(({ held }) => (held ?? []).map(({ name, type }) => `${name} ${type}`));
 }
 
 describe('lkg', () => {
-  test('a validating client (CD) gets the answer that was stored for others', async () => {
+  test('a validating client (CD) gets the answer stored for others', async () => {
     const { world, says, popular } = await scene();
     await popular('www.example.org. A');
     for (const denial of [nxdomain, nodata]) {
@@ -100,7 +100,7 @@ describe('lkg', () => {
     await world.close();
   });
 
-  test('a popular name that suddenly disappears is held, marked as stale, and released when its time is over', async () => {
+  test('a popular name that suddenly disappears is held, marked as stale, and released in time', async () => {
     for (const denial of [nxdomain, nodata, {}]) {
       const { world, clock, says, popular, told } = await scene();
       await popular('www.example.org. A');
@@ -128,7 +128,7 @@ describe('lkg', () => {
     }
   });
 
-  test('rarely queried names, and failures, pass unchanged', async () => {
+  test('rarely queried names and failures pass unchanged', async () => {
     const { world, says, popular, told } = await scene();
     await world.ask('rare.example.org. A');
     await popular('www.example.org. A');
@@ -140,7 +140,7 @@ describe('lkg', () => {
     await world.close();
   });
 
-  test('types of a name agree: while one is held, the others have no data', async () => {
+  test("a name's types agree: while one is held, the others have no data", async () => {
     const { world, clock, says, popular, told } = await scene();
     await popular('www.example.org. A');
     assert.equal(await told('www.example.org. AAAA'), 'nothing');
@@ -153,7 +153,7 @@ describe('lkg', () => {
     await world.close();
   });
 
-  test('a type that disappears while another one stays is released in its time, however often the other is answered', async () => {
+  test('a type that disappears while another remains is released in time, however often the other is answered', async () => {
     const { world, clock, says, popular, told } = await scene();
     await popular('www.example.org. A');
     await popular('www.example.org. TXT');
@@ -167,7 +167,7 @@ describe('lkg', () => {
     await world.close();
   });
 
-  test('NXDOMAIN starts the time of all types: querying one after the other does not prolong it', async () => {
+  test('NXDOMAIN starts the hold time of all types, so querying them in turn does not extend it', async () => {
     const { world, clock, says, popular, told } = await scene();
     await popular('www.example.org. A');
     await popular('www.example.org. TXT');
@@ -181,7 +181,7 @@ describe('lkg', () => {
     await world.close();
   });
 
-  test('NXDOMAIN without SOA, and that of an alias’s target, are denials', async () => {
+  test("NXDOMAIN without SOA, and for an alias's target, are denials", async () => {
     for (const denial of [
       { rcode: 'NXDOMAIN' },
       { rcode: 'NXDOMAIN', answer: ['@ 60 CNAME gone.example.net.'], authority: [soa] },
@@ -206,7 +206,7 @@ describe('lkg', () => {
     await world.close();
   });
 
-  test('large answers that one client queried do not displace those of popular names', async () => {
+  test('large answers queried by one client do not displace those for popular names', async () => {
     const { world, says, popular, told } = await scene('max_bytes 64KiB');
     const text = `@ 60 TXT ${Array.from({ length: 30 }, () => `"${'x'.repeat(250)}"`).join(' ')}`;
     says(({ type }) => ({ answer: [type === TYPE.TXT ? text : '@ 60 A 192.0.2.1'] }));
@@ -220,7 +220,7 @@ describe('lkg', () => {
     await world.close();
   });
 
-  test('an upstream that answers again ends it, and the next time has its whole time again', async () => {
+  test('an upstream that answers again ends the hold, and the next one starts with its full time', async () => {
     const { world, clock, says, popular, told } = await scene();
     await popular('www.example.org. A');
     says(() => nxdomain);
@@ -237,7 +237,7 @@ describe('lkg', () => {
     await world.close();
   });
 
-  test('with a cache in front, the kept answer is asked for again after 30 seconds', async () => {
+  test('with a cache in front, the held answer is queried again after 30 seconds', async () => {
     const { world, clock, says, popular, told } = await scene('', 'cache');
     await popular('www.example.org. A');
     says(() => nxdomain);
@@ -250,7 +250,7 @@ describe('lkg', () => {
     await world.close();
   });
 
-  test('cluster names, exceptions, and answers of other plugins are never held', async () => {
+  test('cluster names, exceptions, and answers from other plugins are never held', async () => {
     const { world, says, popular, told } = await scene(
       'except gone.example',
       '',
@@ -265,7 +265,7 @@ describe('lkg', () => {
     await world.close();
   });
 
-  test('signatures that have run out are not kept for those who look at them', async () => {
+  test('expired signatures are not held for clients that check them', async () => {
     const { world, clock, says } = await scene();
     const until = Math.floor(clock.wall() / 1000) + 400;
     const stamp = (seconds: number): string =>
@@ -288,7 +288,7 @@ describe('lkg', () => {
     await world.close();
   });
 
-  test('the operator can list held answers, and release one name or all', async () => {
+  test('the operator can list held answers and release one name or all', async () => {
     const { world, clock, says, popular, told } = await scene('', '', admin);
     await popular('www.example.org. A');
     await popular('api.example.org. A');
@@ -325,7 +325,7 @@ describe('lkg', () => {
     await world.close();
   });
 
-  test('a release needs the header of `admin`, and its address', async () => {
+  test("a release requires admin's header and address", async () => {
     const { world } = await scene('admin 127.0.0.1:0', '', 'admin localhost:0');
     const base = `http://127.0.0.1:${world.server.httpPort('127.0.0.1:0')}`;
     for (const path of ['/lkg', '/lkg/release?name=*'])
@@ -342,7 +342,7 @@ describe('lkg', () => {
     await world.close();
   });
 
-  test('a name stays in the list while any worker holds an answer of it', async () => {
+  test('a name stays in the list while any worker holds an answer for it', async () => {
     const { world, clock, says, popular, told } = await scene('', '', admin);
     await popular('www.example.org. A');
     for (let i = 0; i < 3; i++) await world.ask('www.example.org. A', { dnssecOk: true });
@@ -363,7 +363,7 @@ describe('lkg', () => {
     ['forward', 24 * 3600_000],
     ['back', -24 * 3600_000],
   ] as const) {
-    test(`the list has the held answers, for as long as they are held, when the machine's clock is set ${way}`, async () => {
+    test(`the list contains answers for as long as they are held, even if the machine's clock is set ${way}`, async () => {
       const { world, clock, says, popular, told } = await scene('', '', admin);
       await popular('www.example.org. A');
       says(() => nxdomain);
@@ -371,15 +371,14 @@ describe('lkg', () => {
       clock.setWall(byMs);
       assert.equal(await told('www.example.org. A'), 'answer EDE 3');
       assert.deepEqual(await listed(world), ['www.example.org. A']);
-      // Workers that have ended do not say so: the list forgets what they kept when its time is
-      // over.
+      // Workers that have ended do not report it, so the list drops their answers when they expire.
       await clock.advance(3_600_000);
       assert.deepEqual(await listed(world), []);
       await world.close();
     });
   }
 
-  test('a flood of invented names pushes out no popular one, and takes no more memory', async () => {
+  test('a flood of random names evicts no popular one and takes no more memory', async () => {
     const { world, says, popular, told } = await scene('names 64');
     await popular('www.example.org. A');
     for (let i = 0; i < 30; i++) await world.ask('www.example.org. A');
@@ -394,7 +393,7 @@ describe('lkg', () => {
     await world.close();
   });
 
-  test('a flood of names that exist once each, below a wildcard, pushes out no popular name', async () => {
+  test('a flood of names below a wildcard, each queried once, evicts no popular name', async () => {
     const { world, says, popular, told } = await scene('names 64');
     for (let i = 0; i < 20; i++) await popular(`www${i}.example.org. A`);
     for (let i = 0; i < 5000; i++) await world.ask(`n${i}.wild.example.org. A`);
@@ -408,7 +407,7 @@ describe('lkg', () => {
     await world.close();
   });
 
-  test('whoever has no answer of his own kind, with signatures or without, has the records of the other', async () => {
+  test("a client without an answer of its own kind, signed or not, gets the other kind's records", async () => {
     for (const signed of [false, true]) {
       const { world, clock, says } = await scene();
       const now = Math.floor(clock.wall() / 1000);
@@ -432,7 +431,7 @@ describe('lkg', () => {
     }
   });
 
-  test('an answer that is kept outlives a flood that pushes its name out, in its time', async () => {
+  test('a held answer survives a flood that evicts its name, until it expires', async () => {
     const { world, clock, says, popular, told } = await scene('names 64');
     await popular('www.example.org. A');
     says(({ name }) => (name === 'www.example.org.' ? nxdomain : { answer: ['@ 60 A 192.0.2.2'] }));
@@ -447,7 +446,7 @@ describe('lkg', () => {
     await world.close();
   });
 
-  test('names with held answers are limited like counted names, however many are evicted', async () => {
+  test('the number of names with held answers is limited, however many are evicted', async () => {
     const { world, says } = await scene('names 16\n asked 1');
     for (let round = 0; round < 20; round++) {
       const names = Array.from({ length: 16 }, (_, i) => `r${round}-${i}.example.org. A`);
@@ -461,7 +460,7 @@ describe('lkg', () => {
     await world.close();
   });
 
-  test('a time in the place of a zone is a mistake', async () => {
+  test('a duration in place of a zone is an error', async () => {
     for (const [word, kind] of [
       ['1h', 'time'],
       ['300', 'number'],
@@ -475,7 +474,7 @@ describe('lkg', () => {
       );
   });
 
-  test('property: nothing is held longer than its time, and only answers that were given', async () => {
+  test('property: nothing is held too long, and only answers from upstreams are', async () => {
     const names = ['a.example.org.', 'b.example.org.'];
     const step = fc.record({
       name: fc.constantFrom(...names),
@@ -486,7 +485,7 @@ describe('lkg', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
         const { world, clock, says, told } = await scene('asked 1');
-        /** By name and type: when it was answered last, and when it was first denied since. */
+        /** By name and type, the times of the last answer and of the first denial since. */
         const last = new Map<string, { denied: number }>();
         for (const { name, type, wait, there } of steps) {
           await clock.advance(wait * 1000);
@@ -499,7 +498,7 @@ describe('lkg', () => {
             last.set(key, { denied: -1 });
             continue;
           }
-          // Existence is the name's: a denial is of all its types.
+          // A denial of existence applies to all of a name's types.
           for (const [other, state] of [...last]) {
             if (!other.startsWith(name)) continue;
             if (state.denied < 0) state.denied = now;
@@ -523,7 +522,7 @@ describe('arguments that are not zones', () => {
     'leakguard {\n  except a..b\n }',
     'top {\n  search a..b\n }',
   ])
-    test(`is a mistake: ${line.replace(/\s+/g, ' ')}`, async () => {
+    test(`is an error: ${line.replace(/\s+/g, ' ')}`, async () => {
       await assert.rejects(makeWorld(`.:53 {\n ${line}\n whoami\n}`), /'a\.\.b' is not a zone/);
     });
 });

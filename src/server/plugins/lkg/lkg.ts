@@ -1,7 +1,4 @@
-/**
- * `lkg`: the last known good answer of a popular name outlives the upstream's sudden "there is
- * nothing".
- */
+/** `lkg`: keeps the last known good answer for a popular name when the upstream suddenly denies it. */
 import { every } from '../../base/clock.ts';
 import { limit } from '../../base/limits.ts';
 import { andThen, isLater } from '../../base/maybe.ts';
@@ -28,7 +25,7 @@ import { SECTION } from '../../wire/writer.ts';
 import { HeldAnswers, type HeldAnswer, type Release } from './held-answers.ts';
 import { KnownGood, type GoodAnswer } from './known-good.ts';
 
-/** A name takes about 300 bytes, and its answers. */
+/** A name takes about 300 bytes in addition to its answers. */
 const namesLimit = limit({ default: 2000, min: 16, max: 100_000 });
 const askedLimit = limit({ default: 3, min: 1, max: 1000 });
 const bytesLimit = limit({ default: 4 * 2 ** 20, min: 64 * 2 ** 10, max: 2 ** 30 });
@@ -68,7 +65,7 @@ const syntax = directive({
   },
 });
 
-/** Seconds that a held answer may be remembered (RFC 8767 section 4). */
+/** TTL of held answers in seconds (RFC 8767 section 4). */
 const TTL_SECONDS = 30;
 const AGE_MS = 6 * 3600_000;
 const LOG_MS = 60_000;
@@ -80,9 +77,7 @@ const kept: readonly ExtendedError[] = [
   },
 ];
 
-/**
- * Watches what upstreams answer, and keeps popular names for a while when they are suddenly gone.
- */
+/** Watches upstreams' answers, and holds popular names for a while if they suddenly disappear. */
 export const lkg: Plugin = definePlugin({
   syntax,
   control: ({ holdMs }, context) => void new HeldAnswers(context, holdMs),
@@ -181,7 +176,7 @@ class Guard {
       case 'empty':
         return this.#denied(reply, query);
       default:
-        // Behind an alias, or without SOA, it is no less believed by clients.
+        // Clients also accept it after an alias, or without SOA.
         return reply.rcode === RCODE.NXDOMAIN ? this.#denied(reply, query) : reply;
     }
   };
@@ -207,17 +202,17 @@ class Guard {
     const answer = KnownGood.fitting(answers, query);
     if (answer !== null && query.dnssecOk && hasExpiredSignature(answer.reply, this.#wallSeconds()))
       return reply;
-    // NXDOMAIN denies all types, so the time begins and ends for all of them.
+    // NXDOMAIN denies all types, so the hold starts and ends for all of them.
     const denied = reply.rcode === RCODE.NXDOMAIN ? answers : answer === null ? [] : [answer];
     const held = denied.filter((each) => this.#holds(each, query, reply, now));
     if (held.length === 0) return reply;
-    // There may be no data of this type, but as long as another type is held the name exists.
+    // There may be no data of this type, but the name exists as long as another type is held.
     return answer === null || !held.includes(answer)
       ? this.#count(noData(reply), query)
       : this.#count(this.#kept(answer, query), query);
   }
 
-  /** The answer as it is sent, without signatures for clients that do not want them. */
+  /** Returns the answer to send, without signatures if the client does not want them. */
   #kept(answer: GoodAnswer, query: Query): Reply {
     const { reply } = answer;
     if (query.dnssecOk || !KnownGood.isSigned(answer))
@@ -231,9 +226,7 @@ class Guard {
     return writer.finish(RCODE.NOERROR, reply.plugin).with({ errors: kept });
   }
 
-  /**
-   * True while the answer is held; the first call starts the time, and the answer is removed when it is over.
-   */
+  /** True while the answer is held. The first call starts the hold, and the answer is removed when it ends. */
   #holds(answer: GoodAnswer, query: Query, reply: Reply, now: number): boolean {
     const good = this.#good;
     if (answer.since < 0) {
@@ -276,7 +269,7 @@ class Guard {
   }
 }
 
-/** Events of one kind for the log: the first at once, then one line a minute with their number. */
+/** Log events of one kind. The first is logged at once, then their number once a minute. */
 class Digest {
   readonly #print: (count: number, example: string) => void;
   #count = 0;
@@ -301,7 +294,7 @@ class Digest {
   }
 }
 
-/** The same denial, of the type alone. */
+/** Converts a denial to one for this type only. */
 function noData(reply: Reply): Reply {
   const bytes = reply.bytes.slice(reply.start, reply.end);
   bytes[3] = bytes[3]! & ~FLAG.RCODE;

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { parseName } from '../../wire/name.ts';
 import { NameFilter } from './name-filter.ts';
 
-test('a name that comes again is known as long as 16384 others have come in between, whenever it came first', () => {
+test('a repeated name is recognized if fewer than 16384 others came in between, at any position', () => {
   const filter = new NameFilter();
   let others = 0;
   const comes = (text: string): boolean => {
@@ -11,7 +11,7 @@ test('a name that comes again is known as long as 16384 others have come in betw
     return filter.again(name, name.length);
   };
   for (let i = 0; i < 20; i++) {
-    // Another place in the turn of the filter each time.
+    // Starts at another position in the filter's rotation each time.
     for (let j = 0; j < 1100; j++) comes(`n${others++}.test.`);
     comes(`again${i}.test.`);
     for (let j = 0; j < 16_000; j++) comes(`n${others++}.test.`);
@@ -19,7 +19,7 @@ test('a name that comes again is known as long as 16384 others have come in betw
   }
 });
 
-test('of names that come once, one of a hundred at most is taken for another', () => {
+test('of names that occur once, at most one in a hundred is mistaken for another', () => {
   const filter = new NameFilter();
   let taken = 0;
   for (let i = 0; i < 100_000; i++) {

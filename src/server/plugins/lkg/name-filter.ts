@@ -1,25 +1,24 @@
-/** Tells names that come again from those that come once, in constant memory. */
+/** Distinguishes repeated names from single ones in constant memory. */
 import { hashBytes } from '../../base/hash.ts';
 
-/** Bits of one set, as a power of two. */
+/** Number of bits in one set, as a power of two. */
 const BITS_LOG = 19;
 /**
- * Maximum number of names in a set. With two of 16 bits per name, about one in several hundred new names
- * appears to be known.
+ * Maximum number of names in a set. With two sets of 16 bits per name, about one in several hundred new names appears
+ * to be known.
  */
 const NAMES_MAX = 16_384;
 
 /**
- * Remembers the names that have come last, at least `NAMES_MAX` and at most twice as many: a Bloom
- * filter of two sets of bits. Names are put into the newer one; when it is full it becomes the
- * older one, whose names are forgotten.
+ * Remembers the most recent names, between `NAMES_MAX` and twice as many. It is a Bloom filter with two sets of bits.
+ * Names are added to the newer one; when it is full it becomes the older one, whose names are dropped.
  */
 export class NameFilter {
   #newer = new Uint32Array(2 ** (BITS_LOG - 5));
   #older = new Uint32Array(2 ** (BITS_LOG - 5));
   #count = 0;
 
-  /** Adds a name (lower case). @returns whether it was known */
+  /** Adds a name (lower case). @returns true if it was known */
   again(name: Uint8Array, length: number): boolean {
     const hash = hashBytes(name, 0, length);
     const first = hash >>> (32 - BITS_LOG);

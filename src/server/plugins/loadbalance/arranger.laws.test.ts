@@ -46,7 +46,7 @@ const texts = (records: readonly DnsRecord[]): string[] =>
 const rank = ({ type }: DnsRecord): number =>
   type === 5 ? 0 : type === 15 ? 3 : type === 1 || type === 28 ? 2 : 1;
 
-test('for any message, every section keeps its records, grouped, and the input bytes are unchanged', () => {
+test('for any message, every section keeps its records in groups, and the input bytes are unchanged', () => {
   fc.assert(
     fc.property(
       section,
@@ -84,7 +84,7 @@ test('for any message, every section keeps its records, grouped, and the input b
               'groups in order',
             );
           }
-          // Wherever the TTL fields are now, all of them get the level.
+          // All TTL fields get the level, wherever they are now.
           if (levelled && arranged.ttlAt === null)
             assert.ok(
               [...is.answer, ...is.authority, ...is.additional].every(({ ttl }) => ttl === 77),
@@ -103,7 +103,7 @@ test('for any message, every section keeps its records, grouped, and the input b
   );
 });
 
-test('of a reply that will be cut only what fits is arranged, with TC, and everything in it was there', () => {
+test('a reply that will be truncated contains only original records that fit, with TC', () => {
   const arranger = new Arranger({ random: seededRandom(4), prefer: [], weights: null });
   fc.assert(
     fc.property(
@@ -139,7 +139,7 @@ test('of a reply that will be cut only what fits is arranged, with TC, and every
   );
 });
 
-test('every address of a reply that is cut has the same chance', () => {
+test('each address in a truncated reply has the same chance', () => {
   const query = makeQuery(parseName('www.example.org.'), 1);
   const answer = Array.from({ length: 100 }, (_, i) => `@ 60 A 10.0.0.${i}`);
   const bytes = replyBytes(query, { answer });
@@ -152,7 +152,7 @@ test('every address of a reply that is cut has the same chance', () => {
     for (const one of texts(readMessage(out, start, end).answer))
       drawn.set(one, (drawn.get(one) ?? 0) + 1);
   }
-  // 10 of 100 in each of 2000 rounds: 200 each, within five standard deviations.
+  // 10 of 100 in each of 2000 rounds gives 200 each, within five standard deviations.
   assert.equal(drawn.size, 100);
   for (const count of drawn.values()) assert.ok(Math.abs(count - 200) < 67, String(count));
 });

@@ -1,4 +1,4 @@
-/** The order of the records of a reply. */
+/** The order of the records in a reply. */
 import { copyBytes } from '../../base/copy-bytes.ts';
 import { netHolds, type Net } from '../../base/ip.ts';
 import type { Random } from '../../base/random.ts';
@@ -11,54 +11,50 @@ import { messageNames as names } from '../../wire/message-names.ts';
 import { SECTION, type Section } from '../../wire/writer.ts';
 import type { Weights } from './weights.ts';
 
-/**
- * Groups in the order in which they leave: aliases, everything else, addresses, mail exchangers.
- */
+/** Groups in output order: aliases, everything else, addresses, mail exchangers. */
 const ALIAS = 0;
 const OTHER = 1;
 const ADDRESS = 2;
 const EXCHANGER = 3;
-/** Messages with more records are not changed. */
+/** Messages with more records are left unchanged. */
 const RECORDS_MAX = 4096;
 /**
- * Maximum number of records that may be reordered in a reply that will be truncated. More do not fit into any
- * UDP reply, so the work does not grow with the number of omitted records.
+ * Maximum number of records to reorder in a reply that will be truncated. More do not fit into any UDP reply, so the
+ * work does not grow with the number of omitted records.
  */
 const CUT_RECORDS_MAX = 512;
-/** Replies up to this size may be written over a scratch that the next query uses again. */
+/** Replies up to this size in bytes may use a scratch buffer that the next query overwrites. */
 const SCRATCH_SIZE = 4096;
 
 export interface ArrangerParts {
   readonly random: Random;
   readonly prefer: readonly Net[];
-  /** null: at random. */
+  /** Null for random order. */
   readonly weights: Weights | null;
 }
 
 /**
- * Reorders the records of replies in wire form, section by section. The reply given is never
- * changed: it may be the cache's.
- *
- * Most replies that have anything to reorder are a few address records of one name, all of one
- * size: these trade places in a copy. The rest (several owners, mixed sizes, MX) is moved record by
- * record with its compression pointers.
+ * Reorders records in wire-form replies, section by section. The input is never modified, because it may belong to the
+ * cache.
+ * Most replies with something to reorder are a few address records of the same size for one name, which swap places in
+ * a copy. All others (several owners, mixed sizes, MX) are moved record by record with their compression pointers.
  */
 export class Arranger {
   readonly #parts: ArrangerParts;
-  /** Every order is as good as any other. */
+  /** True if every order is equally good. */
   readonly #random: boolean;
   readonly #records = new Records();
   #count = 0;
-  /** Per record: where it begins and ends, its section, its group. */
+  /** Start, end, section and group of each record. */
   readonly #at = new Int32Array(RECORDS_MAX);
   readonly #end = new Int32Array(RECORDS_MAX);
   readonly #section = new Uint8Array(RECORDS_MAX);
   readonly #group = new Uint8Array(RECORDS_MAX);
   readonly #data = new Int32Array(RECORDS_MAX);
-  /** The new order: the index of the record at each position. */
+  /** The new order, as the record index at each position. */
   readonly #order = new Int32Array(RECORDS_MAX);
   readonly #sorted = new Int32Array(RECORDS_MAX);
-  /** A permutation of the records for drawing, each in its place between two draws. */
+  /** A permutation of the records for drawing; between draws, each is in its own place. */
   readonly #drawn = Int32Array.from({ length: RECORDS_MAX }, (_, i) => i);
   readonly #scratch = new Uint8Array(SCRATCH_SIZE);
   readonly #scratchReplies: (Reply | undefined)[] = [];
@@ -69,13 +65,13 @@ export class Arranger {
   }
 
   /**
-   * @param passing whether the result is sent (or copied) before the next reply is arranged
-   * @param limit bytes of the result that can be sent: a longer reply may be cut to that, with TC
+   * @param passing true if the result is sent (or copied) before the next reply is arranged
+   * @param limit maximum bytes that can be sent; a longer reply may be truncated with TC
    */
   arrange(reply: Reply, qtype: number, passing: boolean, limit: number = MESSAGE_MAX): Reply {
     const { bytes, start, end } = reply;
     if (reply.rcode !== RCODE.NOERROR || start === end) return reply;
-    // The three counts: fewer than two records in every section, and there is nothing to arrange.
+    // If every section has fewer than two records, by the three counts, there is nothing to arrange.
     if (
       (bytes[start + 7]! | bytes[start + 9]! | bytes[start + 11]!) < 2 &&
       (bytes[start + 6]! | bytes[start + 8]! | bytes[start + 10]!) === 0
@@ -96,7 +92,7 @@ export class Arranger {
     return this.#swappable(reply.bytes) ? this.#swap(reply, passing) : this.#rebuild(reply);
   }
 
-  /** Draws as many addresses as fit, each combination and order with the same probability. */
+  /** Draws as many addresses as fit; each combination and order is equally likely. */
   #drawAlike(reply: Reply, size: number, passing: boolean, limit: number): Reply {
     const { random } = this.#parts;
     const { bytes, start, answers } = reply;
@@ -113,7 +109,7 @@ export class Arranger {
       drawn[i] = record;
       copyBytes(bytes, start + head + record * size, out, to + head + i * size, size);
     }
-    // Drawn items are below `count`, or at the old position of one that was.
+    // Drawn items are below `count`, or at the old position of an item that was.
     for (let i = 0; i < count; i++) {
       const record = drawn[i]!;
       if (record >= count) drawn[record] = record;
@@ -123,10 +119,7 @@ export class Arranger {
     return changed;
   }
 
-  /**
-   * Shuffles the records of a message that holds nothing but addresses of one owner, each of `size`
-   * bytes.
-   */
+  /** Shuffles the records of a message that consists of one owner's addresses, each of `size` bytes. */
   #shuffleAlike(reply: Reply, size: number, passing: boolean): Reply {
     const { random } = this.#parts;
     const { answers } = reply;
@@ -141,7 +134,7 @@ export class Arranger {
     return changed;
   }
 
-  /** Notes the first `most` records; false if there are more. */
+  /** Records the positions of the first `most` records; false if there are more. */
   #scan(reply: Reply, most: number): boolean {
     const records = this.#records;
     let count = 0;
@@ -159,7 +152,7 @@ export class Arranger {
     return true;
   }
 
-  /** Finds the new order; false if it is the old one. */
+  /** Determines the new order; false if it equals the old one. */
   #reorder(reply: Reply, qtype: number): boolean {
     const { weights } = this.#parts;
     for (let from = 0; from < this.#count;) {
@@ -177,7 +170,7 @@ export class Arranger {
     return false;
   }
 
-  /** A stable sort by group; a section is nearly always in order already. */
+  /** A stable sort by group; a section is nearly always sorted already. */
   #regroup(from: number, to: number): void {
     const order = this.#order;
     const group = this.#group;
@@ -228,7 +221,7 @@ export class Arranger {
     order[from + drawn] = top;
   }
 
-  /** Puts addresses of the preferred networks first, and keeps the order otherwise. */
+  /** Moves addresses in preferred networks to the front, and otherwise keeps the order. */
   #preferred({ bytes }: Reply, from: number, to: number): void {
     const { prefer } = this.#parts;
     const order = this.#order;
@@ -249,8 +242,8 @@ export class Arranger {
   }
 
   /**
-   * True if all records that move have the same size and the same owner, a pointer. They can then be swapped,
-   * because no name is inside them, and pointers to one of their owners find the same name there afterwards.
+   * True if all records that move have the same size and the same owner, a pointer. They can then be swapped, because
+   * no name is inside them, and pointers to one of their owners still find the same name afterwards.
    */
   #swappable(bytes: Uint8Array): boolean {
     let size = 0;
@@ -284,14 +277,14 @@ export class Arranger {
     return changed;
   }
 
-  /** A reply of `size` bytes, which are not written yet, like this one in all else. */
+  /** Creates a reply of `size` unwritten bytes that is otherwise like this one. */
   #fresh(reply: Reply, size: number, passing: boolean): Reply {
     if (passing && size <= SCRATCH_SIZE) return this.#scratchReply(reply, size);
     const begin = replySlab.take(size);
     return reply.with({ bytes: replySlab.bytes, start: begin, end: begin + size });
   }
 
-  /** A copy whose records may trade places; all TTL fields stay where they are. */
+  /** Copies a reply so that its records can swap places; all TTL fields keep their positions. */
   #copy(reply: Reply, passing: boolean): Reply {
     const { bytes, start, end } = reply;
     const size = end - start;
@@ -304,7 +297,7 @@ export class Arranger {
     return this.#scratchReply(reply, size);
   }
 
-  /** A reply over the scratch memory, or the previous one of the same size if it is equal. */
+  /** Returns a reply in the scratch buffer, reusing the previous one if it is equal. */
   #scratchReply(reply: Reply, size: number): Reply {
     const last = this.#scratchReplies[size];
     if (
@@ -367,8 +360,8 @@ function setCut(bytes: Uint8Array, start: number, section: Section, count: numbe
 }
 
 /**
- * The size of each record if the message holds only answers of this address type, all with the same
- * pointer as owner; 0 otherwise.
+ * Returns the size of each record if the message contains only answers of this address type, all with the same pointer
+ * as owner; otherwise 0.
  */
 function alikeSize(bytes: Uint8Array, start: number, end: number, type: number): number {
   if ((bytes[start + 8]! | bytes[start + 9]! | bytes[start + 10]! | bytes[start + 11]!) !== 0)

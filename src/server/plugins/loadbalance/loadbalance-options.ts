@@ -1,4 +1,4 @@
-/** The directive `loadbalance`: its syntax. */
+/** The syntax of the `loadbalance` directive. */
 import { parseDuration } from '../../base/duration.ts';
 import type { Problem } from '../../base/problem.ts';
 import { position, type Position } from '../../corefile/positions.ts';
@@ -8,7 +8,7 @@ import { directive, type Occurrence, type Syntax } from '../../corefile/syntax.t
 import { duration, net, worded } from '../../corefile/word-values.ts';
 import type { Net } from '../../base/ip.ts';
 
-/** The order of addresses: random, or one drawn by weight first. */
+/** The order of addresses: random, or with the first one drawn by weight. */
 export type BalancePolicy =
   | { readonly kind: 'round_robin' }
   | { readonly kind: 'weighted'; readonly file: string };
@@ -54,7 +54,6 @@ const properties: {
 
 export type LoadbalanceOptions = Occurrence<typeof args, typeof properties>;
 
-/** The directive `loadbalance`. */
 export const syntax: Syntax<
   {
     policy: Position<BalancePolicy>;

@@ -16,8 +16,7 @@ import { makeWorld, type World } from '../../../../test/kit/world.ts';
 import { loadbalance } from './loadbalance.ts';
 
 /**
- * Answers every query from one stored reply per question, as a cache does; checks that the reply is not
- * modified.
+ * Answers every query from one stored reply per question, as a cache does, and checks that the reply is not modified.
  */
 function stored(answer: (query: Query) => Answer, levelled: number): Plugin {
   const replies = new Map<string, { readonly reply: Reply; readonly bytes: Uint8Array }>();
@@ -95,7 +94,7 @@ describe('round_robin', () => {
     for (const count of seen.values()) assert.ok(count > 60, String(count));
   });
 
-  test('aliases stay first, whatever the order they came in', async () => {
+  test('aliases stay first, regardless of the original order', async () => {
     const records = [
       'b.example.org. 30 A 10.0.0.1',
       '@ 30 CNAME b.example.org.',
@@ -111,7 +110,7 @@ describe('round_robin', () => {
     }
   });
 
-  test('MX records are shuffled, and their compressed targets stay right', async () => {
+  test('MX records are shuffled, and their compressed targets stay correct', async () => {
     const answer: Answer = {
       answer: [
         '@ 30 MX 10 mail1.example.org.',
@@ -153,7 +152,7 @@ describe('round_robin', () => {
     assert.equal(seen.size, 6);
   });
 
-  test("TTLs travel with their records; a reply's own TTL stays on all", async () => {
+  test("TTLs move with their records, and a reply's overriding TTL applies to all", async () => {
     const answer: Answer = { answer: ['@ 10 A 10.0.0.1', '@ 20 A 10.0.0.2', '@ 30 A 10.0.0.3'] };
     const plain = await world('loadbalance', answer);
     const levelled = await world('loadbalance', answer, 7);
@@ -186,7 +185,7 @@ describe('round_robin', () => {
     }
   });
 
-  test('prefer puts addresses of its networks first, of both families', async () => {
+  test('prefer moves addresses in its networks to the front, for both families', async () => {
     const answer: Answer = {
       answer: ['@ 30 A 10.0.0.1', '@ 30 A 10.1.0.1', '@ 30 A 10.0.0.2', '@ 30 A 10.1.0.2'],
     };
@@ -202,7 +201,7 @@ describe('round_robin', () => {
 });
 
 describe('one address', () => {
-  test('the very reply passes', async () => {
+  test('the identical reply is passed on', async () => {
     const [first, second] = [
       await world('loadbalance', { answer: ['@ 30 A 10.0.0.1'] }),
       await world('loadbalance', {}),
@@ -232,7 +231,7 @@ describe('weighted', () => {
     return seen;
   };
 
-  test('the first address is drawn by weight; what the file does not name has weight 1', async () => {
+  test('the first address is drawn by weight, and unlisted addresses have weight 1', async () => {
     await withFile(async (folder, write) => {
       write('# canary\nWWW.example.org\n10.0.0.1 8\n10.0.0.2 1 # new\n');
       const seen = await firsts(await world('loadbalance weighted weights', three, -1, folder));
@@ -240,7 +239,7 @@ describe('weighted', () => {
     });
   });
 
-  test('a changed file is read again; one with a mistake changes nothing', async () => {
+  test('a changed file is read again, and an invalid one changes nothing', async () => {
     await withFile(async (folder, write) => {
       write('www.example.org\n10.0.0.1 255\n');
       const here = await world('loadbalance weighted weights { reload 10s }', three, -1, folder);
@@ -263,7 +262,7 @@ describe('weighted', () => {
     });
   });
 
-  test('a file that is not there yet is waited for', async () => {
+  test('a missing file is awaited', async () => {
     await withFile(async (folder, write) => {
       const here = await world('loadbalance weighted weights', three, -1, folder);
       assert.ok(
@@ -278,7 +277,7 @@ describe('weighted', () => {
     });
   });
 
-  test('two in a server block are one: the last policy, the networks of both', async () => {
+  test('two in a server block are merged: the last policy, and the networks of both', async () => {
     await withFile(async (folder, write) => {
       write('www.example.org\n10.0.0.2 255\n');
       const both = 'loadbalance weighted weights; loadbalance { prefer 10.0.0.3/32 }';
@@ -287,7 +286,7 @@ describe('weighted', () => {
     });
   });
 
-  test('errors in file and directive are reported', async () => {
+  test('errors in the file and the directive are reported', async () => {
     await withFile(async (folder, write) => {
       const refusal = async (lines: string): Promise<string> => {
         try {
@@ -324,7 +323,7 @@ describe('weighted', () => {
   });
 });
 
-/** Every order of these. */
+/** Returns every order of these items. */
 function permutations<T>(items: readonly T[]): readonly (readonly T[])[] {
   if (items.length < 2) return [items];
   return items.flatMap((first, at) =>

@@ -1,4 +1,4 @@
-/** `loadbalance`: how the plugin is put together in both planes. */
+/** `loadbalance`: the assembly of the plugin in both planes. */
 import { whyFailed } from '../../base/why-failed.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
@@ -32,7 +32,7 @@ function control({ policy, reloadMs }: LoadbalanceOptions, context: ControlConte
   let text: string | null = null;
   let weights: readonly NameWeights[] = [];
   context.onJoin(() => [weights]);
-  /** @throws Problem for a file that cannot be read or understood */
+  /** @throws Problem if a file cannot be read or is invalid */
   const load = (): boolean => {
     const found = readText(path, file);
     if (found === null) {
@@ -101,8 +101,8 @@ function setup({ policy, prefer }: LoadbalanceOptions, context: WorkerContext, n
     arranger.arrange(reply, wanted % TYPES, false, Math.floor(wanted / TYPES));
   return (query) => {
     const { type, owned } = query;
-    // A query that still belongs to the listener is answered before the next one is read. The reply
-    // to any other query may be stored, so it stays complete.
+    // A query that still belongs to the listener is answered before the next one is read. The reply to any other query
+    // may be stored, so it stays complete.
     const limit = owned ? MESSAGE_MAX : query.limit;
     const reply = next(query);
     if (isLater(reply)) return andThen(reply, arrangeLater, limit * TYPES + type);
@@ -110,5 +110,5 @@ function setup({ policy, prefer }: LoadbalanceOptions, context: WorkerContext, n
   };
 }
 
-/** Types of records are numbers below. */
+/** Record types are below this number. */
 const TYPES = 0x1_0000;

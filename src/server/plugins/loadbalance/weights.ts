@@ -1,4 +1,4 @@
-/** Weights of addresses: the file that has them, and drawing by them. */
+/** Address weights: the file that contains them, and weighted drawing. */
 import { parseAddress } from '../../base/ip.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Random } from '../../base/random.ts';
@@ -6,16 +6,16 @@ import { isDomainName } from '../../corefile/zones.ts';
 import { foldName, parseName } from '../../wire/name.ts';
 import { expandName } from '../../wire/records.ts';
 
-/** Weights of the addresses of one name; plain data. */
+/** The weights of one name's addresses, as plain data. */
 export interface NameWeights {
-  /** Absolute, lower case. */
+  /** Absolute, in lower case. */
   readonly name: string;
   readonly weights: readonly { readonly address: string; readonly weight: number }[];
 }
 
 /**
- * Reads a weight file: a line with a name, then lines `ADDRESS WEIGHT` for it; weights are 1 to
- * 255, `#` begins a comment.
+ * Parses a weight file: a line with a name, then lines `ADDRESS WEIGHT` for it. Weights are 1 to 255, and `#` starts a
+ * comment.
  * @throws Problem with file and line
  */
 export function readWeights(text: string, file: string): readonly NameWeights[] {
@@ -71,7 +71,7 @@ interface Weighted {
   readonly weight: number;
 }
 
-/** Draws addresses by weight. Addresses that the file does not name have weight 1. */
+/** Draws addresses by weight. Addresses that are not in the file have weight 1. */
 export class Weights {
   readonly #random: Random;
   #byName = new Map<string, readonly Weighted[]>();
@@ -90,9 +90,8 @@ export class Weights {
   }
 
   /**
-   * Draws one of `count` addresses of the owner at `ownerAt`.
-   *
-   * @param place the offset of the address with this index
+   * Draws one of `count` addresses for the owner at `ownerAt`.
+   * @param place returns the offset of the address with this index
    * @returns its index
    */
   draw(

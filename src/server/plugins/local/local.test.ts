@@ -6,10 +6,7 @@ import { FLAG, RCODE } from '../../wire/iana.ts';
 const makeLocal = (properties = ''): Promise<World> =>
   makeWorld(`.:53 {\n local ${properties}\n whoami\n}`);
 
-/**
- * Records as `owner TYPE data`, authority in parentheses, the result code in front if it is not
- * NOERROR.
- */
+/** Formats records as `owner TYPE data`, authority in parentheses, preceded by the result code unless it is NOERROR. */
 async function brief(world: World, question: string): Promise<string> {
   const reply = await world.ask(question);
   if (reply.additional.length > 0) return 'next';
@@ -28,7 +25,7 @@ async function brief(world: World, question: string): Promise<string> {
 const soa = 'SOA localhost. root.localhost. 1 0 0 0 604800';
 
 describe('local', () => {
-  test('localhost, what is below it and what begins with it are the loopback addresses', async () => {
+  test('localhost, names below it and names starting with it have the loopback addresses', async () => {
     const world = await makeLocal();
     assert.equal(await brief(world, 'localhost. A'), 'localhost. A 127.0.0.1');
     assert.equal(await brief(world, 'LocalHost. AAAA'), 'LocalHost. AAAA ::1');
@@ -40,12 +37,12 @@ describe('local', () => {
       await brief(world, 'localhost.example.org. AAAA'),
       'localhost.example.org. AAAA ::1',
     );
-    // Each was asked twice, for its bytes and for its text.
+    // Each was queried twice, for its bytes and for its text.
     assert.match(world.metrics(), /^coredns_local_localhost_requests_total 4$/m);
     await world.close();
   });
 
-  test('other types of these names exist not, but the names do', async () => {
+  test('other types of these names have no data, but the names exist', async () => {
     const world = await makeLocal();
     assert.equal(await brief(world, 'a.localhost. MX'), `(a.localhost. ${soa})`);
     assert.equal(await brief(world, 'a.localhost. SOA'), `(a.localhost. ${soa})`);
@@ -55,7 +52,7 @@ describe('local', () => {
     await world.close();
   });
 
-  test('of the reverse zones only 127.0.0.1 has a name', async () => {
+  test('in the reverse zones only 127.0.0.1 has a name', async () => {
     const world = await makeLocal();
     assert.equal(
       await brief(world, '1.0.0.127.in-addr.arpa. PTR'),
@@ -70,7 +67,7 @@ describe('local', () => {
     await world.close();
   });
 
-  test('localhost_prefix off leaves localhost.example.org alone', async () => {
+  test('localhost_prefix off does not affect localhost.example.org', async () => {
     const world = await makeLocal('{\n localhost_prefix off\n }');
     assert.equal(await brief(world, 'localhost.example.org. A'), 'next');
     assert.equal(await brief(world, 'a.localhost. A'), 'a.localhost. A 127.0.0.1');

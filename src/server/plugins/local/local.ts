@@ -39,8 +39,8 @@ const v4 = Uint8Array.of(127, 0, 0, 1);
 const v6 = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1);
 
 /**
- * Answers localhost, everything below it and its reverse zones itself (RFC 6761 section 6.3), so
- * that they never reach an upstream.
+ * Answers localhost, everything below it and its reverse zones locally (RFC 6761 section 6.3), so that they never reach
+ * an upstream.
  */
 export const local: Plugin = definePlugin({
   syntax,
@@ -75,7 +75,7 @@ export const local: Plugin = definePlugin({
   },
 });
 
-/** localhost and everything below it: the loopback addresses. */
+/** Answers localhost and everything below it with the loopback addresses. */
 function answerHost(writer: MessageWriter, query: Query, apex = false): Reply {
   writer.reply(query, 0);
   if (query.type === TYPE.A) writer.record(SECTION.answer, null, TYPE.A, TTL_SECONDS, v4);
@@ -85,7 +85,7 @@ function answerHost(writer: MessageWriter, query: Query, apex = false): Reply {
   return writer.finish(RCODE.NOERROR, 'local');
 }
 
-/** A reverse zone, of which `at` is where it begins in the name: only 127.0.0.1 has a name. */
+/** Answers in a reverse zone that starts at offset `at` in the name; only 127.0.0.1 has a name. */
 function answerReverse(writer: MessageWriter, query: Query, at: number): Reply {
   writer.reply(query, 0);
   if (at === 0) {
@@ -106,7 +106,7 @@ function answerReverse(writer: MessageWriter, query: Query, at: number): Reply {
   return writer.finish(RCODE.NOERROR, 'local');
 }
 
-/** SOA and NS at a zone's top; false: it was neither. */
+/** Writes SOA and NS at a zone's apex; false if the query is for another type. */
 function writeApex(writer: MessageWriter, query: Query): boolean {
   if (query.type === TYPE.SOA) writeSoa(writer, SECTION.answer, null);
   else if (query.type === TYPE.NS) {

@@ -1,4 +1,4 @@
-/** The class of a reply, as `log` and `metadata` have it. */
+/** The class of a reply, for `log` and `metadata`. */
 import { OPCODE, RCODE, TYPE } from '../../wire/iana.ts';
 import type { Query } from '../../transport/query.ts';
 import { hasExpiredSignature } from '../../wire/classify.ts';
@@ -6,7 +6,7 @@ import { Records } from '../../wire/records.ts';
 import { silence, type Reply } from '../../wire/reply.ts';
 import { SECTION } from '../../wire/writer.ts';
 
-/** The class of a reply; the words are those of the metadata `log/type`. */
+/** The type of a reply, in the words of the `log/type` metadata. */
 export type ReplyType =
   | 'NOERROR'
   | 'NXDOMAIN'
@@ -16,10 +16,10 @@ export type ReplyType =
   | 'META'
   | 'OTHERERROR';
 
-/** The words of the property `class` and of the metadata `log/class`. */
+/** The words of the `class` property and the `log/class` metadata. */
 export type ReplyClass = 'success' | 'denial' | 'error';
 
-/** The class of each type of reply. */
+/** The class of each reply type. */
 export const classOf: Readonly<Record<ReplyType, ReplyClass>> = {
   NOERROR: 'success',
   DELEGATION: 'success',
@@ -32,7 +32,7 @@ export const classOf: Readonly<Record<ReplyType, ReplyClass>> = {
 
 const records = new Records();
 
-/** @param nowMs wall clock, for signatures that have run out */
+/** @param nowMs wall clock time, for expired signatures */
 export function typeOf(query: Query, reply: Reply, nowMs: number): ReplyType {
   if (reply === silence) return 'OTHERERROR';
   if (query.opcode === OPCODE.NOTIFY) return 'META';

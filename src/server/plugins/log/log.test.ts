@@ -11,7 +11,7 @@ import { SECTION } from '../../wire/writer.ts';
 import { plugins } from '../../../../test/kit/plugins.ts';
 import { printSeconds } from '../../engine/contract/log-format.ts';
 
-/** Answers by the first label, and knows something to note. */
+/** Answers by the first label and provides metadata. */
 const oracle = definePlugin({
   syntax: directive({ name: 'oracle', summary: 'answers by the first label', repeat: 'last' }),
   setup(_options, context) {
@@ -55,7 +55,7 @@ async function logged(
 }
 
 describe('log', () => {
-  test('the common format is that of CoreDNS', async () => {
+  test("the common format is CoreDNS's", async () => {
     const lines = await logged('log', [
       'Found.Example.ORG. A',
       { id: 29_008, edns: true, udpSize: 4096, dnssecOk: true },
@@ -65,7 +65,7 @@ describe('log', () => {
     ]);
   });
 
-  test('a reply that comes later has its duration in seconds', async () => {
+  test('a delayed reply has its duration in seconds', async () => {
     const [line] = await logged('log', ['late.example.org. A']);
     assert.equal(
       line,
@@ -73,7 +73,7 @@ describe('log', () => {
     );
   });
 
-  test('durations are printed as Go prints them', () => {
+  test("durations use Go's format", () => {
     assert.equal(printSeconds(0), '0s');
     assert.equal(printSeconds(0.0005), '0.0000005s');
     assert.equal(printSeconds(1500), '1.5s');
@@ -92,7 +92,7 @@ describe('log', () => {
     ]);
   });
 
-  test('AD is logged for clients that asked for it, with AD or DO: others do not get it', async () => {
+  test('AD is logged for clients that requested it with AD or DO, because others do not get it', async () => {
     const lines = await logged(
       'log . "{>rflags}"',
       ['found.org. A', { flags: FLAG.RD }],
@@ -113,7 +113,7 @@ describe('log', () => {
     );
   });
 
-  test('combined adds the opcode; unknown placeholders stay; unknown metadata is a dash', async () => {
+  test('combined adds the opcode, unknown placeholders stay, and unknown metadata is a dash', async () => {
     const lines = await logged('metadata\n log . "{ {x} } {/oracle/mood} {/no/such} {combined}"', [
       'found.org.',
     ]);
@@ -124,7 +124,7 @@ describe('log', () => {
     assert.deepEqual(await logged('log . "{/oracle/mood}"', ['found.org.']), ['[INFO] -']);
   });
 
-  test('one argument is always a name, even if it looks like a format', async () => {
+  test('a single argument is always a name, even if it looks like a format', async () => {
     assert.deepEqual(await logged('log {type}', ['found.org.']), []);
   });
 
@@ -158,14 +158,14 @@ describe('log', () => {
     assert.equal((await of('all')).length, 5);
   });
 
-  test('a query that acl dropped is logged', async () => {
+  test('a query dropped by acl is logged', async () => {
     const lines = await logged('log . "{name} {rcode} {>rflags} {rsize}"\n acl {\n drop\n}', [
       'found.org.',
     ]);
     assert.deepEqual(lines, ['[INFO] found.org. - - 0']);
   });
 
-  test('an unknown class is refused, and a format without a name explained', async () => {
+  test('an unknown class is rejected, and a format without a name is explained', async () => {
     await assert.rejects(worldWith('log {\n class good\n}'), /invalid Class: good/);
     await assert.rejects(worldWith('log . {\n classes all\n}'), /unknown property 'classes'/);
   });

@@ -20,7 +20,7 @@ const logClass = value('all|success|denial|error', ({ text }) => {
   return found ?? wrong(`invalid Class: ${text}`, `Known are ${classNames.join(', ')}.`);
 });
 
-/** One argument is always a name; of several the last one is a format if it holds a brace. */
+/** A single argument is always a name. If there are several, the last one is a format if it contains a brace. */
 const scope = position(
   '[NAMES…] [FORMAT]',
   'names to log (default all), and the format of a line (default `{common}`)',
@@ -52,14 +52,11 @@ const syntax = directive({
 interface LogRule {
   readonly zone: WireName;
   readonly print: ReturnType<typeof compileFormat>;
-  /** Empty: all. */
+  /** Empty means all. */
   readonly classes: ReadonlySet<string>;
 }
 
-/**
- * Writes a line for each reply that leaves; the first rule whose name covers the question's
- * decides.
- */
+/** Logs a line for each reply that is sent. The first rule whose name covers the question decides. */
 export const log: Plugin = definePlugin({
   syntax,
   setup(options, context, next) {

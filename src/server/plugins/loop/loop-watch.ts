@@ -1,11 +1,11 @@
 /** Decides whether there is a forwarding loop. */
 import { sleep, type Clock } from '../../base/clock.ts';
 
-/** Number of sightings that prove a loop: the probe itself is one, and a retried probe may be another. */
+/** Number of sightings that do not yet prove a loop: the probe itself is one, and a retry may be another. */
 const SIGHTINGS_MAX = 2;
 const RETRY_MS = 1000;
 const GIVE_UP_MS = 30_000;
-/** Time after an answered probe in which copies of it may still return. */
+/** Time in ms after an answered probe during which copies of it may still return. */
 const LINGER_MS = 2000;
 
 export interface LoopSighting {
@@ -15,16 +15,16 @@ export interface LoopSighting {
 
 export interface LoopWatchParts {
   readonly clock: Clock;
-  /** Sends the probe; true: it was answered. */
+  /** Sends the probe; true if it was answered. */
   readonly probe: () => Promise<boolean>;
   readonly found: (sighting: LoopSighting) => void;
-  /** Called when the search is over. */
+  /** Called when the search has ended. */
   readonly over: () => void;
 }
 
 /**
- * Queries a random name that no client can know, and counts how often it arrives. If the server
- * forwards to itself, directly or through others, the query arrives repeatedly.
+ * Queries a random name that no client can know, and counts how often it arrives. If the server forwards to itself,
+ * directly or through others, the query arrives repeatedly.
  */
 export class LoopWatch {
   readonly #parts: LoopWatchParts;
@@ -35,7 +35,7 @@ export class LoopWatch {
     this.#parts = parts;
   }
 
-  /** Resolves when it is known that there is no loop, or nothing was found in 30 s. */
+  /** Resolves when no loop was found, or after 30 s without a result. */
   async run(): Promise<void> {
     const { clock, probe } = this.#parts;
     const end = clock.now() + GIVE_UP_MS;
@@ -44,8 +44,7 @@ export class LoopWatch {
         await sleep(clock, LINGER_MS);
         break;
       }
-      // The server was not ready yet, or the reply was lost: the counted queries may be this
-      // probe's own retries.
+      // The server was not ready yet, or the reply was lost, so the counted queries may be this probe's retries.
       this.#seen = 0;
       await sleep(clock, RETRY_MS);
     }

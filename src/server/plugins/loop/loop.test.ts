@@ -10,7 +10,7 @@ import { makeLoop } from './loop.ts';
 import { reach, udpProbe, type Address } from './probe.ts';
 import { LoopWatch } from './loop-watch.ts';
 
-/** A world whose probe comes back `rounds` times, as with a forward to itself. */
+/** A world whose probe returns `rounds` times, as if it forwarded to itself. */
 async function looping(
   rounds: number,
   zone = '.',
@@ -27,13 +27,13 @@ async function looping(
     return true;
   });
   world = await makeWorld(`${zone} {\n loop\n}`, { clock, plugins: [loop] });
-  // The probe asks within the clock's own turn: give it some.
+  // The probe is sent within the clock's own turn, so give it some.
   for (let turn = 0; turn < 10; turn++) await clock.advance(150);
   return { world, sent };
 }
 
 describe('the probe', () => {
-  test('HINFO of two random numbers below the first zone goes to the own address', async () => {
+  test("HINFO for two random numbers below the first zone is sent to the server's own address", async () => {
     const { sent } = await looping(1, 'example.org');
     assert.match(
       sent[0]!,
@@ -41,7 +41,7 @@ describe('the probe', () => {
     );
   });
 
-  test('a question that comes back more than twice ends the process, and the message says what to do', async () => {
+  test('a query that returns more than twice ends the process with instructions', async () => {
     const { world } = await looping(3);
     const fatal = world.log.filter((line) => line.includes('[FATAL]'));
     assert.equal(fatal.length, 1);
@@ -53,7 +53,7 @@ describe('the probe', () => {
     assert.match(fatal[0]!, /kubelet/);
   });
 
-  test('the probe itself and one copy of it are not a loop', async () => {
+  test('the probe itself and one copy are not a loop', async () => {
     const { world } = await looping(2);
     assert.deepEqual(
       world.log.filter((line) => line.includes('[FATAL]')),
@@ -61,7 +61,7 @@ describe('the probe', () => {
     );
   });
 
-  test('two seconds after the answer the name is no longer watched', async () => {
+  test('two seconds after the answer, the name is no longer watched', async () => {
     const { world, sent } = await looping(1);
     await world.clock.advance(3000);
     for (let i = 0; i < 5; i++) await world.ask(`${sent.at(-1)!.split(' ')[0]} HINFO`);
@@ -73,7 +73,7 @@ describe('the probe', () => {
 });
 
 describe('the watch', () => {
-  test('it tries each second for 30 seconds; a failed try resets the count', async () => {
+  test('retries every second for 30 seconds, and a failed attempt resets the count', async () => {
     const clock = new VirtualClock();
     let tries = 0;
     let found = 0;
@@ -106,7 +106,7 @@ describe('over sockets', () => {
     assert.equal(await udpProbe(new Uint8Array(20), to, 500, systemClock), false);
   });
 
-  test('a probe under way keeps no program from ending', async () => {
+  test('a probe in progress does not keep a program running', async () => {
     const sockets = (): number =>
       process.getActiveResourcesInfo().filter((name) => name === 'UDPWrap').length;
     const before = sockets();
@@ -118,12 +118,12 @@ describe('over sockets', () => {
   });
 
   test('an unreachable address is not an answer', async () => {
-    // No socket for IPv4 can be connected to a broadcast address.
+    // No IPv4 socket can be connected to a broadcast address.
     const to: Address = { host: '255.255.255.255', port: 53 };
     assert.equal(await udpProbe(new Uint8Array(20), to, 500, systemClock), false);
   });
 
-  test('listen addresses and how they are reached', () => {
+  test('listen addresses and how to reach them', () => {
     assert.deepEqual(reach('dns://:53'), { host: '127.0.0.1', port: 53 });
     assert.deepEqual(reach('dns://[::]:5353'), { host: '::1', port: 5353 });
     assert.deepEqual(reach('dns://10.0.0.1:53'), { host: '10.0.0.1', port: 53 });

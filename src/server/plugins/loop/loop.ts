@@ -1,4 +1,4 @@
-/** `loop`: looks for forwarding loops when the server starts. */
+/** `loop`: detects forwarding loops when the server starts. */
 import { printAddress, printHostPort } from '../../base/ip.ts';
 import type { Random } from '../../base/random.ts';
 import { directive } from '../../corefile/syntax.ts';
@@ -16,7 +16,7 @@ import { makeQuery, type Query } from '../../transport/query.ts';
 import { reach, udpProbe, type LoopProbe } from './probe.ts';
 import { LoopWatch, type LoopSighting } from './loop-watch.ts';
 
-/** From the control part to workers: the name to look for, or null: stop looking. */
+/** Sent from the control part to workers: the name to watch, or null to stop. */
 interface PublishedName {
   readonly name: string | null;
 }
@@ -38,7 +38,7 @@ export function makeLoop(probe: LoopProbe): Plugin {
   });
 }
 
-/** Ends the process when the server forwards to itself (reference: 2.1; see loop.md). */
+/** Ends the process if the server forwards to itself (reference: 2.1; see loop.md). */
 export const loop: Plugin = makeLoop(udpProbe);
 
 function control(context: ControlContext, probe: LoopProbe): void {
@@ -46,7 +46,7 @@ function control(context: ControlContext, probe: LoopProbe): void {
   let name: string | null =
     `${label(context.random)}.${label(context.random)}.${zone === '.' ? '' : zone}`;
   const address = context.servers.map(reach).find((found) => found !== null) ?? null;
-  // Only plain DNS can come round; without such an address there is nothing to ask.
+  // Only plain DNS can loop, so without such an address there is nothing to probe.
   if (address === null) return;
   const query = makeQuery(parseName(name), TYPE.HINFO, 1, context.random.integer(0x10000));
   const asked = `HINFO ${name}`;
@@ -63,13 +63,13 @@ function control(context: ControlContext, probe: LoopProbe): void {
   context.onJoin(() => (name === null ? [] : [{ name } satisfies PublishedName]));
   context.onMessage((message) => watch.see(message as LoopSighting));
   context.onStart(() => {
-    // The server is not to wait for this: the probe needs it to serve.
+    // Startup must not wait for this, because the probe needs a running server.
     void watch.run();
   });
   context.onStop(() => watch.stop());
 }
 
-/** A decimal number of up to 62 bits. */
+/** Returns a decimal number of up to 62 bits. */
 function label(random: Random): string {
   const high = BigInt(random.integer(2 ** 30));
   return ((high << 32n) | BigInt(random.integer(2 ** 32))).toString();

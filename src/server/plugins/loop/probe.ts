@@ -1,4 +1,4 @@
-/** The query that looks for a loop, on its way out. */
+/** Sends the loop detection query. */
 import { createSocket, type SocketType } from 'node:dgram';
 import { isIP, splitHostPort } from '../../base/ip.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -12,7 +12,7 @@ export interface Address {
   readonly port: number;
 }
 
-/** Sends a query over UDP; true: a reply with its id came in time. */
+/** Sends a query over UDP; true if a reply with its ID arrived in time. */
 export type LoopProbe = (
   message: Uint8Array,
   to: Address,
@@ -24,7 +24,7 @@ export const udpProbe: LoopProbe = (message, to, timeoutMs, clock) =>
   new Promise((resolve) => {
     const type: SocketType = isIP(to.host) === 6 ? 'udp6' : 'udp4';
     const socket = createSocket(type);
-    // A server that has ended waits for nothing.
+    // Does not keep a stopped server running.
     socket.unref();
     const done = (answered: boolean): void => {
       timer.cancel();
@@ -33,7 +33,7 @@ export const udpProbe: LoopProbe = (message, to, timeoutMs, clock) =>
       try {
         socket.close();
       } catch {
-        // Closed already.
+        // Already closed.
       }
       resolve(answered);
     };
@@ -43,7 +43,7 @@ export const udpProbe: LoopProbe = (message, to, timeoutMs, clock) =>
       if (reply.length >= HEADER.SIZE && reply[0] === message[0] && reply[1] === message[1])
         done(true);
     });
-    // A callback of connect would be called for a failure, too; without one that is an error event.
+    // A connect callback would also be called for a failure; without one, failures are error events.
     socket.once('connect', () => {
       socket.send(message, (error) => {
         if (error !== null) done(false);
@@ -53,8 +53,8 @@ export const udpProbe: LoopProbe = (message, to, timeoutMs, clock) =>
   });
 
 /**
- * The address to reach a plain DNS listen address (`dns://:53`, `dns://[::1]:5353`) at; null for
- * other transports, and for port 0: which one the system chose is known only to the listener.
+ * Returns the address to reach a plain DNS listen address (`dns://:53`, `dns://[::1]:5353`) at. Returns null for other
+ * transports and for port 0, because only the listener knows which port the system chose.
  */
 export function reach(server: string): Address | null {
   if (!server.startsWith(PLAIN)) return null;

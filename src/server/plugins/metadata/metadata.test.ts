@@ -23,7 +23,7 @@ const makeNotingWorld = (corefile: string): Promise<World> =>
   makeWorld(corefile, { plugins: [...plugins, noting] });
 
 describe('metadata', () => {
-  test('providers of the block are asked once per query, before anybody answers', async () => {
+  test("a block's providers are called once per query, before any plugin answers", async () => {
     const world = await makeNotingWorld(
       '.:53 {\n metadata\n log . "{/noting/type}"\n whoami\n noting\n}',
     );
@@ -54,7 +54,7 @@ describe('metadata', () => {
     await world.close();
   });
 
-  test('views decide by metadata, which is then not collected again', async () => {
+  test('views use metadata, which is then not collected again', async () => {
     const world = await makeNotingWorld(
       `.:53 {
          metadata

@@ -1,4 +1,4 @@
-/** `metadata`: what plugins know about a query, collected before it is answered. */
+/** `metadata`: collects plugins' information about a query before it is answered. */
 import { zones } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
@@ -19,10 +19,7 @@ const syntax = directive({
   args: { zones: zones({ help: 'collect labels only for names in these zones' }) },
 });
 
-/**
- * Gives every query a map of notes, and lets the plugins of the block write into it before any of
- * them answers.
- */
+/** Gives every query a metadata map, and lets the block's plugins fill it before any of them answers. */
 export const metadata: Plugin = definePlugin({
   syntax,
   setup(options, context, next) {
@@ -35,7 +32,7 @@ export const metadata: Plugin = definePlugin({
       if (here.holds(query)) for (const provide of providers) provide(query, notes);
     };
     if (context.has('view')) {
-      // The view decides by the notes whether this block takes the query: it has them collected.
+      // If a view needs metadata to decide whether this block serves the query, it triggers the collection.
       context.offer(metadataCollector, collect);
       return next;
     }

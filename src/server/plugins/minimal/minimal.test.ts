@@ -10,7 +10,7 @@ import type { Reply } from '../../wire/reply.ts';
 import { SECTION } from '../../wire/writer.ts';
 import { plugins } from '../../../../test/kit/plugins.ts';
 
-/** Replies as the first label says; always the same bytes, as a cache would give them. */
+/** Replies according to the first label, always with the same bytes, as a cache would. */
 const replies = new Map<string, Reply>();
 const stock = definePlugin({
   syntax: directive({ name: 'stock', summary: 'ready-made replies', repeat: 'last' }),
@@ -54,7 +54,7 @@ const counts = async (world: World, question: string): Promise<readonly number[]
 };
 
 describe('minimal', () => {
-  test('a positive answer keeps only the answer section', async () => {
+  test('a positive answer retains only the answer section', async () => {
     const world = await worldWith('minimal');
     assert.deepEqual(await counts(world, 'answer.example.org. A'), [2, 0, 0]);
     const { answer } = await world.ask('answer.example.org. A');
@@ -65,7 +65,7 @@ describe('minimal', () => {
     await world.close();
   });
 
-  test('denials, also behind an alias, and delegations stay whole', async () => {
+  test('denials, even after an alias, and delegations stay complete', async () => {
     const world = await worldWith('minimal');
     assert.deepEqual(await counts(world, 'nowhere.example.org. A'), [0, 1, 1]);
     assert.deepEqual(await counts(world, 'nodata.example.org. A'), [0, 1, 1]);
@@ -74,7 +74,7 @@ describe('minimal', () => {
     await world.close();
   });
 
-  test('the reply below is unchanged', async () => {
+  test('the original reply is unchanged', async () => {
     const cut = await worldWith('minimal');
     await cut.ask('answer.example.org. A');
     await cut.close();
@@ -83,7 +83,7 @@ describe('minimal', () => {
     await whole.close();
   });
 
-  test('a result code without a message passes', async () => {
+  test('a result code without a message passes unchanged', async () => {
     const world = await makeWorld('.:53 {\n minimal\n any\n}');
     assert.equal((await world.ask('example.org. A')).rcode, RCODE.SERVFAIL);
     await world.close();

@@ -15,8 +15,7 @@ const syntax = directive({
 });
 
 /**
- * Clears authority and additional section of positive answers; denials, delegations and errors stay
- * whole.
+ * Removes the authority and additional sections from positive answers. Denials, delegations and errors stay complete.
  */
 export const minimal: Plugin = definePlugin({
   syntax,
@@ -31,8 +30,8 @@ export const minimal: Plugin = definePlugin({
 const records = new Records();
 
 /**
- * A copy that ends with the answer section. Names point only backwards, so no pointer leads into
- * the removed part.
+ * Copies a reply up to the end of its answer section. Names only point backwards, so no pointer leads into the removed
+ * part.
  */
 function minimize(reply: Reply, type: number): Reply {
   if (reply.bare || reply.authority + reply.additional === 0) return reply;

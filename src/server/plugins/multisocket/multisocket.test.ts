@@ -18,12 +18,12 @@ describe('multisocket', () => {
     assert.equal(workers('multisocket', 1), 1);
   });
 
-  test('without it there is one worker, two from four CPUs up', () => {
+  test('without it there is one worker, or two with at least four CPUs', () => {
     assert.equal(workers('errors', 2), 1);
     assert.equal(workers('errors', 4), 2);
   });
 
-  test("errors have CoreDNS's words", () => {
+  test("errors use CoreDNS's wording", () => {
     assert.throws(() => workers('multisocket 0', 8), /num sockets can not be zero or negative: 0/);
     assert.throws(
       () => workers('multisocket 1025', 8),

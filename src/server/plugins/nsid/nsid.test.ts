@@ -6,7 +6,7 @@ import { OPTION } from '../../wire/iana.ts';
 import { findOption } from '../../wire/edns-options.ts';
 import { Query } from '../../transport/query.ts';
 
-/** `example.org. A` with these EDNS options. */
+/** Builds `example.org. A` with these EDNS options. */
 function questionWith(...options: readonly (readonly [number, Uint8Array])[]): Uint8Array {
   const data = options.flatMap(([code, bytes]) => [
     code >> 8,
@@ -24,7 +24,7 @@ function questionWith(...options: readonly (readonly [number, Uint8Array])[]): U
 
 async function optionOf(world: World, question: Uint8Array, code: number): Promise<string | null> {
   const reply = await world.send(question);
-  // A reply reads as a query once QR is cleared: only the options matter here.
+  // A reply parses as a query once QR is cleared; only the options matter here.
   reply![2]! &= 0x7f;
   const query = new Query();
   query.read(reply!, 0, reply!.length);
@@ -35,7 +35,7 @@ async function optionOf(world: World, question: Uint8Array, code: number): Promi
 const none = new Uint8Array(0);
 
 describe('nsid', () => {
-  test('clients that ask get the identifier, at once or later', async () => {
+  test('clients that request it get the identifier, whether the reply arrives at once or later', async () => {
     const world = await makeWorld('.:53 {\n nsid Use The Force\n erratic {\n delay 2 10ms\n }\n}');
     for (let i = 0; i < 2; i++) {
       assert.equal(
@@ -46,7 +46,7 @@ describe('nsid', () => {
     await world.close();
   });
 
-  test('other options of the client come back as they do without nsid', async () => {
+  test("the client's other options are echoed as without nsid", async () => {
     const world = await makeWorld('.:53 {\n nsid me\n erratic {\n drop 0\n }\n}');
     const padding = Buffer.from('8 bytes!');
     const question = questionWith(
@@ -60,14 +60,14 @@ describe('nsid', () => {
     await world.close();
   });
 
-  test('who does not ask is not told; the default is the host name', async () => {
+  test('clients that do not request it get none, and the default is the host name', async () => {
     const world = await makeWorld('.:53 {\n nsid\n erratic {\n drop 0\n }\n}');
     assert.equal(await optionOf(world, questionWith(), OPTION.NSID), null);
     assert.equal(await optionOf(world, questionWith([OPTION.NSID, none]), OPTION.NSID), hostname());
     await world.close();
   });
 
-  test('failures carry it too', async () => {
+  test('failures include it too', async () => {
     const world = await makeWorld('.:53 {\n nsid me\n any\n}');
     assert.equal(await optionOf(world, questionWith([OPTION.NSID, none]), OPTION.NSID), 'me');
     await world.close();

@@ -1,4 +1,4 @@
-/** `nsid`: which server has answered (RFC 5001). */
+/** `nsid`: identifies the server that answered (RFC 5001). */
 import { andThen } from '../../base/maybe.ts';
 import { hostname } from 'node:os';
 import { rest } from '../../corefile/positions.ts';
@@ -22,7 +22,7 @@ const syntax = directive({
   },
 });
 
-/** Adds the identifier to replies for queries with an NSID option; others pass untouched. */
+/** Adds the identifier to replies to queries with an NSID option; others pass unchanged. */
 export const nsid: Plugin = definePlugin({
   syntax,
   setup(options, _context, next) {
@@ -43,17 +43,14 @@ export const nsid: Plugin = definePlugin({
   },
 });
 
-/**
- * The options that would have been echoed without NSID: copied now, because the query's bytes may
- * be overwritten.
- */
+/** Copies the options that would be echoed without NSID, because the query's bytes may be overwritten. */
 function echoed({ bytes, optionsStart, optionsEnd }: Query): readonly EdnsOption[] {
   return optionsIn(bytes, optionsStart, optionsEnd).filter(({ code, data }) =>
     isEchoed(code, data.length),
   );
 }
 
-/** A reply may be shared: the option goes into a new one on the same bytes. */
+/** Adds the option to a new reply with the same bytes, because a reply may be shared. */
 function withOption(reply: Reply, echo: readonly EdnsOption[], option: EdnsOption): Reply {
   if (reply === silence) return reply;
   const { options } = reply;

@@ -26,7 +26,7 @@ describe('a command line', () => {
 });
 
 describe('on', () => {
-  test('commands run at the start, at a reload, and at the end; one that fails keeps nothing from going on', async (t) => {
+  test('commands run at startup, reload and shutdown, and a failed one does not stop the server', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'ndots-on-'));
     t.after(() => rmSync(folder, { recursive: true, force: true }));
     const file = join(folder, 'ran');
@@ -52,7 +52,7 @@ describe('on', () => {
     ['on startup', /no command contained in ''/],
     [`on startup echo 'a`, /EOF found when expecting closing quote/],
   ] as const) {
-    test(`refused: ${lines}`, async () => {
+    test(`rejected: ${lines}`, async () => {
       await assert.rejects(makeWorld(`.:53 {\n ${lines}\n whoami\n}`), message);
     });
   }

@@ -1,4 +1,4 @@
-/** `on`: commands that are run when the server starts and ends. */
+/** `on`: runs commands when the server starts and stops. */
 import { builtins } from '../../base/builtins.ts';
 import { position, required } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
@@ -18,7 +18,7 @@ const event = value('startup|shutdown|certrenew', ({ text }) => {
   );
 });
 
-/** A command at the end is waited for so long, milliseconds. */
+/** Maximum wait for a command at shutdown, in milliseconds. */
 const PATIENCE_MS = 10_000;
 
 interface CommandLine {
@@ -57,7 +57,7 @@ const syntax = directive({
   },
 });
 
-/** Runs the command as the process itself: same user, same environment, same standard output. */
+/** Runs the command with the process's user, environment and standard output. */
 export const on: Plugin = definePlugin({
   syntax,
   operational: true,
@@ -68,7 +68,7 @@ export const on: Plugin = definePlugin({
   },
 });
 
-/** Resolves when the command has ended, however it did, or at once if it is not waited for. */
+/** Resolves when the command has ended, successfully or not, or at once if there is no need to wait. */
 function run(
   { program, words, background }: CommandLine,
   { log, env, path }: ControlContext,

@@ -1,10 +1,9 @@
-/** The words of a command line, as a shell would split them; nothing is expanded. */
+/** Splits a command line into words as a shell would, without expansion. */
 
 /**
- * Splits at blanks. Quotes make one word or a part of it; a backslash escapes the next letter, within double
- * quotes too. A word that begins with # ends the command.
- *
- * @returns null: a quote is not closed
+ * Splits at blanks. Quotes enclose a word or a part of it; a backslash escapes the next character, within double quotes
+ * too. A word that starts with # ends the command.
+ * @returns null if a quote is not closed
  */
 export function splitCommand(text: string): string[] | null {
   const words: string[] = [];

@@ -1,4 +1,4 @@
-/** Profiles of threads in the format of pprof. */
+/** Thread profiles in pprof format. */
 import type { HeapProfiler, Profiler, Runtime } from 'node:inspector';
 import { Profile, StringTable, type LabelInput } from 'pprof-format';
 import {
@@ -12,8 +12,8 @@ import {
 const IDLE: ReadonlySet<string> = new Set(['(idle)']);
 
 /**
- * One file for all threads, each sample labelled with its thread. Not compressed.
- * @param threads profiles by the thread's name
+ * Builds one uncompressed file for all threads, with each sample labelled by its thread.
+ * @param threads profiles by thread name
  * @param beganMs milliseconds since 1970
  */
 export function pprofFile(
@@ -48,10 +48,7 @@ class File {
     return { key: this.#strings.dedup(key), str: this.#strings.dedup(text) };
   }
 
-  /**
-   * Adds the times of a profile. The time between two samples is attributed to the stack of the
-   * first one.
-   */
+  /** Adds the times in a profile. The time between two samples is attributed to the stack of the first one. */
   addTimes({ nodes, samples = [], timeDeltas = [] }: Profiler.Profile, label: LabelInput): void {
     const parents = new Map<number, number>();
     const byId = new Map(nodes.map((node) => [node.id, node]));
@@ -110,7 +107,7 @@ class File {
     this.#sample.push({ locationId: stack, value, label: [label] });
   }
 
-  /** The number of a place in the code, counted from 1. */
+  /** Returns the number of a code location, counted from 1. */
   #at({ functionName, url, lineNumber }: CodePlace | Runtime.CallFrame): number {
     const key = `${functionName}\n${url}\n${lineNumber}`;
     const known = this.#locations.get(key);

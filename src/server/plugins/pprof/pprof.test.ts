@@ -7,7 +7,7 @@ import { serveProcess } from '../../../../test/kit/serve-process.ts';
 import { makeWorld } from '../../../../test/kit/world.ts';
 
 describe('pprof', () => {
-  test('profiles of all threads, for pprof and for DevTools, one at a time', async (t) => {
+  test('profiles all threads, for pprof and for DevTools, one at a time', async (t) => {
     const [port] = await freePorts(1);
     const server = await serveProcess(`  pprof 127.0.0.1:${port}\n  whoami`, {
       words: ['-workers', '2'],
@@ -48,7 +48,7 @@ describe('pprof', () => {
     ['pprof {\n unknown\n }', /unknown property 'unknown'/],
     ['pprof\n pprof', /can only be used once/],
   ] as const) {
-    test(`refused: ${lines.replaceAll('\n', '')}`, async () => {
+    test(`rejected: ${lines.replaceAll('\n', '')}`, async () => {
       await assert.rejects(makeWorld(`.:53 {\n ${lines}\n whoami\n}`), message);
     });
   }

@@ -41,26 +41,26 @@ const syntax = directive({
   },
 });
 
-/** From the control part to every worker, and back. */
+/** Sent from the control part to every worker, and back. */
 interface Wish {
   readonly id: number;
   readonly kind: ProfileKind;
   readonly ms: number;
 }
-/** `found` is null when a worker only says that it is there. */
+/** `found` is null if a worker only announces itself. */
 interface Brought {
   readonly id: number;
   readonly found: ThreadProfile | null;
 }
 
-/** Seconds of a profile, by default. */
+/** Default duration of a profile in seconds. */
 const SECONDS = 30;
 /** Maximum duration of a profile, in seconds. */
 const SECONDS_MAX = 120;
-/** Milliseconds after the end of a profile until a worker without a profile is skipped. */
+/** Milliseconds after the end of a profile until a worker without a result is skipped. */
 const LATE_MS = 5000;
 
-/** Profiles of all threads: of the control thread here, and of each worker as it brings its own. */
+/** Profiles all threads: the control thread here, and each worker in its own thread. */
 export const pprof: Plugin = definePlugin({
   syntax,
   link: false,
@@ -103,7 +103,7 @@ go tool pprof http://ADDRESS/debug/pprof/profile?seconds=10
 For the browser's DevTools add &thread=control, &thread=worker-0, &thread=worker-1 ...
 `;
 
-/** Without the zeros that the runtime leaves behind its title. */
+/** Removes the zero bytes that the runtime leaves after its title. */
 function commandLine(): string {
   const words = readFileText('/proc/self/cmdline', FILE_MAX.small).split('\0');
   return words.filter((word) => word !== '').join('\0');
@@ -141,7 +141,7 @@ class Profiles {
       return;
     }
     this.#busy = true;
-    // Nothing is sent for as long as the profile takes.
+    // Nothing is sent while the profile is in progress.
     request.socket.setTimeout(0);
     try {
       const beganMs = Date.now();

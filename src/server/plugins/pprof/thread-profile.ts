@@ -1,20 +1,20 @@
-/** A profile of the thread that this runs on, by the runtime's own profiler. */
+/** Profiles the current thread with the runtime's profiler. */
 import type { HeapProfiler, Profiler, Session } from 'node:inspector';
 
-/** The kind of a profile: CPU time, or memory that was allocated and is still in use. */
+/** The kind of profile: CPU time, or allocated memory still in use. */
 export type ProfileKind = 'profile' | 'heap';
 
-/** The profile of one thread, as DevTools reads it (`.cpuprofile`, `.heapprofile`). */
+/** A thread's profile in DevTools format (`.cpuprofile`, `.heapprofile`). */
 export type ThreadProfile =
   | { readonly kind: 'profile'; readonly profile: Profiler.Profile }
   | { readonly kind: 'heap'; readonly profile: HeapProfiler.SamplingHeapProfile };
 
-/** Microseconds between two looks at what the thread does: Go's hundred a second. */
+/** Microseconds between two samples: a hundred per second, as in Go. */
 export const INTERVAL_US = 10_000;
 /** Bytes between two sampled allocations. */
 export const INTERVAL_BYTES = 32_768;
 
-/** Begins a profile of this thread. @returns ends it, and gives it */
+/** Starts a profile of this thread. @returns a function that ends it and returns the result */
 export async function beginProfile(kind: ProfileKind): Promise<() => Promise<ThreadProfile>> {
   const { Session: Made } = process.getBuiltinModule('node:inspector');
   const session = new Made();

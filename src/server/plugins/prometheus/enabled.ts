@@ -1,12 +1,12 @@
-/** The metric that says which plugins are enabled. */
+/** The metric for enabled plugins. */
 import type { KeptAcrossReloads } from '../../engine/contract/control-context.ts';
 import type { Family, Gauge, Registry } from '../../metrics/registry.ts';
 
 type Labels = readonly ['server', 'zone', 'view', 'name'];
 
 /**
- * `coredns_plugin_enabled` over reloads: the new configuration adds its label sets before the old
- * one removes its own. So a label set is removed only when no configuration uses it.
+ * Maintains `coredns_plugin_enabled` across reloads. The new configuration adds its label sets before the old one
+ * removes its own, so a label set is removed only when no configuration uses it.
  */
 export class Enabled implements KeptAcrossReloads {
   readonly #family: Family<Labels, Gauge>;
@@ -23,7 +23,7 @@ export class Enabled implements KeptAcrossReloads {
     );
   }
 
-  /** @returns what takes it back */
+  /** @returns a function that releases it */
   hold(...labels: [string, string, string, string]): () => void {
     const key = labels.join('\n');
     const holder = this.#holders.get(key) ?? { labels, count: 0 };

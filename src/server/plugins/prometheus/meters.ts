@@ -1,4 +1,4 @@
-/** The metrics of queries. */
+/** Query metrics. */
 import { sizeBuckets, timeBuckets } from '../../metrics/buckets.ts';
 import type { Counter, Family, Histogram, Registry } from '../../metrics/registry.ts';
 import { rcodeName, TYPE, typeName } from '../../wire/iana.ts';
@@ -31,7 +31,7 @@ const types: readonly number[] = [
 const OTHER = types.length;
 const typeLabels: readonly string[] = [...types.map(typeName), 'other'];
 
-/** Type → place in `typeLabels`. */
+/** Maps types to indexes in `typeLabels`. */
 const slots = new Uint8Array(256).fill(OTHER);
 types.forEach((type, slot) => {
   slots[type] = slot;
@@ -100,7 +100,7 @@ interface PluginCounter {
 }
 
 /**
- * The counters of one route: a handle per label set, made on first use. Counting reads no labels and
+ * The counters of one route, with a handle per label set that is created on first use. Counting reads no labels and
  * allocates nothing.
  */
 export class RouteMeters {
@@ -111,7 +111,7 @@ export class RouteMeters {
   readonly #requestSizes: (Histogram | undefined)[] = [undefined, undefined];
   readonly #responseSizes: (Histogram | undefined)[] = [undefined, undefined];
   #dnssecOk: Counter | null = null;
-  /** By rcode; few plugins answer with the same one. */
+  /** Indexed by rcode; few plugins answer with the same one. */
   readonly #responses: PluginCounter[][] = [];
 
   constructor(meters: Meters, { server, zone, view }: Route) {
@@ -121,7 +121,7 @@ export class RouteMeters {
     this.#requests = Array.from({ length: 4 * typeLabels.length }, () => undefined);
   }
 
-  /** @param slot of `slotOf` */
+  /** @param slot as returned by `slotOf` */
   count(
     slot: number,
     size: number,
@@ -170,7 +170,7 @@ export class RouteMeters {
   }
 }
 
-/** Bytes of the sent message, before the client's OPT: 0 if nothing is sent. */
+/** Returns the size of the sent message before the client's OPT, in bytes; 0 if nothing is sent. */
 export function sizeOf(reply: Reply, questionEnd: number): number {
   if (reply === silence) return 0;
   return reply.bare ? questionEnd : reply.size;

@@ -64,7 +64,7 @@ const closed = (socket: Socket): Promise<void> =>
   socket.destroyed ? Promise.resolve() : new Promise((resolve) => socket.once('close', resolve));
 
 describe('HTTPS', () => {
-  test('connections that never shake hands are bounded, and a newcomer is served', async (t) => {
+  test('connections that never complete the handshake are limited, and new ones are served', async (t) => {
     const { port, metrics } = await open(t, 8);
     const silent: Socket[] = [];
     t.after(() => silent.forEach((socket) => socket.destroy()));
@@ -84,7 +84,7 @@ describe('HTTPS', () => {
     assert.match(metrics(), /^ndots_http_evicted_total\{address="127\.0\.0\.1:0"\} 33$/m);
   });
 
-  test('connections that have shaken hands do not count as if they had not', async (t) => {
+  test('connections after the handshake do not count towards that limit', async (t) => {
     const { port } = await open(t, 4);
     const sockets: TLSSocket[] = [];
     t.after(() => sockets.forEach((socket) => socket.destroy()));
@@ -100,7 +100,7 @@ describe('HTTPS', () => {
     assert.ok(sockets.every((socket) => !socket.destroyed));
   });
 
-  test('an address is closed at once, whoever is about to shake hands', async (t) => {
+  test('an address is closed at once, even during a handshake', async (t) => {
     const { port, close } = await open(t);
     const silent = connect(port, '127.0.0.1');
     t.after(() => silent.destroy());
@@ -129,7 +129,7 @@ describe('HTTPS', () => {
     });
   }
 
-  test('an empty key at the start is a mistake', async (t) => {
+  test('an empty key at startup is an error', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'ndots-https-'));
     t.after(() => rmSync(folder, { recursive: true }));
     writeFileSync(join(folder, 'cert.pem'), testCertificate);

@@ -7,7 +7,7 @@ import { plugins } from '../../../../test/kit/plugins.ts';
 
 const address = '127.0.0.1:0';
 
-/** Lines of the exposition that begin with `name{` or `name `. */
+/** Returns the exposition lines that start with `name{` or `name `. */
 function lines(world: World, name: string): readonly string[] {
   return world
     .metrics()
@@ -20,7 +20,7 @@ function url(world: World): string {
 }
 
 describe('prometheus', () => {
-  test('a query counts under listener, zone, transport, family and type', async () => {
+  test('a query is counted by listener, zone, transport, family and type', async () => {
     const world = await makeWorld(`example.org:53 {\n prometheus ${address}\n whoami\n}`);
     await world.ask('a.example.org. AAAA', { dnssecOk: true });
     await world.ask('a.example.org. A', { proto: 'tls', client: '2001:db8::1' });
@@ -36,7 +36,7 @@ describe('prometheus', () => {
     await world.close();
   });
 
-  test('a reply counts under its rcode and the plugin that made it', async () => {
+  test('a reply is counted by rcode and by the plugin that made it', async () => {
     const world = await makeWorld(`.:53 {\n prometheus ${address}\n any\n}`);
     await world.ask('example.org. ANY');
     await world.ask('example.org. A');
@@ -48,7 +48,7 @@ describe('prometheus', () => {
     await world.close();
   });
 
-  test('sizes and durations are histograms with the buckets of CoreDNS', async () => {
+  test("sizes and durations are histograms with CoreDNS's buckets", async () => {
     const world = await makeWorld(
       `.:53 {\n prometheus ${address}\n erratic {\n delay 1 20ms\n}\n}`,
     );
@@ -75,7 +75,7 @@ describe('prometheus', () => {
     await world.close();
   });
 
-  test('queries that no block takes count as dropped, once', async () => {
+  test('queries outside all blocks count as dropped, once', async () => {
     const world = await makeWorld(
       `a.test:53 {\n prometheus ${address}\n whoami\n}\nb.test:53 {\n prometheus ${address}\n whoami\n}`,
     );
@@ -89,7 +89,7 @@ describe('prometheus', () => {
     await world.close();
   });
 
-  test('a query that is answered with silence is a NOERROR of no size', async () => {
+  test('an unanswered query counts as a NOERROR of size zero', async () => {
     const world = await makeWorld(`.:53 {\n prometheus ${address}\n acl {\n drop\n }\n whoami\n}`);
     assert.equal(await world.tryAsk('example.org.'), null);
     assert.match(lines(world, 'coredns_dns_responses_total')[0]!, /plugin="",rcode="NOERROR"/);
@@ -97,7 +97,7 @@ describe('prometheus', () => {
     await world.close();
   });
 
-  test('plugins that are links are enabled, per listener and zone; a reload changes that', async () => {
+  test('plugins in the chain are enabled, per listener and zone, and a reload changes that', async () => {
     const corefile = (rest: string): string =>
       `.:53 {\n prometheus ${address}\n reload\n ${rest}\n}`;
     const world = await makeWorld(corefile('log\n whoami'));
@@ -113,7 +113,7 @@ describe('prometheus', () => {
     await world.close();
   });
 
-  test('plugins that only configure or control the server are not part of the chain, as in CoreDNS', () => {
+  test('plugins that only configure or control the server are not in the chain, as in CoreDNS', () => {
     const links = new Set(plugins.filter(isLink).map(({ name }) => name));
     const onlyConfigure = ['bind', 'debug', 'multisocket', 'root', 'timeouts', 'tls'];
     const onlyLookAfter = ['health', 'on', 'pprof', 'ready', 'reload', 'sign'];
@@ -122,7 +122,7 @@ describe('prometheus', () => {
       assert.ok(links.has(name), name);
   });
 
-  test('/metrics speaks text and OpenMetrics, compressed if asked', async () => {
+  test('/metrics supports text and OpenMetrics, compressed on request', async () => {
     const world = await makeWorld(`.:53 {\n prometheus ${address}\n whoami\n}`);
     const text = await fetch(url(world), { headers: { 'accept-encoding': 'identity' } });
     assert.equal(text.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
@@ -139,7 +139,7 @@ describe('prometheus', () => {
     await world.close();
   });
 
-  test('a wrong address is a mistake', async () => {
+  test('an invalid address is an error', async () => {
     await assert.rejects(
       makeWorld('.:53 {\n prometheus localhost\n}'),
       /address localhost: missing port in address/,

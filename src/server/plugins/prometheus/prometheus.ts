@@ -1,4 +1,4 @@
-/** `prometheus`: metrics of queries, and the page that shows all metrics. */
+/** `prometheus`: query metrics, and the page with all metrics. */
 import { andThen, isLater } from '../../base/maybe.ts';
 import { optional } from '../../corefile/positions.ts';
 import { flag, setting, type PropertySchema } from '../../corefile/properties.ts';
@@ -43,10 +43,7 @@ const syntax = directive({
   },
 });
 
-/**
- * Counts every query of its block in the worker, and serves the metrics of all threads on the
- * control thread.
- */
+/** Counts every query to its block in the worker, and serves the metrics of all threads on the control thread. */
 export const prometheus: Plugin = definePlugin({
   syntax,
   operational: true,
@@ -91,10 +88,9 @@ export const prometheus: Plugin = definePlugin({
     };
     return (query) => {
       const counts = meters.of(query.route);
-      // Internal lookups did not arrive: their time begins here.
+      // Internal lookups have no arrival time, so their duration starts here.
       const begun = query.depth > 0 || query.proto === 'internal' ? clock.now() : query.arrived;
-      // These are read now, because links behind this one may rename the query or change its flags
-      // before there is a reply.
+      // Read now, because links after this one may rename the query or change its flags before there is a reply.
       const { questionEnd, dnssecOk } = query;
       const slot = slotOf(query);
       const size = query.end - query.start;
@@ -107,7 +103,7 @@ export const prometheus: Plugin = definePlugin({
   },
 });
 
-/** Maximum number of objects for counted queries that are reused. */
+/** Maximum number of reusable objects for counted queries. */
 const SPARE_MAX = 1024;
 
 class CountedQuery {

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { strangerCertificate, testCertificate, testKey } from '../../../../test/kit/certificate.ts';
 import { readWebConfig } from './web-config.ts';
 
-test('what a web configuration may say, and what is refused with a reason', async (t) => {
+test('valid web configurations, and invalid ones that are rejected with a reason', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-web-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   writeFileSync(join(folder, 'cert.pem'), testCertificate);

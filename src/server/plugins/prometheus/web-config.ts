@@ -1,7 +1,4 @@
-/**
- * The file that `prometheus { tls }` names: that of Prometheus' exporters (exporter-toolkit, "web
- * configuration").
- */
+/** The file in `prometheus { tls }`, in the format of Prometheus exporters (exporter-toolkit, "web configuration"). */
 import { dirname, resolve } from 'node:path';
 import type { SecureContextOptions, SecureVersion, TLSSocket } from 'node:tls';
 import { whyFailed } from '../../base/why-failed.ts';
@@ -42,7 +39,6 @@ const auths: Readonly<Record<string, Auth>> = {
 
 /**
  * Reads the file; its paths are relative to its directory.
- *
  * @throws Problem (`web-config`, `tls-unusable`)
  */
 export async function readWebConfig(path: string): Promise<HttpTls> {
@@ -50,7 +46,7 @@ export async function readWebConfig(path: string): Promise<HttpTls> {
     new Problem({ code: 'web-config', text: `plugin/prometheus: ${path}: ${text}`, remedy });
   const { tls_server_config: given = {}, ...others } = await readYaml(path, wrong);
   for (const name of Object.keys(others)) {
-    // HTTP/1.1 is what scrapers get; whether HTTP/2 is on makes no difference to them.
+    // Scrapers get HTTP/1.1, so the HTTP/2 setting does not affect them.
     if (name === 'http_server_config') continue;
     throw wrong(`${name} is not available`, absent[name] ?? 'Take it away.');
   }
@@ -118,7 +114,7 @@ export async function readWebConfig(path: string): Promise<HttpTls> {
     key: JSON.stringify([path, tls]),
     load,
     requestCert: auth.request,
-    // Whether the client's certificate will do is decided below, by `client_auth_type`.
+    // Client certificates are checked below, according to `client_auth_type`.
     rejectUnauthorized: false,
     welcome: (socket) => isWelcome(socket, auth, names),
   };
@@ -145,7 +141,7 @@ async function readYaml(
   } catch (error) {
     throw wrong(`TLS config file cannot be read: ${whyFailed(error)}`, `ls -l ${path}`);
   }
-  // The parser is loaded where it is needed: most servers have no such file.
+  // Loads the parser on demand, because most servers have no such file.
   const { parseYaml } = await import('../../kube/manifests/yaml-document.ts');
   const { documents, problems } = parseYaml(content, path);
   if (problems.length > 0) throw problems[0]!;

@@ -14,7 +14,7 @@ async function planned(
 }
 
 describe('proxyproto', () => {
-  test('the client of each header', async () => {
+  test('the client in each header', async () => {
     assert.equal((await planned('')).plan, null);
     const cases: readonly (readonly [string, number, string, number, number])[] = [
       ['proxyproto', 0, 'use', 0, 10_240],
@@ -49,7 +49,7 @@ describe('proxyproto', () => {
     assert.doesNotMatch(log, /every client/);
   });
 
-  test("errors have CoreDNS's words", async () => {
+  test("errors use CoreDNS's wording", async () => {
     const cases: readonly (readonly [string, RegExp])[] = [
       ['proxyproto extra', /[Ww]rong argument/],
       ['proxyproto {\n unknown\n}', /unknown/],

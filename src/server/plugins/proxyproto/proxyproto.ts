@@ -1,4 +1,4 @@
-/** `proxyproto`: takes the client's address from a load balancer's PROXY protocol header. */
+/** `proxyproto`: reads the client's address from a load balancer's PROXY protocol header. */
 import { parseDuration } from '../../base/duration.ts';
 import { parseNet, type Net } from '../../base/ip.ts';
 import { limit } from '../../base/limits.ts';
@@ -10,12 +10,12 @@ import { value, wrong } from '../../corefile/word-values.ts';
 import type { ProxyAction } from '../../transport/proxy/proxy-policy.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 
-/** CoreDNS's; a session takes some 300 bytes, in each worker. */
+/** CoreDNS's default; a session takes some 300 bytes in each worker. */
 const sessionsLimit = limit({ default: 10_240, min: 1, max: 1_000_000 });
 
 const actions: readonly ProxyAction[] = ['use', 'ignore', 'reject', 'skip'];
 
-/** As CoreDNS reads it: an address without a prefix length is invalid. */
+/** As in CoreDNS, an address without a prefix length is invalid. */
 const cidr = value<Net>(
   'CIDR',
   ({ text }) =>
@@ -96,7 +96,7 @@ const syntax = directive({
         ],
 });
 
-/** Configures only. For each listener of the block's addresses. */
+/** Only affects configuration, for each listener on the block's addresses. */
 export const proxyproto: Plugin = definePlugin({
   syntax,
   plan({ allow, others: said, tracking: sessions }, plan) {

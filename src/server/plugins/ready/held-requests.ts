@@ -14,13 +14,13 @@ export class HeldRequests {
   readonly #clock: Clock;
   readonly #unready: () => string | null;
   readonly #log: (waiting: string) => void;
-  /** With the time at which each ends. */
+  /** The time at which each request times out. */
   readonly #held = new Map<ServerResponse, number>();
   #looks: Timer | null = null;
 
   /**
-   * @param unready the missing parts; null: none
-   * @param log called for each request that is answered 503
+   * @param unready returns the missing parts, or null if there are none
+   * @param log called for each request that is answered with 503
    */
   constructor(clock: Clock, unready: () => string | null, log: (waiting: string) => void) {
     this.#clock = clock;
@@ -56,8 +56,8 @@ export class HeldRequests {
 }
 
 /**
- * Answers 503, with a body that ends before its length. kubelet repeats a probe at once, twice at
- * most, when it cannot read the whole body, and counts no failure (docs/decisions/start.md).
+ * Answers 503 with a body that ends before its declared length. If kubelet cannot read the whole body, it repeats the
+ * probe at once, at most twice, and counts no failure (docs/decisions/start.md).
  */
 function cutShort(response: ServerResponse, text: string): void {
   response.writeHead(503, {

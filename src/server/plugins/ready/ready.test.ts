@@ -14,7 +14,7 @@ async function get(world: World, port = world.server.httpPort(address)): Promise
   return `${reply.status} ${await reply.text()}`;
 }
 
-/** Ready as the switch says. */
+/** A plugin whose readiness is controlled by `state`. */
 function waiting(name: string, state: { ready: boolean }): Plugin {
   return definePlugin({
     syntax: directive({ name, summary: 'waits', repeat: 'last' }),
@@ -23,7 +23,7 @@ function waiting(name: string, state: { ready: boolean }): Plugin {
 }
 
 describe('ready', () => {
-  test('names of plugins that are not ready are sorted; then it is OK', async () => {
+  test('the names of plugins that are not ready are sorted, and then it is OK', async () => {
     const [zebra, ape] = [{ ready: false }, { ready: false }];
     const world = await makeWorld(`.:53 {\n ready ${address}\n zebra\n ape\n}`, {
       plugins: [...plugins, waiting('zebra', zebra), waiting('ape', ape)],
@@ -41,7 +41,7 @@ describe('ready', () => {
     ['until-ready', '200 OK'],
     ['continuously', '503 ape'],
   ] as const) {
-    test(`monitor ${monitor}: a plugin that is no longer ready gives ${after}`, async () => {
+    test(`monitor ${monitor}: a plugin that is no longer ready returns ${after}`, async () => {
       const ape = { ready: true };
       const world = await makeWorld(
         `.:53 {\n ready ${address} {\n monitor ${monitor}\n }\n ape\n}`,
@@ -56,7 +56,7 @@ describe('ready', () => {
     });
   }
 
-  test('at the end it is not ready before lameduck is over', async () => {
+  test('at shutdown it is not ready before lameduck is over', async () => {
     const world = await makeWorld(
       `.:53 {\n ready ${address}\n health 127.0.0.1:0 {\n lameduck 5s\n }\n}`,
     );
@@ -67,7 +67,7 @@ describe('ready', () => {
     await world.clock.run(ended);
   });
 
-  test('erratic is ready while three or four queries have come', async () => {
+  test('erratic is ready while three or four queries have arrived', async () => {
     const world = await makeWorld(
       `.:53 {\n ready ${address} {\n monitor continuously\n }\n erratic\n}`,
     );
@@ -84,7 +84,7 @@ describe('ready', () => {
     await world.close();
   });
 
-  test('while the first objects are listed /health is OK and /ready names the waiting plugins', async () => {
+  test('during the first listing, /health is OK and /ready names the waiting plugins', async () => {
     const [port] = await freePorts(1);
     const asked = async (path: string): Promise<string> => {
       const reply = await fetch(`http://127.0.0.1:${port}${path}`);
@@ -111,7 +111,7 @@ describe('ready', () => {
     await world.close();
   });
 
-  /** Asks as kubelet does, with the bytes as they come. */
+  /** Sends a request as kubelet does and returns the bytes received. */
   async function probe(port: number): Promise<string> {
     const socket = connect(port, '127.0.0.1');
     socket.write('GET /ready HTTP/1.1\r\nHost: a\r\nUser-Agent: kube-probe/1.36\r\n\r\n');
@@ -124,7 +124,7 @@ describe('ready', () => {
     return text;
   }
 
-  test('a probe of kubelet waits for the first readiness', async () => {
+  test('a kubelet probe waits for the first readiness', async () => {
     const ape = { ready: false };
     const [port] = await freePorts(1);
     const world = await makeWorld(`.:53 {\n ready 127.0.0.1:${port}\n ape\n}`, {
@@ -140,7 +140,7 @@ describe('ready', () => {
     await world.close();
   });
 
-  test('a probe that would wait too long gets a 503 whose body is cut short', async () => {
+  test('a probe that would wait too long gets a 503 with a truncated body', async () => {
     const [port] = await freePorts(1);
     const world = await makeWorld(`.:53 {\n ready 127.0.0.1:${port}\n ape\n}`, {
       plugins: [...plugins, waiting('ape', { ready: false })],
@@ -156,7 +156,7 @@ describe('ready', () => {
     await world.close();
   });
 
-  test('no probe waits once the server was ready, over reloads, too', async () => {
+  test('no probe waits once the server has been ready, even after reloads', async () => {
     const ape = { ready: true };
     const [port] = await freePorts(1);
     const world = await makeWorld(
@@ -173,7 +173,7 @@ describe('ready', () => {
     await world.close();
   });
 
-  test("errors have CoreDNS's words", async () => {
+  test("errors use CoreDNS's wording", async () => {
     await assert.rejects(
       makeWorld('.:53 {\n ready {\n monitor maybe\n }\n}'),
       /monitor type 'maybe' not supported/,

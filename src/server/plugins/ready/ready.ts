@@ -36,15 +36,13 @@ const syntax = directive({
   },
 });
 
-/** True if the server has been ready once, over all its configurations. */
+/** True once the server has been ready in any of its configurations. */
 class Start {
   over = false;
   close(): void {}
 }
 
-/**
- * 200 when every plugin that has something to wait for is ready, 503 with the names of the others.
- */
+/** Replies 200 if every plugin is ready, otherwise 503 with the names of the others. */
 export const ready: Plugin = definePlugin({
   syntax,
   operational: true,
@@ -69,7 +67,7 @@ export const ready: Plugin = definePlugin({
     context.onServing(() => {
       serving = true;
     });
-    /** @returns null: it is ready */
+    /** @returns null if everything is ready */
     const unready = (): string | null => {
       if (ending) return 'Shutting down';
       const waiting = missing().join(',');

@@ -21,7 +21,7 @@ const taken = definePlugin({
 const fingerprintLine = /^\[INFO\] plugin\/reload: Running configuration SHA512 = [0-9a-f]{128}$/;
 
 describe('reload', () => {
-  test('a changed Corefile is taken at the next look', async () => {
+  test('a changed Corefile is loaded at the next check', async () => {
     const world = await makeWorld('.:53 {\n reload 10s 0s\n whoami\n}');
     assert.equal(world.log.length, 1);
     assert.match(world.log[0]!, fingerprintLine);
@@ -46,7 +46,7 @@ describe('reload', () => {
     await world.close();
   });
 
-  test('comments and blanks change nothing', async () => {
+  test('changes of comments and blanks are ignored', async () => {
     const world = await makeWorld('.:53 {\n reload 2s 0s\n whoami\n}');
     world.setCorefile('# hello\n.:53 {\n\n  reload 2s 0s # often\n  whoami\n}');
     await world.clock.advance(10_000);
@@ -54,7 +54,7 @@ describe('reload', () => {
     await world.close();
   });
 
-  test('an imported file counts', async () => {
+  test('changes of an imported file are detected', async () => {
     const files: Record<string, string> = { 'more.conf': 'whoami\n' };
     const world = await makeWorld('.:53 {\n reload 2s 0s\n import more.conf\n}', { files });
     files['more.conf'] = 'any\n';
@@ -78,7 +78,7 @@ describe('reload', () => {
     await world.close();
   });
 
-  test('an unknown directive is a failed reload: counted once, and taken when it is right again', async () => {
+  test('an unknown directive fails the reload, which is counted once, and a corrected file is loaded', async () => {
     const world = await makeWorld('.:53 {\n reload 2s 0s\n whoami\n}');
     world.setCorefile('.:53 {\n reload 2s 0s\n nonsense\n}');
     await world.clock.advance(20_000);
@@ -116,7 +116,7 @@ describe('reload', () => {
     await world.close();
   });
 
-  test('a configuration that could not serve is never told as the running one', async () => {
+  test('a configuration that could not serve is never reported as running', async () => {
     const world = await makeWorld('.:53 {\n reload 2s 0s\n whoami\n}', {
       plugins: [...plugins, taken],
     });
@@ -135,7 +135,7 @@ describe('reload', () => {
     await world.close();
   });
 
-  test('several blocks with it tell the running configuration once', async () => {
+  test('several blocks with it report the running configuration once', async () => {
     const world = await makeWorld(
       'a.test:53 {\n reload 2s 0s\n whoami\n}\nb.test:53 {\n reload 2s 0s\n whoami\n}',
     );
@@ -144,7 +144,7 @@ describe('reload', () => {
     await world.close();
   });
 
-  test('the way back to the file before is a change too', async () => {
+  test('reverting to the previous file is a change too', async () => {
     const world = await makeWorld('.:53 {\n reload 2s 0s\n whoami\n}');
     world.setCorefile('.:53 {\n reload 2s 0s\n bufsize 1\n}');
     await world.clock.advance(2000);
@@ -165,7 +165,7 @@ describe('reload', () => {
     await world.close();
   });
 
-  test('jitter moves the interval by at most half of it, at most a quarter of the interval', async () => {
+  test('jitter changes the interval by at most half of it, and is at most a quarter of the interval', async () => {
     for (let seed = 1; seed < 20; seed++) {
       const world = await makeWorld('.:53 {\n reload 10s 1h\n whoami\n}', { seed });
       world.setCorefile('.:53 {\n any\n}');
@@ -177,7 +177,7 @@ describe('reload', () => {
     }
   });
 
-  test("errors have CoreDNS's words", async () => {
+  test("errors use CoreDNS's wording", async () => {
     await assert.rejects(
       makeWorld('.:53 {\n reload 1s\n}'),
       /interval value must be greater or equal to 2s/,

@@ -1,4 +1,4 @@
-/** Looking whether the Corefile has changed. */
+/** Detects changes of the Corefile. */
 import { Problem } from '../../base/problem.ts';
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
@@ -7,7 +7,7 @@ import type {
   RunningConfiguration,
 } from '../../engine/contract/control-context.ts';
 
-/** One use of `reload`. */
+/** One instance of `reload`. */
 export interface ReloadWatch {
   readonly intervalMs: number;
   readonly configuration: RunningConfiguration;
@@ -15,14 +15,14 @@ export interface ReloadWatch {
 }
 
 /**
- * Checks the Corefile periodically, and loads it when it has changed. There is one watcher for the
- * whole server. It outlives reloads, so it remembers a rejected file.
+ * Checks the Corefile periodically and loads it when it has changed. There is one watcher for the whole server. It
+ * survives reloads, so it remembers a rejected file.
  */
 export class Watcher implements KeptAcrossReloads {
   readonly #clock: Clock;
   readonly #watches: ReloadWatch[] = [];
   #timer: Timer | null = null;
-  /** The content that was loaded last, or that could not be loaded. */
+  /** The content that was last loaded or rejected. */
   #seen = '';
   #told = '';
   #complaint = '';
@@ -38,7 +38,7 @@ export class Watcher implements KeptAcrossReloads {
     this.#restart();
   }
 
-  /** Logs the running configuration once, however many blocks have the plugin. */
+  /** Logs the running configuration once, even if several blocks have the plugin. */
   tell({ configuration: { fingerprint }, log }: ReloadWatch): void {
     if (fingerprint === this.#told) return;
     this.#told = fingerprint;
@@ -72,8 +72,7 @@ export class Watcher implements KeptAcrossReloads {
       const { problem } = found;
       if (problem.message === this.#complaint) return;
       this.#complaint = problem.message;
-      // The file can be read, but not loaded: the attempt reports and counts that, as for any other
-      // mistake in a directive.
+      // The file can be read but not loaded; the attempt reports and counts this like any other error in a directive.
       if (problem instanceof Problem && problem.code === 'directive-unknown') this.#take(watch);
       else {
         const text = problem instanceof Problem ? problem.print() : problem.message;
@@ -83,7 +82,7 @@ export class Watcher implements KeptAcrossReloads {
     }
     this.#complaint = '';
     if (found.fingerprint === this.#seen) return;
-    // The same file is not tried again, even though it is wrong.
+    // An invalid file is not tried again until it changes.
     this.#seen = found.fingerprint;
     this.#take(watch);
   }
