@@ -360,8 +360,8 @@ function setCut(bytes: Uint8Array, start: number, section: Section, count: numbe
 }
 
 /**
- * Returns the size of each record if the message contains only answers of this address type, all with the same pointer
- * as owner; otherwise 0.
+ * Returns the size of each record if the message contains only answers of this address type, with the same pointer as
+ * owner. Returns 0 otherwise.
  */
 function alikeSize(bytes: Uint8Array, start: number, end: number, type: number): number {
   if ((bytes[start + 8]! | bytes[start + 9]! | bytes[start + 10]! | bytes[start + 11]!) !== 0)

@@ -6,9 +6,9 @@ import { Query, renamed } from '../../transport/query.ts';
 import type { NameText } from './name-text.ts';
 import type { ReplyRule, RewriteTurn } from './rule.ts';
 
-/** UDP size of a query without EDNS when an option is added to it (CoreDNS's number). */
+/** UDP size of a query without EDNS when an option is added to it, as in CoreDNS. */
 const UDP_SIZE = 4096;
-/** The flag in the upper byte of an OPT record's flags. */
+/** The DO flag in the upper byte of an OPT record's flags. */
 const DO = 0x80;
 
 export class ChangedQuery implements RewriteTurn {
@@ -19,10 +19,10 @@ export class ChangedQuery implements RewriteTurn {
   #query: Query;
   #options: readonly EdnsOption[] | null = null;
   #optionsChanged = false;
-  /** Codes of the options that go upstream: not those that only the client has sent. */
+  /** Codes of the options sent upstream, which excludes those that only the client sent. */
   readonly #sent = new Set<number>();
 
-  /** @param text of the current name; forgotten whenever that changes */
+  /** @param text the current name's text, which is invalidated when the name changes */
   constructor(query: Query, text: NameText) {
     this.#query = query;
     this.#text = text;
@@ -36,7 +36,7 @@ export class ChangedQuery implements RewriteTurn {
     return (this.#options ??= optionsOf(this.#query));
   }
 
-  /** True if options are not those of the original query. */
+  /** True if the options differ from those of the original query. */
   get optionsChanged(): boolean {
     return this.#optionsChanged;
   }
@@ -88,10 +88,7 @@ export function optionsOf({ bytes, optionsStart, optionsEnd }: Query): EdnsOptio
   return optionsIn(bytes, optionsStart, optionsEnd);
 }
 
-/**
- * The same question of the same client with other EDNS options; a query without EDNS gets an OPT
- * record.
- */
+/** Returns the same client's question with other EDNS options; a query without EDNS gets an OPT record. */
 function withOptions(from: Query, options: readonly EdnsOption[]): Query {
   if (!from.edns && options.length === 0) return from;
   const data = optionBytes(options);

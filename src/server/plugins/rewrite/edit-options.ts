@@ -1,4 +1,4 @@
-/** EDNS options of replies to rewritten queries. */
+/** EDNS options in replies to rewritten queries. */
 import { isEchoed } from '../../wire/edns-options.ts';
 import type { Query } from '../../transport/query.ts';
 import { Reply } from '../../wire/reply.ts';
@@ -7,9 +7,8 @@ import { optionsOf } from './changed-query.ts';
 import type { ReplyRule } from './rule.ts';
 
 /**
- * The EDNS options of the reply. A reply with options (of an upstream) keeps them, except those
- * that `revert` undoes. Any other gets the options of the rewritten query, including those of
- * rules.
+ * Sets the reply's EDNS options. A reply with options (from an upstream) keeps them, except those that `revert` undoes.
+ * Any other gets the options of the rewritten query, including those added by rules.
  */
 export function withReplyOptions(
   reply: Reply,

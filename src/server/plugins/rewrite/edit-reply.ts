@@ -1,4 +1,4 @@
-/** Replies to rewritten queries, under the question of the client. */
+/** Converts replies to rewritten queries back to the client's question. */
 import { andThen, type Maybe } from '../../base/maybe.ts';
 import { endlessAliases, isEndless } from '../../engine/contract/lookup-bounds.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
@@ -13,17 +13,17 @@ import { hasValue, looseRecords, writeLoose, type LooseRecord } from './loose-re
 import type { ReplyRule } from './rule.ts';
 
 export interface EditParts {
-  /** The query as the client sent it: the reply is to have its question. */
+  /** The query as the client sent it; the reply must have its question. */
   readonly query: Query;
   readonly asked: Query;
   readonly writer: MessageWriter;
-  /** Looks another name up; null: silence. */
+  /** Looks up another name; null if there is no reply. */
   readonly lookup: (name: string) => Maybe<Reply | null>;
 }
 
 /**
- * The reply under the client's question, with the rules carried out on it, the last rule first.
- * Replies are shared: this makes a new one wherever anything changes.
+ * Returns the reply with the client's question and with the rules applied, the last rule first. Replies are shared, so
+ * any change creates a new one.
  */
 export function editReply(
   reply: Reply,
@@ -89,7 +89,7 @@ function rewritten(reply: Reply, rules: readonly ReplyRule[], parts: EditParts):
   }
   if (cut === null) return written(reply, loose, rules, parts, reply.truncated);
   const goOn = (found: Reply | null): Maybe<Reply> => {
-    // The chain stays as it was when its new end cannot be had.
+    // The chain stays unchanged if its new end cannot be resolved.
     if (found === null)
       return editReply(reply, rules.filter(({ kind }) => kind !== 'target').toReversed(), parts);
     if (isEndless(found)) return endless(found, target);
@@ -109,7 +109,7 @@ function endless(found: Reply, target: string): Reply {
 }
 
 /**
- * Carries one rule out on one record.
+ * Applies one rule to one record.
  * @returns the target to look up, if the record is a CNAME that gets a new one
  */
 function changeRecord(record: LooseRecord, rule: ReplyRule, mayCut: boolean): string | null {
@@ -136,7 +136,9 @@ function changeRecord(record: LooseRecord, rule: ReplyRule, mayCut: boolean): st
   }
 }
 
-/** The CNAMEs up to the one with the new target, then the records of that target; other sections stay. */
+/**
+ * Builds the answer from the CNAMEs up to the one with the new target, and that target's records; other sections stay.
+ */
 function chainTo(cut: LooseRecord, loose: readonly LooseRecord[], found: Reply): LooseRecord[] {
   const answer = loose.filter(({ section }) => section === SECTION.answer);
   const kept = answer.slice(0, answer.indexOf(cut) + 1).filter(({ type }) => type === TYPE.CNAME);
@@ -184,7 +186,7 @@ function copyOf(
   return ttls ? copy : copy.with({ ttlAt: null, ttl: -1 });
 }
 
-/** Looks a target up for the query; null for an invalid name, and for no reply. */
+/** Looks up a target for the query; null for an invalid name or a missing reply. */
 export function lookupFor(asked: Query, ask: (query: Query) => Maybe<Reply>): EditParts['lookup'] {
   return (name) => {
     try {

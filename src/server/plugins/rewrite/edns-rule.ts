@@ -10,7 +10,7 @@ import { RuleError, type ReplyRule, type RewriteRule, type RewriteTurn } from '.
 
 type EdnsAction = 'set' | 'append' | 'replace';
 
-/** The data of the option to write; null: none for this query, so the rule does nothing. */
+/** Returns the option's data, or null if there is none for this query and the rule does nothing. */
 type Content = (query: Query) => Uint8Array | null;
 
 /** `edns0 local|nsid|subnet set|append|replace|unset … [revert]`. @throws RuleError */
@@ -61,7 +61,7 @@ function optionOf(
   }
 }
 
-/** Text as its bytes, `0x…` as hex, `{…}` as what a query says. */
+/** Parses text as its bytes, `0x…` as hex, and `{…}` as a value from the query. */
 function localContent(text: string): Content {
   const variable = /^\{(.*)\}$/.exec(text);
   if (variable !== null) return variableContent(variable[1]!, text);
@@ -82,7 +82,7 @@ const variables: Readonly<Record<string, Content>> = {
   server_port: (query) => pair(query.localPort),
 };
 
-/** Variables that are the same for all clients that ask a question. */
+/** Variables that are the same for all clients with the same question. */
 const ofQuestion: ReadonlySet<string> = new Set(['{qname}', '{qtype}']);
 
 function variableContent(name: string, text: string): Content {
@@ -100,7 +100,7 @@ function variableContent(name: string, text: string): Content {
   };
 }
 
-/** RFC 7871: this many bits of the client's address. */
+/** Builds a client subnet with this many bits of the client's address (RFC 7871). */
 function subnetContent(bits4: string, bits6: string): Content {
   const v4 = wholeNumber(bits4, 0xffff);
   if (v4 > 32) throw new RuleError(`invalid IPv4 bit mask length ${v4}`);
@@ -135,10 +135,7 @@ function unsetRule(continues: boolean, type: string, words: readonly string[]): 
   };
 }
 
-/**
- * `set` writes over the first option of this code or adds one, `replace` does only the first,
- * `append` only the second.
- */
+/** `set` overwrites the first option with this code or adds one; `replace` only overwrites, and `append` only adds. */
 function write(
   turn: RewriteTurn,
   code: number,
@@ -162,7 +159,7 @@ function write(
   return true;
 }
 
-/** A number as Go reads it without a base: decimal, `0x`, `0o` or `0`, `0b`. */
+/** Parses a number as Go does without a base: decimal, `0x`, `0o` or `0`, `0b`. */
 function wholeNumber(text: string, most: number): number {
   const octal = /^0o?([0-7]+)$/i.exec(text);
   const value =

@@ -1,4 +1,4 @@
-/** Records with their names as text, to be changed and written again. */
+/** Records with names as text, so that they can be changed and written again. */
 import { TYPE } from '../../wire/iana.ts';
 import { firstName, layoutOf } from '../../wire/layout.ts';
 import { parseName, printName, type WireName } from '../../wire/name.ts';
@@ -7,13 +7,13 @@ import type { Reply } from '../../wire/reply.ts';
 import { skipName } from '../../wire/skip.ts';
 import type { MessageWriter, Section } from '../../wire/writer.ts';
 
-/** One record outside its message: names as text, everything else as bytes. */
+/** A record outside its message, with names as text and everything else as bytes. */
 export interface LooseRecord {
   readonly section: Section;
   owner: string;
   readonly type: number;
   readonly class: number;
-  /** Seconds. */
+  /** TTL in seconds. */
   ttl: number;
   /** The data before its names, the names, and what follows them. */
   readonly head: Uint8Array;
@@ -36,7 +36,7 @@ const compressed: ReadonlySet<number> = new Set([
   TYPE.MX,
 ]);
 
-/** Types with a target: the first name of their data is what `answer value` is about. */
+/** Types with a target, where `answer value` applies to the first name in the data. */
 const valued: ReadonlySet<number> = new Set([
   TYPE.SRV,
   TYPE.MX,
@@ -48,14 +48,14 @@ const valued: ReadonlySet<number> = new Set([
   TYPE.PTR,
 ]);
 
-/** True if rules for `answer value` are about this record. */
+/** True if `answer value` rules apply to this record. */
 export function hasValue({ type, names }: LooseRecord): boolean {
   return names.length > 0 && valued.has(type);
 }
 
 const walker = new Records();
 
-/** The records of a reply in their order, with the TTLs they would have gone out with. */
+/** Returns the records of a reply in order, with the TTLs they would be sent with. */
 export function looseRecords(reply: Reply): LooseRecord[] {
   const all: LooseRecord[] = [];
   for (walker.of(reply); walker.next();) {
@@ -93,7 +93,7 @@ function looseData(
   return { head, names, tail: bytes.subarray(at, end) };
 }
 
-/** Writes records into the message begun. @throws NameError, MessageFull */
+/** Writes records to the current message. @throws NameError, MessageFull */
 export function writeLoose(records: Iterable<LooseRecord>, to: MessageWriter): void {
   const wires = new Map<string, WireName>();
   const wire = (name: string): WireName => {

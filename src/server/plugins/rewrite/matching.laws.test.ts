@@ -6,7 +6,7 @@ import { makeQuery } from '../../transport/query.ts';
 import { absoluteText, isName, nameMatch, renaming } from './matching.ts';
 import { NameText } from './name-text.ts';
 
-/** Few characters, so that parts occur in names; some that are escaped. */
+/** Few characters, so that parts occur in names; some are escaped. */
 const label = fc
   .array(fc.constantFrom('a', 'b', 'A', '-', '\\.', '\\000', '3', 'é'), {
     minLength: 1,
@@ -30,7 +30,7 @@ describe('matching names', () => {
   } as const;
 
   for (const kind of ['exact', 'prefix', 'suffix', 'substring'] as const) {
-    test(`${kind} by bytes is ${kind} by text`, () => {
+    test(`${kind} by bytes equals ${kind} by text`, () => {
       fc.assert(
         fc.property(name, part, (spelled, from) => {
           const wire = parseName(spelled);

@@ -1,4 +1,4 @@
-/** Comparing and changing names with rules. */
+/** Matches and renames names by rules. */
 import {
   compilePattern,
   PatternError,
@@ -24,12 +24,12 @@ export function isMatchKind(word: string): word is MatchKind {
 }
 
 /**
- * True if a rule is about a query. Called for every query: allocates nothing (but for `regex`,
- * which needs the text).
+ * True if a rule applies to a query. Called for every query, so it allocates nothing (except for `regex`, which needs
+ * the text).
  */
 export type NameMatch = (query: Query, text: NameText) => boolean;
 
-/** @param from normalised (`absoluteText`), or for `regex` the expression as compiled */
+/** @param from normalized (`absoluteText`), or the compiled expression for `regex` */
 export function nameMatch(kind: Exclude<MatchKind, 'regex'>, from: string): NameMatch {
   if (kind === 'exact') return exactly(from);
   const part = new TextEncoder().encode(from);
@@ -55,10 +55,10 @@ function exactly(from: string): NameMatch {
   return (query) => query.hash === hash && suffixAt(query.folded, name, query.nameLength) === 0;
 }
 
-/** Rewrites a name; only called for names that match. Lower case and absolute. */
+/** Rewrites a matching name, which is in lower case and absolute. */
 export type Renaming = (name: string) => string;
 
-/** Returns the rewriting of a rule of this kind. `from` and `to` are normalized (`absoluteText`). */
+/** Returns the rewriting function for a rule of this kind. `from` and `to` are normalized (`absoluteText`). */
 export function renaming(kind: Exclude<MatchKind, 'regex'>, from: string, to: string): Renaming {
   switch (kind) {
     case 'exact':
@@ -72,7 +72,7 @@ export function renaming(kind: Exclude<MatchKind, 'regex'>, from: string, to: st
   }
 }
 
-/** `{0}` is the whole match, `{1}` … the groups; null for a name that does not match. */
+/** Replaces `{0}` with the whole match and `{1}` … with the groups; null if the name does not match. */
 export function regexReplacing(pattern: Pattern, to: string): (name: string) => string | null {
   return (name) => {
     const found = pattern.exec(name);
@@ -92,7 +92,7 @@ function fill(to: string, { groups }: PatternMatch): string {
   );
 }
 
-/** The way back of a rewritten name: `from` itself and all names below it. */
+/** Maps a rewritten name back: `from` itself and all names below it. */
 export function remapping(from: string, to: string): Renaming {
   const below = `.${from}`;
   return (name) => {
@@ -103,8 +103,8 @@ export function remapping(from: string, to: string): Renaming {
 }
 
 /**
- * A pattern, and that its replacement names no more groups than it has (CoreDNS counts the kinds of
- * `{n}`, `{0}` too).
+ * Parses a pattern, and checks that its replacement refers only to existing groups (CoreDNS counts the distinct `{n}`,
+ * including `{0}`).
  * @throws RuleError
  */
 export function readRenaming(from: string, to: string): Pattern {
@@ -118,7 +118,7 @@ export function readRenaming(from: string, to: string): Pattern {
   return pattern;
 }
 
-/** @throws RuleError in CoreDNS's words, which differ with the field of the rule */
+/** @throws RuleError in CoreDNS's wording, which depends on the rule's field */
 export function readPattern(source: string, field: 'name' | 'ttl' | 'rcode' | 'cname'): Pattern {
   try {
     return compilePattern(source);
@@ -140,9 +140,7 @@ export function readPattern(source: string, field: 'name' | 'ttl' | 'rcode' | 'c
   }
 }
 
-/**
- * Lower case, with a dot at the end: how CoreDNS reads every name here, parts of names included.
- */
+/** Converts to lower case with a trailing dot, which is how CoreDNS reads all names here, including parts of names. */
 export function absoluteText(text: string): string {
   const lower = text.toLowerCase();
   const backslashes = /(?<!\\)(\\*)\.$/.exec(lower)?.[1];

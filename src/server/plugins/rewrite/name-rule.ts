@@ -15,15 +15,11 @@ import {
 } from './matching.ts';
 import { RuleError, type ReplyRule, type RewriteRule } from './rule.ts';
 
-/**
- * Names that are valid expressions as well, which is most of them, so that they need not be
- * compiled.
- */
+/** Names that are also valid expressions, which is most of them, so that they need not be compiled. */
 const plainName = /^[\w.-]*$/;
 
 /**
- * `name [KIND] FROM TO [answer …]`. `exact` always maps the reply back; other kinds do as `answer`
- * says.
+ * Parses `name [KIND] FROM TO [answer …]`. `exact` always maps the reply back; other kinds do so according to `answer`.
  * @throws RuleError
  */
 export function nameRule(continues: boolean, words: readonly string[]): RewriteRule {
@@ -79,7 +75,7 @@ function both(map: Renaming): ReplyRule[] {
   ];
 }
 
-/** A suffix is changed back wherever it occurs, not only in the queried name. */
+/** Changes a suffix back wherever it occurs, not only in the queried name. */
 function swappedBack(from: string, to: string): ReplyRule[] {
   const [left, right] = [absoluteText(to), absoluteText(from)];
   return both((name) =>
@@ -88,8 +84,8 @@ function swappedBack(from: string, to: string): ReplyRule[] {
 }
 
 /**
- * `answer auto`, `answer name FROM TO`, `answer value FROM TO`; the word `answer` is only needed
- * before the first.
+ * Parses `answer auto`, `answer name FROM TO` and `answer value FROM TO`; the word `answer` is only required before the
+ * first.
  */
 function answerRules(
   kind: string,

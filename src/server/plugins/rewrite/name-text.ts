@@ -1,16 +1,16 @@
-/** The text of a question's name, without making a string of it. */
+/** The text of a question's name, without allocating a string. */
 import { printLabel } from '../../wire/name.ts';
 import type { Query } from '../../transport/query.ts';
 
-/** The bytes that have to be escaped in the text of a name. */
+/** Bytes that have to be escaped in a name's text. */
 const ESCAPED: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) =>
   printLabel(Uint8Array.of(byte), 0, 1).length > 1 ? 1 : 0,
 );
 const DOT = 0x2e;
 
 /**
- * The text of a question's name as bytes, absolute and in lower case, for prefix, suffix and substring. One
- * for each link; it is filled on first use for a query and does not allocate for usual names.
+ * The text of a question's name as bytes, absolute and in lower case, for prefix, suffix and substring. There is one
+ * per link. It is filled on first use for a query and does not allocate for usual names.
  */
 export class NameText {
   readonly #plain = new Uint8Array(256);

@@ -1,6 +1,4 @@
-/**
- * Rules that leave the query as it is and change its reply: TTLs, result codes, targets of CNAMEs.
- */
+/** Rules that only change the reply: TTLs, result codes, CNAME targets. */
 import { rcodeNumber } from '../../wire/iana.ts';
 import {
   absoluteText,
@@ -15,7 +13,7 @@ import {
 } from './matching.ts';
 import { RuleError, type ReplyRule, type RewriteRule } from './rule.ts';
 
-/** `ttl [KIND] NAME N|MIN-MAX|-MAX|MIN-`: bounds for the TTLs of all records. @throws RuleError */
+/** Parses `ttl [KIND] NAME N|MIN-MAX|-MAX|MIN-`, which limits the TTLs of all records. @throws RuleError */
 export function ttlRule(continues: boolean, words: readonly string[]): RewriteRule {
   if (words.length < 2) throw new RuleError(`too few (${words.length}) arguments for a ttl rule`);
   if (words.length > 3) throw new RuleError('many few arguments for a ttl rule');
@@ -38,7 +36,7 @@ function ttlRange(text: string): { readonly least: number; readonly most: number
   return least > most || most > 0xffff_ffff ? null : { least, most };
 }
 
-/** `rcode [KIND] NAME FROM TO`, by name or number. @throws RuleError */
+/** Parses `rcode [KIND] NAME FROM TO`, by name or number. @throws RuleError */
 export function rcodeRule(continues: boolean, words: readonly string[]): RewriteRule {
   if (words.length < 3) throw new RuleError(`too few (${words.length}) arguments for a rcode rule`);
   if (words.length > 4) throw new RuleError('many few arguments for a rcode rule');
@@ -59,7 +57,7 @@ function rcodeOf(text: string): number | null {
   return rcode !== null && rcode <= RCODE_MAX ? rcode : null;
 }
 
-/** A rule that does not change the query. `where` is `[KIND] NAME`. */
+/** Creates a rule that does not change the query. `where` is `[KIND] NAME`. */
 function onReply(
   continues: boolean,
   field: 'ttl' | 'rcode',
@@ -91,7 +89,7 @@ function matchOf(field: 'ttl' | 'rcode', word: string, name: string): NameMatch 
   return regexMatch(readPattern(name, field));
 }
 
-/** `cname [KIND] FROM TO`: a CNAME's other target, which is looked up. @throws RuleError */
+/** Parses `cname [KIND] FROM TO`, which replaces a CNAME's target and looks up the new one. @throws RuleError */
 export function cnameRule(continues: boolean, words: readonly string[]): RewriteRule {
   if (words.length !== 2 && words.length !== 3) {
     throw new RuleError(`too few (${words.length}) arguments for a cname rule`);
@@ -110,7 +108,7 @@ export function cnameRule(continues: boolean, words: readonly string[]): Rewrite
   };
 }
 
-/** Only `exact` completes names with a dot here. */
+/** Here only `exact` completes names with a dot. */
 function targetMap(kind: MatchKind, from: string, to: string): (name: string) => string | null {
   if (kind === 'regex') return regexReplacing(readPattern(from, 'cname'), to);
   if (kind === 'exact') {

@@ -10,23 +10,17 @@ import { parseRecord } from '../../wire/zone-text.ts';
 import { optionsOf } from './changed-query.ts';
 
 /**
- * Answers of the end of the chain: records by `NAME TYPE`; a line beginning with `+` is additional, `!` a
- * failure.
+ * Answers at the end of the chain: records by `NAME TYPE`. A line that starts with `+` is additional, `!` a failure.
  */
 export type Answers = Readonly<Record<string, readonly string[]>>;
 
 export interface Stub {
   readonly plugin: Plugin;
-  /**
-   * Questions that came to it: `NAME CLASS TYPE` in their spelling, then `CODE=HEX` for each EDNS
-   * option.
-   */
+  /** Questions received: `NAME CLASS TYPE` as spelled, then `CODE=HEX` for each EDNS option. */
   readonly seen: string[];
 }
 
-/**
- * A plugin at the end of the chain that knows its answers; `later` makes it answer by a promise.
- */
+/** A plugin at the end of the chain with fixed answers; `later` makes it return promises. */
 export function stub(answers: Answers, later = false): Stub {
   const seen: string[] = [];
   const plugin = definePlugin({
@@ -67,7 +61,7 @@ export function stub(answers: Answers, later = false): Stub {
   return { plugin, seen };
 }
 
-/** `NAME TTL TYPE DATA`, one for each record. */
+/** Formats each record as `NAME TTL TYPE DATA`. */
 export function texts(records: readonly DnsRecord[]): string[] {
   return records.map((record) =>
     printRecord(record)

@@ -11,7 +11,7 @@ async function told(line: string): Promise<readonly string[]> {
 }
 
 describe('rewrite type', () => {
-  test('to another type answers with records that the client did not ask for', async () => {
+  test('to another type returns records that the client did not request', async () => {
     const found = ['2 error: queries for AAAA are answered with A records'];
     assert.deepEqual(await told('rewrite type AAAA A'), found);
     assert.deepEqual(await told('rewrite stop type aaaa a'), found);
@@ -25,7 +25,7 @@ describe('rewrite type', () => {
     ]);
   });
 
-  test('is right for ANY, to CNAME, to the same type and about names', async () => {
+  test('is valid for ANY, to CNAME, to the same type and for names', async () => {
     for (const line of [
       'type ANY HINFO',
       'type A CNAME',

@@ -37,7 +37,7 @@ async function problems(rules: string): Promise<string[]> {
 const a = (name: string): string => `${name} 60 IN A 192.0.2.1`;
 
 describe('rewrite name', () => {
-  test('an exact name is asked for under the other name, and all names come back', async () => {
+  test('an exact name is queried under the other name, and all names are mapped back', async () => {
     const { ask, seen } = await rig('rewrite name Red.example. blue.example', {
       'blue.example. A': [
         'blue.example. 60 IN CNAME www.blue.example.',
@@ -56,7 +56,7 @@ describe('rewrite name', () => {
     assert.equal(reply.rcode, RCODE.NOERROR);
   });
 
-  test('a name that no rule fits goes on untouched, in its spelling', async () => {
+  test('a name without a matching rule is passed on unchanged, in its spelling', async () => {
     const { ask, seen } = await rig(
       'rewrite name red.example blue.example\nrewrite name suffix .x .y',
       { 'green.example. A': [a('green.example.')] },
@@ -66,7 +66,7 @@ describe('rewrite name', () => {
     assert.deepEqual(texts(reply.answer), ['GREEN.example. 60 A 192.0.2.1']);
   });
 
-  test('a prefix is whole labels: CoreDNS puts a dot behind it', async () => {
+  test('a prefix consists of whole labels, because CoreDNS appends a dot', async () => {
     const { ask, seen } = await rig('rewrite name prefix foo bar', {
       'bar.example. A': [a('bar.example.')],
     });
@@ -85,14 +85,14 @@ describe('rewrite name', () => {
     assert.deepEqual(seen, ['www.example.net. A', 'myexample.net. A', 'example.net. A']);
   });
 
-  test('a suffix that begins with a dot does not hit the name itself', async () => {
+  test('a suffix that starts with a dot does not match the name itself', async () => {
     const { ask, seen } = await rig('rewrite name suffix .schmoogle.com. .google.com.');
     await ask('www.schmoogle.com. A');
     await ask('schmoogle.com. A');
     assert.deepEqual(seen, ['www.google.com. A', 'schmoogle.com. A']);
   });
 
-  test('a substring ends at the end of a label, and every occurrence is replaced', async () => {
+  test('a substring must end at the end of a label, and every occurrence is replaced', async () => {
     const { ask, seen } = await rig('rewrite name substring core node');
     await ask('core.core.example. A');
     await ask('xcore.example. A');
@@ -100,7 +100,7 @@ describe('rewrite name', () => {
     assert.deepEqual(seen, ['node.node.example. A', 'xnode.example. A', 'core-dns.example. A']);
   });
 
-  test('the substring rule of AKS documentation reaches services of the default namespace', async () => {
+  test('the substring rule in AKS documentation reaches services in the default namespace', async () => {
     const { ask, seen } = await rig(
       'rewrite name substring puglife.local default.svc.cluster.local',
     );
@@ -108,13 +108,13 @@ describe('rewrite name', () => {
     assert.deepEqual(seen, ['web.default.svc.cluster.local. A']);
   });
 
-  test('only a number without zeroes before it stands for a group', async () => {
+  test('only a number without leading zeros refers to a group', async () => {
     const { ask, seen } = await rig('rewrite name regex ^(a)[.]$ {1}.{01}.{001}');
     await ask('a. A');
     assert.deepEqual(seen, ['a.{01}.{001}. A']);
   });
 
-  test('a regex fills its groups in, and its answers keep the rewritten owner', async () => {
+  test('a regex fills in its groups, and its answers keep the rewritten owner', async () => {
     const { ask, seen } = await rig(
       String.raw`rewrite name regex (.*)-(us-west-1)\.example\.org {1}.service.{2}.consul`,
       {
@@ -127,7 +127,7 @@ describe('rewrite name', () => {
     assert.deepEqual(texts(reply.answer), ['ftp.service.us-west-1.consul. 60 A 192.0.2.1']);
   });
 
-  test('an invalid name after the rewrite is SERVFAIL, and the error names it', async () => {
+  test('an invalid name after the rewrite gets SERVFAIL, and the error names it', async () => {
     const { ask, seen, world } = await rig('rewrite name regex (.*) {0}.{0}');
     const reply = await ask('a.example. A');
     assert.equal(reply.rcode, RCODE.SERVFAIL);
@@ -183,7 +183,7 @@ describe('rewrite name … answer', () => {
     assert.deepEqual(texts(reply.answer), ['FTP-us-west-1.coredns.rocks. 9 MX 5 mail.public.']);
   });
 
-  test('every type that points at a name has its value rewritten, others are copied', async () => {
+  test('every type that refers to a name has its value rewritten, and others are copied', async () => {
     const { ask } = await rig('rewrite name suffix .in .out answer auto', {
       'x.out. ANY': [
         'x.out. 1 IN CNAME a.out.',
@@ -226,14 +226,14 @@ describe('rewrite name … answer', () => {
     assert.deepEqual(texts(reply.answer), ['a.x. 60 A 192.0.2.1']);
   });
 
-  test('stop ends the rules, continue does not', async () => {
+  test('stop ends the rules, and continue does not', async () => {
     const { ask, seen } = await rig('rewrite name exact a.x b.x\nrewrite name exact b.x c.x');
     await ask('a.x. A');
     await ask('b.x. A');
     assert.deepEqual(seen, ['b.x. A', 'c.x. A']);
   });
 
-  test('the question is restored after continue without answer rules, too', async () => {
+  test('the question is restored after continue even without answer rules', async () => {
     const { ask, seen } = await rig('rewrite continue name regex ^a(.*)[.]$ b{1}', {
       'bc.x. A': [a('bc.x.')],
     });
@@ -243,7 +243,7 @@ describe('rewrite name … answer', () => {
     assert.deepEqual(texts(reply.answer), ['bc.x. 60 A 192.0.2.1']);
   });
 
-  test('a reply that comes later is mapped back the same way', async () => {
+  test('a delayed reply is mapped back in the same way', async () => {
     const { ask } = await rig(
       'rewrite name red.example blue.example',
       { 'blue.example. A': [a('blue.example.')] },
@@ -253,7 +253,7 @@ describe('rewrite name … answer', () => {
     assert.deepEqual(texts(reply.answer), ['RED.example. 60 A 192.0.2.1']);
   });
 
-  test('a name that becomes too long in the reply is SERVFAIL with a cause', async () => {
+  test('a name that becomes too long in the reply gets SERVFAIL with a cause', async () => {
     const long = `${'x'.repeat(60)}.${'y'.repeat(60)}.${'z'.repeat(60)}`;
     const { ask, world } = await rig(`rewrite name suffix .${long}. .t. answer auto`, {
       'n.t. A': [`n.t. 1 IN CNAME ${'w'.repeat(60)}.${'v'.repeat(60)}.t.`],
@@ -264,7 +264,7 @@ describe('rewrite name … answer', () => {
 });
 
 describe('rewrite type and class', () => {
-  test('another type is asked for, the reply has the type that was asked', async () => {
+  test('another type is queried, and the reply has the original type', async () => {
     const { ask, seen } = await rig('rewrite type ANY HINFO', {
       'a.x. HINFO': ['a.x. 5 IN HINFO "a" "b"'],
     });
@@ -274,7 +274,7 @@ describe('rewrite type and class', () => {
     assert.deepEqual(texts(reply.answer), ['A.x. 5 HINFO "a" "b"']);
   });
 
-  test('another class is asked for', async () => {
+  test('another class is queried', async () => {
     const { ask, seen } = await rig('rewrite class IN CH');
     const reply = await ask('a.x. A');
     assert.deepEqual(seen, ['a.x. CLASS3 A']);
@@ -296,7 +296,7 @@ describe('rewrite ttl', () => {
     ['exact b.x 7', 60],
   ];
   for (const [rule, ttl] of cases) {
-    test(`ttl ${rule} makes 60 seconds ${ttl}`, async () => {
+    test(`ttl ${rule} changes 60 seconds to ${ttl}`, async () => {
       const { ask } = await rig(`rewrite ttl ${rule}`, {
         'a.x. A': [a('a.x.'), '+b.x. 60 IN A 192.0.2.9'],
       });
@@ -308,7 +308,7 @@ describe('rewrite ttl', () => {
     });
   }
 
-  test('the reply of the plugin below is unchanged', async () => {
+  test('the original reply is unchanged', async () => {
     const { ask } = await rig('rewrite continue ttl a.x 15\nrewrite name a.x b.x', {
       'b.x. A': [a('b.x.')],
     });
@@ -334,7 +334,7 @@ describe('rewrite rcode', () => {
     assert.equal((await ask('b.other. AAAA')).rcode, RCODE.SERVFAIL);
   });
 
-  test('codes can be numbers, and other codes stay', async () => {
+  test('codes can be numbers, and other codes are unchanged', async () => {
     const { ask } = await rig('rewrite rcode exact a.x 3 5', { 'a.x. A': [a('a.x.')] });
     assert.equal((await ask('a.x. TXT')).rcode, RCODE.REFUSED);
     assert.equal((await ask('a.x. A')).rcode, RCODE.NOERROR);
@@ -411,7 +411,7 @@ describe('rewrite edns0', () => {
     ];
   };
 
-  test('a local option is sent on and, being named, comes back', async () => {
+  test('a local option is sent upstream and, because it is configured, returned', async () => {
     assert.deepEqual(await echoed('rewrite edns0 local set 0xffee abcd'), [
       ['a.x. A 65518=61626364'],
       ['65518=61626364'],
@@ -433,7 +433,7 @@ describe('rewrite edns0', () => {
     assert.equal(network.asked.length, 0);
   });
 
-  test('with revert it does not come back', async () => {
+  test('with revert it is not returned', async () => {
     assert.deepEqual(await echoed('rewrite edns0 local set 0xffee abcd revert'), [
       ['a.x. A 65518=61626364'],
       [],
@@ -446,7 +446,7 @@ describe('rewrite edns0', () => {
     );
   });
 
-  test('append adds only what is not there, replace changes only what is', async () => {
+  test('append adds only missing options, and replace changes only existing ones', async () => {
     assert.deepEqual((await echoed('rewrite edns0 local replace 1000 a'))[0], ['a.x. A']);
     assert.deepEqual(
       (
@@ -462,14 +462,14 @@ describe('rewrite edns0', () => {
     );
   });
 
-  test('a rule that finds nothing to do does not stop', async () => {
+  test('a rule without effect does not stop', async () => {
     assert.deepEqual(
       (await echoed('rewrite edns0 local replace 1000 a\nrewrite name a.x b.x'))[0],
       ['b.x. A'],
     );
   });
 
-  test('append stops, whether there is something to add or not', async () => {
+  test('append stops, whether or not it adds anything', async () => {
     const [seen] = await echoed(
       'rewrite continue edns0 local set 1000 a\nrewrite edns0 local append 1000 b\nrewrite name a.x b.x',
     );
@@ -493,14 +493,14 @@ describe('rewrite edns0', () => {
     );
   });
 
-  test('metadata that is not there adds nothing', async () => {
+  test('missing metadata adds nothing', async () => {
     assert.deepEqual(
       (await echoed('rewrite edns0 local set 1000 {kubernetes/client-namespace}'))[0],
       ['a.x. A'],
     );
   });
 
-  test('a client subnet has the configured number of bits of the client address', async () => {
+  test("a client subnet has the configured number of bits of the client's address", async () => {
     assert.deepEqual((await echoed('rewrite edns0 subnet set 24 56'))[0], [
       'a.x. A 8=000118000af400',
     ]);
@@ -510,12 +510,12 @@ describe('rewrite edns0', () => {
     );
   });
 
-  test('a client without EDNS gets none, although the query below has it', async () => {
+  test('a client without EDNS gets none, although the rewritten query has it', async () => {
     assert.deepEqual(await echoed('rewrite edns0 nsid set', {}), [['a.x. A 3='], null]);
   });
 });
 
-describe('what rewrite refuses', () => {
+describe('what rewrite rejects', () => {
   const long = 'a'.repeat(10_001);
   const cases: readonly (readonly [string, string])[] = [
     ['rewrite', 'no rule type specified for rewrite'],
@@ -576,7 +576,7 @@ describe('what rewrite refuses', () => {
     });
   }
 
-  test('a rule half on the line and half in braces', async () => {
+  test('a rule split between the line and braces', async () => {
     assert.match(
       (await problems('rewrite name a b {\n answer auto\n }'))[0]!,
       /either on the line or inside the braces/,

@@ -1,4 +1,4 @@
-/** `rewrite`: the directive, and how its rules are carried out. */
+/** `rewrite`: the directive, and the application of its rules. */
 import { andThen, isLater, type Maybe } from '../../base/maybe.ts';
 import { position } from '../../corefile/positions.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
@@ -74,7 +74,7 @@ function wordsOf({ words, block }: RewriteUse): string[] {
   return all.map(({ text }) => text);
 }
 
-/** Warns of rules that CoreDNS accepts and that are probably mistakes. */
+/** Warns about rules that CoreDNS accepts but that are probably mistakes. */
 function suspicion(
   words: readonly string[],
 ): { readonly what: string; readonly why: string } | null {
@@ -132,12 +132,11 @@ export const rewrite: Plugin = definePlugin({
       }
       const asked = changes.finished();
       const reply = next(asked);
-      // Replies repeat the client's RD, which `header` may have changed in the query that it saw.
+      // Replies repeat the client's RD, which `header` may have changed in the query it saw.
       query.flags = (query.flags & ~FLAG.RD) | (asked.flags & FLAG.RD);
       if (!isLater(reply)) return finish(reply, query, asked, changes);
       const kept = query.keep();
-      // A query that only its reply is changed of is the client's own, and the listener's to use
-      // again.
+      // If only the reply is changed, the query is the client's own, and the listener will reuse it.
       const keptAsked = asked === query ? kept : asked;
       return andThen(reply, (later) => finish(later, kept, keptAsked, changes));
     };

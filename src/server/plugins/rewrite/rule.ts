@@ -3,42 +3,36 @@ import type { EdnsOption } from '../../wire/edns.ts';
 import type { Query } from '../../transport/query.ts';
 import type { NameText } from './name-text.ts';
 
-/** One line of `rewrite`, understood. */
+/** A parsed `rewrite` line. */
 export interface RewriteRule {
   /** True if the following rules are tried after this one was applied. */
   readonly continues: boolean;
-  /**
-   * True if the rule is about this query. Asked for every query, so it must cost next to nothing.
-   */
+  /** True if the rule applies to this query. Called for every query, so it must be very fast. */
   fits(query: Query, text: NameText): boolean;
-  /**
-   * Changes the query, or says what becomes of its reply. False: there was nothing to do after all.
-   */
+  /** Changes the query, or registers changes to its reply. Returns false if there was nothing to do. */
   apply(turn: RewriteTurn): boolean;
-  /** Codes of EDNS options that may be in the reply to the client (CoreDNS's "supported options"). */
+  /** Code of an EDNS option that may be in the reply to the client (CoreDNS's "supported options"). */
   readonly optionCode?: number;
-  /** True if the query that it sends upstream differs between clients with the same question. */
+  /** True if the upstream query differs between clients with the same question. */
   readonly personal?: boolean;
 }
 
-/**
- * A change of a reply. Reply rules are applied in the reverse order of the rules of their queries.
- */
+/** A change to a reply. Reply rules are applied in the reverse order of their query rules. */
 export type ReplyRule =
-  /** Names of records, or names in the data of types that are named after their target. */
+  /** Names of records, or names in the data of types with a target. */
   | { readonly kind: 'owner' | 'value'; readonly map: (name: string) => string }
   | { readonly kind: 'ttl'; readonly least: number; readonly most: number }
   | { readonly kind: 'rcode'; readonly from: number; readonly to: number }
-  /** Another target for a CNAME, at which the answer continues; null: not this one. */
+  /** Replaces a CNAME's target, where the answer continues; null leaves it unchanged. */
   | { readonly kind: 'target'; readonly map: (name: string) => string | null }
-  /** Reverts the change of an option; null: it was not there. */
+  /** Reverts the change to an option; null if there was none. */
   | { readonly kind: 'option'; readonly code: number; readonly before: Uint8Array | null };
 
 export interface RewriteTurn {
   /** The current query, without the changes to its options. */
   readonly query: Query;
   readonly options: readonly EdnsOption[];
-  /** Gives the query another name; an invalid one ends the rewriting with SERVFAIL. */
+  /** Renames the query; an invalid name ends the rewriting with SERVFAIL. */
   rename(name: string): void;
   retype(type: number, qclass: number): void;
   setOptions(options: readonly EdnsOption[]): void;
@@ -46,7 +40,7 @@ export interface RewriteTurn {
   addReplyRules(rules: readonly ReplyRule[]): void;
 }
 
-/** A line that is not a rule, in CoreDNS's words. */
+/** An invalid rule, in CoreDNS's wording. */
 export class RuleError extends Error {
   override readonly name = 'RuleError';
   readonly hint: string | null;

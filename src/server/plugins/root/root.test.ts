@@ -16,7 +16,7 @@ describe('root', () => {
     await world.close();
   });
 
-  test('without it they are beside the Corefile', async (t) => {
+  test('without it they are relative to the Corefile', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'ndots-root-'));
     t.after(() => rmSync(folder, { recursive: true }));
     writeFileSync(join(folder, 'names'), '10.0.0.1 a.example.org\n');

@@ -19,7 +19,7 @@ const syntax = directive({
   },
 });
 
-/** Only configures the directory of files that the block's other plugins name. */
+/** Only affects configuration: sets the directory for files in the block's other plugins. */
 export const root: Plugin = definePlugin({
   syntax,
   plan({ path }, plan) {
@@ -38,7 +38,7 @@ export const root: Plugin = definePlugin({
           cause: error,
         });
       }
-      // It may appear later.
+      // It may be created later.
       context.log.warning(`Root path does not exist: ${folder}`);
     }
   },

@@ -1,25 +1,22 @@
-/** Balances of the replies to each client. */
+/** Balances of replies to each client. */
 
-/** Accounts that share a set: a lookup examines this many. */
+/** Number of accounts in a set, all examined by each lookup. */
 const WAYS = 8;
 
 /**
- * A fixed-size table of token buckets with 64-bit keys, whose hashes are unpredictable for clients.
- * A new account in a full set replaces the one that was used longest ago. So a flood of invented
- * accounts takes time and no memory.
- *
- * Each account gets its rate per second, and holds at most one second's worth (and at least one
- * reply). It owes at most a window's worth: a client that stops asking is free after one window at
- * the latest.
+ * A fixed-size table of token buckets with 64-bit keys whose hashes clients cannot predict. A new account in a full set
+ * replaces the least recently used one. A flood of invented accounts therefore takes time but no memory.
+ * Each account gets its rate per second, and holds at most one second's worth (and at least one reply). It owes at most
+ * a window's worth, so a client that stops is free after one window at the latest.
  */
 export class Accounts {
   readonly #sets: number;
   readonly #high: Int32Array;
   readonly #low: Int32Array;
   readonly #balance: Float64Array;
-  /** Milliseconds of the clock when it was used last; -1: free. */
+  /** Clock time in milliseconds of the last use; -1 if free. */
   readonly #used: Float64Array;
-  /** Limited replies since the last one that slipped. */
+  /** Number of limited replies since the last one that slipped. */
   readonly #slips: Uint8Array;
   readonly #windowSeconds: number;
   /** The account that `spend` used last. */
@@ -41,8 +38,8 @@ export class Accounts {
   }
 
   /**
-   * Takes one out of the account.
-   * @returns whether it was there; false: the account is overdrawn
+   * Deducts one from the account.
+   * @returns false if the account is overdrawn
    */
   spend(high: number, low: number, perSecond: number, now: number): boolean {
     const most = Math.max(1, perSecond);
@@ -65,9 +62,7 @@ export class Accounts {
     return balance >= 0;
   }
 
-  /**
-   * True if the account that was overdrawn last has come to its `ratio`th limited reply; 0: never.
-   */
+  /** True for every `ratio`th limited reply of the most recently overdrawn account; never if 0. */
   slips(ratio: number): boolean {
     if (ratio === 0) return false;
     const limited = this.#slips[this.#slot]! + 1;
@@ -75,7 +70,7 @@ export class Accounts {
     return limited >= ratio;
   }
 
-  /** The account's slot, or else the free one, or the one that was used longest ago, of its set. */
+  /** Returns the account's slot, or else a free or the least recently used one in its set. */
   #find(high: number, low: number): number {
     const from = (low & (this.#sets - 1)) * WAYS;
     let oldest = from;

@@ -1,4 +1,4 @@
-/** The kind of a reply, and its account. */
+/** The category of a reply, and its account. */
 import { hashBytes } from '../../base/hash.ts';
 import type { ReplyKind } from '../../wire/classify.ts';
 import { RCODE, TYPE } from '../../wire/iana.ts';
@@ -11,7 +11,7 @@ import { SECTION } from '../../wire/writer.ts';
 export const categories = ['response', 'nodata', 'nxdomain', 'referral', 'error'] as const;
 export type Category = (typeof categories)[number];
 
-/** The category of a reply that is going out. @param kind as `classify` has it */
+/** Returns the category of an outgoing reply. @param kind as returned by `classify` */
 export function categoryOf(reply: Reply, kind: ReplyKind): Category {
   if (reply.rcode === RCODE.NXDOMAIN) return 'nxdomain';
   if (reply.rcode !== RCODE.NOERROR) return 'error';
@@ -23,11 +23,11 @@ const records = new Records();
 const STAR = 0x2a;
 
 /**
- * The account of a reply, as two hashes. It depends on name and type, on the name, on the zone, or only on
- * the category. NXDOMAIN and referrals count for the zone. Answers from a wildcard or a DNAME count
- * for the name of that record. So random names below it share one account, as in BIND. Denials that
- * are signed online say that a name has no records in order to say that it does not exist. So they
- * count for the zone too. An alias alone counts for its name, for all types.
+ * The account of a reply, as two hashes. Depending on the category, it covers the name and type, the name, the zone, or
+ * only the category. NXDOMAIN and referrals count for the zone. Answers from a wildcard or a DNAME count for that
+ * record's name, so random names below it share one account, as in BIND. Denials that are signed online state that a
+ * name has no records instead of that it does not exist, so they count for the zone too. An alias without other records
+ * counts for its name, for all types.
  */
 export class AccountKey {
   high = 0;
@@ -39,7 +39,7 @@ export class AccountKey {
   /**
    * @param client a hash of the client
    * @param kind as returned by `classify`
-   * @param wildcard offset in the query's name of the one whose wildcard answers; -1: none
+   * @param wildcard offset in the query's name of the name whose wildcard answers; -1 if none
    */
   read(
     client: number,
@@ -84,14 +84,14 @@ export class AccountKey {
     for (let i = 0; i < nameLength; i++) this.#add(folded[i]!);
   }
 
-  /** The same as of a question for `*` itself. */
+  /** Hashes the same as a query for `*` itself. */
   #wildcardAt({ folded, nameLength }: Query, at: number): void {
     this.#add(1);
     this.#add(STAR);
     for (let i = at; i < nameLength; i++) this.#add(folded[i]!);
   }
 
-  /** A name of a message that was checked: pointers lead backwards. */
+  /** Reads a name in a validated message, whose pointers lead backwards. */
   #nameAt(bytes: Uint8Array, start: number, at: number): void {
     for (;;) {
       const size = bytes[at]!;
@@ -109,14 +109,14 @@ export class AccountKey {
     this.#bytes[this.#length++] = next;
   }
 
-  /** 64 bits: two hashes of the same bytes. */
+  /** Finishes with 64 bits, as two hashes of the same bytes. */
   #end(): void {
     this.low = hashBytes(this.#bytes, 0, this.#length, this.#client);
     this.high = hashBytes(this.#bytes, 0, this.#length, ~this.#client);
   }
 }
 
-/** Offset of the owner of the first record of `type` in the authority section, or -1. */
+/** Returns the offset of the owner of the authority section's first record of `type`, or -1. */
 function zoneOf(reply: Reply, type: number): number {
   if (reply.authority === 0) return -1;
   for (records.of(reply); records.next();) {
@@ -127,8 +127,8 @@ function zoneOf(reply: Reply, type: number): number {
 }
 
 /**
- * True if an NSEC record denies only its owner, because the next name is the first one below it. Such a
- * record was made for this query (`dnssec` and other online signers), and there is one for any name.
+ * True if an NSEC record denies only its owner, because the next name is the first one below it. Such a record was
+ * generated for this query (`dnssec` and other online signers), and any name has one.
  */
 function isDeniedAlone(reply: Reply): boolean {
   if (reply.authority === 0) return false;
@@ -136,7 +136,7 @@ function isDeniedAlone(reply: Reply): boolean {
     if (records.section === SECTION.additional) return false;
     const { bytes, dataAt } = records;
     if (records.section !== SECTION.authority || records.type !== TYPE.NSEC) continue;
-    // The next name begins with a label that is one byte of 0.
+    // The next name starts with a label that is a single zero byte.
     if (bytes[dataAt] === 1 && bytes[dataAt + 1] === 0) return true;
   }
   return false;

@@ -1,4 +1,4 @@
-/** The options of `rrl`: those of the external plugin of that name for CoreDNS, and of BIND. */
+/** The options of `rrl`: those of the external CoreDNS plugin with that name, and BIND's. */
 import type { Net } from '../../base/ip.ts';
 import { limit } from '../../base/limits.ts';
 import { zones, type Position } from '../../corefile/positions.ts';
@@ -8,7 +8,7 @@ import { decimal, integer, net } from '../../corefile/word-values.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
 import { clientPrefixSettings } from '../../engine/contract/client-prefix.ts';
 
-/** Accounts: 33 bytes each. */
+/** Number of accounts, which take 33 bytes each. */
 const tableLimit = limit({ default: 20_000, min: 64, max: 5_000_000 });
 const windowLimit = limit({ default: 15, min: 1, max: 3600 });
 /** BIND's limit; only an attacker would reach it. */
@@ -80,7 +80,6 @@ const properties: {
   }),
 };
 
-/** The directive `rrl`. */
 export const syntax: Syntax<typeof args, typeof properties, 'once'> = directive({
   name: 'rrl',
   summary: 'limits the rate of identical replies sent to one network over UDP',

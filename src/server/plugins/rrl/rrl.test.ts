@@ -43,7 +43,7 @@ const corefileWith = (...lines: readonly string[]): string =>
 const worldWith = (...lines: readonly string[]): Promise<World> =>
   makeWorld(corefileWith(...lines));
 
-/** Per reply: `-` silence, `t` cut, `.` whole. */
+/** Returns per reply `-` for none, `t` for truncated and `.` for complete. */
 async function fates(
   world: World,
   times: number,
@@ -59,26 +59,26 @@ async function fates(
 }
 
 describe('rrl', () => {
-  test('a reload keeps the accounts: a limited client stays limited', async () => {
+  test('a reload retains the accounts, so a limited client stays limited', async () => {
     const world = await worldWith('responses-per-second 3', 'slip-ratio 0');
     assert.equal(await fates(world, 6, 'www.example.org. A'), '...---');
     world.setCorefile(corefileWith('responses-per-second 4', 'slip-ratio 0'));
     assert.ok(await world.server.reload());
     assert.equal(await fates(world, 3, 'www.example.org. A'), '---');
-    // Accounts of other networks are others.
+    // Other networks have separate accounts.
     world.setCorefile(corefileWith('responses-per-second 4', 'ipv4-prefix-length 32'));
     assert.ok(await world.server.reload());
     assert.equal(await fates(world, 3, 'www.example.org. A'), '...');
     await world.close();
   });
 
-  test('beyond the allowance every second reply is cut and the others are not sent', async () => {
+  test('beyond the allowance, every second reply is truncated and the others are dropped', async () => {
     const world = await worldWith('responses-per-second 3');
     assert.equal(await fates(world, 9, 'www.example.org. A'), '...-t-t-t');
     await world.close();
   });
 
-  test('slip-ratio 1 cuts all, 0 sends none, 3 every third', async () => {
+  test('slip-ratio 1 truncates all, 0 drops all, 3 truncates every third', async () => {
     for (const [ratio, expected] of [
       [1, '..tttttt'],
       [0, '..------'],
@@ -90,7 +90,7 @@ describe('rrl', () => {
     }
   });
 
-  test('a cut reply has no records, and says why to clients that speak EDNS', async () => {
+  test('a truncated reply has no records, and gives the reason to EDNS clients', async () => {
     const world = await worldWith('responses-per-second 1', 'slip-ratio 1');
     await world.ask('www.example.org. A');
     const cut = await world.ask('www.example.org. A', { edns: true });
@@ -99,7 +99,7 @@ describe('rrl', () => {
     await world.close();
   });
 
-  test('TCP is never limited, and does not use the allowance up', async () => {
+  test('TCP is never limited and does not use the allowance', async () => {
     const world = await worldWith('responses-per-second 1');
     assert.equal(await fates(world, 20, 'www.example.org. A', { proto: 'tcp' }), '.'.repeat(20));
     assert.equal(await fates(world, 2, 'www.example.org. A'), '.-');
@@ -107,7 +107,7 @@ describe('rrl', () => {
     await world.close();
   });
 
-  test('a client is a network: 24 bits of IPv4, 56 of IPv6', async () => {
+  test('a client is a network: 24 bits for IPv4, 56 for IPv6', async () => {
     const world = await worldWith('responses-per-second 1', 'slip-ratio 0');
     const ask = (client: string): Promise<string> =>
       fates(world, 1, 'www.example.org. A', { client });
@@ -120,7 +120,7 @@ describe('rrl', () => {
     await world.close();
   });
 
-  test('an alias alone is one account, whatever types are asked for', async () => {
+  test('an alias without other records is one account, for all queried types', async () => {
     const world = await makeWorld(
       `. {
  rrl {
@@ -157,7 +157,7 @@ describe('rrl', () => {
     await world.close();
   });
 
-  test('refusals of names that no server block has count as others do, those over TCP do not', async () => {
+  test('refusals of unserved names count like others, except over TCP', async () => {
     const world = await makeWorld(
       'example.org {\n prometheus 127.0.0.1:0\n rrl {\n errors-per-second 2\n exempt-clients 192.0.2.0/24\n }\n whoami\n}',
     );
@@ -196,7 +196,7 @@ describe('rrl', () => {
       }
   });
 
-  test('requests-per-second covers queries that no server block takes', async () => {
+  test('requests-per-second includes queries that no server block serves', async () => {
     const world = await makeWorld(
       'example.org {\n prometheus 127.0.0.1:0\n rrl {\n requests-per-second 2\n }\n whoami\n}',
     );
@@ -205,7 +205,7 @@ describe('rrl', () => {
     await world.close();
   });
 
-  test('a client is a prefix of any length, and none of no length', async () => {
+  test('a client is a prefix of any length except zero', async () => {
     const near = {
       1: '127.0.0.1',
       9: '10.127.0.1',
@@ -261,7 +261,7 @@ describe('rrl', () => {
       await assert.rejects(worldWith(line), /LENGTH|invalid syntax/, line);
   });
 
-  test('each name and type has its own account; the case of letters makes none', async () => {
+  test('each name and type has its own account, regardless of letter case', async () => {
     const world = await worldWith('responses-per-second 1', 'slip-ratio 0');
     assert.equal(await fates(world, 1, 'www.example.org. A'), '.');
     assert.equal(await fates(world, 1, 'wWw.eXample.org. A'), '-');
@@ -271,7 +271,7 @@ describe('rrl', () => {
     await world.close();
   });
 
-  test('invented names of a zone are one account, whatever they are; so are referrals', async () => {
+  test('invented names in a zone share one account, and so do referrals', async () => {
     const world = await worldWith(
       'responses-per-second 0',
       'nxdomains-per-second 2',
@@ -289,7 +289,7 @@ describe('rrl', () => {
     await world.close();
   });
 
-  test('invented names below a DNAME are one account, and so are those that are denied by signatures made for them', async (t) => {
+  test('invented names below a DNAME share one account, as do those denied by online signatures', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'ndots-rrl-'));
     t.after(() => rmSync(folder, { recursive: true }));
     writeFileSync(
@@ -318,7 +318,7 @@ describe('rrl', () => {
     }
   });
 
-  describe('names that exist whatever they are', () => {
+  describe('names that always exist', () => {
     const sent = async (lines: string, name: (i: number) => string): Promise<string> => {
       const folder = mkdtempSync(join(tmpdir(), 'ndots-rrl-'));
       const clock = new VirtualClock();
@@ -342,30 +342,30 @@ describe('rrl', () => {
     };
     const pods = 'kubernetes cluster.local {\n manifests FOLDER\n pods insecure\n }';
 
-    test('pods of a namespace (`pods insecure`) are one account', async () => {
+    test('pods in a namespace (`pods insecure`) share one account', async () => {
       assert.equal(await sent(pods, (i) => `10-0-0-${i}.web.pod.cluster.local. A`), '..----');
     });
 
-    test('pods, and names of a template, that have no address of a family have an account each: a client asks for A and AAAA', async () => {
+    test('pods and template names without one address family have separate accounts, since clients query A and AAAA', async () => {
       const noSix = 'template ANY AAAA . {\n rcode NOERROR\n }\n hosts {\n 192.0.2.1 a.test\n }';
       assert.equal(await sent(noSix, (i) => `host-${i}.example.net. AAAA`), '......');
       assert.equal(await sent(pods, (i) => `10-0-0-${i}.web.pod.cluster.local. AAAA`), '......');
     });
 
-    test('names that a template answers have accounts of their own, whether there are two or any number', async () => {
+    test('names that a template answers have separate accounts, whether there are two or many', async () => {
       for (const match of ['^[a-z]', '^r[0-5]\\.t\\.test\\.$']) {
         const made = `template IN A t.test {\n match ${match}\n answer "{{ .Name }} 60 IN A 192.0.2.1"\n }`;
         assert.equal(await sent(made, (i) => `r${i}.t.test. A`), '......');
       }
     });
 
-    test('what a wildcard has no records of is one account, as in BIND', async () => {
+    test("a wildcard's missing types share one account, as in BIND", async () => {
       const zone = 'file db.example.org example.org';
       assert.equal(await sent(zone, (i) => `r${i}.w.example.org. AAAA`), '..----');
     });
   });
 
-  test('failures of a client are one account; there is nothing to cut, so none slips', async () => {
+  test("a client's failures share one account, and none slips, because there is nothing to truncate", async () => {
     const world = await worldWith('errors-per-second 1', 'slip-ratio 1');
     assert.equal((await world.ask('a.fails.example.org. A')).rcode, 2);
     assert.equal(await fates(world, 3, 'b.fails.example.org. TXT'), '---');
@@ -376,10 +376,10 @@ describe('rrl', () => {
     await world.close();
   });
 
-  test('a second earns the allowance back; debts last for the window and no longer', async () => {
+  test('a second restores the allowance, and debts last no longer than the window', async () => {
     const world = await worldWith('responses-per-second 2', 'window 3', 'slip-ratio 0');
     assert.equal(await fates(world, 4, 'www.example.org. A'), '..--');
-    // Two are owed: they are earned in a second, and one more takes another half.
+    // Two are owed, which takes a second; one more takes another half.
     await world.clock.advance(1000);
     assert.equal(await fates(world, 1, 'www.example.org. A'), '-');
     await fates(world, 1000, 'www.example.org. A');
@@ -390,7 +390,7 @@ describe('rrl', () => {
     await world.close();
   });
 
-  test('all-per-second drops without slip; requests-per-second before anything is looked up', async () => {
+  test('all-per-second drops without slipping, and requests-per-second applies before any lookup', async () => {
     const world = await worldWith('all-per-second 2', 'slip-ratio 1');
     assert.equal(await fates(world, 1, 'www.example.org. A'), '.');
     assert.equal(await fates(world, 1, 'random.example.org. A'), '.');
@@ -405,7 +405,7 @@ describe('rrl', () => {
     await early.close();
   });
 
-  test('exempt clients are not limited, nor counted', async () => {
+  test('exempt clients are neither limited nor counted', async () => {
     const world = await worldWith('responses-per-second 1', 'exempt-clients 10.0.0.0/8 fd00::/8');
     assert.equal(await fates(world, 5, 'www.example.org. A', { client: '10.1.1.1' }), '.....');
     assert.equal(await fates(world, 5, 'www.example.org. A', { client: 'fd00::1' }), '.....');
@@ -413,7 +413,7 @@ describe('rrl', () => {
     await world.close();
   });
 
-  test('report-only answers all, counts what would be limited, and logs the network', async () => {
+  test('report-only answers all, counts the replies it would limit, and logs the network', async () => {
     const world = await worldWith('responses-per-second 1', 'report-only');
     assert.equal(
       await fates(world, 9, 'www.example.org. A', { client: '192.0.2.77' }),
@@ -435,7 +435,7 @@ describe('rrl', () => {
     await world.close();
   });
 
-  test('a flood of invented clients takes no more accounts than there are, and names none beside the ten', async () => {
+  test('a flood of invented clients uses only the existing accounts, and only ten are named', async () => {
     const world = await worldWith('responses-per-second 1', 'max-table-size 64', 'slip-ratio 0');
     for (let i = 0; i < 3000; i++) {
       const client = `10.${i >> 8}.${i & 255}.1`;
@@ -453,7 +453,7 @@ describe('rrl', () => {
     await world.close();
   });
 
-  test('without an allowance nothing is limited, and a warning says so', async () => {
+  test('without an allowance nothing is limited, which causes a warning', async () => {
     const world = await makeWorld('.:53 {\n rrl\n whoami\n}');
     assert.ok(world.log.some((line) => line.includes('nothing is limited')));
     assert.equal(await fates(world, 5, 'example.org. A'), '.....');

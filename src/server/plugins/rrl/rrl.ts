@@ -1,7 +1,4 @@
-/**
- * `rrl`: response rate limiting, so that the server cannot be used to flood a third party with
- * replies.
- */
+/** `rrl`: response rate limiting, so that the server cannot be used to flood third parties with replies. */
 import { every } from '../../base/clock.ts';
 import { andThen, isLater } from '../../base/maybe.ts';
 import { Nets } from '../../base/nets.ts';
@@ -25,14 +22,14 @@ import { Accounts } from './accounts.ts';
 import { AccountKey, categories, categoryOf, type Category } from './category.ts';
 import { syntax, type RrlOptions } from './rrl-options.ts';
 
-/** The accounts after those of the categories: all replies, and all queries, of a client. */
+/** The accounts that follow the categories: all of a client's replies, and all of its queries. */
 const ALL = categories.length;
 const REQUESTS = ALL + 1;
 const LOG_MS = 60_000;
-/** The interval at which the number of dropped accounts is exported, in milliseconds. */
+/** Interval at which the number of dropped accounts is exported, in milliseconds. */
 const SHOW_MS = 1000;
 
-/** Short: a reply to a forged address must not be much larger than the query. */
+/** Short, because a reply to a forged address must not be much larger than the query. */
 const slipped: readonly ExtendedError[] = [{ code: EDE.OTHER, text: 'rate limited' }];
 
 /**
@@ -53,7 +50,7 @@ class Rrl {
   readonly #client: ClientPrefix;
   readonly #accounts: Accounts;
   readonly #key = new AccountKey();
-  /** Allowances by category, then of all replies, and of queries; 0: none. */
+  /** Allowances by category, then for all replies, then for queries; 0 means unlimited. */
   readonly #rates: readonly number[];
   readonly #limits: boolean;
   readonly #counted;
@@ -71,7 +68,7 @@ class Rrl {
     this.#zones = all ? null : new ZoneMatch(options.zones);
     this.#exempt = exempt.length === 0 ? null : new Nets(exempt);
     this.#client = new ClientPrefix(bits4, bits6);
-    // A reload keeps the accounts: otherwise an attacker would only have to wait for one.
+    // A reload retains the accounts; otherwise an attacker would only have to wait for one.
     this.#accounts = context.kept(
       [options.table, options.windowSeconds, bits4, bits6].join(' '),
       () => new Accounts(options.table, options.windowSeconds),
@@ -119,8 +116,7 @@ class Rrl {
     context.onStart(() => {
       this.#wildcards = context.find(wildcardNames);
     });
-    // Refusals of names that are not served, and errors for messages that are not queries, can be
-    // reflected as well as others.
+    // Refusals of unserved names, and errors for messages that are not queries, can be reflected as well.
     if (all) context.judgeDropped(this.#judgeDropped);
     context.onStop(() => {
       told.cancel();
@@ -139,7 +135,7 @@ class Rrl {
   };
 
   #isCounted({ proto, depth, peer, peerAt, family }: Query): boolean {
-    // Over a stream the client's address is genuine; the server's own queries have no client.
+    // Over a stream the client's address is genuine, and the server's own queries have no client.
     if (proto !== 'udp' || depth > 0) return false;
     return this.#exempt === null || !this.#exempt.holds(peer, peerAt, family === 4 ? 4 : 16);
   }

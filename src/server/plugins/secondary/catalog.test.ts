@@ -30,7 +30,7 @@ async function zone(text: string, origin = 'catalog.example.'): Promise<PackedZo
 }
 
 describe('a catalog zone', () => {
-  test('names zones, each with its label, and where it goes', async () => {
+  test('lists zones with their labels and destinations', async () => {
     const text = `${head}${version}b.zones 0 PTR Example.NET.\na.zones 0 PTR example.com.\ngroup.a.zones 0 TXT "unsigned"\ncoo.b.zones 0 PTR Other.example.\nignored 0 TXT "value"\n`;
     const members = readCatalog(await zone(text), 100);
     assert.deepEqual(
@@ -42,7 +42,7 @@ describe('a catalog zone', () => {
     );
   });
 
-  test('that is broken is named as such', async () => {
+  test('is reported if invalid', async () => {
     for (const [text, message] of [
       [`@ 0 SOA invalid. invalid. 1 1 1 1 1\n${version}`, /no NS record/],
       [head, /exactly one version/],
@@ -63,7 +63,7 @@ describe('a catalog zone', () => {
   });
 });
 
-test('what a catalog may name must be zones', async () => {
+test('must only list zones', async () => {
   await assert.rejects(
     makeWorld('. {\n secondary {\n transfer from 192.0.2.1\n catalog :\n }\n}'),
     /invalid catalog member zone ":/,
@@ -74,7 +74,7 @@ interface Followed {
   readonly members: MemberZones;
   readonly publisher: ZonePublisher;
   readonly log: string[];
-  /** The started and stopped zones, in order; time passes first. */
+  /** Returns the started and stopped zones, in order, after some time has passed. */
   happened(): Promise<string[]>;
 }
 
@@ -123,8 +123,8 @@ const named = (zoneName: string, id = 'a', goesTo: string | null = null) => ({
   goesTo,
 });
 
-describe('zones that catalogs name', () => {
-  test('are followed as long as they are named', async () => {
+describe('zones listed in catalogs', () => {
+  test('are followed as long as they are listed', async () => {
     const { members, publisher, happened } = follow([['c.', []]]);
     members.apply('c.', [named('one.'), named('two.', 'b')]);
     assert.deepEqual(await happened(), ['start one. c.', 'start two. c.']);
@@ -136,7 +136,7 @@ describe('zones that catalogs name', () => {
     assert.deepEqual(await happened(), ['stop two. c.', 'start two. c.'], 'another label: anew');
   });
 
-  test('take no place that is taken, and none outside what is allowed', async () => {
+  test('do not replace existing zones or leave the allowed range', async () => {
     const { members, log, happened } = follow([
       ['c.', ['org.', 'internal.example.']],
       ['d.', []],
@@ -148,7 +148,7 @@ describe('zones that catalogs name', () => {
     assert.equal(log.filter((line) => line.includes('zone already exists')).length, 2);
   });
 
-  test('move to another catalog where theirs says so, with what they hold if their label stays', async () => {
+  test('move to another catalog if theirs says so, and keep their content if their label is unchanged', async () => {
     const { members, publisher, happened } = follow([
       ['c.', []],
       ['d.', []],
@@ -170,7 +170,7 @@ describe('zones that catalogs name', () => {
     assert.deepEqual(await happened(), [], 'they are not that catalog’s any more');
   });
 
-  test('stay if another catalog lists them too when their own removes them', async () => {
+  test('stay if another catalog also lists them when their own removes them', async () => {
     const { members, publisher, log, happened } = follow([
       ['c.', []],
       ['d.', ['org.']],
@@ -190,7 +190,7 @@ describe('zones that catalogs name', () => {
     );
   });
 
-  test('move when their catalog says so after the one that they go to has named them', async () => {
+  test('move if their catalog says so after the new one has listed them', async () => {
     const { members, publisher, log, happened } = follow([
       ['c.', []],
       ['d.', []],

@@ -1,4 +1,4 @@
-/** Catalog zones (RFC 9432): zones whose records name other zones. */
+/** Catalog zones (RFC 9432), whose records list other zones. */
 import { TYPE } from '../../wire/iana.ts';
 import {
   foldName,
@@ -14,19 +14,19 @@ import { RecordCursor } from '../../zone/record-cursor.ts';
 import { ZoneData } from '../../zone/zone-data.ts';
 
 export interface CatalogMember {
-  /** Absolute, lower case. */
+  /** Absolute, in lower case. */
   readonly zone: string;
-  /** Its label in the catalog: another one resets the zone. */
+  /** Its label in the catalog; a change resets the zone. */
   readonly id: string;
-  /** The catalog to which the zone moves (`coo`); null: it stays. */
+  /** The catalog to which the zone moves (`coo`), or null. */
   readonly goesTo: string | null;
 }
 
-/** The schema that is understood. */
+/** The supported schema version. */
 const VERSION = '2';
 /**
- * The zones that a catalog names. @param most the maximum number of zones @throws Error with a text
- * for the log if it is not a valid catalog; the previous zones stay
+ * Returns the zones listed in a catalog. @param most maximum number of zones @throws Error with a text for the log if
+ * the catalog is invalid; the previous zones stay
  */
 export function readCatalog(packed: PackedZone, most: number): readonly CatalogMember[] {
   const catalog = printName(packed.origin);
@@ -53,7 +53,7 @@ export function readCatalog(packed: PackedZone, most: number): readonly CatalogM
     const end = suffixAt(owner, zonesAt);
     const labels = end > 0 ? labelsOf(owner, end) : [];
     const target = printName(foldName(new Uint8Array(bytes)));
-    // Even of a million records only as many are remembered as a catalog may have members.
+    // Stores no more labels than a catalog may have members, even if it has a million records.
     if (labels.length === 1) {
       const [id] = labels as [string];
       if (zones.has(id))
@@ -84,7 +84,7 @@ export function readCatalog(packed: PackedZone, most: number): readonly CatalogM
   });
 }
 
-/** The labels before `end`, as text. */
+/** Returns the labels before `end` as text. */
 function labelsOf(name: WireName, end: number): string[] {
   const labels: string[] = [];
   for (let at = 0; at < end; at += name[at]! + 1)
@@ -92,7 +92,7 @@ function labelsOf(name: WireName, end: number): string[] {
   return labels;
 }
 
-/** The character strings of a TXT record, one after the other. */
+/** Concatenates the character strings of a TXT record. */
 function textOf(data: Uint8Array): string {
   let text = '';
   for (let at = 0; at < data.length; at += data[at]! + 1)

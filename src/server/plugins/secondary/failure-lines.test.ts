@@ -4,7 +4,7 @@ import { makeLog, pluginLog } from '../../base/log.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import { FailureLines } from './failure-lines.ts';
 
-test('when thousands of zones fail two hundred lines a minute say so, and one how many more there were', async () => {
+test('if thousands of zones fail, two hundred lines a minute are logged, and one with the number of others', async () => {
   const clock = new VirtualClock();
   const lines: string[] = [];
   const log = pluginLog(

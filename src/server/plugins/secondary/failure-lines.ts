@@ -1,4 +1,4 @@
-/** Lines about transfers that fail, of all zones together. */
+/** Log lines about failed transfers, across all zones. */
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 
@@ -8,8 +8,8 @@ const MINUTE_MS = 60_000;
 export type FailureLog = Pick<Log, 'info' | 'warning' | 'error'>;
 
 /**
- * Passes two hundred lines per minute, and counts the others. A catalog may name ten thousand
- * zones, and if their primary is down, each of them fails every ten seconds.
+ * Logs two hundred lines per minute and counts the others. A catalog may list ten thousand zones. If their primary is
+ * down, each of them fails every ten seconds.
  */
 export class FailureLines implements FailureLog {
   readonly #clock: Clock;

@@ -36,25 +36,23 @@ function soaData(serial: number, [refresh, retry, expire]: Times): Uint8Array {
 interface Followed {
   readonly clock: VirtualClock;
   readonly zone: FollowedZone;
-  /** The same zone after a reload. */
+  /** Returns the same zone after a reload. */
   reloaded(): FollowedZone;
   readonly published: string[];
   readonly asked: string[];
   readonly log: string[];
-  /** The version of the primaries; null: unavailable. */
+  /** The primaries' version, or null if unavailable. */
   primary: number | null;
   brokenIxfr: boolean;
-  /**
-   * The serial of what it transfers, where that is another one than it says; null: it is the same.
-   */
+  /** The serial it transfers, if different from the one it reports, or null. */
   transferred: number | null;
-  /** The version of the first primary, which is unavailable at first. */
+  /** The first primary's version; it is unavailable at first. */
   first: number | null;
-  /** Of the SOA record, seconds. */
+  /** Timers in the SOA record, in seconds. */
   times: Times;
-  /** True if the zone has an NS record, as a whole, and after differences. */
+  /** True if the zone has an NS record, in full and after differences. */
   hasNs: { axfr: boolean; ixfr: boolean };
-  /** Duration of a transfer, with one record per second. */
+  /** Duration of a transfer in seconds, with one record per second. */
   takesSeconds: number;
   readonly counted: { readonly fallbacks: number; readonly failures: number };
 }
@@ -144,8 +142,8 @@ function follow(): Followed {
   return Object.assign(followed, { clock, zone, reloaded, published, asked, log, counted });
 }
 
-describe('a zone that another server has', () => {
-  test('is fetched from the first primary that answers, and looked for again after its refresh time', async () => {
+describe('a zone from another server', () => {
+  test('is fetched from the first primary that answers, and checked again after its refresh time', async () => {
     const all = follow();
     all.zone.start();
     await all.clock.advance(1);
@@ -163,7 +161,7 @@ describe('a zone that another server has', () => {
     all.zone.stop();
   });
 
-  test('that takes long to come tells how far it is, after five seconds and then each ten', async () => {
+  test('reports the progress of a slow transfer after five seconds and then every ten', async () => {
     const all = follow();
     all.takesSeconds = 16;
     all.zone.start();
@@ -179,7 +177,7 @@ describe('a zone that another server has', () => {
     all.zone.stop();
   });
 
-  test('with useless differences is transferred again as a whole, and its records are counted again', async () => {
+  test('with unusable differences is transferred again in full, and its records are counted again', async () => {
     const all = follow();
     all.zone.start();
     await all.clock.advance(1);
@@ -196,7 +194,7 @@ describe('a zone that another server has', () => {
     all.zone.stop();
   });
 
-  test('a serial that goes back is not taken, one that goes round is', async () => {
+  test('rejects a decreasing serial and accepts one that wraps around', async () => {
     const all = follow();
     all.primary = 0xffff_fff0;
     all.zone.start();
@@ -210,7 +208,7 @@ describe('a zone that another server has', () => {
     all.zone.stop();
   });
 
-  test('a primary with an older serial is logged once per serial, and counted each time', async () => {
+  test('logs a primary with an older serial once per serial, and counts it each time', async () => {
     const all = follow();
     all.primary = 10;
     all.zone.start();
@@ -231,7 +229,7 @@ describe('a zone that another server has', () => {
     all.zone.stop();
   });
 
-  test('a primary with the version that is here, or an older one, does not hide a newer one of another primary', async () => {
+  test('is updated from one primary even if another has the same or an older version', async () => {
     for (const first of [10, 9]) {
       const all = follow();
       all.primary = 10;
@@ -246,7 +244,7 @@ describe('a zone that another server has', () => {
     }
   });
 
-  test('a zone that one of its primaries has, and another cannot be asked for, does not expire', async () => {
+  test('does not expire if one primary has it and another is unavailable', async () => {
     const all = follow();
     all.primary = 10;
     all.zone.start();
@@ -258,7 +256,7 @@ describe('a zone that another server has', () => {
     all.zone.stop();
   });
 
-  test('a newer version that one primary has and does not give is asked for again after the retry time, though another has none', async () => {
+  test('retries a newer version that one primary has but does not transfer, though another has none', async () => {
     const all = follow();
     all.times = [1000, 10, 3000];
     all.zone.start();
@@ -273,7 +271,7 @@ describe('a zone that another server has', () => {
     all.zone.stop();
   });
 
-  test('a primary that says a newer serial and transfers an older one, or the same, changes nothing', async () => {
+  test('is unchanged if a primary reports a newer serial but transfers an older one, or the same', async () => {
     for (const [transferred, brokenIxfr] of [
       [9, false],
       [10, false],
@@ -297,7 +295,7 @@ describe('a zone that another server has', () => {
     }
   });
 
-  test('a zone whose primary answers does not expire before the next check, whatever its SOA record says', async () => {
+  test('does not expire before the next check if its primary answers, whatever its SOA record says', async () => {
     const all = follow();
     all.times = [60, 30, 1];
     all.zone.start();
@@ -309,7 +307,7 @@ describe('a zone that another server has', () => {
     all.zone.stop();
   });
 
-  test('serves a zone for its entire expire interval, even 1000 hours', async () => {
+  test('is served for its entire expire interval, even 1000 hours', async () => {
     const all = follow();
     const hour = 3600;
     all.times = [24 * hour, 2 * hour, 1000 * hour];
@@ -323,7 +321,7 @@ describe('a zone that another server has', () => {
     all.zone.stop();
   });
 
-  test('is tried again and again at first, less and less often', async () => {
+  test('is retried at increasing intervals at first', async () => {
     const all = follow();
     all.primary = null;
     all.zone.start();
@@ -336,7 +334,7 @@ describe('a zone that another server has', () => {
     all.zone.stop();
   });
 
-  test('expires when no primary could be reached for its expire time, and returns', async () => {
+  test('expires if no primary could be reached for its expire time, and returns', async () => {
     const all = follow();
     all.zone.start();
     await all.clock.advance(1);
@@ -352,7 +350,7 @@ describe('a zone that another server has', () => {
     all.zone.stop();
   });
 
-  test('a reload while no primary can be reached does not prevent expiry', async () => {
+  test('expires even after a reload while no primary can be reached', async () => {
     const all = follow();
     all.zone.start();
     await all.clock.advance(1);
@@ -368,7 +366,7 @@ describe('a zone that another server has', () => {
     next.stop();
   });
 
-  test('differences that cannot be taken are counted, and the whole zone is asked for', async () => {
+  test('is requested in full after unusable differences, which are counted', async () => {
     const all = follow();
     all.zone.start();
     await all.clock.advance(1);
@@ -383,7 +381,7 @@ describe('a zone that another server has', () => {
     all.zone.stop();
   });
 
-  test('differences that take the last NS record of the zone away are not taken: the whole zone is asked for', async () => {
+  test('rejects differences that remove its last NS record, and is requested in full', async () => {
     const all = follow();
     all.zone.start();
     await all.clock.advance(1);
@@ -397,7 +395,7 @@ describe('a zone that another server has', () => {
     all.zone.stop();
   });
 
-  test('a transfer without NS records leaves the zone unchanged, and is logged', async () => {
+  test('is unchanged by a transfer without NS records, which is logged', async () => {
     const all = follow();
     all.zone.start();
     await all.clock.advance(1);
@@ -413,7 +411,7 @@ describe('a zone that another server has', () => {
     all.zone.stop();
   });
 
-  test('a zone that has never had an NS record is taken, with a warning', async () => {
+  test('is accepted with a warning if it never had an NS record', async () => {
     const all = follow();
     all.hasNs = { axfr: false, ixfr: false };
     all.zone.start();
@@ -428,7 +426,7 @@ describe('a zone that another server has', () => {
     all.zone.stop();
   });
 
-  test('an unavailable primary is not an error in the first ten seconds', async () => {
+  test('does not report an unavailable primary as an error in the first ten seconds', async () => {
     const all = follow();
     all.primary = null;
     all.zone.start();
@@ -443,7 +441,7 @@ describe('a zone that another server has', () => {
     all.zone.stop();
   });
 
-  test('the clock of the machine may be set: neither refresh nor expiry is sooner or later', async () => {
+  test("keeps its refresh and expire times if the machine's clock is set", async () => {
     for (const byMs of [365 * 86_400_000, -365 * 86_400_000]) {
       const all = follow();
       all.zone.start();
@@ -463,7 +461,7 @@ describe('a zone that another server has', () => {
     }
   });
 
-  test('a notification looks at once', async () => {
+  test('is checked at once after a notification', async () => {
     const all = follow();
     all.zone.start();
     await all.clock.advance(1);

@@ -22,18 +22,16 @@ import type { PrimaryTurns } from './primary-turns.ts';
 import type { FailureLog } from './failure-lines.ts';
 import { NoRoom, type ArrivingZone, type ZoneMemory } from './zone-memory.ts';
 
-/** Maximum pause between attempts to get a zone for the first time. */
+/** Maximum pause in ms between attempts to get a zone for the first time. */
 const FIRST_RETRY_MAX_MS = 10_000;
-/**
- * Chance that is added to refresh and retry, so that not all secondaries of a primary come at once.
- */
+/** Random extra in ms for refresh and retry, so that a primary's secondaries do not all query at once. */
 const REFRESH_JITTER_MS = 5000;
 const RETRY_JITTER_MS = 2000;
 const IDLE_MS = 10_000;
 const TOTAL_MS = 10 * 60_000;
 /**
- * Time after the start in which an unreachable primary is not an error, milliseconds: servers that start
- * together, or one that is its own primary, need this long.
+ * Time in ms after startup during which an unreachable primary is not an error. Servers that start together, or one
+ * that is its own primary, need this long.
  */
 const STARTING_MS = 10_000;
 
@@ -44,18 +42,18 @@ export interface Fetching {
 
 const network: Fetching = { serial: primarySerial, transfer: transferIn };
 
-/** The metrics of a followed zone: those of any zone, and failed incremental transfers. */
+/** A followed zone's metrics: those of any zone, and failed incremental transfers. */
 export interface FollowedMetrics extends ZoneMetrics {
   readonly fallbacks: { with(zone: string): Counter };
 }
 
 export interface FollowedZoneParts {
-  /** Absolute, lower case. */
+  /** Absolute, in lower case. */
   readonly zone: string;
   readonly primaries: readonly RemoteServer[];
-  /** The key that signs queries and their replies; null: none. */
+  /** The key that signs queries and their replies, or null. */
   readonly key: TsigSigningKey | null;
-  /** The most bytes that the records of the zone may take. */
+  /** Maximum size of the zone's records in bytes. */
   readonly maxBytes: number;
   readonly memory: ZoneMemory;
   readonly turns: PrimaryTurns;
@@ -66,17 +64,17 @@ export interface FollowedZoneParts {
   readonly failures: FailureLog;
   readonly metrics: FollowedMetrics;
   /**
-   * Checks a version before it is accepted. @returns runs once it has been @throws Error with a
-   * text for the log: it is rejected
+   * Checks a version before it is accepted. @returns a function to run afterwards @throws Error with a text for the
+   * log, to reject it
    */
   readonly accept?: (packed: PackedZone) => () => void;
   readonly fetching?: Fetching;
 }
 
 /**
- * A copy of a zone (RFC 1034 section 4.3.5): it queries the serials of its primaries every refresh
- * interval and after a NOTIFY, and transfers changes. After a failure it tries again every retry interval. If no
- * primary could be reached for the expire interval, the zone expires. The intervals are those of its SOA record.
+ * A copy of a zone (RFC 1034 section 4.3.5). It queries its primaries' serials every refresh interval and after a
+ * NOTIFY, and transfers changes. After a failure it retries every retry interval. If no primary could be reached for
+ * the expire interval, the zone expires. The intervals are those in its SOA record.
  */
 export class FollowedZone {
   readonly #parts: FollowedZoneParts;
@@ -88,10 +86,10 @@ export class FollowedZone {
   #startedAt = -Infinity;
   #busy = false;
   #again = false;
-  /** A primary has a newer version, which could not be had. */
+  /** True if a primary has a newer version that could not be fetched. */
   #isBehind = false;
   #held = 0;
-  /** By primary: its older serial that was reported last. */
+  /** The last reported older serial, by primary. */
   readonly #olderTold = new Map<string, number>();
 
   constructor(parts: FollowedZoneParts) {
@@ -102,17 +100,17 @@ export class FollowedZone {
 
   start(): void {
     this.#startedAt = this.#parts.clock.now();
-    // A zone of the configuration before expires when it would have done without a reload.
+    // A zone from the previous configuration expires when it would have without a reload.
     const confirmedAt = this.#parts.publisher.confirmedAt(this.#parts.zone);
     if (confirmedAt !== null) this.#expireAfter(confirmedAt);
-    // The present version was accepted earlier.
+    // The current version has already been accepted.
     const packed = this.#packed;
     if (packed !== null) this.#parts.accept?.(packed)();
     this.#hold(packed);
     void this.#look();
   }
 
-  /** A primary says that the zone has changed (RFC 1996). */
+  /** Handles a primary's notification that the zone has changed (RFC 1996). */
   notified(from: string): void {
     const { log, zone } = this.#parts;
     log.info(`Notify from ${from} for ${zone}: checking transfer`);
@@ -141,7 +139,7 @@ export class FollowedZone {
     return this.#parts.publisher.packed(this.#parts.zone);
   }
 
-  /** Checks the primaries, one after the other until a newer version is found, and schedules the next check. */
+  /** Checks the primaries in order until a newer version is found, and schedules the next check. */
   async #look(): Promise<void> {
     if (this.#abort.signal.aborted) return;
     this.#timer?.cancel();
@@ -155,7 +153,7 @@ export class FollowedZone {
     this.#timer = this.#parts.clock.after(this.#pause(failure), () => void this.#look());
   }
 
-  /** @returns the reason why no primary was reached; null: none of the reached ones has a newer version */
+  /** @returns why no primary was reached, or null if none of those reached has a newer version */
   async #ask(): Promise<string | null> {
     const { failures, zone, primaries, metrics, turns } = this.#parts;
     let failure = 'there is none';
@@ -178,7 +176,7 @@ export class FollowedZone {
     return isReached ? null : failure;
   }
 
-  /** @returns whether the primary had a newer version, which is served now @throws Error */
+  /** @returns true if the primary had a newer version, which is now served @throws Error */
   async #follow(server: RemoteServer, where: string): Promise<boolean> {
     const { memory } = this.#parts;
     const arrival = memory.arrive();
@@ -242,7 +240,7 @@ export class FollowedZone {
     );
   }
 
-  /** Reports once that the primary has an older version. The present one is still served. */
+  /** Reports once that the primary has an older version. The current one is still served. */
   #wentBack(serial: number, old: PackedZone, where: string): void {
     const { log, zone, metrics } = this.#parts;
     metrics.failures.with(zone).add(1);
@@ -283,7 +281,7 @@ export class FollowedZone {
   }
 
   /**
-   * A zone whose NS records have disappeared is damaged: the previous version stays. One that never
+   * Rejects a zone whose NS records have disappeared, because it is damaged; the previous version stays. One that never
    * had any is accepted, as in CoreDNS. @throws Error
    */
   #checked(found: Transferred, old: PackedZone | null): Transferred {
@@ -320,7 +318,7 @@ export class FollowedZone {
     this.#expireAfter(clock.now());
   }
 
-  /** The zone is good for its expire interval from this time of the clock on. */
+  /** Sets the zone to expire after its expire interval from this clock time. */
   #expireAfter(confirmedAt: number): void {
     const { clock, log, publisher, zone } = this.#parts;
     const left = confirmedAt + 1000 * this.#times().expire - clock.now();
@@ -333,7 +331,7 @@ export class FollowedZone {
     });
   }
 
-  /** @param failure why no primary was reached; null: one was */
+  /** @param failure why no primary was reached, or null if one was */
   #pause(failure: string | null): number {
     const { failures, random, zone } = this.#parts;
     if (this.#packed === null) {
@@ -350,10 +348,7 @@ export class FollowedZone {
       : 1000 * retry + random.integer(RETRY_JITTER_MS);
   }
 
-  /**
-   * The timers of the SOA record in seconds, at least 1, because a timer of 0 would cause an
-   * endless loop.
-   */
+  /** Returns the SOA record's timers in seconds, at least 1, because a timer of 0 would cause an endless loop. */
   #times(): { readonly refresh: number; readonly retry: number; readonly expire: number } {
     const packed = this.#packed;
     if (packed === null) return { refresh: 1, retry: 1, expire: 1 };

@@ -1,4 +1,4 @@
-/** The zones that catalogs list: which are followed, and for which catalog. */
+/** The zones listed in catalogs: which are followed, and for which catalog. */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { PackedZone } from '../../zone/packed-zone.ts';
@@ -7,22 +7,19 @@ import { readCatalog, type CatalogMember } from './catalog.ts';
 import type { FollowedZone } from './followed-zone.ts';
 import { isWithin } from '../../wire/within-zone.ts';
 
-/**
- * Milliseconds between the starts of two zones, so that a primary does not get thousands of
- * requests at once.
- */
+/** Milliseconds between the starts of two zones, so that a primary does not get thousands of requests at once. */
 const START_EVERY_MS = 5;
 
 export interface MemberZonesParts {
   readonly publisher: ZonePublisher;
   readonly clock: Clock;
   readonly log: Log;
-  /** Zones of the Corefile: no catalog may take their place. */
+  /** Zones in the Corefile, which catalogs cannot replace. */
   readonly fixed: ReadonlySet<string>;
-  /** By catalog: the zones that it may name, and those below them; empty: any. */
+  /** By catalog, the zones that it may list, including names below them; empty means any. */
   readonly allowed: ReadonlyMap<string, readonly string[]>;
   readonly most: number;
-  /** Follows a zone as the catalog itself is followed, not started. */
+  /** Creates a zone that is followed like the catalog itself, without starting it. */
   readonly follow: (zone: string, catalog: string) => FollowedZone;
 }
 
@@ -32,7 +29,7 @@ interface Member {
   readonly followed: FollowedZone;
 }
 
-/** Follows the zones that catalogs name, and lets them go when they are named no more. */
+/** Follows the zones that catalogs list, and drops them when they are no longer listed. */
 export class MemberZones {
   readonly #parts: MemberZonesParts;
   readonly #members = new Map<string, Member>();
@@ -45,7 +42,7 @@ export class MemberZones {
   }
 
   /**
-   * The zone as a catalog, if it is one that this directive reads as such.
+   * Reads the zone as a catalog, if it is one for this directive.
    * @throws Error if it cannot be read
    */
   read(zone: string, packed: PackedZone): readonly CatalogMember[] | null {
@@ -67,7 +64,7 @@ export class MemberZones {
       if (fixed.has(zone)) this.#clash(zone, catalog);
       else this.#take(member, catalog);
     }
-    /** Zones that other catalogs may have now: a certain one, or any that names them (null). */
+    /** Zones that other catalogs may now have: a particular one, or any that lists them (null). */
     const free = new Map<string, string | null>();
     for (const { zone, goesTo } of members)
       if (goesTo !== null && this.#members.get(zone)?.catalog === catalog) free.set(zone, goesTo);
@@ -85,7 +82,7 @@ export class MemberZones {
     log.info(`Parsed catalog zone ${catalog} with ${members.length} member zones`);
   }
 
-  /** A zone that a catalog added; undefined: there is none with this name. */
+  /** Returns a zone that a catalog added, or undefined. */
   get(zone: string): FollowedZone | undefined {
     return this.#members.get(zone)?.followed;
   }
@@ -100,7 +97,7 @@ export class MemberZones {
     return within.length === 0 || within.some((one) => isWithin(zone, one));
   }
 
-  /** Others that have named the zones before may not change for long, and are not read again. */
+  /** Catalogs that already list the zones may not change for a long time, so they are not read again. */
   #handOver(from: string, free: Map<string, string | null>): void {
     if (free.size === 0) return;
     for (const [catalog, members] of this.#catalogs) {

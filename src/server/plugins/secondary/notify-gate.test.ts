@@ -15,7 +15,7 @@ function gate() {
   return { clock, passed, lines, it };
 }
 
-test('of a hundred thousand notifications per second at most one per second is soon handled, including the last', async () => {
+test('of a hundred thousand notifications per second, at most one per second is handled, including the last', async () => {
   const { clock, passed, it } = gate();
   for (let tenth = 0; tenth < 100; tenth++) {
     for (let i = 0; i < 1000; i++) it.notified('example.org.', '192.0.2.1');
@@ -51,7 +51,7 @@ test('of notifications for thousands of zones, a thousand are handled at once, t
   it.close();
 });
 
-test('what is changed a moment after it was fetched is fetched within a tenth of a second, too', async () => {
+test('a change shortly after a transfer is fetched within a tenth of a second too', async () => {
   const { clock, passed, it } = gate();
   for (let change = 1; change <= 5; change++) {
     it.notified('example.org.', '192.0.2.1');
@@ -64,7 +64,7 @@ test('what is changed a moment after it was fetched is fetched within a tenth of
   it.close();
 });
 
-test('notifications of strangers are ten lines a minute, and their number', async () => {
+test('notifications from strangers cause ten lines a minute and a count', async () => {
   const { clock, lines, it } = gate();
   for (let i = 0; i < 5000; i++) it.dropped('example.org.', '203.0.113.9');
   assert.equal(lines.length, 10);

@@ -1,18 +1,18 @@
-/** Limits the notifications of primaries. */
+/** Limits notifications from primaries. */
 import type { Clock, Timer } from '../../base/clock.ts';
 
 /**
- * Delay of a notification after another one, in milliseconds. It doubles each time up to the limit, and
- * starts over when no notifications come.
+ * Delay of a notification after another one, in milliseconds. It doubles each time up to the limit, and is reset when
+ * no notifications arrive.
  */
 const WAIT_MS = { first: 100, most: 1000 };
 /**
- * The number of zones that are checked at once; after that one per interval. An attacker who knows
- * a thousand zones could otherwise cause thousands of serial queries per second.
+ * Number of zones checked at once; after that one per interval. Otherwise an attacker who knows a thousand zones could
+ * cause thousands of serial queries per second.
  */
 const BURST = 1000;
 const LOOK_MS = 5;
-/** Lines about notifications that were dropped, for each zone in a minute. */
+/** Maximum number of log lines about dropped notifications per zone and minute. */
 const DROPPED_LINES = 10;
 const MINUTE_MS = 60_000;
 
@@ -24,19 +24,18 @@ export interface NotifyGateParts {
 
 interface Zone {
   timer: Timer | null;
-  /** Delay of the notifications after the next one, milliseconds. */
+  /** Delay of notifications after the next one, in milliseconds. */
   waitMs: number;
-  /** The primary that has sent NOTIFY since the zone was last checked; null: none. */
+  /** The primary that has sent NOTIFY since the zone was last checked, or null. */
   again: string | null;
   lines: number;
   unlogged: number;
 }
 
 /**
- * Passes the first notification at once, and combines those that follow soon: at most one per
- * second for a zone, and some hundred for many zones. The source of datagrams is easily forged, so
- * a hundred thousand notifications per second must cause one check and one line. Zones are those
- * that are served, so the map does not grow.
+ * Passes the first notification at once, and combines those that follow soon: at most one per second for a zone, and a
+ * few hundred for many zones. The source of datagrams is easily forged, so a hundred thousand notifications per second
+ * must cause only one check and one line. Only served zones are tracked, so the map does not grow.
  */
 export class NotifyGate {
   readonly #parts: NotifyGateParts;

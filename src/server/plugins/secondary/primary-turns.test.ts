@@ -18,7 +18,7 @@ function makeTurns(): {
 }
 
 describe('turns at a primary', () => {
-  test('no more tasks than the limit run at a time, in the order in which they came', async () => {
+  test('tasks run up to the limit, in order of arrival', async () => {
     const { clock, turns, waiting } = makeTurns();
     const begun: number[] = [];
     let running = 0;
@@ -61,7 +61,7 @@ describe('turns at a primary', () => {
     assert.equal(await turns.run(one, async () => 'there'), 'there');
   });
 
-  test('a task that fails at once says nothing about the primary', async () => {
+  test('a task that fails at once does not count against the primary', async () => {
     const { turns } = makeTurns();
     await assert.rejects(turns.run(one, () => Promise.reject(new Error('refused'))));
     assert.equal(await turns.run(one, async () => 'there'), 'there');

@@ -1,15 +1,15 @@
-/** Limits the zones that each primary is queried for at a time. */
+/** Limits the number of zones that query each primary at a time. */
 import type { Clock } from '../../base/clock.ts';
 import { printSpan } from '../../base/elapsed.ts';
 import { printHostPort } from '../../base/ip.ts';
 import type { Gauge } from '../../metrics/registry.ts';
 import type { RemoteServer } from '../../transport/one-exchange.ts';
 
-/** A primary that takes as long as this to fail is not contacted for a while, milliseconds. */
+/** A primary that takes at least this long to fail is not contacted for a while, in milliseconds. */
 const SLOW_AFTER_MS = 5000;
 /**
- * Time for which a primary that did not answer is skipped, in milliseconds: zones whose turn comes query
- * their next primary at once.
+ * How long to skip a primary that did not answer, in milliseconds. Zones whose turn comes query their next primary at
+ * once.
  */
 const ALONE_FOR_MS = 5000;
 
@@ -21,9 +21,9 @@ interface Primary {
 }
 
 /**
- * Lets zones query their primaries in turn, in the order of arrival. Thousands of zones that are due at once,
- * after a start or an outage, then do not cause a flood of connections. A zone whose primary is silent or
- * endless does not delay others for long.
+ * Lets zones query their primaries in turn, in order of arrival. Thousands of zones that are due at once, after a start
+ * or an outage, then do not cause a flood of connections. A zone whose primary is silent or endless does not delay
+ * others for long.
  */
 export class PrimaryTurns {
   readonly #clock: Clock;
@@ -31,7 +31,7 @@ export class PrimaryTurns {
   readonly #queued: Gauge;
   readonly #primaries = new Map<string, Primary>();
 
-  /** @param queued gauge of the zones that wait for their turn */
+  /** @param queued gauge of the zones waiting for their turn */
   constructor(clock: Clock, most: number, queued: Gauge) {
     this.#clock = clock;
     this.#most = most;
@@ -40,7 +40,7 @@ export class PrimaryTurns {
 
   /**
    * Runs the task when the primary has a turn.
-   * @throws Error if it has failed slowly a moment ago, and what the task throws
+   * @throws Error if the primary failed slowly a moment ago, and the task's errors
    */
   async run<T>({ host, port }: RemoteServer, task: () => Promise<T>): Promise<T> {
     const where = printHostPort(host, port);
@@ -66,7 +66,7 @@ export class PrimaryTurns {
       }
       throw error;
     } finally {
-      // The transfer that has waited longest takes the place.
+      // The longest waiting transfer takes the place.
       const next = primary.waiting.shift();
       if (next === undefined) primary.running--;
       else next();

@@ -72,7 +72,7 @@ const syntax = directive({
     first!.primaries === null
       ? [pluginProblem('secondary', at, 'secondary zones require a transfer from property')]
       : [],
-  // As in CoreDNS, required until a primary is named.
+  // Required until a primary is configured, as in CoreDNS.
   warn: (all) =>
     all
       .filter(({ primaries }) => primaries === null)
@@ -93,7 +93,7 @@ export const secondary: Plugin = definePlugin({
   syntax,
   async control(all, context) {
     const options = withPrimaries(all);
-    // Workers never need them.
+    // Imported here because workers never need them.
     const { ZonePublisher } = await import('../../zone/zone-publisher.ts');
     const { zoneMetrics } = await import('../../zone/zone-reloader.ts');
     const own = await import('./followed-zone.ts');
@@ -121,7 +121,7 @@ export const secondary: Plugin = definePlugin({
     const usual = zoneShare();
     const largest = Math.max(...options.map(({ maxSize }) => maxSize ?? usual));
     const { ZoneMemory } = await import('./zone-memory.ts');
-    // One for all server blocks.
+    // Shared by all server blocks.
     const memory = context.keep('secondary/memory', () => {
       const bytes = context.metrics.gauge(
         'ndots_secondary_memory_bytes',
@@ -188,7 +188,7 @@ export const secondary: Plugin = definePlugin({
     });
     context.onStart(() => {
       for (const zone of followed.values()) zone.start();
-      // The zones of a catalog that a reload has removed.
+      // Zones from a catalog that a reload has removed.
       for (const zone of publisher.names)
         if (!followed.has(zone) && members.get(zone) === undefined) publisher.remove(zone);
     });
@@ -207,7 +207,7 @@ export const secondary: Plugin = definePlugin({
     context.offer(wildcardNames, wildcardsOf(replica.zones));
     const through = options.flatMap((one) => one.fallthrough ?? []);
     const refused = failure(RCODE.REFUSED, 'secondary');
-    // Zones that catalogs name have the primaries of these.
+    // Zones listed in catalogs use these primaries.
     const catalogs = new Set(options.flatMap((one) => (one.catalog === null ? [] : one.zones)));
     const ofCatalogs = {
       primaries: sources.filter(({ zone }) => catalogs.has(zone)).flatMap((one) => one.primaries),
@@ -345,7 +345,7 @@ function sourcesOf(
   return [...byZone.values()];
 }
 
-/** Several lists for one catalog; one that is empty holds any zone. */
+/** Merges several lists for one catalog; an empty list allows any zone. */
 function merged(
   before: readonly string[] | null | undefined,
   more: readonly string[],

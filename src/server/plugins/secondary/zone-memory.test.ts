@@ -12,8 +12,8 @@ function memory(most: number): { memory: ZoneMemory; used: () => number } {
   };
 }
 
-describe('the memory of zones that are fetched', () => {
-  test('is bounded for all of them together, however many come at a time', () => {
+describe('memory for transferred zones', () => {
+  test('is limited for all of them together, however many arrive at a time', () => {
     const { memory: all, used } = memory(10_000 * KIB);
     const arrivals = Array.from({ length: 30 }, () => all.arrive());
     let most = 0;
@@ -32,7 +32,7 @@ describe('the memory of zones that are fetched', () => {
     assert.equal(used(), 0);
   });
 
-  test('a transfer without end goes when another one comes, and the other one gets its zone', () => {
+  test('is taken from an endless transfer when another arrives, which completes', () => {
     const { memory: all } = memory(10_000 * KIB);
     const endless = all.arrive();
     for (let i = 0; i < 49; i++) endless.take(64 * KIB);
@@ -43,7 +43,7 @@ describe('the memory of zones that are fetched', () => {
     assert.throws(() => endless.take(1), NoRoom);
   });
 
-  test('a second version of a large zone, built from differences, is limited too', () => {
+  test('is also limited for a second version of a large zone built from differences', () => {
     const { memory: all, used } = memory(1000 * KIB);
     all.serve(600 * KIB);
     const changes = all.arrive();
@@ -58,7 +58,7 @@ describe('the memory of zones that are fetched', () => {
     assert.equal(used(), 600 * KIB);
   });
 
-  test('a restarted transfer releases its memory, and counts from zero', () => {
+  test('is released by a restarted transfer, which counts from zero', () => {
     const { memory: all, used } = memory(1000 * KIB);
     const one = all.arrive();
     one.reserve(300 * KIB);
@@ -71,7 +71,7 @@ describe('the memory of zones that are fetched', () => {
     assert.equal(used(), 0);
   });
 
-  test('zones that are served leave room for one that replaces the largest', () => {
+  test('leaves room to replace the largest served zone', () => {
     const { memory: all } = memory(4 * 1000 * KIB);
     all.serve(1000 * KIB);
     const next = all.arrive();

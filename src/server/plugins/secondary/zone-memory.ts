@@ -1,18 +1,18 @@
-/** Memory that all zones which are fetched have together. */
+/** Memory shared by all transferred zones. */
 import type { Gauge } from '../../metrics/registry.ts';
 import type { KeptAcrossReloads } from '../../engine/contract/control-context.ts';
 
-/** Memory is reserved in steps of this number of received bytes. */
+/** Memory is reserved in steps of this many received bytes. */
 const STEP = 64 * 1024;
-/** An incoming transfer counts as received, while it grows, and as it will be served. */
+/** An incoming transfer is counted as received data, as a growing zone, and as the served zone. */
 const TIMES = 3;
 
-/** The zone does not fit into memory beside the others. */
+/** Thrown if the zone does not fit into memory. */
 export class NoRoom extends Error {}
 
 /**
- * The memory of all transferred zones, complete and incomplete. If it is short, the largest
- * incomplete one is dropped: an endless transfer must not keep out a finite one.
+ * The memory of all transferred zones, complete and incomplete. If it is short, the largest incomplete one is dropped,
+ * because an endless transfer must not block a finite one.
  */
 export class ZoneMemory implements KeptAcrossReloads {
   #most = 0;
@@ -24,13 +24,13 @@ export class ZoneMemory implements KeptAcrossReloads {
     this.#gauge = gauge;
   }
 
-  /** Raises the limit of all zones together to `most` bytes, if it is lower. */
+  /** Raises the limit for all zones together to `most` bytes, if it is lower. */
   allow(most: number): this {
     this.#most = Math.max(this.#most, most);
     return this;
   }
 
-  /** Changes the bytes of served zones, which exist whether there is room or not. */
+  /** Changes the size of served zones, which exist even if there is no room. */
   serve(bytes: number): void {
     this.#used += bytes;
     this.#gauge.set(this.#used);
@@ -42,13 +42,13 @@ export class ZoneMemory implements KeptAcrossReloads {
     return arrival;
   }
 
-  /** It has come in, or will not any more. */
+  /** Called when a transfer has completed or been abandoned. */
   leave(arrival: ArrivingZone): void {
     if (!this.#arrivals.delete(arrival)) return;
     this.serve(-arrival.claimed);
   }
 
-  /** Discards the received part: the transfer starts again. */
+  /** Discards the received part when the transfer starts again. */
   restart(arrival: ArrivingZone): void {
     if (!this.#arrivals.has(arrival)) return;
     this.serve(-arrival.claimed);
@@ -93,7 +93,7 @@ export class ArrivingZone {
     this.#claim = claim;
   }
 
-  /** Aborted when it has to go. */
+  /** Aborted when the transfer is dropped. */
   get signal(): AbortSignal {
     return this.#ending.signal;
   }
@@ -116,8 +116,7 @@ export class ArrivingZone {
   }
 
   /**
-   * Reserves memory for other data than a received record.
-   *
+   * Reserves memory for data other than a received record.
    * @throws NoRoom
    */
   reserve(bytes: number): void {
@@ -133,7 +132,7 @@ export class ArrivingZone {
     this.#left = 0;
   }
 
-  /** @throws NoRoom if it had to go */
+  /** @throws NoRoom if the transfer was dropped */
   check(): void {
     if (this.signal.aborted) throw this.signal.reason;
   }

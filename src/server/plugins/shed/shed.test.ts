@@ -8,7 +8,7 @@ import type { WorkerContext } from '../../engine/contract/plugin.ts';
 import { shed } from './shed.ts';
 
 describe('shed', () => {
-  test('its counts are there from the start, for plain listeners, and the plugin is enabled', async () => {
+  test('its counts exist from the start for plain listeners, and the plugin is enabled', async () => {
     const world = await makeWorld('.:53 {\n shed\n prometheus localhost:0\n whoami\n}');
     assert.equal((await world.ask('example.org.')).rcode, 0);
     const metrics = world.metrics();
@@ -24,7 +24,7 @@ describe('shed', () => {
     await world.close();
   });
 
-  test('what UDP loses is counted by reason as long as the directive is there', () => {
+  test('UDP losses are counted by reason while the directive exists', () => {
     const collection = new Collection();
     const metrics = new SharedRegistry((event) => collection.add('0', event));
     const counters = listenerCounters(metrics, 'dns://:53');

@@ -1,6 +1,6 @@
 /**
- * `shed`: counts datagrams that are lost at a UDP socket that cannot keep up. Nothing accumulates there, with
- * or without the directive.
+ * `shed`: counts datagrams lost at a UDP socket that cannot keep up. Nothing accumulates there, with or without the
+ * directive.
  */
 import { directive } from '../../corefile/syntax.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
@@ -14,8 +14,8 @@ const syntax = directive({
 });
 
 /**
- * Counts under CoreDNS's name what the listeners of UDP count anyway. It changes no answer, but is
- * among the plugins that are enabled.
+ * Exports the UDP listeners' existing counts under CoreDNS's name. It changes no answers, but is listed among the
+ * enabled plugins.
  */
 export const shed: Plugin = definePlugin({
   syntax,
