@@ -25,9 +25,9 @@ const STAR = 0x2a;
 /**
  * The account of a reply, as two hashes. Depending on the category, it covers the name and type, the name, the zone, or
  * only the category. NXDOMAIN and referrals count for the zone. Answers from a wildcard or a DNAME count for that
- * record's name, so random names below it share one account, as in BIND. Denials that are signed online state that a
- * name has no records instead of that it does not exist, so they count for the zone too. An alias without other records
- * counts for its name, for all types.
+ * record's name, so random names below it share one account, as in BIND. Online-signed denials deny the records of a
+ * name rather than the name itself, so they count for the zone too. An alias without other records counts for its name,
+ * for all types.
  */
 export class AccountKey {
   high = 0;

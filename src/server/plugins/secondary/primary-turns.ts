@@ -8,7 +8,7 @@ import type { RemoteServer } from '../../transport/one-exchange.ts';
 /** A primary that takes at least this long to fail is not contacted for a while, in milliseconds. */
 const SLOW_AFTER_MS = 5000;
 /**
- * How long to skip a primary that did not answer, in milliseconds. Zones whose turn comes query their next primary at
+ * Milliseconds for which to skip a primary that did not answer. Zones whose turn comes query their next primary at
  * once.
  */
 const ALONE_FOR_MS = 5000;

@@ -1,4 +1,4 @@
-/** Metrics of the signing of zone files. */
+/** Metrics for signing zone files. */
 import type { Counter, Gauge, Registry } from '../../metrics/registry.ts';
 
 export interface SignMetrics {

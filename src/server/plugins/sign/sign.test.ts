@@ -51,8 +51,7 @@ interface Stage {
   signed(): readonly ZoneRecord[];
   serial(): number;
   /**
-   * As if the zone had been signed at another time: both ends of its signatures, from now on, in
-   * days.
+   * Rewrites both ends of the signatures' validity, in days from now, as if the zone had been signed at another time.
    */
   rewrite(inception: number, expiration: number): void;
   until(condition: () => boolean): Promise<void>;
@@ -87,7 +86,7 @@ function stage(t: TestContext, made: Readonly<Record<string, string>> = {}): Sta
         }
         prometheus 127.0.0.1:0
       }`;
-      // Other threads sign at the same time.
+      // Other threads sign concurrently.
       const ticks = every(clock, 1, () => undefined);
       try {
         return (world = await makeWorld(corefile, { folder, clock }));
@@ -107,7 +106,7 @@ function stage(t: TestContext, made: Readonly<Record<string, string>> = {}): Sta
     },
     async until(condition) {
       for (let turns = 0; turns < 2000 && !condition(); turns++) await clock.advance(1);
-      // Signatures are made by the system's threads, in real time.
+      // Signatures are made by the system's threads in real time.
       for (let waits = 0; waits < 2000 && !condition(); waits++)
         await new Promise((done) => setTimeout(done, 5));
       assert.ok(condition());
@@ -138,7 +137,7 @@ describe('sign', () => {
     assert.match(world.metrics(), /ndots_sign_zones_total\{zone="example\.org\."\} 1\n/);
   });
 
-  test('signatures hold from 3 to 21 hours ago to 32 to 37 days on; the serial is the time', async (t) => {
+  test('signatures start 3 to 21 hours ago and end in 32 to 37 days, and the serial is the time', async (t) => {
     const { open, signed, serial, clock, key } = stage(t);
     const before = Math.floor(clock.wall() / 1000);
     await open();
@@ -155,7 +154,7 @@ describe('sign', () => {
       );
   });
 
-  test('the keys are in the zone, with CDS and CDNSKEY in place of those that were there', async (t) => {
+  test('the keys are in the zone, and CDS and CDNSKEY records are replaced', async (t) => {
     const { open, signed, key } = stage(t);
     await open();
     const data = (type: number): ZoneRecord[] => signed().filter((record) => record.type === type);
@@ -172,7 +171,7 @@ describe('sign', () => {
     assert.deepEqual(new Set(data(TYPE.DNSKEY).map(({ ttl }) => ttl)), new Set([3600]));
   });
 
-  test('each name of the zone leads to the next in canonical order, the last to the first', async (t) => {
+  test('each name in the zone leads to the next in canonical order, and the last to the first', async (t) => {
     const { open, signed } = stage(t);
     await open();
     const chain = signed().flatMap((record) => {
@@ -200,14 +199,14 @@ describe('sign', () => {
         'Www.example.org. example.org.',
       ],
     );
-    // The lesser of the SOA record's TTL and of its last field.
+    // The lesser of the SOA record's TTL and its last field.
     assert.deepEqual(new Set(chain.map(({ ttl }) => ttl)), new Set([60]));
     assert.deepEqual(chain[0]!.types, ['NS', 'SOA', 'RRSIG', 'NSEC', 'DNSKEY', 'CDS', 'CDNSKEY']);
     assert.deepEqual(chain[1]!.types, ['NS', 'RRSIG', 'NSEC']);
     assert.deepEqual(chain[4]!.types, ['NS', 'DS', 'RRSIG', 'NSEC']);
   });
 
-  test('what belongs to a zone below is not signed', async (t) => {
+  test('records in a delegated zone are not signed', async (t) => {
     const { open, signed } = stage(t);
     await open();
     const covered = (name: string): string[] =>
@@ -221,7 +220,7 @@ describe('sign', () => {
     assert.deepEqual(covered('ns.example.org.'), ['A', 'NSEC']);
   });
 
-  test('signatures that hold are left alone', async (t) => {
+  test('valid signatures are retained', async (t) => {
     const { open, serial, clock, rewrite } = stage(t);
     await open();
     const before = serial();
@@ -256,7 +255,7 @@ describe('sign', () => {
       assert.equal(dataOf(answer[0]!, soa)!.serial, serial());
     });
 
-  test('a zone file that has changed is signed within a minute', async (t) => {
+  test('a changed zone file is signed within a minute', async (t) => {
     const { open, signed, clock, folder, until, serial } = stage(t);
     await open();
     const before = serial();
@@ -266,7 +265,7 @@ describe('sign', () => {
     assert.ok(signed().some(({ name }) => name === 'new.example.org.'));
   });
 
-  test('a file with errors leaves the signed one unchanged: they are logged and counted, once', async (t) => {
+  test('errors in a file leave the signed one unchanged, and are logged and counted once', async (t) => {
     const { open, clock, folder, until, serial } = stage(t);
     const world = await open();
     const before = serial();
@@ -297,7 +296,7 @@ describe('sign', () => {
     );
   });
 
-  test('a zone file that is not there is named by its path', async (t) => {
+  test('a missing zone file is reported with its path', async (t) => {
     const { open, folder } = stage(t);
     rmSync(join(folder, 'db'));
     const world = await open();
@@ -307,7 +306,7 @@ describe('sign', () => {
     );
   });
 
-  test('a zone that could not be written is tried again within two minutes', async (t) => {
+  test('a zone that could not be written is retried within two minutes', async (t) => {
     const { folder, clock, open, until } = stage(t);
     const blocked = join(folder, 'db.example.org.signed.new');
     mkdirSync(blocked);
@@ -318,7 +317,7 @@ describe('sign', () => {
     await until(() => world.log.some((line) => /Successfully signed zone/.test(line)));
   });
 
-  test("the same holds if the machine's clock is set back by a year in between", async (t) => {
+  test("the same applies if the machine's clock is set back by a year in between", async (t) => {
     const { folder, clock, open, until } = stage(t);
     const blocked = join(folder, 'db.example.org.signed.new');
     mkdirSync(blocked);
@@ -330,7 +329,7 @@ describe('sign', () => {
     await until(() => world.log.some((line) => /Successfully signed zone/.test(line)));
   });
 
-  test('other keys sign the zone again', async (t) => {
+  test('new keys cause the zone to be signed again', async (t) => {
     const { open, serial, folder } = stage(t);
     await open();
     const before = serial();
@@ -341,7 +340,7 @@ describe('sign', () => {
       await new Promise((done) => setImmediate(done));
   });
 
-  test('a version of the same second has another serial', async (t) => {
+  test('a version from the same second has another serial', async (t) => {
     const { open, serial, folder, clock, until } = stage(t);
     await open();
     const before = serial();
@@ -351,7 +350,7 @@ describe('sign', () => {
     assert.ok(serial() <= clock.wall() / 1000 + 2);
   });
 
-  test('of several keys each signs every record', async (t) => {
+  test('if there are several keys, each signs every record', async (t) => {
     const { open, signed, folder, key } = stage(t);
     const other = zoneKey('example.org.', 15);
     writeZoneKey(folder, other, 'other');
@@ -361,7 +360,7 @@ describe('sign', () => {
     assert.equal(tags.length % 2, 0);
   });
 
-  test('without a key nothing is signed, and a warning tells', async (t) => {
+  test('without a key nothing is signed, which causes a warning', async (t) => {
     const { open, folder } = stage(t, { 'db.example.org.signed': text });
     const { log } = await open('');
     assert.match(log.join('\n'), /nothing is signed: there is no key to sign with/);
@@ -386,7 +385,7 @@ describe('sign', () => {
     ['directory a b', /Wrong argument count/],
   ];
   for (const [lines, message] of refusals)
-    test(`refused: ${lines || 'no key'}`, async (t) => {
+    test(`rejected: ${lines || 'no key'}`, async (t) => {
       const { open, folder } = stage(t);
       writeZoneKey(folder, zoneKey('example.org.', 13, 256), 'zsk');
       await assert.rejects(open(lines), (error) => {

@@ -1,4 +1,4 @@
-/** `sign`: signs zone files, and writes what `file` and `auto` serve. */
+/** `sign`: signs zone files, and writes the files that `file` and `auto` serve. */
 import { whyFailed } from '../../base/why-failed.ts';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { signMetrics } from './sign-metrics.ts';
 import { ZoneSigner } from './zone-signer.ts';
 
-/** Interval of checks for changed files and old signatures, milliseconds. */
+/** Interval between checks for changed files and old signatures, in milliseconds. */
 const LOOK_MS = 60_000;
 
 interface KeySource {
@@ -72,8 +72,7 @@ const syntax = directive({
 });
 
 /**
- * Signs zone files on the main thread, which answers no queries; the signatures themselves are made
- * in other threads.
+ * Signs zone files on the main thread, which answers no queries. The signatures themselves are made in other threads.
  */
 export const sign: Plugin = definePlugin({
   syntax,
@@ -92,7 +91,7 @@ export const sign: Plugin = definePlugin({
       }
     }
     if (problems.length > 0) throw new Problems(problems);
-    // `file` waits for a zone that could not be served yet and reads it after this.
+    // `file` waits for a zone that could not be served yet, and reads it afterwards.
     for (const signer of signers) {
       signer.tell();
       if (!signer.isUsable) await signer.refresh();
@@ -109,8 +108,8 @@ export const sign: Plugin = definePlugin({
 });
 
 /**
- * Invalid UTF-8 in a Corefile has been replaced: there is no such file, even without a key that would have it
- * read.
+ * Invalid UTF-8 in a Corefile has been replaced, so there is no such file. Reported even without a key that would cause
+ * it to be read.
  */
 function unreadableName(file: string): Problem {
   return new Problem({

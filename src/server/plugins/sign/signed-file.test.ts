@@ -5,13 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
-test('a signed zone that does not fit on the disk leaves the file unchanged, wherever the disk is full', (t) => {
+test('if a signed zone does not fit on the disk, the file is unchanged, wherever the disk becomes full', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-signed-file-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const path = join(folder, 'db.example.org.signed');
   writeFileSync(path, 'the zone as it was');
-  // A text of 1500 bytes and one of 3000: the limit of 4096 bytes truncates the last write, like a
-  // full disk.
+  // Texts of 1500 and 3000 bytes; the limit of 4096 bytes truncates the last write, like a full disk.
   const code = `
     import { writeZoneFile } from ${JSON.stringify(new URL('signed-file.ts', import.meta.url))};
     const owner = new Uint8Array([1, 97, 0]);

@@ -1,6 +1,4 @@
-/**
- * The file of a signed zone: its header, which says whether it is current, and how it is written.
- */
+/** A signed zone's file: how it is written, and its start, which shows whether it is current. */
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { CLASS, TYPE } from '../../wire/iana.ts';
@@ -14,20 +12,20 @@ import { soa } from '../../wire/record/soa.ts';
 import { parseZone } from '../../wire/zone-text.ts';
 import type { SignedRrset } from './signed-records.ts';
 
-/** The SOA record and its signatures come first; another program may write some records before them. */
+/** The SOA record and its signatures come first, but another program may write some records before them. */
 const HEAD_BYTES = 65_536;
 const HEAD_RECORDS = 100;
 
 export interface SignedHead {
-  /** null: there is no SOA record. */
+  /** Null if there is no SOA record. */
   readonly serial: number | null;
-  /** Over the SOA record. */
+  /** Signatures over the SOA record. */
   readonly signatures: readonly Signature[];
-  /** Modification time of the file, milliseconds since 1970. */
+  /** The file's modification time in milliseconds since 1970. */
   readonly writtenAt: number;
 }
 
-/** Reads the beginning. @throws Error with the system's code */
+/** Reads the start of the file. @throws Error with the system's code */
 export function readSignedHead(path: string, origin: string): SignedHead {
   const { mtimeMs } = statSync(path);
   let serial: number | null = null;
@@ -56,8 +54,8 @@ function readHead(path: string): string {
 }
 
 /**
- * Writes a zone to a file beside `path`, one record per line, and renames it: readers of `path` get
- * the old file or the whole new one. @returns the number of records
+ * Writes a zone to a file next to `path`, one record per line, and renames it. Readers of `path` get the complete old
+ * or new file. @returns the number of records
  */
 export async function writeZoneFile(
   path: string,
@@ -75,8 +73,7 @@ export async function writeZoneFile(
           for (const one of signatures) text += line(owner, TYPE.RRSIG, ttl, one);
           records += data.length + signatures.length;
         }
-        // `writeFile` repeats partial writes. A single write may end early on a full disk without
-        // an error.
+        // `writeFile` repeats partial writes. A single write may end early on a full disk without an error.
         await file.writeFile(text);
       }
       await file.sync();

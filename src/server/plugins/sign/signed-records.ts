@@ -1,4 +1,4 @@
-/** The records of a signed zone: its own, its keys, the chain of NSEC records, and signatures. */
+/** The records of a signed zone: its own, its keys, the NSEC chain, and signatures. */
 import { canonicalData, signedRecords } from '../../dnssec/canonical.ts';
 import { dsData, type KeyPair } from '../../dnssec/key-pair.ts';
 import type { Signer } from '../../dnssec/signer.ts';
@@ -9,14 +9,14 @@ import { foldName, NAME_MAX, nameLength, type WireName } from '../../wire/name.t
 import { NODE, type PackedZone } from '../../zone/packed-zone.ts';
 import { ZoneData } from '../../zone/zone-data.ts';
 
-/** One RRset with its signatures, in wire form without compression. */
+/** An RRset with its signatures, in wire form without compression. */
 export interface SignedRrset {
   readonly owner: WireName;
   readonly type: number;
-  /** Seconds. */
+  /** TTL in seconds. */
   readonly ttl: number;
   readonly data: readonly Uint8Array[];
-  /** RRSIG data; none for records that the zone must not sign. */
+  /** RRSIG data; empty for records that the zone must not sign. */
   readonly signatures: readonly Uint8Array[];
 }
 
@@ -26,11 +26,11 @@ export interface Signing {
   readonly serial: number;
 }
 
-/** Types that signing creates: such records of the zone file are removed. */
+/** Types that signing creates; such records in the zone file are removed. */
 const made: ReadonlySet<number> = new Set([
   ...[TYPE.RRSIG, TYPE.DNSKEY, TYPE.CDS, TYPE.CDNSKEY, TYPE.NSEC, TYPE.NSEC3, TYPE.NSEC3PARAM],
 ]);
-/** Names that are being signed at one time. */
+/** Number of names signed concurrently. */
 const AT_ONCE = 32;
 
 interface Rrset {
@@ -40,8 +40,8 @@ interface Rrset {
 }
 
 /**
- * All RRsets of the signed zone in canonical order, the SOA record first; some names at a time,
- * since other threads make the signatures.
+ * Yields all RRsets of the signed zone in canonical order, with the SOA record first. Several names are signed at a
+ * time, since other threads make the signatures.
  */
 export async function* signedZone(
   packed: PackedZone,
@@ -65,7 +65,7 @@ export async function* signedZone(
   yield (await Promise.all(batch)).flat();
 }
 
-/** @param follower the next name of the chain; null: the name does not belong to the zone itself */
+/** @param follower the next name in the chain, or null if the name does not belong to the zone itself */
 async function signName(
   names: NameReader,
   node: number,
@@ -80,7 +80,7 @@ async function signName(
   return Promise.all(
     all.map(async (set): Promise<SignedRrset> => {
       const { type, ttl, data } = set;
-      // At a cut only DS and NSEC are this zone's (RFC 4035 section 2.2).
+      // At a cut only DS and NSEC belong to this zone (RFC 4035 section 2.2).
       if (isCut && type !== TYPE.DS && type !== TYPE.NSEC) return { owner, ...set, signatures: [] };
       const canonical = data.map((one) => canonicalData(one, 0, 0, one.length, type));
       const signed = { owner: foldName(owner), type, originalTtl: ttl, data: canonical };
@@ -91,7 +91,7 @@ async function signName(
   );
 }
 
-/** Reads the RRsets of each name, with those that signing adds and without those that it replaces. */
+/** Reads the RRsets of each name, with those that signing adds and without those it replaces. */
 class NameReader {
   readonly origin: WireName;
   readonly #zone: ZoneData;
@@ -116,7 +116,7 @@ class NameReader {
     );
   }
 
-  /** In the spelling of the file. */
+  /** Returns the owner as spelled in the file. */
   owner(node: number): WireName {
     return this.#name.slice(0, this.#zone.name(node, this.#name));
   }
@@ -157,7 +157,7 @@ class NameReader {
   }
 }
 
-/** DNSKEY records, and the records for the parent zone (RFC 7344). */
+/** Returns DNSKEY records, and the records for the parent zone (RFC 7344). */
 function keySets(pairs: readonly KeyPair[], origin: WireName, ttl: number): readonly Rrset[] {
   const keys = pairs.map(({ data }) => data);
   const digests = pairs.map((pair) => dsData(pair, origin));

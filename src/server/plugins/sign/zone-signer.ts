@@ -1,4 +1,4 @@
-/** Keeps the signed form of one zone file up to date. */
+/** Keeps the signed version of one zone file up to date. */
 import { whyFailed } from '../../base/why-failed.ts';
 import { statSync } from 'node:fs';
 import type { Clock } from '../../base/clock.ts';
@@ -16,22 +16,22 @@ import { signedZone } from './signed-records.ts';
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;
-/** Seconds: signatures start this long before they are made, plus a random extra. */
+/** Seconds by which signatures start before they are made, plus a random extra. */
 const BEFORE = 3 * HOUR;
 const BEFORE_JITTER = 18 * HOUR;
-/** They end this long after it, plus a random extra. */
+/** Seconds until they end, plus a random extra. */
 const AFTER = 32 * DAY;
 const AFTER_JITTER = 5 * DAY;
-/** A zone is signed again when its signatures started this long ago, or end within this time. */
+/** A zone is signed again if its signatures started this many seconds ago, or end within this time. */
 const RENEW_AGE = 6 * DAY;
 const RENEW_LEFT = 14 * DAY;
-/** After a failure it is tried again when the file changes, or after this time. */
+/** After a failure it is retried when the file changes, or after this many seconds. */
 const RETRY = 5 * HOUR;
-/** The same for failures that are not the zone's: a full disk, a missing directory. */
+/** The same for external failures, such as a full disk or a missing directory. */
 const RETRY_SYSTEM = 60;
 
 export interface ZoneSignerParts {
-  /** Absolute, lower case. */
+  /** Absolute, in lower case. */
   readonly zone: string;
   readonly source: string;
   readonly target: string;
@@ -42,15 +42,15 @@ export interface ZoneSignerParts {
   readonly metrics: SignMetrics;
 }
 
-/** Signs one zone whenever that is due. */
+/** Signs one zone when it is due. */
 export class ZoneSigner {
   readonly #parts: ZoneSignerParts;
   readonly #signers: readonly Signer[];
-  /** Seconds, drawn once: zones signed together are not signed again together. */
+  /** Seconds, chosen once, so that zones signed together are not renewed together. */
   readonly #jitter: { readonly before: number; readonly after: number };
   /** The state of the source at the last signing or failure. */
   #stamp: string | null = null;
-  /** Time of the next try after a failure, by the monotonic clock; -Infinity: the last one succeeded. */
+  /** Time of the next attempt after a failure, by the monotonic clock; -Infinity if the last one succeeded. */
   #retryAt = -Infinity;
   #busy: Promise<void> | null = null;
 
@@ -71,7 +71,7 @@ export class ZoneSigner {
     );
   }
 
-  /** Signs the zone if that is due. Never throws: failures are logged and counted. */
+  /** Signs the zone if it is due. Never throws; failures are logged and counted. */
   refresh(): Promise<void> {
     this.#busy ??= this.#refresh().finally(() => {
       this.#busy = null;
@@ -85,7 +85,7 @@ export class ZoneSigner {
       log.info(`Skipping signing zone "${zone}" in "${target}": signatures are valid`);
   }
 
-  /** The reason why the zone has to be signed now; null: none. */
+  /** Returns why the zone has to be signed now, or null. */
   due(): string | null {
     const { source, target, pairs, clock } = this.#parts;
     const now = this.#now();

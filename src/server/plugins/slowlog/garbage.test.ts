@@ -16,7 +16,7 @@ import { failure } from '../../wire/reply.ts';
 import { top } from '../top/top.ts';
 import { slowlog } from './slowlog.ts';
 
-/** The link of a plugin that is configured by its name alone. */
+/** Returns the link of a plugin that is configured by its name alone. */
 function linkOf(plugin: Plugin, next: Next): Next {
   const { corefile } = parseCorefile({
     file: 'Corefile',
@@ -41,7 +41,7 @@ function linkOf(plugin: Plugin, next: Next): Next {
   return plugin.setup!(options[0] as never, context as WorkerContext, next);
 }
 
-test('a query that is followed and counted leaves less than 8 bytes of garbage when it is answered at once', () => {
+test('a query that is recorded and counted leaves less than 8 bytes of garbage if answered at once', () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const missing = failure(3, 'kubernetes');

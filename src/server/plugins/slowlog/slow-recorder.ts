@@ -1,4 +1,4 @@
-/** Records where the time of one query goes. */
+/** Records where a query spends its time. */
 import type { Clock } from '../../base/clock.ts';
 import { printHostPort } from '../../base/ip.ts';
 import { rcodeName } from '../../wire/iana.ts';
@@ -9,21 +9,21 @@ import { printSeconds } from '../../engine/contract/log-format.ts';
 const LINKS_MAX = 64;
 /** Maximum number of recorded exchanges with upstreams. */
 const EXCHANGES_MAX = 8;
-/** Number of distinguished uses of one recorder; with the number of the link this is a small integer. */
+/** Number of distinct uses of one recorder; combined with the link number, this is a small integer. */
 const USES = 1 << 20;
-/** Shorter times are not reported, milliseconds. */
+/** Shorter times, in milliseconds, are not reported. */
 const WORTH_MS = 0.5;
 
 /**
- * The cache's part in a reply. `joined`: from another query's exchange. `-`: the query did not reach the
+ * The cache's part in a reply. `joined` means from another query's exchange, and `-` that the query did not reach the
  * cache.
  */
 export type CacheState = 'hit' | 'joined' | 'miss' | '-';
 
 /**
- * Records which links a query enters and when they have their reply. Events in the turn of the query's
- * arrival take too little time to matter, so the clock is read only from `wait` on. A recorder whose query
- * was answered at once is reused (`begin`): late events of the previous query are ignored.
+ * Records which links a query enters and when they have their reply. Events in the turn of the query's arrival take too
+ * little time to matter, so the clock is read only from `wait` on. A recorder whose query was answered at once is
+ * reused (`begin`), and late events from the previous query are ignored.
  */
 export class SlowRecorder implements LinkRecorder {
   readonly #clock: Clock;
@@ -45,10 +45,7 @@ export class SlowRecorder implements LinkRecorder {
     this.#clock = clock;
   }
 
-  /**
-   * Begins with a query that arrived at that time of the clock. @param other another recorder of
-   * the query
-   */
+  /** Starts recording a query that arrived at this clock time. @param other another recorder for the query */
   begin(at: number, other: LinkRecorder | null): void {
     this.#use = (this.#use + 1) & (USES - 1);
     this.#size = 0;
@@ -88,7 +85,7 @@ export class SlowRecorder implements LinkRecorder {
     if (this.#other !== null) this.#other.done(this.#others[index]!);
   }
 
-  /** An exchange with an upstream has ended. @param rcode -1: there was no reply */
+  /** Records a finished exchange with an upstream. @param rcode -1 if there was no reply */
   exchanged(host: string, port: number, proto: string, sentAt: number, rcode: number): void {
     if (this.#exchanges.length >= EXCHANGES_MAX) {
       this.#more++;
@@ -108,16 +105,16 @@ export class SlowRecorder implements LinkRecorder {
     return '-';
   }
 
-  /** Exchanges with upstreams in order: `udp://10.0.0.53:53/no-reply/2s`; `-`: none has ended. */
+  /** Formats the exchanges with upstreams in order: `udp://10.0.0.53:53/no-reply/2s`; `-` if none has ended. */
   get upstreams(): string {
     if (this.#exchanges.length === 0) return '-';
     return this.#exchanges.join(',') + (this.#more > 0 ? `,+${this.#more}` : '');
   }
 
   /**
-   * The time of each link without the links after it, longest first: `forward:2.003s,cache:0.1s`; `-`: none.
-   *
-   * @param end clock's ms
+   * Formats the time of each link without the links after it, longest first: `forward:2.003s,cache:0.1s`; `-` if none
+   * has ended.
+   * @param end clock time in ms
    */
   spent(end: number): string {
     const own = new Map<string, number>();
@@ -140,7 +137,7 @@ export class SlowRecorder implements LinkRecorder {
   }
 }
 
-/** To a microsecond. */
+/** Rounds to a microsecond. */
 function rounded(ms: number): number {
   return Math.round(ms * 1000) / 1000;
 }

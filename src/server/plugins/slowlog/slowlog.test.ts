@@ -21,7 +21,7 @@ const lines = (world: World): readonly string[] =>
   world.log.filter((line) => line.includes('plugin/slowlog'));
 
 describe('slowlog', () => {
-  test('a query that took long has one line, with every try of every upstream', async () => {
+  test('a slow query causes one line with every attempt at every upstream', async () => {
     const world = await serve(({ to }) =>
       to.startsWith('192.0.2.53') ? { fail: 'timeout' } : slow(10),
     );
@@ -35,7 +35,7 @@ describe('slowlog', () => {
     await world.close();
   });
 
-  test('a query that is answered in time has none, nor has one that the cache answers', async () => {
+  test('a query answered in time causes none, and neither does a cache hit', async () => {
     const world = await serve(() => slow(900));
     await world.ask('api.example.com. A');
     await world.ask('api.example.com. A');
@@ -43,7 +43,7 @@ describe('slowlog', () => {
     await world.close();
   });
 
-  test("a query that joins another one's exchange is distinguished from the one that started it", async () => {
+  test("a query that joins another's exchange is distinguished from the one that started it", async () => {
     const world = await serve(() => slow(1900));
     const first = world.begin('api.example.com. A', { id: 1 });
     await world.clock.advance(500);
@@ -79,7 +79,7 @@ describe('slowlog', () => {
     await world.close();
   });
 
-  test('when every query is slow, few lines are written and the rest is counted', async () => {
+  test('if every query is slow, few lines are written and the rest is counted', async () => {
     const world = await serve(() => ({ fail: 'timeout' }), 'slowlog 1s {\n rate 2\n}');
     const asked = Array.from({ length: 50 }, (_, i) => world.begin(`n${i}.example. A`));
     await world.clock.advance(10_000);
@@ -92,7 +92,7 @@ describe('slowlog', () => {
     await world.close();
   });
 
-  test('a hostile name makes no second line and no other words', async () => {
+  test('a hostile name cannot add a line or words', async () => {
     const world = await serve(() => slow(1900));
     await world.ask('a\\010b\\"\\032plugin=x.example. A');
     const [line] = lines(world);
@@ -119,7 +119,7 @@ describe('slowlog', () => {
     await world.close();
   });
 
-  test('both trace and slowlog follow a query', async () => {
+  test('trace and slowlog can both record a query', async () => {
     const world = await serve(() => slow(1900), 'trace http://127.0.0.1:1\n slowlog');
     await world.ask('api.example.com. A');
     assert.match(lines(world)[0]!, / cache=miss upstreams=udp:.* spent=forward:1\.9s$/);

@@ -1,4 +1,4 @@
-/** `slowlog`: logs a line for each query with a slow reply, and where it spent its time. */
+/** `slowlog`: logs a line for each query with a slow reply, with where it spent its time. */
 import { limit } from '../../base/limits.ts';
 import { andThen, isLater } from '../../base/maybe.ts';
 import { optional } from '../../corefile/positions.ts';
@@ -20,7 +20,7 @@ import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { SlowRecorder } from './slow-recorder.ts';
 
-/** With a dead upstream every query is slow, and the first lines are enough. */
+/** If an upstream is down, every query is slow, and the first lines are enough. */
 const rateLimit = limit({ default: 10, min: 1, max: 10_000 });
 
 const syntax = directive({
@@ -41,10 +41,7 @@ const syntax = directive({
   },
 });
 
-/**
- * Follows every query of its block from link to link, which needs no reading of the clock unless a
- * query waits.
- */
+/** Follows every query to its block from link to link without reading the clock unless a query waits. */
 export const slowlog: Plugin = definePlugin({
   syntax,
   operational: true,
@@ -61,11 +58,10 @@ class SlowLog {
   readonly #slow: (query: Query) => Counter;
   readonly #suppressed: Counter;
   readonly #print = compileFormat(commonFormat);
-  /** For the next query; one that waits takes it along. */
+  /** Used for the next query; one that waits takes it over. */
   #recorder: SlowRecorder;
   /**
-   * Lines that may be written now, when they were counted last, and how many have not been written
-   * since the last one.
+   * The number of lines that may be written now, the time of its last update, and the lines omitted since the last one.
    */
   #tokens: number;
   #countedAt: number;

@@ -1,4 +1,4 @@
-/** The data that templates can use. */
+/** The data available to templates. */
 import { printAddress } from '../../base/ip.ts';
 import type { PatternMatch } from '../../base/pattern.ts';
 import { FLAG } from '../../wire/iana.ts';
@@ -6,10 +6,10 @@ import { printName } from '../../wire/name.ts';
 import type { Query } from '../../transport/query.ts';
 import { asString, Struct, type GoValue } from './go-values.ts';
 
-/** A matched query: the data of its templates. */
+/** A matched query, with the data for its templates. */
 export interface Matched {
   readonly zone: string;
-  /** Names of class and type: the query's, or the template's where the query says ANY. */
+  /** Class and type names from the query, or from the template if the query has ANY. */
   readonly class: string;
   readonly type: string;
   readonly pattern: string;
@@ -31,8 +31,8 @@ export const dataFields: readonly string[] = [
 ];
 
 /**
- * The query as Go's templates see it. Fields are only looked at while the template runs: the query
- * needs no keeping.
+ * Returns the query as Go's templates see it. Fields are only read while the template runs, so the query need not be
+ * retained.
  */
 export function templateData(
   query: Query,
@@ -72,10 +72,7 @@ function questionOf(query: Query): Struct {
   });
 }
 
-/**
- * The header and the question; the sections of a query are empty but for what belongs to the
- * transport.
- */
+/** Builds the header and the question; a query's sections are empty except for transport records. */
 function messageOf(query: Query): Struct {
   const flag = (bit: number) => () => (query.flags & bit) !== 0;
   return new Struct('*dns.Msg', {

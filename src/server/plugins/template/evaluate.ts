@@ -1,4 +1,4 @@
-/** Carrying a template out. */
+/** Evaluates templates. */
 import { functions } from './functions.ts';
 import { TemplateError } from './lex.ts';
 import {
@@ -21,14 +21,14 @@ import {
   type GoValue,
 } from './go-values.ts';
 
-/** A longer text is an error, not a record. */
+/** A longer text is an error rather than a record. */
 const OUTPUT_MAX = 65_536;
 /** Maximum number of iterations of all loops in a template. */
 const ROUNDS_MAX = 10_000;
 
 /**
- * Carries a template out on `data` (the first dot).
- * @throws TemplateError where a value is not what the template takes it for
+ * Evaluates a template with `data` (the first dot).
+ * @throws TemplateError if a value has the wrong type
  */
 export function evaluate(nodes: readonly TemplateNode[], data: GoValue): string {
   const run = new TemplateRun(data);
@@ -119,7 +119,7 @@ class TemplateRun {
     else this.#variables.findLast((variable) => variable.name === name)!.value = value;
   }
 
-  /** @param assign false where range gives its variables their values itself */
+  /** @param assign false if range assigns its variables itself */
   #pipe({ variables, declares, commands }: Pipe, dot: GoValue, assign = true): GoValue {
     let value: GoValue;
     let piped: GoValue[] = [];
@@ -191,7 +191,7 @@ class TemplateRun {
     return this.#guard(at, name, () => run(values), `error calling ${name}: `);
   }
 
-  /** Values after the one that decides are not evaluated. */
+  /** Values after the deciding one are not evaluated. */
   #logical(
     by: boolean,
     rest: readonly Operand[],
@@ -206,7 +206,7 @@ class TemplateRun {
     return piped.length > 0 ? piped[0] : value;
   }
 
-  /** `.A.B`, `$x.A`, `(…).A`; only the last one of a path takes arguments. */
+  /** Evaluates `.A.B`, `$x.A` and `(…).A`; only the last field in a path takes arguments. */
   #fields(
     operand: Operand & { readonly kind: 'field' | 'variable' | 'pipe' },
     path: readonly string[],
@@ -226,7 +226,7 @@ class TemplateRun {
     return value;
   }
 
-  /** Names the place of a value of the wrong type. */
+  /** Adds the position of a value with the wrong type. */
   #guard<T>(at: number, what: string, run: () => T, lead = ''): T {
     try {
       return run();
@@ -259,7 +259,7 @@ function fieldOf(value: GoValue, name: string, given: readonly GoValue[]): GoVal
   throw new TemplateValueError(`can't evaluate field ${name} in type ${typeOf(value)}`);
 }
 
-/** Number of loop iterations of a value; null: it cannot be iterated. */
+/** Returns a value's number of loop iterations, or null if it cannot be iterated. */
 function sizeOf(value: GoValue): bigint | null {
   if (typeof value === 'bigint') return value > 0n ? value : 0n;
   if (isList(value)) return BigInt(value.length);

@@ -1,4 +1,4 @@
-/** The functions that templates may call. */
+/** Functions that templates can call. */
 import { printFormatted } from './printf.ts';
 import {
   asInteger,
@@ -13,7 +13,7 @@ import {
 } from './go-values.ts';
 
 export interface TemplateFunction {
-  /** Least and most arguments. */
+  /** Minimum number of arguments. */
   readonly least: number;
   readonly most: number;
   /** @throws TemplateValueError */
@@ -28,10 +28,7 @@ function atLeast(count: number, run: TemplateFunction['run']): TemplateFunction 
   return { least: count, most: Infinity, run };
 }
 
-/**
- * The functions of Go's text/template, and CoreDNS's `parseInt`. `and` and `or` end at the value
- * that decides.
- */
+/** The functions of Go's text/template, and CoreDNS's `parseInt`. `and` and `or` stop at the deciding value. */
 export const functions: ReadonlyMap<string, TemplateFunction> = new Map<string, TemplateFunction>([
   ['and', atLeast(1, (values) => decided(values, false))],
   ['or', atLeast(1, (values) => decided(values, true))],
@@ -59,7 +56,7 @@ export const functions: ReadonlyMap<string, TemplateFunction> = new Map<string, 
   ],
 ]);
 
-/** The first value that is (or is not) true, else the last. */
+/** Returns the first value that is (or is not) true, otherwise the last. */
 function decided(values: readonly GoValue[], by: boolean): GoValue {
   const at = values.findIndex((value) => isTrue(value) === by);
   return values.at(at);
@@ -126,7 +123,7 @@ function sliced(value: GoValue, bounds: readonly GoValue[]): GoValue {
     : items.slice(from, to);
 }
 
-/** Go's Sprint: a blank between two operands where neither is a text. */
+/** Go's Sprint: a space between two operands if neither is a string. */
 function printed(values: readonly GoValue[]): string {
   let text = '';
   values.forEach((value, index) => {
@@ -171,7 +168,7 @@ function escaped(text: string, what: RegExp, table: Readonly<Record<string, stri
   );
 }
 
-/** Go's QueryEscape: a blank is `+`, all but letters, digits and `-_.~` is a percent code. */
+/** Go's QueryEscape: a space becomes `+`, and all characters but letters, digits and `-_.~` are percent-encoded. */
 function urlQuery(text: string): string {
   return encodeURIComponent(text)
     .replaceAll('%20', '+')

@@ -1,6 +1,6 @@
 /**
- * Values of Go's templates. Whole numbers are bigint, for all 64 bits; numbers with a fraction
- * are number. `null` is nil, `undefined` the value of a map's missing key.
+ * Values in Go's templates. Integers are bigint, for all 64 bits; floating-point numbers are number. `null` is nil,
+ * `undefined` the value of a map's missing key.
  */
 export type GoValue =
   | string
@@ -16,7 +16,7 @@ export type GoValue =
 export type GoMap = ReadonlyMap<string, GoValue>;
 
 export class Struct {
-  /** Go's name of its type, for messages. */
+  /** Go's name for its type, for messages. */
   readonly type: string;
   readonly #fields: Readonly<Record<string, () => GoValue>>;
   readonly #methods: Readonly<Record<string, Method>>;
@@ -49,7 +49,7 @@ export class TemplateValueError extends Error {
   override readonly name = 'TemplateValueError';
 }
 
-/** Go's name of the value's type, for messages. */
+/** Returns Go's name for the value's type, for messages. */
 export function typeOf(value: GoValue): string {
   if (value === null || value === undefined) return 'nil';
   if (Array.isArray(value)) return '[]string';
@@ -67,7 +67,7 @@ export function typeOf(value: GoValue): string {
   }
 }
 
-/** Go: everything but the zero value of its type; structs always. */
+/** As in Go, true for everything but the type's zero value, and always for structs. */
 export function isTrue(value: GoValue): boolean {
   if (Array.isArray(value)) return value.length > 0;
   if (value instanceof Map) return value.size > 0;
@@ -75,8 +75,7 @@ export function isTrue(value: GoValue): boolean {
 }
 
 /**
- * The value as a string.
- *
+ * Returns the value as a string.
  * @throws TemplateValueError if it is not one
  */
 export function asString(value: GoValue): string {
@@ -87,8 +86,7 @@ export function asString(value: GoValue): string {
 }
 
 /**
- * The value as a whole number.
- *
+ * Returns the value as an integer.
  * @throws TemplateValueError if it is not one
  */
 export function asInteger(value: GoValue): bigint {
@@ -105,7 +103,7 @@ export function isList(value: GoValue): value is readonly GoValue[] {
   return Array.isArray(value);
 }
 
-/** A value as `%v` prints it. */
+/** Formats a value as `%v` does. */
 export function printValue(value: GoValue): string {
   if (value === undefined) return '<no value>';
   if (value === null) return '<nil>';
@@ -120,7 +118,7 @@ export function printValue(value: GoValue): string {
 }
 
 /**
- * The shortest text that reads back as the same number; exponents from 21 on and below -4, with two
+ * Formats a number as the shortest text that parses to the same number; exponents from 21 on and below -4, with two
  * digits.
  */
 export function printFloat(value: number): string {

@@ -1,4 +1,4 @@
-/** An invalid template; `at` counts characters from its start. */
+/** An invalid template; `at` is the character offset. */
 export class TemplateError extends Error {
   override readonly name = 'TemplateError';
   readonly at: number;
@@ -40,8 +40,8 @@ export interface Lexeme {
 const LEXEMES_MAX = 10_000;
 
 /**
- * Splits a template into texts and the words of its actions, without comments and trimmed white
- * space. @throws TemplateError
+ * Splits a template into texts and the words of its actions, without comments and trimmed white space. @throws
+ * TemplateError
  */
 export function lex(source: string): readonly Lexeme[] {
   const found: Lexeme[] = [];
@@ -69,7 +69,7 @@ export function lex(source: string): readonly Lexeme[] {
   return found;
 }
 
-/** @returns where the text behind begins, and whether its white space goes */
+/** @returns where the following text starts, and whether its white space is trimmed */
 function skipComment(source: string, open: number, at: number): [number, boolean] {
   const end = source.indexOf('*/', at);
   if (end < 0) throw new TemplateError('unclosed comment', open);

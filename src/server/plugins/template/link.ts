@@ -1,4 +1,4 @@
-/** `template` in the chain: which template fits a query, and the reply that it makes. */
+/** `template` in the chain: finds the matching template and builds its reply. */
 import { andThen, isLater, type Maybe } from '../../base/maybe.ts';
 import type { Pattern } from '../../base/pattern.ts';
 import type { Options } from '../../corefile/syntax.ts';
@@ -25,25 +25,25 @@ import type { syntax } from './syntax.ts';
 import { TemplateCounters } from './template-counters.ts';
 import type { Struct } from './go-values.ts';
 
-/** One `template`, ready for queries. */
+/** A `template` ready for queries. */
 interface Template {
   readonly zones: ZoneMatch;
   readonly class: number;
   readonly type: number;
-  /** Empty: every name matches. */
+  /** Empty if every name matches. */
   readonly patterns: readonly Pattern[];
   readonly answers: readonly Maker[];
   readonly additionals: readonly Maker[];
   readonly authorities: readonly Maker[];
   readonly rcode: number;
   readonly errors: readonly ExtendedError[] | null;
-  /** Zones of `fallthrough`; null: none. */
+  /** Zones of `fallthrough`, or null. */
   readonly through: ZoneMatch | null;
 }
 
 interface Maker {
   readonly template: RecordTemplate;
-  /** The record, where it is the same for all queries. */
+  /** The record, if it is the same for all queries. */
   readonly constant: DnsRecord | null;
 }
 
@@ -55,7 +55,7 @@ interface DraftReply {
   truncated: boolean;
 }
 
-/** All templates of one server block: the first one that fits a query answers it. */
+/** All templates in one server block; the first one that matches a query answers it. */
 export class TemplateLink {
   readonly #templates: readonly Template[];
   readonly #context: WorkerContext;
@@ -150,9 +150,8 @@ export class TemplateLink {
   }
 
   /**
-   * Looks up the targets of CNAMEs for queries about addresses, and adds the records found after
-   * each CNAME.
-   * @param endless the error for an answer whose CNAMEs lead on too often
+   * Looks up the targets of CNAMEs for address queries, and adds the records found after each CNAME.
+   * @param endless the error for an answer whose CNAMEs continue too often
    */
   #follow(
     query: Query,
@@ -165,8 +164,7 @@ export class TemplateLink {
     const targets = made.answers.map((record) => dataOf(record, cname)?.target ?? null);
     if (targets.every((target) => target === null)) return this.#write(query, template, made);
     const all: DnsRecord[] = [];
-    // The query that follows aliases in a loop reports it once; the queries above it only pass that
-    // on.
+    // The query that follows an alias loop reports it once; the queries above it only pass the error on.
     const fails = (found: Reply, at: number): Reply | null => {
       if (found === endlessAliases) return endless(at, found);
       return isEndless(found) ? failure(RCODE.SERVFAIL, 'template', null, found.errors) : null;
@@ -225,8 +223,7 @@ const walker = new Records();
 
 /**
  * Appends the answer section of the reply.
- *
- * @returns whether that was truncated
+ * @returns true if it was truncated
  */
 function take(found: Reply, all: DnsRecord[]): boolean {
   if (found.bare) return false;

@@ -1,10 +1,9 @@
-/** Numbers, texts and characters in templates. */
+/** Numbers, strings and characters in templates. */
 import { TemplateError, type Lexeme } from './lex.ts';
 import type { GoValue } from './go-values.ts';
 
 /**
- * The value of a number, text or character in a template.
- *
+ * Returns the value of a number, string or character in a template.
  * @throws TemplateError
  */
 export function literalValue({ kind, text, at }: Lexeme): GoValue {
@@ -25,7 +24,7 @@ function numberValue(text: string, at: number): GoValue {
   if (/^(?:0x[\da-f]+|0b[01]+|[1-9]\d*|0)$/i.test(plain)) return signed(sign!, BigInt(plain));
   if (/^(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i.test(plain)) {
     const value = Number(plain);
-    // Go reads 1e3 as an integer too: any whole number is valid where an integer is expected.
+    // As in Go, 1e3 is an integer too: any integral value is valid where an integer is expected.
     return Number.isSafeInteger(value)
       ? signed(sign!, BigInt(value))
       : sign === '-'

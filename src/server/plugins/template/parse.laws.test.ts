@@ -82,8 +82,8 @@ const source = fc.oneof(
     .map((parts) => parts.join('')),
 );
 
-describe('templates of any text', () => {
-  test('a text is a template or is refused with a place in it, and so is what it does', () => {
+describe('templates from any text', () => {
+  test('any text is accepted as a template or rejected with a position, and so is its evaluation', () => {
     fc.assert(
       fc.property(source, (text) => {
         try {
@@ -97,7 +97,7 @@ describe('templates of any text', () => {
     );
   });
 
-  test('a template that is printed reads as the same template', () => {
+  test('a printed template parses to the same template', () => {
     fc.assert(
       fc.property(source, (text) => {
         let printed: string;

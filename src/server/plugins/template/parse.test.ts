@@ -39,7 +39,7 @@ function refusal(text: string): string {
 }
 
 describe('Go templates', () => {
-  /** Template and the text that Go's text/template gives. */
+  /** Templates and the output of Go's text/template. */
   const cases: readonly (readonly [string, string])[] = [
     ['plain', 'plain'],
     ['{{ .Name }} 60', 'Ä.example. 60'],
@@ -98,10 +98,10 @@ describe('Go templates', () => {
     ['{{ html "<a>" }} {{ urlquery "a b&c" }} {{ js "it\'s" }}', "&lt;a&gt; a+b%26c it\\'s"],
   ];
   for (const [text, wanted] of cases)
-    test(`${JSON.stringify(text)} gives ${JSON.stringify(wanted)}`, () =>
+    test(`${JSON.stringify(text)} outputs ${JSON.stringify(wanted)}`, () =>
       assert.equal(run(text), wanted));
 
-  /** Template, position and reason: found when it is read. */
+  /** Template, position and reason, for errors found by the parser. */
   const mistakes: readonly (readonly [string, string])[] = [
     ['a {{ .Name', '2: unclosed action'],
     ['a {{ /* x', '2: unclosed comment'],
@@ -127,9 +127,9 @@ describe('Go templates', () => {
     ['{{ $a, $b := .Name }}', '5: too many declarations in command'],
   ];
   for (const [text, wanted] of mistakes)
-    test(`${text} is refused: ${wanted}`, () => assert.equal(refusal(text), wanted));
+    test(`${text} is rejected: ${wanted}`, () => assert.equal(refusal(text), wanted));
 
-  /** The same, found when it is carried out. */
+  /** The same for errors found during evaluation. */
   const failures: readonly (readonly [string, string])[] = [
     ['{{ .Nope }}', "3: at <.Nope>: can't evaluate field Nope in type data"],
     ['{{ .Name.X }}', "3: at <.Name.X>: can't evaluate field X in type string"],
@@ -160,7 +160,7 @@ describe('Go templates', () => {
   for (const [text, wanted] of failures)
     test(`${text} fails: ${wanted}`, () => assert.equal(refusal(text), wanted));
 
-  test('a template is printed the way Go prints it', () => {
+  test('a template is printed as in Go', () => {
     const text =
       '{{ .Name }} 60 {{ if eq $.Type "A" }}A {{ index .Match 1 }}{{ else }}TXT{{ end }}{{ $x := (len .Name) | printf "%d" }}';
     assert.equal(
@@ -169,7 +169,7 @@ describe('Go templates', () => {
     );
   });
 
-  test('actions nested without end are refused rather than overflowing the stack', () => {
+  test('deeply nested actions are rejected rather than overflowing the stack', () => {
     assert.match(
       refusal(`${'{{ if true }}'.repeat(200)}${'{{ end }}'.repeat(200)}`),
       /nested too deeply/,

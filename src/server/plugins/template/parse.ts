@@ -1,10 +1,10 @@
-/** From the pieces of a template to its tree. */
+/** Parses a template's words into a tree. */
 import { functions } from './functions.ts';
 import { lex, TemplateError, type Lexeme } from './lex.ts';
 import { literalValue } from './literal.ts';
 import type { BranchNode, CommandNode, TemplateNode, Operand, Pipe } from './template-tree.ts';
 
-/** Reads a template: a large part of Go's text/template. @throws TemplateError */
+/** Parses a template, supporting a large part of Go's text/template. @throws TemplateError */
 export function parseTemplate(source: string): readonly TemplateNode[] {
   return new TemplateParser(lex(source)).whole();
 }
@@ -12,7 +12,7 @@ export function parseTemplate(source: string): readonly TemplateNode[] {
 /** Maximum nesting depth of actions and parentheses; deeper nesting is an error or an attack. */
 const DEPTH_MAX = 100;
 
-/** Words of the language that make no sense, or are unknown, because each record is a separate template. */
+/** Words that are useless here, or unknown, because each record is a separate template. */
 const unknown: ReadonlySet<string> = new Set(['define', 'template', 'block']);
 
 class TemplateParser {
@@ -57,7 +57,7 @@ class TemplateParser {
     );
   }
 
-  /** Nodes up to the action (`else`, `end`) that ends them, or the end of the template. */
+  /** Parses nodes up to the action (`else`, `end`) that ends them, or to the end of the template. */
   #nodes(): { readonly nodes: TemplateNode[]; readonly end: Lexeme } {
     const nodes: TemplateNode[] = [];
     for (;;) {
@@ -121,7 +121,7 @@ class TemplateParser {
     return { kind, pipe, body, otherwise };
   }
 
-  /** The nodes after `else`; `else if` and `else with` share their `end`. */
+  /** Parses the nodes after `else`; `else if` and `else with` share their `end`. */
   #otherwise(kind: BranchNode['kind']): TemplateNode[] {
     const word = this.#next;
     if (word.kind === 'word' && word.text === kind && kind !== 'range') {
@@ -144,7 +144,7 @@ class TemplateParser {
       if (this.#pipeEnds()) break;
       commands.push(this.#command());
       if (this.#pipeEnds()) break;
-      this.#at++; // the |
+      this.#at++; // skip the |
       if (this.#pipeEnds()) this.#fail(`missing value for ${context}`);
     }
     if (commands.length === 0) this.#fail(`missing value for ${context}`);
@@ -154,7 +154,7 @@ class TemplateParser {
         this.#fail(`non executable command in pipeline stage ${index + 2}`, first!);
       }
     });
-    // Only now: a variable does not exist in the pipeline that makes it.
+    // Added last, because a variable does not exist in the pipeline that declares it.
     if (declares) this.#variables.push(...variables);
     return { at, variables, declares, commands };
   }
@@ -164,7 +164,7 @@ class TemplateParser {
     return kind === 'close' || kind === 'end' || (kind === 'sign' && text === ')');
   }
 
-  /** `$x :=`, `$x =`, and for range `$i, $x :=`. */
+  /** Parses `$x :=`, `$x =`, and for range `$i, $x :=`. */
   #variablesOf(context: string): Pick<Pipe, 'variables' | 'declares'> {
     const [first, second, third, fourth] = this.#lexemes.slice(this.#at, this.#at + 4);
     if (first!.kind !== 'variable') return { variables: [], declares: false };
@@ -239,7 +239,7 @@ class TemplateParser {
     return { kind: 'pipe', at, pipe, path: this.#path() };
   }
 
-  /** The fields that follow without a space. */
+  /** Parses the fields that follow without a space. */
   #path(): string[] {
     const path: string[] = [];
     while (this.#next.kind === 'field' && !this.#next.spaced) path.push(this.#take().text);

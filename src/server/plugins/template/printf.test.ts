@@ -4,7 +4,7 @@ import { printFormatted } from './printf.ts';
 import type { GoValue } from './go-values.ts';
 
 describe('printf', () => {
-  /** Format, values, what Go's fmt.Sprintf gives. */
+  /** Format, values, and the result of Go's fmt.Sprintf. */
   const cases: readonly (readonly [string, readonly GoValue[], string])[] = [
     ['%s|%v|%d', ['a', 'b', 3n], 'a|b|3'],
     ['%5s|%-5s|', ['a', 'b'], '    a|b    |'],
@@ -53,9 +53,9 @@ describe('printf', () => {
     ['%T %T %T', ['x', 1n, 1.5], 'string int float64'],
   ];
   for (const [format, values, wanted] of cases)
-    test(`${format} gives ${wanted}`, () => assert.equal(printFormatted(format, values), wanted));
+    test(`${format} outputs ${wanted}`, () => assert.equal(printFormatted(format, values), wanted));
 
-  test('a width beyond reason is cut', () => {
+  test('an excessive width is limited', () => {
     assert.ok(printFormatted('%999999999d', [1n]).length <= 1000);
   });
 });

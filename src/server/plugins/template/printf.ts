@@ -9,11 +9,11 @@ import {
   type GoValue,
 } from './go-values.ts';
 
-/** One `%…` of a format. */
+/** One `%…` in a format. */
 interface Spec {
   readonly flags: string;
   readonly width: number;
-  /** -1: none. */
+  /** -1 if not given. */
   readonly precision: number;
   readonly verb: string;
 }
@@ -23,7 +23,7 @@ const WIDTH_MAX = 1000;
 
 const directive = /%([-+# 0]*)(\*|\d+)?(?:\.(\*|\d*))?([^]?)/gu;
 
-/** Go's Sprintf. Mistakes are printed into the text, as Go does: `%!d(string=x)`. */
+/** Go's Sprintf. Errors are printed into the text, as in Go: `%!d(string=x)`. */
 export function printFormatted(format: string, values: readonly GoValue[]): string {
   let used = 0;
   const star = (word: string | undefined): number | null => {
@@ -177,7 +177,7 @@ function floatDigits(value: number, { verb, precision }: Spec): string | null {
   }
 }
 
-/** `%.3g`: this many digits, without trailing zeros. */
+/** Formats `%.3g` with this many digits, without trailing zeros. */
 function general(value: number, digits: number): string {
   const exponent = value === 0 ? 0 : Number(value.toExponential(digits - 1).split('e')[1]);
   if (exponent < -4 || exponent >= digits) {
@@ -190,7 +190,7 @@ function general(value: number, digits: number): string {
   return text.includes('.') ? text.replace(/(?:\.|(?<![.0]))0+$/, '') : text;
 }
 
-/** @param zeros whether the flag `0` fills with zeros */
+/** @param zeros true if the flag `0` pads with zeros */
 function signed(
   negative: boolean,
   prefix: string,

@@ -1,4 +1,4 @@
-/** The template of one record: reading it, and making the record. */
+/** The template for one record: parses it and builds the record. */
 import { nearest, Problem, type Place } from '../../base/problem.ts';
 import type { Refuse } from '../../corefile/properties.ts';
 import type { Token } from '../../corefile/corefile-tree.ts';
@@ -16,12 +16,12 @@ export type SectionName = 'answer' | 'additional' | 'authority';
 export interface RecordTemplate {
   readonly section: SectionName;
   readonly nodes: readonly TemplateNode[];
-  /** As Go writes it: the metrics' label. */
+  /** As written by Go, for the metrics' label. */
   readonly text: string;
   readonly token: Token;
 }
 
-/** A record could not be made: by the template, or of the text that it gave. */
+/** Thrown if a record could not be built, either by the template or from its output. */
 export class RecordFailure extends Error {
   override readonly name = 'RecordFailure';
   readonly by: 'template' | 'record';
@@ -32,7 +32,7 @@ export class RecordFailure extends Error {
   }
 }
 
-/** Parses the template of one record; errors have their place in the Corefile. */
+/** Parses one record's template; errors have their Corefile location. */
 export function readTemplate(
   section: SectionName,
   words: readonly Token[],
@@ -52,7 +52,7 @@ export function readTemplate(
 function placeIn({ text, place, quoted }: Token, at: number): Place {
   const before = text.slice(0, at);
   const line = lineOf(text, at) - 1;
-  // Between quotes every quote is written with a backslash before it.
+  // Inside quotes, every quote is preceded by a backslash.
   const written = (part: string): number => part.length + (quoted ? part.split('"').length - 1 : 0);
   const column =
     line === 0
@@ -66,8 +66,7 @@ function lineOf(text: string, at: number): number {
 }
 
 /**
- * The record that the template produces for a query; null if it has no output.
- *
+ * Returns the record that the template produces for a query, or null if it has no output.
  * @throws RecordFailure
  */
 export function makeRecord(template: RecordTemplate, data: Struct): DnsRecord | null {
@@ -101,7 +100,7 @@ function shortened(text: string): string {
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }
 
-/** The record of a template without actions, made once; null if it has some, or gives no record. */
+/** Builds the record of a template without actions once; null if it has actions or gives no record. */
 export function constantRecord({ section, nodes }: RecordTemplate): DnsRecord | null {
   if (nodes.some(({ kind }) => kind !== 'text')) return null;
   try {
@@ -150,7 +149,7 @@ interface Unknown {
   readonly at: number;
 }
 
-/** Fields that the data does not have, where the dot is the data. */
+/** Returns fields that do not exist in the data, where the dot is the data. */
 function unknownFields(nodes: readonly TemplateNode[], isData = true): Unknown[] {
   return nodes.flatMap((node) => {
     switch (node.kind) {

@@ -1,4 +1,4 @@
-/** The directive `template`: its syntax. */
+/** The syntax of the `template` directive. */
 import { compilePattern, PatternError, type Pattern } from '../../base/pattern.ts';
 import { required, zones, type Position } from '../../corefile/positions.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
@@ -93,7 +93,6 @@ function readError(words: readonly Token[], refuse: Refuse): ExtendedError {
   return { code: Number(code.text), text: text?.text ?? '' };
 }
 
-/** The directive `template`. */
 export const syntax: Syntax<
   {
     class: Position<number>;

@@ -1,4 +1,4 @@
-/** The metrics of `template`. */
+/** Metrics of `template`. */
 import type { Counter, Registry } from '../../metrics/registry.ts';
 import { className, typeName } from '../../wire/iana.ts';
 import type { Route } from '../../transport/query.ts';
@@ -9,14 +9,14 @@ const queryLabels = ['server', 'zone', 'view', 'class', 'type'] as const;
 const failureLabels = [...queryLabels, 'section', 'template'] as const;
 
 /**
- * The metrics of one template. Classes and types without a name share the empty label, so that
- * clients cannot make many.
+ * The metrics of one template. Classes and types without a name share the empty label, so that clients cannot create
+ * many.
  */
 export class TemplateCounters {
   readonly #matches;
   readonly #templateFailures;
   readonly #recordFailures;
-  /** By route, then zone, class and type in one key. */
+  /** By route, then by zone, class and type combined in one key. */
   readonly #counters = perRoute(() => new Map<string, Map<number, Counter>>());
 
   constructor(metrics: Registry) {
@@ -72,7 +72,7 @@ export class TemplateCounters {
   }
 }
 
-/** Maximum number of cached handles for each route and zone; further types are counted without one. */
+/** Maximum number of cached handles per route and zone; further types are counted without one. */
 const KINDS_MAX = 200;
 
 function classLabel(qclass: number): string {

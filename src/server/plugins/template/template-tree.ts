@@ -1,10 +1,7 @@
-/** The tree of a template, and its text as Go writes it. */
+/** A template's tree, and its text in Go's format. */
 import type { GoValue } from './go-values.ts';
 
-/**
- * A template, read: texts to copy and actions to carry out. Positions count characters from the
- * template's start.
- */
+/** A parsed template: texts to copy and actions to evaluate. Positions are character offsets in the template. */
 export type TemplateNode = TextNode | ActionNode | BranchNode | JumpNode;
 
 export interface TextNode {
@@ -27,7 +24,7 @@ export interface BranchNode {
   readonly otherwise: readonly TemplateNode[];
 }
 
-/** `{{break}}` or `{{continue}}` of the innermost `{{range}}`. */
+/** `{{break}}` or `{{continue}}` in the innermost `{{range}}`. */
 export interface JumpNode {
   readonly kind: 'break' | 'continue';
 }
@@ -35,9 +32,9 @@ export interface JumpNode {
 /** `$a := command | command`. */
 export interface Pipe {
   readonly at: number;
-  /** Variables on the left, with their `$`. */
+  /** Variables on the left, including their `$`. */
   readonly variables: readonly string[];
-  /** `:=` makes them, `=` gives them other values. */
+  /** True for `:=`, which declares them, and false for `=`, which assigns. */
   readonly declares: boolean;
   readonly commands: readonly CommandNode[];
 }
@@ -71,7 +68,7 @@ export type Operand =
       readonly path: readonly string[];
     };
 
-/** A tree as text, the way Go writes it: `{{.Name}} 60 IN A 192.0.2.1`. */
+/** Prints a tree as text in Go's format: `{{.Name}} 60 IN A 192.0.2.1`. */
 export function printNodes(nodes: readonly TemplateNode[]): string {
   return nodes.map(printNode).join('');
 }
@@ -99,7 +96,7 @@ function printPipe({ variables, declares, commands }: Pipe): string {
   return left + commands.map((command) => command.operands.map(printOperand).join(' ')).join(' | ');
 }
 
-/** An operand as text, the way Go writes it. */
+/** Prints an operand as text in Go's format. */
 export function printOperand(operand: Operand): string {
   switch (operand.kind) {
     case 'dot':

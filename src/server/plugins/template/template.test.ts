@@ -15,8 +15,8 @@ import { errors } from '../errors/errors.ts';
 import { template } from './template.ts';
 
 /**
- * Answers `known.test` at the end of the chain, at once or later; all else is REFUSED, so that it
- * shows who answered.
+ * Answers `known.test` at the end of the chain, at once or later. All other names are REFUSED, which shows that this
+ * plugin answered.
  */
 function end(later: boolean): Plugin {
   return definePlugin({
@@ -64,7 +64,7 @@ const device = `template IN A example {
 }`;
 
 describe('template', () => {
-  test('named groups become an address, under the spelling of the question', async () => {
+  test("named groups become an address, with the question's spelling of the name", async () => {
     const world = await serve(device);
     const reply = await world.ask('iP-10-1-2-3.Example. A');
     assert.deepEqual(texts(reply.answer), ['iP-10-1-2-3.Example. 60 IN A 10.1.2.3']);
@@ -72,12 +72,12 @@ describe('template', () => {
     assert.equal(reply.rcode, RCODE.NOERROR);
   });
 
-  test('a name that no expression matches continues with fallthrough', async () => {
+  test('a name that no expression matches is passed on with fallthrough', async () => {
     const world = await serve(device);
     assert.equal((await world.ask('other.example. A')).rcode, RCODE.REFUSED);
   });
 
-  test('without fallthrough it is SERVFAIL, and nothing is logged', async () => {
+  test('without fallthrough it gets SERVFAIL, and nothing is logged', async () => {
     const world = await serve(device.replace('fallthrough', ''));
     assert.equal((await world.ask('other.example. A')).rcode, RCODE.SERVFAIL);
     assert.deepEqual(
@@ -86,13 +86,13 @@ describe('template', () => {
     );
   });
 
-  test('fallthrough with zones is only for names in them', async () => {
+  test('fallthrough with zones only applies to names in them', async () => {
     const world = await serve(device.replace('fallthrough', 'fallthrough sub.example'));
     assert.equal((await world.ask('x.sub.example. A')).rcode, RCODE.REFUSED);
     assert.equal((await world.ask('x.example. A')).rcode, RCODE.SERVFAIL);
   });
 
-  test('another zone, class or type is for the next template', async () => {
+  test('another zone, class or type goes to the next template', async () => {
     const world = await serve(
       `${device}\ntemplate IN TXT example {\n answer "{{ .Name }} 5 IN TXT \\"{{ .Zone }} {{ .Type }} {{ .Class }}\\""\n}`,
     );
@@ -103,7 +103,7 @@ describe('template', () => {
     assert.equal((await world.ask('x.example. MX')).rcode, RCODE.REFUSED);
   });
 
-  test('a query for ANY fits every template, whose type it then has', async () => {
+  test('an ANY query matches every template and gets its type', async () => {
     const world = await serve(
       'template IN TXT example {\n answer "{{ .Name }} 5 IN TXT {{ .Type }}"\n}',
     );
@@ -112,7 +112,7 @@ describe('template', () => {
     ]);
   });
 
-  test('all records of all sections are written', async () => {
+  test('all records in all sections are written', async () => {
     const world = await serve(`template IN MX example {
       match ^ip-10-(?P<b>[0-9]*)[.]example[.]$
       answer "{{ .Name }} 60 IN MX 10 {{ .Name }}" "{{ .Name }} 60 IN MX 20 b.example."
@@ -132,7 +132,7 @@ describe('template', () => {
     ]);
   });
 
-  test('the first expression that matches gives the groups', async () => {
+  test('the first matching expression sets the groups', async () => {
     const world = await serve(String.raw`template IN TXT . {
       match ^a(?P<n>.)[.] ^(?P<n>.)a[.]
       answer "{{ .Name }} 1 IN TXT {{ .Group.n }} {{ index .Match 1 }} {{ index .Group \"1\" }}"
@@ -168,7 +168,7 @@ describe('template', () => {
     assert.equal(record, 'Q.test. 1 IN TXT "2001:db8::5 99 Q.test. true 1 <>"');
   });
 
-  test('a template that gives no text adds no record', async () => {
+  test('a template without output adds no record', async () => {
     const world = await serve(
       'template IN A . {\n answer "{{ if eq .Name `a.test.` }}{{ .Name }} 1 IN A 192.0.2.1{{ end }}"\n}',
     );
@@ -179,7 +179,7 @@ describe('template', () => {
 });
 
 describe('template rcode and ederror', () => {
-  test('a result code alone is an authoritative reply without records', async () => {
+  test('a result code alone gives an authoritative reply without records', async () => {
     const world = await serve('template ANY ANY reddog.microsoft.com {\n rcode NXDOMAIN\n}');
     const reply = await world.ask('vm.Reddog.microsoft.com. AAAA');
     assert.deepEqual(
@@ -189,7 +189,7 @@ describe('template rcode and ederror', () => {
     assert.equal((await world.ask('microsoft.com. A')).rcode, RCODE.REFUSED);
   });
 
-  test('the template of AKS stops only names of four labels and more', async () => {
+  test('the AKS template only stops names with four or more labels', async () => {
     const world = await serve(String.raw`template ANY ANY internal.cloudapp.net {
       match "^(?:[^.]+\.){4,}internal\.cloudapp\.net\.$"
       rcode NXDOMAIN
@@ -209,7 +209,7 @@ describe('template rcode and ederror', () => {
     }
   });
 
-  test('SERVFAIL makes no records', async () => {
+  test('SERVFAIL has no records', async () => {
     const world = await serve(
       'template IN A . {\n rcode SERVFAIL\n answer "{{ .Name }} 1 IN A 192.0.2.1"\n}',
     );
@@ -220,7 +220,7 @@ describe('template rcode and ederror', () => {
     );
   });
 
-  test('ederror reaches clients that speak EDNS, and only those', async () => {
+  test('ederror is sent to EDNS clients only', async () => {
     const world = await serve(`template ANY ANY invalid {
       rcode NXDOMAIN
       authority "invalid. 60 {{ .Class }} SOA ns.invalid. hostmaster.invalid. (1 60 60 60 60)"
@@ -254,7 +254,7 @@ describe('template with a CNAME', () => {
     });
   }
 
-  test('other types get the CNAME alone', async () => {
+  test('other types only get the CNAME', async () => {
     const world = await serve(alias);
     assert.deepEqual(texts((await world.ask('foogle.com. TXT')).answer), [
       'foogle.com. 60 IN CNAME known.test.',
@@ -268,7 +268,7 @@ describe('template with a CNAME', () => {
   });
 
   for (const target of ['{{ .Name }}', 'x{{ .Name }}'])
-    test(`a CNAME that leads to ${target} without end is SERVFAIL: told to the client, logged and counted once`, async () => {
+    test(`a CNAME that leads to ${target} without end gets SERVFAIL: sent to the client, logged and counted once`, async () => {
       for (const later of [false, true]) {
         const world = await serve(
           `template IN A loop.test {\n answer "{{ .Name }} 60 IN CNAME ${target}"\n}\ntemplate IN A to.test {\n answer "{{ .Name }} 60 IN CNAME a.loop.test."\n}`,
@@ -295,7 +295,7 @@ describe('template with a CNAME', () => {
       const other = await serve(
         'template IN A loop.test {\n answer "{{ .Name }} 60 IN A 10.0.0.1"\n}',
       );
-      // It took minutes with two of them: each leads on to twice as many.
+      // It took minutes with two of them, because each doubles the number of lookups.
       await costsAtMost(
         100 * count,
         () => world.ask('loop.test. A'),
@@ -304,8 +304,8 @@ describe('template with a CNAME', () => {
     });
 });
 
-describe('what goes wrong in a template', () => {
-  test('a template that fails is SERVFAIL, logged and counted', async () => {
+describe('template failures', () => {
+  test('a failing template gets SERVFAIL, and is logged and counted', async () => {
     const world = await serve(
       'template IN A . {\n answer "{{ .Name }} 1 IN A {{ index .Match 4 }}"\n}',
     );
@@ -322,7 +322,7 @@ describe('what goes wrong in a template', () => {
     );
   });
 
-  test('output that is not a record is SERVFAIL, logged and counted', async () => {
+  test('output that is not a record gets SERVFAIL, and is logged and counted', async () => {
     const world = await serve('template IN A . {\n additional "{{ .Name }} 1 IN A {{ .Type }}"\n}');
     assert.equal((await world.ask('a.test. A')).rcode, RCODE.SERVFAIL);
     assert.ok(
@@ -332,7 +332,7 @@ describe('what goes wrong in a template', () => {
     assert.match(world.metrics(), /rr_failures_total\{.*section="additional".*\} 1/);
   });
 
-  test('matches are counted by zone, class and type; types without a name together', async () => {
+  test('matches are counted by zone, class and type, with unnamed types combined', async () => {
     const world = await serve('template IN ANY example {\n rcode NXDOMAIN\n}');
     await world.ask('a.example. A');
     await world.ask('b.example. A');
@@ -401,10 +401,10 @@ describe('what goes wrong in a template', () => {
     ],
   ];
   for (const [body, wanted] of cases)
-    test(`refused with its place: ${body}`, async () =>
+    test(`rejected with its location: ${body}`, async () =>
       assert.deepEqual(await problems(body), [wanted]));
 
-  test('what will fail at every query is warned about at the start', async () => {
+  test('a template that fails for every query causes a warning at startup', async () => {
     const world = await serve(
       'template IN A . {\n answer "{{ .name }} 1 IN A 192.0.2.1"\n authority "no record"\n}',
     );

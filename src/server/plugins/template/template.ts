@@ -3,9 +3,7 @@ import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { TemplateLink } from './link.ts';
 import { syntax } from './syntax.ts';
 
-/**
- * Answers queries that a template fits; the first one whose zones, class, type and expressions do.
- */
+/** Answers queries from the first template with a matching zone, class, type and expression. */
 export const template: Plugin = definePlugin({
   syntax,
   setup(uses, context, next) {

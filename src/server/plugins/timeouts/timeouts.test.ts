@@ -11,11 +11,11 @@ const limits = async (directives: string): Promise<readonly number[]> => {
 };
 
 describe('timeouts', () => {
-  test('3s, 5s, 10s and no limit of queries are the defaults', async () => {
+  test('the defaults are 3s, 5s, 10s and unlimited queries', async () => {
     assert.deepEqual(await limits('whoami'), [3000, 5000, 10_000, -1]);
   });
 
-  test('each can be set; a bare number is seconds; lines add up', async () => {
+  test('each can be set, a bare number is in seconds, and lines add up', async () => {
     assert.deepEqual(
       await limits('timeouts {\n read 4s\n idle 20\n}\ntimeouts {\n maxtcpqueries 128\n}'),
       [4000, 5000, 20_000, 128],
@@ -26,7 +26,7 @@ describe('timeouts', () => {
     );
   });
 
-  test("errors have CoreDNS's words", async () => {
+  test("errors use CoreDNS's wording", async () => {
     const cases: readonly (readonly [string, RegExp])[] = [
       ['read 500ms', /timeout provided '500ms' needs to be between 1 second and 24 hours/],
       ['idle 25h', /timeout provided '25h' needs to be between 1 second and 24 hours/],

@@ -1,11 +1,11 @@
-/** Reports the expiry of served certificates: as a metric, and in the log after an expiry. Main thread. */
+/** Reports the expiry of served certificates, as a metric and, once expired, in the log. Runs in the main thread. */
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { KeptAcrossReloads } from '../../engine/contract/control-context.ts';
 import type { Registry } from '../../metrics/registry.ts';
 import { endOf, outOfTime } from '../../engine/contract/server-certificate.ts';
 
-/** Interval of the checks for expired certificates. */
+/** Interval in ms between checks for expired certificates. */
 const LOOK_MS = 3600_000;
 
 interface CertificateWatchParts {
@@ -20,7 +20,7 @@ export class CertificateWatch implements KeptAcrossReloads {
   readonly #ends;
   #looking: Timer | null = null;
 
-  /** @param path the label of the metric */
+  /** @param path the metric's label */
   constructor(path: string, parts: CertificateWatchParts) {
     this.#path = path;
     this.#parts = parts;
@@ -33,8 +33,7 @@ export class CertificateWatch implements KeptAcrossReloads {
   }
 
   /**
-   * Watches the certificate that the file has now. One that has expired already is reported by the
-   * code that read it.
+   * Watches the certificate currently in the file. One that has already expired is reported by the code that read it.
    */
   follow(pem: Buffer): void {
     this.#looking?.cancel();

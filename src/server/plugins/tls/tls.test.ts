@@ -29,7 +29,7 @@ const refusal = (line: string): Promise<string> =>
   );
 
 describe('tls', () => {
-  test('certificate, key and client authentication reach the listener', async () => {
+  test('the certificate, the key and client authentication reach the listener', async () => {
     const world = await worldWith('tls a.crt a.key a.crt {\n client_auth require_and_verify\n }');
     assert.deepEqual(world.server.endpoints[0]!.tls, {
       certificate: join(folder, 'a.crt'),
@@ -41,13 +41,13 @@ describe('tls', () => {
     await world.close();
   });
 
-  test('no client is asked for a certificate unless said so', async () => {
+  test('clients are not asked for a certificate unless configured', async () => {
     const world = await worldWith('tls a.crt a.key');
     assert.equal(world.server.endpoints[0]!.tls!.clientAuth, 'nocert');
     await world.close();
   });
 
-  test('a key log is resolved below the root, with a warning, and created only by a process that serves', async () => {
+  test('a key log is resolved relative to the root, with a warning, and created only by a process that serves', async () => {
     const world = await worldWith('tls a.crt a.key {\n keylog secrets\n }');
     assert.equal(world.server.endpoints[0]!.tls!.keyLog, join(folder, 'secrets'));
     assert.match(
@@ -58,7 +58,7 @@ describe('tls', () => {
     await world.close();
   });
 
-  test('a log of keys that is there already, and that others may read, is warned of', async () => {
+  test('an existing key log that others can read causes a warning', async () => {
     const file = join(folder, 'open-secrets');
     writeFileSync(file, '');
     const warned = async (mode: number): Promise<boolean> => {
@@ -72,7 +72,7 @@ describe('tls', () => {
     assert.equal(await warned(0o600), false);
   });
 
-  test('an unwritable key log is detected at start', async () => {
+  test('an unwritable key log is detected at startup', async () => {
     for (const [file, why] of [
       ['none/secrets', 'no such file or directory'],
       ['.', 'is a directory'],
@@ -84,7 +84,7 @@ describe('tls', () => {
     await assert.rejects(worldWith('tls a.crt a.key {\n keylog\n }'), /Wrong argument count/);
   });
 
-  test('a key of another certificate, files without PEM and missing files are detected at start', async () => {
+  test('a key for another certificate, files without PEM and missing files are detected at startup', async () => {
     await assert.rejects(
       worldWith('tls a.crt b.key'),
       /plugin\/tls: could not load TLS cert: the key does not belong to the certificate/,
@@ -96,7 +96,7 @@ describe('tls', () => {
     );
   });
 
-  test('a CA file without a certificate is detected at start, and so is a key with a passphrase', async () => {
+  test('a CA file without a certificate and a key with a passphrase are detected at startup', async () => {
     writeFileSync(join(folder, 'half.crt'), testCertificate.slice(0, 200));
     writeFileSync(join(folder, 'empty'), '');
     for (const [authority, why] of [
@@ -123,7 +123,7 @@ describe('tls', () => {
     ['is over', 2200, /the certificate a\.crt expired on \w{3} /],
     ['has not come yet', 2000, /the certificate a\.crt is not valid before \w{3} .*: clients/],
   ] as const)
-    test(`a certificate whose time ${what} is warned of`, async () => {
+    test(`a certificate whose time ${what} causes a warning`, async () => {
       const clock = new VirtualClock(Date.UTC(year, 0, 1));
       const corefile = `tls://.:853 {\n root ${folder}\n tls a.crt a.key\n whoami\n}`;
       const world = await makeWorld(corefile, { clock });
@@ -131,7 +131,7 @@ describe('tls', () => {
       await world.close();
     });
 
-  test('when the certificate ends is a metric, and once it has ended, while it is served, a line in the log', async () => {
+  test("a certificate's expiry is a metric and, while an expired one is served, a line in the log", async () => {
     const ends = new X509Certificate(testCertificate).validToDate.getTime();
     const clock = new VirtualClock(ends - 5 * 3600_000);
     const corefile = `tls://.:853 {\n root ${folder}\n tls a.crt a.key\n whoami\n}`;
@@ -151,7 +151,7 @@ describe('tls', () => {
     await world.close();
   });
 
-  test('a reload with a renewed certificate has its metric, and that of one that is no longer served goes', async () => {
+  test('a reload adds the metric for a renewed certificate and removes that of an unused one', async () => {
     const world = await worldWith('tls a.crt a.key');
     const count = (): number =>
       world.metrics().match(/^ndots_tls_certificate_expiration_timestamp_seconds\{/gm)?.length ?? 0;
@@ -173,7 +173,7 @@ describe('tls', () => {
     );
   });
 
-  test('an error in the line with the certificate is reported alone', async () => {
+  test('an error in the certificate line is the only one reported', async () => {
     const told = await refusal('tls a.crt');
     assert.match(told, /Wrong argument count/);
     assert.doesNotMatch(told, /needs a certificate/);

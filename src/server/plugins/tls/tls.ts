@@ -1,4 +1,4 @@
-/** `tls`: the certificate of encrypted listeners. */
+/** `tls`: the certificate for encrypted listeners. */
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Problem } from '../../base/problem.ts';
@@ -55,7 +55,9 @@ const syntax = directive({
   },
 });
 
-/** Only configures. Files are read when the configuration is loaded: a renewed certificate needs a reload. */
+/**
+ * Only affects configuration. Files are read when the configuration is loaded, so a renewed certificate needs a reload.
+ */
 export const tls: Plugin = definePlugin({
   syntax,
   plan({ files: { certificate, key, authority }, clientAuth, keyLog }, plan) {
@@ -93,13 +95,12 @@ export const tls: Plugin = definePlugin({
   },
 });
 
-/** Read permission of group and others. */
+/** Read permission for group and others. */
 const OTHERS_READ = 0o044;
 
 /**
- * Checks that a file can be written without creating it: not every process that reads a configuration serves
+ * Checks that a file can be written without creating it, because not every process that reads a configuration serves
  * it.
- *
  * @throws Problem
  */
 function checkWritable(path: string): void {

@@ -32,10 +32,7 @@ writeFileSync(
   }),
 );
 
-/**
- * A server whose upstream knows every name but those with `missing` in front, and fails for
- * `broken`.
- */
+/** A server whose upstream knows every name except those starting with `missing`, and fails for `broken`. */
 function serve(top = 'top', pods = 'pods verified'): Promise<World> {
   const clock = new VirtualClock();
   const network = scriptedNetwork(clock, ({ name }) => {
@@ -57,7 +54,7 @@ function serve(top = 'top', pods = 'pods verified'): Promise<World> {
   );
 }
 
-/** Series of a family as they are shown ten seconds later. */
+/** Returns a family's series as shown ten seconds later. */
 async function series(world: World, name: string): Promise<readonly string[]> {
   await world.clock.advance(10_000);
   return world
@@ -68,7 +65,7 @@ async function series(world: World, name: string): Promise<readonly string[]> {
 }
 
 describe('top', () => {
-  test('the pod that walks a search path is named, and what it asked for', async () => {
+  test('a pod that walks a search path is named with its queries', async () => {
     const world = await serve();
     for (const domain of ['shop.svc.cluster.local.', 'svc.cluster.local.', 'cluster.local.', ''])
       await world.ask(`api.example.com.${domain} A`);
@@ -97,7 +94,7 @@ describe('top', () => {
     await world.close();
   });
 
-  test('without pods verified a client is its address', async () => {
+  test('without pods verified, a client is named by address', async () => {
     const world = await serve('top', 'pods insecure');
     await world.ask('backend.shop.svc.cluster.local. A');
     assert.deepEqual(await series(world, 'clients'), [
@@ -106,7 +103,7 @@ describe('top', () => {
     await world.close();
   });
 
-  test('clients may be networks, search domains other than the cluster’s, and few shown', async () => {
+  test("clients may be networks, search domains may differ from the cluster's, and few may be shown", async () => {
     const world = await serve('top 1 {\n ipv4_prefix 24\n search example.com\n}');
     await world.ask('missing.example.com. A', { client: '10.244.0.9' });
     await world.ask('missing.example.com. A', { client: '10.244.0.10' });
@@ -120,7 +117,7 @@ describe('top', () => {
     await world.close();
   });
 
-  test('hostile names are labels that read as one line, at their full length', async () => {
+  test('hostile names become single-line labels of full length', async () => {
     const world = await serve();
     const label = '\\"\\010\\\\x}'.repeat(10);
     await world.ask(`${label}.\\000\\255.example. A`);
@@ -133,7 +130,7 @@ describe('top', () => {
     await world.close();
   });
 
-  test('a flood of clients and names shows the one that asks often, and no other much', async () => {
+  test('during a flood of clients and names, the frequent client is shown, and others have low counts', async () => {
     const world = await serve('top 10 {\n track 64\n}');
     for (let i = 0; i < 3000; i++) {
       const client = `10.${i & 7}.${i >> 8}.${i & 255}`;
@@ -151,14 +148,14 @@ describe('top', () => {
     await world.close();
   });
 
-  test('internal lookups do not belong to a client', async () => {
+  test('internal lookups do not count for a client', async () => {
     const world = await serve();
     await world.ask('backend.shop.svc.cluster.local. A', { proto: 'internal' });
     assert.deepEqual(await series(world, 'clients'), []);
     await world.close();
   });
 
-  test('a reload takes the series away', async () => {
+  test('a reload removes the series', async () => {
     const world = await serve('top\n reload');
     await world.ask('backend.shop.svc.cluster.local. A');
     assert.equal((await series(world, 'clients')).length, 1);

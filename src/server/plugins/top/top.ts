@@ -20,11 +20,10 @@ import { NAME_MAX, printName } from '../../wire/name.ts';
 import type { Query } from '../../transport/query.ts';
 import { silence, type Reply } from '../../wire/reply.ts';
 
-/** Series of each family and worker; everything behind them is bounded by it. */
+/** Number of series per family and worker, which limits everything derived from it. */
 const shownLimit = limit({ default: 10, min: 1, max: 100 });
 /**
- * Slots of each sketch: every key with a larger share than one in this number is found. 300 bytes for a name,
- * 60 for a client.
+ * Slots of each sketch; every key with a share above one in this number is found. 300 bytes per name, 60 per client.
  */
 const countedLimit = limit({ default: 512, min: 32, max: 4096 });
 
@@ -51,7 +50,7 @@ const syntax = directive({
   },
 });
 
-/** Counts every external query of its block; a client is a pod if `kubernetes` knows the address. */
+/** Counts every external query to its block. A client is a pod if `kubernetes` knows the address. */
 export const top: Plugin = definePlugin({
   syntax,
   operational: true,

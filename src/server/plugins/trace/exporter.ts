@@ -1,4 +1,4 @@
-/** The way of spans to a collector. */
+/** Sends spans to a collector. */
 import type { ClientRequest } from 'node:http';
 import { whyFailed } from '../../base/why-failed.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
@@ -7,20 +7,20 @@ import type { Log } from '../../base/log.ts';
 import type { Counter } from '../../metrics/registry.ts';
 import type { Span } from './span.ts';
 
-/** Time limit of a collector for a batch, in milliseconds. */
+/** Time limit for sending a batch to a collector, in milliseconds. */
 const ANSWER_MS = 5000;
-/** The time to send the remaining spans when the server ends. */
+/** Time limit for sending the remaining spans at shutdown, in milliseconds. */
 const CLOSE_MS = 1000;
-/** Longer replies from a collector are not read. */
+/** Longer replies from a collector, in bytes, are not read. */
 const ANSWER_MAX = 4096;
-/** The least time between two reports about failures, in milliseconds. */
+/** Minimum time between two reports about failures, in milliseconds. */
 const TELL_MS = 10_000;
 
 export interface ExporterParts {
   readonly url: URL;
   readonly contentType: string;
   readonly body: (spans: readonly Span[]) => Buffer;
-  /** Spans that may wait; then the oldest go. */
+  /** Maximum number of waiting spans; beyond it the oldest are dropped. */
   readonly backlog: number;
   readonly batch: number;
   readonly intervalMs: number;
@@ -30,10 +30,7 @@ export interface ExporterParts {
   readonly dropped: Counter;
 }
 
-/**
- * Sends spans in batches, one request at a time. A batch that the collector does not take is
- * dropped and counted.
- */
+/** Sends spans in batches, one request at a time. A batch that the collector rejects is dropped and counted. */
 export class Exporter {
   readonly #parts: ExporterParts;
   #waiting: Span[] = [];
@@ -67,7 +64,7 @@ export class Exporter {
       dropped.add(this.#waiting.splice(0).length);
       this.#asked?.destroy(new Error('no answer before the end'));
     });
-    // Until now the process has not waited for collectors.
+    // From here on, the process waits for the collector.
     this.#closes = true;
     this.#asked?.socket?.ref();
     await this.#underWay;

@@ -1,9 +1,9 @@
-/** Spans in the form of OpenTelemetry. */
+/** Spans in OpenTelemetry format. */
 import { MessageBuilder } from '../../base/protobuf.ts';
 import type { Span } from './span.ts';
 import type { Reporter } from './zipkin.ts';
 
-/** Fields of OpenTelemetry's messages (opentelemetry/proto, version 1). */
+/** Field numbers of OpenTelemetry's messages (opentelemetry/proto, version 1). */
 const FIELD = {
   request: { resourceSpans: 1 },
   resourceSpans: { resource: 1, scopeSpans: 2 },
@@ -29,7 +29,7 @@ const FIELD = {
 const KIND = { internal: 1, server: 2 } as const;
 const STATUS_ERROR = 2;
 
-/** Spans as the body of a request of OTLP over HTTP (`ExportTraceServiceRequest`, `/v1/traces`). */
+/** Encodes spans as the body of an OTLP over HTTP request (`ExportTraceServiceRequest`, `/v1/traces`). */
 export function otlpBody(spans: readonly Span[], reporter: Reporter, version: string): Buffer {
   const { resource, resourceSpans, scope, scopeSpans } = FIELD;
   const who = new MessageBuilder()
@@ -79,7 +79,7 @@ function attribute(key: string, value: string | number): Buffer {
   return new MessageBuilder().bytes(keyValue.key, key).message(keyValue.value, any.build()).build();
 }
 
-/** Milliseconds with fractions: whole ones are exact. */
+/** Converts milliseconds with fractions; whole ones are exact. */
 function nanoseconds(ms: number): bigint {
   const whole = Math.floor(ms);
   return BigInt(whole) * 1_000_000n + BigInt(Math.round((ms - whole) * 1e6));

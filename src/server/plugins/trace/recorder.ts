@@ -14,18 +14,18 @@ interface OpenSpan {
   readonly parent: string | null;
   readonly name: string;
   readonly startMs: number;
-  /** -1: not yet. */
+  /** -1 if not ended yet. */
   endMs: number;
 }
 
-/** The trace of one query, while it is answered. Times are the clock's until it is over. */
+/** The trace of one query while it is being answered. Times are clock times until it ends. */
 export class TraceRecorder implements LinkRecorder {
   readonly trace: string;
   dropped = 0;
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #spans: OpenSpan[] = [];
-  /** Spans that have been entered and not left. */
+  /** Spans that have been entered but not left. */
   readonly #within: number[] = [0];
 
   constructor(clock: Clock, random: Random, startMs: number) {
@@ -57,9 +57,8 @@ export class TraceRecorder implements LinkRecorder {
   }
 
   /**
-   * Ends the trace. Spans whose links have not ended (because of a bug, or of a reply that nothing
-   * waited for) end now.
-   * @param tags of the first span
+   * Ends the trace. Spans whose links have not ended (because of a bug, or of a reply that nothing waited for) end now.
+   * @param tags tags of the first span
    */
   finish(tags: Readonly<Record<string, string>>, error: string | null): readonly Span[] {
     const now = this.#clock.now();
@@ -79,7 +78,7 @@ export class TraceRecorder implements LinkRecorder {
 
 const none: Readonly<Record<string, string>> = {};
 
-/** 64 bits that are not all zero, as hexadecimal digits. */
+/** Returns 64 nonzero bits as hexadecimal digits. */
 function id(random: Random): string {
   const high = random.integer(0x1_0000_0000);
   const low = random.integer(0xffff_ffff) + 1;

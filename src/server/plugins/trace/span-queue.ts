@@ -1,9 +1,9 @@
 import type { Span, SpanBatch } from './span.ts';
 
 /**
- * A worker's spans until the control plane has taken them. One batch is in flight at a time. The
- * others wait, and above the limit the oldest are dropped. So a busy control plane or an
- * unavailable collector costs a worker neither time nor memory.
+ * A worker's spans until the control plane has received them. One batch is in flight at a time. The others wait, and
+ * above the limit the oldest are dropped. A busy control plane or an unavailable collector therefore costs a worker
+ * neither time nor memory.
  */
 export class SpanQueue {
   readonly #from: string;
@@ -14,10 +14,7 @@ export class SpanQueue {
   #dropped = 0;
   #underWay = false;
 
-  /**
-   * @param from the id of this worker @param most spans that may wait @param batch spans that are
-   * sent at once
-   */
+  /** @param from this worker's ID @param most maximum waiting spans @param batch spans sent at once */
   constructor(from: string, most: number, batch: number, send: (batch: SpanBatch) => void) {
     this.#from = from;
     this.#most = most;
@@ -36,7 +33,7 @@ export class SpanQueue {
     if (this.#waiting.length >= this.#batch) this.flush();
   }
 
-  /** Sends what waits, unless a batch is in progress. */
+  /** Sends waiting spans, unless a batch is in progress. */
   flush(): void {
     if (this.#underWay || (this.#waiting.length === 0 && this.#dropped === 0)) return;
     this.#underWay = true;
@@ -46,7 +43,7 @@ export class SpanQueue {
     this.#send({ from: this.#from, spans, dropped });
   }
 
-  /** The control plane has received a batch of the worker `from`. */
+  /** Called when the control plane has received a batch from the worker `from`. */
   taken(from: string): void {
     if (from !== this.#from) return;
     this.#underWay = false;

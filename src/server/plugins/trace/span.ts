@@ -1,20 +1,18 @@
-/**
- * Spans: what a trace is made of. Plain data, which travels from the workers to the control plane.
- */
+/** Spans, the parts of a trace. Plain data, because they are sent from the workers to the control plane. */
 
-/** One piece of a query's way: all of it, or one plugin's part. */
+/** A part of a query's path: all of it, or one plugin's part. */
 export interface Span {
-  /** The trace's id, 32 hexadecimal digits. */
+  /** The trace ID, 32 hexadecimal digits. */
   readonly trace: string;
   /** 16 hexadecimal digits. */
   readonly id: string;
-  /** The span that this one is within; null: it is the trace's first. */
+  /** The enclosing span, or null for the first. */
   readonly parent: string | null;
   readonly name: string;
   /** Milliseconds since 1970, with fractions. */
   readonly startMs: number;
   readonly tookMs: number;
-  /** By name. Of the first span only. */
+  /** Tags by name, only for the first span. */
   readonly tags: Readonly<Record<string, string>>;
   /** The error, or null. */
   readonly error: string | null;
@@ -23,11 +21,11 @@ export interface Span {
 export interface SpanBatch {
   readonly from: string;
   readonly spans: readonly Span[];
-  /** Spans that found no room since the last batch. */
+  /** Number of spans dropped for lack of room since the last batch. */
   readonly dropped: number;
 }
 
-/** The control plane has received a batch: the worker may send the next one. */
+/** Confirms that the control plane has received a batch, so the worker may send the next one. */
 export interface Taken {
   readonly taken: string;
 }

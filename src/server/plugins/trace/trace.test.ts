@@ -52,51 +52,47 @@ function checkTree(spans: readonly CollectedSpan[]): readonly string[] {
 
 describe('trace', () => {
   for (const kind of ['zipkin', 'otlp'] as const) {
-    test(
-      `${kind}: a trace is one tree, with a span for each plugin`,
-      { timeout: 60_000 },
-      async (t) => {
-        const made = await collector(t);
-        const server = await serveProcess(
-          `trace ${kind} ${made.at} {\n service dns.test\n}\n${chain}`,
-        );
-        t.after(() => server.stop());
-        const asker = await Asker.to(server.port);
-        t.after(() => asker.close());
-        assert.equal((await asker.ask('old.example.', 'A')).answer.length, 1);
-        await asker.ask('b.example.', 'TXT');
-        await until(() => made.spans.filter(({ parent }) => parent === null).length >= 2, 'traces');
-        assert.deepEqual(made.problems, []);
-        const traces = Map.groupBy(made.spans, ({ trace }) => trace);
-        const found = [...traces.values()].find((spans) =>
-          spans.some(({ tags }) => tags['coredns.io/name'] === 'old.example.'),
-        );
-        assert.ok(found !== undefined);
-        const names = checkTree(found);
-        for (const name of ['servedns', 'prometheus', 'errors', 'rewrite', 'template'])
-          assert.ok(names.includes(name), `${name} among ${names.join(' ')}`);
-        const root = found.find(({ parent }) => parent === null)!;
-        assert.deepEqual(
-          [root.service, root.name, root.isServer, root.error],
-          ['dns.test', 'servedns', true, null],
-        );
-        assert.deepEqual(root.tags, {
-          'coredns.io/name': 'old.example.',
-          'coredns.io/type': 'A',
-          'coredns.io/proto': 'udp',
-          'coredns.io/remote': '127.0.0.1',
-          'coredns.io/rcode': 'NOERROR',
-        });
-        const failed = [...traces.values()].flat().find(({ error }) => error !== null);
-        assert.match(failed?.error ?? '', /no next plugin found/);
-        assert.equal(failed?.tags['coredns.io/rcode'], 'SERVFAIL');
-        await until(() => made.spans.length > 0, 'spans');
-        assert.equal(await server.sum('ndots_trace_dropped_total'), 0);
-      },
-    );
+    test(`${kind}: a trace is one tree with a span per plugin`, { timeout: 60_000 }, async (t) => {
+      const made = await collector(t);
+      const server = await serveProcess(
+        `trace ${kind} ${made.at} {\n service dns.test\n}\n${chain}`,
+      );
+      t.after(() => server.stop());
+      const asker = await Asker.to(server.port);
+      t.after(() => asker.close());
+      assert.equal((await asker.ask('old.example.', 'A')).answer.length, 1);
+      await asker.ask('b.example.', 'TXT');
+      await until(() => made.spans.filter(({ parent }) => parent === null).length >= 2, 'traces');
+      assert.deepEqual(made.problems, []);
+      const traces = Map.groupBy(made.spans, ({ trace }) => trace);
+      const found = [...traces.values()].find((spans) =>
+        spans.some(({ tags }) => tags['coredns.io/name'] === 'old.example.'),
+      );
+      assert.ok(found !== undefined);
+      const names = checkTree(found);
+      for (const name of ['servedns', 'prometheus', 'errors', 'rewrite', 'template'])
+        assert.ok(names.includes(name), `${name} among ${names.join(' ')}`);
+      const root = found.find(({ parent }) => parent === null)!;
+      assert.deepEqual(
+        [root.service, root.name, root.isServer, root.error],
+        ['dns.test', 'servedns', true, null],
+      );
+      assert.deepEqual(root.tags, {
+        'coredns.io/name': 'old.example.',
+        'coredns.io/type': 'A',
+        'coredns.io/proto': 'udp',
+        'coredns.io/remote': '127.0.0.1',
+        'coredns.io/rcode': 'NOERROR',
+      });
+      const failed = [...traces.values()].flat().find(({ error }) => error !== null);
+      assert.match(failed?.error ?? '', /no next plugin found/);
+      assert.equal(failed?.tags['coredns.io/rcode'], 'SERVFAIL');
+      await until(() => made.spans.length > 0, 'spans');
+      assert.equal(await server.sum('ndots_trace_dropped_total'), 0);
+    });
   }
 
-  test('every: one in AMOUNT, and 0 traces nothing', { timeout: 60_000 }, async (t) => {
+  test('every: one in AMOUNT, and 0 disables tracing', { timeout: 60_000 }, async (t) => {
     const made = await collector(t);
     const server = await serveProcess(`trace ${made.at} {\n every 10\n}\n${chain}`, {});
     t.after(() => server.stop());
@@ -105,13 +101,13 @@ describe('trace', () => {
     for (let i = 0; i < 100; i++) await asker.ask('new.example.', 'A');
     await new Promise((resolve) => setTimeout(resolve, 2500));
     const roots = made.spans.filter(({ parent }) => parent === null).length;
-    // Each worker counts for itself.
+    // Each worker counts separately.
     assert.ok(roots >= 8 && roots <= 10, `${roots} traces`);
     assert.deepEqual(made.problems, []);
   });
 
   test(
-    'a collector that is away, silent or refuses delays no answer; what it misses is counted',
+    'an unavailable, silent or refusing collector delays no answer, and lost spans are counted',
     { timeout: 90_000 },
     async (t) => {
       const made = await collector(t);
@@ -140,25 +136,21 @@ describe('trace', () => {
     },
   );
 
-  test(
-    'a collector that never answers does not hold up the end of the server',
-    { timeout: 60_000 },
-    async (t) => {
-      const made = await collector(t);
-      made.silent = true;
-      const server = await serveProcess(`trace otlp ${made.at}\n${chain}`);
-      t.after(() => server.stop());
-      const asker = await Asker.to(server.port);
-      t.after(() => asker.close());
-      await asker.ask('new.example.', 'A');
-      await until(() => made.requests > 0, 'a batch');
-      await asker.ask('new.example.', 'A');
-      server.child.signal('SIGTERM');
-      assert.equal(await server.child.exitCode, 0, server.child.output());
-    },
-  );
+  test('a collector that never answers does not delay shutdown', { timeout: 60_000 }, async (t) => {
+    const made = await collector(t);
+    made.silent = true;
+    const server = await serveProcess(`trace otlp ${made.at}\n${chain}`);
+    t.after(() => server.stop());
+    const asker = await Asker.to(server.port);
+    t.after(() => asker.close());
+    await asker.ask('new.example.', 'A');
+    await until(() => made.requests > 0, 'a batch');
+    await asker.ask('new.example.', 'A');
+    server.child.signal('SIGTERM');
+    assert.equal(await server.child.exitCode, 0, server.child.output());
+  });
 
-  test('metadata tells the id', async () => {
+  test('metadata contains the ID', async () => {
     const world = await makeWorld(
       '. {\n metadata\n trace\n log . "{/trace/traceid}"\n template ANY ANY {\n rcode NXDOMAIN\n }\n}',
     );
@@ -167,7 +159,7 @@ describe('trace', () => {
     await world.close();
   });
 
-  test("errors have CoreDNS's words, and datadog's users get a replacement", async () => {
+  test("errors use CoreDNS's wording, and datadog users get an alternative", async () => {
     const cases: readonly (readonly [string, RegExp])[] = [
       ['trace a b c', /[Ww]rong argument count/],
       ['trace foobar localhost:8888', /tracing endpoint type 'foobar' is not supported/],
@@ -185,7 +177,7 @@ describe('trace', () => {
   });
 });
 
-describe('a worker’s spans', () => {
+describe("a worker's spans", () => {
   const span = (id: number): Span => ({
     trace: '0'.repeat(32),
     id: String(id),
@@ -197,7 +189,7 @@ describe('a worker’s spans', () => {
     error: null,
   });
 
-  test('sizes beyond the bounds refuse no Corefile, and queries are answered', async () => {
+  test('sizes out of range do not reject a Corefile, and queries are answered', async () => {
     const sizes = 'zipkin_max_backlog_size 5000000\n zipkin_max_batch_size 20000';
     const world = await makeWorld(
       `. {\n trace localhost:9411 {\n every 0\n ${sizes}\n }\n whoami\n}`,
@@ -206,7 +198,7 @@ describe('a worker’s spans', () => {
     await world.close();
   });
 
-  test('one batch is under way at a time, and the oldest go when too many wait', () => {
+  test('one batch is in flight at a time, and the oldest are dropped if too many wait', () => {
     const sent: SpanBatch[] = [];
     const queue = new SpanQueue('w', 5, 2, (batch) => sent.push(batch));
     for (let id = 0; id < 10; id++) queue.add([span(id)], 0);

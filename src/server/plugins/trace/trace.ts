@@ -1,4 +1,4 @@
-/** `trace`: queries and their way through the plugins, for a tracing collector. */
+/** `trace`: sends queries and their path through the plugins to a tracing collector. */
 import { every } from '../../base/clock.ts';
 import { printAddress } from '../../base/ip.ts';
 import { andThen, isLater } from '../../base/maybe.ts';
@@ -16,7 +16,7 @@ import { TraceRecorder } from './recorder.ts';
 import type { Span, SpanBatch, Taken } from './span.ts';
 import { zipkinBody, type Reporter } from './zipkin.ts';
 
-/** Interval after which a worker sends an incomplete batch. */
+/** Interval, in ms, after which a worker sends an incomplete batch. */
 const FLUSH_MS = 200;
 const usual = { backlog: 1000, batch: 100, intervalMs: 1000 };
 /** Spans take some 500 bytes each, here and in every worker. */
@@ -105,7 +105,7 @@ function control(options: TraceOptions, context: ControlContext): void {
   context.onStop(() => exporter.close());
 }
 
-/** The sizes; 0 means the default, as in CoreDNS. */
+/** Returns the sizes; 0 means the default, as in CoreDNS. */
 function sizes(options: TraceOptions): typeof usual {
   return {
     backlog: Math.min(options.backlog || usual.backlog, most.backlog),
@@ -114,7 +114,7 @@ function sizes(options: TraceOptions): typeof usual {
   };
 }
 
-/** @param server `dns://127.0.0.1:53` */
+/** @param server e.g. `dns://127.0.0.1:53` */
 function reporterOf(service: string, server: string): Reporter {
   const [, address = '', port = '0'] = /^[a-z0-9]+:\/\/\[?([^\]]*?)\]?:(\d+)$/.exec(server) ?? [];
   return { service, address, port: Number(port) };

@@ -4,15 +4,12 @@ import type { Span } from './span.ts';
 /** The reporting service, for collectors. */
 export interface Reporter {
   readonly service: string;
-  /** Listen address; `''` and 0: all addresses, or unknown. */
+  /** Listen address; `''` and 0 mean all addresses, or unknown. */
   readonly address: string;
   readonly port: number;
 }
 
-/**
- * Spans in Zipkin's JSON, version 2 (`/api/v2/spans`). Trace ids have 16 digits, as those of
- * CoreDNS.
- */
+/** Encodes spans as Zipkin JSON, version 2 (`/api/v2/spans`). Trace IDs have 16 digits, as in CoreDNS. */
 export function zipkinBody(spans: readonly Span[], { service, address, port }: Reporter): Buffer {
   const family = isIP(address);
   const localEndpoint = {

@@ -9,14 +9,14 @@ import { CLASS, FLAG, OPCODE, rcodeName, TYPE } from '../../wire/iana.ts';
 import { readMessage, writeMessage } from '../../wire/message.ts';
 
 /**
- * The delay of a NOTIFY, in milliseconds. Several changes within this time cause only one, and at
- * its end every worker serves the new zone.
+ * Delay of a NOTIFY in milliseconds. Several changes within this time cause only one, and every worker serves the new
+ * zone at its end.
  */
 const DELAY_MS = 200;
 const TRIES = 3;
 const TIMEOUT_MS = 2000;
 
-/** Sends a message and gives its reply: UDP, or a test's. */
+/** Sends a message and returns its reply, over UDP or in a test. */
 export type Ask = typeof askDatagram;
 
 export interface NotifierParts {
@@ -32,7 +32,7 @@ export interface Listeners {
   readonly source: string;
 }
 
-/** Tells other servers that a zone has changed (RFC 1996). */
+/** Notifies other servers that a zone has changed (RFC 1996). */
 export class Notifier {
   readonly #parts: NotifierParts;
   readonly #told = new Map<string, number>();
@@ -44,8 +44,7 @@ export class Notifier {
   }
 
   /**
-   * A worker answers with this version of a zone now. Of several that say the same, the first one
-   * counts.
+   * Called when a worker serves this version of a zone. Of several workers with the same version, the first one counts.
    */
   changed(zone: string, serial: number, listeners: Listeners): void {
     if (this.#told.get(zone) === serial) return;

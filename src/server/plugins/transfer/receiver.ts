@@ -3,7 +3,7 @@ import { value, wrongForm, type Value } from '../../corefile/word-values.ts';
 import type { RemoteServer } from '../../transport/one-exchange.ts';
 import { parseServer } from '../../zone/server-address.ts';
 
-/** A server that may transfer a zone and is notified of changes; or any server. */
+/** A server that may transfer a zone and is notified of changes, or any server. */
 export type Receiver = RemoteServer | '*';
 
 /** `IP`, `IP:PORT`, `[v6]:PORT`, or `*`. */

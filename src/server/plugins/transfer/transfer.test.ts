@@ -69,7 +69,7 @@ describe('transfer', () => {
     );
   });
 
-  test('only those who are named may transfer, and not over UDP or HTTPS', async (t) => {
+  test('only listed servers may transfer, and not over UDP or HTTPS', async (t) => {
     const world = await served(t);
     for (const options of [
       { proto: 'tcp', client: '10.244.0.8' },
@@ -80,7 +80,7 @@ describe('transfer', () => {
     assert.equal((await world.ask('www.example.org. AXFR', { proto: 'tcp' })).rcode, 5, 'no zone');
   });
 
-  test('IXFR of the present serial, a newer one, or over UDP, is the SOA record', async (t) => {
+  test('IXFR for the current serial, a newer one, or over UDP, returns the SOA record', async (t) => {
     const world = await served(t);
     for (const [serial, proto] of [
       [1, 'tcp'],
@@ -93,7 +93,7 @@ describe('transfer', () => {
     assert.equal(readMessage((await world.send(ixfr(1, 0), { proto: 'tcp' }))!).rcode, 1);
   });
 
-  test('IXFR of an older serial is what has changed, as far back as that is known', async (t) => {
+  test('IXFR for an older serial returns the changes, as far back as they are known', async (t) => {
     const more = Array.from({ length: 50 }, (_, i) => `host${i} A 192.0.2.9\n`).join('');
     const world = await served(t);
     await world.change(zone(2, more));
@@ -118,7 +118,7 @@ describe('transfer', () => {
     assert.equal(whole.answer.length, 55, 'the first change was larger than the zone');
   });
 
-  test('a list of receivers must not be empty, and holds addresses', async () => {
+  test('a receiver list must not be empty and must contain addresses', async () => {
     await assert.rejects(makeWorld('. {\n transfer\n}'), /'to' is required/);
     await assert.rejects(
       makeWorld('. {\n transfer {\n to ns.example.org\n }\n}'),
@@ -132,7 +132,7 @@ describe('transfer', () => {
 });
 
 describe('notifications', () => {
-  test('several changes are notified once, the same serial never twice', async () => {
+  test('several changes are notified once, and the same serial never twice', async () => {
     const clock = new VirtualClock();
     const asked: string[] = [];
     const counter = { add: () => undefined };

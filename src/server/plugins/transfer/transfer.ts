@@ -21,7 +21,7 @@ import type { Listeners } from './notifier.ts';
 import { receiver } from './receiver.ts';
 import { isWithin } from '../../wire/within-zone.ts';
 
-/** A setting whose second line is a mistake. */
+/** Returns a setting that must not be repeated. */
 function once<T>(property: PropertySchema<T | null>): PropertySchema<T | null> {
   return {
     ...property,
@@ -55,7 +55,7 @@ const syntax = directive({
 
 type TransferOptions = Options<typeof syntax>;
 
-/** From a worker: it answers with this version of a zone. */
+/** Sent by a worker that answers with this version of a zone. */
 interface ZoneSeen {
   readonly zone: string;
   readonly serial: number;
@@ -67,7 +67,7 @@ const malformed = failure(RCODE.FORMERR, 'transfer');
 export const transfer: Plugin = definePlugin({
   syntax,
   async control(options, context) {
-    // Workers never need it.
+    // Imported here because workers never need it.
     const { Notifier } = await import('./notifier.ts');
     const { clock, random, log, metrics } = context;
     const sent = metrics.counter(
@@ -111,8 +111,7 @@ export const transfer: Plugin = definePlugin({
       if (serial === null) return malformed;
       const current = incremental && !isNewer(zone.serial, serial);
       const changes = incremental && !current ? changesSince(zone, serial) : null;
-      // A datagram has room for the SOA record: the client comes back over TCP (RFC 1995 section
-      // 2).
+      // A datagram only has room for the SOA record, and the client retries over TCP (RFC 1995 section 2).
       const stream =
         current || query.proto === 'udp' ? onlySoa(zone) : (changes ?? wholeZone(zone));
       const kind = current ? 'current' : changes === null ? 'full' : 'incremental';
@@ -168,10 +167,7 @@ function allows({ to }: TransferOptions[number], query: Query): boolean {
   return to.some((one) => one === '*' || isServer(one, query.peer, query.peerAt, query.family));
 }
 
-/**
- * The serial that the client has: that of the one SOA record in the authority section; null: there
- * is none.
- */
+/** Returns the client's serial, from the only SOA record in the authority section, or null. */
 function askedSerial(query: Query): number | null {
   let found: number | null = null;
   let count = 0;
@@ -179,7 +175,7 @@ function askedSerial(query: Query): number | null {
     if (records.section !== SECTION.authority) continue;
     if (++count > 1) return null;
     const { bytes, dataAt, dataLength } = records;
-    // Behind its two names an SOA has five numbers of four bytes; the serial is the first.
+    // After its two names, an SOA has five four-byte numbers, of which the serial is the first.
     if (records.type === TYPE.SOA && dataLength > SERIAL_BEFORE_END)
       found = new DataView(bytes.buffer, bytes.byteOffset).getUint32(
         dataAt + dataLength - SERIAL_BEFORE_END,

@@ -45,14 +45,14 @@ const now = (world: World): number => Math.floor(world.clock.wall() / 1000);
 interface Signed {
   readonly reply: Message;
   readonly bytes: Uint8Array;
-  /** The error of its TSIG record; null: it has none. */
+  /** The error in its TSIG record, or null if there is none. */
   readonly error: number | null;
-  /** Bytes of its MAC. */
+  /** Size of its MAC in bytes. */
   readonly mac: number;
   readonly exchange: SignedExchange;
 }
 
-/** Asks with a signature; `alter` changes the signed query. */
+/** Sends a signed query; `alter` changes it after signing. */
 async function asked(
   world: World,
   text: string,
@@ -75,7 +75,7 @@ async function asked(
 
 describe('tsig', () => {
   for (const { name } of tsigAlgorithms)
-    test(`the reply to a query that is signed with ${name} is signed with it, too`, async (t) => {
+    test(`the reply to a query signed with ${name} is signed with it too`, async (t) => {
       const world = await served(t, `secret key.example ${secret}\nrequire all`);
       const { reply, bytes, exchange, error } = await asked(
         world,
@@ -87,7 +87,7 @@ describe('tsig', () => {
       assert.ok(reply.edns !== null, 'the signature comes after OPT');
     });
 
-  test('what must be signed and is not is refused; all else is left alone', async (t) => {
+  test('unsigned queries are refused if a signature is required, and others are unaffected', async (t) => {
     const world = await served(
       t,
       `secret key.example ${secret}\nrequire TXT AXFR\nrequire_opcode NOTIFY`,
@@ -109,7 +109,7 @@ describe('tsig', () => {
     assert.equal(reply.answer.length, 0);
   });
 
-  test('a wrong secret, and a message that was changed on its way, are BADSIG', async (t) => {
+  test('a wrong secret, and a message modified in transit, cause BADSIG', async (t) => {
     const world = await served(t, `secret key.example ${secret}`);
     const wrong = key('key.example.', 'hmac-sha256', Buffer.alloc(32, 8).toString('base64'));
     const changed = (bytes: Uint8Array): Uint8Array => bytes.with(13, 0x7a);
@@ -121,7 +121,7 @@ describe('tsig', () => {
     assert.match(world.metrics(), /ndots_tsig_queries_total\{result="BADSIG"\} 2/);
   });
 
-  test("a clock that differs by more than the fudge gets the server's time, signed", async (t) => {
+  test("if clocks differ by more than the fudge, the client gets the server's time, signed", async (t) => {
     const world = await served(t, `secret key.example ${secret}`);
     const late = now(world) - 301;
     const { reply, bytes, exchange, error, mac } = await asked(
@@ -140,7 +140,7 @@ describe('tsig', () => {
     assert.equal(near.reply.rcode, 0);
   });
 
-  test('an id that a forwarder changed does not matter: the original one is signed', async (t) => {
+  test('an ID changed by a forwarder does not matter, because the original one is signed', async (t) => {
     const world = await served(t, `secret key.example ${secret}`);
     const { reply, error } = await asked(world, 'example.org. A', key(), (bytes) =>
       bytes.with(0, 0x55),
@@ -148,7 +148,7 @@ describe('tsig', () => {
     assert.deepEqual([reply.rcode, error, reply.id >> 8], [0, 0, 0x55]);
   });
 
-  test('a signature that is not the last record, or is cut short, is FORMERR', async (t) => {
+  test('a signature that is not the last record, or is truncated, causes FORMERR', async (t) => {
     const world = await served(t, `secret key.example ${secret}`);
     const other = (bytes: Uint8Array): Uint8Array => {
       const at = tsigAt(bytes);
@@ -161,7 +161,7 @@ describe('tsig', () => {
       out[at + 1]! -= 22;
       return out;
     };
-    // A client that knows the name of a key could have 64 KiB hashed with each message.
+    // A client that knows a key's name could cause 64 KiB to be hashed for each message.
     const talkative = (bytes: Uint8Array): Uint8Array => {
       const at = tsigAt(bytes) + 13 + 8;
       const out = Uint8Array.from([...bytes, ...new Uint8Array(7)]);
@@ -173,7 +173,7 @@ describe('tsig', () => {
       assert.equal((await asked(world, 'example.org. A', key(), alter)).reply.rcode, RCODE.FORMERR);
   });
 
-  test('a MAC of which only a part is sent is BADTRUNC, one that is too short FORMERR', async (t) => {
+  test('a truncated MAC causes BADTRUNC, and one that is too short FORMERR', async (t) => {
     const world = await served(t, `secret key.example ${secret}`);
     const shortened =
       (left: number) =>
@@ -199,7 +199,7 @@ describe('tsig', () => {
     );
   });
 
-  test('failures of the plugins behind are signed, and so are replies that are cut to fit', async (t) => {
+  test('failures of later plugins are signed, and so are truncated replies', async (t) => {
     const world = await served(
       t,
       `secret key.example ${secret}`,
@@ -218,7 +218,7 @@ describe('tsig', () => {
     assert.equal(one.exchange.prove(one.bytes, now(wide)), true);
   });
 
-  test('the target of an alias needs no signature of its own', async (t) => {
+  test("an alias's target needs no separate signature", async (t) => {
     const world = await served(
       t,
       `secret key.example ${secret}\nrequire all`,
@@ -229,7 +229,7 @@ describe('tsig', () => {
     assert.equal(exchange.prove(bytes, now(world)), true);
   });
 
-  test('keys come from files in the form of named.conf', async (t) => {
+  test('keys can be in files with named.conf syntax', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'ndots-tsig-'));
     t.after(() => rmSync(folder, { recursive: true }));
     const corefile = '. {\n tsig {\n secrets keys\n }\n whoami\n}';
@@ -281,7 +281,7 @@ describe('tsig', () => {
     }
   });
 
-  test('mistakes in the directive are named', async () => {
+  test('errors in the directive are reported', async () => {
     for (const [line, message] of [
       [`secret a ${secret}\nsecret a ${secret}`, /Corefile:4 .*key "a\." redefined/],
       ['require FOO', /unknown query type 'FOO'/],

@@ -1,4 +1,4 @@
-/** Directives of CoreDNS that take zones from the interfaces of clouds. */
+/** CoreDNS directives that read zones from cloud APIs. */
 import { rest } from '../../corefile/positions.ts';
 import { custom, fallthrough, list, setting } from '../../corefile/properties.ts';
 import {
@@ -14,7 +14,7 @@ import {
 import type { Plugin } from '../../engine/contract/plugin.ts';
 import { refusing } from './unserved.ts';
 
-/** `PART:PART…`: as many parts as `count`, none empty. */
+/** Parses `PART:PART…` with `count` parts, none of them empty. */
 function colonParts(show: string, count: number, message: string): Value<readonly string[]> {
   return value(show, ({ text }) => {
     const parts = text.split(':');

@@ -1,10 +1,10 @@
-/** Directives of CoreDNS for transports over QUIC. */
+/** CoreDNS directives for QUIC transports. */
 import { setting } from '../../corefile/properties.ts';
 import { integer, value, Wrong, wrong, type Value } from '../../corefile/word-values.ts';
 import type { Plugin } from '../../engine/contract/plugin.ts';
 import { refusing } from './unserved.ts';
 
-/** A whole number in CoreDNS's words for these directives. */
+/** Parses an integer, with CoreDNS's wording for these directives. */
 function limit(property: string, least: 0 | 1): Value<number> {
   const kind = least === 0 ? 'a non-negative integer' : 'a positive integer';
   return value('N', (token) => {

@@ -5,7 +5,7 @@ import { parseCorefile } from '../../corefile/parse.ts';
 import { bindConfiguration } from '../../engine/contract/configuration.ts';
 import { directiveNames, loadPlugins, order } from '../order.ts';
 
-/** The problems of a server block with these lines. */
+/** Returns the problems in a server block with these lines. */
 async function problemsOf(...lines: readonly string[]): Promise<readonly Problem[]> {
   const { corefile, problems } = parseCorefile({
     file: 'Corefile',
@@ -21,7 +21,7 @@ async function problemsOf(...lines: readonly string[]): Promise<readonly Problem
   return bindConfiguration(corefile, await loadPlugins(names)).problems;
 }
 
-/** A right use of each, from the pages of CoreDNS. */
+/** A valid use of each, from CoreDNS's documentation. */
 const uses: Readonly<Record<string, readonly string[]>> = {
   route53: [
     'route53 example.org.:Z1Z2Z3Z4DZ5Z6Z7 example.gov.:Z654321543245 {',
@@ -47,7 +47,7 @@ const uses: Readonly<Record<string, readonly string[]>> = {
 
 describe('directives that are not served', () => {
   for (const [name, lines] of Object.entries(uses)) {
-    test(`${name} is refused at its place, with the reason and what to write instead`, async () => {
+    test(`${name} is rejected at its location, with the reason and an alternative`, async () => {
       const problems = await problemsOf('whoami', ...lines);
       assert.equal(problems.length, 1);
       const [{ message, place, remedy, code }] = problems as [Problem];
@@ -62,7 +62,7 @@ describe('directives that are not served', () => {
       assert.match(remedy!, /(forward|hosts|tls:)/);
     });
 
-    test(`${name} is not among the plugins that are there`, () => {
+    test(`${name} is not listed among the plugins`, () => {
       assert.ok(!order.some((entry) => entry.name === name));
     });
   }
@@ -84,7 +84,7 @@ describe('directives that are not served', () => {
     ['https3 {\n max_connections -1\n}', /max_connections must be a non-negative integer: -1/],
   ];
   for (const [lines, message] of mistakes) {
-    test(`an error in it has CoreDNS's words: ${lines.replaceAll('\n', ' ')}`, async () => {
+    test(`an error in it uses CoreDNS's wording: ${lines.replaceAll('\n', ' ')}`, async () => {
       const problems = await problemsOf(...lines.split('\n'));
       assert.equal(problems.length, 1);
       assert.match(problems[0]!.message, message);

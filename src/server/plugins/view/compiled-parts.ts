@@ -1,6 +1,4 @@
-/**
- * The parts that a compiled expression is made of: what each construct of the language computes.
- */
+/** Parts of a compiled expression, one for each language construct. */
 import { netHolds } from '../../base/ip.ts';
 import { builtins, memberOf, readCidr, type overItems } from './functions.ts';
 import {
@@ -25,8 +23,8 @@ export function not({ run, at }: Pick<CompiledPart, 'run' | 'at'>): CompiledPart
 }
 
 /**
- * The part, or its value if it consists of constants only. If its evaluation fails, the first query
- * reports the error, like any other.
+ * Returns the part, or its value if it only consists of constants. If its evaluation fails, the first query reports the
+ * error, like any other.
  */
 export function folded(part: CompiledPart, from: readonly CompiledPart[]): CompiledPart {
   if (from.some(({ constant }) => constant === undefined)) return part;
@@ -42,8 +40,8 @@ export function folded(part: CompiledPart, from: readonly CompiledPart[]): Compi
 const nobody = null as never;
 
 /**
- * The function `incidr`. By far the most common condition, `incidr(client_ip(), '…')`, works on the
- * bytes of the client's address instead of texts.
+ * The `incidr` function. By far the most common condition, `incidr(client_ip(), '…')`, works on the bytes of the
+ * client's address instead of texts.
  */
 export function inNet(address: CompiledPart, cidr: CompiledPart, at: number): CompiledPart {
   const { constant } = cidr;
@@ -120,7 +118,7 @@ export function mapOf(
   );
 }
 
-/** `of.name`. @param orNil whether nil has the field nil (`?.`), instead of being an error */
+/** Compiles `of.name`. @param orNil true if a field of nil is nil (`?.`) instead of an error */
 export function fieldOf(of: CompiledPart, name: string, orNil: boolean): CompiledPart {
   return folded(
     {
@@ -144,7 +142,7 @@ export function elementOf(of: CompiledPart, index: CompiledPart): CompiledPart {
   };
 }
 
-/** `of[from:to]`; null: the bound is missing. */
+/** Compiles `of[from:to]`, where null is a missing bound. */
 export function sliceOf(
   of: CompiledPart,
   from: CompiledPart | null,

@@ -9,10 +9,10 @@ export type ExpressionValue =
   | readonly ExpressionValue[]
   | ReadonlyMap<string, ExpressionValue>;
 
-/** The type of a part, if it is known before a query arrives; `any`: only then. */
+/** The type of a part, if known before a query arrives, otherwise `any`. */
 export type Type = 'string' | 'number' | 'bool' | 'nil' | 'array' | 'map' | 'any';
 
-/** `item` is what `#` stands for inside a predicate. */
+/** Evaluates a part; `item` is the value of `#` inside a predicate. */
 export type Evaluate = (query: Query, item: ExpressionValue) => ExpressionValue;
 
 /** A compiled part: its value, and its type. */
@@ -21,12 +21,12 @@ export interface CompiledPart {
   readonly run: Evaluate;
   /** Its value, if it is the same for every query. */
   readonly constant?: ExpressionValue;
-  /** The function of the query that it is a call of, e.g. `client_ip`. */
+  /** The name of the query function it calls, e.g. `client_ip`. */
   readonly call?: string;
   readonly at: number;
 }
 
-/** A value that an operator or function cannot work with: the expression counts as false. */
+/** Thrown for a value that an operator or function does not accept; the expression counts as false. */
 export class ExpressionValueError extends Error {
   override readonly name = 'ExpressionValueError';
 }
@@ -39,8 +39,7 @@ export function typeOf(value: ExpressionValue): Type {
 }
 
 /**
- * The value as a string.
- *
+ * Returns the value as a string.
  * @throws ExpressionValueError if it is not one
  */
 export function asString(value: ExpressionValue): string {
@@ -50,8 +49,7 @@ export function asString(value: ExpressionValue): string {
 }
 
 /**
- * The value as a number.
- *
+ * Returns the value as a number.
  * @throws ExpressionValueError if it is not one
  */
 export function asNumber(value: ExpressionValue): number {
@@ -60,7 +58,7 @@ export function asNumber(value: ExpressionValue): number {
   return value;
 }
 
-/** The value as true or false. @throws ExpressionValueError if it is neither */
+/** Returns the value as a Boolean. @throws ExpressionValueError if it is not one */
 export function asBool(value: ExpressionValue): boolean {
   if (typeof value !== 'boolean')
     throw new ExpressionValueError(`${typeOf(value)} where a bool should be`);
@@ -68,8 +66,7 @@ export function asBool(value: ExpressionValue): boolean {
 }
 
 /**
- * The value as an array.
- *
+ * Returns the value as an array.
  * @throws ExpressionValueError if it is not one
  */
 export function asArray(value: ExpressionValue): readonly ExpressionValue[] {
@@ -83,8 +80,7 @@ export function isMap(value: ExpressionValue): value is ReadonlyMap<string, Expr
 }
 
 /**
- * The value as a map.
- *
+ * Returns the value as a map.
  * @throws ExpressionValueError if it is not one
  */
 export function asMap(value: ExpressionValue): ReadonlyMap<string, ExpressionValue> {
@@ -113,7 +109,7 @@ export function bounded<T extends string | readonly ExpressionValue[]>(made: T):
 const STEPS_MAX = 100_000;
 let steps = 0;
 
-/** An evaluation begins. They run one after the other. */
+/** Starts an evaluation; evaluations never overlap. */
 export function beginSteps(): void {
   steps = 0;
 }
@@ -141,7 +137,7 @@ export function checkLength(characters: number): void {
 }
 
 /**
- * True if two values are equal; arrays and maps are by their items.
+ * True if two values are equal, comparing arrays and maps by their items.
  * @throws ExpressionValueError after too many steps
  */
 export function isSame(a: ExpressionValue, b: ExpressionValue): boolean {

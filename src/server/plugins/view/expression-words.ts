@@ -1,13 +1,13 @@
 /** A word of an expression. */
 export interface ExpressionWord {
   readonly kind: 'number' | 'string' | 'name' | 'sign' | 'end';
-  /** The text; for a string its value. */
+  /** The text, or a string's value. */
   readonly text: string;
-  /** Characters before it. */
+  /** Number of characters before it. */
   readonly at: number;
 }
 
-/** An invalid expression, with its place: `text (1:COLUMN)` as in expr-lang. */
+/** An invalid expression with its position: `text (1:COLUMN)`, as in expr-lang. */
 export class ExpressionError extends Error {
   override readonly name = 'ExpressionError';
 

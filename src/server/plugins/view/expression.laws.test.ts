@@ -73,7 +73,7 @@ const words = [
   ],
 ];
 
-test('whatever is written, an expression is refused, fails or gives a value: nothing else', () => {
+test('any text is rejected as an expression, fails or returns a value', () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom(...words), { maxLength: 12 }), (parts) => {
       try {
@@ -95,7 +95,7 @@ const factor = fc.integer({ min: 0, max: 50 });
 const term = fc.array(factor, { minLength: 1, maxLength: 3 });
 const sum = fc.array(fc.record({ minus: fc.boolean(), term }), { minLength: 1, maxLength: 4 });
 
-test('products bind closer than sums, and both from left to right', () => {
+test('products bind tighter than sums, and both associate to the left', () => {
   fc.assert(
     fc.property(sum, (terms) => {
       const text = terms

@@ -60,10 +60,10 @@ class ExpressionParser {
   readonly #words: readonly ExpressionWord[];
   #at = 0;
   #depth = 0;
-  /** Chained parts so far, at most `CHAINED_MAX`. */
+  /** Number of chained parts so far, at most `CHAINED_MAX`. */
   #chained = 0;
   #predicates = 0;
-  /** The constants (`let`) that are visible at the current place. */
+  /** The constants (`let`) in scope. */
   #names: ReadonlyMap<string, CompiledPart> = new Map();
 
   constructor(words: readonly ExpressionWord[]) {
@@ -109,7 +109,7 @@ class ExpressionParser {
     );
   }
 
-  /** `let NAME = VALUE; …`; of several expressions between semicolons the last one counts. */
+  /** Parses `let NAME = VALUE; …`; the last of several expressions between semicolons counts. */
   #sequence(): CompiledPart {
     const names = this.#names;
     const lets: ((...given: Parameters<Evaluate>) => void)[] = [];
@@ -359,7 +359,7 @@ class ExpressionParser {
     return mapOf(entries, at);
   }
 
-  /** `.name`; with `?.` nil has nil. */
+  /** Parses `.name`; with `?.`, a field of nil is nil. */
   #member(of: CompiledPart, orNil: boolean): CompiledPart {
     const { kind, text, at } = this.#next();
     if (kind !== 'name') {
@@ -371,7 +371,7 @@ class ExpressionParser {
     return fieldOf(of, text, orNil);
   }
 
-  /** `[i]`, `[from:to]`; negative numbers count from the end. */
+  /** Parses `[i]` and `[from:to]`; negative numbers count from the end. */
   #index(of: CompiledPart): CompiledPart {
     const from = this.#is(':') ? null : this.#expression(0);
     if (!this.#take(':')) {
@@ -392,7 +392,7 @@ function isFunction(name: string): boolean {
   return [ofQuery, builtins, overItems].some((table) => Object.hasOwn(table, name));
 }
 
-/** Operators that are words can be negated: `not in`, `not contains`. */
+/** True for operators that are words, which can be negated: `not in`, `not contains`. */
 function isWord({ text }: ExpressionWord): boolean {
   return /^[a-z]/i.test(text) && text !== 'and' && text !== 'or';
 }

@@ -1,4 +1,4 @@
-/** The fields of a query that expressions can read, and their functions. */
+/** Query fields and functions available to expressions. */
 import { netHolds, parseAddress, parseNet, printAddress, type Net } from '../../base/ip.ts';
 import { className, typeName } from '../../wire/iana.ts';
 import type { Query } from '../../transport/query.ts';
@@ -19,7 +19,7 @@ import {
   type ExpressionValue,
 } from './expression-values.ts';
 
-/** The fields of a query; CoreDNS's names. None takes an argument. */
+/** Query fields with CoreDNS's names. None takes an argument. */
 export const ofQuery: Readonly<
   Record<string, { readonly type: Type; read(query: Query): ExpressionValue }>
 > = {
@@ -43,7 +43,7 @@ export const ofQuery: Readonly<
 
 export interface Builtin {
   readonly type: Type;
-  /** Least and most arguments. */
+  /** Minimum and maximum number of arguments. */
   readonly arity: readonly [number, number];
   readonly run: (values: readonly ExpressionValue[], query: Query) => ExpressionValue;
 }
@@ -61,7 +61,7 @@ function texts(
   return builtin(type, [count, most], (values) => run(...values.map(asString)));
 }
 
-/** Functions of values, by expr-lang's names; `incidr` and `metadata` are CoreDNS's. */
+/** Functions with expr-lang's names; `incidr` and `metadata` are CoreDNS's. */
 export const builtins: Readonly<Record<string, Builtin>> = {
   incidr: texts('bool', inCidr, 2),
   metadata: builtin('string', [1, 1], ([label], query) => query.notes?.get(asString(label!)) ?? ''),
@@ -206,7 +206,7 @@ export const notThere: Readonly<Record<string, string>> = {
   timezone: 'views cannot depend on the time: change the Corefile, which `reload` takes',
 };
 
-/** Functions of an array and a predicate over its items (`#`). */
+/** Functions with an array and a predicate over its items (`#`). */
 export const overItems: Readonly<
   Record<
     string,
@@ -257,7 +257,7 @@ export function isIn(value: ExpressionValue, items: ExpressionValue): boolean {
 }
 
 /**
- * `of[key]`: negative numbers count from the end; nil where nothing is.
+ * Returns `of[key]`. Negative numbers count from the end, and missing members are nil.
  * @throws ExpressionValueError if it has no members
  */
 export function memberOf(of: ExpressionValue, key: ExpressionValue): ExpressionValue {
@@ -266,7 +266,7 @@ export function memberOf(of: ExpressionValue, key: ExpressionValue): ExpressionV
   return asArray(of).at(asNumber(key)) ?? null;
 }
 
-/** A CIDR with its slash; null if it is malformed. */
+/** Parses a CIDR with a slash; null if it is malformed. */
 export function readCidr(text: string): Net | null {
   return text.includes('/') ? parseNet(text) : null;
 }
@@ -290,7 +290,7 @@ function joined(items: readonly string[], separator: string): string {
   return items.join(separator);
 }
 
-/** The JSON of a value. A value that several places refer to is written in each of them. */
+/** Returns a value as JSON. A value that several places refer to is written in each of them. */
 function jsonOf(value: ExpressionValue): string {
   let characters = 0;
   return bounded(
@@ -338,14 +338,14 @@ function bits(run: (a: bigint, b: bigint) => bigint): Builtin {
   );
 }
 
-/** Numbers of 64 bits, as expr-lang has them. */
+/** Converts to 64-bit integers, as in expr-lang. */
 function asInt(value: ExpressionValue): bigint {
   const number = asNumber(value);
   if (!Number.isInteger(number)) throw new ExpressionValueError(`${number} has no bits`);
   return BigInt.asIntN(64, BigInt(number));
 }
 
-/** A shift by 64 or more leaves nothing. */
+/** A shift by 64 or more gives zero. */
 function shift(by: bigint): bigint {
   if (by < 0n) throw new ExpressionValueError('invalid operation: negative shift count');
   return by > 64n ? 64n : by;

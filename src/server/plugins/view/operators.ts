@@ -19,14 +19,14 @@ import {
 import { ExpressionError } from './expression-words.ts';
 
 export interface Operator {
-  /** The higher, the closer it holds its operands (expr-lang's numbers). */
+  /** Operators with a higher rank bind tighter (expr-lang's numbers). */
   readonly rank: number;
   readonly rightFirst?: boolean;
-  /** @throws ExpressionError for operands it can never work with */
+  /** @throws ExpressionError for operands that can never work */
   make(left: CompiledPart, right: CompiledPart, name: string): Pick<CompiledPart, 'type' | 'run'>;
 }
 
-/** Ranks of the prefixes `not`, `!` and `-`, `+`. */
+/** Rank of the prefixes `not` and `!`. */
 export const NOT_RANK = 50;
 /** The rank of the prefixes `-` and `+`. */
 export const SIGN_RANK = 90;

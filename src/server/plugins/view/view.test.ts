@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { makeWorld, type World } from '../../../../test/kit/world.ts';
 import { RCODE } from '../../wire/iana.ts';
 
-/** A # would begin a comment. */
+/** An unquoted # would start a comment. */
 const quoted = (expression: string): string =>
   expression.includes('#') ? `"${expression}"` : expression;
 
@@ -98,7 +98,7 @@ describe('view', () => {
     'findLast([1, 2, 3], # < 3) == 2 && findLastIndex([1, 2, 3], # < 3) == 1',
   ];
   for (const expression of isTrue) {
-    test(`takes a query when ${expression}`, async () => {
+    test(`accepts a query if ${expression}`, async () => {
       assert.equal(await takes(expression), true);
     });
   }
@@ -124,7 +124,7 @@ describe('view', () => {
     `let a = repeat(name(), 100); let b = a + a + a + a; let c = b + b + b + b; let d = c + c + c + c; let e = d + d + d + d; e != ''`,
     'let a = map(1..9000, # + id()); let b = concat(a, a); len(b) > 1',
     'let a = map(1..9000, # + id()); len(flatten([a, a])) > 1',
-    // No more work than a query is worth either.
+    // The work is limited to what a query is worth.
     'all(1..300, all(1..300, all(1..10, # > 0)))',
     'len(uniq(map(1..1000, [# + id()]))) == 1000',
     'all(1..100, len(sort(map(1..1000, # + id()))) == 1000)',
@@ -135,12 +135,12 @@ describe('view', () => {
     `${tenfold('a', 6).replace('name()', '[]')} len(flatten(a6)) == 0`,
   ];
   for (const expression of isFalse) {
-    test(`leaves a query when ${expression}`, async () => {
+    test(`rejects a query if ${expression}`, async () => {
       assert.equal(await takes(expression), false);
     });
   }
 
-  test('transport, family and EDNS are seen', async () => {
+  test('transport, family and EDNS are visible', async () => {
     assert.equal(
       await takes("proto() == 'tcp' && bufsize() == 65535", 'a. A', { proto: 'tls' }),
       true,
@@ -157,7 +157,7 @@ describe('view', () => {
     );
   });
 
-  test('of several expressions all must be true', async () => {
+  test('if there are several expressions, all must be true', async () => {
     const world = await makeWorld(
       ".:53 {\n view here {\n expr type() == 'A'\n expr name() startsWith 'a'\n }\n whoami\n}",
     );
@@ -251,13 +251,13 @@ describe('view', () => {
     );
   });
 
-  test('as long a chain of operators as CoreDNS takes is worked out', async () => {
+  test('a chain of operators as long as CoreDNS accepts is evaluated', async () => {
     const world = await worldWith(`${'id() + '.repeat(4998)}id() >= 0`);
     assert.equal((await world.ask('www.example.org. A')).rcode, RCODE.NOERROR);
     await world.close();
   });
 
-  test('an expression that can never be true is warned about', async () => {
+  test('an expression that can never be true causes a warning', async () => {
     const world = await worldWith('name()');
     assert.match(
       world.log.join('\n'),

@@ -1,4 +1,4 @@
-/** Finds the namespace of a cluster name. */
+/** Finds the namespace in a cluster name. */
 import { HEADER } from '../../wire/iana.ts';
 import { firstName, layoutOf } from '../../wire/layout.ts';
 import { LOWER, NAME_MAX, suffixAt, type WireName } from '../../wire/name.ts';
@@ -9,14 +9,14 @@ import { endOfName } from '../../wire/skip.ts';
 const SVC = Uint8Array.of(3, 0x73, 0x76, 0x63);
 const POD = Uint8Array.of(3, 0x70, 0x6f, 0x64);
 
-/** Returns whether the namespace `bytes[at, at + length)` is visible. */
+/** Returns true if the namespace `bytes[at, at + length)` is visible. */
 export type Sees = (bytes: Uint8Array, at: number, length: number) => boolean;
 
 export class NamespaceNames {
   readonly #zones: readonly WireName[];
   readonly #records = new Records();
   readonly #name = new Uint8Array(NAME_MAX + 1);
-  /** Offset of the namespace's label that `find` found. */
+  /** Offset of the namespace label found by `find`. */
   #at = -1;
 
   /** @param zones wire form, lower case */
@@ -24,10 +24,7 @@ export class NamespaceNames {
     this.#zones = zones;
   }
 
-  /**
-   * True if a name (lower case) is below `NAMESPACE.svc` or `NAMESPACE.pod` of a zone, or such a
-   * name itself, and may not be seen.
-   */
+  /** True if a name (lower case) is at or below `NAMESPACE.svc` or `NAMESPACE.pod` in a zone and must be hidden. */
   hides(name: Uint8Array, length: number, sees: Sees): boolean {
     for (const zone of this.#zones) {
       const end = suffixAt(name, zone, length);
@@ -40,10 +37,7 @@ export class NamespaceNames {
     return this.#zones.some((zone) => suffixAt(name, zone, length) >= 0);
   }
 
-  /**
-   * True if any name in the reply is hidden, as the owner of a record or in its data, except that of the
-   * question.
-   */
+  /** True if any name in the reply, except in the question, is hidden: an owner, or a name in the data. */
   hidesAny(reply: Reply, sees: Sees): boolean {
     const records = this.#records;
     const { bytes, start } = reply;
@@ -57,7 +51,7 @@ export class NamespaceNames {
     return false;
   }
 
-  /** The same of the names in a record's data, `bytes[at, end)`. */
+  /** Checks the names in a record's data, `bytes[at, end)`. */
   #hidesInData(
     bytes: Uint8Array,
     start: number,
@@ -77,8 +71,7 @@ export class NamespaceNames {
   }
 
   /**
-   * The same of a name in a message, which may be compressed. Messages were checked before:
-   * pointers lead backwards.
+   * Checks a name in a message, which may be compressed. Messages are already validated, so pointers lead backwards.
    */
   #hidesAt(bytes: Uint8Array, start: number, at: number, sees: Sees): boolean {
     const name = this.#name;
@@ -97,7 +90,7 @@ export class NamespaceNames {
     }
   }
 
-  /** Finds the label before the last one in front of the zone, if that one is `svc` or `pod`. */
+  /** Finds the label before `svc` or `pod`, if one of these precedes the zone. */
   #find(name: Uint8Array, end: number): boolean {
     let before = -1;
     let last = -1;

@@ -5,14 +5,14 @@ import type { Token } from '../../corefile/corefile-tree.ts';
 /** Clients that are not pods: nodes, host network, external clients. */
 export const UNKNOWN = '@unknown';
 
-/** A namespace, the beginnings of some (`team-*`), or all (`*`). */
+/** A namespace, a prefix (`team-*`), or all (`*`). */
 interface NamespacePattern {
   readonly bytes: Uint8Array;
   readonly open: boolean;
   readonly unknown: boolean;
 }
 
-/** One line: the first one that fits a client and a namespace decides. */
+/** One line; the first that matches a client and a namespace decides. */
 export interface VisibilityRule {
   readonly allows: boolean;
   readonly from: readonly NamespacePattern[];
@@ -36,7 +36,7 @@ export function readRule({ text }: Token, words: readonly Token[], refuse: Refus
   };
 }
 
-/** RFC 1123 labels, as namespaces are, with an open end. */
+/** Matches RFC 1123 labels, as in namespaces, with an open end. */
 const NAMESPACE = /^(?:[a-z0-9][a-z0-9-]{0,62}\*?|\*)$/;
 
 function readPattern({ text, place }: Token, client: boolean, refuse: Refuse): NamespacePattern {
@@ -56,8 +56,7 @@ export class ClientRules {
   readonly #rules: readonly VisibilityRule[];
 
   /**
-   * @param client its namespace; empty: it is not a pod's; null: the most restricted client, for
-   * replies that any client may get
+   * @param client its namespace, or empty if it is not a pod. Null is the most restricted client, for replies that any client may get
    */
   constructor(rules: readonly VisibilityRule[], client: string | null) {
     this.#own = Buffer.from(client ?? '');
@@ -73,10 +72,7 @@ export class ClientRules {
     this.all = this.#rules.every(({ allows }) => allows);
   }
 
-  /**
-   * True if it sees the namespace `bytes[at, at + length)`: always its own, and what no line
-   * denies.
-   */
+  /** True if the client may see the namespace `bytes[at, at + length)`: its own, and any that no line denies. */
   sees(bytes: Uint8Array, at: number, length: number): boolean {
     if (this.#own.length > 0 && same(this.#own, bytes, at, length)) return true;
     for (const { allows, to } of this.#rules)

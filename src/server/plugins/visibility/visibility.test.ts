@@ -15,7 +15,7 @@ const folder = mkdtempSync(join(tmpdir(), 'ndots-visibility-'));
 after(() => rmSync(folder, { recursive: true }));
 
 const namespaces = ['team-a', 'team-b', 'shared', 'kube-system'];
-/** Client address → its namespace; empty: not a pod. */
+/** Maps client addresses to namespaces; empty if not a pod. */
 const clients = new Map([
   ['10.244.0.1', 'team-a'],
   ['10.244.0.2', 'team-b'],
@@ -34,7 +34,7 @@ const objects = [
       metadata: { name: 'web', namespace },
       spec: { clusterIP: `10.96.0.${i + 1}`, ports: [{ name: 'http', port: 80, protocol: 'TCP' }] },
     },
-    // Leads to a service of another namespace.
+    // Leads to a service in another namespace.
     {
       ...meta,
       kind: 'Service',
@@ -106,7 +106,7 @@ function serve(lines: readonly string[], before = '', pods = 'verified'): Promis
 const from = (client: string): AskOptions => ({ client, edns: true });
 
 describe('visibility', () => {
-  test('an alias of one’s own that leads to what is hidden looks as one that leads nowhere, whatever is asked for', async () => {
+  test("a client's own alias to a hidden name looks like a dangling one, for every type", async () => {
     for (const answer of ['nxdomain', 'refused']) {
       const world = await serve([...tenants, `answer ${answer}`], 'cache');
       const seen = async (name: string, type: string): Promise<string> => {
@@ -123,7 +123,7 @@ describe('visibility', () => {
     }
   });
 
-  test('an alias whose target is rewritten to a hidden name shows nothing of it, and nothing that the memory keeps', async () => {
+  test('an alias whose target is rewritten to a hidden name reveals nothing, even from the cache', async () => {
     for (const policy of [tenants, ['deny from team-a to team-b']]) {
       const world = await serve(
         policy,
@@ -143,7 +143,7 @@ describe('visibility', () => {
     }
   });
 
-  test('a namespace sees itself and what no line denies; NXDOMAIN stands for the rest, with the reason', async () => {
+  test('a namespace sees itself and whatever no line denies, and gets NXDOMAIN for the rest, with the reason', async () => {
     const world = await serve(tenants, 'cache');
     const seen = async (client: string, namespace: string): Promise<number> =>
       (await world.ask(`web.${namespace}.svc.cluster.local. A`, from(client))).rcode;
@@ -166,7 +166,7 @@ describe('visibility', () => {
     await world.close();
   });
 
-  test('a node is unknown, whatever the namespace of its host-network pods: tenants can send from there too', async () => {
+  test("a node is unknown regardless of its host-network pods' namespace, because tenants can send from there too", async () => {
     const world = await serve(tenants);
     for (const question of ['web.team-b.svc.cluster.local. A', '2.0.96.10.in-addr.arpa. PTR']) {
       const reply = await world.ask(question, from('192.0.2.5'));
@@ -175,7 +175,7 @@ describe('visibility', () => {
     await world.close();
   });
 
-  test('what does not exist is denied as what exists: a denial tells nothing', async () => {
+  test('missing names are denied like existing ones, so a denial reveals nothing', async () => {
     const world = await serve(tenants);
     const texts = [];
     for (const name of [
@@ -201,7 +201,7 @@ describe('visibility', () => {
     await world.close();
   });
 
-  test('the address of a service has no name for a client that may not see it', async () => {
+  test("a service's address has no name for a client that may not see it", async () => {
     const world = await serve(tenants, 'cache');
     for (const client of ['10.244.0.4', '10.244.0.1', '10.244.0.4']) {
       const reply = await world.ask('2.0.96.10.in-addr.arpa. PTR', from(client));
@@ -226,7 +226,7 @@ describe('visibility', () => {
     }
   });
 
-  test('transfers of the zone reveal everything, and are denied to clients that may not see everything', async () => {
+  test('zone transfers reveal everything, and are denied to clients that may not see everything', async () => {
     const world = await serve(tenants, 'transfer cluster.local {\n  to *\n }');
     const transfer = (client: string): Promise<Message> =>
       world.ask('cluster.local. AXFR', { client, proto: 'tcp' });
@@ -235,7 +235,7 @@ describe('visibility', () => {
     await world.close();
   });
 
-  test('the search path goes on past a denied name', async () => {
+  test('the search path continues past a denied name', async () => {
     const world = await serve(tenants, 'autopath @kubernetes');
     const reply = await world.ask('web.team-b.team-a.svc.cluster.local. A', from('10.244.0.1'));
     assert.equal(reply.rcode, RCODE.NXDOMAIN);
@@ -247,7 +247,7 @@ describe('visibility', () => {
     await world.close();
   });
 
-  test('dns64 and rewrite ask on for the client; another server block, which may remember, does not', async () => {
+  test('dns64 and rewrite look up names for the client, while another server block, which may cache, does not', async () => {
     const world = await serve(
       tenants,
       'dns64 {\n  allow_ipv4\n }\n rewrite name regex (.*)\\.corp\\.test {1}.svc.cluster.local answer auto',
@@ -290,7 +290,7 @@ cluster.local {
     await world.close();
   });
 
-  test('names in the data of any type are judged', async () => {
+  test('names in the data of all types are checked', async () => {
     const target = 'web.team-b.svc.cluster.local.';
     const data = {
       CNAME: target,
@@ -330,7 +330,7 @@ cluster.local {
     await world.close();
   });
 
-  test('without watched pods no client is known, and the log says so', async () => {
+  test('without watched pods no client is known, which is logged', async () => {
     const world = await serve(tenants, '', 'insecure');
     await world.clock.advance(100);
     assert.ok(world.log.some((line) => line.includes('[ERROR]') && line.includes('pods verified')));

@@ -1,4 +1,4 @@
-/** `visibility`: which namespaces may resolve the names of which. */
+/** `visibility`: controls which namespaces may resolve each other's names. */
 import { andThen, isLater, type Maybe } from '../../base/maybe.ts';
 import { zones } from '../../corefile/positions.ts';
 import { flag, lines, setting } from '../../corefile/properties.ts';
@@ -70,19 +70,16 @@ const syntax = directive({
 const UNWATCHED = 'pods are not watched';
 const nameServer = parseName('ns.dns.');
 const mailbox = parseName('hostmaster.');
-/** Types for private use (RFC 6895 section 3.1), of which there are no records. */
+/** Private-use types (RFC 6895 section 3.1), which have no records. */
 const PRIVATE_TYPES = 0xff00;
-/** Maximum number of client namespaces whose rules are remembered. */
+/** Maximum number of client namespaces whose rules are cached. */
 const CLIENTS_MAX = 10_000;
 
 const prohibited: readonly ExtendedError[] = [
   { code: EDE.PROHIBITED, text: "this name's namespace is not visible from the client's" },
 ];
 
-/**
- * Denies names of namespaces that the client's namespace may not see, before any plugin or cache
- * answers them.
- */
+/** Denies names in namespaces that the client's namespace may not see, before any plugin or cache answers them. */
 export const visibility: Plugin = definePlugin({
   syntax,
 
@@ -112,7 +109,7 @@ class Visibility {
   readonly #byClient = new Map<string, ClientRules>();
   readonly #denied;
   readonly #offenders: TopKeys;
-  /** By index: the routes that lead here. */
+  /** Indexed by route; true for routes that lead here. */
   readonly #own: boolean[] = [];
   #clients: ClientNamespaces | null = null;
   #rules: ClientRules;
@@ -152,7 +149,7 @@ class Visibility {
   }
 
   readonly link: Next = (query) => {
-    // Part of a reply that is checked as a whole, further up.
+    // Part of a reply that is checked as a whole further up.
     if (query.screen === this) return this.#next(query);
     const client = this.#isForAll(query) ? null : (this.#clients?.of(query) ?? '');
     const rules = (this.#rules = this.#rulesOf(client));
@@ -160,7 +157,7 @@ class Visibility {
       this.#count(query, client);
       if (!this.#options.reportOnly) return this.#deny(query);
     }
-    // A query made here may still be in use by a link that asks further queries with it.
+    // A query created here may still be in use by a link that sends further queries with it.
     const inner = query.owned ? query.copy() : query;
     const before = inner.screen;
     inner.screen = this;
@@ -176,10 +173,9 @@ class Visibility {
   }
 
   /**
-   * True if it is an internal lookup for the reply of another server block, which may cache it for
-   * all clients: the result must then not depend on the client. Links of this block after a cache
-   * are also after this link. So names are not checked a second time, unless they were rewritten
-   * since.
+   * True for an internal lookup for another server block's reply. That block may cache it for all clients, so the
+   * result must not depend on the client. Links of this block after a cache are also after this link. Names are
+   * therefore not checked a second time, unless they were rewritten since.
    */
   #isForAll({ depth, route, via, screen }: Query): boolean {
     this.#own[route.index] = true;
@@ -237,11 +233,11 @@ class Visibility {
   }
 
   /**
-   * The reply for a visible name that is an alias of a hidden one: the same as without data, including serial
-   * and TTL. Any other reply would let a client that can create aliases learn whether their targets exist.
+   * Returns the reply for a visible alias of a hidden name, which equals one without data, including serial and TTL.
+   * Any other reply would let a client that can create aliases learn whether their targets exist.
    */
   #withoutData(query: Query): Maybe<Reply> {
-    // Each queried type has a separate type, and so a separate age in memory.
+    // Each queried type maps to a separate type, and thus has a separate age in the cache.
     const asked = query.asking(query.wireName, PRIVATE_TYPES | (query.type & 0xff));
     asked.screen = this;
     const found = this.#next(asked);
@@ -258,7 +254,7 @@ class Visibility {
     return writer.finish(RCODE.NOERROR, 'visibility');
   };
 
-  /** As the cluster's own: `ns.dns.ZONE`, `hostmaster.ZONE`. */
+  /** Writes an SOA record like the cluster's own: `ns.dns.ZONE`, `hostmaster.ZONE`. */
   #writeSoa(query: Query, ttl: number): void {
     const { writer } = this.#context;
     const zone =

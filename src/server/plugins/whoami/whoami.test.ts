@@ -27,7 +27,7 @@ describe('whoami', () => {
     await world.close();
   });
 
-  test('over TCP and IPv6 it says so', async () => {
+  test('TCP and IPv6 are reflected in the records', async () => {
     const world = await makeWorld('.:53 {\n whoami\n}');
     const { additional } = await world.ask('example.org.', { proto: 'tcp', client: '2001:db8::7' });
     assert.equal(additional[0]!.type, TYPE.AAAA);

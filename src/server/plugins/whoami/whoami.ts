@@ -15,8 +15,7 @@ const udp = parseName('_udp.');
 const tcp = parseName('_tcp.');
 
 /**
- * Ends the chain: any name, any type. The answer section stays empty, all is in the additional
- * section.
+ * Ends the chain for any name and type. The answer section stays empty, and all records are in the additional section.
  */
 export const whoami: Plugin = definePlugin({
   syntax,
