@@ -34,7 +34,9 @@ export interface AskingParts {
   readonly clock: Clock;
   readonly metrics: GrpcMetrics;
   readonly writer: MessageWriter;
-  /** Replaces the reply, or a missing one, for this name; null if the client gets it unchanged. */
+  /**
+   * Returns a replacement for a missing reply or an NXDOMAIN for this name, or null if the client gets it unchanged.
+   */
   through(query: Query): ((query: Query) => Maybe<Reply>) | null;
 }
 

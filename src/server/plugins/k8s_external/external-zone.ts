@@ -32,7 +32,7 @@ export function externalZone(text: string, apex: string, ttl: number): ExternalZ
 
 export type OwnName = 'apex' | 'empty' | 'server' | 'nothing' | 'elsewhere';
 
-/** Tests whether the name `folded[0, length)` is one of the zone's own. */
+/** Classifies the name `folded[0, length)` within the zone. */
 export function ownName(zone: ExternalZone, folded: Uint8Array, length: number): OwnName {
   if (length === zone.name.length) return 'apex';
   if (suffixAt(folded, zone.apex, length) < 0) return 'elsewhere';

@@ -188,7 +188,7 @@ export class ClusterLookup {
     return this.#eachAt(slice, reader, hash, false, take);
   }
 
-  /** @param byHost whether to skip endpoints with a host name, which are not named after their address */
+  /** @param byHost true for endpoints with a host name, false for those named after their address */
   #eachAt(
     slice: SliceRecord,
     reader: EndpointReader,
