@@ -16,7 +16,7 @@ export interface QueuedSocket {
 }
 
 /**
- * Up to 64 datagrams of one turn, from any number of sockets. Waking the receiver is more than a quarter of the cost of
+ * Up to 64 datagrams from one turn of the event loop, from any number of sockets. Waking the receiver is more than a quarter of the cost of
  * sending. When more datagrams follow immediately, the receiver is already awake and reads them all.
  */
 export class SendQueue {

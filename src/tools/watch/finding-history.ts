@@ -21,7 +21,7 @@ export interface FindingsLook {
 const HOLD_MS = 10_000;
 /** In milliseconds. A finding seen only in the long window has ended once its newest evidence is older than this. */
 const FRESH_MS = 40_000;
-/** A finding that is less certain, or that does not stop programs, must be seen twice before it starts. */
+/** A finding that is less certain, or that does not stop programs, must be seen twice before it is raised. */
 const SURE = 0.8;
 /** The number of queries listed as evidence for a finding. */
 const EXAMPLES = 20;

@@ -1,4 +1,4 @@
-/** Lost queries that came back as port unreachable (ICMP), by the host that they were for. */
+/** Lost queries that drew an ICMP port unreachable error, by destination host. */
 import { addressOf, sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import type { Claims } from './claims.ts';
 import type { Rejection } from './icmp-errors.ts';

@@ -126,7 +126,7 @@ export const REUSED_SOCKET = 4;
 /** An ICMP error that comes later than this after a query is not for it. Milliseconds; the kernel sends it at once, a capture may merge hosts. */
 export const REJECTED_WITHIN_MS = 1000;
 
-/** Rejections further apart than this, with replies in between, are of two times. Milliseconds; more than the 5 s that resolv.conf(5) waits. */
+/** Rejections further apart than this, with replies in between, belong to two separate incidents. Milliseconds; more than the 5 s that resolv.conf(5) waits. */
 export const REJECTED_APART_MS = 6000;
 
 /** After the last rejection a server that runs again answers this many queries, with this share lost at most. Chosen. */
