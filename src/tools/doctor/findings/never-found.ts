@@ -1,4 +1,5 @@
 /** Names of which every lookup ends with NXDOMAIN, and the spelling that was probably meant. */
+import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { Claims } from '../observe/claims.ts';
@@ -9,7 +10,7 @@ import { absoluteName } from '../observe/absolute-name.ts';
 import { searchSteps } from '../observe/search-steps.ts';
 import { unknown, type Finding, type FindingKind } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
-import { MIN_CASES, MIN_QUERIES } from '../thresholds/evidence.ts';
+import { FELT_SHARE, MIN_CASES, MIN_QUERIES } from '../thresholds/evidence.ts';
 
 const TITLE = 'Programs keep asking for names that do not exist';
 /** `_PORT._PROTOCOL.` and the Service. */
@@ -52,11 +53,15 @@ function findingsOf(observed: Observations, claims: Claims): readonly Finding[] 
   return [...Map.groupBy(list, ({ spelling }) => spelling.title)].map(([title, all]) => {
     const keys = new Set(all.map(({ name }) => name));
     const [first] = all;
+    const lookups = observed.affected.filter(
+      (lookup) =>
+        keys.has(absoluteName(lookup.name)) || lookup.exchanges.some(({ name }) => keys.has(name)),
+    );
     return {
       code: 'ND2008',
       title,
       ...(title === TITLE ? {} : { subject: first!.name }),
-      severity: 'warning',
+      severity: isFelt(observed, lookups) ? 'warning' : 'info',
       confidence: Math.max(...all.map(({ spelling }) => spelling.confidence)),
       seen: [
         sentence(
@@ -68,14 +73,19 @@ function findingsOf(observed: Observations, claims: Claims): readonly Finding[] 
       fix: [...new Set(all.flatMap(({ spelling }) => spelling.fix))],
       prove: `ndots query ${first!.name}${first!.type === TYPE.SRV ? ' SRV' : ' with each search domain appended'}`,
       disproved: 'the names exist where they are served: then servers give wrong answers',
-      exchanges: observed.affected.flatMap((lookup) =>
-        keys.has(absoluteName(lookup.name)) || lookup.exchanges.some(({ name }) => keys.has(name))
-          ? lookup.exchanges
-          : [],
-      ),
+      exchanges: lookups.flatMap(({ exchanges }) => exchanges),
       affected: [...keys],
     };
   });
+}
+
+/** Returns true if one client keeps asking, and its program feels it: many clients that ask once are a busy cluster. */
+function isFelt({ clients }: Observations, lookups: readonly SeenLookup[]): boolean {
+  const byClient = Map.groupBy(lookups, ({ exchanges }) => exchanges[0]!.client.address);
+  return [...byClient].some(
+    ([client, own]) =>
+      own.length >= MIN_CASES && own.length >= FELT_SHARE * (clients.get(client)?.lookups ?? 0),
+  );
 }
 
 function missingNames(observed: Observations, claims: Claims): readonly MissingName[] {
