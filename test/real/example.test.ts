@@ -130,6 +130,7 @@ describe('the example cluster', { skip }, () => {
       ['npm ci && npm test', null],
       // Needs docker and a cluster: test/real/image.test.ts, deploy.cluster.test.ts and helm-install.cluster.test.ts.
       ['docker build ', null],
+      ['docker push ', null],
       ['kubectl ', null],
       ['helm install ', null],
       // Changes the network; lab.test.ts plays it in namespaces.

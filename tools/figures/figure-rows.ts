@@ -248,7 +248,7 @@ export const figureGroups: readonly FigureGroup[] = [
     title: 'Memory',
     benchmark: 'memory',
     about:
-      'Resident memory; the autopath rows have 10 000 Services, 100 000 endpoints and 100 000 pods. The memory [charged to the control group](decisions/memory.md#as-the-control-group-counts-it) is lower.',
+      'Resident memory; the autopath rows have 10 000 Services, 100 000 endpoints and 100 000 pods. The working set [charged to the control group](decisions/memory.md#as-the-control-group-counts-it) is lower.',
     rows: [
       { what: 'idle, example cluster', figure: 'idle, example cluster', goal: { atMost: 75 } },
       {
