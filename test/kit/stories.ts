@@ -1205,7 +1205,7 @@ export const stories: readonly Story[] = [
   {
     name: 'a server answers in lower case, and a resolver with random case retries with a new id from a new port',
     code: 'ND3019',
-    seen: /^12 of them were asked for again/,
+    seen: /^12 of these queries were repeated/,
     packets: (seed) =>
       Promise.resolve(
         inOrder(

@@ -33,17 +33,17 @@ export const absentNames: FindingKind = {
       absent.walked < (searched ? 2 : 1) * ABSENT_SHARE * total.asked
     )
       return excluded(
-        `${percent(absent.queries, total.asked)} of the queries are for names that do not exist as they were written`,
+        `${percent(absent.queries, total.asked)} of the queries are for names that do not exist as written`,
       );
     const made = madeBySearch(absent.samples, searchSteps(observed));
     if (made >= SEARCHED_SHARE * absent.samples.length)
       return excluded(
-        'these names are names that are found, with a search domain behind them: a capture at one of several servers shows single steps of a walk',
+        'these are existing names with a search domain appended: a capture at one of several servers shows only single steps of a search',
       );
     const isKnown = ({ candidates }: SeenLookup): boolean =>
       claims.names.has(candidates.at(-1) ?? '');
     if (absent.samples.filter(isKnown).length >= SEARCHED_SHARE * absent.samples.length)
-      return excluded('why these names are not there is known');
+      return excluded('another finding explains why these names do not exist');
     for (const name of absent.names) claims.names.add(name);
     const domain = absent.domain(DOMAIN_SHARE);
     const clients = absent.clients.list.toSorted((one, other) => other.queries - one.queries);
@@ -59,7 +59,7 @@ export const absentNames: FindingKind = {
       severity: 'warning',
       confidence: 0.9,
       seen: [
-        `${share(absent.queries, total.asked)} queries got NXDOMAIN for a name as it was written${seconds === 0 ? '' : `, ${(absent.queries / Math.max(1, seconds)).toFixed(0)} a second`}${searched ? `, after the search path had been tried: ${share(absent.walked, total.asked)} queries in all` : '; no search path made these names'}.`,
+        `${share(absent.queries, total.asked)} queries got NXDOMAIN for a name as written${seconds === 0 ? '' : `, ${(absent.queries / Math.max(1, seconds)).toFixed(0)} a second`}${searched ? `, after the search path had been tried: ${share(absent.walked, total.asked)} queries in total` : '; no search path created these names'}.`,
         `Busiest clients: ${listed(
           clients.map(
             ({ address, queries }) => `${address} (${percent(queries, absent.queries)} of them)`,
@@ -77,25 +77,26 @@ export const absentNames: FindingKind = {
                 )}). If the name has been created since, the cache denies it for up to ${cached.longestTtl} s.`,
             ]
           : []),
-        `${few ? 'The same names' : 'Ever new names'}, ${seen.size} ${domain === '.' ? 'without a domain in common' : `below ${domain}`}: ${listed([...seen])}`,
+        `${few ? 'The same names' : 'New names each time'}, ${seen.size} ${domain === '.' ? 'without a domain in common' : `under ${domain}`}: ${listed([...seen])}`,
       ],
       why: few
-        ? 'A program asks for something that does not exist: a Service that was deleted or renamed, a namespace or domain that is misspelled. It retries without a pause, and fails until someone gives it the right name.'
-        : 'A program makes up names and asks for each once: hosts of a domain that moved, a scan, a check for wildcards, or data that leaves through names (DNS tunnelling). Caches do not help against new names: each query reaches the authoritative server.',
+        ? 'A program asks for something that does not exist: a deleted or renamed Service, or a misspelled namespace or domain. It retries without a pause and keeps failing until it is given the right name.'
+        : 'A program makes up names and queries each one once: hosts in a domain that moved, a scan, a wildcard check, or data smuggled out in names (DNS tunnelling). Caches do not help against new names, so each query reaches the authoritative server.',
       fix: [
-        `Find the program in the pods above, and why it asks for ${few ? listed([...seen], 2) : `names below ${domain}`}; correct the name, or restore the Service.`,
+        `Find the program in the pods above and why it asks for ${few ? listed([...seen], 2) : `names under ${domain}`}. Then correct the name, or restore the Service.`,
         ...(few && cached !== undefined
           ? [
-              `If ${cached.name} exists by now (ask the upstream), a cache still denies it: restart the DNS pods or wait, and cache denials for less time (cache { denial 9984 5 }).`,
+              `If ${cached.name} exists by now (query the upstream), a cache still denies it. Restart the DNS pods or wait, and cache denials for a shorter time (cache { denial 9984 5 }).`,
             ]
           : []),
         few
-          ? 'Until then, use retries with growing pauses; a negative cache (cache { denial }) keeps the load off the servers.'
-          : `Limit the queries of each client, or answer ${domain === '.' ? 'such names' : domain} in the cluster, until it is found.`,
+          ? 'Until then, retry with growing pauses; a negative cache (cache { denial }) keeps the load off the servers.'
+          : `Until the program is found, limit the queries of each client, or answer ${domain === '.' ? 'such names' : domain} in the cluster.`,
         ...(few ? [] : ['If the program is unknown, treat it as an intrusion.']),
       ],
       prove: `ndots query ${example}; ndots capture --from-ip ${clients[0]!.address}`,
-      disproved: 'the names exist where they are served: then servers give wrong answers',
+      disproved:
+        'the names exist on their authoritative servers (so other servers give wrong answers)',
       exchanges: absent.samples.flatMap(({ exchanges }) => exchanges),
     };
   },

@@ -11,7 +11,7 @@ import { FELT_SHARE, MIN_CASES, MIN_QUERIES, NEARLY_ALL } from '../thresholds/ev
 export const askedAgain: FindingKind = {
   code: 'ND3021',
   title: 'Replies pass here and do not reach the client: it asks again',
-  name: 'replies that get lost behind this point',
+  name: 'replies that are lost after this point',
   inCapture(observed, claims) {
     const { asked, lost } = observed.total;
     if (asked - lost === 0) return unknown('no reply was seen');
@@ -40,8 +40,8 @@ export const askedAgain: FindingKind = {
       confidence: repeats.length >= 2 * MIN_CASES ? 0.88 : 0.75,
       seen: [
         `${lost === 0 ? 'Every query that passed here was answered' : `${share(answered, asked)} queries that passed here were answered`}; ${repeats.length} were repeated, mostly ${took(waits[waits.length >> 1]!)} after the first time, as if no reply had come.`,
-        `Most of them for ${listed(names.map(([name]) => name))}`,
-        ...(ofOne ? [`All but ${repeats.length - clients[0]![1]} are of ${client}.`] : []),
+        `Most of them are for ${listed(names.map(([name]) => name))}`,
+        ...(ofOne ? [`All but ${repeats.length - clients[0]![1]} came from ${client}.`] : []),
         ...(ofServer
           ? [
               `All but ${repeats.length - servers[0]![1]} of the replies came from ${servers[0]![0]}.`,
@@ -51,10 +51,10 @@ export const askedAgain: FindingKind = {
       why: 'The server answers, and its reply passes this point. The fault is between here and the clients: a rule, a full table or a link that drops replies, connection tracking without an entry for them, or a checksum that the client’s kernel rejects. In a capture taken at the client, the reply reaches the pod but not the program: a local firewall, a wrong checksum, or a resolver that rejects the reply.',
       fix: [
         `Capture at the client (its pod’s network) and here at the same time: ndots capture join CLIENT.pcap HERE.pcap shows on which side of which hop replies are lost.`,
-        'Compare on the client’s node: nstat -az UdpInCsumErrors UdpRcvbufErrors, conntrack -S (drop, insert_failed), drops of interfaces (ip -s link), rules for traffic from port 53.',
+        'Compare on the client’s node: nstat -az UdpInCsumErrors UdpRcvbufErrors, conntrack -S (drop, insert_failed), interface drops (ip -s link), and rules for traffic from port 53.',
       ],
-      prove: `ndots query ${names[0]![0]} from ${client}, with tcpdump in its network: no reply arrives, or it arrives and is not used`,
-      disproved: 'a capture at the client has no query that is sent twice',
+      prove: `ndots query ${names[0]![0]} from ${client}, with tcpdump in its network: no reply arrives, or one arrives but is not used`,
+      disproved: 'a capture at the client shows no repeated query',
       exchanges: repeats.flatMap(({ first, again }) => [first, again]),
     };
   },

@@ -16,12 +16,12 @@ export const autoscalerAtMost: FindingKind = {
     return clusterFinding(this, {
       severity: 'warning',
       confidence: 0.8,
-      seen: full.map(({ name, most }) => `${name} has ${most} replicas, and may have no more.`),
+      seen: full.map(({ name, most }) => `${name} has ${most} replicas, the most that it allows.`),
       affected: full.map(({ name }) => name),
-      why: 'The load needs as many pods as the autoscaler may create. More load makes replies late.',
+      why: 'The load needs as many pods as the autoscaler may create, so more load would delay replies.',
       fix: ['Raise maxReplicas, or reduce the load: a cache on each node, fewer search domains.'],
-      prove: 'ndots size --metrics … shows the number that is needed',
-      disproved: 'the load is usual for this hour, and replies are fast',
+      prove: 'ndots size --metrics … shows how many are needed',
+      disproved: 'the load is normal for this hour, and replies are fast',
     });
   },
 };

@@ -16,8 +16,8 @@ export const changedCase: FindingKind = {
     if (ignored.length < MIN_CASES || ignored.length < MIXED_CASE_SHARE * changed)
       return excluded(
         changed === 0
-          ? 'replies repeat their question as it was spelled'
-          : `${share(changed, asked)} replies are spelled otherwise than their question, and ${ignored.length} of them were asked for again`,
+          ? 'replies repeat the question exactly as it was spelled'
+          : `${share(changed, asked)} replies changed the spelling of their question, and ${ignored.length} of these queries were repeated`,
       );
     const exchanges = ignored.map(({ exchange }) => exchange);
     const servers = [...new Set(exchanges.map(({ server }) => server.address))];
@@ -32,16 +32,16 @@ export const changedCase: FindingKind = {
       severity: waited ? 'critical' : 'warning',
       confidence: 0.93,
       seen: [
-        `${share(changed, asked)} replies to questions with capitals came back with a question that is spelled otherwise, from ${listed(servers)}.`,
-        `${ignored.length} of them were asked for again by ${listed(clients)}, mostly ${took(middle)} after the reply: ${listed(names)}`,
+        `${share(changed, asked)} replies to questions with mixed capitals changed the spelling of the question; they came from ${listed(servers)}.`,
+        `${ignored.length} of these queries were repeated by ${listed(clients)}, mostly ${took(middle)} after the reply: ${listed(names)}`,
       ],
-      why: `Some resolvers (Unbound with use-caps-for-id, c-ares, public resolvers) draw the capitals of each name by chance, and take a reply only if its question has the same ones: that is harder to forge ("0x20"). A server has to send the question back byte for byte; one that lower-cases it looks like a forger. ${waited ? 'The client drops the reply and waits for another one until its time is over.' : 'The resolver asks again, at last in lower case: each name costs several queries.'}`,
+      why: `Some resolvers (Unbound with use-caps-for-id, c-ares, public resolvers) choose the capitals of each name at random, and accept a reply only if its question has the same ones, which is harder to forge ("0x20"). A server has to return the question byte for byte; one that lower-cases it looks like a forger. ${waited ? 'The client drops the reply and waits for another one until it times out.' : 'The resolver asks again, finally in lower case, so each name costs several queries.'}`,
       fix: [
-        `Have ${listed(servers)} return the question as it came (RFC 1035 section 4.1.2): a proxy, a rewrite or an old appliance changes it.`,
-        'Until then: use-caps-for-id: no, or caps-exempt for its zones, in Unbound; no ARES_FLAG_DNS0x20 in c-ares.',
+        `Configure ${listed(servers)} to return the question unchanged (RFC 1035 section 4.1.2): a proxy, a rewrite or an old appliance changes it.`,
+        'Until then, set use-caps-for-id: no, or caps-exempt for its zones, in Unbound; in c-ares, leave ARES_FLAG_DNS0x20 unset.',
       ],
       prove: `dig @${servers[0]} WwW.ExAmPlE.cOm: the question section of the reply has to show the same capitals`,
-      disproved: 'the reply’s question has the same capitals when the server is asked directly',
+      disproved: 'the reply’s question has the same capitals when the server is queried directly',
       exchanges,
     };
   },

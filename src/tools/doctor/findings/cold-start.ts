@@ -16,12 +16,11 @@ export const coldStart: FindingKind = {
       severity: 'info',
       confidence: 0.7,
       seen: found.slice(0, 5).map(({ text }) => `${text[0]!.toUpperCase()}${text.slice(1)}.`),
-      why: 'After a cold start of the cluster the webhook’s pods wait for DNS, to pull images or to reach other services, and DNS pods wait for the webhook: neither starts.',
+      why: 'After a cold start of the cluster, the webhook’s pods wait for DNS to pull images or to reach other services. The DNS pods wait for the webhook, so neither starts.',
       fix: [...new Set(found.flatMap(({ remedy }) => remedy ?? []))],
       prove:
-        'kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml: failurePolicy Fail, a Service, and rules that match pods of kube-system',
-      disproved:
-        'the webhook’s service has pods that need no name to start (hostNetwork, addresses)',
+        'kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml: look for failurePolicy Fail, a Service, and rules that match pods in kube-system',
+      disproved: 'the webhook’s pods need no DNS name to start (hostNetwork, IP addresses)',
     });
   },
 };

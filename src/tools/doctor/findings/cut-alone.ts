@@ -43,16 +43,16 @@ export const cutAlone: FindingKind = {
         confidence: 0.82,
         seen: [
           `${client}: ${losses.length} queries to ${address} got no reply, from ${ports.size} ports and for every name, and none was seen on its way to a DNS pod.`,
-          `${peers.length} other pods are answered by ${listed(pods)}. In this capture the Service’s address is already translated to a pod’s, so their queries to it are not visible. Cluster names get their answers, so the servers and the rules of the Service are well.`,
+          `${peers.length} other pods get answers from ${listed(pods)}. In this capture the Service’s address is already translated to a pod’s, so their queries to it are not visible. Cluster names are answered, so the servers and the Service’s rules are fine.`,
         ],
-        why: 'Losses that depend only on the client come from a rule: a NetworkPolicy (egress of this pod, or ingress of the DNS pods) that does not allow it to reach DNS.',
+        why: 'Losses that depend only on the client are caused by a rule: a NetworkPolicy (egress from this pod, or ingress to the DNS pods) does not allow it to reach DNS.',
         fix: [
           `Allow UDP and TCP port 53 from this pod to ${address} and to the DNS pods behind it (kubectl get networkpolicy -A).`,
-          'If it runs on another node than the others: check that kube-proxy (or its replacement) has the rules of the Service there.',
+          'If it runs on a different node from the others, check that kube-proxy (or its replacement) has the Service’s rules there.',
         ],
-        prove: `from this pod: ndots query kubernetes.default @${address}, and again at a DNS pod: @${pods[0]}; the same from another pod of its node`,
+        prove: `from this pod: ndots query kubernetes.default @${address}, and again at a DNS pod: @${pods[0]}; then the same from another pod on its node`,
         disproved:
-          'no policy selects this pod, or other pods of its node are not answered by that address either',
+          'no policy selects this pod, or other pods on its node get no answer from that address either',
         exchanges: losses,
       };
     }

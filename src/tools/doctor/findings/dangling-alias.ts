@@ -40,7 +40,7 @@ export const danglingAlias: FindingKind = {
       confidence: 0.94,
       seen: [
         sentence(
-          `${share(count, asked)} queries were NXDOMAIN behind a CNAME record: ${listed(aliases)}`,
+          `${share(count, asked)} queries got NXDOMAIN after a CNAME record: ${listed(aliases)}`,
         ),
         `${all.length === 1 ? 'This name was' : 'These names were'} never found; the replies came from ${listed(servers)}, for ${askersText(
           observed,
@@ -52,11 +52,11 @@ export const danglingAlias: FindingKind = {
         sentence(
           `Delete the CNAME record, or point it at a name that exists: its target is ${listed(targets)}`,
         ),
-        'If the target was created a moment ago: wait for the negative TTL of its zone (the SOA record in the reply).',
-        'For an ExternalName service: correct spec.externalName.',
+        'If the target was created only moments ago, wait for its zone’s negative TTL (the SOA record in the reply).',
+        'For an ExternalName service, correct spec.externalName.',
       ],
       prove: `ndots query ${targets[0]!} @${servers[0]!}: NXDOMAIN without an alias`,
-      disproved: 'the target resolves when its own zone is asked: then a cache has an old answer',
+      disproved: 'the target resolves when its own zone is queried (a cache has an old answer)',
       hits: count,
       exchanges: replies.samples,
     };

@@ -53,11 +53,11 @@ export const deadBackend: FindingKind = {
       return oneIsGone(astray, claims);
     if (dead.length === 0 || fine.length === 0)
       return list.some(({ outcomes }) => outcomes.lost === outcomes.asked)
-        ? unknown('a DNS pod that answered no query got too few of them')
-        : excluded('all DNS pods that were asked answer');
+        ? unknown('too few queries went to the DNS pod that answered none')
+        : excluded('all DNS pods that were queried answer');
     const losses = dead.flatMap(({ address }) => claims.openTo(address));
     if (losses.length < MIN_CASES)
-      return unknown('another finding explains the losses on the way to a pod');
+      return unknown('another finding explains the queries lost on the way to a pod');
     claims.take(losses);
     // A cache that alternates between them is late itself at the time.
     explainWaiting(observed, claims, silencesOf(losses));
@@ -78,31 +78,31 @@ export const deadBackend: FindingKind = {
       severity: 'critical',
       confidence: 0.9,
       seen: [
-        `${fromMs > -Infinity ? `${listed(names)} answered until ${clock(fromMs)}. Since then, of` : 'Of'} queries that were taken ${fromMs > -Infinity ? 'there' : `to ${listed(names)}`} ${counted} got no reply, from ${clock(lost.fromMs)} to ${clock(lost.toMs)}.`,
-        `${fine.length} other ${fine.length === 1 ? 'pod answers' : 'pods answer'} ${fine.reduce((sum, { outcomes }) => sum + outcomes.asked - outcomes.lost, 0)} queries of the same clients.`,
+        `${fromMs > -Infinity ? `${listed(names)} answered until ${clock(fromMs)}. Since then, ` : ''}${counted} queries sent ${fromMs > -Infinity ? 'there' : `to ${listed(names)}`} got no reply, from ${clock(lost.fromMs)} to ${clock(lost.toMs)}.`,
+        `${fine.length} other ${fine.length === 1 ? 'pod' : 'pods'} answered ${fine.reduce((sum, { outcomes }) => sum + outcomes.asked - outcomes.lost, 0)} queries from the same clients.`,
         ...hung,
         ...dead.flatMap(({ address }) => icmpText(observed.unreachable.get(address)) ?? []),
       ],
       why: several
-        ? 'Losses depend only on the pod that a query goes to. If the pods are on other nodes, suspect the network between nodes: an overlay (VXLAN) whose checksums a network card computes wrongly, or a missing route. Otherwise the pods are dead and still endpoints of the Service.'
+        ? 'Losses depend only on the pod that a query goes to. If the pods are on other nodes, suspect the network between nodes: an overlay (VXLAN) whose checksums a network card computes wrongly, or a missing route. Otherwise the pods are dead but still endpoints of the Service.'
         : isGone
-          ? 'A router reports that no host has the address: the node of the pod is down, or the pod lost its interface. It is still an endpoint of the Service: its share of the queries is lost, and their clients wait 5 s or try again at once.'
-          : `The pod ${hung.length > 0 ? 'hangs: its process is stopped, deadlocked or gets no CPU time. It' : 'is dead, hung or cut off, and'} is still an endpoint of the Service: its share of the queries is lost, and their clients wait 5 s.`,
+          ? 'A router reports that no host has the address: the pod’s node is down, or the pod lost its interface. The pod is still an endpoint of the Service, so its share of the queries is lost. Their clients wait 5 s or retry at once.'
+          : `The pod ${hung.length > 0 ? 'hangs: its process is stopped, deadlocked or gets no CPU time. It' : 'is dead, hung or cut off, but'} is still an endpoint of the Service, so its share of the queries is lost and their clients wait 5 s.`,
       fix: [
         ...(isGone
           ? [
-              `See whether the node of ${listed(names)} lives (kubectl get nodes; kubectl get pods -A -o wide | grep ${names[0]}); delete a node that is gone (kubectl delete node), which removes the endpoint.`,
+              `Check whether the node of ${listed(names)} is up (kubectl get nodes; kubectl get pods -A -o wide | grep ${names[0]}). If the node is gone, delete it (kubectl delete node), which removes the endpoint.`,
             ]
           : []),
-        `See whether these pods live: kubectl -n kube-system get pods -o wide | grep -e ${names.slice(0, 3).join(' -e ')}; delete the one that does not answer.`,
-        'If they answer on their own node and not from another: the network between nodes (ethtool -K flannel.1 tx-checksum-ip-generic off for the VXLAN checksum bug; kernel messages "bad checksum" on the receiver).',
+        `Check whether these pods are running: kubectl -n kube-system get pods -o wide | grep -e ${names.slice(0, 3).join(' -e ')}; delete the one that does not answer.`,
+        'If they answer on their own node but not from another, check the network between nodes (ethtool -K flannel.1 tx-checksum-ip-generic off for the VXLAN checksum bug; kernel messages "bad checksum" on the receiver).',
         'A readinessProbe on /ready takes a dead pod out of the service.',
       ],
       prove: names
         .slice(0, 2)
         .map((name) => `ndots query kubernetes.default.svc.cluster.local @${name}`)
         .join('; '),
-      disproved: 'these pods answer when they are asked directly from the client’s node',
+      disproved: 'these pods answer when they are queried directly from the client’s node',
       exchanges: losses,
     };
   },
@@ -118,17 +118,17 @@ export const deadBackend: FindingKind = {
       severity: 'critical',
       confidence: 0.93,
       seen: [
-        `${silent.length} of ${replicas.length} DNS pods do not answer by their own address: ${listed(silent.map(({ server, outcome }) => `${podAt(facts, server)} ${outcome}`))}.`,
+        `${silent.length} of ${replicas.length} DNS pods do not answer at their own address: ${listed(silent.map(({ server, outcome }) => `${podAt(facts, server)} ${outcome}`))}.`,
       ],
       affected: silent.map(({ server }) => podAt(facts, server)),
-      why: `The service hands ${silent.length} of ${replicas.length} queries to a pod from which nothing comes back. The client waits for its time-out (5 s with glibc and Go) and asks again, and may meet another pod then.`,
+      why: `The Service sends ${silent.length} of ${replicas.length} queries to a pod that does not answer. The client waits for its time-out (5 s with glibc and Go) and retries, perhaps at another pod.`,
       fix: [
-        `Delete the pod: kubectl -n ${facts.namespace} delete pod NAME; its log and its node tell why.`,
-        'readinessProbe on /ready of the plugin ready, every few seconds, takes such a pod out of the service.',
+        `Delete the pod: kubectl -n ${facts.namespace} delete pod NAME. Check its log and its node for the cause.`,
+        'A readinessProbe on /ready (plugin ready), every few seconds, removes such a pod from the Service.',
       ],
       prove: `ndots query kubernetes.default.svc.${answers.plan.domain} @${silent[0]!.server}`,
       disproved:
-        'it is answered from a pod on another node: then it is the way from here to that node',
+        'a pod on another node gets an answer (the network path from here to that node is at fault)',
     });
   },
 };
@@ -237,17 +237,17 @@ function oneIsGone(losses: readonly SeenExchange[], claims: Claims): Finding {
     severity: 'critical',
     confidence: 0.9,
     seen: [
-      `The queries of ${sockets.size} sockets to ${listed(servers)} (${all.length}) came back: no host has the address that they were translated to (ICMP host or address unreachable).`,
-      `Queries of other sockets to ${listed(servers)} are answered in the same time.`,
+      `${all.length} queries from ${sockets.size} sockets to ${listed(servers)} came back: no host has the address that they were translated to (ICMP host or address unreachable).`,
+      `During the same time, queries from other sockets to ${listed(servers)} are answered.`,
     ],
-    why: 'The Service’s address leads to several pods. One of them is gone with its host or its interface, and is still an endpoint: its share of the queries is lost.',
+    why: 'The Service’s address leads to several pods. One of them is gone, along with its host or its interface, but is still an endpoint, so its share of the queries is lost.',
     fix: [
-      'List the endpoints and ask each: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns; ndots query kubernetes.default.svc.cluster.local @ENDPOINT.',
+      'List the endpoints and query each one: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns; ndots query kubernetes.default.svc.cluster.local @ENDPOINT.',
       'Remove the missing node from the cluster (kubectl delete node), or delete the pod, to remove its endpoint.',
     ],
     prove:
-      'ip neigh on the client’s node: an endpoint’s address, or the node that it is on, is FAILED',
-    disproved: 'all endpoints answer when they are asked directly from the client’s node',
+      'ip neigh on the client’s node shows FAILED for an endpoint’s address, or for the node that it is on',
+    disproved: 'all endpoints answer when they are queried directly from the client’s node',
     exchanges: all,
   };
 }

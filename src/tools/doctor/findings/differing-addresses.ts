@@ -39,7 +39,7 @@ export const addressesDiffer: FindingKind = {
         ({ sets }) => sets!.list.reduce((sum, { count }) => sum + count, 0) > MIN_SAME_ANSWERS,
       )
     )
-      return unknown('no name was found often enough to compare its addresses');
+      return unknown('no name was resolved often enough to compare its addresses');
     const all = views.flatMap((view) => disagreement(view, observed) ?? []);
     const own = all.filter(({ view }) => isOwnName(view, observed));
     const found = own.length > 0 ? own : all;
@@ -62,10 +62,10 @@ export const addressesDiffer: FindingKind = {
             6,
           )}`,
         ),
-        `Both were given for ${took(lastedMs)}, longer than their TTL of ${Math.max(...sets.map(({ ttl }) => ttl))} s lets a cache keep an answer.`,
+        `Both were given for ${took(lastedMs)}, longer than a cache may keep an answer with their TTL of ${Math.max(...sets.map(({ ttl }) => ttl))} s.`,
         ...(odd.length > 0
           ? [
-              `${listed(odd)} ${odd.length === 1 ? 'is' : 'are'} alone with ${odd.length === 1 ? 'its' : 'their'} answers; the other servers agree.`,
+              `${listed(odd)} ${odd.length === 1 ? 'is' : 'are'} alone in ${odd.length === 1 ? 'its' : 'their'} answers, while the other servers agree.`,
             ]
           : []),
         ...(isByServer
@@ -76,22 +76,22 @@ export const addressesDiffer: FindingKind = {
         ...(names.length > 1 ? [sentence(`Names: ${listed(names)}`)] : []),
       ],
       why: isOwn
-        ? 'Each DNS pod has its own copy of the cluster’s services and endpoints. One of them no longer gets changes (its watch hangs, it lost the API server and answers from old data), or has another source for the name: a hosts entry, a rewrite, a zone file. A client reaches one pod or the other by chance, and may connect to an address that no longer exists.'
-        : 'The servers behind one address got the name from different sources, and each got the same addresses again when its answer expired: a secondary server with an old zone, an internal and a public view, or answers that depend on where the question comes from.',
+        ? 'Each DNS pod has its own copy of the cluster’s services and endpoints. One of them no longer gets changes (its watch hangs, or it lost the API server and answers from old data), or has another source for the name: a hosts entry, a rewrite, a zone file. A client reaches one pod or the other by chance, and may connect to an address that no longer exists.'
+        : 'The servers behind one address got the name from different sources, and each got the same addresses again when its answer expired. Possible causes are a secondary server with an old zone, an internal and a public view, or answers that depend on where the question comes from.',
       fix: isOwn
         ? [
             odd.length > 0
               ? `Restart the DNS pod ${odd[0]!}: kubectl -n kube-system delete pod (its address is in kubectl get pods -o wide).`
-              : 'Restart the DNS pods one after the other: kubectl -n kube-system rollout restart deployment coredns',
-            'Compare with the truth: kubectl get service,endpointslices -A -o wide.',
-            'Look at the pod’s log for errors of its API connection (reflector, watch, i/o timeout), and at coredns_kubernetes_dns_programming_duration_seconds.',
+              : 'Restart the DNS pods one by one: kubectl -n kube-system rollout restart deployment coredns',
+            'Compare with the cluster’s objects: kubectl get service,endpointslices -A -o wide.',
+            'Check the pod’s log for API connection errors (reflector, watch, i/o timeout), and check coredns_kubernetes_dns_programming_duration_seconds.',
           ]
         : [
-            'Compare the serial numbers in the SOA record at each server of the zone.',
-            'Have all DNS pods forward the zone to servers of one kind.',
+            'Compare the serial numbers in the SOA records on the zone’s servers.',
+            'Make all DNS pods forward the zone to servers of one kind.',
           ],
       prove: `ndots query ${view.name} ${typeName(view.type)} @POD for each DNS pod${isByServer ? ` (${listed(sets.map(({ server }) => server))})` : ''}`,
-      disproved: 'all DNS pods give the same addresses a minute later: then the name changed',
+      disproved: 'all DNS pods give the same addresses a minute later (the name had just changed)',
       exchanges: observed.affected.flatMap(({ exchanges }) =>
         exchanges.filter(({ name }) => names.includes(name)),
       ),

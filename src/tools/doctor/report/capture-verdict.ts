@@ -62,22 +62,22 @@ export function captureVerdict(
       .map((server) => server.quantile(SLOW_QUANTILE)),
   );
   if (slowest >= NOTICED_MS)
-    return `Nothing critical was found, but one reply in ten took ${printElapsed(slowest / 2)} or more: programs wait for it.`;
+    return `Nothing critical was found, but one reply in ten took ${printElapsed(slowest / 2)} or more, so programs have to wait.`;
   // Programs do not notice what is only counted.
   if (findings.some(({ severity, counted }) => severity === 'warning' && counted === undefined))
     return 'Nothing critical was found, but there are warnings.';
   // No message was read: these are the lines of logs.
   if (cut.of === 0)
-    return `Nothing critical was found, as far as logs show: nine of ten replies took no longer than ${printElapsed(slowest)} in the server. A log shows what the server answered; only a capture shows queries and replies that get lost on the way.`;
+    return `Nothing critical was found, as far as logs show: nine of ten replies took no longer than ${printElapsed(slowest)} in the server. A log shows what the server answered; only a capture shows queries and replies that are lost in transit.`;
   if (total.lost >= MIN_TROUBLES && total.lost >= RARE_SHARE * total.asked)
-    return `Nothing critical was found, but ${total.lost} of ${total.asked} queries got no reply: programs waited for them, and they are too few to show a cause. Capture for longer, or on the node.`;
+    return `Nothing critical was found, but ${total.lost} of ${total.asked} queries got no reply. Programs waited for them, but they are too few to show a cause. Capture for longer, or on the node.`;
   const errors = total.servfail + total.refused + total.error;
   // REFUSED, FORMERR and NOTIMP are final for a program, however many other queries it has.
   const refusals = total.refused + total.error;
   const { servfail } = total;
   const isMuch = errors >= MIN_TROUBLES && errors >= RARE_SHARE * total.asked;
   if (isMuch || refusals >= MANY_ERRORS || servfail >= MANY_ERRORS)
-    return `Nothing critical was found, but ${errors} of ${total.asked} replies are errors: programs may fail because of them.`;
+    return `Nothing critical was found, but ${errors} of ${total.asked} replies are errors, which may make programs fail.`;
   const { doubt } = details;
   if (doubt !== null) return `Nothing critical was found, but ${doubt}`;
   const lost =
@@ -96,14 +96,14 @@ function slowNames({ affected, domains }: Observations): string {
   const questions = tally(late, ({ name, type, client }) => `${client.address} ${type} ${name}`);
   if (questions.every(([, count]) => count === 1))
     return ` Each waited once for an external name (${listed(keysOf(late, ({ name }) => name))}): nothing was cached yet, or the upstream is slow at times.`;
-  return ` All of them waited for external names${times} (${listed(keysOf(late, ({ name }) => name))}), so the upstream or the way to it is slow or loses queries at times. Capture at the DNS pod.`;
+  return ` All of them waited for external names${times} (${listed(keysOf(late, ({ name }) => name))}), so the upstream, or the network path to it, is sometimes slow or loses queries. Capture at the DNS pod.`;
 }
 
 /** Names the failed connections, if the capture has any. */
 function afterLookup(observed: Observations): string {
   const failing = failedContacts(observed);
   if (onlyIpv6Fails(observed, failing))
-    return sentence(`IPv6 does not work: ${failing[0]!.text}, and IPv4 connections open`);
+    return sentence(`IPv6 does not work: ${failing[0]!.text}, while IPv4 connections succeed`);
   if (failing.length > 0)
     return sentence(`The connection after the lookup fails: ${failing[0]!.text}`);
   const contacts = observed.contacts
@@ -112,8 +112,8 @@ function afterLookup(observed: Observations): string {
   const opened = contacts.reduce((sum, contact) => sum + contact.opened, 0);
   const accepted = contacts.reduce((sum, contact) => sum + contact.accepted, 0);
   return opened < MIN_CASES || accepted < opened
-    ? 'If programs fail or wait, look elsewhere, or capture where they are.'
-    : `All ${opened} TCP connections after the lookups were accepted: if programs wait, they wait before the lookup, or for their servers.`;
+    ? 'If programs still fail or hang, check the services that they call, or capture where the programs run.'
+    : `All ${opened} TCP connections after the lookups were accepted. If programs still wait, they wait before the lookup or for their servers.`;
 }
 
 function doubtOf(observed: Observations): string | null {
@@ -123,7 +123,7 @@ function doubtOf(observed: Observations): string | null {
     return `${slowLookups} of ${lookups} lookups took a second or more: their programs waited.${slowNames(observed)}`;
   const again = askedAgain.unexplained(losses).length;
   if (again >= MIN_CASES)
-    return `${again} queries were repeated after their reply had passed: the replies may get lost between here and the clients. Capture there.`;
+    return `${again} queries were repeated after their reply had passed. The replies may be lost between here and the clients: capture there.`;
   const contacts = failedContacts(observed);
   const ofDns = contacts.find(({ isOfDns }) => isOfDns);
   if (ofDns !== undefined) return sentence(`a DNS server’s own connections fail: ${ofDns.text}`);
@@ -134,15 +134,17 @@ function doubtOf(observed: Observations): string | null {
     );
   const moved = contacts.find(({ otherWorks }) => otherWorks !== null);
   if (moved !== undefined)
-    return `${moved.text}, and those to ${moved.otherWorks}, another address of this name, open: the first may be out of date.`;
+    return `${moved.text}, while connections to ${moved.otherWorks}, another address of this name, succeed. The first may be out of date.`;
   const refused = givenUp.rejected.length;
   if (refused >= MIN_CASES)
-    return `${refused} replies came to ports that their clients had closed: the programs had stopped waiting.`;
+    return `${refused} replies arrived at ports that their clients had already closed: the programs had stopped waiting.`;
   if (failedLookups.count >= MIN_CASES && failedLookups.count >= FAILED_LOOKUPS_SHARE * lookups)
     return `${failedLookups.count} of ${lookups} lookups ended without an address.`;
   const failing = alwaysFailing(observed);
   if (failing.length > 0)
-    return sentence(`no query was answered for ${listed(failing)}: its programs fail each time`);
+    return sentence(
+      `no query for ${listed(failing)} was answered, so programs that need it always fail`,
+    );
   const waits = observed.affected
     .filter(({ exchanges }) => exchanges.some(isLost))
     .map(({ startMs, endMs }) => endMs - startMs)

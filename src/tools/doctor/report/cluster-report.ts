@@ -30,10 +30,10 @@ export function clusterVerdict(
   if (answers === null)
     return measurement.measured.length === 0
       ? 'Nothing critical was found, but there is little evidence: no server could be queried, and no metrics could be read.'
-      : 'Nothing critical was found in objects and counters; no server could be queried from here. Run it in a pod to see more: ndots doctor cluster --rbac prints the rights that the pod’s account needs.';
+      : 'Nothing critical was found in objects and counters, but no server could be queried from here. To see more, run it in a pod: ndots doctor cluster --rbac prints the permissions that the pod’s service account needs.';
   if (findings.length > 0)
-    return 'Nothing critical: every DNS pod and the Service answer as the API server says.';
-  return 'Not DNS, as far as this shows: every DNS pod and the Service answer as the API server says. If programs fail or wait, capture on their node: ndots doctor -i any.';
+    return 'Nothing critical: the answers of every DNS pod and of the Service match the API server.';
+  return 'Not DNS, as far as this shows: the answers of every DNS pod and of the Service match the API server. If programs still fail or hang, capture on their node: ndots doctor -i any.';
 }
 
 /** The parts of a cluster that could not be read, each once, with the missing verdicts. */
@@ -41,7 +41,7 @@ export function lackingOf({ lacking, measurement }: ClusterFacts): readonly stri
   const pods = measurement.without.filter(({ pod }) => pod.role === 'server');
   return [
     ...lacking.map(({ why, so }) => `${so}: ${why}`),
-    ...pods.slice(0, 3).map(({ pod, why }) => `what ${pod.name} counts: ${why}`),
+    ...pods.slice(0, 3).map(({ pod, why }) => `metrics of ${pod.name}: ${why}`),
     ...(pods.length > 3 ? [`and ${pods.length - 3} more pods without metrics`] : []),
   ];
 }

@@ -33,7 +33,7 @@ export function withoutDnsHints(
       .slice(0, 5)
       .map(
         ({ address, asked }) =>
-          `No host answered ${asked} ARP requests for ${address}: if that is your name server, or the way to it, this is the cause`,
+          `No host answered ${asked} ARP requests for ${address}. If that is your name server, or the gateway to it, this is the cause`,
       ),
     ...overTls
       .slice(0, 5)
@@ -47,7 +47,7 @@ export function withoutDnsHints(
         ]
       : []),
     ...(totals.frames > 0
-      ? ['For name servers at other ports than 53 and 5353: --port PORT,…']
+      ? ['For name servers on ports other than 53 and 5353, use --port PORT,…']
       : []),
   ];
 }
