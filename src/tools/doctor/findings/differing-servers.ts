@@ -36,11 +36,13 @@ function agreed(observed: Observations, isOwn: boolean): Verdict {
   const compared = observed.names.list.filter(
     ({ name, servers }) => isOfCluster(name, observed) === isOwn && [...servers].length > 1,
   ).length;
-  const what = isOwn ? 'names of the cluster' : 'external names';
+  const what = isOwn ? 'cluster names' : 'external names';
   return compared === 0
-    ? unknown(`none of the ${what} was asked of two servers`)
+    ? unknown(
+        `two servers were never asked for the same ${isOwn ? 'cluster name' : 'external name'}`,
+      )
     : excluded(
-        `servers agree whether ${compared} ${what} exist (names and types that two of them or more were asked for)`,
+        `servers agree whether ${compared} ${what} exist (names and types for which at least two of them were queried)`,
       );
 }
 
@@ -56,23 +58,23 @@ type Text = Pick<Finding, 'code' | 'title' | 'why' | 'fix' | 'disproved'>;
 const ofReplicas: Text = {
   code: 'ND8001',
   title: 'DNS pods of the cluster give different answers to the same question',
-  why: 'Replicas have different views of the cluster: autopath of CoreDNS knows the client’s pod on one and not yet on another, one lost its connection to the API server, or a name that is new is cached as missing by some of them. A client gets one or the other by chance, even for A and AAAA of one lookup.',
+  why: 'Replicas have different views of the cluster: CoreDNS’s autopath knows the client’s pod on one replica but not yet on another, one lost its connection to the API server, or some have cached a new name as missing. A client gets one answer or the other by chance, even for A and AAAA in one lookup.',
   fix: [
     'If the Corefile has autopath @kubernetes: remove it, or replace it with autopath @name (ndots), which does not depend on pods.',
-    'cache { denial 9984 5 }, or disable denial for the cluster’s zone, so that new names appear soon.',
-    'See whether one replica has errors of its API connection in its log.',
+    'Set cache { denial 9984 5 }, or disable denial for the cluster’s zone, so that new names appear soon.',
+    'Check each replica’s log for API connection errors.',
   ],
-  disproved: 'all replicas answer alike a minute later: then the name was new',
+  disproved: 'all replicas give the same answer a minute later (the name was new)',
 };
 
 /** Texts for upstreams that disagree. */
 const ofUpstreams: Text = {
   code: 'ND4005',
   title: 'Upstream servers that take turns do not have the same names',
-  why: 'Servers that take turns need the same names. A private server and a public one do not have them: the first NXDOMAIN is final, and the other server, which has the name, is not queried. Lookups fail as often as the wrong one is chosen.',
+  why: 'Servers that take turns need the same names, but a private server and a public one do not have them. The first NXDOMAIN is final, so the other server, which has the name, is not queried. Lookups fail as often as the wrong one is chosen.',
   fix: [
-    'A server block for the private zones, forwarded to the private servers only; the rest to servers of one kind.',
-    'forward { policy sequential } hides it, as long as the first server is up.',
+    'Add a server block for the private zones that forwards only to the private servers, and forward the rest to servers of one kind.',
+    'forward { policy sequential } hides the problem as long as the first server is up.',
   ],
   disproved: 'both servers give the same answer when queried directly',
 };
@@ -87,7 +89,7 @@ export const zoneVersions: FindingKind = {
   name: 'DNS pods that disagree',
   inCapture(observed, claims) {
     const { differing } = observed.replyFaults.copies;
-    if (differing.length === 0) return unknown('no zone was seen in two versions');
+    if (differing.length === 0) return unknown('no zone was seen in more than one version');
     const found = differing.flatMap((copies) => {
       const versions = versionsOf(copies, observed);
       const names = versions === null ? [] : differingNames(versions[0].zone, observed, claims);
@@ -124,17 +126,17 @@ export const zoneVersions: FindingKind = {
           : []),
       ],
       why: isStale
-        ? `${isHidden ? 'One of the servers' : older.server} has an old copy of the zone: ${isOwn ? 'it lost its connection to the API server (its watch hangs) or has an old zone file' : 'a secondary server that no longer transfers the zone'}. New names are missing there, and changed names have their old address. A client gets one version or the other by chance.`
+        ? `${isHidden ? 'One of the servers' : older.server} has an old copy of the zone: ${isOwn ? 'it lost its connection to the API server (its watch hangs) or has an old zone file' : 'a secondary server that no longer transfers the zone'}. New names are missing there, and changed names still have their old address. A client gets one version or the other by chance.`
         : ofUpstreams.why,
       fix: isStale
         ? [
             isOwn
-              ? `Restart ${isHidden ? 'the DNS pods one after the other' : `the DNS pod ${older.server}`}, and look in its log for errors of the API connection (reflector, watch).`
-              : `Find out why ${isHidden ? 'one server' : older.server} does not transfer the zone (its log, SOA timers, NOTIFY, rights), and take it out of forward until then.`,
+              ? `Restart ${isHidden ? 'the DNS pods one by one' : `the DNS pod ${older.server}`}, and check the log for API connection errors (reflector, watch).`
+              : `Find out why ${isHidden ? 'one server' : older.server} does not transfer the zone (its log, SOA timers, NOTIFY, transfer rights), and remove it from forward until it does.`,
           ]
         : ofUpstreams.fix,
       prove: `ndots query ${zone} SOA @${isHidden ? 'EACH SERVER' : `${older.server}, and @${newer.server}`}: the serial numbers and primaries differ`,
-      disproved: 'all servers give the same SOA record a minute later: then the zone changed',
+      disproved: 'all servers give the same SOA record a minute later (the zone had just changed)',
       exchanges: observed.affected.flatMap(({ exchanges }) =>
         exchanges.filter(({ name }) => keys.has(name)),
       ),
@@ -222,7 +224,7 @@ function nameText(
     if (nxdomain > 0 && ofVersions.has(server))
       parts.push(`NXDOMAIN from ${server} (${nxdomain} times)`);
   if (outcomes.nxdomain === 0 && new Set(sets?.list.map(({ hash }) => hash)).size < 2)
-    parts.push('its AAAA query gets NXDOMAIN at times');
+    parts.push('its AAAA query sometimes gets NXDOMAIN');
   return sentence(`${name} is ${parts.join('; ')}`);
 }
 
@@ -236,7 +238,7 @@ export const replicasDiffer: FindingKind = {
   name: 'DNS pods that disagree',
   inCapture(observed, claims) {
     const all = differences(observed, claims);
-    if (all === null) return unknown('no name was asked of two servers');
+    if (all === null) return unknown('two servers were never asked for the same name');
     const found = all.filter(({ view }) => isOfCluster(view.name, observed));
     if (found.length === 0) return agreed(observed, true);
     explainZones(observed, claims, found);
@@ -259,10 +261,10 @@ export const replicasDiffer: FindingKind = {
     );
     const outside = differing(answers.external);
     if (known.length === 0 && answers.external.length === 0)
-      return unknown('there is no name that several DNS pods could be asked for');
+      return unknown('there is no name for which several DNS pods could be queried');
     if (wrong.length + outside.length === 0)
       return excluded(
-        `DNS pods answer ${new Set(known.map(({ name }) => name)).size} names of services as the API server has them`,
+        `DNS pods answer ${new Set(known.map(({ name }) => name)).size} Service names exactly as the API server has them`,
       );
     const servers = new Set([...wrong, ...outside].map(({ server }) => server));
     return clusterFinding(this, {
@@ -273,22 +275,22 @@ export const replicasDiffer: FindingKind = {
           .slice(0, 4)
           .map(
             ({ server, name, outcome, data, expected }) =>
-              `${podAt(facts, server)}: ${name} is ${data.join(' ') || outcome}; the service has ${expected.join(' ') || 'an address of IPv6'}.`,
+              `${podAt(facts, server)}: ${name} is ${data.join(' ') || outcome}; the service has ${expected.join(' ') || 'an IPv6 address'}.`,
           ),
         ...(outside.length > 0
           ? [
-              `${outside[0]!.name} is ${[...new Set(outside.map(({ outcome }) => outcome))].join(' or ')}, by the DNS pod that is asked.`,
+              `${outside[0]!.name} is ${[...new Set(outside.map(({ outcome }) => outcome))].join(' or ')}, depending on the DNS pod that is queried.`,
             ]
           : []),
       ],
       affected: [...servers].map((server) => podAt(facts, server)),
-      why: 'A replica sees another cluster than the others: its connection to the API server hangs, it has an older Corefile, or its cache holds outdated records. A client gets one answer or the other by chance.',
+      why: 'One replica has a different view of the cluster from the others: its connection to the API server hangs, it has an older Corefile, or its cache holds outdated records. A client gets one answer or the other by chance.',
       fix: [
-        'Restart that pod, and look at its log for errors of the API (reflector, watch).',
-        'cache { disable success CLUSTERDOMAIN; disable denial CLUSTERDOMAIN }: kubernetes answers from memory anyway.',
+        'Restart that pod, and check its log for API errors (reflector, watch).',
+        'Set cache { disable success CLUSTERDOMAIN; disable denial CLUSTERDOMAIN }: kubernetes answers from memory anyway.',
       ],
       prove: `ndots query ${[...wrong, ...outside][0]!.name} @${[...servers][0]!}, and the same @ another DNS pod`,
-      disproved: 'all replicas answer alike a minute later: then the name was new',
+      disproved: 'all replicas give the same answer a minute later (the name was new)',
     });
   },
 };
@@ -300,7 +302,7 @@ export const viewsDiffer: FindingKind = {
   name: 'upstream servers that disagree',
   inCapture(observed, claims) {
     const all = differences(observed, claims);
-    if (all === null) return unknown('no name was asked of two servers');
+    if (all === null) return unknown('two servers were never asked for the same name');
     const found = all.filter(({ view }) => !isOfCluster(view.name, observed));
     if (found.length === 0) return agreed(observed, false);
     explainZones(observed, claims, found);
@@ -319,8 +321,8 @@ export const viewsDiffer: FindingKind = {
     const found = several.flatMap(({ differences }) => differences);
     if (found.length === 0)
       return (answers?.plan.external.length ?? 0) === 0
-        ? unknown('no name outside the cluster is known to compare them by: --name NAME')
-        : excluded('upstreams of one zone know the same names');
+        ? unknown('no external name is known for comparing them: give one with --name NAME')
+        : excluded('the upstreams of each zone know the same names');
     const [first] = found;
     return clusterFinding(this, {
       severity: 'critical',
@@ -332,9 +334,9 @@ export const viewsDiffer: FindingKind = {
       affected: [...new Set(found.flatMap(({ lacking }) => lacking))].map(
         (each) => `upstream ${each}`,
       ),
-      why: 'The first NXDOMAIN is final: the other server, which has the name, is not queried. Lookups fail as often as the wrong one is chosen.',
+      why: 'The first NXDOMAIN is final, so the other server, which has the name, is not queried. Lookups fail as often as the wrong one is chosen.',
       fix: [
-        'A server block for the private zones, forwarded to the private servers only; the rest to servers of one kind.',
+        'Add a server block for the private zones that forwards only to the private servers, and forward the rest to servers of one kind.',
       ],
       prove: `ndots query ${first!.name} @${first!.having[0]!}, and @${first!.lacking[0]!}`,
       disproved: 'both servers give the same answer to a repeated query',
@@ -449,7 +451,7 @@ function hiddenServers(observed: Observations, names: readonly string[]): Findin
     seen: having.some((server) => lacking.includes(server))
       ? [
           sentence(
-            `${listed(names)}: ${servers} answered ${count('found') + count('nodata')} times that the name exists and ${count('nxdomain')} times NXDOMAIN, alternating, also for one type`,
+            `${listed(names)}: ${servers} answered ${count('found') + count('nodata')} times that the name exists and ${count('nxdomain')} times NXDOMAIN, in alternation, even for one type`,
           ),
           `The capture does not show which ${isOwn ? 'DNS pod' : 'server'} behind ${servers} gave which answer: capture on the node.`,
         ]

@@ -25,7 +25,7 @@ export const droppedAaaa: FindingKind = {
   inCapture(observed, claims) {
     const aaaa = observed.types.get(TYPE.AAAA);
     if (aaaa === undefined || (observed.types.get(TYPE.A)?.asked ?? 0) === 0)
-      return unknown('no pairs of A and AAAA were seen');
+      return unknown('no pairs of A and AAAA queries were seen');
     if (aaaa.lost === 0) return excluded(`all ${aaaa.asked} AAAA queries are answered`);
     // By server: its clients may well be answered by another one, which waits itself.
     const unanswered = Map.groupBy(
@@ -47,7 +47,7 @@ export const droppedAaaa: FindingKind = {
     if (again.length === 0 || losses.length < 2)
       return excluded('AAAA queries are answered when they are repeated');
     if (again.length < 1 + AAAA_SURPLUS * byChance(observed))
-      return excluded('A queries are lost as often: it does not depend on the type');
+      return excluded('A queries are lost just as often, so the losses do not depend on the type');
     const { fromMs, toMs } = sentSpan(losses);
     const besides = claims.open.filter(
       ({ type, sentMs }) => type === TYPE.A && sentMs >= fromMs - SAME_MOMENT_MS && sentMs <= toMs,
@@ -59,11 +59,13 @@ export const droppedAaaa: FindingKind = {
       return excluded('lost AAAA queries are answered when they are repeated');
     if (besides.length > AAAA_OTHERS_LOST * losses.length)
       return excluded(
-        `${besides.length} A queries are lost in the same time, with ${losses.length} for AAAA`,
+        `${besides.length} A queries are lost in the same time as ${losses.length} AAAA queries`,
       );
     const rates = [lossRate(observed.types.get(TYPE.A)!), lossRate(aaaa)] as const;
     if (rates[0] >= SPARED_SHARE && rates[0] >= AAAA_OTHERS_LOST * rates[1])
-      return excluded('A queries of other names are lost, too: it does not depend on the type');
+      return excluded(
+        'A queries for other names are also lost, so the losses do not depend on the type',
+      );
     claims.take(losses);
     claims.take(waitingForThese(claims, losses).filter(({ type }) => type === TYPE.AAAA));
     for (const name of names) claims.names.add(name);
@@ -77,18 +79,19 @@ export const droppedAaaa: FindingKind = {
       confidence: losses.length >= 4 ? 0.93 : 0.8,
       seen: [
         `${losses.length} AAAA queries to ${listed(servers)} for ${listed([...names])} got no reply, repeats included. A queries for the same names were answered there.`,
-        `${listed(servers)} answered ${asked - lost} of ${asked} AAAA queries${all ? '' : ': it depends on the name, or it began later'}.`,
+        `${listed(servers)} answered ${asked - lost} of ${asked} AAAA queries${all ? '' : ', so the losses depend on the name, or they began later'}.`,
       ],
       why: all
-        ? `${listed(servers)}, or a firewall before it, drops queries for IPv6 addresses instead of answering that there are none. Programs ask for both families and wait: glibc 15 s, Go 10 s, and musl fails after 5 s although it has the IPv4 address.`
-        : 'The server that is responsible for these names ignores queries for IPv6 addresses instead of answering that there are none. Programs ask for both families and wait: glibc 15 s, Go 10 s, and musl fails after 5 s although it has the IPv4 address.',
+        ? `${listed(servers)}, or a firewall in front of it, drops queries for IPv6 addresses instead of answering that there are none. Programs ask for both families and wait: glibc 15 s, Go 10 s, and musl fails after 5 s although it has the IPv4 address.`
+        : 'The server for these names ignores queries for IPv6 addresses instead of answering that there are none. Programs ask for both families and wait: glibc 15 s, Go 10 s, and musl fails after 5 s although it has the IPv4 address.',
       fix: [
-        'Ask the owner of the firewall or server to answer AAAA (an empty NOERROR is enough).',
-        'Until then answer it in the cluster: template IN AAAA ZONE { rcode NOERROR, with an SOA in authority } for these zones.',
-        'glibc 2.36 and later: options no-aaaa in the pods’ dnsConfig.',
+        'Ask the owner of the firewall or server to answer AAAA queries (an empty NOERROR is enough).',
+        'Until then, answer them in the cluster: template IN AAAA ZONE { rcode NOERROR, with an SOA in authority } for these zones.',
+        'With glibc 2.36 or later, set options no-aaaa in the pods’ dnsConfig.',
       ],
-      prove: `ndots query ${[...names][0]} AAAA, then the same with A; from a node outside of the cluster too`,
-      disproved: 'the same AAAA query is answered when it is asked alone: then it is not its type',
+      prove: `ndots query ${[...names][0]} AAAA, then the same with A; repeat both from a host outside the cluster`,
+      disproved:
+        'the same AAAA query is answered when it is sent alone (so its type is not the cause)',
       exchanges: losses,
     };
   },
@@ -106,9 +109,9 @@ export const droppedAaaa: FindingKind = {
       severity: 'critical',
       ...odd,
       confidence: 0.92,
-      why: 'A firewall, a proxy or the server itself drops queries of the type AAAA. glibc and Go wait 10 to 15 s and then use the A records; musl fails after 5 s.',
+      why: 'A firewall, a proxy or the server itself drops AAAA queries. glibc and Go wait 10 to 15 s and then use the A records; musl fails after 5 s.',
       fix: [
-        'Let AAAA through, or answer it: a name without addresses of IPv6 has an empty answer with the zone’s SOA.',
+        'Allow AAAA queries, or answer them: a name without IPv6 addresses gets an empty answer with the zone’s SOA.',
       ],
     });
   },

@@ -11,7 +11,7 @@ import { MIN_FAILED_NAMES } from '../thresholds/search.ts';
 import { EDNS_LOST, MIN_EDNS_QUERIES, MIN_FORMERR } from '../thresholds/transport.ts';
 
 const WITHOUT_EDNS =
-  'Until then, take options edns0 and trust-ad out of the resolv.conf of the clients (dnsConfig). Go programs send EDNS in any case.';
+  'Until then, remove options edns0 and trust-ad from the clients’ resolv.conf (dnsConfig). Go programs always send EDNS.';
 
 /** The OPT record (RFC 6891) decides whether a query is answered. */
 export const droppedEdns: FindingKind = {
@@ -26,7 +26,7 @@ export const droppedEdns: FindingKind = {
     if (both.length === 0 && alone.length > 0) return misreads(alone, observed, claims);
     const behind = misledBehind(observed);
     if (behind !== null) return behindOne(behind, observed, claims);
-    if (both.length === 0) return unknown('no server was asked both with EDNS and without it');
+    if (both.length === 0) return unknown('no server was queried both with and without EDNS');
     const deaf = both.filter((server) => isDeaf(server, observed));
     const misled = both.filter(isMisled);
     if (misled.length > 0) return misreads(misled, observed, claims);
@@ -35,11 +35,11 @@ export const droppedEdns: FindingKind = {
     );
     if (deaf.length > 0 && losses.length < MIN_EDNS_QUERIES)
       return unknown(
-        'the clients that use EDNS lose their queries, and something else about them explains it: let one of them query without EDNS',
+        'the clients that use EDNS lose their queries, but something else about them explains it; query from one of them without EDNS',
       );
     if (deaf.length === 0)
       return excluded(
-        `lost are ${share(total(both, 'edns', 'lost'), total(both, 'edns', 'asked'))} queries with EDNS, and ${share(total(both, 'plain', 'lost'), total(both, 'plain', 'asked'))} without`,
+        `${share(total(both, 'edns', 'lost'), total(both, 'edns', 'asked'))} queries with EDNS are lost, and ${share(total(both, 'plain', 'lost'), total(both, 'plain', 'asked'))} without`,
       );
     claims.take(losses);
     const addresses = deaf.map(({ address }) => address);
@@ -54,13 +54,13 @@ export const droppedEdns: FindingKind = {
         ...(isProven
           ? []
           : [
-              'No client asks both with EDNS and without it: a rule about just these pods would look the same (ND3004), but they have nothing else in common.',
+              'No client queries both with and without EDNS. A rule about just these pods would look the same (ND3004), but they have nothing else in common.',
             ]),
       ],
       why: 'EDNS adds a record to the query (OPT, RFC 6891) that also says how large a reply may be. Old servers and inspecting firewalls drop such queries. A client that uses EDNS waits for its time-out; some resolvers then retry without EDNS.',
       fix: [
-        `Have ${listed(addresses)}, or the device in front of it, accept queries with an OPT record (DNS inspection of a firewall, an old appliance).`,
-        'Until then, clients without EDNS: options edns0 and trust-ad out of resolv.conf; in Unbound, server: edns-buffer-size does not help, another upstream does.',
+        `Make ${listed(addresses)}, or the device in front of it, accept queries with an OPT record (a firewall’s DNS inspection, an old appliance).`,
+        'Until then, stop clients from using EDNS: remove options edns0 and trust-ad from resolv.conf. In Unbound, edns-buffer-size does not help; use another upstream.',
       ],
       prove: `dig +edns=0 ${losses[0]!.name} @${addresses[0]}, then the same with +noedns: only the second is answered`,
       disproved: 'both are answered from the same host',
@@ -129,13 +129,13 @@ function behindOne(
     ...finding,
     confidence: spared.length > 0 ? 0.93 : 0.85,
     seen: [
-      `${share(misread, observed.total.asked)} queries were answered with FORMERR or NOTIMP by ${server}: external names (${listed(names)}), all of them asked with EDNS. Cluster names are answered.`,
-      ...(spared.length > 0 ? [`${listed(spared)} asks without EDNS, and gets answers.`] : []),
+      `${share(misread, observed.total.asked)} queries were answered with FORMERR or NOTIMP by ${server}: external names (${listed(names)}), all queried with EDNS. Cluster names are answered.`,
+      ...(spared.length > 0 ? [`Queries without EDNS from ${listed(spared)} are answered.`] : []),
     ],
     why: `${server} passes the client’s OPT record (EDNS) on to an upstream that does not know it and answers FORMERR. ${finding.why}`,
     fix: [
-      `Another upstream, or a newer version of it: EDNS is as old as 1999.`,
-      'Or put a forwarder in between that queries it without EDNS (Unbound and BIND detect that themselves).',
+      `Use another upstream, or a newer version of it: EDNS dates from 1999.`,
+      'Or put a forwarder in between that queries it without EDNS (Unbound and BIND detect this automatically).',
       WITHOUT_EDNS,
     ],
     prove: `dig +edns=0 ${names[0]!} @${server}, then the same with +noedns: only the second is answered`,
@@ -155,12 +155,12 @@ function misreads(servers: readonly ServerView[], observed: Observations, claims
     severity: 'critical',
     confidence: total(servers, 'plain', 'asked') > 0 ? 0.95 : 0.8,
     seen: [
-      `Of queries with EDNS to ${listed(addresses)}, ${share(total(servers, 'edns', 'misread'), total(servers, 'edns', 'asked'))} were answered with an error of form (FORMERR or NOTIMP); of queries without it, ${share(total(servers, 'plain', 'misread'), total(servers, 'plain', 'asked'))}.`,
+      `Of queries with EDNS to ${listed(addresses)}, ${share(total(servers, 'edns', 'misread'), total(servers, 'edns', 'asked'))} were answered with FORMERR or NOTIMP; of queries without it, ${share(total(servers, 'plain', 'misread'), total(servers, 'plain', 'asked'))}.`,
     ],
-    why: 'EDNS adds a record to the query (OPT, RFC 6891) that also says how large a reply may be. A server that does not know it answers FORMERR. Some resolvers then retry without EDNS (glibc does), others fail: Go always uses EDNS.',
+    why: 'EDNS adds a record to the query (OPT, RFC 6891) that also says how large a reply may be. A server that does not know it answers FORMERR. Some resolvers then retry without EDNS (glibc does), while others fail: Go always uses EDNS.',
     fix: [
-      `Another server, or a newer version of it, instead of ${listed(addresses)}: EDNS is as old as 1999.`,
-      'Or put a forwarder in front of it that queries it without EDNS (Unbound and BIND detect that themselves).',
+      `Replace ${listed(addresses)} with another server or a newer version: EDNS dates from 1999.`,
+      'Or put a forwarder in front of it that queries it without EDNS (Unbound and BIND detect this automatically).',
       WITHOUT_EDNS,
     ],
     prove: `dig +edns=0 ${exchanges[0]?.name ?? 'NAME'} @${addresses[0] ?? 'SERVER'}, then the same with +noedns: only the second is answered`,

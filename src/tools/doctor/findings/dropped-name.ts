@@ -28,9 +28,9 @@ export const droppedName: FindingKind = {
     const [found] = dead.toSorted((one, other) => other.losses.length - one.losses.length);
     if (found === undefined)
       return claims.open.length === 0
-        ? excluded('every query was answered, or it is known why not')
+        ? excluded('every query was answered, or another finding explains why not')
         : excluded(
-            'names that get no reply get one from other sockets, or are not asked for often enough to tell',
+            'names that get no reply get one on other sockets, or too few queries ask for them to tell',
           );
     const { server, losses, names, answered } = found;
     // No server can be asked for a top-level domain.
@@ -46,43 +46,43 @@ export const droppedName: FindingKind = {
     claims.take(waitingForThese(claims, losses));
     return {
       code: this.code,
-      title: outside ? 'External names get no reply, names of the cluster do' : this.title,
+      title: outside ? 'External names get no reply, while cluster names do' : this.title,
       severity: 'critical',
       // A failed connection of the server is the cause, and comes first.
       confidence: own === undefined ? 0.85 : 0.7,
       seen: [
         `${losses.length} queries for ${listed(names)} got no reply, however often they were repeated.`,
-        `${server} answers ${answered.length} other ${answered.length === 1 ? 'name' : 'names'} meanwhile${outside ? ', all of the cluster' : ''}.`,
+        `${server} answers ${answered.length} other ${answered.length === 1 ? 'name' : 'names'} meanwhile${outside ? ', all of them cluster names' : ''}.`,
         ...(own === undefined
           ? []
           : [sentence(`A DNS server’s own connections fail, which explains it: ${own.text}`)]),
         ...(isLarge
           ? [
-              `All of them are ${listed(types)} queries that allow replies larger than a packet (EDNS): only their answers may be lost, in fragments (ND3012).`,
+              `All of them are ${listed(types)} queries that allow replies larger than a packet (EDNS): perhaps only their answers are lost, as fragments (ND3012).`,
             ]
           : []),
         ...(suffix !== '' && names.length > 1 ? [`All of them end in ${suffix}`] : []),
       ],
       why: outside
-        ? `${server} forwards external names, and gets no reply itself in time: its upstream is down, does not answer it, or cannot be reached. It waits longer than its clients do. Names of the cluster are in its memory.`
-        : 'Losses that depend on the name arise where names are read: the upstream for this zone does not answer (or a filter drops the query), and the server in between waits longer than its clients do.',
+        ? `${server} forwards external names, but gets no reply itself in time: its upstream is down, does not answer it, or cannot be reached. It waits longer than its clients do. It has cluster names in memory.`
+        : 'Losses that depend on the name arise where names are read. The upstream for this zone does not answer (or a filter drops the query), and the server in between waits longer than its clients do.',
       fix: [
         ...(outside
           ? [
-              `Capture at ${server}, or at the DNS pods behind it: see which upstream does not answer. Query each upstream of the Corefile (forward) from there, by UDP, TCP or TLS as configured.`,
+              `Capture at ${server}, or at the DNS pods behind it, to find the upstream that does not answer. From there, query each upstream in the Corefile (forward) over UDP, TCP or TLS, as configured.`,
             ]
           : []),
-        `Look at the servers for ${suffix === '' ? 'these names' : suffix}: a forward of its own in the Corefile, a firewall that filters by name, a server of that zone that is down.`,
+        `Check the servers for ${suffix === '' ? 'these names' : suffix}: a separate forward in the Corefile, a firewall that filters by name, or a server of that zone that is down.`,
         ...(isLarge
           ? [
-              'These queries allow replies that are larger than a packet: if the answer is so large (TXT, DNSKEY), its fragments may be dropped on the way. Compare +bufsize=4096 with +bufsize=1232 (TCP), and set bufsize 1232 in the Corefile.',
+              'These queries allow replies larger than a packet. If the answer is that large (TXT, DNSKEY), its fragments may be dropped in transit. Compare +bufsize=4096 with +bufsize=1232 (TCP), and set bufsize 1232 in the Corefile.',
             ]
           : []),
         'If a search domain of the nodes creates these names, remove it from their resolv.conf (kubelet --resolv-conf): no program needs them.',
-        'Let the server give up sooner than its clients: forward { max_connect_attempts } or a shorter timeout, so that they get SERVFAIL and go on.',
+        'Make the server give up sooner than its clients (forward { max_connect_attempts } or a shorter timeout), so that they get SERVFAIL and go on.',
       ],
-      prove: `ndots query ${names[0]} @${server}, and of its upstream directly`,
-      disproved: 'the same name is answered to another client by the same server',
+      prove: `ndots query ${names[0]} @${server}, then query its upstream directly`,
+      disproved: 'the same server answers another client for the same name',
       exchanges: losses,
     };
   },

@@ -38,7 +38,7 @@ export const droppedPorts: FindingKind = {
     )
       return excluded('ports of sockets that get nothing lie among those of others');
     if (turnsOf(flows).deviation < SILENT_BY_TIME)
-      return excluded('sockets that get nothing are of one moment');
+      return excluded('the sockets without replies all date from one moment');
     const losses = claims.open.filter(({ client }) => client.port >= from && client.port <= to);
     claims.take(losses);
     const servers = [...new Set(losses.map(({ server }) => server.address))];
@@ -48,15 +48,15 @@ export const droppedPorts: FindingKind = {
       severity: 'critical',
       confidence: silent >= 2 * PORT_RANGE_SOCKETS.silent ? 0.9 : 0.8,
       seen: [
-        `Of sockets with ports from ${from} to ${to} that asked ${listed(servers)} ${share(lost, lost + answered)} got no reply, from any client; with other ports it was ${share(silent - lost, flows.length - lost - answered)}.`,
+        `On ports from ${from} to ${to}, ${share(lost, lost + answered)} sockets that queried ${listed(servers)} got no reply, from any client; on other ports it was ${share(silent - lost, flows.length - lost - answered)}.`,
       ],
-      why: 'Losses depend on the source port, and a client draws a new one for each lookup, so some lookups wait. Something on the way lets replies (or queries) pass for only some ports: a stateless rule of a firewall or a cloud’s network ACL that opens too few ephemeral ports for replies, ports of the node that are reserved (NodePort services, 30000 to 32767), or an address translation whose ports belong to another host.',
+      why: 'Losses depend on the source port, and a client chooses a new one for each lookup, so some lookups wait. Something in transit allows replies (or queries) for only some ports: a stateless firewall rule or cloud network ACL that opens too few ephemeral ports for replies, reserved ports on the node (NodePort services, 30000 to 32767), or an address translation whose ports belong to another host.',
       fix: [
-        `See which rules of the way name ports between ${from} and ${to}: network ACLs (they have no memory: replies need all ephemeral ports, 1024 to 65535), firewalls, nft list ruleset on both nodes.`,
-        'Until then: net.ipv4.ip_local_port_range of the pods (a safe sysctl) to the ports that pass.',
+        `Find the rules on the path that mention ports between ${from} and ${to}: network ACLs (stateless, so replies need all ephemeral ports, 1024 to 65535), firewalls, and nft list ruleset on both nodes.`,
+        'Until then, set the pods’ net.ipv4.ip_local_port_range (a safe sysctl) to the ports that work.',
       ],
-      prove: `dig -b 0.0.0.0#${Math.trunc((from + to) / 2)} @${servers[0]} kubernetes.default.svc.cluster.local, and with a port outside of the range`,
-      disproved: 'a query from a port of that range is answered, again and again',
+      prove: `dig -b 0.0.0.0#${Math.trunc((from + to) / 2)} @${servers[0]} kubernetes.default.svc.cluster.local, then with a port outside the range`,
+      disproved: 'queries from a port in that range are answered every time',
       exchanges: losses,
     };
   },

@@ -27,7 +27,7 @@ export const externalTarget: FindingKind = {
     const own = names.list.filter(
       ({ name }) => domains.isOfCluster(name) && !claims.names.has(name),
     );
-    if (own.length === 0) return unknown('no name of the cluster was asked for');
+    if (own.length === 0) return unknown('no cluster name was queried');
     const fine = new Set(
       own.flatMap(({ name, outcomes }) =>
         outcomes.found > 0 && outcomes.servfail === 0 ? name : [],
@@ -37,9 +37,9 @@ export const externalTarget: FindingKind = {
     const known = failing.filter(({ target }) => target !== '');
     const found = known.length > 0 ? known : failing;
     if (found.length === 0 || found.length > MAX_FAILING_TARGETS || fine.size < MIN_FOUND_NAMES)
-      return excluded('no name of a service fails alone');
+      return excluded('no single Service name fails alone');
     const exchanges = found.flatMap((each) => each.exchanges);
-    if (exchanges.length < MIN_CASES) return excluded('no name of a service fails alone');
+    if (exchanges.length < MIN_CASES) return excluded('no single Service name fails alone');
     const targets = [...new Set(found.flatMap(({ target }) => (target === '' ? [] : target)))];
     const losses = lossesOf(targets, exchanges, claims, observed);
     const silent = [...new Set(losses.map(({ server }) => server.address))];
@@ -64,7 +64,7 @@ export const externalTarget: FindingKind = {
       confidence: targets.length > 0 ? 0.95 : 0.88,
       seen: [
         sentence(
-          `${exchanges.length} queries for ${listed(list)} failed (SERVFAIL or no reply), half of them after ${took(waits[waits.length >> 1] ?? 0)} or more; ${fine.size} other ${fine.size === 1 ? 'name' : 'names'} of the cluster ${fine.size === 1 ? 'is' : 'are'} answered`,
+          `${exchanges.length} queries for ${listed(list)} failed (SERVFAIL or no reply), half of them after ${took(waits[waits.length >> 1] ?? 0)} or more; ${fine.size} other ${fine.size === 1 ? 'name' : 'names'} in the cluster ${fine.size === 1 ? 'is' : 'are'} answered`,
         ),
         ...(targets.length > 0
           ? [
@@ -73,7 +73,7 @@ export const externalTarget: FindingKind = {
               ),
             ]
           : [
-              'A DNS pod has service names in memory. It waits for another server only if a service is an alias of an external name.',
+              'A DNS pod has Service names in memory. It waits for another server only if a Service is an alias of an external name.',
             ]),
         ...(losses.length > 0
           ? [
@@ -83,14 +83,14 @@ export const externalTarget: FindingKind = {
             ]
           : []),
       ],
-      why: 'For a service of type ExternalName the DNS of the cluster answers with a CNAME record and looks its target up at an upstream. The servers of the target’s zone do not answer, so the DNS pod waits until its time-out and answers SERVFAIL. The API server, other services and other external names are not affected.',
+      why: 'For an ExternalName Service, the cluster’s DNS answers with a CNAME record and looks its target up at an upstream. The servers of the target’s zone do not answer, so the DNS pod waits until its time-out and answers SERVFAIL. The API server, other Services and other external names are not affected.',
       fix: [
         `Ask the owner of ${targets.length > 0 ? listed(targets) : 'the target'} why its name servers do not answer${silent.length > 0 ? ` (${listed(silent)})` : ''}: they are down, or a firewall drops packets from the cluster.`,
-        'Or correct spec.externalName of the service, if the target has moved.',
+        'Or correct the Service’s spec.externalName if the target has moved.',
         'A shorter time-out in forward lets programs fail sooner.',
       ],
       prove: `kubectl -n ${namespace} get service ${service} -o jsonpath={.spec.externalName}; then ndots query ${targets[0] ?? 'TARGET'} @${silent[0] ?? 'UPSTREAM'}`,
-      disproved: 'the target is answered by its own name servers, asked from a DNS pod’s node',
+      disproved: 'the target’s own name servers answer queries from a DNS pod’s node',
       exchanges: [...exchanges, ...losses],
     };
   },

@@ -14,7 +14,9 @@ export const failedConnections: FindingKind = {
     if (failing.length === 0)
       return observed.others.opened < MIN_OTHER_CONNECTIONS
         ? unknown('the capture has no connections after lookups (capture more than port 53)')
-        : excluded(`${observed.others.opened} other connections were seen, and none fails often`);
+        : excluded(
+            `${observed.others.opened} other connections were seen, and none of them fails often`,
+          );
     const isIpv6 = onlyIpv6Fails(observed, failing);
     const proxied = failing.find(({ proxy }) => proxy !== null);
     const counted = new Map<string, number>();
@@ -34,15 +36,15 @@ export const failedConnections: FindingKind = {
         ...(proxied === undefined
           ? []
           : [
-              `${proxied.name} was answered by ${proxied.proxy}, a DNS proxy in the pod, and not by the DNS of the cluster.`,
+              `${proxied.name} was answered by ${proxied.proxy}, a DNS proxy in the pod, and not by the cluster’s DNS.`,
             ]),
-        ...(isIpv6 ? ['All of them are IPv6 addresses; IPv4 connections open.'] : []),
+        ...(isIpv6 ? ['All of them are IPv6 addresses; IPv4 connections succeed.'] : []),
       ],
       why: isIpv6
         ? 'The pod has an IPv6 address but no working IPv6 path. Programs try the AAAA address first, and wait until that attempt fails.'
         : proxied !== undefined
-          ? `${proxied.proxy}, a DNS proxy in the pod (of a service mesh, or a sidecar), answers instead of the DNS of the cluster, from a table of its own. The address that it gives does not accept connections: the table may be old.`
-          : 'The lookup gave an address, and the server at this address does not accept the connection, rejects it, or replies late. The fault is in the service, its endpoints, a policy or the path to it.',
+          ? `${proxied.proxy}, a DNS proxy in the pod (of a service mesh, or a sidecar), answers from its own table instead of the cluster’s DNS. The address that it gives does not accept connections, so the table may be old.`
+          : 'The lookup gave an address, but the server at this address does not accept the connection, rejects it, or replies late. The fault is in the service, its endpoints, a policy or the network path to it.',
       fix: isIpv6
         ? [
             'Give the pods a working IPv6 path, or remove their global IPv6 address and default route.',
@@ -52,18 +54,18 @@ export const failedConnections: FindingKind = {
             ...(proxied === undefined
               ? []
               : [
-                  `Compare with the cluster: ndots query ${proxied.name} @DNS-SERVICE. If the address differs, restart the proxy, or see why it gets no changes.`,
+                  `Compare with the cluster: ndots query ${proxied.name} @DNS-SERVICE. If the address differs, restart the proxy, or find out why it gets no updates.`,
                 ]),
-            'Look at the service: kubectl get endpointslices, its pods and their logs, network policies.',
+            'Check the service: kubectl get endpointslices, its pods and their logs, and network policies.',
             ...(failing[0]!.name === null
               ? [
-                  'No lookup in this capture gave the address: the program may have remembered an old one (a cache of its own, as in the JVM), or has it in its configuration. Restart it.',
+                  'No lookup in this capture gave the address: the program may have remembered an old one (its own cache, as in the JVM), or have it in its configuration. Restart it.',
                 ]
               : []),
-            'If the address itself is old or wrong, look at the record: compare it with the service and with the authoritative server.',
+            'If the address itself is old or wrong, compare the record with the service and with the authoritative server.',
           ],
       prove: `in the pod: nc -vz -w 3 ${failing[0]!.contact.server} ${failing[0]!.contact.port}`,
-      disproved: 'the name now has another address, and connections to that one open',
+      disproved: 'the name now has another address, and connections to that one succeed',
       exchanges: [],
       counted,
     };

@@ -33,36 +33,36 @@ export const failedValidation: FindingKind = {
       title: isExpired
         ? 'The signatures of a zone have expired (DNSSEC), so a resolver that validates answers SERVFAIL'
         : isValid
-          ? 'A resolver rejects signatures that are in their time (DNSSEC): its clock or its trust anchor is wrong'
+          ? 'A resolver rejects signatures that are currently valid (DNSSEC): its clock or its trust anchor is wrong'
           : 'A zone fails DNSSEC validation: its names are answered only without it',
       severity: 'critical',
       confidence: 0.96,
       seen: [
         sentence(
-          `${failures} queries were SERVFAIL, and ${count} with CD (checking disabled) ${count === 1 ? 'was' : 'were'} answered: ${listed(names)}`,
+          `${failures} queries got SERVFAIL, while ${count} with CD (checking disabled) ${count === 1 ? 'was' : 'were'} answered: ${listed(names)}`,
         ),
         ...(isSigned
           ? [
-              `The signature of ${name} is valid from ${day(inceptionMs)} to ${day(expirationMs)}; the capture is of ${day(atMs)}: ${isExpired ? `it expired on ${day(expirationMs)}` : isValid ? 'it is in its time' : 'its time has not begun'}.`,
+              `The signature of ${name} is valid from ${day(inceptionMs)} to ${day(expirationMs)}; the capture was taken on ${day(atMs)}${isExpired ? `: it expired on ${day(expirationMs)}` : isValid ? ', so it was valid' : ', so it was not yet valid'}.`,
             ]
           : ['The answers came without signatures (the query had no DO bit).']),
       ],
       why: isExpired
-        ? 'The owner of the zone did not sign it again in time. Resolvers that validate answer SERVFAIL for all its names; others answer.'
+        ? 'The owner of the zone did not sign it again in time. Validating resolvers answer SERVFAIL for all its names; others still answer.'
         : isValid
-          ? 'By the clock of this capture the signatures are in their time, and the resolver still rejects them. Most likely its clock is wrong, so that it says "signature not yet valid" or "expired"; or it has an old trust anchor, or the DS record in the parent does not fit the key of the zone.'
-          : 'A resolver that validates answers SERVFAIL for a zone whose signatures are missing, not yet valid or made with another key. Queries with CD skip the validation.',
+          ? 'By this capture’s clock the signatures are valid, but the resolver still rejects them. Most likely its clock is wrong, so that it says "signature not yet valid" or "expired". Otherwise it has an old trust anchor, or the DS record in the parent does not match the zone’s key.'
+          : 'A validating resolver answers SERVFAIL for a zone whose signatures are missing, not yet valid or made with another key. Queries with CD skip the validation.',
       fix: isValid
         ? [
-            'Check the clock of the resolver that validates (timedatectl, chronyc tracking; val-override-date in Unbound), and its log ("signature before inception date").',
-            'Check its trust anchor (unbound-anchor, managed-keys), and the DS record in the parent of the zone.',
+            'Check the validating resolver’s clock (timedatectl, chronyc tracking; val-override-date in Unbound), and its log ("signature before inception date").',
+            'Check its trust anchor (unbound-anchor, managed-keys), and the DS record in the parent zone.',
           ]
         : [
-            `Tell the owner of ${listed([...zones])}: the zone has to be signed again.`,
+            `Tell the owner of ${listed([...zones])}that the zone has to be signed again.`,
             'Until then, exempt the zone at the resolver: domain-insecure in Unbound, validate-except in BIND.',
           ],
-      prove: `ndots query ${name} @${server} +dnssec is SERVFAIL, and with +cdflag it is answered: compare the times in RRSIG with date -u`,
-      disproved: 'the query fails with +cdflag, too: then it is not DNSSEC',
+      prove: `ndots query ${name} @${server} +dnssec is SERVFAIL, but with +cdflag it is answered; compare the times in RRSIG with date -u`,
+      disproved: 'the query also fails with +cdflag (so DNSSEC is not the cause)',
       exchanges: observed.affected.flatMap(({ exchanges }) =>
         exchanges.filter((each) => each.rcode > 0 && names.includes(each.name)),
       ),

@@ -45,22 +45,22 @@ export const failingType: FindingKind = {
       const server = servers.find((each) => behind.has(each)) ?? servers[0] ?? 'SERVER';
       return {
         code: this.code,
-        title: `${called} queries fail, others are answered`,
+        title: `${called} queries fail, while others are answered`,
         severity: 'critical',
         confidence: 0.9,
         seen: [
           sentence(
             `${share(bad, asked)} ${called} queries got ${what}, at ${server}: ${listed(views.map(({ name }) => name))}`,
           ),
-          `Of A queries ${share(a.lost + a.servfail + a.refused + a.error, a.asked)} failed.`,
+          `Of A queries, ${share(a.lost + a.servfail + a.refused + a.error, a.asked)} failed.`,
         ],
-        why: `Something between here and the servers of these names drops or refuses the type: a firewall or proxy that knows only common types, or an old server. Programs that wait for ${called} (browsers, service meshes, curl for HTTPS; clients of databases and directories for SRV) are slow or fail.`,
+        why: `Something between here and the servers for these names drops or refuses the type: a firewall or proxy that knows only common types, or an old server. Programs that wait for ${called} (browsers, service meshes and curl for HTTPS; database and directory clients for SRV) are slow or fail.`,
         fix: [
-          `Have the firewall or the upstream let ${called} pass; a server that has no such record answers NODATA.`,
-          `Until then, answer it in the cluster: template IN ${called} . { rcode NOERROR } in the Corefile.`,
+          `Configure the firewall or the upstream to allow ${called} queries; a server that has no such record answers NODATA.`,
+          `Until then, answer them in the cluster: template IN ${called} . { rcode NOERROR } in the Corefile.`,
         ],
-        prove: `ndots query ${first?.name ?? 'NAME'} ${called} @${server}, and the same for A`,
-        disproved: `${called} is answered by the same server for another client`,
+        prove: `ndots query ${first?.name ?? 'NAME'} ${called} @${server}, then the same for A`,
+        disproved: `the same server answers ${called} for another client`,
         exchanges: hit,
       };
     }

@@ -14,7 +14,7 @@ export const familiesDiffer: FindingKind = {
   inCapture(observed, claims) {
     const { mixed, both } = mixedNames(observed, claims);
     if (!observed.names.list.some(({ type }) => type === TYPE.AAAA))
-      return unknown('AAAA was not asked for');
+      return unknown('no AAAA query was seen');
     if (mixed.length === 0) return excluded(pairsText(observed));
     const keys = new Set(mixed);
     // Servers that disagree for both types are a finding of their own.
@@ -25,16 +25,16 @@ export const familiesDiffer: FindingKind = {
       title: this.title,
       severity: 'critical',
       confidence: cluster ? 0.9 : 0.8,
-      seen: [`${listed(mixed)}: the same question alternately gets the name and NXDOMAIN.`],
+      seen: [`${listed(mixed)}: the same question alternately gets an answer and NXDOMAIN.`],
       why: cluster
-        ? 'The name is the first one of a search path, which autopath of CoreDNS completes for pods that it knows. A replica that does not know the pod yet (or knows another one with that address) says NXDOMAIN: A and AAAA of one lookup meet different replicas.'
-        : 'The servers that share this address have different data, and each query reaches another one.',
+        ? 'The name is the first one of a search path, which CoreDNS’s autopath completes for pods that it knows. A replica that does not know the pod yet (or knows another pod with that address) answers NXDOMAIN. The A and AAAA queries of one lookup reach different replicas.'
+        : 'The servers that share this address have different data, and each query may reach another one.',
       fix: [
         'If the Corefile has autopath @kubernetes: remove it, or replace it with autopath @name (ndots), which does not depend on pods.',
         'Capture on a node: there, the DNS pods behind the Service have their own addresses.',
       ],
       prove: `ndots query ${mixed[0]} @POD for each DNS pod, several times`,
-      disproved: 'each DNS pod gives the same answer again and again, and all give the same',
+      disproved: 'all DNS pods give the same answer, every time',
       exchanges: observed.affected.flatMap((lookup) =>
         lookup.exchanges.filter(({ name }) => keys.has(name)),
       ),
@@ -56,10 +56,10 @@ export const familiesDiffer: FindingKind = {
       severity: 'critical',
       ...odd,
       confidence: 0.93,
-      why: 'A name is there for all types or for none (RFC 2308). Something answers NXDOMAIN for one type: a template against IPv6, or autopath that knows the client for one of the two queries. musl takes NXDOMAIN for AAAA as "no such name"; caches keep it for the whole name.',
+      why: 'A name exists for all types or for none (RFC 2308). Something answers NXDOMAIN for one type: a template against IPv6, or autopath that knows the client for only one of the two queries. musl reads NXDOMAIN for AAAA as "no such name", and caches keep it for the whole name.',
       fix: [
-        'template: rcode NOERROR with a SOA in place of NXDOMAIN.',
-        'autopath @kubernetes with several replicas: remove it, or use autopath @name (ndots).',
+        'In template, use rcode NOERROR with an SOA instead of NXDOMAIN.',
+        'If autopath @kubernetes runs with several replicas, remove it, or use autopath @name (ndots).',
       ],
     });
   },
