@@ -16,7 +16,7 @@ export const fewThreads: FindingKind = {
     });
     const [worst] = waiting.toSorted((one, other) => other.meanMs - one.meanMs);
     if (worst === undefined)
-      return excluded('no client begins the next lookup just when another one ends');
+      return excluded('no client starts its next lookup just as another one ends');
     const { address, threads, full, handed, meanMs } = worst;
     return {
       code: this.code,
@@ -24,19 +24,21 @@ export const fewThreads: FindingKind = {
       severity: 'info',
       confidence: 0.7,
       seen: [
-        `${address} has ${threads} lookups under way at most. With ${threads - 1} of them under way the next one begins as soon as another has ended: ${percent(handed, full)} of ${full} times. Each takes ${Math.round(meanMs)} ms.`,
+        `${address} has at most ${threads} lookups in progress. With ${threads - 1} in progress, the next one starts as soon as another has ended: ${percent(handed, full)} of ${full} times. Each takes ${Math.round(meanMs)} ms.`,
         ...(waiting.length > 1
-          ? [`So do ${listed(waiting.flatMap((each) => (each === worst ? [] : each.address)))}.`]
+          ? [
+              `The same is true of ${listed(waiting.flatMap((each) => (each === worst ? [] : each.address)))}.`,
+            ]
           : []),
       ],
-      why: 'Many programs hand lookups to a few threads: Node.js (libuv) has four, for files as well. While these wait for DNS, whatever else is to be looked up waits within the program: it sees seconds where DNS took milliseconds, and no packet shows it.',
+      why: 'Many programs hand lookups to a few threads: Node.js (libuv) has four, which it also uses for files. While these wait for DNS, all other lookups wait inside the program. It sees seconds where DNS took milliseconds, and no packet shows it.',
       fix: [
-        'Node.js: UV_THREADPOOL_SIZE=64, or dns.resolve in place of dns.lookup; connections that are kept open ask less.',
-        'Make each lookup quick: names with a dot at the end, a cache on the node, and see the other findings.',
+        'In Node.js, set UV_THREADPOOL_SIZE=64, or use dns.resolve instead of dns.lookup. Keep connections open to need fewer lookups.',
+        'Make each lookup faster: end names with a dot, use a cache on the node, and fix the other findings.',
       ],
       prove: `ndots capture FILE --ip ${address} -o flow: never more than ${threads} names at a time`,
       disproved:
-        'the program has nothing else to look up at the time: a loop, or workers that ask for one name after the other',
+        'the program has nothing else to look up at the time (a loop, or workers that look up one name after another)',
       exchanges: [],
       counted: new Map(
         waiting.map((each) => [each.address, clients.get(each.address)?.lookups ?? 0] as const),

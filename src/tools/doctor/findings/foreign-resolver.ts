@@ -34,8 +34,8 @@ export const foreignResolver: FindingKind = {
     );
     if (askers.length === 0)
       return names.list.some(({ name }) => domains.isOfCluster(name))
-        ? excluded('no server denies cluster names in the name of the root')
-        : unknown('no name of the cluster was asked for');
+        ? excluded('no server denies cluster names on behalf of the root')
+        : unknown('no cluster name was queried');
     // A Service leads to servers that the client does not name.
     const both = askers.filter(({ address }) =>
       [...knowing].some((at) =>
@@ -44,7 +44,7 @@ export const foreignResolver: FindingKind = {
     );
     // Others of the capture know these names: that is the other finding of this code.
     if (both.length === 0 && knowing.size > 0)
-      return unknown('other clients ask a server that knows the names');
+      return unknown('other clients query a server that knows the names');
     const missing = [...new Set(denials.map(({ name }) => name))];
     const ours = [...new Set(both.flatMap(({ servers }) => [...servers.keys()]))].filter(
       (at) => !strangers.includes(at),
@@ -56,31 +56,29 @@ export const foreignResolver: FindingKind = {
       code: this.code,
       title:
         both.length > 0
-          ? 'Pods ask a second name server that does not know the cluster'
+          ? 'Pods also query a second name server that does not know the cluster'
           : this.title,
       severity: 'critical',
       confidence: 0.95,
       seen: [
-        `${share(denied, asked)} queries to ${listed(strangers)} were for names of the cluster, and were denied with the SOA record of the root: that server asks the internet, not the cluster.`,
+        `${share(denied, asked)} queries to ${listed(strangers)} were for cluster names and were denied with the root’s SOA record: that server resolves names on the internet, not in the cluster.`,
         sentence(`Names: ${listed(missing)}`),
         both.length > 0
-          ? `${listed(both.map(({ address }) => address))} also ${both.length === 1 ? 'asks' : 'ask'} ${listed(ours)}, which ${ours.length === 1 ? 'has' : 'have'} names of the cluster.`
-          : `No query of ${listed(askers.map(({ address }) => address))} went to a server that has names of the cluster.`,
+          ? `${listed(both.map(({ address }) => address))} also ${both.length === 1 ? 'queries' : 'query'} ${listed(ours)}, which ${ours.length === 1 ? 'has' : 'have'} cluster names.`
+          : `No query from ${listed(askers.map(({ address }) => address))} went to a server that has cluster names.`,
       ],
       why:
         both.length > 0
-          ? 'The resolv.conf of these pods has a second nameserver, and perhaps options rotate. A resolver takes the NXDOMAIN of whatever server it asks as final: it does not ask the next one. A second server has to know all that the first one knows.'
-          : 'These pods have dnsPolicy Default, or hostNetwork without ClusterFirstWithHostNet, or nameservers of their own: they ask the resolver of the node, which does not know Service names. The DNS of the cluster is not at fault.',
+          ? 'The resolv.conf of these pods has a second nameserver, and perhaps options rotate. A resolver treats NXDOMAIN from any server as final and does not query the next one. A second server has to know everything that the first one knows.'
+          : 'These pods have dnsPolicy Default, hostNetwork without ClusterFirstWithHostNet, or their own nameservers. They query the node’s resolver, which does not know Service names. The cluster’s DNS is not at fault.',
       fix:
         both.length > 0
           ? [
-              `Take ${listed(strangers)} (and options rotate) out of dnsConfig or the resolv.conf of these pods: only the DNS of the cluster, which forwards all else.`,
+              `Remove ${listed(strangers)} (and options rotate) from these pods’ dnsConfig or resolv.conf. Leave only the cluster’s DNS, which forwards everything else.`,
             ]
-          : [
-              'dnsPolicy: ClusterFirst (ClusterFirstWithHostNet for pods in the network of their node).',
-            ],
+          : ['Set dnsPolicy: ClusterFirst (ClusterFirstWithHostNet for pods with hostNetwork).'],
       prove: `kubectl exec POD -- cat /etc/resolv.conf, and ndots query ${missing[0]!} @${strangers[0]!}`,
-      disproved: 'the resolv.conf of these pods has only the DNS of the cluster',
+      disproved: 'the resolv.conf of these pods has only the cluster’s DNS',
       exchanges: observed.affected.flatMap(({ exchanges }) =>
         exchanges.filter(({ server }) => strangers.includes(server.address)),
       ),

@@ -28,13 +28,13 @@ export const forgedReplies: FindingKind = {
         ),
         `${exchange.name}: first ${textOf(first)}, then ${textOf(second)}.`,
       ],
-      why: 'Both replies have the address of the server, the port and the id of the query, and only one can be its own. A device on the path that sees queries (a firewall, a provider, an attacker) sends a false reply ahead of the true one. The resolver takes the first one and caches it. The false reply often comes sooner than the server can be reached, and with an odd TTL or AA bit.',
+      why: 'Both replies have the server’s address and the query’s port and id, but only one can be genuine. A device on the path that sees queries (a firewall, a provider, an attacker) sends a false reply ahead of the true one. The resolver accepts the first one and caches it. The false reply often comes sooner than the server could answer, and with an odd TTL or AA bit.',
       fix: [
         `Reach ${listed(servers)} over TLS (forward . tls://…), so that no device on the path can answer, or use an upstream inside your own network.`,
-        'Ask the owner of the network which device changes DNS, and flush the caches afterwards.',
+        'Ask the network’s owner which device changes DNS, and flush the caches afterwards.',
       ],
-      prove: `tcpdump -n -i any host ${servers[0]!} and port 53, and ndots query ${names[0]!} @${servers[0]!}: two replies to one id`,
-      disproved: 'both replies come from two servers behind one address that each got the query',
+      prove: `tcpdump -n -i any host ${servers[0]!} and port 53, and ndots query ${names[0]!} @${servers[0]!}: two replies with the same id arrive`,
+      disproved: 'the replies come from two servers behind one address that each got the query',
       exchanges: list.map((each) => each.exchange),
     };
   },

@@ -24,14 +24,14 @@ const loop: Omit<Finding, 'confidence' | 'seen' | 'exchanges'> = {
   code: 'ND4004',
   title: 'Name servers forward to each other in a loop',
   severity: 'critical',
-  why: 'A server forwards to another that forwards to it: the node’s resolv.conf names a stub on the node itself (127.0.0.53), the cluster’s own DNS address, or a corporate server that sends the cluster’s zone back. A query circulates until one of the servers gives up.',
+  why: 'A server forwards to another that forwards back to it: the node’s resolv.conf points to a stub on the node itself (127.0.0.53), to the cluster’s own DNS address, or to a corporate server that sends the cluster’s zone back. A query loops until one of the servers gives up.',
   fix: [
-    'Forward to the real upstream servers: kubelet --resolv-conf /run/systemd/resolve/resolv.conf on nodes with systemd-resolved, or addresses in forward.',
-    'Forward only the zones of the corporate servers to them (a server block for these zones).',
+    'Forward to the real upstream servers: use kubelet --resolv-conf /run/systemd/resolve/resolv.conf on nodes with systemd-resolved, or addresses in forward.',
+    'Forward only the corporate servers’ own zones to them (a server block for these zones).',
   ],
-  prove: 'cat /etc/resolv.conf in the DNS pod; the forward lines of the Corefile',
+  prove: 'run cat /etc/resolv.conf in the DNS pod, and check the forward lines in the Corefile',
   disproved:
-    'the ids and times show that each query was asked by a client, and not by the other server',
+    'the ids and times show that each query came from a client, and not from the other server',
 };
 
 /** Servers forward to each other, or to themselves, in a loop. */
@@ -51,8 +51,8 @@ export const forwardingLoop: FindingKind = {
     if (both.length === 0 && said === 0)
       return unknown(
         observed.clients.list.some(({ address }) => observed.serverNames.isShared(address))
-          ? 'several servers have one address: which of them asks another cannot be seen'
-          : 'no server of the capture asks others',
+          ? 'several servers share one address, so it cannot be seen which of them queries another'
+          : 'no server in the capture queries another',
       );
     const circles = both
       .map(({ address }) => circleOf(observed, address))
@@ -80,7 +80,7 @@ export const forwardingLoop: FindingKind = {
     const circle = circles.find((found) => round(found).length > 0) ?? circles[0];
     const going = circle === undefined ? repeated : round(circle);
     const names = going.map(({ name }) => name);
-    if (said === 0 && names.length === 0) return excluded('no question goes round');
+    if (said === 0 && names.length === 0) return excluded('no question loops');
     const keys = new Set(names);
     claims.take(claims.open.filter(({ name }) => keys.has(name)));
     explainCircle(observed, claims, circles, asking);
@@ -90,11 +90,9 @@ export const forwardingLoop: FindingKind = {
       seen: [
         ...(circle === undefined ? [] : [roundText(observed, circle)]),
         ...(names.length > 0
-          ? [
-              `The same questions go round: ${listed(names)} (${going[0]?.outcomes.asked ?? 0} times).`,
-            ]
+          ? [`The same questions loop: ${listed(names)} (${going[0]?.outcomes.asked ?? 0} times).`]
           : []),
-        ...(said > 0 ? ['The plugin loop of CoreDNS reports it, too.'] : []),
+        ...(said > 0 ? ['CoreDNS’s loop plugin reports it, too.'] : []),
       ],
       exchanges: observed.losses.filter(({ name }) => keys.has(name)),
     };
@@ -220,10 +218,10 @@ function askedFrom(observed: Observations, address: string): readonly string[] {
 function roundText(observed: Observations, circle: readonly string[]): string {
   const [address = '', ...others] = circle;
   if (others.length > 0)
-    return `${address} asks ${others.join(', which asks ')}, which asks ${address}.`;
+    return `${address} queries ${others.join(', which queries ')}, which queries ${address}.`;
   const ways = [...(observed.clients.get(address)?.servers.keys() ?? [])];
   const own = observed.serverNames.only(address) ?? address;
-  return `${address} asks itself${asksDirectly(observed, address, own) ? '' : `, by way of ${listed(ways)}`}.`;
+  return `${address} queries itself${asksDirectly(observed, address, own) ? '' : `, by way of ${listed(ways)}`}.`;
 }
 
 /** Queries that come back to the server that has sent them, from an address that it did not ask. */
@@ -336,7 +334,7 @@ function returned(
     ...loop,
     confidence: 0.88,
     seen: [
-      `${server} asks ${asked}, and the same queries, ${how}, come back to it from ${from}: ${exchanges.length} times.`,
+      `${server} queries ${asked}, and the same queries, ${how}, come back to it from ${from}: ${exchanges.length} times.`,
       `They are for ${listed([...names])}`,
     ],
     exchanges: [...exchanges, ...lost],

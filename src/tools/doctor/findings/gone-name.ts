@@ -40,17 +40,17 @@ export const goneName: FindingKind = {
       ]),
       why: isOwn
         ? returns
-          ? 'The Service is deleted and created again, repeatedly: by a controller or a deployment job that competes with another one, or it is headless and its pods become ready and unready. DNS reflects the state of the cluster, and all DNS pods agree.'
+          ? 'The Service is repeatedly deleted and created again by a controller or deployment job that competes with another one, or it is headless and its pods become ready and unready. DNS reflects the state of the cluster, and all DNS pods agree.'
           : 'The Service was deleted or renamed, or it is headless and none of its pods was ready. DNS reflects the state of the cluster.'
-        : 'The record was removed where the name is served, or its zone has changed.',
+        : 'The record was removed from its authoritative servers, or its zone has changed.',
       fix: isOwn
         ? [
-            `Look at the Service, its pods and their readiness: kubectl -n ${namespace} get service,endpointslices ${service}; kubectl -n ${namespace} get events.`,
-            'publishNotReadyAddresses: true keeps the name of a headless Service while its pods start.',
+            `Check the Service, its pods and their readiness: kubectl -n ${namespace} get service,endpointslices ${service}; kubectl -n ${namespace} get events.`,
+            'Set publishNotReadyAddresses: true to keep the name of a headless Service while its pods start.',
           ]
-        : ['Ask the owner of the zone, and compare with its authoritative servers.'],
+        : ['Ask the zone’s owner, and compare with its authoritative servers.'],
       prove: `ndots query ${gone[0]!.view.name}`,
-      disproved: 'another DNS pod has the name at the same time: then they disagree',
+      disproved: 'another DNS pod has the name at the same time (so the pods disagree)',
       exchanges: observed.affected.flatMap((lookup) =>
         lookup.exchanges.filter(({ name }) => keys.has(name)),
       ),
@@ -64,7 +64,7 @@ function timesText({
   outcomes: { found, nxdomain, nodata },
   servers,
 }: NameView): string {
-  return `${name} disappeared ${departures} times: ${listed([...servers].map(([server]) => server))} answered ${found} times with an address and ${nxdomain + nodata} times without, in turns of time and not at the same time.`;
+  return `${name} disappeared ${departures} times: ${listed([...servers].map(([server]) => server))} answered ${found} times with an address and ${nxdomain + nodata} times without one, in alternating periods and never at the same time.`;
 }
 
 function absenceText(view: NameView, { fromMs, toMs, foundMs, count }: Absence): string {

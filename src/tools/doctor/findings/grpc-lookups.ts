@@ -12,7 +12,7 @@ export const grpcLookups: FindingKind = {
   inCapture({ serviceConfigs: { asked, found }, total }) {
     if (total.asked < MIN_QUERIES) return unknown('too few queries');
     if (asked < MIN_GRPC_QUERIES || asked < MIN_GRPC_SHARE * total.asked || found > 0)
-      return excluded(`${percent(asked, total.asked)} of the queries are of that kind`);
+      return excluded(`${percent(asked, total.asked)} of the queries are of this kind`);
     return {
       code: this.code,
       title: this.title,
@@ -21,10 +21,10 @@ export const grpcLookups: FindingKind = {
       seen: [
         `${share(asked, total.asked)} queries were for _grpc_config (TXT) and _grpclb._tcp (SRV), none of which exists.`,
       ],
-      why: 'The DNS resolver of gRPC libraries also asks for a service configuration and for load balancers, for each name and with the whole search path. Hardly anybody publishes any.',
+      why: 'The DNS resolver in gRPC libraries also asks for a service configuration and for load balancers, for each name and with the whole search path. Hardly anybody publishes either.',
       fix: [
-        'Go: grpc.WithDisableServiceConfig(); C++, Python, Ruby …: the channel argument grpc.service_config_disable_resolution.',
-        'Names with a dot at the end save the search path: dns:///orders.shop.svc.cluster.local.:443',
+        'In Go, use grpc.WithDisableServiceConfig(); in C++, Python, Ruby …, set the channel argument grpc.service_config_disable_resolution.',
+        'End names with a dot to skip the search path: dns:///orders.shop.svc.cluster.local.:443',
       ],
       prove: 'ndots capture FILE --name "_grpc*"',
       disproved: '',

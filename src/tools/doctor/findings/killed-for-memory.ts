@@ -21,7 +21,7 @@ export const killedForMemory: FindingKind = {
     if (killed.length + near.length === 0)
       return facts.pods.length === 0
         ? unknown('no DNS pod is known')
-        : excluded('no DNS pod was killed for its memory, and none is near its limit');
+        : excluded('no DNS pod was killed for memory, and none is near its limit');
     const [first] = killed;
     return clusterFinding(this, {
       severity: killed.length > 0 ? 'critical' : 'warning',
@@ -35,17 +35,17 @@ export const killedForMemory: FindingKind = {
           ),
         ...near
           .slice(0, 3)
-          .map(({ pod, bytes, limit }) => `${pod.name} takes ${mebi(bytes)} of ${mebi(limit)}.`),
+          .map(({ pod, bytes, limit }) => `${pod.name} uses ${mebi(bytes)} of ${mebi(limit)}.`),
       ],
       affected: [...killed, ...near.map(({ pod }) => pod)].map(nameOf),
-      why: 'Queries that wait for a slow upstream take memory, and so does a list of all objects after the API server was down. All replicas get the same load, so they tend to fail together.',
+      why: 'Queries that wait for a slow upstream take memory, and so does listing all objects after the API server was down. All replicas get the same load, so they tend to fail together.',
       fix: [
-        'forward { max_concurrent 1000 } limits the waiting queries.',
-        'A higher memory limit: twice the use of a busy day.',
-        'A cache on each node, so that bursts do not reach these pods.',
+        'Set forward { max_concurrent 1000 } to limit the waiting queries.',
+        'Raise the memory limit to twice the usage on a busy day.',
+        'Run a cache on each node, so that bursts do not reach these pods.',
       ],
       prove: `kubectl -n ${facts.namespace} get pod ${(first ?? near[0]!.pod).name} -o jsonpath='{.status.containerStatuses[*].lastState}'`,
-      disproved: 'the last one was long ago, and memory stays flat since',
+      disproved: 'the last kill was long ago, and memory has stayed flat since',
     });
   },
 };

@@ -41,17 +41,17 @@ export const lameDelegation: FindingKind = {
       confidence: 0.95,
       seen: [
         sentence(
-          `${server} refused ${count} queries of resolvers that follow delegations (without RD), for names in ${listed(keys)}`,
+          `${server} refused ${count} queries from resolvers that follow delegations (without RD), for names in ${listed(keys)}`,
         ),
         ...texts,
       ],
-      why: `The parent zone names ${server} as a server of ${listed(keys)}, and that server is not authoritative for it: the zone was removed there, has expired, or moved. A resolver tries the other servers of the zone, which takes time; without another one the names are SERVFAIL.`,
+      why: `The parent zone lists ${server} as a server for ${listed(keys)}, but that server is not authoritative for it: the zone was removed there, expired or moved. A resolver tries the zone’s other servers, which takes time. If there is none, the names get SERVFAIL.`,
       fix: [
-        `Have the owner of ${listed(keys)} load the zone on ${server} again, or remove that server from the NS records, in the parent zone (registrar), too.`,
-        'Until then, a server block for the zone that forwards to a server that has it, if there is one.',
+        `Ask the owner of ${listed(keys)} to load the zone on ${server} again, or to remove that server from the NS records, also in the parent zone (registrar).`,
+        'Until then, add a server block for the zone that forwards to a server that has it, if there is one.',
       ],
-      prove: `ndots query ${keys[0]} SOA @${server}: REFUSED`,
-      disproved: `${server} answers for ${keys[0]} with authority (aa)`,
+      prove: `ndots query ${keys[0]} SOA @${server}is REFUSED`,
+      disproved: `${server} answers authoritatively for ${keys[0]} (aa)`,
       exchanges: samples,
     };
   },
@@ -75,5 +75,5 @@ function delegationText(
   );
   return fine.size > 0
     ? `${zone} is delegated to ${listed([...servers])}; ${listed([...fine])} ${fine.size === 1 ? 'answers' : 'answer'} for it.`
-    : `${zone} is delegated to ${listed([...servers])}${servers.size > 1 ? ', and none of them answers for it' : ' alone'}: its names always fail.`;
+    : `${zone} is delegated to ${listed([...servers])}${servers.size > 1 ? ', none of which answers for it' : ' alone'}, so its names always fail.`;
 }

@@ -30,7 +30,7 @@ export const largeUpstreamReplies: FindingKind = {
           isLarge(each),
       );
     if (failed.length < MIN_CASES)
-      return excluded('no large answer fails that comes truncated and over TCP');
+      return excluded('no large answer fails that also comes truncated and over TCP');
     const names = keysOf(failed, ({ name }) => name);
     const server = keysOf(failed, (each) => each.server.address)[0]!;
     const size = failed.reduce((most, { udpSize }) => Math.max(most, udpSize), 0);
@@ -41,14 +41,14 @@ export const largeUpstreamReplies: FindingKind = {
       severity: 'critical',
       confidence: 0.85,
       seen: [
-        `${failed.length} queries for ${listed(names)} with an EDNS size of up to ${size} bytes got SERVFAIL from ${server} after a second or more; with ${UNFRAGMENTED_BYTES} bytes or fewer the answer is truncated, and comes whole over TCP.`,
+        `${failed.length} queries for ${listed(names)} with an EDNS size of up to ${size} bytes got SERVFAIL from ${server} after a second or more; with ${UNFRAGMENTED_BYTES} bytes or fewer, the answer is truncated and then arrives whole over TCP.`,
       ],
-      why: `${server} passes the client’s EDNS size on to its upstream. The upstream’s large UDP replies are fragmented, and the fragments get lost between the two, so ${server} times out and answers SERVFAIL.`,
+      why: `${server} passes the client’s EDNS size on to its upstream. The upstream’s large UDP replies are fragmented, and the fragments are lost between the two, so ${server} times out and answers SERVFAIL.`,
       fix: [
-        'bufsize 1232 in the Corefile: the upstream truncates, and the server fetches the rest over TCP.',
-        'Let fragments pass between the DNS pods and the upstream, or set max-udp-size 1232 there.',
+        'Set bufsize 1232 in the Corefile, so that the upstream truncates and the server fetches the rest over TCP.',
+        'Allow fragments between the DNS pods and the upstream, or set max-udp-size 1232 on the upstream.',
       ],
-      prove: `ndots query ${names[0]!} @${server} +bufsize=4096, then +bufsize=1232: the first fails, the second comes by TCP`,
+      prove: `ndots query ${names[0]!} @${server} +bufsize=4096, then +bufsize=1232: the first fails, the second arrives over TCP`,
       disproved: 'the upstream’s large replies arrive whole at the DNS pod (a capture there)',
       exchanges: failed,
     };

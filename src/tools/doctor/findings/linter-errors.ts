@@ -27,9 +27,9 @@ export const flaws: FindingKind = {
           errors.map(({ spot, within }) => `${spot.file}${within === null ? '' : ` ${within}`}`),
         ),
       ],
-      why: 'Rules of severity error are configurations that break resolution, now or at the next restart: running servers may still use the previous one.',
+      why: 'Errors from the linter are configurations that break resolution, now or at the next restart: running servers may still use the previous configuration.',
       fix: [
-        `${lintCommand(facts)} shows the lines, and their correction; --explain CODE shows the reason.`,
+        `${lintCommand(facts)} shows the lines and how to correct them; --explain CODE shows the reason.`,
       ],
       prove: lintCommand(facts),
       disproved: '',

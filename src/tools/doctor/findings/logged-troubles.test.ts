@@ -82,7 +82,7 @@ describe('a log of errors alone', () => {
       assert.deepEqual(rest, []);
       assert.match(
         first!.seen.join(' '),
-        /300 lines of the log about one name \(www\.example\.com\.\)/,
+        /300 lines in the log about one name \(www\.example\.com\.\)/,
       );
       assert.ok(first!.seen.join(' ').includes(text));
     });
@@ -171,7 +171,7 @@ describe('a log of errors alone', () => {
     ]);
     assert.match(
       found.findings[0]!.seen[0]!,
-      /^100 lines of the log about 7 names \(.*\), from 2026-11-29 01:00:0\d to 01:04:5\d UTC\.$/,
+      /^100 lines in the log about 7 names \(.*\), from 2026-11-29 01:00:0\d to 01:04:5\d UTC\.$/,
     );
     assert.match(found.findings[0]!.prove, /ndots query n\d\.test\. @192\.0\.2\.\d:53/);
   });
@@ -184,7 +184,7 @@ describe('a log of errors alone', () => {
     );
     const { findings } = ofLog(lines.join(''));
     assert.equal(findings.length, 5);
-    assert.match(findings[0]!.seen.at(-1)!, /^The same of 495 more upstreams, 495 lines: /);
+    assert.match(findings[0]!.seen.at(-1)!, /^The same for 495 more upstreams, 495 lines: /);
   });
 
   test('a few errors in hours are a warning', () => {

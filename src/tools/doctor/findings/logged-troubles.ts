@@ -39,11 +39,11 @@ const texts: readonly CauseText[] = [
     title: 'An upstream server does not answer',
     name: 'upstream servers that are silent',
     severity: 'critical',
-    why: 'The server forwards queries, and no reply comes back in time: the upstream is down or overloaded, or something between drops the packets (a firewall, a security group, a limit on packets). Clients wait for seconds and then get SERVFAIL.',
+    why: 'The server forwards queries, but no reply comes back in time: the upstream is down or overloaded, or something in between drops the packets (a firewall, a security group, a packet limit). Clients wait for seconds and then get SERVFAIL.',
     fix: [
-      'Ask the upstream from the node and from a DNS pod: if only the pod gets no reply, look at NetworkPolicies and at source NAT of the pod network.',
-      'If UDP fails and TCP works, look for a limit on packets or a firewall; if large answers alone fail, for the path MTU (plugin bufsize 1232).',
-      'Name more than one upstream in forward, so that health checks can skip the silent one.',
+      'Query the upstream from the node and from a DNS pod. If only the pod gets no reply, check NetworkPolicies and the pod network’s source NAT.',
+      'If UDP fails but TCP works, look for a packet limit or a firewall. If only large answers fail, check the path MTU (plugin bufsize 1232).',
+      'List more than one upstream in forward, so that health checks can skip the silent one.',
     ],
     prove: (upstream, name) =>
       `${asked(upstream, name)}; the same with +tcp (in a DNS pod, and on the node)`,
@@ -55,11 +55,11 @@ const texts: readonly CauseText[] = [
     title: 'Nothing listens at the address of an upstream',
     name: 'upstreams that refuse connections',
     severity: 'critical',
-    why: 'The host answers that no program has the port open: the upstream has stopped or moved, listens only at another address or protocol (TCP, TLS), or a proxy in front of a service without endpoints rejects the packets.',
+    why: 'The host answers that no program has the port open: the upstream has stopped or moved, listens only on another address or protocol (TCP, TLS), or a proxy in front of a service without endpoints rejects the packets.',
     fix: [
-      'See whether the upstream runs, and at which address and port it listens (ss -lntu on its host).',
-      'If the address is one of a Service, see whether it has ready endpoints.',
-      'Correct the address in forward, or in the resolv.conf that forward names.',
+      'Check whether the upstream is running, and on which address and port it listens (ss -lntu on its host).',
+      'If the address belongs to a Service, check whether it has ready endpoints.',
+      'Correct the address in forward, or in the resolv.conf that forward refers to.',
     ],
     prove: asked,
     disproved: 'the upstream answers at that address and port',
@@ -70,11 +70,11 @@ const texts: readonly CauseText[] = [
     title: 'There is no route to an upstream',
     name: 'upstreams without a route',
     severity: 'critical',
-    why: 'The kernel of the node, or a router, has no way to the address: a missing route or default gateway, an IPv6 address on a node without IPv6, or a host that is down on the same network.',
+    why: 'The node’s kernel, or a router, has no route to the address: a missing route or default gateway, an IPv6 address on a node without IPv6, or a host that is down on the same network.',
     fix: [
-      'ip route get ADDRESS on the node: no answer means that the route is missing.',
-      'On nodes without IPv6 take IPv6 addresses out of forward, and out of the resolv.conf that it names.',
-      'After a change of the CNI or of the nodes, see whether pods reach anything outside the cluster.',
+      'Run ip route get ADDRESS on the node: no answer means that the route is missing.',
+      'On nodes without IPv6, remove IPv6 addresses from forward and from the resolv.conf that it refers to.',
+      'After a change to the CNI or to the nodes, check whether pods reach anything outside the cluster.',
     ],
     prove: (upstream, name) =>
       `ip route get ${upstream === '' ? 'ADDRESS' : hostOf(upstream)}; ${asked(upstream, name)}`,
@@ -84,18 +84,18 @@ const texts: readonly CauseText[] = [
     causes: ['forbidden-to-send'],
     code: 'ND4013',
     title: 'The node does not let queries to an upstream out (operation not permitted)',
-    name: 'packets that the own kernel refuses',
+    name: 'packets that the node’s own kernel refuses',
     severity: 'critical',
-    why: 'The kernel refuses to send: a rule of iptables or nftables on the node drops the packet in OUTPUT, a BPF program of the CNI does, or connection tracking has no room for a new entry (nf_conntrack: table full).',
+    why: 'The kernel refuses to send: an iptables or nftables rule on the node drops the packet in OUTPUT, a CNI BPF program drops it, or connection tracking has no room for a new entry (nf_conntrack: table full).',
     fix: [
-      'dmesg | grep nf_conntrack on the node: if the table is full, raise net.netfilter.nf_conntrack_max.',
-      'iptables-save | grep -w DROP and nft list ruleset: look for rules in OUTPUT, and for NetworkPolicies that select the DNS pods (egress to port 53, UDP and TCP).',
-      'conntrack -S: insert_failed and drop that rise show a full or contended table.',
+      'Run dmesg | grep nf_conntrack on the node. If the table is full, raise net.netfilter.nf_conntrack_max.',
+      'With iptables-save | grep -w DROP and nft list ruleset, look for rules in OUTPUT, and for NetworkPolicies that select the DNS pods (egress to port 53, UDP and TCP).',
+      'Run conntrack -S: rising insert_failed and drop counters show a full or contended table.',
     ],
     prove: (upstream, name) =>
       `conntrack -S; iptables -L OUTPUT -v -n; ${asked(upstream, name)} on the node`,
     disproved:
-      'counters of DROP rules and of connection tracking stay the same while the errors go on',
+      'the counters of DROP rules and connection tracking do not change while the errors continue',
   },
   {
     causes: ['unparsable'],
@@ -103,15 +103,16 @@ const texts: readonly CauseText[] = [
     title: 'Replies of an upstream cannot be read',
     name: 'upstreams with replies that are cut or malformed',
     severity: 'critical',
-    why: 'A reply came that is not a complete DNS message: cut without the TC flag, longer than the buffer that was announced (overflowing header size), or damaged by something between that rewrites DNS. The server drops it and answers SERVFAIL.',
+    why: 'A reply came that is not a complete DNS message: cut without the TC flag, longer than the buffer that was announced (overflowing header size), or damaged by something in between that rewrites DNS. The server drops it and answers SERVFAIL.',
     fix: [
-      'bufsize 1232 in the Corefile: upstreams then send no UDP reply that is larger, and use TCP instead.',
-      'forward with prefer_udp removed or force_tcp added: if the errors end, something between alters UDP replies.',
-      'Ask the upstream directly for the names that fail, and report its replies to its operator.',
+      'Set bufsize 1232 in the Corefile: upstreams then send no larger UDP replies, and use TCP instead.',
+      'In forward, remove prefer_udp or add force_tcp. If the errors stop, something in between alters UDP replies.',
+      'Query the upstream directly for the names that fail, and report its replies to its operator.',
     ],
     prove: (upstream, name) =>
       `${asked(upstream, name)} +bufsize=1232; the same with +bufsize=4096`,
-    disproved: 'the replies to the names that fail can be read when the upstream is asked directly',
+    disproved:
+      'the replies to the names that fail can be read when the upstream is queried directly',
   },
   {
     causes: ['crowded'],
@@ -119,11 +120,11 @@ const texts: readonly CauseText[] = [
     title: 'The limit on concurrent queries of forward is reached (max_concurrent)',
     name: 'a limit on concurrent queries that is reached',
     severity: 'critical',
-    why: 'As many queries wait for upstreams as max_concurrent allows, so further ones are refused at once. Either upstreams answer slowly or not at all, or a forwarding loop or a flood sends far more queries than usual.',
+    why: 'As many queries are waiting for upstreams as max_concurrent allows, so further ones are refused at once. Either upstreams answer slowly or not at all, or a forwarding loop or a flood sends far more queries than usual.',
     fix: [
-      'Look for slow or silent upstreams first: the limit only shows that replies do not come. Raising it takes about 2 KB of memory for each query that waits.',
-      'If upstreams are fast, set max_concurrent to queries per second times the seconds of the slowest answers.',
-      'See which clients ask most: ndots capture -o clients.',
+      'Look for slow or silent upstreams first: the limit only shows that replies do not come. Raising it takes about 2 KB of memory per waiting query.',
+      'If upstreams are fast, set max_concurrent to the queries per second times the slowest answer time in seconds.',
+      'Find the busiest clients: ndots capture -o clients.',
     ],
     prove: () =>
       'curl -s DNS-POD:9153/metrics | grep -E "max_concurrent_rejects|forward_request_duration_seconds_sum"',
@@ -137,9 +138,9 @@ const texts: readonly CauseText[] = [
     severity: 'critical',
     why: 'The TLS handshake with the upstream fails: its certificate has expired, is signed by an authority that is not trusted, or is for another name than tls_servername; or the port does not speak TLS.',
     fix: [
-      'Expired or not yet valid: renew the certificate of the upstream, and check the clock of the node.',
-      'Unknown authority: name the CA in forward (tls CERT KEY CA, or tls CA), or use the upstream’s public name.',
-      'Valid for another name: set tls_servername to a name that the certificate has.',
+      'Expired or not yet valid: renew the upstream’s certificate, and check the node’s clock.',
+      'Unknown authority: specify the CA in forward (tls CERT KEY CA, or tls CA), or use the upstream’s public name.',
+      'Valid for another name: set tls_servername to a name in the certificate.',
       'Not a TLS handshake: the port is not that of DNS over TLS (853), or a proxy answers instead.',
     ],
     prove: (upstream) =>
@@ -166,15 +167,15 @@ const texts: readonly CauseText[] = [
     title: 'An upstream closes connections before it has answered',
     name: 'upstreams that close connections',
     severity: 'critical',
-    why: 'The upstream, or a load balancer or firewall in front of it, ends TCP or TLS connections with queries open: it restarts, limits connections or queries of each, or closes idle connections sooner than the server expects (expire).',
+    why: 'The upstream, or a load balancer or firewall in front of it, closes TCP or TLS connections while queries are open: it restarts, limits connections or the queries on each, or closes idle connections sooner than the server expects (expire).',
     fix: [
-      'forward with expire below the idle time-out of the upstream or of the load balancer in front of it (default 10s).',
-      'See whether the upstream accepts TCP at all, and how many connections of one client it allows.',
-      'If force_tcp is set without need, remove it: UDP has no connections to lose.',
+      'In forward, set expire (default 10s) below the idle time-out of the upstream, or of the load balancer in front of it.',
+      'Check whether the upstream accepts TCP at all, and how many connections it allows from one client.',
+      'If force_tcp is not needed, remove it: UDP has no connections to lose.',
     ],
     prove: (upstream, name) => `${asked(upstream, name)} +tcp`,
     disproved:
-      'queries over TCP from the DNS pod are answered, also some seconds after the connection was opened',
+      'queries over TCP from the DNS pod are answered, even some seconds after the connection was opened',
   },
   {
     causes: ['descriptors'],
@@ -182,15 +183,16 @@ const texts: readonly CauseText[] = [
     title: 'The DNS server has no descriptors or ports left',
     name: 'a server without descriptors or ports',
     severity: 'critical',
-    why: 'Each query that waits for an upstream takes a socket, and each socket a descriptor and a source port. The limit is reached: too low a limit of the process, or far more queries wait than usual because upstreams do not answer.',
+    why: 'Each query that waits for an upstream takes a socket, and each socket a descriptor and a source port. The limit is reached because the process’s limit is too low, or because far more queries than usual wait for upstreams that do not answer.',
     fix: [
-      'Look for slow or silent upstreams first: queries that are answered release their sockets.',
-      'Raise the limit of the process (ulimit -n, LimitNOFILE of the container runtime), and net.ipv4.ip_local_port_range.',
-      'max_concurrent in forward limits the waiting queries.',
+      'Look for slow or silent upstreams first: answered queries release their sockets.',
+      'Raise the process’s limit (ulimit -n, or the container runtime’s LimitNOFILE), and net.ipv4.ip_local_port_range.',
+      'Set max_concurrent in forward to limit the waiting queries.',
     ],
     prove: () =>
       'ls /proc/PID/fd | wc -l; grep "open files" /proc/PID/limits; ss -s (on the node of the DNS pod)',
-    disproved: 'the process has far fewer descriptors open than its limit while the errors go on',
+    disproved:
+      'the process has far fewer descriptors open than its limit while the errors continue',
   },
   {
     causes: ['other'],
@@ -198,9 +200,9 @@ const texts: readonly CauseText[] = [
     title: 'Queries fail for a reason that the log names',
     name: 'other errors in logs',
     severity: 'warning',
-    why: 'The server logged why it could not answer. Doctor does not know this text; the server, or the plugin that it names, does.',
+    why: 'The server logged why it could not answer. Doctor does not know this message: see the documentation of the server, or of the plugin in the message.',
     fix: [
-      'Read the text: it names the operation that failed. Ask the upstream for one of the names directly.',
+      'Read the error message: it shows which operation failed. Query the upstream directly for one of the names.',
     ],
     prove: asked,
     disproved: 'the names are answered',
@@ -211,10 +213,10 @@ const texts: readonly CauseText[] = [
     title: 'The DNS server has no right to read its objects: the API server refuses it',
     name: 'missing rights of the DNS server',
     severity: 'critical',
-    why: 'The API server knows the server and refuses its lists and watches (RBAC), or rejects its token. Cluster names are then missing or outdated. A DNS pod that starts now does not become ready.',
+    why: 'The API server recognises the DNS server but refuses its lists and watches (RBAC), or rejects its token. Cluster names are then missing or outdated. A newly started DNS pod does not become ready.',
     fix: [
       'Restore ClusterRole and ClusterRoleBinding system:coredns: services, endpoints, namespaces, pods (list, watch), and endpointslices of discovery.k8s.io.',
-      'Unauthorized: see whether the pod has its service account and a token (automountServiceAccountToken), and whether the API server’s signing key changed; restart the pod.',
+      'Unauthorized: check whether the pod has its service account and a token (automountServiceAccountToken), and whether the API server’s signing key changed. Then restart the pod.',
     ],
     prove: () =>
       'kubectl auth can-i list endpointslices.discovery.k8s.io --as=system:serviceaccount:kube-system:coredns',
@@ -226,15 +228,15 @@ const texts: readonly CauseText[] = [
     title: 'Cluster names fail, external names do not: the DNS pods do not reach the API server',
     name: 'DNS pods without a connection to the API server',
     severity: 'critical',
-    why: 'Lists and watches of Services and EndpointSlices fail: the API server is down or overloaded, its address (the kubernetes Service) does not lead to it from this node, or a NetworkPolicy or certificate prevents it. Known names stay unchanged; changes are missed, and a new DNS pod does not become ready.',
+    why: 'Lists and watches of Services and EndpointSlices fail: the API server is down or overloaded, its address (the kubernetes Service) does not lead to it from this node, or a NetworkPolicy or certificate prevents it. Known names stay unchanged, but changes are missed, and a new DNS pod does not become ready.',
     fix: [
-      'See whether the API server answers: kubectl get --raw /readyz.',
-      'From the node of the DNS pod: curl -k https://KUBERNETES-SERVICE-IP:443/healthz. If that fails, look at kube-proxy on this node and at the CNI.',
-      'x509: the CA in the service account does not match the API server’s certificate: restart the pod after the CA was rotated.',
+      'Check whether the API server answers: kubectl get --raw /readyz.',
+      'On the DNS pod’s node, run curl -k https://KUBERNETES-SERVICE-IP:443/healthz. If that fails, check kube-proxy on this node and the CNI.',
+      'x509: the CA in the service account does not match the API server’s certificate. Restart the pod after the CA has been rotated.',
     ],
     prove: () =>
       'kubectl -n kube-system logs DNS-POD --timestamps | grep -iE "failed to (list|watch)|API server"',
-    disproved: 'no such line is written any more, and new Services are found',
+    disproved: 'no such lines are logged any more, and new Services resolve',
   },
   {
     causes: ['bind'],
@@ -242,10 +244,10 @@ const texts: readonly CauseText[] = [
     title: 'The DNS server cannot open its port',
     name: 'a port that is taken or forbidden',
     severity: 'critical',
-    why: 'Another program has the port (systemd-resolved, dnsmasq or another DNS server on the node, with hostNetwork; a second server block that binds the same), or the container may not bind ports below 1024. The server ends, and is restarted again and again.',
+    why: 'Another program has the port (systemd-resolved, dnsmasq or another DNS server on the node, with hostNetwork; a second server block that binds the same), or the container may not bind ports below 1024. The server exits and is restarted again and again.',
     fix: [
       'address already in use: ss -lnup "sport = :53" on the node shows the program. Bind to other addresses (bind), or stop it.',
-      'permission denied: add the capability NET_BIND_SERVICE to the container, or listen at a port above 1023.',
+      'permission denied: add the capability NET_BIND_SERVICE to the container, or listen on a port above 1023.',
     ],
     prove: () =>
       'ss -lntup "sport = :53" (in the network namespace of the pod, or on the node with hostNetwork)',
@@ -257,9 +259,9 @@ const texts: readonly CauseText[] = [
     title: 'A DNS server runs into errors of its own (panics)',
     name: 'errors of the server itself',
     severity: 'critical',
-    why: 'The server met a bug: the query at hand is lost, or the process ends and is restarted.',
+    why: 'The server hit a bug: the current query is lost, or the process exits and is restarted.',
     fix: [
-      'Keep the log with the stack (errors { stacktrace } in the Corefile), and search the issues of the server for its first lines.',
+      'Keep the log with the stack (errors { stacktrace } in the Corefile), and search the server’s issues for its first lines.',
       'Update the server. If a query triggers it, block its name or type until then (plugins acl, template).',
     ],
     prove: () => 'curl -s DNS-POD:9153/metrics | grep coredns_panics_total',
@@ -273,7 +275,7 @@ const texts: readonly CauseText[] = [
     severity: 'critical',
     why: 'The server could not read its Corefile and did not start.',
     fix: [
-      'Correct the line that the text names; ndots lint Corefile shows all errors at once, with fixes.',
+      'Correct the line in the message; ndots lint Corefile shows all errors at once, with fixes.',
     ],
     prove: () => 'ndots lint Corefile',
     disproved: 'the server starts with this Corefile',
@@ -284,8 +286,10 @@ const texts: readonly CauseText[] = [
     title: 'DNS pods do not all run the configuration that is written',
     name: 'configurations that were not taken',
     severity: 'warning',
-    why: 'A changed Corefile could not be loaded: the server still uses the one before, and will not start with the new one after a restart.',
-    fix: ['ndots lint on the Corefile reports the fault. Correct it before a DNS pod restarts.'],
+    why: 'A changed Corefile could not be loaded: the server still uses the previous one, and will not start with the new one after a restart.',
+    fix: [
+      'Run ndots lint on the Corefile to find the error, and correct it before a DNS pod restarts.',
+    ],
     prove: () => 'curl -s DNS-POD:9153/metrics | grep coredns_reload_failed_total',
     disproved:
       'coredns_reload_failed_total does not rise, and all replicas show one coredns_reload_version_info',
@@ -296,9 +300,9 @@ const texts: readonly CauseText[] = [
     title: 'DNS pods are not ready',
     name: 'DNS pods that do not run',
     severity: 'warning',
-    why: 'A plugin has not finished its start, so the pod gets no queries through the service. For kubernetes this means that the first lists from the API server have not come.',
+    why: 'A plugin has not finished starting, so the pod gets no queries through the Service. For kubernetes this means that the first lists from the API server have not arrived.',
     fix: [
-      'If it lasts for more than a minute: look for errors of plugin/kubernetes before it (rights, API server), and at kubectl -n kube-system describe pod.',
+      'If it lasts for more than a minute, look for earlier plugin/kubernetes errors (permissions, API server), and run kubectl -n kube-system describe pod.',
     ],
     prove: () => 'curl -s DNS-POD:8181/ready',
     disproved: '/ready answers 200',
@@ -309,14 +313,14 @@ const texts: readonly CauseText[] = [
     title: 'A DNS server is too busy to answer itself',
     name: 'a server that has no time for itself',
     severity: 'warning',
-    why: 'The server’s own health request took longer than a second, or a worker did not turn for seconds: it gets too little CPU (throttled by its limit, or a busy node), or has too much to do. Queries are late then, too.',
+    why: 'The server’s own health request took longer than a second, or a worker was blocked for seconds. It gets too little CPU (throttled by its limit, or a busy node), or has too much to do. Queries are then late, too.',
     fix: [
       'Raise or remove the CPU limit of the DNS pods: throttling stops them for up to 100 ms at a time.',
       'Add replicas, or a cache on each node (NodeLocal DNSCache, ndots node-cache).',
     ],
     prove: () =>
       'curl -s DNS-POD:9153/metrics | grep coredns_health_request; cat /sys/fs/cgroup/cpu.stat in the pod (nr_throttled)',
-    disproved: 'nr_throttled does not rise, and no such line is written under load',
+    disproved: 'nr_throttled does not rise, and no such line is logged under load',
   },
   {
     causes: ['node-rules'],
@@ -326,11 +330,11 @@ const texts: readonly CauseText[] = [
     severity: 'warning',
     why: 'NodeLocal DNSCache could not add or check the rules that keep its queries out of connection tracking, or its interface: another program holds the lock or rewrites the tables, or the container lacks NET_ADMIN.',
     fix: [
-      'A lock now and then does no harm: the rules are checked again a minute later.',
-      'If it lasts: see that the container has NET_ADMIN and the xtables lock mounted (/run/xtables.lock), and that its iptables mode (legacy, nft) is the one of the node.',
+      'An occasional lock does no harm: the rules are checked again a minute later.',
+      'If it persists, check that the container has NET_ADMIN and the xtables lock mounted (/run/xtables.lock), and that its iptables mode (legacy, nft) matches the node’s.',
     ],
     prove: () => 'iptables-save -t raw | grep NOTRACK on the node; ip addr show nodelocaldns',
-    disproved: 'the rules and the interface are there',
+    disproved: 'the rules and the interface exist',
   },
   {
     causes: ['stopped'],
@@ -338,12 +342,12 @@ const texts: readonly CauseText[] = [
     title: 'A DNS server was stopped',
     name: 'stops of the server',
     severity: 'info',
-    why: 'The process received a signal to end, as in a rollout, an eviction, or after a failed liveness probe.',
+    why: 'The process received a signal to terminate, as in a rollout, an eviction, or after a failed liveness probe.',
     fix: [
-      'If nothing was changed: kubectl -n kube-system describe pod shows whether kubelet ended it (liveness probe, memory), and kubectl get events why.',
+      'If nothing was changed, kubectl -n kube-system describe pod shows whether kubelet stopped it (liveness probe, memory), and kubectl get events shows why.',
     ],
     prove: () => getLog,
-    disproved: 'a rollout of that time explains it',
+    disproved: 'a rollout at that time explains it',
   },
 ];
 
@@ -396,7 +400,7 @@ function ofConnections(text: CauseText, observed: Observations): readonly Findin
         seen: [sentence(`DNS over TLS: ${seen}`)],
         why:
           how === 'unanswered'
-            ? `The TCP connection opens, and the TLS handshake does not go on: the first message (ClientHello) gets no answer. The server hangs, or something between drops TLS. ${text.why}`
+            ? `The TCP connection opens, but the TLS handshake does not proceed: the first message (ClientHello) gets no answer. The server hangs, or something in between drops TLS. ${text.why}`
             : text.why,
         fix: text.fix,
         prove: text.prove(upstream),
@@ -420,7 +424,7 @@ function findingOf(
   observed: Observations,
 ): Finding {
   const { upstream, count, names, pods } = trouble;
-  const lines = `${count} ${count === 1 ? 'line' : 'lines'} of the log`;
+  const lines = `${count} ${count === 1 ? 'line' : 'lines'} in the log`;
   const ofNames =
     names.size === 0
       ? ''
@@ -433,13 +437,13 @@ function findingOf(
     confidence: count >= MANY_LINES ? 0.95 : count >= MIN_CASES ? 0.85 : 0.7,
     seen: [
       sentence(
-        `${lines}${ofNames}${span(trouble)}${pods.size === 0 ? '' : `, of ${listed([...pods], 5)}`}`,
+        `${lines}${ofNames}${span(trouble)}${pods.size === 0 ? '' : `, from ${listed([...pods], 5)}`}`,
       ),
       sentence(`For example: ${trouble.text}`),
       ...(rest.length === 0
         ? []
         : [
-            `The same of ${rest.length} more upstreams, ${rest.reduce((sum, each) => sum + each.count, 0)} lines: ${listed(
+            `The same for ${rest.length} more upstreams, ${rest.reduce((sum, each) => sum + each.count, 0)} lines: ${listed(
               rest.map((each) => each.upstream),
               10,
             )}.`,
@@ -471,7 +475,8 @@ function severityOf(
 
 /** `, from 2026-11-22 03:07:20 to 03:09:11 UTC`. */
 function span({ firstMs, lastMs }: LoggedTrouble): string {
-  if (!Number.isFinite(firstMs)) return ' (the log has no times: kubectl logs --timestamps)';
+  if (!Number.isFinite(firstMs))
+    return ' (the log has no timestamps: use kubectl logs --timestamps)';
   const [from, to] = [firstMs, lastMs].map((ms) =>
     new Date(ms).toISOString().slice(0, 19).replace('T', ' '),
   );

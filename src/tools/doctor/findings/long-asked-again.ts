@@ -16,7 +16,7 @@ export const longAskedAgain: FindingKind = {
     const { askedAgain } = observed;
     const repeats = [...askedAgain.longRepeats, ...repeatsOfCaches(observed)];
     if (repeats.length < MIN_CASES)
-      return excluded('questions with large replies are not asked again, or there are none');
+      return excluded('questions with large replies are not repeated, or there are none');
     const clients = new Set(repeats.map(({ first }) => first.client.address));
     const small = askedAgain
       .unexplained(observed.losses)
@@ -24,12 +24,11 @@ export const longAskedAgain: FindingKind = {
         ({ first }) => clients.has(first.client.address) && !needsFragments(first.replyBytes),
       );
     if (small.length > SPARED_SHARE * repeats.length)
-      return unknown('questions with small replies are asked again as well');
+      return unknown('questions with small replies are repeated as well');
     const theirs = observed.clients.list.filter(({ address }) => clients.has(address));
     const asked = theirs.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
     // A program that uses one id asks for everything again.
-    if (asked - repeats.length < MIN_CASES)
-      return unknown('nothing but large replies was asked for');
+    if (asked - repeats.length < MIN_CASES) return unknown('only large replies were requested');
     const most = Math.max(...repeats.map(({ first }) => first.replyBytes));
     return {
       code: this.code,
@@ -37,16 +36,16 @@ export const longAskedAgain: FindingKind = {
       severity: repeats.length >= FELT_SHARE * asked ? 'critical' : 'warning',
       confidence: 0.85,
       seen: [
-        `${repeats.length} questions of ${listed([...clients])} with replies of up to ${most} bytes of DNS were asked again, although the reply had passed here: ${listed(keysOf(repeats, ({ first }) => first.name))}`,
-        `Of questions with smaller replies ${share(small.length, asked)} were.`,
+        `${repeats.length} questions from ${listed([...clients])} with replies of up to ${most} bytes of DNS were repeated, although the reply had passed here: ${listed(keysOf(repeats, ({ first }) => first.name))}`,
+        `Of questions with smaller replies, ${share(small.length, asked)} were repeated.`,
       ],
-      why: 'The server answers, and large packets get lost between this point and the clients, without an ICMP error: a link or a tunnel whose MTU is smaller than the hosts think (an overlay takes 50 bytes or more away). Small packets pass.',
+      why: 'The server answers, but large packets are lost between this point and the clients, without an ICMP error. The MTU of a link or tunnel is smaller than the hosts assume (an overlay takes up 50 bytes or more). Small packets get through.',
       fix: [
-        'Set the MTU of the pods’ network to what the overlay leaves, on all nodes alike.',
-        'Let servers answer with 1232 bytes at most and the rest by TCP: bufsize 1232 in the Corefile, and TCP port 53 open everywhere.',
-        'Let ICMP “fragmentation needed” pass, on nodes and in security groups.',
+        'On all nodes, set the pod network’s MTU to what the overlay leaves.',
+        'Limit UDP answers to 1232 bytes and send the rest over TCP: set bufsize 1232 in the Corefile, and open TCP port 53 everywhere.',
+        'Allow ICMP “fragmentation needed” on nodes and in security groups.',
       ],
-      prove: `ping -M do -s 1400 from ${[...clients][0]} to the DNS pod gets no reply, and -s 1200 does`,
+      prove: `ping -M do -s 1400 from ${[...clients][0]} to the DNS pod gets no reply, but -s 1200 does`,
       disproved: 'the large replies arrive at the client’s interface',
       exchanges: repeats.flatMap(({ first, again }) => [first, again]),
     };

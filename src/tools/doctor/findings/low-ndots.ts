@@ -38,7 +38,7 @@ export const lowNdots: FindingKind = {
     const all = [...new Set([...sure, ...alike])];
     const names = [...new Set(all.map(({ name }) => shortened(name)))];
     if (all.length < MIN_CASES || (sure.length === 0 && names.length < MIN_LOOKALIKE_NAMES))
-      return excluded('no name of a service is asked as written');
+      return excluded('no Service name is queried as written');
     const clients = [...new Set(all.map(({ client }) => client))];
     const theirs = clients.reduce(
       (sum, client) => sum + (observed.clients.get(client)?.lookups ?? 0),
@@ -57,23 +57,23 @@ export const lowNdots: FindingKind = {
       confidence: sure.length > 0 || elsewhere.length > 0 ? 0.93 : 0.8,
       seen: [
         sentence(
-          `${share(all.length, theirs)} lookups of ${listed(clients)} asked for names of services as written, got NXDOMAIN and stopped: ${listed(names)}`,
+          `${share(all.length, theirs)} lookups from ${listed(clients)} asked for Service names as written, got NXDOMAIN and stopped: ${listed(names)}`,
         ),
         ...(elsewhere.length > 0
           ? [sentence(`With the cluster’s domain appended they exist: ${listed(elsewhere)}`)]
           : []),
         searching.length > 0
-          ? `A name with ${dots} ${dots === 1 ? 'dot' : 'dots'} is asked as written first: ndots of these pods is ${Math.max(1, dots)} or lower.`
-          : `They never appended a search domain: ndots is ${Math.max(1, dots)} or lower, or the search path is missing.`,
+          ? `A name with ${dots} ${dots === 1 ? 'dot' : 'dots'} is tried as written first, so these pods have ndots ${Math.max(1, dots)} or lower.`
+          : `They never appended a search domain, so ndots is ${Math.max(1, dots)} or lower, or the search path is missing.`,
       ],
-      why: 'A name with at least as many dots as ndots says is asked as written first. musl (Alpine) stops at its NXDOMAIN; glibc and Go continue with the search path. With ndots:1, which is the default outside Kubernetes, db.shop never becomes db.shop.svc.cluster.local. The same happens where dnsPolicy, dnsConfig or --dns-search leaves the search path out.',
+      why: 'A name with at least as many dots as ndots is tried as written first. musl (Alpine) stops at its NXDOMAIN; glibc and Go continue with the search path. With ndots:1, which is the default outside Kubernetes, db.shop never becomes db.shop.svc.cluster.local. The same happens if dnsPolicy, dnsConfig or --dns-search omits the search path.',
       fix: [
         `Set ndots to ${maxDots(names) + 1} or more in the pod (dnsConfig.options), or remove the option: kubelet writes 5. kubectl patch deployment NAME -p '{"spec":{"template":{"spec":{"dnsConfig":{"options":[{"name":"ndots","value":"${maxDots(names) + 1}"}]}}}}}'`,
         `Or write these names in full: ${names[0]!.replace(/\.svc$/, '')}.svc.cluster.local.`,
-        'Check that /etc/resolv.conf of the pod has the search domains of the cluster (dnsPolicy: ClusterFirst).',
+        'Check that the pod’s /etc/resolv.conf has the cluster’s search domains (dnsPolicy: ClusterFirst).',
       ],
       prove: `ndots trace ${names[0]!} --client musl,glibc --from POD`,
-      disproved: 'the pod’s /etc/resolv.conf has ndots:5 and the search domains of the cluster',
+      disproved: 'the pod’s /etc/resolv.conf has ndots:5 and the cluster’s search domains',
       exchanges: all.flatMap(({ exchanges }) => exchanges),
       affected: clients,
     };

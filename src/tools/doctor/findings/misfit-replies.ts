@@ -8,19 +8,19 @@ const saids: Readonly<
   Record<Misfit, { readonly what: string; readonly why: string; readonly fix: string }>
 > = {
   id: {
-    what: 'carry another id than the query',
-    why: 'A proxy or load balancer gives each query an id of its own on the way to the server and does not put the old one back, or it sends one client the reply to another one’s query.',
-    fix: 'translates ids; leave DNS out of it, or update it',
+    what: 'have a different id from the query',
+    why: 'A proxy or load balancer gives each query a new id on the way to the server and does not restore the old one, or it sends one client the reply to another client’s query.',
+    fix: 'translates ids. Exclude DNS from it, or update it',
   },
   question: {
-    what: 'have the id of the query and another question',
-    why: 'Something on the way changes the question: a rewrite without its way back (in CoreDNS, the reply’s question has to be the client’s), a proxy that appends a domain, or a server that mixes up queries on one socket.',
-    fix: 'changes questions; have it put the client’s question back into the reply',
+    what: 'have the query’s id but a different question',
+    why: 'Something in transit changes the question: a rewrite that is not reversed in the reply (in CoreDNS, the reply’s question has to be the client’s), a proxy that appends a domain, or a server that mixes up queries on one socket.',
+    fix: 'changes questions. Make it restore the client’s question in the reply',
   },
   flag: {
     what: 'do not have the QR flag, so that they look like queries',
-    why: 'The server or a proxy sends the query back instead of a reply, or writes its header wrong: an echo service, a loop that returns to the client, a broken implementation.',
-    fix: 'sends messages without QR; something else than a DNS server may listen there',
+    why: 'The server or a proxy sends the query back instead of a reply, or writes a wrong header: an echo service, a loop that returns to the client, a broken implementation.',
+    fix: 'sends messages without QR. Something other than a DNS server may be listening there',
   },
 };
 
@@ -50,11 +50,11 @@ export const misfitReplies: FindingKind = {
         `${share(all.length, observed.total.asked)} queries got a reply that does not fit; ${losses.length} of these replies ${what}.`,
         sentence(`They come from ${listed(servers)} to ${listed(clients)}, for ${listed(names)}`),
       ],
-      why: `${why} A client accepts a reply only if its id and its question are those of the query (RFC 5452 section 9), because it could be forged otherwise. It ignores this one and waits until its time is over.`,
-      fix: [`Find what is between the clients and ${listed(servers)} and ${fix}.`],
-      prove: `ndots query ${names[0]!} @${servers[0]!} says what does not fit; compare with a capture beside the server`,
+      why: `${why} A client accepts a reply only if its id and question match the query (RFC 5452 section 9), because it could otherwise be forged. It ignores this one and waits until it times out.`,
+      fix: [`Find what sits between the clients and ${listed(servers)} and ${fix}.`],
+      prove: `ndots query ${names[0]!} @${servers[0]!} shows what does not fit; compare with a capture next to the server`,
       disproved:
-        'the same replies fit where the server sends them: then something on the way changes them',
+        'the same replies fit where the server sends them (so something in transit changes them)',
       exchanges: all,
     };
   },

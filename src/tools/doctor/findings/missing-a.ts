@@ -14,14 +14,14 @@ export const missingA: FindingKind = {
   inCapture(observed, claims) {
     const { names } = observed;
     if (!names.list.some(({ type }) => type === TYPE.AAAA))
-      return unknown('AAAA was not asked for');
+      return unknown('no AAAA query was seen');
     const found = names.list.flatMap((a) => {
       if (a.type !== TYPE.A || claims.names.has(a.name)) return [];
       const aaaa = names.get(a.name, TYPE.AAAA);
       return aaaa !== undefined && isSplit(a, aaaa) ? [{ a, aaaa }] : [];
     });
     const [first] = found;
-    if (first === undefined) return excluded('A and AAAA of a name exist both, or neither does');
+    if (first === undefined) return excluded('for every name, A and AAAA agree whether it exists');
     const list = found.map(({ a }) => a.name);
     for (const name of list) claims.names.add(name);
     const isSearched = list.some((name) => observed.domains.domainOf(name) !== null);
@@ -44,18 +44,18 @@ export const missingA: FindingKind = {
       why: !isFound
         ? 'AAAA gets an empty answer for names that do not exist, mostly because a template or a filter suppresses AAAA for all names. musl (Alpine) reads this as "the name exists" and stops its search path there; glibc and Go continue.'
         : isSearched
-          ? 'The name has a search domain appended. autopath completes it for one query and not for the other, or a cache stored the two halves under different conditions: glibc accepts NXDOMAIN for A together with any reply for AAAA. A program without IPv6 then gets no address, because glibc stops before the name that has one.'
-          : 'NXDOMAIN denies the name for all types (RFC 8020), and resolvers and caches that read it so drop the other family, too. A rewrite or a template for one type, a load balancer that writes its own replies, or a zone behind a broken server gives one half only.',
+          ? 'The name has a search domain appended. autopath completes it for one query but not for the other, or a cache stored the two halves under different conditions: glibc accepts NXDOMAIN for A together with any reply for AAAA. A program without IPv6 then gets no address, because glibc stops before the name that has one.'
+          : 'NXDOMAIN denies the name for all types (RFC 8020), and resolvers and caches that follow this drop the other family, too. A rewrite or a template for one type, a load balancer that writes its own replies, or a zone behind a broken server gives one half only.',
       fix: [
         !isFound
-          ? 'Let AAAA of missing names be NXDOMAIN: template { rcode NXDOMAIN } denies the names that exist as well, so forward AAAA and filter its answers, or leave it alone.'
+          ? 'Answer AAAA for missing names with NXDOMAIN. template { rcode NXDOMAIN } also denies names that exist, so forward AAAA and filter its answers, or leave it alone.'
           : isSearched
-            ? 'autopath @kubernetes: remove it, or replace it with autopath @name (ndots), which completes both families alike; then clear the cache (restart the DNS pods).'
-            : 'Have the server answer A with NOERROR and no record, and a SOA record, where only AAAA exists.',
-        'In the Corefile, look for template, rewrite and view blocks that are for A or AAAA alone.',
+            ? 'If the Corefile has autopath @kubernetes, remove it, or replace it with autopath @name (ndots), which completes both families alike. Then clear the cache (restart the DNS pods).'
+            : 'Configure the server to answer A with NOERROR, no address and an SOA record where only AAAA exists.',
+        'In the Corefile, look for template, rewrite and view blocks that apply only to A or only to AAAA.',
       ],
-      prove: `ndots query ${a.name} A ${a.name} AAAA @${[...serversOf(a, aaaa)][0] ?? 'SERVER'}: both NXDOMAIN, or neither`,
-      disproved: 'A and AAAA agree when each DNS pod is asked directly',
+      prove: `ndots query ${a.name} A ${a.name} AAAA @${[...serversOf(a, aaaa)][0] ?? 'SERVER'}: either both are NXDOMAIN, or neither is`,
+      disproved: 'A and AAAA agree when each DNS pod is queried directly',
       exchanges: exchangesOf(observed, new Set(list)),
       affected: list,
     };

@@ -46,7 +46,7 @@ export const missingFragments: FindingKind = {
         ? excluded(
             'no fragment is missing, no packet was too big, and short replies are lost as well',
           )
-        : unknown('no large reply was asked for');
+        : unknown('no large reply was requested');
     claims.take(theirs);
     // Repeated segments come late, if they come.
     for (const { server } of gapped) claims.late.add(server.address);
@@ -60,24 +60,24 @@ export const missingFragments: FindingKind = {
       severity: theirs.length > 0 || incomplete >= MIN_CASES ? 'critical' : 'warning',
       confidence: incomplete > 0 ? 0.95 : theirs.length > 0 ? 0.9 : 0.7,
       seen: [
-        ...(missing > 0 ? [`Of ${missing} replies only some fragments arrived.`] : []),
+        ...(missing > 0 ? [`Of ${missing} replies, only some fragments arrived.`] : []),
         ...(incomplete > 0 ? [incompleteText(observed)] : []),
         ...(sized.length > 0 ? [sizeText(sized)] : []),
         ...(long === null ? [] : [long.seen]),
         ...(byTcp.length > 0
           ? [
-              `${byTcp.length} truncated queries were repeated over TCP: the connections were accepted, and the answers did not come.`,
+              `${byTcp.length} truncated queries were repeated over TCP: the connections were accepted, but the answers did not come.`,
             ]
           : []),
         ...(gapped.length > 0
           ? [
-              `${gapped.length} queries over TCP (${listed([...new Set(gapped.map(({ name }) => name))])}) got no reply: later segments of their connections arrived, and an earlier one never did, however often it was sent. Short segments get through.`,
+              `${gapped.length} queries over TCP (${listed([...new Set(gapped.map(({ name }) => name))])}) got no reply: later segments of their connections arrived, but an earlier one never did, however often it was sent. Short segments get through.`,
             ]
           : []),
-        ...(tooBig > 0 ? [`${tooBig} packets were too big for a link on the way (ICMP).`] : []),
+        ...(tooBig > 0 ? [`${tooBig} packets were too big for a link on the path (ICMP).`] : []),
         ...(theirs.length > 0
           ? [
-              `${share(theirs.length, observed.total.asked)} queries got no whole reply${outgrown.length > 0 ? `; of ${outgrown.length} it was too big for a link` : ''}.`,
+              `${share(theirs.length, observed.total.asked)} queries got no whole reply${outgrown.length > 0 ? `; ${outgrown.length} of the replies were too big for a link` : ''}.`,
             ]
           : []),
       ],
@@ -86,23 +86,23 @@ export const missingFragments: FindingKind = {
           ? tooLongByUdp
           : missing + incomplete > 0
             ? 'The client allows replies that are larger than a packet may be on some link (an overlay needs 50 bytes or more), so they are fragmented; a firewall or the overlay drops fragments. The client waits for its time-out, although the server answered.'
-            : 'The client allows replies that are larger than a packet may be on some link: an overlay needs 50 bytes or more. Such packets are dropped where the hosts do not know this. Where they are fragmented, a firewall may drop the fragments. The client waits for its time-out, although the server answered.',
+            : 'The client allows replies that are larger than a packet may be on some link: an overlay needs 50 bytes or more. Such packets are dropped if the hosts do not know this. If they are fragmented, a firewall may drop the fragments. The client waits for its time-out, although the server answered.',
       fix: [
         ...(long !== null && long.limit <= UDP_BYTES
           ? [
-              `Find the firewall that measures replies of DNS (“message-length maximum ${UDP_BYTES}”), and have it let 1232 bytes pass; until then bufsize ${UDP_BYTES}.`,
+              `Find the firewall that limits the length of DNS replies (“message-length maximum ${UDP_BYTES}”), and make it allow 1232 bytes. Until then, set bufsize ${UDP_BYTES}.`,
             ]
           : []),
-        'Let servers answer with 1232 bytes at most and the rest by TCP: bufsize 1232 in the Corefile (CoreDNS’s and the node-local cache’s), and TCP port 53 open everywhere.',
-        'Set the MTU of the pods’ network to the MTU of the link minus the overlay’s header.',
+        'Limit UDP answers to 1232 bytes and send the rest over TCP: set bufsize 1232 in the Corefile (CoreDNS’s and the node-local cache’s), and open TCP port 53 everywhere.',
+        'Set the pod network’s MTU to the link’s MTU minus the overlay’s header.',
         ...(byTcp.length + gapped.length > 0
           ? [
-              'Until then: fit TCP’s segments to the way (iptables -t mangle -A FORWARD -p tcp --tcp-flags SYN,RST SYN -j TCPMSS --clamp-mss-to-pmtu), and let ICMP “too big” pass.',
+              'Until then, clamp TCP segments to the path MTU (iptables -t mangle -A FORWARD -p tcp --tcp-flags SYN,RST SYN -j TCPMSS --clamp-mss-to-pmtu), and allow ICMP “too big”.',
             ]
           : []),
       ],
       prove:
-        'ndots query NAME TXT +bufsize=4096, then +bufsize=1232: the first gets nothing, the second comes by TCP; ping -M do -s 1400 between pods of two nodes',
+        'ndots query NAME TXT +bufsize=4096, then +bufsize=1232: the first gets nothing, the second arrives over TCP; ping -M do -s 1400 between pods on two nodes',
       disproved: 'replies of 4096 bytes arrive between the same two hosts',
       ...(theirs.length === 0 && incomplete > 0 ? { counted: byHost(observed) } : {}),
       exchanges:
@@ -129,19 +129,21 @@ export const missingFragments: FindingKind = {
     if (asked.length === 0) return unknown('no server could be queried with EDNS');
     if (failed.length === 0)
       return cut === null
-        ? unknown('EDNS is answered, but no name with an answer of more than 512 bytes is known')
+        ? unknown(
+            'queries with EDNS are answered, but no name with an answer of more than 512 bytes is known',
+          )
         : excluded(
-            'replies of all sizes come, and larger ones are truncated and come whole over TCP',
+            'replies of all sizes arrive, and larger ones are truncated and arrive whole over TCP',
           );
     return clusterFinding(this, {
       severity: 'critical',
       confidence: 0.85,
       seen: failed.slice(0, 4).map(({ target, text }) => `${podAt(facts, target)}: ${text}.`),
       affected: [...new Set(failed.map(({ target }) => podAt(facts, target)))],
-      why: 'Between here and the server packets of a certain size get lost, or something on the way does not know EDNS: an overlay network with a smaller MTU, a firewall, a proxy for DNS, or a server that sends more than the client takes.',
+      why: 'Between here and the server, packets of a certain size are lost, or something in transit does not know EDNS: an overlay network with a smaller MTU, a firewall, a DNS proxy, or a server that sends more than the client accepts.',
       fix: [
-        'bufsize 1232 in the Corefile keeps replies small enough for one packet.',
-        'An MTU of the overlay network that is smaller than that of the nodes’ by its headers.',
+        'Set bufsize 1232 in the Corefile to keep replies small enough for one packet.',
+        'Set the overlay network’s MTU to the nodes’ MTU minus the overlay’s headers.',
       ],
       prove: `ndots query ${answers.plan.large ?? `kubernetes.default.svc.${answers.plan.domain}`} @${failed[0]!.target} +bufsize=4096, and +bufsize=512`,
       disproved: 'both are answered',
@@ -187,7 +189,7 @@ function lostSegments({ gapped }: Observations, { open }: Claims): readonly Seen
   return sockets.size >= MIN_CASES && lost.length >= MOST * open.length ? lost : [];
 }
 
-const tooLongByUdp = `Something on the way takes replies over UDP of more than ${UDP_BYTES} bytes for an attack and drops them, as firewalls do that do not know EDNS (RFC 6891); or a link takes smaller packets than the hosts think. Clients without EDNS get a truncated answer, and the whole over TCP.`;
+const tooLongByUdp = `Something in transit treats UDP replies of more than ${UDP_BYTES} bytes as an attack and drops them, as firewalls without EDNS support (RFC 6891) do. Or a link accepts only smaller packets than the hosts assume. Clients without EDNS get a truncated answer, then the whole answer over TCP.`;
 
 /**
  * Lost queries whose replies are larger than a packet, as seen on their way or by other clients.
@@ -245,7 +247,7 @@ function incompleteText({ incomplete, names }: Observations): string {
       ? ''
       : `. Replies that need fragments are those for ${listed(large.map(({ name }) => name))}`;
   return sentence(
-    `${listed(hosts)} reported that of ${incomplete.size} replies only the first fragment arrived (ICMP fragment reassembly time exceeded)${theirs}`,
+    `${listed(hosts)} reported that only the first fragment of ${incomplete.size} replies arrived (ICMP fragment reassembly time exceeded)${theirs}`,
   );
 }
 
@@ -254,6 +256,6 @@ function sizeText(lost: readonly SeenExchange[]): string {
   const names = [...new Set(lost.map(({ name }) => name))];
   const byTcp = seen.some(({ protocol }) => protocol === 'tcp');
   return seen.length > 0
-    ? `${seen.length} replies of up to ${Math.max(...seen.map(bytesOf))} bytes were seen on their way${byTcp ? ', some over TCP' : ''}, and not where their queries came from (${listed(names)}); short ones arrive.`
-    : `The unanswered queries have answers larger than a packet, as seen when they arrive: ${listed(names)}; queries with short answers got theirs.`;
+    ? `${seen.length} replies of up to ${Math.max(...seen.map(bytesOf))} bytes were seen on their way${byTcp ? ', some over TCP' : ''}, but not where their queries came from (${listed(names)}); short ones arrive.`
+    : `The unanswered queries have answers larger than a packet, as seen when they do arrive: ${listed(names)}. Queries with short answers were answered.`;
 }

@@ -29,7 +29,7 @@ export const missingNeighbour: FindingKind = {
     if (unsent !== null) return { code: this.code, title: this.title, ...unsent };
     if (alone.length === 0 && overflow === 0)
       return observed.neighbours.size === 0
-        ? unknown('the capture has no ARP, and no router reports a missing address')
+        ? unknown('the capture has no ARP packets, and no router reports a missing address')
         : unanswered(observed);
     const servers = [...new Map(alone.map((each) => [each.address, each])).values()];
     const addresses = servers.map(({ address }) => address);
@@ -72,7 +72,7 @@ export const missingNeighbour: FindingKind = {
           .slice(0, 3)
           .map(
             ({ address, longest }) =>
-              `${address}: asked for on the local network (ARP, neighbour discovery), ${times(longest)}, and no host answered.`,
+              `${address}: requested on the local network (ARP, neighbour discovery) ${times(longest)}, but no host answered.`,
           ),
         ...(addresses.length > 0
           ? servers
@@ -82,14 +82,14 @@ export const missingNeighbour: FindingKind = {
                   `${address}: ${[
                     ...(asked > 0
                       ? [
-                          `asked for on the local network (ARP, neighbour discovery), ${times(asked)}, without an answer`,
+                          `requested on the local network (ARP, neighbour discovery) ${times(asked)}, without an answer`,
                         ]
                       : []),
                     ...(icmp > 0
                       ? [
                           gone.length > 0
-                            ? `packets to it came back, ${times(icmp)}: no host has the translated address (ICMP host or address unreachable)`
-                            : `a router reported, ${times(icmp)}, that no host on its link has the address, or the translated one (ICMP host or address unreachable)`,
+                            ? `packets to it came back ${times(icmp)}: no host has the translated address (ICMP host or address unreachable)`
+                            : `a router reported ${times(icmp)} that no host on its link has the address, or the translated one (ICMP host or address unreachable)`,
                         ]
                       : []),
                   ].join('; ')}.`,
@@ -100,18 +100,18 @@ export const missingNeighbour: FindingKind = {
           : []),
       ],
       why: isUntranslated
-        ? `Packets to ${first} reach a router that knows no host with it. If that is the address of the DNS Service, the node did not translate it to a pod: the rules of kube-proxy (or its replacement) are missing there. Otherwise the pod behind it is gone.`
-        : 'Before a packet leaves on a local network its sender has to know the hardware address of the next host. The host is gone, or the kernel’s table of neighbours is full (many pods in one flat network) and forgets entries as fast as it learns them.',
+        ? `Packets to ${first} reach a router that knows no host with that address. If that is the address of the DNS Service, the node did not translate it to a pod: the rules of kube-proxy (or its replacement) are missing there. Otherwise the pod behind it is gone.`
+        : 'Before a packet leaves on a local network, its sender has to know the next host’s hardware address. The host is gone, or the kernel’s neighbour table is full (many pods in one flat network) and loses entries as fast as it learns them.',
       fix: [
         ...(isUntranslated
           ? [
-              `On the node of these clients: see whether kube-proxy runs and has rules for ${first} (iptables-save, ipvsadm -ln or nft list ruleset, with grep ${first}).`,
+              `On these clients’ node, check whether kube-proxy runs and has rules for ${first} (iptables-save, ipvsadm -ln or nft list ruleset, with grep ${first}).`,
             ]
           : []),
         ...(overflow > 0 ? [enlarge, find(first)] : [find(first), enlarge]),
       ],
       prove: `ip neigh show ${first}; arping ${first} (ndisc6 for IPv6); ip neigh | wc -l; dmesg | grep -i "neighbo.r.*overflow"`,
-      disproved: `ip neigh shows ${first} as REACHABLE while queries get lost`,
+      disproved: `ip neigh shows ${first} as REACHABLE while queries are lost`,
       exchanges: losses,
     };
   },
@@ -173,16 +173,16 @@ function notFound(observed: Observations): Omit<Finding, 'code' | 'title'> | nul
       severity: 'warning',
       confidence: 0.6,
       seen: [
-        `${address}: asked for on the local network (ARP, neighbour discovery), ${times(asked)}, and no host answered.`,
-        `${late} of ${lookups} lookups of the ${askers.size === 1 ? 'client that asks' : `${askers.size} clients that ask`} for it begin a second after such a request has failed. No query goes there, so none is lost.`,
+        `${address}: requested on the local network (ARP, neighbour discovery) ${times(asked)}, but no host answered.`,
+        `${late} of ${lookups} lookups of the ${askers.size === 1 ? 'client that asks' : `${askers.size} clients that ask`} for it start a second after such a request has failed. No query goes there, so none is lost.`,
       ],
-      why: `By these times ${address} is the first name server of the clients. Before a query leaves, its sender has to know the hardware address of the next host; for up to three seconds no host answers, the query is dropped on its own host, and the program tries its next name server.`,
+      why: `The timing suggests that ${address} is the clients’ first name server. Before a query leaves, its sender has to know the next host’s hardware address. For up to three seconds no host answers, the query is dropped on its own host, and the program tries its next name server.`,
       fix: [
-        `Take ${address} out of the resolv.conf of the clients (nameserver lines; kubelet’s clusterDNS, dnsConfig), or restore its host.`,
+        `Remove ${address} from the clients’ resolv.conf (nameserver lines; kubelet’s clusterDNS, dnsConfig), or restore its host.`,
         find(address),
       ],
-      prove: `cat /etc/resolv.conf in a client; ip neigh show ${address}: FAILED or INCOMPLETE; ndots query NAME @${address}`,
-      disproved: `${address} is in no resolv.conf of the clients, and something else on them asks for it`,
+      prove: `cat /etc/resolv.conf in a client; ip neigh show ${address} shows FAILED or INCOMPLETE; ndots query NAME @${address}`,
+      disproved: `${address} is in none of the clients’ resolv.conf files, and something else on them uses it`,
       exchanges: observed.begunLate.filter(({ client }) => askers.has(client.address)),
     };
   }
@@ -190,10 +190,10 @@ function notFound(observed: Observations): Omit<Finding, 'code' | 'title'> | nul
 }
 
 const enlarge =
-  'sysctl -w net.ipv4.neigh.default.gc_thresh1=8192 gc_thresh2=32768 gc_thresh3=65536 on the nodes, if the kernel says that the table overflows.';
+  'If the kernel says that the table overflows, run sysctl -w net.ipv4.neigh.default.gc_thresh1=8192 gc_thresh2=32768 gc_thresh3=65536 on the nodes.';
 
 function find(address: string): string {
-  return `See whether the host or pod with ${address} still exists (kubectl get nodes,pods -A -o wide | grep ${address}), and why it is still an endpoint or the next hop of a route (ip route get ${address}).`;
+  return `Check whether the host or pod with ${address} still exists (kubectl get nodes,pods -A -o wide | grep ${address}), and why it is still an endpoint or the next hop of a route (ip route get ${address}).`;
 }
 
 function times(count: number): string {
@@ -222,10 +222,10 @@ function unanswered({ neighbours }: Observations): Verdict {
     return excluded(
       neighbours.list.length === 0
         ? 'no query was lost because an address is missing on the local network'
-        : `each of ${neighbours.list.length} addresses of the local network is found`,
+        : `each of ${neighbours.list.length} addresses on the local network is found`,
     );
   const requests = missing.reduce((sum, { asked }) => sum + asked, 0);
   return unknown(
-    `${requests} requests for ${listed(missing.map(({ address }) => address))} on the local network got no answer: if that is a name server, its queries are not even sent`,
+    `${requests} requests for ${listed(missing.map(({ address }) => address))} on the local network got no answer. If that is a name server, its queries are not even sent`,
   );
 }

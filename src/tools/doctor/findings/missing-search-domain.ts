@@ -36,12 +36,14 @@ export const missingSearchDomain: FindingKind = {
     });
     const names = keysOf(walks, ({ lookup }) => absoluteName(lookup.name));
     if (walks.length < MIN_FAILED_LOOKUPS || names.length < 2)
-      return excluded('failed lookups tried all three domains of the cluster, or none');
+      return excluded('failed lookups tried all three of the cluster’s domains, or none');
     const [missing] = keysOf(walks, (each) => each.missing) as [string];
     const clients = keysOf(walks, ({ lookup }) => lookup.client);
     const elsewhere = names.filter((name) => isFound(observed, name + missing));
     if (names.length < MIN_CASES && elsewhere.length === 0)
-      return excluded('too few different names fail to tell a short search list from absent names');
+      return excluded(
+        'too few different names fail to distinguish a short search list from absent names',
+      );
     for (const name of names) claims.names.add(name);
     return {
       code: this.code,
@@ -50,7 +52,7 @@ export const missingSearchDomain: FindingKind = {
       confidence: elsewhere.length > 0 ? 0.95 : 0.88,
       seen: [
         sentence(
-          `${walks.length} lookups of ${listed(clients)} tried the other domains of the cluster and never ${missing}: ${listed(names)}`,
+          `${walks.length} lookups from ${listed(clients)} tried the cluster’s other domains but never ${missing}: ${listed(names)}`,
         ),
         ...(elsewhere.length > 0
           ? [
@@ -58,10 +60,10 @@ export const missingSearchDomain: FindingKind = {
             ]
           : []),
       ],
-      why: `A pod’s search list is NAMESPACE.svc.DOMAIN, svc.DOMAIN and DOMAIN. Here ${missing} is missing (dnsConfig with dnsPolicy None, or a copied resolv.conf), so such names are only tried with domains in which they do not exist.`,
+      why: `A pod’s search list is NAMESPACE.svc.DOMAIN, svc.DOMAIN and DOMAIN. Here ${missing} is missing (dnsConfig with dnsPolicy None, or a copied resolv.conf), so such names are tried only in domains where they do not exist.`,
       fix: [
-        `Add ${missing} to dnsConfig.searches of these pods, or use dnsPolicy: ClusterFirst.`,
-        `Until then, write the whole name: ${names[0]}${missing}`,
+        `Add ${missing} to these pods’ dnsConfig.searches, or use dnsPolicy: ClusterFirst.`,
+        `Until then, use the full name: ${names[0]}${missing}`,
       ],
       prove: `kubectl exec POD -- cat /etc/resolv.conf, and ndots query ${names[0]}${missing}`,
       disproved: `${names[0]}${missing} does not exist either`,

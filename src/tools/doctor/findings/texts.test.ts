@@ -111,7 +111,7 @@ describe('what findings say', () => {
     assert.equal(code, 'ND3015');
     assert.equal(severity, 'warning');
     assert.ok(confidence < 0.7, `${confidence}`);
-    assert.match(seen[0]!, new RegExp(`^${NEIGHBOUR}: asked for on the local network`));
+    assert.match(seen[0]!, new RegExp(`^${NEIGHBOUR}: requested on the local network`));
     assert.match(seen[1]!, /^14 of 14 lookups of the 2 clients/);
     assert.match(fix[0]!, /nameserver/);
     assert.deepEqual([...new Set(exchanges.map(({ client }) => client.address))].toSorted(), [
@@ -166,7 +166,7 @@ describe('what findings say', () => {
     });
     const { code, seen, fix, prove } = await first(inOrder(packets));
     assert.equal(code, 'ND3015');
-    assert.match(seen[0]!, new RegExp(`^${NEIGHBOUR}: asked for on the local network .* 16 times`));
+    assert.match(seen[0]!, new RegExp(`^${NEIGHBOUR}: requested on the local network .* 16 times`));
     assert.match(seen[1]!, new RegExp(`^${SERVICE}: packets to it came back`));
     assert.match(fix[0]!, new RegExp(NEIGHBOUR));
     assert.match(prove, new RegExp(`ip neigh show ${NEIGHBOUR};`));
