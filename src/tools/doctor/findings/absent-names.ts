@@ -83,7 +83,7 @@ export const absentNames: FindingKind = {
         ? 'A program asks for something that does not exist: a deleted or renamed Service, or a misspelled namespace or domain. It retries without a pause and keeps failing until it is given the right name.'
         : 'A program makes up names and queries each one once: hosts in a domain that moved, a scan, a wildcard check, or data smuggled out in names (DNS tunnelling). Caches do not help against new names, so each query reaches the authoritative server.',
       fix: [
-        `Find the program in the pods above and why it asks for ${few ? listed([...seen], 2) : `names under ${domain}`}. Then correct the name, or restore the Service.`,
+        `Find the program in the pods above and why it asks for ${few ? listed([...seen], 2) : `names under ${domain}`}; then correct the name, or restore the Service.`,
         ...(few && cached !== undefined
           ? [
               `If ${cached.name} exists by now (query the upstream), a cache still denies it. Restart the DNS pods or wait, and cache denials for a shorter time (cache { denial 9984 5 }).`,

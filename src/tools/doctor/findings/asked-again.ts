@@ -11,7 +11,7 @@ import { FELT_SHARE, MIN_CASES, MIN_QUERIES, NEARLY_ALL } from '../thresholds/ev
 export const askedAgain: FindingKind = {
   code: 'ND3021',
   title: 'Replies pass here and do not reach the client: it asks again',
-  name: 'replies that are lost after this point',
+  name: 'replies that get lost behind this point',
   inCapture(observed, claims) {
     const { asked, lost } = observed.total;
     if (asked - lost === 0) return unknown('no reply was seen');

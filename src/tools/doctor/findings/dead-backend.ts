@@ -96,7 +96,7 @@ export const deadBackend: FindingKind = {
           : []),
         `Check whether these pods are running: kubectl -n kube-system get pods -o wide | grep -e ${names.slice(0, 3).join(' -e ')}; delete the one that does not answer.`,
         'If they answer on their own node but not from another, check the network between nodes (ethtool -K flannel.1 tx-checksum-ip-generic off for the VXLAN checksum bug; kernel messages "bad checksum" on the receiver).',
-        'A readinessProbe on /ready takes a dead pod out of the service.',
+        'A readinessProbe on /ready removes a dead pod from the Service.',
       ],
       prove: names
         .slice(0, 2)

@@ -20,7 +20,7 @@ import {
 /** A is answered, AAAA of the same name never, however often it is asked. */
 export const droppedAaaa: FindingKind = {
   code: 'ND3009',
-  title: 'AAAA queries are dropped, A queries of the same names are answered',
+  title: 'AAAA queries are dropped, while A queries for the same names are answered',
   name: 'AAAA queries that are dropped',
   inCapture(observed, claims) {
     const aaaa = observed.types.get(TYPE.AAAA);

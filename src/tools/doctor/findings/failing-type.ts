@@ -14,7 +14,7 @@ const others: ReadonlySet<number> = new Set([TYPE.A, TYPE.AAAA, TYPE.PTR, TYPE_C
 /** HTTPS, SRV, TXT … get no reply or an error, and A is answered. */
 export const failingType: FindingKind = {
   code: 'ND3025',
-  title: 'Queries of one type fail, others are answered',
+  title: 'Queries of one type fail, while others are answered',
   name: 'a type that fails',
   inCapture(observed, claims) {
     const { types, names } = observed;

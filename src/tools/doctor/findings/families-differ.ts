@@ -9,7 +9,7 @@ import { pairsText } from '../observe/mixed-names.ts';
 /** Of one name of the search path A exists and AAAA does not, or the other way round, by chance. */
 export const familiesDiffer: FindingKind = {
   code: 'ND8004',
-  title: 'A and AAAA of one name disagree whether it exists, now this way, now that',
+  title: 'A and AAAA disagree about whether a name exists, differently each time',
   name: 'A and AAAA that disagree',
   inCapture(observed, claims) {
     const { mixed, both } = mixedNames(observed, claims);

@@ -6,7 +6,7 @@ import { MEMORY_FULL } from '../thresholds/lateness.ts';
 /** DNS pods that were killed for their memory, or are near to it. */
 export const killedForMemory: FindingKind = {
   code: 'ND7002',
-  title: 'DNS pods are killed for the memory that they take',
+  title: 'DNS pods are killed for using too much memory',
   name: 'DNS pods without memory',
   inCluster(facts) {
     if (facts.pods === null) return noPods;

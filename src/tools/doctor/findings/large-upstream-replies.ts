@@ -8,7 +8,7 @@ import { excluded, type FindingKind } from './finding.ts';
 /** With a large EDNS size SERVFAIL after a wait, with a small one truncated and whole over TCP. */
 export const largeUpstreamReplies: FindingKind = {
   code: 'ND3012',
-  title: 'Large replies get lost on the way (fragments, MTU)',
+  title: 'Large replies are lost in transit (fragments, MTU)',
   name: 'lost fragments or a wrong MTU',
   inCapture(observed, claims) {
     const small = new Set(

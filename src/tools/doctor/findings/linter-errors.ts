@@ -7,8 +7,8 @@ import { type FindingKind, excluded, unknown, clusterFinding } from './finding.t
 /** The configuration has errors. */
 export const flaws: FindingKind = {
   code: 'ND1001',
-  title: 'The configuration has errors, by the rules of the linter',
-  name: 'errors of the configuration',
+  title: 'The linter reports errors in the configuration',
+  name: 'errors in the configuration',
   inCluster(facts) {
     const { configuration } = facts;
     if (configuration === null) return unknown('no Corefile could be read');

@@ -83,7 +83,7 @@ const texts: readonly CauseText[] = [
   {
     causes: ['forbidden-to-send'],
     code: 'ND4013',
-    title: 'The node does not let queries to an upstream out (operation not permitted)',
+    title: 'The node does not allow queries to an upstream (operation not permitted)',
     name: 'packets that the node’s own kernel refuses',
     severity: 'critical',
     why: 'The kernel refuses to send: an iptables or nftables rule on the node drops the packet in OUTPUT, a CNI BPF program drops it, or connection tracking has no room for a new entry (nf_conntrack: table full).',
@@ -136,12 +136,12 @@ const texts: readonly CauseText[] = [
     title: 'No TLS connection to an upstream: its certificate or its protocol is not accepted',
     name: 'upstreams without a valid certificate',
     severity: 'critical',
-    why: 'The TLS handshake with the upstream fails: its certificate has expired, is signed by an authority that is not trusted, or is for another name than tls_servername; or the port does not speak TLS.',
+    why: 'The TLS handshake with the upstream fails: its certificate has expired, is signed by an untrusted authority, or does not match tls_servername; or the port does not speak TLS.',
     fix: [
       'Expired or not yet valid: renew the upstream’s certificate, and check the node’s clock.',
       'Unknown authority: specify the CA in forward (tls CERT KEY CA, or tls CA), or use the upstream’s public name.',
       'Valid for another name: set tls_servername to a name in the certificate.',
-      'Not a TLS handshake: the port is not that of DNS over TLS (853), or a proxy answers instead.',
+      'Not a TLS handshake: the port is not a DNS over TLS port (853), or a proxy answers instead.',
     ],
     prove: (upstream) =>
       `openssl s_client -connect ${upstream === '' ? 'UPSTREAM:853' : upstream} -servername NAME </dev/null | openssl x509 -noout -dates -subject -ext subjectAltName`,
@@ -153,10 +153,10 @@ const texts: readonly CauseText[] = [
     title: 'All upstreams of a forward count as down (no healthy proxies)',
     name: 'a forward without a healthy upstream',
     severity: 'critical',
-    why: 'Health checks of all upstreams failed, so queries are not forwarded, or only at random. The cause is with the upstreams or on the way to them; other errors in the log often name it.',
+    why: 'Health checks of all upstreams failed, so queries are not forwarded, or only at random. The cause lies with the upstreams or on the network path to them; other errors in the log often show it.',
     fix: [
-      'Ask each upstream of the forward from a DNS pod.',
-      'Upstreams that answer, but not the health check (a query for the NS records of the root): health_check 5s domain NAME with a name that they serve.',
+      'Query each upstream in forward from a DNS pod.',
+      'If upstreams answer, but not the health check (a query for the root’s NS records), set health_check 5s domain NAME with a name that they serve.',
     ],
     prove: () => 'curl -s DNS-POD:9153/metrics | grep -E "healthcheck_(failures|broken)_total"',
     disproved: 'coredns_forward_healthcheck_broken_total does not rise',
@@ -197,7 +197,7 @@ const texts: readonly CauseText[] = [
   {
     causes: ['other'],
     code: 'ND4019',
-    title: 'Queries fail for a reason that the log names',
+    title: 'Queries fail for a reason that the log states',
     name: 'other errors in logs',
     severity: 'warning',
     why: 'The server logged why it could not answer. Doctor does not know this message: see the documentation of the server, or of the plugin in the message.',
@@ -270,8 +270,8 @@ const texts: readonly CauseText[] = [
   {
     causes: ['configuration'],
     code: 'ND1001',
-    title: 'The configuration has errors, by the rules of the linter',
-    name: 'errors of the configuration',
+    title: 'The linter reports errors in the configuration',
+    name: 'errors in the configuration',
     severity: 'critical',
     why: 'The server could not read its Corefile and did not start.',
     fix: [

@@ -10,7 +10,7 @@ import { FELT_SHARE, MIN_CASES, SPARED_SHARE } from '../thresholds/evidence.ts';
 /** Clients repeat questions with large replies, and none with small ones. */
 export const longAskedAgain: FindingKind = {
   code: 'ND3012',
-  title: 'Large replies get lost on the way (fragments, MTU)',
+  title: 'Large replies are lost in transit (fragments, MTU)',
   name: 'lost fragments or a wrong MTU',
   inCapture(observed) {
     const { askedAgain } = observed;

@@ -9,7 +9,7 @@ import { MIN_CASES } from '../thresholds/evidence.ts';
 /** A is NXDOMAIN and AAAA is not, always: existence does not depend on the type (RFC 8020). */
 export const missingA: FindingKind = {
   code: 'ND8006',
-  title: 'A says that a name does not exist, AAAA of the same name that it does, always',
+  title: 'A always says that a name does not exist, while AAAA says that it does',
   name: 'A that is missing where AAAA is not',
   inCapture(observed, claims) {
     const { names } = observed;

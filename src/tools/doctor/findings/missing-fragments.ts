@@ -22,7 +22,7 @@ import { MIN_LARGE_LOSSES } from '../thresholds/transport.ts';
  */
 export const missingFragments: FindingKind = {
   code: 'ND3012',
-  title: 'Large replies get lost on the way (fragments, MTU)',
+  title: 'Large replies are lost in transit (fragments, MTU)',
   name: 'lost fragments or a wrong MTU',
   inCapture(observed, claims) {
     const { missingFragments: missing, tooBig } = observed;
@@ -257,5 +257,5 @@ function sizeText(lost: readonly SeenExchange[]): string {
   const byTcp = seen.some(({ protocol }) => protocol === 'tcp');
   return seen.length > 0
     ? `${seen.length} replies of up to ${Math.max(...seen.map(bytesOf))} bytes were seen on their way${byTcp ? ', some over TCP' : ''}, but not where their queries came from (${listed(names)}); short ones arrive.`
-    : `The unanswered queries have answers larger than a packet, as seen when they do arrive: ${listed(names)}. Queries with short answers were answered.`;
+    : `The unanswered queries have answers larger than a packet, as seen when they do arrive: ${listed(names)}; queries with short answers were answered.`;
 }

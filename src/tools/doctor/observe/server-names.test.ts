@@ -81,7 +81,7 @@ test('a server at a port of its own that sends queries to itself is a circle', (
   ).flat();
   const { findings } = examined(round, [1253]);
   assert.equal(findings[0]?.code, 'ND4004');
-  assert.match(findings[0].seen[0]!, /^127\.0\.0\.1 asks itself\.$/);
+  assert.match(findings[0].seen[0]!, /^127\.0\.0\.1 queries itself\.$/);
 });
 
 test('health checks of an upstream on the same host do not form a loop', () => {

@@ -95,7 +95,7 @@ function slowNames({ affected, domains }: Observations): string {
   const times = toMs > fromMs ? `, between ${clocks(fromMs, toMs).join(' and ')}` : '';
   const questions = tally(late, ({ name, type, client }) => `${client.address} ${type} ${name}`);
   if (questions.every(([, count]) => count === 1))
-    return ` Each waited once for an external name (${listed(keysOf(late, ({ name }) => name))}): nothing was cached yet, or the upstream is slow at times.`;
+    return ` Each waited once for an external name (${listed(keysOf(late, ({ name }) => name))}): nothing was cached yet, or the upstream is sometimes slow.`;
   return ` All of them waited for external names${times} (${listed(keysOf(late, ({ name }) => name))}), so the upstream, or the network path to it, is sometimes slow or loses queries. Capture at the DNS pod.`;
 }
 
