@@ -48,7 +48,7 @@ export const askedAgain: FindingKind = {
             ]
           : []),
       ],
-      why: 'The server answers, and its reply passes this point. The fault is between here and the clients: a rule, a full table or a link that drops replies, connection tracking without an entry for them, or a checksum that the client’s kernel rejects. In a capture taken at the client, the reply reaches the pod but not the program: a local firewall, a wrong checksum, or a resolver that rejects the reply.',
+      why: 'The server answers, and its replies pass this point. The fault is between here and the clients: a rule, a full table or a link that drops replies, connection tracking without an entry for them, or a checksum that the client’s kernel rejects. In a capture taken at the client, the reply reaches the pod but not the program: a local firewall, a wrong checksum, or a resolver that rejects the reply.',
       fix: [
         `Capture at the client (its pod’s network) and here at the same time: ndots capture join CLIENT.pcap HERE.pcap shows on which side of which hop replies are lost.`,
         'Compare on the client’s node: nstat -az UdpInCsumErrors UdpRcvbufErrors, conntrack -S (drop, insert_failed), interface drops (ip -s link), and rules for traffic from port 53.',

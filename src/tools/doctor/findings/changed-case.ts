@@ -35,7 +35,7 @@ export const changedCase: FindingKind = {
         `${share(changed, asked)} replies to questions with mixed capitals changed the spelling of the question; they came from ${listed(servers)}.`,
         `${ignored.length} of these queries were repeated by ${listed(clients)}, mostly ${took(middle)} after the reply: ${listed(names)}`,
       ],
-      why: `Some resolvers (Unbound with use-caps-for-id, c-ares, public resolvers) choose the capitals of each name at random, and accept a reply only if its question has the same ones, which is harder to forge ("0x20"). A server has to return the question byte for byte; one that lower-cases it looks like a forger. ${waited ? 'The client drops the reply and waits for another one until it times out.' : 'The resolver asks again, finally in lower case, so each name costs several queries.'}`,
+      why: `Some resolvers (Unbound with use-caps-for-id, c-ares, public resolvers) choose the capitals of each name at random. They accept a reply only if its question has the same ones, which is harder to forge ("0x20"). A server has to return the question byte for byte; one that lower-cases it looks like a forger. ${waited ? 'The client drops the reply and waits for another one until it times out.' : 'The resolver asks again, finally in lower case, so each name costs several queries.'}`,
       fix: [
         `Configure ${listed(servers)} to return the question unchanged (RFC 1035 section 4.1.2): a proxy, a rewrite or an old appliance changes it.`,
         'Until then, set use-caps-for-id: no, or caps-exempt for its zones, in Unbound; in c-ares, leave ARES_FLAG_DNS0x20 unset.',

@@ -58,7 +58,7 @@ type Text = Pick<Finding, 'code' | 'title' | 'why' | 'fix' | 'disproved'>;
 const ofReplicas: Text = {
   code: 'ND8001',
   title: 'DNS pods of the cluster give different answers to the same question',
-  why: 'Replicas have different views of the cluster: CoreDNS’s autopath knows the client’s pod on one replica but not yet on another, one lost its connection to the API server, or some have cached a new name as missing. A client gets one answer or the other by chance, even for A and AAAA in one lookup.',
+  why: 'Replicas have different views of the cluster. A replica may have lost its connection to the API server, or some may have cached a new name as missing. CoreDNS’s autopath may know the client’s pod on one replica but not yet on another. A client gets one answer or the other by chance, even for A and AAAA in one lookup.',
   fix: [
     'If the Corefile has autopath @kubernetes: remove it, or replace it with autopath @name (ndots), which does not depend on pods.',
     'Set cache { denial 9984 5 }, or disable denial for the cluster’s zone, so that new names appear soon.',

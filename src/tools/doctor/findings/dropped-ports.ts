@@ -50,7 +50,7 @@ export const droppedPorts: FindingKind = {
       seen: [
         `On ports from ${from} to ${to}, ${share(lost, lost + answered)} sockets that queried ${listed(servers)} got no reply, from any client; on other ports it was ${share(silent - lost, flows.length - lost - answered)}.`,
       ],
-      why: 'Losses depend on the source port, and a client chooses a new one for each lookup, so some lookups wait. Something in transit allows replies (or queries) for only some ports: a stateless firewall rule or cloud network ACL that opens too few ephemeral ports for replies, reserved ports on the node (NodePort services, 30000 to 32767), or an address translation whose ports belong to another host.',
+      why: 'Losses depend on the source port, and a client chooses a new one for each lookup, so some lookups wait. Something in transit allows replies (or queries) for only some ports. A stateless firewall rule or cloud network ACL may open too few ephemeral ports for replies. Other causes are reserved ports on the node (NodePort services, 30000 to 32767), or an address translation whose ports belong to another host.',
       fix: [
         `Find the rules on the path that mention ports between ${from} and ${to}: network ACLs (stateless, so replies need all ephemeral ports, 1024 to 65535), firewalls, and nft list ruleset on both nodes.`,
         'Until then, set the pods’ net.ipv4.ip_local_port_range (a safe sysctl) to the ports that work.',

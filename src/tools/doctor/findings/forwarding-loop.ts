@@ -24,7 +24,7 @@ const loop: Omit<Finding, 'confidence' | 'seen' | 'exchanges'> = {
   code: 'ND4004',
   title: 'Name servers forward to each other in a loop',
   severity: 'critical',
-  why: 'A server forwards to another that forwards back to it: the node’s resolv.conf points to a stub on the node itself (127.0.0.53), to the cluster’s own DNS address, or to a corporate server that sends the cluster’s zone back. A query loops until one of the servers gives up.',
+  why: 'A server forwards to another that forwards back to it. The node’s resolv.conf points to a stub on the node (127.0.0.53), the cluster’s own DNS address, or a corporate server that returns the cluster’s zone. A query loops until one of the servers gives up.',
   fix: [
     'Forward to the real upstream servers: use kubelet --resolv-conf /run/systemd/resolve/resolv.conf on nodes with systemd-resolved, or addresses in forward.',
     'Forward only the corporate servers’ own zones to them (a server block for these zones).',

@@ -40,7 +40,7 @@ export const goneName: FindingKind = {
       ]),
       why: isOwn
         ? returns
-          ? 'The Service is repeatedly deleted and created again by a controller or deployment job that competes with another one, or it is headless and its pods become ready and unready. DNS reflects the state of the cluster, and all DNS pods agree.'
+          ? 'The Service is repeatedly deleted and created again by a controller or deployment job that competes with another one. Or it is headless, and its pods become ready and unready. DNS reflects the state of the cluster, and all DNS pods agree.'
           : 'The Service was deleted or renamed, or it is headless and none of its pods was ready. DNS reflects the state of the cluster.'
         : 'The record was removed from its authoritative servers, or its zone has changed.',
       fix: isOwn

@@ -47,7 +47,7 @@ export const lameDelegation: FindingKind = {
       ],
       why: `The parent zone lists ${server} as a server for ${listed(keys)}, but that server is not authoritative for it: the zone was removed there, expired or moved. A resolver tries the zone’s other servers, which takes time. If there is none, the names get SERVFAIL.`,
       fix: [
-        `Ask the owner of ${listed(keys)} to load the zone on ${server} again, or to remove that server from the NS records, also in the parent zone (registrar).`,
+        `Ask the owner of ${listed(keys)} to load the zone on ${server} again, or to remove that server from the NS records in both the zone and its parent (registrar).`,
         'Until then, add a server block for the zone that forwards to a server that has it, if there is one.',
       ],
       prove: `ndots query ${keys[0]} SOA @${server}is REFUSED`,

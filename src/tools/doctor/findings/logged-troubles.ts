@@ -55,7 +55,7 @@ const texts: readonly CauseText[] = [
     title: 'Nothing listens at the address of an upstream',
     name: 'upstreams that refuse connections',
     severity: 'critical',
-    why: 'The host answers that no program has the port open: the upstream has stopped or moved, listens only on another address or protocol (TCP, TLS), or a proxy in front of a service without endpoints rejects the packets.',
+    why: 'The host answers that no program has the port open: the upstream has stopped or moved, or listens only on another address or protocol (TCP, TLS). Or a proxy in front of a Service without endpoints rejects the packets.',
     fix: [
       'Check whether the upstream is running, and on which address and port it listens (ss -lntu on its host).',
       'If the address belongs to a Service, check whether it has ready endpoints.',
@@ -86,7 +86,7 @@ const texts: readonly CauseText[] = [
     title: 'The node does not allow queries to an upstream (operation not permitted)',
     name: 'packets that the node’s own kernel refuses',
     severity: 'critical',
-    why: 'The kernel refuses to send: an iptables or nftables rule on the node drops the packet in OUTPUT, a CNI BPF program drops it, or connection tracking has no room for a new entry (nf_conntrack: table full).',
+    why: 'The kernel refuses to send: an iptables or nftables rule in OUTPUT or a CNI BPF program drops the packet, or connection tracking has no room for a new entry (nf_conntrack: table full).',
     fix: [
       'Run dmesg | grep nf_conntrack on the node. If the table is full, raise net.netfilter.nf_conntrack_max.',
       'With iptables-save | grep -w DROP and nft list ruleset, look for rules in OUTPUT, and for NetworkPolicies that select the DNS pods (egress to port 53, UDP and TCP).',

@@ -15,7 +15,7 @@ export const lossyRollouts: FindingKind = {
       severity: 'info',
       confidence: 0.8,
       seen: found.slice(0, 5).map(({ text }) => `${text[0]!.toUpperCase()}${text.slice(1)}.`),
-      why: 'A terminating pod gets no new connections, but a client that reuses a source port still reaches it, because kube-proxy removes tracked connections only when the pod is no longer serving. In a real cluster, 300 queries a second lost 7 to 97 in each rollout.',
+      why: 'A terminating pod gets no new connections, but a client that reuses a source port still reaches it. kube-proxy removes tracked connections only when the pod is no longer serving. In a real cluster, 300 queries a second lost 7 to 97 in each rollout.',
       fix: [...new Set(found.flatMap(({ remedy }) => remedy ?? []))],
       prove: 'ndots rollout rehearse --model --max-unavailable 1 --ports random --rate 300',
       disproved: 'the nodes do not use kube-proxy, or the DNS pods have no Service',

@@ -9,7 +9,7 @@ const saids: Readonly<
 > = {
   id: {
     what: 'have a different id from the query',
-    why: 'A proxy or load balancer gives each query a new id on the way to the server and does not restore the old one, or it sends one client the reply to another client’s query.',
+    why: 'A proxy or load balancer gives each query a new id on the way to the server and does not restore the old one. Or it sends one client the reply to another client’s query.',
     fix: 'translates ids. Exclude DNS from it, or update it',
   },
   question: {
