@@ -10,7 +10,7 @@ import { absoluteName } from '../observe/absolute-name.ts';
 import { searchSteps } from '../observe/search-steps.ts';
 import { unknown, type Finding, type FindingKind } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
-import { FELT_SHARE, MIN_CASES, MIN_QUERIES } from '../thresholds/evidence.ts';
+import { MIN_CASES, MIN_QUERIES } from '../thresholds/evidence.ts';
 
 const TITLE = 'Programs keep asking for names that do not exist';
 /** `_PORT._PROTOCOL.` and the Service. */
@@ -61,7 +61,7 @@ function findingsOf(observed: Observations, claims: Claims): readonly Finding[] 
       code: 'ND2008',
       title,
       ...(title === TITLE ? {} : { subject: first!.name }),
-      severity: isFelt(observed, lookups) ? 'warning' : 'info',
+      severity: isRepeated(lookups) ? 'warning' : 'info',
       confidence: Math.max(...all.map(({ spelling }) => spelling.confidence)),
       seen: [
         sentence(
@@ -79,13 +79,10 @@ function findingsOf(observed: Observations, claims: Claims): readonly Finding[] 
   });
 }
 
-/** Returns true if one client keeps asking, and its program feels it: many clients that ask once are a busy cluster. */
-function isFelt({ clients }: Observations, lookups: readonly SeenLookup[]): boolean {
+/** Returns true if one client keeps asking: many clients that ask once are a busy cluster. */
+function isRepeated(lookups: readonly SeenLookup[]): boolean {
   const byClient = Map.groupBy(lookups, ({ exchanges }) => exchanges[0]!.client.address);
-  return [...byClient].some(
-    ([client, own]) =>
-      own.length >= MIN_CASES && own.length >= FELT_SHARE * (clients.get(client)?.lookups ?? 0),
-  );
+  return [...byClient.values()].some((own) => own.length >= MIN_CASES);
 }
 
 function missingNames(observed: Observations, claims: Claims): readonly MissingName[] {
