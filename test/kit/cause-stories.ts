@@ -118,7 +118,7 @@ export const causeStories: readonly Story[] = [
     without: ['ND2012'],
   }),
   given('one pod of several loses replies at random', 'ND3013', lossOfOne, {
-    seen: /All of them are of 10\.244\.1\.40, which sent 16 queries/,
+    seen: /All of them are from 10\.244\.1\.40, which sent 16 queries/,
   }),
   given('a limit refuses A and AAAA of several names', 'ND4010', refusedByLimit, {
     without: ['ND8002'],

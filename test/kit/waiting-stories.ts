@@ -59,7 +59,7 @@ export const waitingStories: readonly Story[] = [
   {
     name: 'the upstream of a DNS pod does not answer reverse lookups of private addresses',
     code: 'ND2015',
-    seen: /^192\.0\.2\.53, the upstream, got \d+ of them and answered none/,
+    seen: /^192\.0\.2\.53, the upstream, received \d+ of them and answered none/,
     packets: async (seed) => {
       const others = await play(pods('glibc', 3, { lookups: 12, from: 40 }), healthy, { seed });
       const own = Array.from({ length: 8 }, (_, i) => {
@@ -298,7 +298,7 @@ export const waitingStories: readonly Story[] = [
         }),
       (passing) => (passing.server === '10.0.0.9' ? { rcode: 5, tookMs: 1 } : healthy(passing)),
     ),
-    seen: /10\.0\.0\.9 refuses \(nearly\) everything; the same clients also ask 10\.96\.0\.10/,
+    seen: /10\.0\.0\.9 refuses \(nearly\) everything; the same clients also query 10\.96\.0\.10/,
   },
   {
     name: 'an upstream refuses names that it says are blocked, and nothing else is refused',

@@ -17,8 +17,7 @@ export const namesWithoutAddresses: FindingKind = {
     if (observed.types.get(TYPE.A) === undefined) return unknown('no IPv4 address was asked for');
     const found = emptyNames(observed, claims);
     const [first] = found;
-    if (first === undefined)
-      return excluded('every name that exists and is asked for has an address');
+    if (first === undefined) return excluded('every queried name that exists has an address');
     const names = found.map(({ name }) => name);
     const clients = [...new Set(found.flatMap((each) => [...each.clients.keys()]))];
     const services = names.filter((name) => isService(name, observed));
@@ -34,23 +33,23 @@ export const namesWithoutAddresses: FindingKind = {
         sentence(
           `NODATA (NOERROR without an answer): ${listed(found.map(({ name, lookups }) => `${name} ${typesOf(name, observed)} (${lookups} lookups)`))}`,
         ),
-        `The servers never said NXDOMAIN for ${names.length === 1 ? 'this name' : 'these names'}, and never gave an address.`,
+        `The servers never returned NXDOMAIN for ${names.length === 1 ? 'this name' : 'these names'}, nor an address.`,
         `Asked by ${listed(clients)}.`,
       ],
       why:
         services.length > 0
-          ? 'The Service exists, or its name would be NXDOMAIN. A headless Service has the addresses of its ready endpoints, so one without ready endpoints has none. A Service with addresses of the other family only looks the same to programs that need this one. Programs report that the name does not resolve.'
-          : 'The name exists with records of other types (TXT, MX, AAAA) or with names below it, and has no address of the type that programs ask for. Programs report that the name does not resolve.',
+          ? 'The Service exists; otherwise its name would be NXDOMAIN. A headless Service has the addresses of its ready endpoints, so without ready endpoints it has none. A Service that has only addresses of the other family looks the same to programs that need this one. Programs report that the name does not resolve.'
+          : 'The name exists with records of other types (TXT, MX, AAAA) or with names below it, but has no address of the type that programs ask for. Programs report that the name does not resolve.',
       fix: [
         ...(services.length > 0
           ? [
-              `Look for ready endpoints: kubectl -n ${namespace} get endpointslices -l kubernetes.io/service-name=${service}. Fix the readiness of its pods, or the selector of the Service.`,
-              'If clients have to reach pods before they are ready: publishNotReadyAddresses: true in the Service.',
+              `Check for ready endpoints: kubectl -n ${namespace} get endpointslices -l kubernetes.io/service-name=${service}. Fix the readiness of its pods, or the Service’s selector.`,
+              'If clients have to reach pods before they are ready, set publishNotReadyAddresses: true in the Service.',
             ]
           : []),
         ...(services.length < names.length
           ? [
-              `Add an address of this type in the zone of ${listed(names.filter((name) => !services.includes(name)))}, or correct the name in the program.`,
+              `Add an address of this type to the zone of ${listed(names.filter((name) => !services.includes(name)))}, or correct the name in the program.`,
             ]
           : []),
       ],

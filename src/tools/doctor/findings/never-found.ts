@@ -65,15 +65,19 @@ function findingsOf(observed: Observations, claims: Claims): readonly Finding[] 
       confidence: Math.max(...all.map(({ spelling }) => spelling.confidence)),
       seen: [
         sentence(
-          `Every lookup of these names ended with NXDOMAIN, whatever search domain was appended: ${listed(all.map(({ name, failed, type }) => `${name}${type === TYPE.SRV ? ' SRV' : ''} (${failed} lookups)`))}`,
+          `Every lookup of these names ended in NXDOMAIN, with every search domain: ${listed(all.map(({ name, failed, type }) => `${name}${type === TYPE.SRV ? ' SRV' : ''} (${failed} lookups)`))}`,
         ),
         ...new Set(all.flatMap(({ spelling }) => spelling.seen)),
       ],
       why: first!.spelling.why,
       fix: [...new Set(all.flatMap(({ spelling }) => spelling.fix))],
       prove: `ndots query ${first!.name}${first!.type === TYPE.SRV ? ' SRV' : ' with each search domain appended'}`,
-      disproved: 'the names exist where they are served: then servers give wrong answers',
-      exchanges: lookups.flatMap(({ exchanges }) => exchanges),
+      disproved: 'the names exist in their zone, which means that servers give wrong answers',
+      exchanges: observed.affected.flatMap((lookup) =>
+        keys.has(absoluteName(lookup.name)) || lookup.exchanges.some(({ name }) => keys.has(name))
+          ? lookup.exchanges
+          : [],
+      ),
       affected: [...keys],
     };
   });
@@ -145,12 +149,12 @@ function spellingOf({ name, type }: MissingName, known: FoundNames): Spelling | 
       title: 'A program looks up a host name with a port, a path or a scheme in it',
       confidence: 0.93,
       seen: [
-        `${name} is not a host name: only ${host} is.`,
+        `${name} is not a host name; only ${host} is.`,
         ...(right === undefined ? [] : [sentence(`The capture has an address for ${right}`)]),
       ],
-      why: 'A setting of the program has an address such as HOST:PORT or a URL where it expects only the host, and the program asks DNS for all of it. DNS is not at fault.',
+      why: 'A setting of the program contains HOST:PORT or a URL where only a host is expected, and the program looks up all of it. DNS is not at fault.',
       fix: [
-        `Set the host to ${host} in the configuration or the environment of these programs, and the port in its own setting.`,
+        `In the configuration or environment of these programs, set the host to ${host}, and the port in its own setting.`,
       ],
     };
   }
@@ -167,11 +171,11 @@ function spellingOf({ name, type }: MissingName, known: FoundNames): Spelling | 
           : []),
         ...(isThere ? [sentence(`There is an address for ${service}`)] : []),
       ],
-      why: 'The first two labels of an SRV name are the name and the protocol of a port of the Service. A port without a name, or with another name or protocol, has no such record: NXDOMAIN each time.',
+      why: 'The first two labels of an SRV name are the name and protocol of a Service port. A port that has no name, or another name or protocol, has no such record, so the answer is always NXDOMAIN.',
       fix: [
         right.length > 0
           ? `Ask for ${listed(right)} instead, or name the port of the Service ${port!.slice(1, port!.indexOf('.'))}.`
-          : `Compare ${port} with the ports of ${service}: kubectl get services -A -o yaml, spec.ports (name, protocol).`,
+          : `Compare ${port} with the ports of ${service} (name, protocol): kubectl get services -A -o yaml, spec.ports.`,
       ],
     };
   }
@@ -190,7 +194,7 @@ function unspelled({ name }: Pick<MissingName, 'name'>): Spelling {
     title: TITLE,
     confidence: 0.8,
     seen: [],
-    why: 'A name or its namespace is misspelled, or the Service or record was deleted or does not exist yet. Its program fails each time.',
-    fix: [`Correct ${name}, or create what it names (kubectl get services -A).`],
+    why: 'A name or its namespace is misspelled, or the Service or record was deleted or does not exist yet. The program’s lookups fail every time.',
+    fix: [`Correct ${name}, or create the Service or record (kubectl get services -A).`],
   };
 }

@@ -22,7 +22,7 @@ export const newFlowsDropped: FindingKind = {
     });
     if (fresh.length < MIN_NEW_QUERIES || fresh.length < MOST * lost.length)
       return excluded(
-        'sockets that had been answered lose queries on the node as well, or hardly any are lost there',
+        'sockets that had been answered also lose queries on the node, or hardly any are lost there',
       );
     const { fromMs, toMs } = sentSpan(fresh);
     const [fromS, toS] = [Math.floor(fromMs / 1000), Math.floor(toMs / 1000)];
@@ -39,19 +39,19 @@ export const newFlowsDropped: FindingKind = {
       severity: 'critical',
       confidence: 0.88,
       seen: [
-        `${share(lost.length, claims.open.length + lost.length)} lost queries, of ${sockets.size} new sockets, were seen before the translation of ${listed(servers)} and not behind it, from ${clock(fromMs)} to ${clock(toMs)}; ${passed} others were seen on both sides. They were dropped on this node, and not at a DNS server.`,
-        `In that time ${busiest.address} opened ${busiest.opened} new sockets to other ports, ${perSecond.toFixed(0)} a second.`,
+        `${share(lost.length, claims.open.length + lost.length)} lost queries, of ${sockets.size} new sockets, were seen before the translation of ${listed(servers)} and not behind it, from ${clock(fromMs)} to ${clock(toMs)}; ${passed} others were seen on both sides. They were dropped on this node, not at a DNS server.`,
+        `During that time, ${busiest.address} opened ${busiest.opened} new sockets to other ports, ${perSecond.toFixed(0)} a second.`,
       ],
-      why: 'Each new socket needs an entry in the node’s connection tracking. One pod that opens very many fills the table; then the first packet of every new socket is dropped, of DNS too, while those that have an entry go on.',
+      why: 'Each new socket needs an entry in the node’s connection tracking. A pod that opens very many fills the table. The first packet of every new socket is then dropped, including DNS, while sockets that have an entry still work.',
       fix: [
         `Stop or slow down ${busiest.address}: kubectl get pods -A -o wide | grep ${busiest.address}; programs should reuse their connections.`,
-        'Now: sysctl -w net.netfilter.nf_conntrack_max=…, twice what it is (kube-proxy: conntrack.maxPerCore), and a shorter nf_conntrack_udp_timeout.',
-        'A node-local cache keeps DNS out of the table.',
+        'For now, double the limit (sysctl -w net.netfilter.nf_conntrack_max=…; kube-proxy: conntrack.maxPerCore), and shorten nf_conntrack_udp_timeout.',
+        'Use a node-local cache, which keeps DNS out of the table.',
       ],
       prove:
         'on the node: sysctl net.netfilter.nf_conntrack_count net.netfilter.nf_conntrack_max; conntrack -S (drop, early_drop); dmesg | grep "table full"',
       disproved:
-        'the count is far below the maximum while new sockets get lost: then a rule on the node limits new connections (iptables -m connlimit, hashlimit; nft ct count)',
+        'the count is far below the maximum while new sockets lose queries; if so, a rule on the node limits new connections (iptables -m connlimit, hashlimit; nft ct count)',
       exchanges: lost,
     };
   },

@@ -32,10 +32,10 @@ export const newName: FindingKind = {
           ...told(observed, unseen),
           confidence: 0.6,
           seen: [
-            `${namesOf(unseen)}: ${one.outcomes.nxdomain} times NXDOMAIN from ${clock(one.firstNegativeMs)} to ${clock(one.lastNegativeMs)}, ${
+            `${namesOf(unseen)}: NXDOMAIN ${one.outcomes.nxdomain} times from ${clock(one.firstNegativeMs)} to ${clock(one.lastNegativeMs)}, ${
               one.firstFoundMs > one.lastNegativeMs
                 ? `then found at ${clock(one.firstFoundMs)}, and ever since.`
-                : `found from ${clock(one.firstFoundMs)} on, alternating with that, and at last always: several caches expire at different times.`
+                : `found from ${clock(one.firstFoundMs)} on, at first alternating with NXDOMAIN and then always, because several caches expire at different times.`
             }`,
             'The capture has only the beginning of these answers, so their TTLs cannot be read: cached answers would count down (tcpdump -s 0).',
           ],
@@ -44,11 +44,10 @@ export const newName: FindingKind = {
     const candidates = observed.names.list.filter(
       ({ negativeTtls }) => negativeTtls.length >= MIN_CASES,
     );
-    if (candidates.length === 0)
-      return unknown('no name was asked for again and again while it was missing');
+    if (candidates.length === 0) return unknown('no missing name was queried repeatedly');
     if (cached.length === 0)
       return excluded(
-        `${candidates.length} names that were missing again and again are not found later`,
+        `${candidates.length} names that were repeatedly missing are not found later`,
       );
     for (const { name } of cached) claims.names.add(name);
     return {
@@ -80,10 +79,10 @@ function timesOf({ serverTimes, negativeTtls }: NameView): string {
   const denied = `${server} says NXDOMAIN up to ${clock(missingMs)}${ttls.length > 1 ? ` with a TTL that counts down (${ttls.slice(0, 5).join(', ')})` : ''}`;
   const then =
     existsMs === Infinity
-      ? ' and does not find it up to the end of the capture; another server has it.'
+      ? ' and still does at the end of the capture, but another server has it.'
       : existsMs >= missingMs
         ? `, then found at ${clock(existsMs)}.`
-        : `, and from ${clock(existsMs)} on that it is there: behind this address several caches forget it at times of their own.`;
+        : `, and from ${clock(existsMs)} on that it exists, because the caches behind this address expire at different times.`;
   const others = denying.filter((each) => each !== one);
   const alike = others.filter(isThrough);
   const keeping = others.filter(keeps);
@@ -145,13 +144,13 @@ function told(
     code: 'ND8003',
     title: 'A new name stays invisible: that it was missing is cached',
     severity: 'warning',
-    why: 'A client asked before the name existed. Each cache on the way (the node’s, CoreDNS’s, the program’s own) stores "no such name" for the TTL that came with it, and returns it although the name exists by now.',
+    why: 'A client asked before the name existed. Each cache in between (the node’s, CoreDNS’s, the program’s own) stores "no such name" for the TTL that came with it. It still returns that after the name exists.',
     fix: [
-      'cache { denial 9984 5 } for the cluster’s zone, or cache { disable denial cluster.local } (kubeadm’s Corefile does), on the node-local cache, too.',
-      'Create the service before its clients start, or have them ask again.',
+      'Set cache { denial 9984 5 } for the cluster’s zone, or cache { disable denial cluster.local } as in kubeadm’s Corefile, on the node-local cache too.',
+      'Create the Service before its clients start, or make the clients retry.',
     ],
-    prove: `ndots query ${cached[0]!.name} @POD for each DNS pod: those that say NXDOMAIN show a TTL that counts down`,
-    disproved: 'the TTL does not count down: then the server really does not have the name yet',
+    prove: `ndots query ${cached[0]!.name} @POD for each DNS pod: the TTL of NXDOMAIN answers counts down`,
+    disproved: 'the TTL does not count down, because the server really does not have the name yet',
     exchanges: observed.affected.flatMap((lookup) =>
       lookup.exchanges.filter(({ name }) => keys.has(name)),
     ),

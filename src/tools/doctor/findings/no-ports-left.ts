@@ -12,7 +12,7 @@ export const noPortsLeft: FindingKind = {
   inCapture(observed, claims) {
     const narrow = narrowTranslations(observed);
     if (narrow.length === 0)
-      return unknown('no translation of source addresses was seen, or it has many ports');
+      return unknown('no source address translation was seen, or it has many ports');
     const found = narrow.flatMap((range) => {
       const losses = claims
         .openTo(range.server)
@@ -32,13 +32,13 @@ export const noPortsLeft: FindingKind = {
       confidence: 0.92,
       seen: [
         `All ${range.queries} queries to ${server} that left as ${range.address} had one of ${range.ports} source ports, ${range.least} to ${range.most}.`,
-        `${share(losses.length, losses.length + range.queries)} queries of ${listed(clients)} to ${server} got no reply; those that were translated did.`,
+        `${share(losses.length, losses.length + range.queries)} queries from ${listed(clients)} to ${server} got no reply; those that were translated did.`,
       ],
-      why: 'Masquerading gives each query to one server a source port of its own for as long as connection tracking remembers it (30 s for UDP). With a range this small all ports are taken as soon as the server is slow or more is asked, and the node drops the next queries. The connection tracking table is not full: a higher nf_conntrack_max does not help.',
+      why: 'Masquerading gives each query to one server a source port of its own for as long as connection tracking remembers it (30 s for UDP). With a range this small, all ports are in use as soon as the server slows down or load rises, and the node drops further queries. The connection tracking table is not full: a higher nf_conntrack_max does not help.',
       fix: [
-        'Find the rule with the range and remove it, or make it wide: iptables-save -t nat | grep -e --to-ports -e --to-source (nft list ruleset | grep masquerade); kube-proxy and network plugins have such an option (CNI portmap, ip-masq-agent, Calico natPortRange).',
-        'Fewer queries that need a port: a longer cache in the Corefile, force_tcp in forward, which uses few connections.',
-        'Shorter memory of them: sysctl net.netfilter.nf_conntrack_udp_timeout.',
+        'Find the rule with the port range, and remove or widen it: iptables-save -t nat | grep -e --to-ports -e --to-source (nft list ruleset | grep masquerade); network plugins have an option for it (CNI portmap, ip-masq-agent, Calico natPortRange).',
+        'Send fewer queries that need a port: cache longer in the Corefile, or set force_tcp in forward, which uses few connections.',
+        'Free ports sooner: lower the sysctl net.netfilter.nf_conntrack_udp_timeout.',
       ],
       prove: `on the node: conntrack -L -p udp --orig-dst ${server} | wc -l reaches ${range.ports}, and conntrack -S counts drops`,
       disproved: `queries to ${server} leave the node with other source ports`,

@@ -45,7 +45,7 @@ export const nodeCacheDark: FindingKind = {
       confidence: isClosed ? 0.95 : 0.8,
       seen: [
         answered(outcomes) === 0
-          ? `${outcomes.asked} queries went to ${address}, and not one was answered.`
+          ? `${outcomes.asked} queries went to ${address}, and none was answered.`
           : `${address} answered until ${clock(lastReplyMs)}; of the later queries, ${share(losses.length, losses.length)} got no reply.`,
         ...(isReplaced
           ? [
@@ -54,26 +54,26 @@ export const nodeCacheDark: FindingKind = {
           : []),
         ...(!isClosed
           ? [
-              'No ICMP port unreachable came back: something may still listen there and not answer in time.',
+              'No ICMP port unreachable came back: something may still be listening there but not answering in time.',
             ]
           : [
               `The kernel said ${refused.count} times that the port is closed (ICMP port unreachable).`,
             ]),
       ],
       why: !isClosed
-        ? 'Queries reach no working cache, and this capture does not show the reason. The process may hang, or wait for its own upstream longer than its clients do: a cache that forwards to the cluster’s DNS over TCP (force_tcp) waits for 30 s where TCP port 53 is blocked. Or its process was killed while the rules that keep DNS packets out of connection tracking stayed.'
-        : 'The cache on the node is an address on a dummy interface and rules that keep DNS packets out of connection tracking. Both stay when its process is killed (out of memory, SIGKILL): packets for that address no longer find a listener, and are not taken to the cluster’s DNS either.',
+        ? 'Queries reach no working cache, but this capture does not show why. The process may hang, or wait for its own upstream longer than its clients do: a cache that forwards to the cluster’s DNS over TCP (force_tcp) waits for 30 s where TCP port 53 is blocked. Or its process was killed while the rules that keep DNS packets out of connection tracking stayed.'
+        : 'The cache on the node is an address on a dummy interface and rules that keep DNS packets out of connection tracking. Both stay when its process is killed (out of memory, SIGKILL): packets for that address find no listener, but are not sent to the cluster’s DNS either.',
       fix: [
         ...(isClosed
           ? []
           : [
-              `Capture on the node (ndots doctor -i any): it shows whether the cache queries its upstream, over UDP or TCP, and gets replies. Ask the cluster’s DNS from the node by both: ndots query kubernetes.default.svc.cluster.local @DNS-SERVICE, and with +tcp.`,
+              `Capture on the node (ndots doctor -i any) to see whether the cache queries its upstream, over UDP or TCP, and gets replies. Query the cluster’s DNS from the node over both: ndots query kubernetes.default.svc.cluster.local @DNS-SERVICE, and with +tcp.`,
             ]),
-        'On the node: start the cache again, or remove its interface and its rules (ip link del nodelocaldns; iptables-save | grep NOTRACK) so that pods reach the cluster’s DNS directly.',
+        'On the node, restart the cache, or remove its interface and its rules (ip link del nodelocaldns; iptables-save | grep NOTRACK) so that pods reach the cluster’s DNS directly.',
         'Give the cache a memory limit that it does not reach, and a priority class (system-node-critical).',
       ],
       prove: `On the node: ip addr show | grep ${address}; ss -lnup sport = :53`,
-      disproved: `a process on the node listens on ${address}:53 (ss -lnup), or queries of other pods of the same node are answered`,
+      disproved: `a process on the node listens on ${address}:53 (ss -lnup), or queries from other pods on the same node are answered`,
       exchanges: losses,
     };
   },

@@ -28,14 +28,14 @@ export const nodeCaches: FindingKind = {
         ...away.map(({ node }) => `node ${node}`),
         ...bare.map(({ name }) => `node ${name}`),
       ],
-      why: 'Pods of such a node query its cache by its link-local address, or the rules of the cache exempt queries to the Service from translation. While the cache is down, these queries get no reply.',
+      why: 'Pods on such a node query its cache at the link-local address, or the cache’s rules exempt queries to the Service from translation. While the cache is down, these queries get no reply.',
       fix: [
         `kubectl -n ${facts.namespace} describe pod ${away[0]?.name ?? 'node-local-dns-…'}`,
-        'If it has to work at once: remove its interface and its NOTRACK rules on the node, and queries go to the Service again. ndots node-cache does so itself.',
+        'To restore DNS at once, remove its interface and its NOTRACK rules on the node, so that queries go to the Service again. ndots node-cache does this itself.',
       ],
       prove:
-        'from a pod on that node: ndots query kubernetes.default @169.254.20.10, and @ the address of the service',
-      disproved: 'both answer',
+        'from a pod on that node: ndots query kubernetes.default @169.254.20.10, and the same at the Service’s address',
+      disproved: 'both addresses answer',
     });
   },
 };

@@ -35,7 +35,7 @@ export const notDns: FindingKind = {
       !(losses.length >= MIN_CASES && alike)
     )
       return unknown(
-        `${share(repeated, opened)} other connections had to repeat their first packet, and the queries that are lost have a cause of their own`,
+        `${share(repeated, opened)} other connections had to repeat their first packet, and the lost queries have a separate cause`,
       );
     // A fact about nearly all of them holds for the rest.
     if (alike && exceeded === 0 && losses.length < REST_OF_OTHERS * claims.explained.length)
@@ -59,14 +59,14 @@ export const notDns: FindingKind = {
             ]
           : []),
       ],
-      why: 'First packets of all kinds get lost: a full flow table of the hypervisor or of a firewall, or a network card or link that drops packets. Most new flows are DNS, so that it appears in the logs first, but it is not the cause.',
+      why: 'First packets of all kinds are lost. The flow table of the hypervisor or a firewall is full, or a network card or link drops packets. Most new flows are DNS, so DNS appears in the logs first, but it is not the cause.',
       fix: [
-        'Look at the layer below: limits of the instance type (ethtool -S eth0 | grep exceeded), drops of interfaces (ip -s link), the full flow table of a firewall.',
+        'Check the layer below: instance type limits (ethtool -S eth0 | grep exceeded), interface drops (ip -s link) and firewall flow tables.',
         'Until then, open fewer connections: keep-alive, connection pools, a larger instance.',
       ],
       prove:
-        'tcpdump "tcp[tcpflags] & tcp-syn != 0" on the node: SYNs that are repeated to all sorts of addresses',
-      disproved: `connections to other services open at once while DNS queries are lost (here ${percent(repeated, opened)} do not)`,
+        'tcpdump "tcp[tcpflags] & tcp-syn != 0" on the node: SYNs to many different addresses are repeated',
+      disproved: `connections to other services open immediately while DNS queries are lost (here ${percent(repeated, opened)} do not)`,
       exchanges: losses,
     };
   },

@@ -22,10 +22,10 @@ export const oneNode: FindingKind = {
       confidence: 0.95,
       seen: [`${servers.length} of ${servers.length} DNS pods run on ${node}.`],
       affected: servers.map(nameOf),
-      why: 'If this node fails, or its connection tracking table is full, the whole cluster has no DNS. They also share the cloud’s limit of DNS queries for each node.',
+      why: 'If this node fails, or its connection tracking table is full, the whole cluster has no DNS. They also share the cloud’s per-node limit on DNS queries.',
       fix: [
-        'Two replicas or more, with topologySpreadConstraints over kubernetes.io/hostname.',
-        'Delete one of the pods: with the constraint it comes back elsewhere.',
+        'Run at least two replicas, with topologySpreadConstraints on kubernetes.io/hostname.',
+        'Delete one of the pods; with the constraint, it is recreated on another node.',
       ],
       prove: `kubectl -n ${facts.namespace} get pods -o wide`,
       disproved: '',

@@ -16,8 +16,8 @@ export const oneReply: FindingKind = {
     const hit = hitClients(observed, new Set(claims.open));
     if (hit.length === 0)
       return claims.open.length < MIN_CASES
-        ? excluded('hardly a query is lost, or it is known why')
-        : unknown('few sockets asked two questions, or some of them got two replies');
+        ? excluded('hardly any query is lost, or the losses are explained')
+        : unknown('few sockets sent two queries, or some of them got two replies');
     const clients = new Set(hit.map(({ client }) => client));
     const sockets = hit.reduce((sum, each) => sum + each.sockets, 0);
     const losses = claims.open.filter(({ client }) => clients.has(client.address));
@@ -32,21 +32,21 @@ export const oneReply: FindingKind = {
       severity: 'critical',
       confidence: 0.9,
       seen: [
-        `${sockets} sockets of ${listed([...clients])} asked two questions or more, and each got exactly one reply. The others never came, A or AAAA.`,
+        `${sockets} sockets of ${listed([...clients])} sent two or more queries, and each got exactly one reply. The other replies, A or AAAA, never came.`,
         ...(seen.length > 0
           ? [
               `${seen.length} of the missing replies were seen on their way back: the servers sent them.`,
             ]
           : []),
       ],
-      why: 'A stateful firewall or a NAT device on the way forgets a UDP flow with its first reply, and drops what comes after it. glibc and musl ask for A and AAAA from one socket, so one of the two replies is always missing, and each lookup waits 5 s. Go takes a socket for each question and is spared.',
+      why: 'A stateful firewall or NAT device in between forgets a UDP flow at its first reply, and drops later ones. glibc and musl query A and AAAA from one socket, so one of the two replies is always missing, and each lookup waits 5 s. Go opens a socket for each query and is not affected.',
       fix: [
-        'Find the device between the clients and the DNS, and let it keep UDP flows to port 53 for seconds after a reply (on firewalls: DNS inspection, "one reply per request").',
-        'For pods of glibc until then: dnsConfig options: single-request-reopen, which takes a socket for each question. musl has no such option.',
-        'A node-local cache in front of that device, with force_tcp to its upstreams, avoids it.',
+        'Find the device between the clients and the DNS server, and make it keep UDP flows to port 53 for several seconds after a reply (on firewalls: DNS inspection, "one reply per request").',
+        'Until then, for glibc pods, set single-request-reopen in dnsConfig options, which opens a socket for each query. musl has no such option.',
+        'Or run a node-local cache in front of that device, with force_tcp to its upstreams.',
       ],
       prove:
-        'in such a pod: getent ahosts kubernetes.default takes 5 s, and with RES_OPTIONS=single-request-reopen some milliseconds',
+        'in such a pod: getent ahosts kubernetes.default takes 5 s, and with RES_OPTIONS=single-request-reopen a few milliseconds',
       disproved: 'a socket gets two replies',
       exchanges: losses,
     };

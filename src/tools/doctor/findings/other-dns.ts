@@ -14,7 +14,7 @@ export const otherDns: FindingKind = {
   name: 'pods that ask elsewhere',
   inCapture(observed) {
     const { knows, misses } = clusterNames(observed);
-    if (knows.size === 0) return unknown('no server was seen that knows names of the cluster');
+    if (knows.size === 0) return unknown('no server was seen that knows cluster names');
     const strangers = observed.servers.list.filter(
       ({ address }) =>
         !knows.has(address) &&
@@ -23,7 +23,7 @@ export const otherDns: FindingKind = {
         askers(observed, address, knows).length > 0,
     );
     if (strangers.length === 0)
-      return excluded('clients of cluster names query the DNS of the cluster');
+      return excluded('clients query the cluster’s DNS for cluster names');
     const addresses = new Set(strangers.map(({ address }) => address));
     const theirs = [
       ...new Set([...addresses].flatMap((address) => askers(observed, address, knows))),
@@ -50,15 +50,15 @@ export const otherDns: FindingKind = {
       confidence: 0.9,
       seen: [
         `${listed(theirs.map(({ address }: ClientView) => address))} ${theirs.length === 1 ? 'asks' : 'ask'} ${listed([...addresses])}, and ${others === 1 ? 'one other does' : `${others} others do`} not.`,
-        `${share(missing, asked)} of their queries were for names of the cluster that others find, and got NXDOMAIN.`,
+        `${share(missing, asked)} of their queries were for cluster names that others find, but got NXDOMAIN.`,
       ],
-      why: 'These pods have dnsPolicy Default or None, a resolver of their own, or a server address written into the program. That server does not know Service names. The DNS of the cluster is not at fault.',
+      why: 'These pods have dnsPolicy Default or None, a resolver of their own, or a server address written into the program. That server does not know Service names. The cluster’s DNS is not at fault.',
       fix: [
-        'dnsPolicy: ClusterFirst (ClusterFirstWithHostNet for pods in the network of their node), unless this is intended.',
-        'If the server is meant, a forwarding of the cluster’s domain from it to the DNS of the cluster.',
+        'Unless this is intended, set dnsPolicy: ClusterFirst (ClusterFirstWithHostNet for pods on the host network).',
+        'If the server is intended, make it forward the cluster’s domain to the cluster’s DNS.',
       ],
-      prove: `kubectl get pods -A -o wide | grep -E '${[...clients].slice(0, 3).join('|')}', and dnsPolicy and dnsConfig of these`,
-      disproved: 'the pods’ /etc/resolv.conf names the DNS of the cluster',
+      prove: `kubectl get pods -A -o wide | grep -E '${[...clients].slice(0, 3).join('|')}', and check their dnsPolicy and dnsConfig`,
+      disproved: 'the pods’ /etc/resolv.conf lists the cluster’s DNS',
       exchanges,
     };
   },
@@ -82,7 +82,7 @@ export const otherDns: FindingKind = {
       );
     };
     const found = service === null ? [] : clients.filter(isOther);
-    if (found.length === 0) return excluded('pods ask the DNS of the cluster');
+    if (found.length === 0) return excluded('pods query the cluster’s DNS');
     const count = found.reduce((sum, { pods: number }) => sum + number, 0);
     return clusterFinding(this, {
       severity: 'info',
@@ -91,8 +91,8 @@ export const otherDns: FindingKind = {
         `${count} pods have dnsPolicy Default, or None with other servers: ${listed(found.map(labelOf))}.`,
       ],
       affected: found.map(labelOf),
-      why: 'They know no names of services. Where they fail, it is not the DNS of the cluster.',
-      fix: ['dnsPolicy: ClusterFirst, unless this is intended.'],
+      why: 'These pods cannot resolve Service names. If their lookups fail, the cluster’s DNS is not at fault.',
+      fix: ['Unless this is intended, set dnsPolicy: ClusterFirst.'],
       prove: 'ndots trace NAME --from pod/NAME shows which servers a pod queries',
       disproved: '',
     });

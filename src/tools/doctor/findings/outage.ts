@@ -43,7 +43,7 @@ export const outage: FindingKind = {
     if (observed.seconds < MIN_OUTAGE_SECONDS) return unknown('the capture is too short');
     const views = [...observed.backends.list, ...observed.servers.list];
     // Clients that were answered before are still answered: it is not the server.
-    if (howNewOnesSuffer(observed) !== null) return excluded('only new sockets are not answered');
+    if (howNewOnesSuffer(observed) !== null) return excluded('only new sockets get no replies');
     for (const view of views) {
       const window = silenceOf(view, observed);
       if (window === null) continue;
@@ -88,14 +88,14 @@ export const outage: FindingKind = {
         confidence: known ? 0.95 : 0.85,
         seen: [
           `${view.address} answered until ${clock(fromMs)}; of ${window.asked} queries in the following ${toS - fromS + 1} s ${window.lost} got no reply (${percent(window.lost, window.asked)}), of ${askersText(observed, clients)}, for ${names.size} ${names.size === 1 ? 'name' : 'names'}.`,
-          ...(together.length > 0 ? [`${listed(together)} fell silent in the same time.`] : []),
+          ...(together.length > 0 ? [`${listed(together)} fell silent at the same time.`] : []),
           backMs === null
-            ? 'It does not answer again up to the end of the capture.'
+            ? 'It does not answer again before the capture ends.'
             : `Its next reply comes at ${clock(backMs)}, ${took(backMs - fromMs)} later.`,
           ...(removedMs === null
             ? []
             : [
-                `From ${clock(removedMs)} on nothing is taken to it any more, and others answer: its endpoint was removed.`,
+                `From ${clock(removedMs)} on nothing is sent to it, and others answer: its endpoint was removed.`,
               ]),
           ...unreachableText(view.address, observed),
           ...(known ? ['The log says that a server went into lameduck mode.'] : []),
@@ -137,7 +137,7 @@ function unreachableText(address: string, { unreachable }: Observations): readon
   const errors = unreachable.get(address);
   if (errors === undefined || errors.count < MIN_CASES || !CLOSED.has(errors.code)) return [];
   return [
-    `${errors.count} of these came back as port unreachable (ICMP): a machine has that address, and no name server listens there. Its process ended, or another machine took the address (arping -D, or ip neigh before and after: two hardware addresses).`,
+    `${errors.count} of these came back as port unreachable (ICMP): a machine has that address, but no name server listens there. Its process ended, or another machine took the address (arping -D, or ip neigh before and after: two hardware addresses).`,
   ];
 }
 
@@ -155,12 +155,12 @@ function silentToTheEnd(
     confidence: 0.8,
     seen: [
       `${address} answered ${outcomes.asked - outcomes.lost} of ${outcomes.asked - losses.length} queries until ${clock(lastReplyMs)}, and then nothing: ${sinceReply.length} queries from ${sockets} sockets of ${askersText(observed, clients)}, for ${names} ${names === 1 ? 'name' : 'names'}, up to ${clock(endMs)}.`,
-      'It does not answer again up to the end of the capture.',
+      'It does not answer again before the capture ends.',
     ],
-    why: `Everything stops at one moment: the server (or the one behind the address) hangs or is gone, or something on the way, such as a network policy, lets nothing through from then on.${clients.size === 1 ? ' Of one client the capture cannot tell these apart.' : ''}`,
+    why: `Everything stops at once: the server (or the one behind the address) hangs or is gone, or something in between, such as a network policy, blocks everything from then on.${clients.size === 1 ? ' With only one client, the capture cannot tell these apart.' : ''}`,
     fix: [
-      'See whether other clients get replies at that time: if not, look at the server (kubectl -n kube-system get pods for restarts), its node, and its memory and CPU limits.',
-      'If others are: see what changed for these clients (kubectl get networkpolicy -A; the rules and the log of the node’s network plugin).',
+      'Check whether other clients get replies at that time. If not, check the server (kubectl -n kube-system get pods for restarts), its node, and its memory and CPU limits.',
+      'If they do, find out what changed for these clients (kubectl get networkpolicy -A; the rules and log of the node’s network plugin).',
     ],
     prove: `ndots query kubernetes.default @${address} from the client’s node and from another; kubectl get events -A around ${clock(lastReplyMs)} UTC`,
     disproved: 'a longer capture shows replies to these queries',
@@ -184,17 +184,17 @@ function silentAgain(
     severity: 'critical',
     confidence: 0.85,
     seen: [
-      `${silent.length} times nothing came back from ${address}, whatever was asked: ${listed(times, 6)}.`,
-      `These are ${losses.length} queries of ${askersText(observed, clients)}; in between (nearly) all queries are answered. Clients that wait send nothing: the server, or the way to it, may have been back sooner.`,
+      `${silent.length} times, ${address} answered no query at all: ${listed(times, 6)}.`,
+      `These are ${losses.length} queries of ${askersText(observed, clients)}; in between (nearly) all queries are answered. Waiting clients send nothing, so the server, or the path to it, may have recovered sooner.`,
     ],
-    why: 'If everything stops at once, comes back and stops again, a link or an interface goes down and up, a route is withdrawn, a node hangs, or a server is restarted again and again (a liveness probe, memory).',
+    why: 'If everything stops at once, comes back and stops again, a link or an interface goes down and up, a route is withdrawn, a node hangs, or a server restarts repeatedly (a liveness probe, memory).',
     fix: [
-      'See what happened on the way at these times: the kernel’s log of both nodes (link is down, carrier), the routes and the network plugin’s log.',
-      'See whether DNS pods restart: kubectl -n kube-system get pods -l k8s-app=kube-dns (RESTARTS), and their memory limits and liveness probes.',
+      'Find out what happened in between at these times: check the kernel log of both nodes (link is down, carrier), the routes and the network plugin’s log.',
+      'Check whether DNS pods restart: kubectl -n kube-system get pods -l k8s-app=kube-dns (RESTARTS). Check their memory limits and liveness probes.',
     ],
     prove: `journalctl -k --since around ${clock(silent[0]!.pause.fromMs)} UTC on both nodes; kubectl -n kube-system get events,pods`,
     disproved:
-      'other connections between the same two hosts go on at these times, and no DNS pod restarted',
+      'other connections between the same two hosts keep working at these times, and no DNS pod restarted',
     exchanges: losses,
   };
 }
@@ -220,26 +220,29 @@ function stoodStill({ view, windows, proof, lost, exchanges }: StoodStill): Find
       windows.length === 1
         ? `${address} ${what} from ${clock(first!.fromMs)} on for ${took(first!.toMs - first!.fromMs)}, and then at once those to all ${queries} queries that had waited, from ${sockets.size} sockets, for ${names} names.`
         : `${address} ${what} ${windows.length} times, and each time then at once those to all that had waited: ${listed(times, 6)}.`,
-      ...(own > 0 ? [`${own} of these were for cluster names, which the DNS has in memory.`] : []),
+      ...(own > 0
+        ? [`${own} of these were for cluster names, which the server has in memory.`]
+        : []),
       ...(proof === 'one of several'
         ? [
             'Others are answered at the same time: this is one of several servers behind this address.',
           ]
         : [`Otherwise half of its replies come within ${took(view.quantile(0.5))}.`]),
-      ...(lost > 0 ? [`${lost} queries were given up before it went on.`] : []),
+      ...(lost > 0 ? [`${lost} queries were given up before it continued.`] : []),
     ],
     why: 'The process stopped and continued: it was stopped, its CPU limit throttled it, its node or virtual machine was frozen, out of memory or swapping, or another process replaced it.',
     fix: [
       proof === 'upstream'
-        ? 'See what happened to that server at these times; forward to more than one upstream, with health checks and max_fails, so that another one is used.'
-        : 'See what happened to the server at these times: restarts, memory and CPU limits of its pod, and the load of its node.',
-      ...(proof === 'upstream' ? [] : ['More than one replica, spread over nodes.']),
+        ? 'Find out what happened to that server at these times. Forward to more than one upstream, with health checks and max_fails, so that another one is used.'
+        : 'Find out what happened to the server at these times: check its pod’s restarts, memory and CPU limits, and its node’s load.',
+      ...(proof === 'upstream' ? [] : ['Run more than one replica, spread over nodes.']),
     ],
     prove:
       proof === 'upstream'
-        ? `ndots query example.com @${address} from the node of the DNS pods, again and again; the metrics and the log of that server around ${clock(first!.fromMs)} UTC`
+        ? `ndots query example.com @${address} from the DNS pods’ node, repeatedly; check that server’s metrics and log around ${clock(first!.fromMs)} UTC`
         : `kubectl -n kube-system get events,pods around ${clock(first!.fromMs)} UTC; container_cpu_cfs_throttled_periods_total`,
-    disproved: 'the server’s own metrics count replies in that time (coredns_dns_responses_total)',
+    disproved:
+      'the server’s own metrics count replies during that time (coredns_dns_responses_total)',
     exchanges,
   };
 }
@@ -257,11 +260,11 @@ interface Outage {
 }
 
 const lameduck =
-  'Let a DNS pod that terminates answer for longer than that: health { lameduck 20s } and terminationGracePeriodSeconds above it; readinessProbe on /ready with periodSeconds 3 and failureThreshold 1.';
+  'Make a terminating DNS pod answer for longer than that: set health { lameduck 20s }, and terminationGracePeriodSeconds above it. Use a readinessProbe on /ready with periodSeconds 3 and failureThreshold 1.';
 const replicas =
-  'More than one replica, spread over nodes, and a PodDisruptionBudget of at most one.';
+  'Run more than one replica, spread over nodes, with a PodDisruptionBudget of at most one.';
 const look =
-  'Look at the server, or at the pods behind the address, at that time: restarts, a rollout, memory and CPU limits, its node.';
+  'Check the server, or the pods behind the address, at that time: restarts, a rollout, memory and CPU limits, the node.';
 
 /** The parts of the finding that depend on it. */
 function outageAdvice({
@@ -272,25 +275,25 @@ function outageAdvice({
 }: Outage): Pick<Finding, 'why' | 'fix' | 'prove' | 'disproved'> {
   const events = `kubectl -n kube-system get events,endpointslices -l k8s-app=kube-dns around ${at} UTC; kubectl -n kube-system get pods for restarts`;
   const disproved =
-    'no DNS pod ended, restarted or moved at that time, and the node of the clients lost other packets too';
+    'no DNS pod ended, restarted or moved at that time, and the clients’ node lost other packets too';
   if (isUpstream)
     return {
-      why: `The upstream of the DNS pods ${isBack ? 'was down, or hung, for a while' : 'is gone, hangs, or cannot be reached any more'}: names that are not cached get no answer during that time.`,
+      why: `The upstream of the DNS pods ${isBack ? 'was down, or hung, for a while' : 'is gone, hangs, or can no longer be reached'}. Names that are not cached get no answer during that time.`,
       fix: [
-        'See what happened to it, and to the way from the nodes to it (a firewall, a route), at that time.',
-        'More than one upstream, with health checks (forward does that).',
-        'Names that were answered before can bridge the time: cache { serve_stale }.',
+        'Find out what happened at that time to the upstream, and to the path from the nodes to it (a firewall, a route).',
+        'Use more than one upstream, with health checks (which forward does).',
+        'Set cache { serve_stale }, so that previously answered names still get answers meanwhile.',
       ],
       prove:
         'from a node: ndots query example.com @SERVER; coredns_forward_healthcheck_broken_total',
-      disproved: 'it answers others at that time: then it is the way from these nodes to it',
+      disproved: 'it answers others at that time, which points to the path from these nodes',
     };
   if (!isBack && !isRollout)
     return {
-      why: 'Everything stops at one moment, for all names: the server (or the one behind the address) hangs or is gone, or something on the way lets nothing through from then on.',
+      why: 'Everything stops at once, for all names: the server (or the one behind the address) hangs or is gone, or something in between blocks everything from then on.',
       fix: [
         look,
-        'If it is well: see what changed on the way (network policies, the rules of the node, its routes).',
+        'If it is healthy, find out what changed in between (network policies, the node’s rules and routes).',
         replicas,
       ],
       prove: events,

@@ -33,11 +33,11 @@ const said: Omit<Finding, 'confidence' | 'seen' | 'exchanges'> = {
   code: 'ND7001',
   title: 'A name server cannot keep up: replies come late, then not at all',
   severity: 'critical',
-  why: 'Queries arrive faster than they are answered: the CPU of the server is at its limit (or throttled by it), or its upstream is slow and everything waits. Clients then retry, which adds to the load.',
+  why: 'Queries arrive faster than they are answered: the server’s CPU is at its limit (or throttled), or its upstream is slow and everything waits. Clients then retry, which adds to the load.',
   fix: [
-    'More replicas, and no CPU limit on the DNS pods (it throttles them in bursts).',
-    'Fewer queries: a node-local cache; lower ndots for pods that ask for external names.',
-    'max_concurrent in forward limits the queries that wait for a slow upstream.',
+    'Add replicas, and remove the CPU limit from the DNS pods (it throttles them in bursts).',
+    'Reduce queries: use a node-local cache, and lower ndots for pods that look up external names.',
+    'Set max_concurrent in forward to limit the queries that wait for a slow upstream.',
   ],
   prove:
     'kubectl -n kube-system top pods -l k8s-app=kube-dns; container_cpu_cfs_throttled_periods_total; coredns_forward_max_concurrent_rejects_total',
@@ -86,7 +86,7 @@ export const overload: FindingKind = {
         ...said,
         confidence: rejects + killed > 0 ? 0.95 : 0.85,
         seen: [
-          `${server.address}: replies took ${within.toFixed(0)} ms on average in the seconds in which queries got lost, ${before.toFixed(1)} ms in the others.`,
+          `${server.address}: replies took ${within.toFixed(0)} ms on average in the seconds when queries were lost, ${before.toFixed(1)} ms in the others.`,
           `${share(outcomes.lost, outcomes.asked)} got no reply; most in one second: ${Math.max(...history.map(([, second]) => second.asked))} queries.`,
           ...(killed > 0
             ? [`The kernel or Kubernetes ended a process for its memory ${killed} times.`]
@@ -111,7 +111,9 @@ export const overload: FindingKind = {
       confidence: 0.9,
       seen: [
         ...(rejected > 0
-          ? [`${rejected} queries were refused as more than max_concurrent waited for upstream.`]
+          ? [
+              `${rejected} queries were refused because more than max_concurrent waited for the upstream.`,
+            ]
           : []),
         ...(shed > 0 ? [`${shed} queries were dropped by shed.`] : []),
       ],
@@ -125,8 +127,8 @@ export const overload: FindingKind = {
         .map(({ pod }) => nameOf(pod)),
       why: 'More queries wait than the limit allows: the upstream is slow, or there are more queries than these pods can answer. Clients retry rejected queries, which adds to the load.',
       fix: [
-        'See whether upstream is slow (coredns_proxy_request_duration_seconds); if not, more replicas: ndots size --metrics …',
-        'A cache on each node, and fewer search domains.',
+        'Check whether the upstream is slow (coredns_proxy_request_duration_seconds). If not, add replicas: ndots size --metrics …',
+        'Run a cache on each node, and use fewer search domains.',
       ],
       prove: 'coredns_forward_max_concurrent_rejects_total, twice',
       disproved: 'the counter does not rise while lookups are slow',
@@ -175,7 +177,7 @@ function lateWithOwnNames(observed: Observations, claims: Claims): Finding | nul
           ]
         : isOfOne
           ? [
-              `In the same seconds ${server.address} answers some queries at once and others very late, as an address does that stands for several DNS pods of which one has no time.`,
+              `In the same seconds ${server.address} answers some queries at once and others very late, as if one of several DNS pods behind it were busy.`,
             ]
           : []),
       `${server.address} took ${took(meanMs)} on average for cluster names (${replies} replies from ${clock(fromS * 1000)} to ${clock((toS + 1) * 1000)}${otherwiseMs === null ? '' : `; ${took(otherwiseMs)} before and afterwards`}). DNS pods have these in memory and forward none of them: the server itself is short of CPU time (or, behind a cache of the node, the DNS pods are).`,
@@ -189,11 +191,12 @@ function lateWithOwnNames(observed: Observations, claims: Claims): Finding | nul
 function ofOnePod(late: readonly PodPace[]): Pick<Finding, 'title' | 'why' | 'fix'> {
   const pods = late.length === 0 ? 'the late pod' : listed(late.map(({ address }) => address));
   return {
-    title: 'One of the DNS pods is starved of CPU time: it answers late, the others at once',
-    why: 'The load is not too high for the others, which answer at once. This pod stalls: its CPU limit throttles it, or its node is busy, swaps or is frozen at times.',
+    title:
+      'One of the DNS pods is starved of CPU time: it answers late, while the others answer at once',
+    why: 'The load is not too high for the others, which answer at once. This pod stalls: its CPU limit throttles it, or its node is busy, swapping or frozen at times.',
     fix: [
-      `Look at ${pods}: no CPU limit (it throttles in bursts), and a CPU request; then the load of its node (kubectl top node; pressure stall information).`,
-      'Delete it, so that it starts on another node; spread the replicas over nodes.',
+      `For ${pods}, remove the CPU limit (it throttles in bursts) and set a CPU request. Then check its node’s load (kubectl top node; pressure stall information).`,
+      'Delete the pod so that it starts on another node, and spread the replicas over nodes.',
     ],
   };
 }
@@ -246,7 +249,7 @@ function waitingLine(observed: Observations, claims: Claims): Verdict | null {
         .slice(0, 3)
         .map(
           ({ server, stepMs, longest, correlation }) =>
-            `${server.address}: the more queries wait, the longer each takes: about ${took(stepMs)} for each of up to ${longest} before it (correlation ${correlation.toFixed(2)}). One in ten took more than ${took(server.quantile(SLOW_QUANTILE) / 2)}.`,
+            `${server.address}: the more queries wait, the longer each takes: about ${took(stepMs)} for each of up to ${longest} queries ahead of it (correlation ${correlation.toFixed(2)}). One in ten took more than ${took(server.quantile(SLOW_QUANTILE) / 2)}.`,
         ),
       `${share(observed.slowLookups, observed.lookups)} lookups took a second or more; ${share(observed.total.lost, observed.total.asked)} queries got no reply.`,
     ],
@@ -259,7 +262,7 @@ function paceText({ servers }: Observations): string {
   const losing = servers.list
     .filter(({ outcomes }) => outcomes.lost > 0)
     .toSorted((one, other) => other.outcomes.lost - one.outcomes.lost);
-  if (losing.length === 0) return 'no query is lost, and none waits for those before it';
+  if (losing.length === 0) return 'no query is lost, and none waits for earlier ones';
   // A server that never answers is not late.
   const worst = losing.find(({ outcomes }) => answered(outcomes) > 0);
   if (worst === undefined)
@@ -267,6 +270,6 @@ function paceText({ servers }: Observations): string {
   const { within, otherwise } = worst.pace;
   // If all queries of a second are lost, or no second is without a loss, there are not two rates to compare.
   if (within === 0 || otherwise === 0)
-    return `${worst.address} loses queries, and those that it answers mostly take ${took(within + otherwise)}`;
+    return `${worst.address} loses queries, but those that it answers mostly take ${took(within + otherwise)}`;
   return `the server that loses most mostly answers within ${took(within)} in those seconds, and within ${took(otherwise)} in others`;
 }

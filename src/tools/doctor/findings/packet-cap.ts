@@ -89,14 +89,14 @@ export const packetCap: FindingKind = {
         title:
           flooder === null
             ? this.title
-            : 'One client floods the DNS, and a packet limit drops queries of all',
+            : 'One client floods the DNS servers, and a packet limit drops everyone’s queries',
         severity: 'critical',
         confidence: exceeded > 0 ? 0.98 : aws ? 0.93 : 0.87,
         seen: [
           ...(flooder === null
             ? []
             : [
-                `${flooder.address} sent ${share(flooder.asked, flooder.all)} queries in the time of the losses, ${flooder.perSecond.toFixed(0)} a second, nearly all for names that do not exist.`,
+                `${flooder.address} sent ${share(flooder.asked, flooder.all)} queries while queries were lost, ${flooder.perSecond.toFixed(0)} a second, nearly all for names that do not exist.`,
               ]),
           found.seen,
           `${share(server.outcomes.lost, server.outcomes.asked)} got no reply, spread over all names.`,
@@ -107,20 +107,20 @@ export const packetCap: FindingKind = {
             : []),
         ],
         why: aws
-          ? 'AWS lets each network interface exchange 1024 packets a second with the resolver of the VPC, and drops the rest silently. All DNS pods of one node share that limit.'
-          : 'Something on the way lets a limited number of packets through in a second and drops the rest: a limit of the cloud’s resolver, of its network, a firewall rule, or the server’s limit for each client.',
+          ? 'AWS allows each network interface 1024 packets a second to and from the VPC resolver, and drops the rest silently. All DNS pods on one node share that limit.'
+          : 'Something in between allows a limited number of packets a second and drops the rest: a limit of the cloud’s resolver or network, a firewall rule, or the server’s per-client limit.',
         fix: [
           ...(flooder === null
             ? []
             : [
-                `Stop or slow down ${flooder.address} first: find its pod (kubectl get pods -A -o wide | grep ${flooder.address}) and what it asks for; without its queries the limit is not reached.`,
+                `Stop or slow down ${flooder.address} first: find its pod (kubectl get pods -A -o wide | grep ${flooder.address}) and what it looks up; without its queries, the limit is not reached.`,
               ]),
-          'Send fewer queries: cache what goes upstream (cache in the Corefile, a node-local cache), and remove search domains of the provider that only give NXDOMAIN.',
+          'Send fewer queries: cache what goes upstream (cache in the Corefile, a node-local cache), and remove the provider’s search domains that only return NXDOMAIN.',
           'Spread the DNS pods over more nodes, as the limit is per interface.',
-          'With ndots: forward { max_pps 1000 } keeps below the limit and logs when it is reached.',
+          'With ndots, set forward { max_pps 1000 }, which stays below the limit and logs when it is reached.',
         ],
         prove: 'on the node: ethtool -S eth0 | grep allowance_exceeded, twice',
-        disproved: 'the counter does not rise while queries get lost',
+        disproved: 'the counter does not rise while queries are lost',
         exchanges: losses,
       };
     }
@@ -129,7 +129,7 @@ export const packetCap: FindingKind = {
         ({ history, outcomes }) => outcomes.lost >= MIN_LIMIT_LOSSES && isSameAlways(history),
       )
     )
-      return unknown('as much is asked at all times: there is no other rate to compare with');
+      return unknown('the query rate is constant, so there is no other rate to compare with');
     return excluded('replies follow the queries at every rate');
   },
 };
@@ -176,7 +176,7 @@ function ofEachClient({ address }: ServerView, { clients }: Observations): Packe
   if (first === undefined) return null;
   const { rate, seconds, most } = first;
   const others =
-    limited.length > 1 ? ` So it is with ${limited.length - 1} more, each for itself.` : '';
+    limited.length > 1 ? ` The same is true of ${limited.length - 1} more, each separately.` : '';
   return {
     rate,
     seen: `${address} gave ${first.client} ${rate.toFixed(0)} replies in each of ${seconds} seconds, while it asked up to ${most} times a second.${others}`,
@@ -229,7 +229,7 @@ function evenlyOfSome(
   if (expected < EVEN_REPLIES.others || lost > EVEN_REPLIES.spared * expected) return null;
   return {
     rate: first.rate,
-    seen: `${address} answered ${first.rate.toFixed(0)} of the ${first.sent.toFixed(0)} queries that ${first.client} sent it in each of ${first.seconds} seconds, far more evenly than chance would; ${others.length} ${others.length === 1 ? 'other, which asks less, loses' : 'others, which ask less, lose'} (nearly) nothing.${limited.length > 1 ? ` So it is with ${limited.length - 1} more, each for itself.` : ''}`,
+    seen: `${address} answered ${first.rate.toFixed(0)} of the ${first.sent.toFixed(0)} queries that ${first.client} sent it in each of ${first.seconds} seconds, far more evenly than chance would; ${others.length} ${others.length === 1 ? 'other, which asks less, loses' : 'others, which ask less, lose'} (nearly) nothing.${limited.length > 1 ? ` The same is true of ${limited.length - 1} more, each separately.` : ''}`,
     clients: hit,
   };
 }
@@ -330,7 +330,7 @@ function bucketOfEach(server: ServerView, observed: Observations): PacketLimit |
   const { client, rate, burst, error } = first;
   return {
     rate,
-    seen: `Of each burst of queries of ${client} to ${server.address} about the first ${burst} are answered, and the rest as far as about ${rate.toFixed(0)} a second allow: such a limit explains ${percent(1 - error, 1)} of its losses. So it is with ${limited.length - 1} more, each for itself.`,
+    seen: `Of each burst of queries of ${client} to ${server.address} about the first ${burst} are answered, and the rest as far as about ${rate.toFixed(0)} a second allow: such a limit explains ${percent(1 - error, 1)} of its losses. The same is true of ${limited.length - 1} more, each separately.`,
     clients: new Set(limited.map((each) => each.client)),
   };
 }

@@ -37,7 +37,7 @@ export const pairRace: FindingKind = {
       return excluded(
         one.oneLost === 0
           ? `none of ${one.asked} pairs of A and AAAA from one port lost only one`
-          : `${one.oneLost} of ${one.asked} pairs of A and AAAA from one port lost one, or it is known why`,
+          : `${one.oneLost} of ${one.asked} pairs of A and AAAA from one port lost one, or the losses are explained`,
       );
     // Losses outside of pairs are another kind of loss: a query alone has nothing to race with.
     const keys = new Set(halves.map(({ client, name }) => `${client.address} ${name}`));
@@ -57,7 +57,7 @@ export const pairRace: FindingKind = {
     if (!onlyPairs) return excluded('queries are lost alone as often as in pairs');
     // The first one has its entry by then.
     if (second < SECOND_OF_PAIR)
-      return excluded('of the two queries of a pair the first is lost as well as the second');
+      return excluded('the first query of a pair is lost as often as the second');
     claims.take(theirs);
     const immune = two.asked >= PAIR_IMMUNE.pairs && two.oneLost <= PAIR_IMMUNE.lost * two.asked;
     return {
@@ -68,7 +68,7 @@ export const pairRace: FindingKind = {
         (failed ?? 0) > 0 ? 0.97 : isFew ? 0.55 : immune || halves.length >= SURE_PAIRS ? 0.9 : 0.8,
       seen: [
         `${share(one.oneLost, one.asked)} pairs of A and AAAA from one port lost one of the two, ${percent(one.secondLost, one.oneLost)} of them the second; the repeat was answered.`,
-        ...(isFew ? ['Two are few: it may be chance. Nothing else was lost.'] : []),
+        ...(isFew ? ['Two losses may be chance. Nothing else was lost.'] : []),
         ...(immune ? [`None of ${two.asked} pairs from two ports (Go does so) is affected.`] : []),
         ...((failed ?? 0) > 0
           ? [`Connection tracking failed to insert ${failed} entries (insert_failed).`]
@@ -76,12 +76,12 @@ export const pairRace: FindingKind = {
       ],
       why: 'Both packets reach the translation of the service’s address before either has its entry in connection tracking; the second insertion fails, and the packet is dropped. The program waits 5 s (musl 2.5 s) and asks again. Kernels since 2020 resolve the clash instead (clash_resolve counts it): on newer ones something else drops the second packet.',
       fix: [
-        'A node-local cache: no translation of addresses on the way to it, so no race.',
-        'Newer kernels on the nodes.',
-        'For pods of glibc: dnsConfig options: single-request-reopen. It does nothing in Alpine images (musl).',
+        'Use a node-local cache: queries to it are not translated, so there is no race.',
+        'Upgrade the nodes’ kernels.',
+        'For glibc pods, set single-request-reopen in dnsConfig options. It does nothing in Alpine images (musl).',
       ],
       prove:
-        'on the nodes, twice: conntrack -S | grep -o "insert_failed=[0-9]*": it rises with the lost queries; uname -r',
+        'on the nodes, twice: conntrack -S | grep -o "insert_failed=[0-9]*" rises with the lost queries; uname -r',
       disproved:
         'insert_failed does not rise while pairs lose one (clash_resolve may rise: that is harmless)',
       exchanges: halves,
@@ -91,29 +91,29 @@ export const pairRace: FindingKind = {
     if (answers === null) return notAsked;
     const result = answers.checks.get('pairs');
     if (result === undefined || result.state === 'unknown')
-      return unknown('the service could not be asked');
+      return unknown('the Service could not be queried');
     const lost = result.observations.filter(({ text }) => text.includes('one of the two was lost'));
     const failed = kernel === null ? 0 : kernel[1].insertFailed - kernel[0].insertFailed;
     if (lost.length === 0)
       return failed > 0
-        ? unknown(`no pair was lost, but insert_failed of this machine grew by ${failed}`)
-        : excluded('A and AAAA that leave together are both answered');
+        ? unknown(`no pair was lost, but this machine’s insert_failed grew by ${failed}`)
+        : excluded('A and AAAA queries sent together are both answered');
     return clusterFinding(this, {
       severity: 'critical',
       confidence: failed > 0 ? 0.95 : 0.7,
       seen: [
         ...lost.map(({ target, text }) => `${target}: ${text}.`),
-        ...(failed > 0 ? [`insert_failed of this machine grew by ${failed} in this time.`] : []),
+        ...(failed > 0 ? [`This machine’s insert_failed grew by ${failed} during this time.`] : []),
         ...(proxyMode === null ? [] : [`kube-proxy’s mode is ${proxyMode}.`]),
       ],
-      affected: ['pods with glibc or musl that ask through the service’s address'],
+      affected: ['pods with glibc or musl that query the Service’s address'],
       why: 'Both packets reach the translation of the service’s address before either has its entry in the connection tracking, and one is dropped.',
       fix: [
-        'A cache on each node: no translation of addresses on the way to it, so no race.',
-        'glibc: dnsConfig option single-request-reopen. It does nothing with musl.',
+        'Run a cache on each node: queries to it are not translated, so there is no race.',
+        'For glibc, set the dnsConfig option single-request-reopen. It does nothing with musl.',
       ],
       prove: 'on the nodes, twice: conntrack -S | grep -o "insert_failed=[0-9]*"',
-      disproved: 'insert_failed stays as it is while lookups take 5 s',
+      disproved: 'insert_failed does not rise while lookups take 5 s',
     });
   },
 };

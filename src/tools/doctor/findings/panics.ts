@@ -18,9 +18,9 @@ export const panics: FindingKind = {
       confidence: 0.9,
       seen: counts.map(({ pod, count }) => `${pod.name} counts ${count} panics since its start.`),
       affected: counts.map(({ pod }) => nameOf(pod)),
-      why: 'A mistake in the server or in one of its plugins: the query that met it got SERVFAIL.',
-      fix: ['See the log for the stack, and whether a newer release fixes it.'],
-      prove: 'coredns_panics_total, twice, and the log between',
+      why: 'There is a bug in the server or one of its plugins. Each query that triggered it got SERVFAIL.',
+      fix: ['Find the stack trace in the log, and check whether a newer release fixes it.'],
+      prove: 'coredns_panics_total, twice, and the log in between',
       disproved: '',
     });
   },

@@ -15,7 +15,7 @@ export const podsNotReady: FindingKind = {
     if (facts.pods === null) return noPods;
     const servers = serversOf(facts).filter(({ leaving }) => !leaving);
     if (servers.length === 0)
-      return unknown(`no pod in ${facts.namespace} is known as a DNS server`);
+      return unknown(`no pod in ${facts.namespace} is recognized as a DNS server`);
     const away = servers.filter(({ ready }) => !ready);
     if (away.length === 0) return excluded(`all ${servers.length} DNS pods are ready`);
     const all = away.length === servers.length;
@@ -25,22 +25,22 @@ export const podsNotReady: FindingKind = {
       confidence: all ? 0.97 : 0.9,
       seen: [
         `${away.length} of ${servers.length} DNS pods are not ready: ${listed(away.map(stateOf))}.`,
-        ...denied.map(({ account, rights }) => `${account} must not ${listed(rights)}.`),
+        ...denied.map(({ account, rights }) => `${account} is not allowed to ${listed(rights)}.`),
       ],
       affected: away.map(nameOf),
       why: all
-        ? 'No DNS pod takes queries: every lookup in the cluster waits until its time is up.'
-        : 'The others carry the whole load, and the next failure may be one too many. A pod that restarts again and again logs the reason.',
+        ? 'No DNS pod accepts queries, so every lookup in the cluster waits until it times out.'
+        : 'The others carry the whole load, and the next failure may be one too many. A pod that keeps restarting logs the reason.',
       fix: [
         ...denied.map(
           ({ account }) =>
-            `Give ${account} these rights: its ClusterRole must allow list and watch, and a ClusterRoleBinding must name it (in kubeadm clusters: system:coredns). See kubectl auth can-i list services --all-namespaces --as ${account}`,
+            `Give ${account} these rights: its ClusterRole must allow list and watch, and a ClusterRoleBinding must refer to it (in kubeadm clusters: system:coredns). Check with kubectl auth can-i list services --all-namespaces --as ${account}`,
         ),
-        `kubectl -n ${facts.namespace} describe pod ${away[0]!.name}, and its log of the time before: kubectl -n ${facts.namespace} logs --previous ${away[0]!.name}`,
-        `A Corefile that cannot be loaded: ${lintCommand(facts)} names the line.`,
+        `kubectl -n ${facts.namespace} describe pod ${away[0]!.name}, and the previous container’s log: kubectl -n ${facts.namespace} logs --previous ${away[0]!.name}`,
+        `If the Corefile cannot be loaded, ${lintCommand(facts)} shows the line.`,
       ],
       prove: `kubectl -n ${facts.namespace} get pods -o wide`,
-      disproved: 'the pods are ready a minute later: then it was a rollout',
+      disproved: 'the pods are ready a minute later, as after a rollout',
     });
   },
 };

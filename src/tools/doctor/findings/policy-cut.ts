@@ -48,12 +48,12 @@ export const prohibited: FindingKind = {
       seen: [
         `${losses.length} queries of ${listed(clients)} to ${listed(servers)} got no reply, and ${count} packets came back as administratively prohibited (ICMP).`,
       ],
-      why: 'Only a rule sends that error: a NetworkPolicy, or a firewall of the node, that rejects DNS queries of these pods.',
+      why: 'Only a rule sends that error: a NetworkPolicy or the node’s firewall rejects these pods’ DNS queries.',
       fix: [
-        `Allow UDP and TCP port 53 to ${listed(servers)} and to the DNS pods behind it for these pods (kubectl get networkpolicy -A; the firewall of the node that sends the ICMP errors).`,
+        `Allow UDP and TCP port 53 to ${listed(servers)} and to the DNS pods behind it for these pods (kubectl get networkpolicy -A; the firewall on the node that sends the ICMP errors).`,
       ],
       prove: `from such a pod: ndots query kubernetes.default @${servers[0]}; tcpdump -ni any icmp or icmp6 on its node shows the sender of the errors`,
-      disproved: 'no policy and no rule of the node selects these pods',
+      disproved: 'no policy and no rule on the node selects these pods',
       exchanges: losses,
     };
   },
@@ -107,21 +107,21 @@ export const policyCut: FindingKind = {
         seen: [
           `${listed([...addresses])}: ${share(losses.length, losses.length)} queries to ${server.address} without a reply, from every port and for every name.`,
           isLinkLocal(server.address)
-            ? `${fine.length} other ${fine.length === 1 ? 'client is' : 'clients are'} answered by ${server.address}. Each node has its own cache at that address: if these are on another node, the cache of the first node does not answer.`
+            ? `${fine.length} other ${fine.length === 1 ? 'client is' : 'clients are'} answered by ${server.address}. Each node has its own cache at that address: if these are on another node, the first node’s cache does not answer.`
             : `${fine.length} other ${fine.length === 1 ? 'client is' : 'clients are'} answered by the same server.`,
           ...(byEdns
             ? [
-                'Also, all queries of the clients that are cut off have EDNS (an OPT record), and none of the others’ has: a device that drops EDNS would look the same (ND4009).',
+                'All queries from the cut-off clients have EDNS (an OPT record), while none from the others do. A device that drops EDNS would look the same (ND4009).',
               ]
             : []),
         ],
-        why: 'Losses that depend only on the client come from a rule: a NetworkPolicy that does not allow these pods to reach DNS. A common case is a policy that allows the pods of kube-dns, while queries go to the address of the node-local cache.',
+        why: 'Losses that depend only on the client come from a rule: a NetworkPolicy that does not allow these pods to reach DNS. A common case is a policy that allows the kube-dns pods, while queries go to the node-local cache’s address.',
         fix: [
-          `Allow UDP and TCP port 53 to ${server.address} for these pods (kubectl get networkpolicy -A; for a node-local cache an ipBlock of its address).`,
+          `Allow UDP and TCP port 53 to ${server.address} for these pods (kubectl get networkpolicy -A; for a node-local cache, an ipBlock with its address).`,
         ],
-        prove: `from such a pod: ndots query kubernetes.default @${server.address}, and again by TCP (+tcp); then with the policy changed`,
+        prove: `from such a pod: ndots query kubernetes.default @${server.address}, and again over TCP (+tcp); repeat with the policy changed`,
         disproved:
-          'the pods are on one node with others that are answered, and no policy selects them: then it is their connection to that node',
+          'the pods share a node with others that are answered, and no policy selects them, so their connection to that node is at fault',
         exchanges: losses,
       };
     }
@@ -129,32 +129,32 @@ export const policyCut: FindingKind = {
       [...servers.values()].some(({ asked, lost }) => asked >= 2 && lost === asked),
     );
     return little.length > 0
-      ? unknown('clients without replies sent too few queries, or have another cause')
+      ? unknown('clients without replies sent too few queries, or their losses have another cause')
       : excluded('no client is cut off while others are answered');
   },
   inCluster({ cutOff, clientPods }) {
     if (cutOff === null) return unknown('pods or network policies could not be listed');
     if (cutOff.length === 0)
-      return excluded(`network policies let all ${clientPods} pods send to port 53`);
+      return excluded(`network policies allow all ${clientPods} pods to send to port 53`);
     const pods = cutOff.reduce((sum, { group }) => sum + group.pods, 0);
     const tcp = cutOff.filter(({ protocol }) => protocol === 'TCP');
     return clusterFinding(this, {
       severity: 'warning',
       confidence: 0.8,
       seen: [
-        `${pods} of ${clientPods} pods are selected by policies of egress of which none lets them send to port 53${tcp.length === cutOff.length ? ' over TCP' : ''}: ${listed(cutOff.map(({ group }) => `${labelOf(group)} (${group.pods})`))}.`,
+        `${pods} of ${clientPods} pods are selected by egress policies, none of which allows them to send to port 53${tcp.length === cutOff.length ? ' over TCP' : ''}: ${listed(cutOff.map(({ group }) => `${labelOf(group)} (${group.pods})`))}.`,
       ],
       affected: cutOff.map(({ group }) => labelOf(group)),
       why:
         tcp.length === cutOff.length
-          ? 'A policy that names UDP only: answers that have to be fetched over TCP never come.'
-          : 'Every lookup of these pods waits until its time is up. (Pods that need no names may be cut off on purpose.)',
+          ? 'A policy allows UDP only, so answers that have to be fetched over TCP never arrive.'
+          : 'Every lookup by these pods waits until it times out. (Pods that need no names may be cut off on purpose.)',
       fix: [
-        'Allow UDP and TCP port 53 to the DNS pods, and with a cache on each node to its address (ipBlock 169.254.20.10/32).',
+        'Allow UDP and TCP port 53 to the DNS pods and, if each node has a cache, to its address (ipBlock 169.254.20.10/32).',
       ],
       prove: `kubectl get networkpolicy -n ${cutOff[0]!.group.namespace} -o yaml`,
       disproved:
-        'a policy of another kind (CiliumNetworkPolicy, AdminNetworkPolicy) allows it: those are not looked at',
+        'a policy of another kind (CiliumNetworkPolicy, AdminNetworkPolicy) allows it; those are not examined',
       places: [...new Set(cutOff.flatMap((each) => each.policies))].map(
         (name) => `NetworkPolicy ${name}`,
       ),

@@ -25,7 +25,8 @@ export const poorUpstream: FindingKind = {
           : [];
       }),
     );
-    if (found.length === 0) return excluded('upstreams that answer do so over TCP and with EDNS');
+    if (found.length === 0)
+      return excluded('upstreams that answer also do so over TCP and with EDNS');
     return clusterFinding(this, {
       severity: 'warning',
       confidence: 0.85,
@@ -35,13 +36,13 @@ export const poorUpstream: FindingKind = {
           : `${to} (for ${zone}) answers without EDNS, and with it: ${why}.`,
       ),
       affected: found.map(({ to }) => `upstream ${to}`),
-      why: 'Answers that do not fit into one packet come whole only over TCP, or with EDNS up to its size. Names with many addresses or long texts then fail, and others do not.',
+      why: 'Answers that do not fit into one packet arrive whole only over TCP, or with EDNS up to its size. Names with many addresses or long texts then fail, while others do not.',
       fix: [
-        'Open TCP port 53 to it.',
-        'A firewall that looks into DNS has to know EDNS (RFC 6891).',
+        'Allow TCP port 53 to the upstream.',
+        'If a firewall inspects DNS, make sure that it supports EDNS (RFC 6891).',
       ],
       prove: `ndots query . NS @${found[0]!.to} +tcp`,
-      disproved: 'it is answered from a node with a DNS pod',
+      disproved: 'the query is answered from a node with a DNS pod',
     });
   },
 };

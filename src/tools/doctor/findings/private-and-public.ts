@@ -48,17 +48,17 @@ export const privateAndPublic: FindingKind = {
           `${view.name} ${typeName(view.type)}: ${[...internal, ...external].map(textOf).join('; ')}`,
         ),
         isByServer
-          ? 'Each server gives always the same of the two.'
-          : `${listed(servers)} gives both by turns: the servers behind it, or its upstreams, have different answers.`,
+          ? 'Each server always gives the same one of the two.'
+          : `${listed(servers)} alternates between the two: the servers behind it, or its upstreams, have different answers.`,
         ...(names.length > 1 ? [sentence(`Names: ${listed(names)}`)] : []),
       ],
-      why: 'The zone exists twice (split horizon): an internal version with private addresses, and a public one. A forward asks servers of both kinds in turn, so clients get the one or the other by chance. The public address is often not reachable from inside, or belongs to another entrance of the service.',
+      why: 'The zone exists twice (split horizon): an internal version with private addresses, and a public one. A forward queries servers of both kinds in turn, so clients get either version by chance. The public address is often unreachable from inside, or leads to another entry point of the service.',
       fix: [
-        'A server block for this zone, forwarded only to the servers that have the internal version; all other names to servers of one kind.',
-        'forward { policy sequential } hides it, as long as the first server is up.',
+        'Add a server block for this zone that forwards only to the servers with the internal version. Forward all other names to servers of one kind.',
+        'Set forward { policy sequential } to hide the problem as long as the first server is up.',
       ],
-      prove: `ndots query ${view.name} @${isByServer ? `${internal[0]!.asked}, and @${external[0]!.asked}` : 'UPSTREAM, for each upstream of the Corefile'}`,
-      disproved: 'all upstreams give the same addresses: then the name changed',
+      prove: `ndots query ${view.name} @${isByServer ? `${internal[0]!.asked}, and @${external[0]!.asked}` : 'UPSTREAM, for each upstream in the Corefile'}`,
+      disproved: 'all upstreams give the same addresses, because the name has changed',
       exchanges: [],
       affected: names,
     };

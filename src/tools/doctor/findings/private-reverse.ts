@@ -61,13 +61,15 @@ export const privateReverse: FindingKind = {
         ),
         ...(upstream.length === 0
           ? []
-          : [`${listed(upstream)}, the upstream, got ${losses.length} of them and answered none.`]),
+          : [
+              `${listed(upstream)}, the upstream, received ${losses.length} of them and answered none.`,
+            ]),
         `Of all other queries ${share(wrong(others), others.asked)} went wrong.`,
       ],
       why: `The DNS server has no reverse zone for these addresses, so it forwards the queries, and ${upstream.length === 0 ? 'the upstream' : listed(upstream)} does not answer for private addresses. Programs that look up the name of each peer (sshd, databases, Java, access logs) wait for the time-out.`,
       fix: [
-        'Serve the reverse zones in the cluster: kubernetes cluster.local in-addr.arpa ip6.arpa { … } in the Corefile, with fallthrough only where another server has such a zone.',
-        'For other private ranges, answer NXDOMAIN at once: template ANY ANY 10.in-addr.arpa { rcode NXDOMAIN }.',
+        'Serve the reverse zones in the cluster: kubernetes cluster.local in-addr.arpa ip6.arpa { … } in the Corefile, with fallthrough only if another server has such a zone.',
+        'For other private ranges, answer NXDOMAIN immediately: template ANY ANY 10.in-addr.arpa { rcode NXDOMAIN }.',
         'Turn reverse lookups off in the program (UseDNS no, skip_name_resolve).',
       ],
       prove: `time ndots query ${[...names][0]} PTR @${server ?? 'SERVER'}`,

@@ -49,12 +49,12 @@ export const raisedTtl: FindingKind = {
           : []),
         ...(names.length > 1 ? [sentence(`Names: ${listed(names)}`)] : []),
       ],
-      why: 'The cache has a minimum TTL that is greater than the TTL of the record: cache { success SIZE TTL MINTTL } in a Corefile, cache-min-ttl in Unbound, min-cache-ttl in dnsmasq. After a change of the record, programs get the old address until the raised TTL ends, and connect to a host that is gone.',
+      why: 'The cache has a minimum TTL that is greater than the TTL of the record: cache { success SIZE TTL MINTTL } in a Corefile, cache-min-ttl in Unbound, min-cache-ttl in dnsmasq. After a change of the record, programs get the old address until the raised TTL expires, and connect to a host that is gone.',
       fix: [
-        `Lower the minimum TTL of the cache of ${cached.asked} (the default of CoreDNS is 5 s), and restart it to drop what it has.`,
+        `Lower the minimum TTL in the cache of ${cached.asked} (CoreDNS defaults to 5 s), and restart the server to empty the cache.`,
       ],
-      prove: `ndots query ${view.name} @${cached.asked}, and @${source.asked}: the TTLs`,
-      disproved: 'both give the same address and TTLs of the same size',
+      prove: `ndots query ${view.name} @${cached.asked}, and @${source.asked}: compare the TTLs`,
+      disproved: 'both give the same address and similar TTLs',
       exchanges: [],
       affected: names,
     };

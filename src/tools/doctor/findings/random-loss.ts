@@ -33,7 +33,7 @@ export const randomLoss: FindingKind = {
       return excluded(lossText(observed, claims));
     if (isRest(claims)) {
       claims.take(claims.open);
-      return excluded('the remaining losses coincide with losses that another finding explains');
+      return excluded('the remaining losses coincide with others that another finding explains');
     }
     const whole = claims.open;
     const meanwhile = askedMeanwhile(observed, losses);
@@ -64,22 +64,22 @@ export const randomLoss: FindingKind = {
       return {
         code: this.code,
         title:
-          'Queries to some DNS pods are lost, and those to others are not: the way to their node',
+          'Queries to some DNS pods are lost, but not to others: check the network path to their nodes',
         severity: isMuch ? 'critical' : 'warning',
         confidence: 0.8,
         seen: [
-          `Lost queries by the DNS pod that they were taken to: ${hit}; but ${fine}.`,
-          'A part of the queries is lost, of all clients that ask these pods, and the pods answer the rest: they are not dead.',
+          `Lost queries by DNS pod: ${hit}, but ${fine}.`,
+          'Some queries are lost from every client that uses these pods. The pods answer the rest, so they are not dead.',
         ],
-        why: 'Packets get lost on the way between this node and the nodes of these pods: a link, a network card, a tunnel or a switch port that drops, or a queue that is too short. Pods on this node are not affected.',
+        why: 'Packets are lost between this node and these pods’ nodes. A link, network card, tunnel or switch port drops them, or a queue is too short. Pods on this node are not affected.',
         fix: [
-          `See which nodes these pods are on: kubectl -n kube-system get pods -o wide | grep -e ${pods.lossy.map(({ address }) => address).join(' -e ')}`,
-          'Compare on these nodes and on this one: ip -s link and ethtool -S (drops, errors), the tunnel’s interface, and a long ping from node to node (mtr).',
-          'Until then: internalTrafficPolicy: Local with a DNS pod on each node, or a node-local cache.',
+          `Find out which nodes these pods run on: kubectl -n kube-system get pods -o wide | grep -e ${pods.lossy.map(({ address }) => address).join(' -e ')}`,
+          'Compare these nodes with this one: check ip -s link and ethtool -S (drops, errors) and the tunnel’s interface, and run a long ping between nodes (mtr).',
+          'Until then, use internalTrafficPolicy: Local with a DNS pod on each node, or a node-local cache.',
         ],
-        prove: `ping -i 0.2 -c 300 from this node to the node of ${pods.lossy[0]!.address}: it loses as much`,
+        prove: `ping -i 0.2 -c 300 from this node to the node of ${pods.lossy[0]!.address} loses as much`,
         disproved:
-          'other packets between these nodes get through: then the pods themselves drop queries',
+          'other packets between these nodes get through, so the pods themselves drop queries',
         exchanges: whole,
       };
     }
@@ -88,16 +88,16 @@ export const randomLoss: FindingKind = {
       code: this.code,
       title:
         beside !== null
-          ? 'Queries to one server are lost, and those to others are not'
+          ? 'Queries to one server are lost, but not to others'
           : isOnlyAaaa
-            ? 'AAAA queries are lost at times, and A queries never: the second packet of a pair'
+            ? 'AAAA queries, the second of each pair, are sometimes lost, but A queries never are'
             : spared === null
               ? this.title
-              : `Queries or replies of ${clients.length === 1 ? 'one client' : 'some clients'} are lost, and those of others are not`,
+              : `Queries or replies of ${clients.length === 1 ? 'one client' : 'some clients'} are lost, but not those of other clients`,
       severity: isMuch ? 'critical' : 'warning',
       confidence: 0.6,
       seen: [
-        `${share(losses.length, asked)} queries to ${listed(servers)} got no reply: of ${askersText(observed, clients)}.${of < LOSS_LATER_HALF * asked ? ` From ${clock(fromMs)} on it is ${share(losses.length, of)}.` : ''}`,
+        `${share(losses.length, asked)} queries to ${listed(servers)} got no reply, from ${askersText(observed, clients)}.${of < LOSS_LATER_HALF * asked ? ` From ${clock(fromMs)} on, the share is ${share(losses.length, of)}.` : ''}`,
         ...(isOnlyAaaa
           ? [
               `All ${losses.length} lost queries are AAAA; none of ${observed.types.get(TYPE.A)?.asked ?? 0} A queries was lost. Programs send AAAA just after A, from the same socket.`,
@@ -109,49 +109,49 @@ export const randomLoss: FindingKind = {
               `The same clients lose ${share(beside.lost, beside.asked)} queries to ${listed(beside.servers)}. The lost ones are for ${listed([...new Set(losses.map(({ name }) => name))])}.`,
             ]),
         isMoment
-          ? `All of them were sent within ${took(toMs - fromMs)}, and others of that moment were answered.`
+          ? `All of them were sent within ${took(toMs - fromMs)}, and others sent at that time were answered.`
           : spared !== null
-            ? `All of them are of ${listed(clients)}, which sent ${spared.asked} queries to the same address; ${askersText(observed, spared.others)} lost ${share(spared.othersLost, spared.othersAsked)} there.`
+            ? `All of them are from ${listed(clients)}, which sent ${spared.asked} queries to the same address; ${askersText(observed, spared.others)} lost ${share(spared.othersLost, spared.othersAsked)} there.`
             : (sockets ??
-              `The lost queries differ from the others in nothing${isOnlyAaaa ? ' else' : ''} that was examined (${isOnlyAaaa ? '' : 'types, '}names, ports, moments).`),
+              `The lost queries differ from the others in no ${isOnlyAaaa ? 'other ' : ''}respect that was examined (${isOnlyAaaa ? '' : 'types, '}names, ports, moments).`),
         ...(behind.length > 0
           ? [
-              `${share(beyond.length, behind.length)} of those that were followed to a DNS pod were not answered there; of the rest the reply was lost on its way back.`,
+              `${share(beyond.length, behind.length)} of those that were followed to a DNS pod were not answered there; for the rest, the reply was lost on its way back.`,
             ]
           : []),
         ...(stopped === null
           ? []
           : [
-              `${share(stopped.lost.length, losses.length)} lost queries were seen before the translation of ${listed(servers)} and not behind it; ${stopped.passed} others were seen on both sides. They were lost between these two points, on the node, and not at a DNS server.`,
+              `${share(stopped.lost.length, losses.length)} lost queries were seen before the translation of ${listed(servers)} and not behind it; ${stopped.passed} others were seen on both sides. They were lost between these two points on the node, not at a DNS server.`,
             ]),
       ],
       why: isOnlyAaaa
-        ? 'Connection tracking drops the second packet of a socket that comes before the first one has its entry (a race: insert_failed), or a device on the way drops AAAA now and then. The repeat is answered, so no filter drops all of them.'
-        : 'A link, a network card or a machine on the way drops packets: congestion, errors, a queue that is too short; or two flows were given the same port when their addresses were translated (masquerading without --random-fully).',
+        ? 'Connection tracking drops a socket’s second packet if it arrives before the first one has an entry (a race: insert_failed), or a device in between occasionally drops AAAA. The repeat is answered, so no filter drops all of them.'
+        : 'A link, network card or machine in between drops packets because of congestion, errors or a queue that is too short. Or two flows were given the same port when their addresses were translated (masquerading without --random-fully).',
       fix: [
         ...(beside === null
           ? []
           : [
-              `Look at ${servers[0]!} and the way to it: it is overloaded, or its link or a firewall before it drops packets. Other servers answer the same clients.`,
+              `Check ${servers[0]!} and the path to it: it is overloaded, or its link or a firewall in front of it drops packets. Other servers answer the same clients.`,
             ]),
         ...(isOnlyAaaa
           ? [
-              'Compare conntrack -S (insert_failed) of the node with the lost queries. If it rises: a node-local cache, a newer kernel, or for glibc the option single-request-reopen.',
+              'Compare the node’s conntrack -S (insert_failed) with the lost queries. If it rises, use a node-local cache, a newer kernel, or for glibc the option single-request-reopen.',
             ]
           : []),
         ...(stopped === null
           ? []
           : [
-              'Look at connection tracking on this node first: nf_conntrack_count against nf_conntrack_max (dmesg: "table full, dropping packet"), and conntrack -S (insert_failed, drop).',
+              'First check connection tracking on this node: nf_conntrack_count against nf_conntrack_max (dmesg: "table full, dropping packet"), and conntrack -S (insert_failed, drop).',
             ]),
         ...(spared === null
           ? []
           : [
-              `Begin at ${listed(clients)}: the pod’s own interface and node (ip -s link, tc -s qdisc), and network policies that select it. Servers and the way that all share answer the others.`,
+              `Start with ${listed(clients)}: check the pod’s own interface and node (ip -s link, tc -s qdisc), and network policies that select it. The servers and the shared path work for the others.`,
             ]),
-        'Find the stretch: capture at the client, on its node and at the server at once, and join them.',
-        'If several pods share the address and the loss is as large as the share of one, query each endpoint: a client that takes a new port for each query (Go) sees a dead one as loss without a pattern.',
-        'Compare ip -s link (drops, errors) of the nodes, and conntrack -S (insert_failed, drop).',
+        'To find where packets are lost, capture at the client, on its node and at the server simultaneously, and join the captures.',
+        'If several pods share the address and the loss equals one pod’s share, query each endpoint. A client that uses a new port for each query (Go) sees a dead one as loss without a pattern.',
+        'Compare ip -s link (drops, errors) and conntrack -S (insert_failed, drop) on the nodes.',
       ],
       prove: 'ndots capture join client.pcap node.pcap server.pcap',
       disproved:
@@ -247,14 +247,14 @@ function socketsText({ flows }: Observations, losses: readonly SeenExchange[]): 
   const repeated = silent.filter(({ asked }) => asked > 1);
   if (silent.length + fine.length < theirs.length) return null;
   if (repeated.length < 2 || fine.length === 0) return null;
-  return `It depends on the socket: ${share(silent.length, theirs.length)} sockets got no reply to any query or repeat, and the others got all of theirs. If several DNS pods share the address, a dead one among them looks like this.`;
+  return `Losses depend on the socket: ${share(silent.length, theirs.length)} sockets got no reply to any query or repeat, and the others got replies to all of theirs. If several DNS pods share the address, a dead one among them looks like this.`;
 }
 
 /** The reason that there is no finding: few losses, or a known cause. */
 function lossText({ total }: Observations, { explained }: Claims): string {
   if (explained.length === 0 || total.lost < LOSS_RARE * total.asked)
     return '(nearly) all queries are answered';
-  return `${share(total.lost, total.asked)} queries got no reply, and the findings explain it`;
+  return `${share(total.lost, total.asked)} queries got no reply, but the findings explain this`;
 }
 
 /** Queries from the first of these on: success before that shows nothing. */

@@ -93,56 +93,56 @@ export const refused: FindingKind = {
     const isMuch = ended >= MANY_ERRORS && ended >= ENDED_LOOKUPS * lookups;
     const late = isLimit ? slowNames(observed) : [];
     const slow = late.length === 0 ? [] : [listed(late)];
-    const limited = `${share(ofThese, all)} of the refusals are for names that are answered at other times: it does not go by the name.`;
+    const limited = `${share(ofThese, all)} of the refusals are for names that are answered at other times, so the name is not the reason.`;
     const acceptPods =
-      'Have that upstream accept the address of the DNS pod, or of its node after masquerading (allow-query, allow-recursion, access-control).';
+      'Make that upstream accept the address of the DNS pod, or of its node after masquerading (allow-query, allow-recursion, access-control).';
     const causesInOrder: readonly (Cause | false)[] = [
       byClient && {
         seen: [],
-        why: 'The server has a rule for its clients: acl in a Corefile, allow-query or access-control of other servers. The address of the arriving packet decides (the pod’s or, after masquerading, the node’s).',
+        why: 'The server restricts its clients: acl in a Corefile, or allow-query or access-control in other servers. The source address of the arriving packet decides (the pod’s or, after masquerading, the node’s).',
         fix: [
-          'acl of the Corefile (or its equivalent upstream): allow the prefixes of the pods.',
-          'If only some nodes are hit: compare the addresses that packets have when they arrive (masquerading).',
+          'In the Corefile’s acl (or its equivalent upstream), allow the pods’ prefixes.',
+          'If only some nodes are affected, compare the source addresses of arriving packets (masquerading).',
         ],
         disproved: 'the same client is answered for another name',
         confidence: 0.92,
       },
       rule !== null && {
         seen: [rule.seen],
-        why: 'A rule refuses these names to this client: a DNS proxy on the node or beside the pod that lets only listed names through (an egress policy with DNS rules, such as toFQDNs), or a view or acl of the server. A resolver stops at REFUSED: the names of the search path that come first are refused as well, so that even a listed name is not reached.',
+        why: 'A rule refuses these names to this client: a DNS proxy on the node or beside the pod that allows only listed names (an egress policy with DNS rules, such as toFQDNs), or a view or acl on the server. A resolver stops at REFUSED, and the search-path names that come first are refused as well, so that even a listed name is not reached.',
         fix: [
-          'Look for a policy with DNS rules that selects these pods, and allow there each name with every search domain in front of it (a pattern such as *.svc.cluster.local), or have the policy answer NXDOMAIN instead of REFUSED.',
-          'Until then, a dot at the end of a listed name skips the search path.',
+          'Find the policy with DNS rules that selects these pods. Make it allow each name with every search domain appended (a pattern such as *.svc.cluster.local), or answer NXDOMAIN instead of REFUSED.',
+          'Until then, add a trailing dot to a listed name, which skips the search path.',
         ],
         disproved:
           'the same client is answered for the same name at another time, and no policy has DNS rules',
         confidence: 0.92,
       },
       alone !== null && {
-        title: 'One of the name servers that clients ask refuses every query',
+        title: 'One of the name servers that clients use refuses every query',
         seen: [
-          `${server} refuses (nearly) everything; the same clients also ask ${listed(alone)}, which ${alone.length === 1 ? 'refuses' : 'refuse'} nothing.`,
+          `${server} refuses (nearly) everything; the same clients also query ${listed(alone)}, which ${alone.length === 1 ? 'refuses' : 'refuse'} nothing.`,
         ],
-        why: `resolv.conf lists ${server} beside ${listed(alone)}, and it does not resolve for these pods. With options rotate, or when another server is late, a lookup gets REFUSED first.`,
+        why: `resolv.conf lists ${server} beside ${listed(alone)}, but the former does not resolve for these pods. With options rotate, or when another server is late, a lookup gets REFUSED first.`,
         fix: [
-          `Take ${server} out of the resolv.conf of these pods (dnsConfig, or kubelet --resolv-conf), or have it answer them.`,
+          `Remove ${server} from these pods’ resolv.conf (dnsConfig, or kubelet --resolv-conf), or make it answer them.`,
         ],
         confidence: 0.92,
       },
       zone !== null && {
         title: 'A name server refuses the names of one zone',
         seen: [`All refused names are in ${zone}; other external names are answered.`],
-        why: `Servers of ${zone} refuse: its delegation leads to servers that do not have the zone (lame delegation), a rule upstream blocks it, or the server block for it forwards to a server that does not serve it.`,
+        why: `The servers for ${zone} refuse. Its delegation leads to servers that do not have the zone (lame delegation), a rule upstream blocks it, or its server block forwards to a server that does not serve it.`,
         fix: [
-          `Ask the zone’s own servers: ndots query ${zone} NS, then ${names[0]!.name} at each. Those that say REFUSED do not serve it: its owner has to correct the delegation.`,
+          `Query the zone’s own servers: ndots query ${zone} NS, then ${names[0]!.name} at each. Those that answer REFUSED do not serve it, and its owner has to correct the delegation.`,
           `If the zone is internal, add a server block for ${zone} that forwards to a server that has it.`,
         ],
       },
       ofUpstream !== null && {
         seen: [
-          `${server} refuses ${listed(ofUpstream.refusing)} these names, and answers them for ${listed(ofUpstream.answering)}: it depends on the client.`,
+          `${server} refuses ${listed(ofUpstream.refusing)} these names, but answers them for ${listed(ofUpstream.answering)}. The refusals depend on the client.`,
         ],
-        why: 'The upstream has a rule for its clients (acl, allow-query, allow-recursion, access-control) that lacks the address of this DNS pod or its node. Pods get REFUSED whenever their query goes to that DNS pod.',
+        why: 'The upstream restricts its clients (acl, allow-query, allow-recursion, access-control), and its list lacks the address of this DNS pod or its node. Pods get REFUSED whenever their query goes to that DNS pod.',
         fix: [acceptPods],
         confidence: 0.92,
       },
@@ -150,24 +150,24 @@ export const refused: FindingKind = {
         seen: [
           `${listed(pods.refusing)} ${pods.refusing.length === 1 ? 'refuses' : 'refuse'} every query for these names; ${listed(pods.answering)}, behind the same address, ${pods.answering.length === 1 ? 'answers' : 'answer'} them.`,
         ],
-        why: `The upstream of ${listed(pods.refusing)} refuses it: an access list that lacks the address of this DNS pod or its node. Or this DNS pod has another configuration than the others (an acl, a missing forward).`,
-        fix: ['Query each upstream from the node of this DNS pod.', acceptPods],
+        why: `The upstream of ${listed(pods.refusing)} refuses it, because an access list lacks the address of this DNS pod or its node. Or this DNS pod’s configuration differs from the others’ (an acl, a missing forward).`,
+        fix: ['Query each upstream from this DNS pod’s node.', acceptPods],
         confidence: 0.92,
       },
       causes.length > 0 && {
         seen: [],
-        why: 'The upstream does not resolve for its clients, the DNS pods: it is only authoritative for its own zones, or a rule (allow-recursion, access-control) lacks the addresses of their packets.',
+        why: 'The upstream does not resolve for its clients, the DNS pods. It is only authoritative for its own zones, or a rule (allow-recursion, access-control) lacks the source addresses of their packets.',
         fix: [
-          `Have ${server} answer recursive queries of the DNS pods (or of their nodes, after masquerading), or forward to another server.`,
+          `Make ${server} answer recursive queries from the DNS pods (or from their nodes, after masquerading), or forward to another server.`,
         ],
       },
       isLimit &&
         slow.length === 0 &&
         isSteady(observed) && {
           seen: [limited],
-          why: 'The refusals are spread evenly over time, and nothing waits. Queries go to several servers in turn, and one of them refuses: an upstream, or the upstream of one DNS pod, whose access list lacks the address of that pod or its node. A limit (max_concurrent) would refuse in bursts.',
+          why: 'The refusals are spread evenly over time, and nothing waits. Queries go to several servers in turn, and one of them refuses. It is an upstream, perhaps of a single DNS pod, whose access list lacks the address of that pod or its node. A limit (max_concurrent) would refuse in bursts.',
           fix: [
-            'Query each DNS pod by its own address, then each upstream from the node of each DNS pod: one of them answers REFUSED.',
+            'Query each DNS pod by its own address, then each upstream from each DNS pod’s node. One of them answers REFUSED.',
             acceptPods,
           ],
           disproved: 'every DNS pod and every upstream answers the same query',
@@ -177,16 +177,16 @@ export const refused: FindingKind = {
           limited,
           ...slow.map(
             (each) =>
-              `In this time replies for ${each} take a second or more: such queries fill the limit, and all others are refused.`,
+              `During this time, replies for ${each} take a second or more. These queries use up the limit, and all others are refused.`,
           ),
         ],
-        why: 'Names that are refused now and answered at another time are refused at a limit: the server’s limit on waiting queries is reached (max_concurrent of forward, which refuses any more), or one of its upstreams, which take turns, refuses.',
+        why: 'Names that are refused now but answered at other times point to a limit. The server’s limit on waiting queries is reached (forward’s max_concurrent, which refuses any more), or one of its upstreams, which take turns, refuses.',
         fix: [
           ...slow.map(
             (each) =>
-              `A server block for ${each} with its own forward and its own limit, so that its slow upstream delays no other names.`,
+              `Add a server block for ${each} with its own forward and limit, so that its slow upstream delays no other names.`,
           ),
-          'forward { max_concurrent } higher (coredns_forward_max_concurrent_rejects_total counts what it refuses), a quicker upstream, and a cache: the limit counts waiting queries.',
+          'Raise forward { max_concurrent } (coredns_forward_max_concurrent_rejects_total counts refusals), and use a faster upstream and a cache. The limit counts waiting queries.',
           'Otherwise, query each upstream of the server separately.',
         ],
         disproved: 'the server’s counter of rejects stays at zero, and all of its upstreams answer',
@@ -194,10 +194,10 @@ export const refused: FindingKind = {
       },
       {
         seen: [],
-        why: 'The server is not responsible for these names and does not ask anybody else: no server block, forward or zone fits them. Or its limit on queries that wait is reached (max_concurrent of forward).',
+        why: 'The server is not responsible for these names and does not forward them: no server block, forward or zone matches them. Or its limit on waiting queries is reached (forward’s max_concurrent).',
         fix: [
-          'A server block for these names, or forward to one that knows them.',
-          'forward { max_concurrent } higher, if the server’s log says that it was reached.',
+          'Add a server block for these names, or forward them to a server that knows them.',
+          'Raise forward { max_concurrent } if the server’s log says that the limit was reached.',
         ],
       },
     ];
@@ -215,8 +215,8 @@ export const refused: FindingKind = {
           `${share(count, asked)} queries were REFUSED, most by ${mostBy(names, server, count)}: ${listed([...new Set(names.map(({ name }) => name))])}`,
         ),
         byClient
-          ? `It depends on the client: ${listed(barred.map(({ address }) => address))} ${barred.length === 1 ? 'is' : 'are'} refused for every name${isOnlySome ? '; other clients are answered' : ''}.`
-          : `${listed(clients.map(({ address }) => address))} got it; other queries of theirs are answered.`,
+          ? `The refusals depend on the client: ${listed(barred.map(({ address }) => address))} ${barred.length === 1 ? 'is' : 'are'} refused for every name${isOnlySome ? '; other clients are answered' : ''}.`
+          : `${listed(clients.map(({ address }) => address))} got this error; their other queries are answered.`,
         ...cause.seen,
         ...(ended > 0
           ? [`${share(ended, lookups)} lookups ended without an answer because of it.`]
@@ -265,7 +265,7 @@ function ruleOf(
   const isOnlyOne = ![...denied].some((client) => allowed.has(client));
   if (denied.size > 0 && isOnlyOne)
     return {
-      seen: `${listed([...denied])} ${denied.size === 1 ? 'is' : 'are'} refused names that ${listed([...allowed])} ${allowed.size === 1 ? 'is' : 'are'} answered: it depends on the client and the name.`,
+      seen: `${listed([...denied])} ${denied.size === 1 ? 'is' : 'are'} refused names that ${listed([...allowed])} ${allowed.size === 1 ? 'is' : 'are'} answered. Whether a query is refused depends on the client and the name.`,
     };
   // A server with the cluster domain refuses none of its names because of a missing zone.
   const inside = refusedNames.filter(({ name }) => domains.isOfCluster(name));
@@ -279,7 +279,7 @@ function ruleOf(
   const repeated = inside.filter(({ outcomes }) => outcomes.refused >= MIN_RULED);
   if (repeated.length < MIN_CASES) return null;
   return {
-    seen: `It depends on the name, also below the domain of the cluster: ${listed([...many])} never get an answer, ${listed(never.map(({ name }) => name))} always ${never.length === 1 ? 'does' : 'do'}.`,
+    seen: `The refusals depend on the name, even within the cluster’s domain: ${listed([...many])} never get an answer, ${listed(never.map(({ name }) => name))} always ${never.length === 1 ? 'does' : 'do'}.`,
   };
 }
 

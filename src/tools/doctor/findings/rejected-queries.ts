@@ -40,18 +40,18 @@ export const noEndpoints: FindingKind = {
       confidence: 0.9,
       seen: [
         returnedText(host, observed),
-        `These errors are from ${listed([...senders])}, and not from ${address}: the node of the clients rejects the queries itself, and takes none to a DNS pod.`,
-        ...(host.runsAgain ? [`After that ${address} answers again.`] : []),
+        `These errors are from ${listed([...senders])}, not from ${address}. The clients’ node rejects the queries itself, and passes none to a DNS pod.`,
+        ...(host.runsAgain ? [`After that, ${address} answers again.`] : []),
       ],
-      why: 'A Service without a ready endpoint has no pod to send packets to: kube-proxy then writes a rule that rejects them (REJECT, icmp-port-unreachable). All DNS pods were gone or not ready at once: scaled to zero, replaced all together, evicted, or failing their readiness probe.',
+      why: 'A Service without a ready endpoint has no pod to send packets to, so kube-proxy writes a rule that rejects them (REJECT, icmp-port-unreachable). All DNS pods were gone or not ready at the same time: scaled to zero, replaced together, evicted, or failing their readiness probe.',
       fix: [
-        'See whether the Service has ready endpoints: kubectl -n kube-system get endpointslices,pods -l k8s-app=kube-dns',
-        'Look for what took all of them away: kubectl -n kube-system get events,deployment,hpa; an autoscaler with a minimum of 0, a drain of all nodes, a failing readiness probe.',
-        'At least two replicas on different nodes, a PodDisruptionBudget, and maxUnavailable 1.',
+        'Check whether the Service has ready endpoints: kubectl -n kube-system get endpointslices,pods -l k8s-app=kube-dns',
+        'Find out what removed them all: kubectl -n kube-system get events,deployment,hpa. Look for an autoscaler with a minimum of 0, a drain of all nodes, or a failing readiness probe.',
+        'Run at least two replicas on different nodes, with a PodDisruptionBudget and maxUnavailable 1.',
       ],
-      prove: `kubectl -n kube-system get events --field-selector involvedObject.kind=Deployment around ${clock(times[0]!.fromMs)} UTC; on the node: iptables-save | grep ${address} shows REJECT while it lasts`,
+      prove: `kubectl -n kube-system get events --field-selector involvedObject.kind=Deployment around ${clock(times[0]!.fromMs)} UTC; on the node: iptables-save | grep ${address} shows REJECT during the outage`,
       disproved:
-        'the Service has ready endpoints at that time, or other pods of the same node are answered: then a network policy or a firewall rejects',
+        'the Service has ready endpoints at that time, or other pods on the same node are answered, so a network policy or a firewall rejects',
       exchanges: losses,
     };
   },
@@ -82,17 +82,17 @@ export const nodeCacheEnded: FindingKind = {
         `${address} is an address of the node itself, which sends these errors: the node-local DNS cache did not run.`,
         ...(partly
           ? [
-              `Other clients are answered by ${address} at the same times: they are on another node, whose cache has the same address.`,
+              `Other clients are answered by ${address} at the same times: they run on another node, whose cache has the same address.`,
             ]
           : host.runsAgain
-            ? ['After that it answers again.']
+            ? ['After that, it answers again.']
             : []),
       ],
-      why: 'The process of the node-local cache ended (out of memory, a crash, an upgrade of its DaemonSet). Its address and its rules stay on the node, so pods still ask it, and the DNS pods of the cluster, which are well, are not asked.',
+      why: 'The process of the node-local cache ended (out of memory, a crash, an upgrade of its DaemonSet). Its address and rules stay on the node, so pods still query it, and not the cluster’s DNS pods, which are healthy.',
       fix: [
-        'See why it ended on this node: kubectl -n kube-system get pods -o wide -l k8s-app=node-local-dns (RESTARTS), kubectl -n kube-system describe pod and logs --previous of the one on the node.',
+        'Find out why it ended on this node: kubectl -n kube-system get pods -o wide -l k8s-app=node-local-dns (RESTARTS), then kubectl -n kube-system describe pod and logs --previous for that node’s pod.',
         'Give its DaemonSet a memory limit that it does not reach, and the priority class system-node-critical.',
-        'If it stays down: remove its interface and its rules on the node (ip link del nodelocaldns), so that pods reach the DNS of the cluster.',
+        'If it stays down, remove its interface and rules on the node (ip link del nodelocaldns), so that pods reach the cluster’s DNS.',
       ],
       prove: `kubectl -n kube-system get events,pods -l k8s-app=node-local-dns around ${clock(times[0]!.fromMs)} UTC; on the node: ss -lnup sport = :53`,
       disproved: `a process on the node listened on ${address}:53 at that time`,
@@ -134,7 +134,7 @@ export const closedEndpoint: FindingKind = {
         times[0]!.toMs - times[0]!.fromMs >= MOST * (observed.lastMs - observed.firstMs),
     );
     if (host !== undefined && !isSteady(host, observed))
-      return excluded('the share that is rejected changes: processes end and start again');
+      return excluded('the rejected share changes, so processes end and restart');
     if (host === undefined) return none;
     const { address, losses } = host;
     const { asked } = outcomesOf(address, observed);
@@ -146,15 +146,15 @@ export const closedEndpoint: FindingKind = {
       confidence: 0.9,
       seen: [
         returnedText(host, observed),
-        `That is ${share(losses.length, asked)} queries to ${address}, from the beginning to the end of the capture; the others were answered at the same times. ${address} stands for several servers, and one of them rejects its share.`,
+        `That is ${share(losses.length, asked)} queries to ${address}, from the beginning to the end of the capture; the others were answered at the same times. ${address} leads to several servers, and one of them rejects its share.`,
       ],
-      why: 'The host of that endpoint lives, and nothing listens on its port 53: the process does not run or listens on another port or address, or the endpoint names a pod that is not a DNS server.',
+      why: 'That endpoint’s host is up, but nothing listens on its port 53. The process does not run or listens on another port or address, or the endpoint is a pod that is not a DNS server.',
       fix: [
         'Compare the endpoints with the DNS pods: kubectl -n kube-system get endpointslices,pods -o wide -l k8s-app=kube-dns. Query each endpoint (below), and remove or restart the one that rejects.',
-        'See the port and the address that it listens on (the Corefile, targetPort of the Service), and its readinessProbe, which should take it out of the Service.',
+        'Check the port and address that it listens on (the Corefile, the Service’s targetPort), and its readinessProbe, which should remove it from the Service.',
       ],
       prove: 'ndots query kubernetes.default.svc.cluster.local @ENDPOINT, for each endpoint',
-      disproved: 'each endpoint answers when it is asked directly',
+      disproved: 'each endpoint answers when queried directly',
       exchanges: losses,
     };
   },
@@ -212,23 +212,23 @@ export const endedProcesses: FindingKind = {
       code: this.code,
       title: isRollout
         ? 'DNS pods get queries after they have ended: endpoints are removed too late'
-        : 'DNS processes end and start again, and get queries when they do not run',
+        : 'DNS processes end and restart, and get queries while they do not run',
       severity: 'critical',
       confidence: 0.9,
       seen: [
         ...theirs.slice(0, ENDS_AGAIN).map((host) => returnedText(host, observed)),
         ...replaced.map(
           ({ address }) =>
-            `Nothing more is taken to ${address} after that, and other pods answer: its endpoint was removed then.`,
+            `Nothing more is sent to ${address} after that, and other pods answer: its endpoint was removed then.`,
         ),
         ...(isRollout
           ? []
           : again.flatMap(({ address, isBehind, partly }) =>
               partly && !isBehind
-                ? `Other queries to ${address} were answered at the same times: it stands for several servers, and some of them ended.`
+                ? `Other queries to ${address} were answered at the same times: it leads to several servers, some of which ended.`
                 : [],
             )),
-        'The hosts themselves send these errors: they live, and no process listens on their port.',
+        'The hosts themselves send these errors: they are up, but no process listens on their port.',
       ],
       ...(isRollout ? rolloutAdvice(theirs) : restartAdvice(theirs)),
       exchanges: losses,
@@ -266,11 +266,11 @@ type Advice = Pick<Finding, 'why' | 'fix' | 'prove' | 'disproved'>;
 
 function rolloutAdvice([first]: readonly RejectingHost[]): Advice {
   return {
-    why: 'DNS pods were replaced. Each ended at once, while the rules of the nodes still led to it: its share of the queries is rejected until its endpoint is removed everywhere.',
+    why: 'DNS pods were replaced. Each ended at once, while the nodes’ rules still led to it. Its share of the queries is rejected until its endpoint is removed everywhere.',
     fix: [
-      'Let a DNS pod that terminates answer for longer than the rules take: health { lameduck 20s } and terminationGracePeriodSeconds above it.',
-      'readinessProbe on /ready with periodSeconds 3 and failureThreshold 1, maxUnavailable 1 and maxSurge 1.',
-      'If kube-proxy takes seconds to write its rules, see its log and iptables.minSyncPeriod.',
+      'Make a terminating DNS pod answer until the rules are updated: set health { lameduck 20s }, and terminationGracePeriodSeconds above it.',
+      'Set a readinessProbe on /ready with periodSeconds 3 and failureThreshold 1, and maxUnavailable 1 and maxSurge 1.',
+      'If kube-proxy takes seconds to write its rules, check its log and iptables.minSyncPeriod.',
     ],
     prove: `kubectl -n kube-system get events,replicasets,endpointslices -l k8s-app=kube-dns around ${clock(first!.times[0]!.fromMs)} UTC`,
     disproved: 'no DNS pod was replaced at these times',
@@ -279,11 +279,11 @@ function rolloutAdvice([first]: readonly RejectingHost[]): Advice {
 
 function restartAdvice([first]: readonly RejectingHost[]): Advice {
   return {
-    why: 'The server’s process ended and was started again while its pod stayed an endpoint: killed for memory, restarted by a failing liveness probe, or crashed. If pods were replaced at these times, they ended before their endpoints were removed (a rollout without lameduck).',
+    why: 'The server’s process ended and restarted while its pod stayed an endpoint: it ran out of memory, failed its liveness probe, or crashed. If pods were replaced at these times, they ended before their endpoints were removed (a rollout without lameduck).',
     fix: [
-      'See whether DNS pods restart, and why: kubectl -n kube-system get pods -l k8s-app=kube-dns (RESTARTS), kubectl -n kube-system describe pod (Last State: OOMKilled, Error) and logs --previous.',
-      'If they are killed for memory: a higher limit. If by the liveness probe: a longer timeoutSeconds and failureThreshold.',
-      'If they were replaced: health { lameduck 20s }, terminationGracePeriodSeconds above it, and a readinessProbe on /ready.',
+      'Check whether DNS pods restart, and why: kubectl -n kube-system get pods -l k8s-app=kube-dns (RESTARTS), kubectl -n kube-system describe pod (Last State: OOMKilled, Error) and logs --previous.',
+      'If they run out of memory, raise the limit. If the liveness probe kills them, raise timeoutSeconds and failureThreshold.',
+      'If they were replaced, set health { lameduck 20s }, terminationGracePeriodSeconds above it, and a readinessProbe on /ready.',
     ],
     prove: `kubectl -n kube-system get events,pods -l k8s-app=kube-dns around ${clock(first!.times[0]!.fromMs)} UTC: restarts, OOMKilled, Unhealthy`,
     disproved: 'no DNS pod restarted, ended or was replaced at these times',

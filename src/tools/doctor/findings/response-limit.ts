@@ -40,19 +40,19 @@ export const responseLimit: FindingKind = {
         severity: losses.length >= FELT_SHARE * asked ? 'critical' : 'warning',
         confidence: 0.9,
         seen: [
-          `${address} left ${share(losses.length, asked)} queries unanswered, and answered ${theirs.length} with an empty truncated reply (TC=1), from ${from} to ${to}. The same questions got ${whole} whole replies over UDP, so truncation is not for their size.`,
-          `It depends on the rate: in seconds with such losses ${address} got ${rates.lossy.toFixed(0)} queries a second on average (${rates.most} at most), and in those without ${rates.calm.toFixed(1)}.`,
+          `${address} left ${share(losses.length, asked)} queries unanswered, and answered ${theirs.length} with an empty truncated reply (TC=1), from ${from} to ${to}. The same questions got ${whole} whole replies over UDP, so their size is not the reason.`,
+          `Losses depend on the rate: in seconds with such losses ${address} got ${rates.lossy.toFixed(0)} queries a second on average (${rates.most} at most), and in those without ${rates.calm.toFixed(1)}.`,
           sentence(
             `The queries came from ${listed(clients)}, for ${zone.length > 1 && names.length > 1 ? `names below ${zone}` : listed(names)}`,
           ),
         ],
-        why: `This is response rate limiting (RRL), which authoritative servers use against attacks with forged sources. Above a number of replies a second to one client network, ${address} drops most queries and sends an empty reply with TC=1 for some (the “slip”), so that a real client asks again by TCP. No link loses packets. All pods whose queries leave by one address share one limit.`,
+        why: `This is response rate limiting (RRL), which authoritative servers use against attacks with forged sources. Above a number of replies a second to one client network, ${address} drops most queries and sends an empty reply with TC=1 for some (the “slip”), so that a real client retries over TCP. No link loses packets. All pods whose queries leave by one address share one limit.`,
         fix: [
-          `Have the operator of ${address} exempt your addresses, or raise the limit (BIND: rate-limit { responses-per-second; exempt-clients }; Knot: mod-rrl; NSD: rrl-ratelimit).`,
-          'Ask less: a cache with a longer TTL in the Corefile (cache, with serve_stale), fewer lookups at once, and no search-path queries that reach this server.',
-          'Let the resolver ask by TCP after TC=1 (forward: prefer_udp retries by TCP, force_tcp always uses it): TCP is not limited.',
+          `Ask the operator of ${address} to exempt your addresses or raise the limit (BIND: rate-limit { responses-per-second; exempt-clients }; Knot: mod-rrl; NSD: rrl-ratelimit).`,
+          'Send fewer queries: use a cache with a longer TTL in the Corefile (cache, with serve_stale), run fewer lookups at once, and keep search-path queries away from this server.',
+          'Make the resolver use TCP after TC=1 (forward: prefer_udp retries over TCP, force_tcp always uses it), because TCP is not limited.',
         ],
-        prove: `for i in $(seq 100); do dig +ignore @${address} ${names[0]!} & done: a part times out or has tc in its flags; one query a second is always answered`,
+        prove: `for i in $(seq 100); do dig +ignore @${address} ${names[0]!} & done: some time out or have tc in their flags, but one query a second is always answered`,
         disproved: `a burst of queries over TCP to ${address} loses as much`,
         exchanges: [...losses, ...theirs],
       };

@@ -24,10 +24,10 @@ export const reverseLookups: FindingKind = {
           ? `${share(asked, total.asked)} queries are PTR, for ${different} different addresses.`
           : `${share(asked, total.asked)} queries turn addresses into names; of ${asked - whole} of these the capture has only the beginning of the name.`,
       ],
-      why: 'A program that writes logs or statistics asks for the name of every address that it sees. These are spread so widely that caches do not help, and they go upstream, where limits on packets are reached.',
+      why: 'A program that writes logs or statistics looks up the name of every address that it sees. The addresses are so many that caches do not help, and the queries go upstream, where they reach packet limits.',
       fix: [
-        'Turn reverse lookups off in that program (HostnameLookups off, UseDNS no, resolve: false …).',
-        'Answer private ranges in the cluster instead of asking upstream.',
+        'Turn off reverse lookups in that program (HostnameLookups off, UseDNS no, resolve: false …).',
+        'Answer private ranges in the cluster instead of forwarding them upstream.',
       ],
       prove: 'ndots capture FILE --type PTR -o flow',
       disproved: '',

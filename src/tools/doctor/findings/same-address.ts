@@ -60,7 +60,7 @@ export const sameAddress: FindingKind = {
         confidence: isSure ? 0.93 : 0.7,
         seen: [
           sentence(
-            `${names.length} names of ${zones.size} zones got the same address ${address}: ${listed(list, 6)}`,
+            `${names.length} names in ${zones.size} zones got the same address ${address}: ${listed(list, 6)}`,
           ),
           ...(impossible.length > 0
             ? [
@@ -71,21 +71,21 @@ export const sameAddress: FindingKind = {
             : ['No external name was NXDOMAIN in the whole capture.']),
           `The answers came from ${listed(servers)}.`,
         ],
-        why: 'A resolver upstream replaces NXDOMAIN by the address of a page of its own (a provider’s search page, a filter, the portal of a network that wants a login), or a whole domain has a wildcard record. Lookups that should fail succeed: programs connect to the wrong host, wait, or get the wrong certificate. The search path stops at its first name.',
+        why: 'An upstream resolver replaces NXDOMAIN with the address of its own page (a provider’s search page, a filter, a network’s login portal), or a whole domain has a wildcard record. Lookups that should fail succeed: programs connect to the wrong host, wait, or get the wrong certificate. The search path stops at its first name.',
         fix: [
-          `See what ${address} is (curl -sI http://${address.split(' ')[0]!}), and have ${listed(servers)} answer NXDOMAIN again, or forward to another resolver.`,
-          'If the wildcard record is intended: keep its domain out of the search path of pods (kubelet --resolv-conf).',
+          `Find out what ${address} is (curl -sI http://${address.split(' ')[0]!}). Make ${listed(servers)} answer NXDOMAIN again, or forward to another resolver.`,
+          'If the wildcard record is intended, keep its domain out of the pods’ search path (kubelet --resolv-conf).',
           `Until then, the resolver can turn that address into NXDOMAIN (bogus-nxdomain=${address.split(' ')[0]!} in dnsmasq).`,
         ],
-        prove: `ndots query some-random-word-4711.example @${servers[0] ?? 'SERVER'}: it has to be NXDOMAIN`,
-        disproved: 'random names are NXDOMAIN: then these names really have one address',
+        prove: `ndots query some-random-word-4711.example @${servers[0] ?? 'SERVER'}: the answer has to be NXDOMAIN`,
+        disproved: 'random names are NXDOMAIN, so these names really share one address',
         exchanges: [...new Set([...observed.searched, ...observed.affected])].flatMap(
           ({ exchanges }) => exchanges.filter(({ name }) => list.includes(name)),
         ),
         affected: list,
       };
     }
-    return excluded('unrelated names have addresses of their own');
+    return excluded('unrelated names have different addresses');
   },
 };
 

@@ -77,7 +77,7 @@ export const searchDomainFails: FindingKind = {
         ...told(domain, losses[0]?.server.address),
         seen: [
           sentence(
-            `${share(bad, sum.asked)} queries below the search domain ${domain} got ${what}: ${listed([...own])}`,
+            `${share(bad, sum.asked)} queries under the search domain ${domain} got ${what}: ${listed([...own])}`,
           ),
           `Of all other queries ${share(restBad, rest)} went wrong.`,
         ],
@@ -87,7 +87,7 @@ export const searchDomainFails: FindingKind = {
     return (
       fromSomeMomentOn(observed, claims) ??
       atTimes(observed, claims) ??
-      excluded('no search domain fails for (nearly) all names, or others fail as well')
+      excluded('no search domain fails for (nearly) all names, or other names fail as well')
     );
   },
   inCluster({ answers }) {
@@ -97,20 +97,19 @@ export const searchDomainFails: FindingKind = {
     const found = [...suffixes].filter(
       ([, replies]) => replies.odd !== null && replies.wildcard.length === 0,
     );
-    if (found.length === 0)
-      return excluded('names below search domains that are not there are NXDOMAIN');
+    if (found.length === 0) return excluded('missing names under search domains are NXDOMAIN');
     return clusterFinding(this, {
       severity: found.some(([suffix]) => suffix.startsWith('svc.')) ? 'critical' : 'warning',
       confidence: 0.9,
       seen: found.map(
         ([suffix, replies]) =>
-          `${replies.random}: ${ofOdd(replies)} in place of NXDOMAIN, as all below ${suffix}`,
+          `${replies.random}: ${ofOdd(replies)} instead of NXDOMAIN, like all names under ${suffix}`,
       ),
       affected: ['pods with this domain in their search path'],
-      why: 'Each lookup passes it: musl (Alpine) ends there and fails, glibc and Go wait or ask again before they go on.',
-      fix: ['Remove the domain from the search path, or have its server answer NXDOMAIN.'],
+      why: 'Each lookup passes this domain: musl (Alpine) fails there, while glibc and Go wait or retry before they continue.',
+      fix: ['Remove the domain from the search path, or make its server answer NXDOMAIN.'],
       prove: `ndots query ${found[0]![1].random}`,
-      disproved: 'a repeated query gets NXDOMAIN: then its server was down for a moment',
+      disproved: 'a repeated query gets NXDOMAIN, because its server was only briefly down',
     });
   },
 };
@@ -130,9 +129,9 @@ function fromSomeMomentOn(observed: Observations, claims: Claims): Finding | nul
       confidence: 0.9,
       seen: [
         sentence(
-          `From ${clock(sentSpan(losses).fromMs)} on ${losses.length} queries below the search domain ${domain} got no reply, and none got one: ${listed(names)}`,
+          `From ${clock(sentSpan(losses).fromMs)} on ${losses.length} queries under the search domain ${domain} got no reply, and none was answered: ${listed(names)}`,
         ),
-        `${server} answers ${answered.length} names that are not below it in this time.`,
+        `${server} answers ${answered.length} names outside that domain during this time.`,
       ],
       exchanges: losses,
     };
@@ -166,9 +165,9 @@ function atTimes(observed: Observations, claims: Claims): Finding | null {
         sentence(
           `${failures.length} queries of ${lookups} lookups below the search domain ${domain} got ${what}, in ${seconds.size} of the seconds from ${clock(fromMs)} to ${clock(toMs)}: ${listed([...names])}`,
         ),
-        `${goOn} of these lookups continued with the name without that domain, and it was answered. (Nearly) nothing fails that is not below it.`,
+        `${goOn} of these lookups continued with the name without that domain, which was answered. (Nearly) nothing fails outside it.`,
       ],
-      why: `The server of ${domain} fails at times, and those of other names do not. ${inside.why}`,
+      why: `The server of ${domain} fails at times, while those for other names do not. ${inside.why}`,
       exchanges: failures,
     };
   }
@@ -181,13 +180,13 @@ function told(domain: string, server = 'SERVER'): Omit<Finding, 'seen' | 'exchan
     title: 'A search domain fails for every name, and each lookup passes it',
     severity: 'critical',
     confidence: 0.95,
-    why: 'No working server serves a search domain of the pods (they inherit those of their node). Each lookup of a name with few dots passes it: programs wait for a time-out there or give up. musl (Alpine) and c-ares fail, glibc and Go lose time.',
+    why: 'No working server serves one of the pods’ search domains (pods inherit those of their node). Each lookup of a name with few dots passes it, and programs time out there or give up. musl (Alpine) and c-ares fail, while glibc and Go lose time.',
     fix: [
-      `Take ${domain} out of the nodes’ resolv.conf, or give kubelet another file (--resolv-conf).`,
-      `Answer it in the cluster: ${domain.slice(0, -1)}:53 { template ANY ANY { rcode NXDOMAIN } }`,
+      `Remove ${domain} from the nodes’ resolv.conf, or give kubelet another file (--resolv-conf).`,
+      `Answer the domain in the cluster: ${domain.slice(0, -1)}:53 { template ANY ANY { rcode NXDOMAIN } }`,
     ],
     prove: `ndots query nothing.${domain} @${server}`,
-    disproved: `a name that does not exist below ${domain} gets NXDOMAIN at once`,
+    disproved: `a missing name under ${domain} gets NXDOMAIN immediately`,
   };
 }
 

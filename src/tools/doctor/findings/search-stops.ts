@@ -23,7 +23,7 @@ export const searchStops: FindingKind = {
       // A client that gets REFUSED for every name stops at no domain in particular.
       return best?.kind === 'musl' && best.confidence >= SURE_RESOLVER && !isBarred(client);
     });
-    if (musl.length === 0) return unknown('no client was recognised as musl (Alpine)');
+    if (musl.length === 0) return unknown('no client was recognized as musl (Alpine)');
     const addresses = new Set(musl.map(({ address }) => address));
     const stopped = observed.affected.flatMap((lookup) => {
       const isTheirs = addresses.has(lookup.client) && !claims.names.has(lookup.candidates.at(-1)!);
@@ -48,21 +48,21 @@ export const searchStops: FindingKind = {
       confidence: isSingle ? 0.5 : failed ? 0.7 : stopped.length >= 2 ? 0.92 : 0.8,
       seen: [
         `${same.length} lookups of ${addresses.size} Alpine ${addresses.size === 1 ? 'client' : 'clients'} (${listed(names)}) ended at the search domain ${domain}, which answered ${how}.`,
-        'The name as it was written was never asked for.',
+        'The name was never queried as written.',
       ],
-      why: 'musl, the C library of Alpine images, tries the next search domain only after NXDOMAIN. SERVFAIL and REFUSED end the lookup after 5 s; an answer without an address (NODATA) ends it at once with "Name does not resolve". glibc and Go skip all of these.',
+      why: 'musl, the C library of Alpine images, tries the next search domain only after NXDOMAIN. SERVFAIL and REFUSED end the lookup after 5 s. An answer without an address (NODATA) ends it at once with "Name does not resolve". glibc and Go skip all of these.',
       fix: [
         // Without those of the cluster no service is found by its short name.
         ...(observed.domains.isOfCluster(domain)
           ? []
           : [
-              `Take ${domain} out of the search path: it comes from the node’s resolv.conf (kubelet --resolv-conf), or from the pod’s dnsConfig.`,
+              `Remove ${domain} from the search path: it comes from the node’s resolv.conf (kubelet --resolv-conf), or from the pod’s dnsConfig.`,
             ]),
-        `Have its server answer NXDOMAIN for names that it does not have: no wildcard and no empty names below ${domain.slice(0, -1)}.`,
+        `Make its server answer NXDOMAIN for missing names: remove wildcards and empty names under ${domain.slice(0, -1)}.`,
         'Write external names with a trailing dot, or set ndots:1 for these pods.',
       ],
       prove: `ndots trace ${names[0]} --client musl,glibc --from POD`,
-      disproved: 'the same lookup in a pod with glibc fails, too',
+      disproved: 'the same lookup in a glibc pod also fails',
       exchanges,
     };
   },
@@ -70,7 +70,7 @@ export const searchStops: FindingKind = {
     if (answers === null) return notAsked;
     const result = answers.checks.get('walk');
     if (result === undefined || result.state === 'unknown')
-      return unknown('no search path could be walked');
+      return unknown('no search path could be tested');
     const failed = result.observations.filter(({ state }) => state === 'failed');
     if (failed.length === 0)
       return excluded('glibc, musl and Go all find kubernetes.default through the search path');
@@ -79,9 +79,9 @@ export const searchStops: FindingKind = {
       confidence: 0.85,
       seen: failed.map(({ target, text }) => `${target}: ${text}.`),
       affected: failed.map(({ target }) => `programs with ${target}`),
-      why: 'Played with the models of these resolvers against the service. musl tries the next search domain only after NXDOMAIN; another answer ends its lookup.',
-      fix: ['See what the suffixes on the way answer: ndots trace kubernetes.default --client all'],
-      prove: 'ndots trace kubernetes.default --client all @ the address of the service',
+      why: 'These lookups were simulated with models of these resolvers against the Service. musl tries the next search domain only after NXDOMAIN; any other answer ends its lookup.',
+      fix: ['Check what each suffix returns: ndots trace kubernetes.default --client all'],
+      prove: 'ndots trace kubernetes.default --client all @SERVICE-ADDRESS',
       disproved: 'a pod with that C library finds the name',
     });
   },

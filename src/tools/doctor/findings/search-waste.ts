@@ -14,7 +14,7 @@ import {
 export const searchWaste: FindingKind = {
   code: 'ND2001',
   title: 'Most queries cannot succeed: the search path creates names that do not exist',
-  name: 'a search path that costs much',
+  name: 'a costly search path',
   inCapture({ wasted, total, cutNames, lookups, names, domains, clients }) {
     if (lookups < MIN_SEARCH_LOOKUPS) return unknown('too few lookups');
     const whole = total.asked - cutNames;
@@ -22,7 +22,7 @@ export const searchWaste: FindingKind = {
     const isOfWhole =
       wasted >= COSTLY_SHARE * whole && total.nxdomain >= WASTED_SHARE_OF_CUT * total.asked;
     if (wasted < MIN_WASTED_QUERIES || !(isOfMost || isOfWhole))
-      return excluded(`${percent(wasted, total.asked)} of the queries are steps of a search path`);
+      return excluded(`${percent(wasted, total.asked)} of the queries are search-path steps`);
     const made = names.list.filter(
       ({ name, outcomes }) => outcomes.nxdomain > 0 && domains.domainOf(name) !== null,
     );
@@ -35,7 +35,7 @@ export const searchWaste: FindingKind = {
       confidence: isOfMost ? 1 : 0.8,
       seen: [
         isOfMost
-          ? `${share(wasted, total.asked)} queries asked for a name with a search domain appended, and it did not exist.`
+          ? `${share(wasted, total.asked)} queries were for a name with a search domain appended that did not exist.`
           : `Of ${whole} queries whose names are whole ${percent(wasted, whole)} asked for one with a search domain behind it, and there was none; of the names of ${cutNames} others the capture has only the beginning, and of all ${total.asked} queries ${percent(total.nxdomain, total.asked)} were for names that do not exist.`,
         `Search domains: ${listed(
           [...domains.all].filter((domain) => domain.split('.').length > 2),
@@ -43,11 +43,11 @@ export const searchWaste: FindingKind = {
         )}`,
         `Most often: ${listed([...stems], 5)}`,
       ],
-      why: 'With ndots:5, which Kubernetes sets, a name with fewer than five dots is first tried with every search domain appended, for IPv4 and IPv6: api.example.com takes eight queries or ten, of which two can succeed. It is harmless while DNS works, and multiplies every fault.',
+      why: 'With ndots:5, which Kubernetes sets, a name with fewer than five dots is first tried with every search domain appended, for IPv4 and IPv6: api.example.com takes eight queries or ten, of which two can succeed. This is harmless while DNS works, but it multiplies every fault.',
       fix: [
-        'Write external names with a trailing dot (api.example.com.) where the program allows it: two queries.',
-        'dnsConfig: options: [{name: ndots, value: "2"}] for pods that mostly ask for external names. Service names with two or more dots (redis.cache.svc) are then tried as written first, and musl (Alpine) stops at the NXDOMAIN.',
-        'autopath @name in the Corefile (ndots) answers the first step with the last one’s answer.',
+        'Write external names with a trailing dot (api.example.com.) where the program allows it, which takes two queries.',
+        'Set dnsConfig: options: [{name: ndots, value: "2"}] for pods that mostly look up external names. Service names with two or more dots (redis.cache.svc) are then tried as written first, and musl (Alpine) stops at the NXDOMAIN.',
+        'Use autopath @name in the Corefile (ndots), which answers the first step with the last one’s answer.',
       ],
       prove: `ndots trace ${[...stems][0] ?? 'api.example.com'} --client all --plan`,
       disproved: '',
@@ -78,13 +78,13 @@ export const searchWaste: FindingKind = {
         `${share(missing, replies)} replies were NXDOMAIN, at ${traffic.perSecond.toFixed(0)} queries a second.`,
       ],
       affected: ['all pods that look up names outside the cluster'],
-      why: 'With ndots:5 a name with fewer dots is tried with each search domain behind it first, for A and for AAAA: eight to ten queries, of which two can succeed.',
+      why: 'With ndots:5, a name with fewer dots is first tried with each search domain appended, for A and for AAAA. That takes eight to ten queries, of which two can succeed.',
       fix: [
-        'Names with a dot at the end, or dnsConfig with ndots 2, where names outside are looked up: ndots webhook does it by annotation.',
-        'autopath @name (ndots) answers the first query with the result of the last one.',
+        'For pods that look up external names, use trailing dots, or set ndots 2 in dnsConfig (ndots webhook does this by annotation).',
+        'Use autopath @name (ndots), which answers the first query with the result of the last one.',
       ],
       prove: 'ndots capture -i any --for 60s on a node shows the names and their clients',
-      disproved: `names that are asked for do not exist at all: ${listed(['a program that was misconfigured'])}`,
+      disproved: `the queried names do not exist at all: ${listed(['a program that was misconfigured'])}`,
     });
   },
 };

@@ -77,7 +77,7 @@ export const tableFull: FindingKind = {
           : []),
         'Now: sysctl -w net.netfilter.nf_conntrack_max=…, twice what it is (kube-proxy: conntrack.maxPerCore).',
         'Find who fills it: conntrack -L | awk for the source with the most entries; often a program without connection reuse, or DNS itself with ndots:5.',
-        'A node-local cache keeps DNS out of the table.',
+        'Use a node-local cache, which keeps DNS out of the table.',
         'Firewalls and hypervisors have such tables, too, and no counter on the node: ethtool -S eth0 | grep conntrack_allowance_exceeded (AWS).',
       ],
       prove:

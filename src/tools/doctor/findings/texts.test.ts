@@ -216,7 +216,7 @@ describe('what findings say', () => {
       finding.seen[0]!,
       /^60 of 120 \(50 %\) queries were REFUSED, most by 192\.0\.2\.53 \(60\)/,
     );
-    assert.match(finding.seen[1]!, /^10\.244\.1\.7 got it/);
+    assert.match(finding.seen[1]!, /^10\.244\.1\.7 got this error/);
     const [observed] = look(packets, [], [everything]);
     assert.deepEqual(
       whoOf(finding, observed!, new Map()).groups.map(({ name }) => name),

@@ -48,7 +48,7 @@ export const wildcardDomain: FindingKind = {
           ],
           why: `A wildcard record *.${domain} exists and ${domain} is in the search path of the pods. External names with few dots are tried with that domain first and resolve to it: programs connect to the wrong host, and see wrong certificates.`,
           fix: [
-            `Take ${domain} out of the nodes’ resolv.conf, or give kubelet another file (--resolv-conf).`,
+            `Remove ${domain} from the nodes’ resolv.conf, or give kubelet another file (--resolv-conf).`,
             'Write external names with a trailing dot, or set ndots:1.',
           ],
           prove: `ndots query some-random-word.${domain}: it has an address`,
