@@ -75,7 +75,7 @@ export const bothSidesStories: readonly Story[] = [
   {
     name: 'a node has no rule for the address of the DNS service: queries leave it untranslated',
     code: 'ND3005',
-    seen: /^10 of them left the node, from 172\.18\.0\.2, and were still for 10\.96\.0\.10/,
+    seen: /^10 of them left the node, from 172\.18\.0\.2, still addressed to 10\.96\.0\.10/,
     packets: () =>
       Promise.resolve(
         inOrder(

@@ -138,6 +138,6 @@ export const failingZoneStories: readonly Story[] = [
       (passing) =>
         passing.name.endsWith('.cluster.local.') ? healthy(passing) : { rcode: 2, tookMs: 3 },
     ),
-    seen: /^No external name is answered, and names of the cluster are/,
+    seen: /^No external name is answered, but cluster names are/,
   },
 ];

@@ -131,7 +131,7 @@ export async function examine(parts: ExamineParts): Promise<ClusterFacts> {
   if (measurement.refused !== null)
     lacking.push({
       why: measurement.refused.message,
-      so: 'what DNS pods count, from outside of the pod network',
+      so: 'what DNS pods count, from outside the pod network',
     });
 
   progress('asking');

@@ -29,6 +29,6 @@ export function oddFamilies(
     ],
     affected: [...new Set(found.map(({ a }) => podAt(facts, a.server)))],
     prove: `ndots query ${name} A @${server}, and ${name} AAAA`,
-    disproved: `other names at ${listed([server])} are answered for both types: then it is the zone of this name`,
+    disproved: `other names at ${listed([server])} are answered for both types, so this name’s zone is at fault`,
   };
 }

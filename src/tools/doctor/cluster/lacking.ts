@@ -29,10 +29,10 @@ export function unreadable(lists: readonly ReadList[]): Problem {
     other ?? failures[0]!,
     other === undefined
       ? {
-          hint: 'None of the objects that have their say in DNS may be read.',
-          remedy: 'ndots doctor cluster --rbac prints the rights that it takes.',
+          hint: 'None of the objects that affect DNS may be read.',
+          remedy: 'ndots doctor cluster --rbac prints the rights that it needs.',
         }
-      : { remedy: 'Does this work: kubectl get pods -n kube-system?' },
+      : { remedy: 'Check whether this works: kubectl get pods -n kube-system' },
   );
 }
 

@@ -160,7 +160,7 @@ function silentToTheEnd(
     why: `Everything stops at once: the server (or the one behind the address) hangs or is gone, or something in between, such as a network policy, blocks everything from then on.${clients.size === 1 ? ' With only one client, the capture cannot tell these apart.' : ''}`,
     fix: [
       'Check whether other clients get replies at that time. If not, check the server (kubectl -n kube-system get pods for restarts), its node, and its memory and CPU limits.',
-      'If they do, find out what changed for these clients (kubectl get networkpolicy -A; the rules and log of the node’s network plugin).',
+      'If they do, determine what changed for these clients (kubectl get networkpolicy -A; the rules and log of the node’s network plugin).',
     ],
     prove: `ndots query kubernetes.default @${address} from the client’s node and from another; kubectl get events -A around ${clock(lastReplyMs)} UTC`,
     disproved: 'a longer capture shows replies to these queries',
@@ -189,7 +189,7 @@ function silentAgain(
     ],
     why: 'If everything stops at once, comes back and stops again, a link or an interface goes down and up, a route is withdrawn, a node hangs, or a server restarts repeatedly (a liveness probe, memory).',
     fix: [
-      'Find out what happened in between at these times: check the kernel log of both nodes (link is down, carrier), the routes and the network plugin’s log.',
+      'Determine what happened in between at these times: check the kernel log of both nodes (link is down, carrier), the routes and the network plugin’s log.',
       'Check whether DNS pods restart: kubectl -n kube-system get pods -l k8s-app=kube-dns (RESTARTS). Check their memory limits and liveness probes.',
     ],
     prove: `journalctl -k --since around ${clock(silent[0]!.pause.fromMs)} UTC on both nodes; kubectl -n kube-system get events,pods`,
@@ -233,8 +233,8 @@ function stoodStill({ view, windows, proof, lost, exchanges }: StoodStill): Find
     why: 'The process stopped and continued: it was stopped, its CPU limit throttled it, its node or virtual machine was frozen, out of memory or swapping, or another process replaced it.',
     fix: [
       proof === 'upstream'
-        ? 'Find out what happened to that server at these times. Forward to more than one upstream, with health checks and max_fails, so that another one is used.'
-        : 'Find out what happened to the server at these times: check its pod’s restarts, memory and CPU limits, and its node’s load.',
+        ? 'Determine what happened to that server at these times. Forward to more than one upstream, with health checks and max_fails, so that another one is used.'
+        : 'Determine what happened to the server at these times: check its pod’s restarts, memory and CPU limits, and its node’s load.',
       ...(proof === 'upstream' ? [] : ['Run more than one replica, spread over nodes.']),
     ],
     prove:
@@ -280,9 +280,9 @@ function outageAdvice({
     return {
       why: `The upstream of the DNS pods ${isBack ? 'was down, or hung, for a while' : 'is gone, hangs, or can no longer be reached'}. Names that are not cached get no answer during that time.`,
       fix: [
-        'Find out what happened at that time to the upstream, and to the path from the nodes to it (a firewall, a route).',
+        'Determine what happened at that time to the upstream, and to the path from the nodes to it (a firewall, a route).',
         'Use more than one upstream, with health checks (which forward does).',
-        'Set cache { serve_stale }, so that previously answered names still get answers meanwhile.',
+        'Set cache { serve_stale }, so that previously answered names still get answers.',
       ],
       prove:
         'from a node: ndots query example.com @SERVER; coredns_forward_healthcheck_broken_total',
@@ -293,7 +293,7 @@ function outageAdvice({
       why: 'Everything stops at once, for all names: the server (or the one behind the address) hangs or is gone, or something in between blocks everything from then on.',
       fix: [
         look,
-        'If it is healthy, find out what changed in between (network policies, the node’s rules and routes).',
+        'If it is healthy, determine what changed in between (network policies, the node’s rules and routes).',
         replicas,
       ],
       prove: events,

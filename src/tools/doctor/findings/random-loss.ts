@@ -73,7 +73,7 @@ export const randomLoss: FindingKind = {
         ],
         why: 'Packets are lost between this node and these pods’ nodes. A link, network card, tunnel or switch port drops them, or a queue is too short. Pods on this node are not affected.',
         fix: [
-          `Find out which nodes these pods run on: kubectl -n kube-system get pods -o wide | grep -e ${pods.lossy.map(({ address }) => address).join(' -e ')}`,
+          `Determine which nodes these pods run on: kubectl -n kube-system get pods -o wide | grep -e ${pods.lossy.map(({ address }) => address).join(' -e ')}`,
           'Compare these nodes with this one: check ip -s link and ethtool -S (drops, errors) and the tunnel’s interface, and run a long ping between nodes (mtr).',
           'Until then, use internalTrafficPolicy: Local with a DNS pod on each node, or a node-local cache.',
         ],

@@ -31,7 +31,10 @@ async function refusedFor(
 test('names refused to one client and answered to another show a rule', async () => {
   const found = await refusedFor((client, name) => client === 1 && name < 3);
   assert.equal(found?.severity, 'critical');
-  assert.match(found.seen.join(' '), /Whether a query is refused depends on the client and the name/);
+  assert.match(
+    found.seen.join(' '),
+    /Whether a query is refused depends on the client and the name/,
+  );
   assert.match(found.why, /policy/);
   assert.doesNotMatch(found.disproved, /another client/);
 });

@@ -46,7 +46,7 @@ export const noEndpoints: FindingKind = {
       why: 'A Service without a ready endpoint has no pod to send packets to, so kube-proxy writes a rule that rejects them (REJECT, icmp-port-unreachable). All DNS pods were gone or not ready at the same time: scaled to zero, replaced together, evicted, or failing their readiness probe.',
       fix: [
         'Check whether the Service has ready endpoints: kubectl -n kube-system get endpointslices,pods -l k8s-app=kube-dns',
-        'Find out what removed them all: kubectl -n kube-system get events,deployment,hpa. Look for an autoscaler with a minimum of 0, a drain of all nodes, or a failing readiness probe.',
+        'Determine what removed them all: kubectl -n kube-system get events,deployment,hpa. Look for an autoscaler with a minimum of 0, a drain of all nodes, or a failing readiness probe.',
         'Run at least two replicas on different nodes, with a PodDisruptionBudget and maxUnavailable 1.',
       ],
       prove: `kubectl -n kube-system get events --field-selector involvedObject.kind=Deployment around ${clock(times[0]!.fromMs)} UTC; on the node: iptables-save | grep ${address} shows REJECT during the outage`,
@@ -90,7 +90,7 @@ export const nodeCacheEnded: FindingKind = {
       ],
       why: 'The process of the node-local cache ended (out of memory, a crash, an upgrade of its DaemonSet). Its address and rules stay on the node, so pods still query it, and not the cluster’s DNS pods, which are healthy.',
       fix: [
-        'Find out why it ended on this node: kubectl -n kube-system get pods -o wide -l k8s-app=node-local-dns (RESTARTS), then kubectl -n kube-system describe pod and logs --previous for that node’s pod.',
+        'Determine why it ended on this node: kubectl -n kube-system get pods -o wide -l k8s-app=node-local-dns (RESTARTS), then kubectl -n kube-system describe pod and logs --previous for that node’s pod.',
         'Give its DaemonSet a memory limit that it does not reach, and the priority class system-node-critical.',
         'If it stays down, remove its interface and rules on the node (ip link del nodelocaldns), so that pods reach the cluster’s DNS.',
       ],

@@ -73,7 +73,7 @@ export const sameAddress: FindingKind = {
         ],
         why: 'An upstream resolver replaces NXDOMAIN with the address of its own page (a provider’s search page, a filter, a network’s login portal), or a whole domain has a wildcard record. Lookups that should fail succeed: programs connect to the wrong host, wait, or get the wrong certificate. The search path stops at its first name.',
         fix: [
-          `Find out what ${address} is (curl -sI http://${address.split(' ')[0]!}). Make ${listed(servers)} answer NXDOMAIN again, or forward to another resolver.`,
+          `Determine what ${address} is (curl -sI http://${address.split(' ')[0]!}). Make ${listed(servers)} answer NXDOMAIN again, or forward to another resolver.`,
           'If the wildcard record is intended, keep its domain out of the pods’ search path (kubelet --resolv-conf).',
           `Until then, the resolver can turn that address into NXDOMAIN (bogus-nxdomain=${address.split(' ')[0]!} in dnsmasq).`,
         ],

@@ -61,12 +61,12 @@ export const clusterServfail: FindingKind = {
   name: 'DNS pods without a connection to the API server',
   inCapture(observed, claims) {
     const { inside, outside } = halves(observed, claims);
-    if (inside.asked === 0) return unknown('no name of the cluster was asked for');
+    if (inside.asked === 0) return unknown('no cluster name was queried');
     if (inside.servfail < MANY_ERRORS || inside.servfail < CLUSTER_SERVFAIL.inside * inside.asked)
-      return excluded('names of the cluster are answered');
+      return excluded('cluster names are answered');
     const byType = ofCluster(observed, claims);
     if (byType.a.asked >= MIN_CASES && byType.a.servfail === 0)
-      return excluded('of names of the cluster only AAAA fails');
+      return excluded('only AAAA fails for cluster names');
     const meanwhile = observed.ways.between(byType.fromMs, byType.toMs).outside;
     if (
       outside.servfail > CLUSTER_SERVFAIL.outside * outside.asked + 1 ||
@@ -77,7 +77,7 @@ export const clusterServfail: FindingKind = {
     // Without its lists a server knows no name of the cluster.
     if (fine > failing)
       return excluded(
-        `${fine} of ${fine + failing} cluster names never fail at the time: it depends on the name`,
+        `${fine} of ${fine + failing} cluster names never fail at that time, so failures depend on the name`,
       );
     for (const { name } of observed.names.list)
       if (observed.domains.isOfCluster(name)) claims.names.add(name);
@@ -87,21 +87,21 @@ export const clusterServfail: FindingKind = {
       severity: 'critical',
       confidence: outside.asked >= MANY_ERRORS ? 0.92 : 0.75,
       seen: [
-        `${share(inside.servfail, inside.asked)} queries for names of the cluster were SERVFAIL.`,
+        `${share(inside.servfail, inside.asked)} queries for cluster names were SERVFAIL.`,
         ...(outside.asked > 0
-          ? [`Of those for other names: ${share(outside.servfail, outside.asked)}.`]
+          ? [`For other names: ${share(outside.servfail, outside.asked)}.`]
           : []),
         ...onlyServersText(observed),
       ],
-      why: 'The DNS server answers, and its forwarding works, but it has no objects of the cluster. It was started while the API server could not be reached, or is still reading its lists, and does not know whether a Service exists.',
+      why: 'The DNS server answers, and its forwarding works, but it has no cluster objects. It was started while the API server could not be reached, or is still reading its lists, and does not know whether a Service exists.',
       fix: [
-        'See why the API server cannot be reached from the DNS pods (its service 10.96.0.1, certificates, network policy): kubectl -n kube-system logs -l k8s-app=kube-dns',
-        'readinessProbe on /ready keeps a pod that has not read its lists out of the service.',
-        'ndots: kubernetes { snapshot FILE } answers from the last state over a restart.',
+        'Determine why the DNS pods cannot reach the API server (its Service 10.96.0.1, certificates, network policy): kubectl -n kube-system logs -l k8s-app=kube-dns',
+        'Set a readinessProbe on /ready, which keeps a pod that has not read its lists out of the Service.',
+        'With ndots, set kubernetes { snapshot FILE }, which answers from the last state across restarts.',
       ],
       prove:
         'kubectl -n kube-system logs -l k8s-app=kube-dns | grep -i -e reflector -e "plugin/kubernetes"',
-      disproved: 'the log shows that the lists are synchronised, and no error of the API',
+      disproved: 'the log shows that the lists are synchronized, and no API errors',
       exchanges: fails(observed, (name) => observed.domains.isOfCluster(name)),
     };
   },
@@ -111,7 +111,7 @@ export const clusterServfail: FindingKind = {
     const failing = answers.replicas.filter(({ outcome }) => outcome === 'SERVFAIL');
     const alive = answers.replicas.filter(({ asked }) => asked.reply !== null);
     if (alive.length === 0) return unknown('no DNS pod answers');
-    if (failing.length === 0) return excluded('names of the cluster are answered');
+    if (failing.length === 0) return excluded('cluster names are answered');
     const outside = answers.external.filter(({ outcome }) => outcome === 'NOERROR');
     return clusterFinding(this, {
       severity: 'critical',
@@ -121,13 +121,13 @@ export const clusterServfail: FindingKind = {
         ...(outside.length > 0 ? [`${outside[0]!.name} is answered.`] : []),
       ],
       affected: failing.map(({ server }) => podAt(facts, server)),
-      why: 'The server answers, and has no objects of the cluster: it was started while the API server could not be reached, has no right to list them, or is still reading.',
+      why: 'The server answers, but has no cluster objects. It was started while the API server could not be reached, is not allowed to list them, or is still reading.',
       fix: [
-        `Its log: kubectl -n ${facts.namespace} logs -l '${dnsSelectorOf(facts)}' | grep -i -e reflector -e plugin/kubernetes`,
-        'Its ClusterRole has to allow list and watch of services, namespaces and endpointslices (pods with pods verified).',
+        `Check its log: kubectl -n ${facts.namespace} logs -l '${dnsSelectorOf(facts)}' | grep -i -e reflector -e plugin/kubernetes`,
+        'Make sure that its ClusterRole allows list and watch on services, namespaces and endpointslices (and pods, with pods verified).',
       ],
       prove: `ndots query ${failing[0]!.name} @${failing[0]!.server}: an Extended DNS Error may say why`,
-      disproved: 'the log shows that the lists are synchronised',
+      disproved: 'the log shows that the lists are synchronized',
     });
   },
 };
@@ -151,7 +151,7 @@ function onlyServersText({ names, domains }: Observations): readonly string[] {
     return [];
   const list = (all: typeof well): string => listed(all.map(([server]) => server));
   return [
-    `All of them came from ${list(failing)}; ${list(well)} answered every query for names of the cluster.`,
+    `All of them came from ${list(failing)}; ${list(well)} answered every query for cluster names.`,
   ];
 }
 
@@ -179,24 +179,25 @@ export const stuckServfail: FindingKind = {
     if (observed.total.servfail === 0) return excluded('no SERVFAIL was seen');
     const stuck = kept.filter((view) => !isAnew(view));
     if (stuck.length < kept.length && stuck.length === 0)
-      return excluded('names fail again whenever a server asks for them: a cache only repeats it');
+      return excluded(
+        'names fail again whenever a server queries them, and a cache only repeats the failure',
+      );
     // A server that fails for everything at once has no cache to blame.
     if (stuck.length === 0 || stuck.length > QUICK_FAILURES.names * observed.names.size)
       return excluded('failures are not answered from a cache');
     // A name that fails at once with every search domain is queried again for each.
     const domain = failingDomain(observed, claims);
     if (domain !== null)
-      return excluded(`names below ${domain} fail, whether they were asked before or not`);
+      return excluded(`names below ${domain} fail, whether or not they were queried before`);
     const names = stuck.map(({ name }) => name);
     const keys = new Set(names);
     const fine = othersFine(observed, stuck);
     const before = stuck.filter(({ outcomes }) => outcomes.found > 0).length;
     const times = stuck.reduce((sum, { quickFailures }) => sum + quickFailures, 0);
     if (fine === 0 && !isUpstreamFine(observed, behind)) {
-      if (before === 0)
-        return excluded('names that go to an upstream fail all of them, and all the time');
+      if (before === 0) return excluded('all names that go to an upstream fail, all the time');
       if (times < CACHED_FAILURE_SHARE * ofOutside(observed).servfail)
-        return excluded('all names that go to an upstream fail, and many not at once');
+        return excluded('all names that go to an upstream fail, many of them slowly');
     }
     for (const name of names) claims.names.add(name);
     // Without its upstream, the capture has only what the cache repeats.
@@ -207,7 +208,7 @@ export const stuckServfail: FindingKind = {
       severity: times >= FELT_SHARE * observed.total.asked ? 'critical' : 'warning',
       confidence: 0.85,
       seen: [
-        `${listed([...keys])}: ${times} times SERVFAIL in about a millisecond, too soon for anybody to have been asked.`,
+        `${listed([...keys])}: ${times} times SERVFAIL in about a millisecond, too soon for any server to have been queried.`,
         ...(fine > 0
           ? [`Other external names are answered at the same time: ${fine} queries.`]
           : []),
@@ -222,16 +223,16 @@ export const stuckServfail: FindingKind = {
         ? 'The cache returns a failure of its upstream. Either the names still fail there: the servers of their zone do not answer, refuse it (a lame delegation), or its signatures do not verify. Or the upstream has recovered, and the cache keeps the failure (serve_stale of CoreDNS before 1.14.4 does so for up to an hour).'
         : 'The cache stores an upstream failure and returns it to all clients, for longer than the failure lasted. serve_stale of CoreDNS before 1.14.4 also serves failures as old answers, for up to an hour.',
       fix: [
-        'Find out why the name failed at first: ask the upstream (below). While it fails there, the cache protects it from retries: leave it unchanged.',
-        'If upstream answers by now: CoreDNS 1.14.4 or later; with serve_stale also its option verify. Restarting the DNS pods one after the other empties their caches.',
-        'Where the upstream recovers quickly, cache failures for a shorter time: cache { servfail 1s }. Not 0: then each retry of each client goes to the upstream that fails.',
+        'Determine why the name failed at first: query the upstream (below). While it fails there, leave the cache unchanged, because it protects the upstream from retries.',
+        'If the upstream answers by now, use CoreDNS 1.14.4 or later, and with serve_stale also its verify option. Restart the DNS pods one by one to empty their caches.',
+        'Where the upstream recovers quickly, cache failures for a shorter time: cache { servfail 1s }. Do not use 0, or every client retry goes to the failing upstream.',
       ],
       prove: isOpen
         ? `ndots query ${names[0]} @UPSTREAM: SERVFAIL as well, or an answer, which shows that the cache is at fault`
-        : `ndots query ${names[0]} @UPSTREAM: it is answered`,
+        : `ndots query ${names[0]} @UPSTREAM is answered`,
       disproved: isOpen
         ? 'another DNS server with the same upstream answers these names'
-        : 'upstream gives SERVFAIL for these names itself',
+        : 'the upstream itself returns SERVFAIL for these names',
       exchanges: fails(observed, (name) => keys.has(name)),
     };
   },
@@ -357,8 +358,8 @@ export const serverFails: FindingKind = {
               ...(byName.isAllOutside
                 ? [
                     byName.failing === 1
-                      ? 'No other external name was asked for: if another one fails as well, it is the forwarding to the upstream.'
-                      : 'No external name is answered, and names of the cluster are: it is the forwarding to the upstream that fails, and not these names.',
+                      ? 'No other external name was queried. If another one fails as well, the forwarding to the upstream is at fault.'
+                      : 'No external name is answered, but cluster names are. The forwarding to the upstream fails, not these names.',
                   ]
                 : []),
               `${byName.sinceMs === null ? '' : `From ${clock(byName.sinceMs)} on it is so. `}${byName.isAllOutside ? '' : 'The failures depend on the name: '}${byName.failing} ${byName.failing === 1 ? 'name' : 'names'} never got an answer, ${byName.fine} other names never failed.`,
@@ -382,22 +383,22 @@ export const serverFails: FindingKind = {
       ],
       why:
         mostly === 'SERVFAIL'
-          ? 'The server got no answer itself: its upstream did not reply, replied with an error, or the signatures do not verify. Programs retry, try the next search domain, or fail; musl (Alpine) fails after 5 s.'
+          ? 'The server got no answer itself: its upstream did not reply or replied with an error, or the signatures do not verify. Programs retry, try the next search domain, or fail; musl (Alpine) fails after 5 s.'
           : `${mostly} comes from a server that does not understand or support the query: its options (EDNS, cookies), its type, or its operation. The DNS server passes it on from its upstream.`,
       fix: [
         ...(beyond === null ? [] : [beyond.fix]),
         ...(byName?.isAllOutside === true
           ? [
-              'Query the upstream of the DNS pods for any external name (the forward line of the Corefile; the resolv.conf of the node): it does not answer, or not over the protocol that forward uses.',
+              'Query the DNS pods’ upstream (the Corefile’s forward line; the node’s resolv.conf) for any external name. It does not answer, or not over the protocol that forward uses.',
             ]
           : []),
         ...(byName === null
           ? []
           : [
-              `Ask for ${target === '' ? names[0]!.name : target} at the servers of its zone: they do not answer, or their answer is not accepted. Correct the alias (a Service of type ExternalName), or the forward for that zone.`,
+              `Ask for ${target === '' ? names[0]!.name : target} at the servers of its zone. They do not answer, or their answer is not accepted. Correct the alias (a Service of type ExternalName), or the forward for that zone.`,
             ]),
-        'See what the server waits for: its log (errors), its metrics by upstream (coredns_proxy_request_duration_seconds by "to" and rcode).',
-        'More than one upstream, with health checks (forward does that).',
+        'Determine what the server waits for: check its log (errors) and its metrics by upstream (coredns_proxy_request_duration_seconds by "to" and rcode).',
+        'Use more than one upstream, with health checks (which forward does).',
       ],
       prove: `ndots query ${names[0]?.name ?? 'NAME'} @${worst.address || 'SERVER'} +dnssec: an Extended DNS Error may say why; if +cdflag gets an answer, DNSSEC validation fails`,
       disproved: 'the same query at the server’s upstream is answered',
@@ -433,11 +434,11 @@ export const serverFails: FindingKind = {
         .map(({ pod }) => nameOf(pod)),
       why: 'The server got no answer itself: its upstream did not reply, or replied with an error. Programs retry, try the next search domain, or fail; musl (Alpine) fails after 5 s.',
       fix: [
-        'See what the server waits for: its log (errors), and coredns_proxy_request_duration_seconds by "to" and rcode.',
-        'More than one upstream, with health checks (forward does that).',
+        'Determine what the server waits for: check its log (errors) and coredns_proxy_request_duration_seconds by "to" and rcode.',
+        'Use more than one upstream, with health checks (which forward does).',
       ],
       prove: 'coredns_dns_responses_total{rcode="SERVFAIL"} by zone and plugin, twice',
-      disproved: 'it does not rise the next time: then it was one client with one name',
+      disproved: 'the counter does not rise the next time, because it was one client with one name',
     });
   },
 };

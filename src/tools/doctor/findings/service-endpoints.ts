@@ -21,33 +21,31 @@ export const serviceEndpoints: FindingKind = {
     const gone = pods === null || all.size === 0 ? [] : ready.filter(({ host }) => !all.has(host));
     const noTcp = service.protocols.length > 0 && !service.protocols.includes('TCP');
     if (ready.length > 0 && missing.length === 0 && gone.length === 0 && !noTcp)
-      return excluded(
-        `${label} has ${ready.length} endpoints that are ready, all of them DNS pods`,
-      );
+      return excluded(`${label} has ${ready.length} ready endpoints, all of them DNS pods`);
     const nobody = ready.length === 0;
     return clusterFinding(this, {
       severity: nobody || gone.length > 0 ? 'critical' : 'warning',
       confidence: nobody ? 0.96 : 0.85,
       seen: [
-        ...(nobody ? [`${label} has no endpoint that is ready.`] : []),
+        ...(nobody ? [`${label} has no ready endpoint.`] : []),
         ...(gone.length > 0
-          ? [`No pod has these of its addresses: ${listed(gone.map(({ host }) => host))}.`]
+          ? [`No pod has these endpoint addresses: ${listed(gone.map(({ host }) => host))}.`]
           : []),
         ...(missing.length > 0
-          ? [`Ready, and not behind it: ${listed(missing.map(({ name }) => name))}.`]
+          ? [`Ready, but not among its endpoints: ${listed(missing.map(({ name }) => name))}.`]
           : []),
-        ...(noTcp ? [`${label} has no port of TCP: large answers cannot be fetched.`] : []),
+        ...(noTcp ? [`${label} has no TCP port, so large answers cannot be fetched.`] : []),
       ],
       affected: [`service ${label}`],
       why: nobody
-        ? 'Queries to the address of the service are refused or dropped on the node that sends them.'
-        : 'kube-proxy writes its rules from the EndpointSlices: some of the queries reach no pod, or some pods get none.',
+        ? 'Queries to the Service’s address are refused or dropped on the node that sends them.'
+        : 'kube-proxy writes its rules from the EndpointSlices, so some queries reach no pod, or some pods get none.',
       fix: [
-        `Compare: kubectl -n ${service.namespace} get endpointslices -l kubernetes.io/service-name=${service.name} -o wide, and the labels of the pods with the selector of the service.`,
-        'If slices lag behind the pods: see kube-controller-manager.',
+        `Check the endpoints: kubectl -n ${service.namespace} get endpointslices -l kubernetes.io/service-name=${service.name} -o wide. Compare the pods’ labels with the Service’s selector.`,
+        'If slices lag behind the pods, check kube-controller-manager.',
       ],
       prove: `kubectl -n ${service.namespace} get endpointslices -l kubernetes.io/service-name=${service.name}`,
-      disproved: 'a rollout is under way, and it is right a minute later',
+      disproved: 'a rollout is in progress, and the endpoints are right a minute later',
       places: [`Service ${label} spec.selector`],
     });
   },

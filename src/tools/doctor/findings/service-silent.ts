@@ -28,7 +28,7 @@ export const serviceSilent: FindingKind = {
       .toSorted((one, other) => other.outcomes.asked - one.outcomes.asked)
       .slice(0, MAX_SILENT_ADDRESSES);
     if (silent.length === 0)
-      return excluded('an address that is asked for names of the cluster answers');
+      return excluded('every address that is queried for cluster names answers');
     for (const { address, clients: theirs, lastReplyMs } of silent) {
       // A client with replies from elsewhere has several servers: then one of these is dead.
       if ([...theirs].some((client) => answeredElsewhere(observed, client, address).length > 0))
@@ -61,20 +61,20 @@ export const serviceSilent: FindingKind = {
         confidence: 0.88,
         seen: [
           ...(fell ? [`${address} answered until ${clock(lastReplyMs)}.`] : []),
-          `${fell ? 'Since then ' : ''}${losses.length} queries of ${askersText(observed, theirs)} went to ${address}, for names of the cluster, too, and none was answered or seen on its way to a pod.`,
+          `${fell ? 'Since then ' : ''}${losses.length} queries of ${askersText(observed, theirs)} went to ${address}, also for cluster names, and none was answered or seen on its way to a pod.`,
           `${listed(pods.map((pod) => pod.address))} ${pods.length === 1 ? 'answers' : 'answer'} cluster names for other clients, which use that address.`,
         ],
-        why: 'The servers are well, and the way to them is not: kube-proxy has not written the Service’s rules on this node (or they were flushed), the Service has no endpoints although pods run, or a node-local cache that is gone left its address behind.',
+        why: 'The servers are healthy, but the path to them is not. kube-proxy has not written the Service’s rules on this node (or they were flushed), the Service has no endpoints although pods run, or a node-local cache is gone but left its address behind.',
         fix: [
-          'See whether the service has endpoints: kubectl -n kube-system get service,endpointslices -l k8s-app=kube-dns',
-          'See whether kube-proxy (or its replacement) runs on the node and is well: kubectl -n kube-system get pods -o wide -l k8s-app=kube-proxy; its log.',
+          'Check whether the Service has endpoints: kubectl -n kube-system get service,endpointslices -l k8s-app=kube-dns',
+          'Check whether kube-proxy (or its replacement) runs and is healthy on the node: kubectl -n kube-system get pods -o wide -l k8s-app=kube-proxy. Read its log.',
         ],
-        prove: `on the node: iptables-save | grep ${address} (ipvsadm -Ln, nft list ruleset): there has to be a rule for UDP port 53 that names the pods`,
-        disproved: 'the rules are there and name these pods: then packets get lost behind them',
+        prove: `on the node: iptables-save | grep ${address} (ipvsadm -Ln, nft list ruleset): there has to be a rule for UDP port 53 that leads to the pods`,
+        disproved: 'the rules exist and lead to these pods, so packets are lost after them',
         exchanges: losses,
       };
     }
-    return unknown('no DNS pod was asked by its own address');
+    return unknown('no DNS pod was queried at its own address');
   },
   inCluster(facts) {
     const { answers } = facts;
@@ -84,7 +84,7 @@ export const serviceSilent: FindingKind = {
     const alive = answers.replicas.filter(({ asked }) => asked.reply !== null);
     const silent = answers.vips.filter(({ asked }) => asked.reply === null);
     const fresh = answers.checks.get('fresh')?.observations.filter((each) => each.lost > 0) ?? [];
-    if (alive.length === 0) return unknown('no DNS pod answers by its own address, either');
+    if (alive.length === 0) return unknown('no DNS pod answers at its own address either');
     if (silent.length === 0 && fresh.length === 0)
       return excluded('the address of the service answers');
     const dead = answers.replicas.length - alive.length;
@@ -97,21 +97,22 @@ export const serviceSilent: FindingKind = {
       seen: [
         ...silent.map(({ server, outcome }) => `${server}: ${outcome}.`),
         ...fresh.map(({ target, text }) => `${target}: ${text}.`),
-        `${alive.length} of ${answers.replicas.length} DNS pods answer by their own address: ${listed(alive.map(({ server }) => podAt(facts, server)))}.`,
+        `${alive.length} of ${answers.replicas.length} DNS pods answer at their own address: ${listed(alive.map(({ server }) => podAt(facts, server)))}.`,
         ...(proxyMode === null ? [] : [`kube-proxy’s mode is ${proxyMode}.`]),
       ],
       affected: [
         `service ${service?.namespace}/${service?.name}`,
         'pods of this node, if not of all',
       ],
-      why: 'Queries to the Service’s address are translated on the node that sends them. There the rules are missing or old (kube-proxy is down), a policy drops the queries, or a node-local cache has the address and is gone.',
+      why: 'Queries to the Service’s address are translated on the node that sends them. The rules there are missing or old (kube-proxy is down), a policy drops the queries, or a node-local cache has the address but is gone.',
       fix: [
-        'On this node: see that kube-proxy (or its replacement) runs, and read its log.',
-        'With NodeLocal DNSCache: whether its pod runs here; its rules keep the address even when it is gone.',
+        'On this node, check that kube-proxy (or its replacement) runs, and read its log.',
+        'With NodeLocal DNSCache, check whether its pod runs here. Its rules keep the address even when it is gone.',
       ],
       prove:
         'on the node: iptables-save | grep KUBE-SVC | grep kube-dns, or nft list ruleset, or ipvsadm -Ln',
-      disproved: 'another node’s pods are answered at the same address: then it is this node alone',
+      disproved:
+        'another node’s pods are answered at the same address, so only this node is at fault',
     });
   },
 };

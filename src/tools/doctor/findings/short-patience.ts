@@ -29,7 +29,7 @@ export const shortPatience: FindingKind = {
     const { slow } = observed;
     if (rejected.length < MIN_CASES) {
       if (slow.length === 0) return excluded('no reply is late');
-      return unknown('no ICMP error shows that a late reply was rejected (capture ICMP, too)');
+      return unknown('no ICMP error shows that a late reply was rejected (capture ICMP too)');
     }
     const waits = rejected.map(({ waitedMs }) => waitedMs).filter(Number.isFinite);
     const latencies = rejected
@@ -57,14 +57,14 @@ export const shortPatience: FindingKind = {
           ? `The clients give up in less than ${took(least)}.`
           : `The clients repeat the question after ${took(patience)}.`,
       ],
-      why: 'The server of these names takes longer than the client waits. Each reply comes after the client has closed its socket, so the lookup fails. resolv.conf sets how long glibc and musl wait (options timeout and attempts; 5 s and 2 without them). c-ares and Go have settings of their own, and programs often limit the time of a lookup.',
+      why: 'The server for these names takes longer than the client waits. Each reply comes after the client has closed its socket, so the lookup fails. resolv.conf sets how long glibc and musl wait (options timeout and attempts; 5 s and 2 without them). c-ares and Go have settings of their own, and programs often limit the time of a lookup.',
       fix: [
-        `Let these clients wait for longer: options timeout:${Math.max(2, seconds)} attempts:2 (dnsConfig of the pod), or the time limit of the program.`,
-        `Find out why ${listed(names)} takes ${took(middle)}: the upstream that answers its zone. A cache (or prefetch) in front of it answers all but the first query at once.`,
+        `Make these clients wait longer: options timeout:${Math.max(2, seconds)} attempts:2 (the pod’s dnsConfig), or the program’s time limit.`,
+        `Determine why ${listed(names)} takes ${took(middle)}: the upstream that answers its zone. A cache (or prefetch) in front of it answers all but the first query at once.`,
       ],
       prove: `ndots query ${names[0]!} @${servers[0]!}: it takes ${took(middle)}; and the options in the pod’s /etc/resolv.conf`,
       disproved:
-        'the client’s time-out is longer than the server takes: then something else closed its port',
+        'the client’s time-out is longer than the server takes, so something else closed its port',
       exchanges: rejected.map(({ exchange }) => exchange),
     };
   },

@@ -17,9 +17,9 @@ export const shrinking: FindingKind = {
     const failing =
       traffic !== null && traffic.queries >= MIN_MEASURED_QUERIES ? traffic.servfail : 0;
     if (traffic === null && facts.answers === null)
-      return unknown('neither were DNS pods asked nor their metrics read');
+      return unknown('DNS pods were not queried, nor were their metrics read');
     if (failing < OUTAGE_SHARE && silent.length === 0)
-      return excluded('DNS pods answer at the time');
+      return excluded('DNS pods answer at that time');
     return clusterFinding(this, {
       severity: 'critical',
       confidence: 0.85,
@@ -29,7 +29,7 @@ export const shrinking: FindingKind = {
         ),
         ...(failing < OUTAGE_SHARE
           ? []
-          : [`${percent(traffic!.servfail, 1)} of the replies are SERVFAIL in this time.`]),
+          : [`${percent(traffic!.servfail, 1)} of the replies are SERVFAIL during this time.`]),
         ...silent.map(
           ({ server, outcome }) => `${server} does not answer as it should: ${outcome}.`,
         ),
@@ -37,9 +37,9 @@ export const shrinking: FindingKind = {
       affected: shrinks.map(({ name }) => name),
       why: 'Programs whose lookups fail do no work, so they send fewer queries. Queries and CPU time fall together, which looks like a quiet hour to an autoscaler. When the cause is fixed, all clients come back at once, to fewer DNS pods.',
       fix: [
-        `Now: keep as many as there are: ${shrinks.map(({ name, current }) => `kubectl -n ${facts.namespace} patch hpa -p '{"spec":{"minReplicas":${current}}}' HPA (that of ${name})`).join('; ')}`,
-        'Then fix the failures: see the other findings.',
-        'For good: behavior.scaleDown.stabilizationWindowSeconds of an hour, or replicas by the size of the cluster (cluster-proportional-autoscaler) in place of load.',
+        `For now, keep the current number: ${shrinks.map(({ name, current }) => `kubectl -n ${facts.namespace} patch hpa -p '{"spec":{"minReplicas":${current}}}' HPA (that of ${name})`).join('; ')}`,
+        'Then fix the failures that the other findings show.',
+        'Permanently, set behavior.scaleDown.stabilizationWindowSeconds to an hour, or scale replicas with cluster size (cluster-proportional-autoscaler) instead of load.',
       ],
       prove: `kubectl -n ${facts.namespace} describe hpa: "New size … reason: All metrics below target" since the failures began`,
       disproved: 'it has been shrinking since before the failures began',

@@ -15,7 +15,7 @@ test('a name server at a loopback address of the pod leads to the resolv.conf of
   assert.equal(found?.code, 'ND3005');
   assert.match(found.title, /loopback address/);
   assert.match(found.why, /127\.0\.0\.53 is the stub of systemd-resolved/);
-  assert.match(found.fix[0]!, /^dnsPolicy: ClusterFirst/);
+  assert.match(found.fix[0]!, /^Set dnsPolicy: ClusterFirst/);
   assert.match(found.fix[1]!, /resolvConf/);
   assert.doesNotMatch(found.fix.join(' '), /endpointslices/);
 });

@@ -72,12 +72,12 @@ export const silentServer: FindingKind = {
           ...(next.size === 0
             ? []
             : [
-                `${listing.length} ${listing.length === 1 ? 'client asks' : 'clients ask'} it first, with them at once, or in turn, and ${listed([...next])} for its lost queries: a resolv.conf names all of them, or a Service leads to them in turn.`,
+                `${listing.length} ${listing.length === 1 ? 'client asks' : 'clients ask'} it first, with them at once, or in turn, and ${listed([...next])} for its lost queries: a resolv.conf lists all of them, or a Service leads to them in turn.`,
               ]),
           ...(elsewhere.length === 0
             ? []
             : [
-                `Only ${listed([...clients])} asks it. ${listed(elsewhere)}, which ${elsewhere.length === 1 ? 'serves the same pods, asks' : 'serve the same pods, ask'} others: their configuration differs.`,
+                `Only ${listed([...clients])} asks it. ${listed(elsewhere)}, which ${elsewhere.length === 1 ? 'serves the same pods, asks' : 'serve the same pods, ask'} others: their configurations differ.`,
               ]),
         ],
         why:
@@ -93,14 +93,14 @@ export const silentServer: FindingKind = {
               ? [
                   elsewhere.length > 0
                     ? `Compare what the DNS pods forward to (their Corefile as they read it; the resolv.conf of their nodes): ${[...clients][0]} may have an old one; restart it.`
-                    : `See whether ${address} is up, and whether the Corefile, or the resolv.conf of the nodes, should still name it.`,
-                  'forward to more than one upstream, with health checks, so that another one is used.',
+                    : `Check whether ${address} is up, and whether the Corefile, or the nodes’ resolv.conf, should still list it.`,
+                  'Forward to more than one upstream, with health checks, so that another one is used.',
                 ]
               : [
-                  'See whether the service has endpoints, and start the server: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns',
+                  'Check whether the Service has endpoints, and start the server: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns',
                   ...(otherFamily
                     ? [
-                        `Addresses of the other family answer: see whether the nodes have rules and routes for this one (${serverNames.isIpv6(address) ? 'ip6tables-save' : 'iptables-save'} | grep ${address}; kube-proxy’s clusterCIDR of both families).`,
+                        `Addresses of the other family answer, so check whether the nodes have rules and routes for this one (${serverNames.isIpv6(address) ? 'ip6tables-save' : 'iptables-save'} | grep ${address}; kube-proxy’s clusterCIDR of both families).`,
                       ]
                     : []),
                   'If the address is no longer used, remove it from the clients’ resolv.conf (kubelet’s clusterDNS, the pod’s dnsConfig).',
@@ -113,7 +113,7 @@ export const silentServer: FindingKind = {
     }
     return silent.length > 0
       ? unknown('too few queries went to silent servers, or another finding explains them')
-      : excluded(`each of ${observed.servers.size} name servers that were asked has answered`);
+      : excluded(`each of ${observed.servers.size} name servers that were queried has answered`);
   },
   inCluster(facts) {
     const { answers } = facts;
@@ -131,18 +131,18 @@ export const silentServer: FindingKind = {
       confidence: reached ? 0.93 : 0.75,
       seen: [
         `None of ${replicas.length} DNS pods answers: ${listed(silent.map(({ server, outcome }) => `${podAt(facts, server)} ${outcome}`))}.`,
-        ...(reached ? ['Their metrics are reached by the same addresses.'] : []),
+        ...(reached ? ['Their metrics are reachable at the same addresses.'] : []),
       ],
       affected: silent.map(({ server }) => podAt(facts, server)),
       why: reached
-        ? 'The pods are there and do not answer on their DNS port: the server hangs, listens elsewhere, or a policy drops packets to port 53.'
+        ? 'The pods exist but do not answer on their DNS port. The server hangs or listens elsewhere, or a policy drops packets to port 53.'
         : 'They hang, they are gone but still listed, or packets from here do not reach them: network policy, routes, the overlay network.',
       fix: [
-        `Their log: kubectl -n ${facts.namespace} logs --all-containers -l '${dnsSelectorOf(facts)}'`,
-        'A network policy of their namespace has to let UDP and TCP port 53 in from all pods.',
+        `Check their log: kubectl -n ${facts.namespace} logs --all-containers -l '${dnsSelectorOf(facts)}'`,
+        'Make sure that network policies in their namespace allow UDP and TCP port 53 from all pods.',
       ],
-      prove: `ndots query kubernetes.default.svc.${answers.plan.domain} @${replicas[0]!.server}, here and on the node of the pod`,
-      disproved: 'it is answered on the node of the pod: then it is the way there',
+      prove: `ndots query kubernetes.default.svc.${answers.plan.domain} @${replicas[0]!.server}, here and on the pod’s node`,
+      disproved: 'it is answered on the pod’s node, so the path there is at fault',
     });
   },
 };

@@ -40,8 +40,8 @@ export const silentSockets: FindingKind = {
       return unknown('too few sockets got no reply, or too few were answered');
     const dead = deadNames(observed, claims.open);
     if (dead.some((each) => each.chance < UNLIKELY_DEAD || searchDomainOf(each, observed) !== null))
-      return excluded('it depends on the name, not on the socket');
-    if (onlyAaaa(claims.open)) return excluded('it depends on the type, not on the socket');
+      return excluded('losses depend on the name, not on the socket');
+    if (onlyAaaa(claims.open)) return excluded('losses depend on the type, not on the socket');
     if (goesByClient(flows)) return excluded('losses depend on the client, not on the socket');
     const turns = turnsOf(flows);
     if (
@@ -54,7 +54,7 @@ export const silentSockets: FindingKind = {
       turns.count < SOCKET_TURNS.least ||
       turns.deviation < (turns.count < SOCKET_TURNS.many ? SOCKET_TURNS.few : SOCKET_TURNS.most)
     )
-      return excluded('sockets that get nothing are of one moment');
+      return excluded('the sockets that get nothing were opened at the same time');
     const bySocket = several.length >= MIN_SEVERAL && chanceOf(several) < WHOLE_SOCKETS_CHANCE;
     if (!bySocket && several.length > 0.5 * flows.length)
       return unknown('too few sockets asked more than once without a reply');
@@ -68,7 +68,7 @@ export const silentSockets: FindingKind = {
       inner >= SILENT_SINGLE_QUERIES.least &&
       lastsMs >= SILENT_SINGLE_QUERIES.ms;
     if (!bySocket && !single)
-      return unknown('nearly every query has a socket of its own, and not many get lost');
+      return unknown('nearly every query has its own socket, and few are lost');
     const keys = new Set(silent.map(keyOfFlow));
     const losses = claims.open.filter(({ client, server }) => keys.has(keyOf(client, server)));
     claims.take(losses);
@@ -78,11 +78,11 @@ export const silentSockets: FindingKind = {
       title: this.title,
       severity: 'critical',
       fix: [
-        'List the endpoints and ask each: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns; ndots query kubernetes.default.svc.cluster.local @ENDPOINT.',
-        'Delete the pod that does not answer; if it answers on its own node, look at the network between nodes.',
-        'A readinessProbe on /ready takes a dead pod out of the service.',
+        'List the endpoints and query each: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns; ndots query kubernetes.default.svc.cluster.local @ENDPOINT.',
+        'Delete the pod that does not answer. If it answers on its own node, check the network between nodes.',
+        'Set a readinessProbe on /ready, which removes a dead pod from the Service.',
       ],
-      prove: 'ndots doctor -i any on the client’s node: there the endpoints can be seen',
+      prove: 'ndots doctor -i any on the client’s node, where the endpoints are visible',
       exchanges: losses,
     };
     const drawn = `Several pods share the address, and each socket’s packets go to one of them, drawn once. ${percent(part, 1)} of the sockets got no reply: roughly the share of endpoints that are dead, hung or cut off, as clients that wait send less. The capture does not show the endpoints themselves.`;
@@ -91,23 +91,23 @@ export const silentSockets: FindingKind = {
         ...common,
         confidence: 0.75,
         seen: [
-          `${share(silent.length, silent.length + fine.length)} sockets that asked ${listed(servers)} got no reply at all, to none of their queries and repeats; the others lost ${mixed === 0 ? 'nothing' : `something in ${mixed} cases`}.`,
-          `It depends on the socket, and neither on the name nor on the type. The silent ones asked first between ${clock(Math.min(...firsts))} and ${clock(Math.max(...firsts))}, and others that asked in between are answered.`,
+          `${share(silent.length, silent.length + fine.length)} sockets that asked ${listed(servers)} got no reply to any query or repeat; the others lost ${mixed === 0 ? 'nothing' : `something in ${mixed} cases`}.`,
+          `Losses depend on the socket, not on the name or type. The silent ones first sent queries between ${clock(Math.min(...firsts))} and ${clock(Math.max(...firsts))}, and others that did so in between are answered.`,
         ],
         why: drawn,
         disproved:
-          'all endpoints answer: then new sockets are dropped (conntrack table full: dmesg, conntrack -S)',
+          'all endpoints answer, so new sockets are dropped (conntrack table full: dmesg, conntrack -S)',
       };
     return {
       ...common,
       confidence: 0.5,
       seen: [
-        `${share(silent.length, flows.length)} queries to ${listed(servers)}, each from a socket of its own, got no reply: evenly over ${observed.seconds.toFixed(0)} s, whatever they asked.`,
-        'With one query for each socket, as in Go, the capture cannot show that it depends on the socket: the size and the evenness of the loss suggest it.',
+        `${share(silent.length, flows.length)} queries to ${listed(servers)}, each from its own socket, got no reply, evenly over ${observed.seconds.toFixed(0)} s and for all kinds of queries.`,
+        'With one query per socket, as in Go, the capture cannot prove that losses depend on the socket. The size and evenness of the loss suggest it.',
       ],
-      why: `${drawn} A link that drops as much does so to everything that passes it, and rarely as evenly.`,
+      why: `${drawn} A link that drops this much affects everything that passes it, and rarely as evenly.`,
       disproved:
-        'all endpoints answer, or connections to other services lose packets, too: then it is the network (ND3013)',
+        'all endpoints answer, or connections to other services also lose packets, which points to the network (ND3013)',
     };
   },
 };

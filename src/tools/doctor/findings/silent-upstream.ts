@@ -50,17 +50,17 @@ export const silentUpstream: FindingKind = {
           ([to, count]) => `${count} health checks of ${to} failed while it was measured.`,
         ),
         ...both.map(
-          ({ to, zone, of, why }) => `${to}, one of ${of} for ${zone}, asked from here: ${why}.`,
+          ({ to, zone, of, why }) => `${to}, one of ${of} for ${zone}, queried from here: ${why}.`,
         ),
       ],
       affected: names.map((name) => `upstream ${name}`),
-      why: 'Queries that forward sends there wait until they time out before another upstream is asked. If it is the only one, names of its zone are SERVFAIL.',
+      why: 'Queries that forward sends there time out before another upstream is tried. If it is the only one, names in its zone are SERVFAIL.',
       fix: [
-        'See whether it is there, and whether UDP port 53 from the nodes of the DNS pods to it is open.',
-        'A second upstream; forward then leaves out the one whose health checks fail.',
+        'Check whether the upstream is up, and whether UDP port 53 is open to it from the DNS pods’ nodes.',
+        'Add a second upstream; forward then skips the one whose health checks fail.',
       ],
       prove: `from a node with a DNS pod: ndots query . NS @${names[0]!}`,
-      disproved: 'it is answered there at once, again and again',
+      disproved: 'it is answered there immediately, every time',
       places: [...new Set(both.map(({ place }) => place))],
     });
   },

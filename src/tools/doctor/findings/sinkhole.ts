@@ -45,9 +45,9 @@ export const sinkhole: FindingKind = {
           `${count} answers give ${listed(addresses)}, from ${listed(servers)}: ${listed(names)}`,
         ),
       ],
-      why: 'A filter for advertising or malware answers with such an address in place of the name’s own, or the record itself is wrong. Programs get "connection refused", or reach their own pod.',
+      why: 'An advertising or malware filter answers with such an address instead of the name’s own, or the record itself is wrong. Programs get "connection refused", or reach their own pod.',
       fix: [
-        'Take the names off the block list of the upstream (Pi-hole, AdGuard, a firewall’s DNS), or forward them to a server without it.',
+        'Remove the names from the upstream’s block list (Pi-hole, AdGuard, a firewall’s DNS), or forward them to a server without it.',
         'If the zone itself holds the address, correct the record.',
       ],
       prove: `ndots query ${names[0]!} @${servers[0] ?? 'SERVER'}, and @9.9.9.10 (without a filter)`,

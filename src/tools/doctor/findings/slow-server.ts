@@ -50,7 +50,7 @@ export const slowServer: FindingKind = {
       ({ address, outcomes }) =>
         outcomes.asked - outcomes.lost >= MIN_TIMED_REPLIES && !claims.late.has(address),
     );
-    if (enough.length === 0) return unknown('too few replies, or it is known why they are late');
+    if (enough.length === 0) return unknown('too few replies, or their lateness is explained');
     const ofZone = slowZone(enough, observed, claims);
     if (ofZone !== null) return ofZone;
     // Many quick cached or negative replies may hide that all others are late: then lookups show
@@ -118,10 +118,10 @@ export const slowServer: FindingKind = {
         ({ to, count, meanMs }) => `${to}: ${took(meanMs)} in the mean of ${count} queries.`,
       ),
       affected: slow.map(({ to }) => `upstream ${to}`),
-      why: 'Names that are not cached wait for it. With several upstreams, a client gets the slow one by chance.',
+      why: 'Names that are not cached wait for this upstream. With several upstreams, a client gets the slow one by chance.',
       fix: [
-        'Remove it, if others are faster. ndots: forward { policy latency } avoids it automatically.',
-        'serve_stale in cache answers with expired records, where that is acceptable.',
+        'Remove it if others are faster. In ndots, forward { policy latency } avoids it automatically.',
+        'Set serve_stale in cache, which answers with expired records, where that is acceptable.',
       ],
       prove: `ndots bench or ndots query @${slow[0]!.to} from a node with a DNS pod`,
       disproved: 'it answers within milliseconds there',
@@ -217,10 +217,10 @@ function slowZone(
         ),
         `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
       ],
-      why: `The servers of ${zone} are slow or far away, or the way to them is. DNS pods and clients that stop waiting before the reply comes report SERVFAIL or a timeout.`,
+      why: `The servers of ${zone} are slow or far away, or the path to them is slow. DNS pods and clients that stop waiting before the reply comes report SERVFAIL or a timeout.`,
       fix: [
-        `Find the servers of ${zone} and ask them directly; correct the forward for this zone if there is one.`,
-        `Until then: a server block for ${zone} with its own forward and cache (serve_stale), so that it delays no other names.`,
+        `Find the servers of ${zone} and query them directly; correct the forward for this zone if there is one.`,
+        `Until then, add a server block for ${zone} with its own forward and cache (serve_stale), so that it delays no other names.`,
       ],
       prove: `ndots query ${names[0]!} @${address || 'SERVER'}: it takes ${took(times[times.length >> 1]!)}; another external name is quick`,
       disproved: 'other external names take as long',
@@ -304,7 +304,7 @@ function slowSister(observed: Observations, claims: Claims): Finding | null {
     if (sisters.length === 0 || slow.quantile(0.5) < SLOW_SISTER.times * usual) continue;
     return {
       ...said(slow.address),
-      title: 'One name server is much slower than others that are asked the same',
+      title: 'One name server is much slower than others that get the same queries',
       confidence: 0.75,
       seen: [
         `${slow.address}: half of its replies took more than ${took(slow.quantile(0.5) / 2)}; half of those of ${listed(sisters.map(({ address }) => address))} came within ${took(usual)}.`,
@@ -328,13 +328,13 @@ function said(
     code: 'ND4003',
     title: 'A name server answers slowly',
     severity: 'warning',
-    why: 'The server itself waits: for an upstream that is far away or overloaded, because its cache does not help (each name is asked for once), or because it has too little CPU time.',
+    why: 'The server itself waits: for an upstream that is far away or overloaded, because its cache does not help (each name is queried once), or because it has too little CPU time.',
     fix: [
-      'See which upstream is slow: coredns_proxy_request_duration_seconds by "to"; forward { policy latency } (ndots) prefers the quickest.',
-      'A cache with prefetch for frequent names.',
+      'Determine which upstream is slow: coredns_proxy_request_duration_seconds by "to"; forward { policy latency } (ndots) prefers the quickest.',
+      'Use a cache with prefetch for frequent names.',
     ],
-    prove: `ndots query NAME @${address || 'SERVER'} twice: the second time it comes from the cache`,
-    disproved: 'the server’s own latency metric is low: then the way to it is slow',
+    prove: `ndots query NAME @${address || 'SERVER'} twice; the second answer comes from the cache`,
+    disproved: 'the server’s own latency metric is low, so the path to it is slow',
   };
 }
 

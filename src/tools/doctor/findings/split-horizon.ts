@@ -19,8 +19,8 @@ interface Difference {
 const said: Pick<Finding, 'code' | 'title' | 'why' | 'disproved'> = {
   code: 'ND4034',
   title: 'A name exists at one name server, and the server that the cluster asks denies it',
-  why: 'The zone exists twice: an internal version for private names, and a public one. The DNS of the cluster forwards the zone to one of the two, whose NXDOMAIN is final: the other is never asked. Names that only the other version has do not resolve in pods, and do on nodes or elsewhere.',
-  disproved: 'both servers give the same answer when they are asked directly',
+  why: 'The zone exists twice: an internal version for private names, and a public one. The cluster’s DNS forwards the zone to one of the two, whose NXDOMAIN is final, so the other is never queried. Names that only the other version has do not resolve in pods, but do on nodes or elsewhere.',
+  disproved: 'both servers give the same answer when queried directly',
 };
 
 function fixes(lacking: readonly string[], having: string): readonly string[] {
@@ -47,7 +47,7 @@ export const splitHorizon: FindingKind = {
       return (
         oneSided(observed, claims) ??
         (isOpen
-          ? unknown('no external name was asked of two servers')
+          ? unknown('no external name was queried at two servers')
           : excluded('servers agree whether external names exist'))
       );
     const names = [...new Set(found.map(({ view }) => view.name))];
@@ -132,10 +132,10 @@ function oneSided(observed: Observations, claims: Claims): Finding | null {
         ),
         ...(upstream.length > 0 && others.length > 0
           ? [
-              `The DNS of the cluster asks ${listed(upstream)} for this zone, and ${listed(others)} for other names.`,
+              `The cluster’s DNS queries ${listed(upstream)} for this zone, and ${listed(others)} for other names.`,
             ]
           : []),
-        'Whether another server has the name is not in the capture: ask a public resolver.',
+        'The capture does not show whether another server has the name; query a public resolver.',
       ],
       why: said.why,
       fix: fixes(upstream.length > 0 ? upstream : servers, 'a public resolver'),

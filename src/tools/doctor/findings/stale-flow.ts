@@ -34,18 +34,18 @@ export const staleFlow: FindingKind = {
       seen: [
         `${flow.client} port ${flow.port} → ${flow.server}: answered until ${clock(flow.lastAnsweredMs)}, then ${flow.unanswered} queries without a reply.`,
         found.elsewhere === 0
-          ? `Other ports get replies from ${flow.server} in the same time.`
-          : `${flow.server} answers no client any more, and (nearly) no later socket queries it: ${found.elsewhere} new ones went to others that serve the same clients, and were answered.`,
+          ? `Other ports get replies from ${flow.server} during the same time.`
+          : `${flow.server} no longer answers any client, and (nearly) no later socket queries it: ${found.elsewhere} new ones went to others that serve the same clients, and were answered.`,
         ...(found.others > 0
           ? [
               `${found.others} more ${found.others === 1 ? 'socket is' : 'sockets are'} in the same state${found.elsewhere > 0 ? ': kept ones, and such as have the port of an earlier one' : ''}.`,
             ]
           : []),
       ],
-      why: 'The program uses one socket for all of its queries (Envoy, nginx and statsd clients do). Connection tracking stores for that socket which DNS pod the Service’s address leads to, and each packet renews the entry. The pod is gone, and the entry was not removed.',
+      why: 'The program uses one socket for all of its queries (Envoy, nginx and statsd clients do). Connection tracking stores for that socket which DNS pod the Service’s address leads to, and each packet renews the entry. The pod is gone, but the entry was not removed.',
       fix: [
-        `Now, on the node of the client: conntrack -D -p udp --orig-src ${flow.client} --orig-port-dst 53`,
-        'For good: a kube-proxy that removes such entries (1.32 and later), a node-local cache (no translation of addresses), or a client that takes a new socket after a time-out.',
+        `For now, on the client’s node, run conntrack -D -p udp --orig-src ${flow.client} --orig-port-dst 53`,
+        'Permanently, use a kube-proxy that removes such entries (1.32 and later), a node-local cache (no address translation), or a client that opens a new socket after a time-out.',
       ],
       prove: `on the node: conntrack -L -p udp --orig-src ${flow.client} | grep 'sport=${flow.port} ': its reply src is not an endpoint of the Service`,
       disproved: 'the reply src of that entry is a running DNS pod',
@@ -63,7 +63,7 @@ export const deadFlow: FindingKind = {
     const isDead = ({ lastAnsweredMs }: FlowView): boolean => lastAnsweredMs === -Infinity;
     // Many new sockets without any reply are the fault of none of them.
     const dead = observed.flows.list.filter((flow) => flow.lost > 0 && isDead(flow));
-    if (dead.length > MAX_STALE) return excluded('many sockets never get a reply, not single ones');
+    if (dead.length > MAX_STALE) return excluded('many sockets never get a reply, not just a few');
     const flows = silentFlows(observed).filter(isDead);
     const found = take(observed, claims, flows);
     if (found === null) return missing(observed);
@@ -75,12 +75,12 @@ export const deadFlow: FindingKind = {
       confidence: 0.85,
       seen: [
         `${flow.client} port ${flow.port} → ${flow.server}: ${flow.unanswered} queries in ${(flow.silentMs / 1000).toFixed(0)} s, none answered from the first one on.`,
-        `Other ports get replies from ${flow.server} in the same time.`,
+        `Other ports get replies from ${flow.server} during the same time.`,
       ],
-      why: 'The first packet of this socket passed before the Service had rules or endpoints on the node. Connection tracking stored it without a translation of the address, and each further packet renews that entry: the packets go to the Service’s address itself, which no host has.',
+      why: 'The first packet of this socket passed before the Service had rules or endpoints on the node. Connection tracking stored it without address translation, and each further packet renews that entry. The packets go to the Service’s address itself, which no host has.',
       fix: [
-        `Now, on the node of the client: conntrack -D -p udp --orig-src ${flow.client} --orig-port-dst 53, or restart the program.`,
-        'For good: have the program wait until a first lookup succeeds and take a new socket for the next; a kube-proxy that removes such entries (1.32 and later).',
+        `For now, on the client’s node, run conntrack -D -p udp --orig-src ${flow.client} --orig-port-dst 53, or restart the program.`,
+        'Permanently, make the program wait until a first lookup succeeds and open a new socket for the next, or use a kube-proxy that removes such entries (1.32 and later).',
       ],
       prove: `on the node: conntrack -L -p udp --orig-src ${flow.client} | grep 'sport=${flow.port} ': its reply src is ${flow.server} itself`,
       disproved: 'the entry is translated to a running DNS pod',
@@ -190,7 +190,7 @@ function othersDiffer(observed: Observations, flow: FlowView): boolean {
 
 function missing(observed: Observations): Verdict {
   if (observed.flows.list.some(({ unanswered }) => unanswered >= STALE_FLOW.queries))
-    return excluded('sockets that got no reply are not alone with that, or it is known why');
+    return excluded('other sockets also got no reply, or the losses are explained');
   const reused = observed.flows.list.some(({ asked }) => asked > REUSED_SOCKET);
   return reused
     ? excluded('every socket that keeps sending queries is answered')

@@ -25,7 +25,7 @@ export const tableFull: FindingKind = {
       return known.asked >= MIN_QUERIES || (entries !== null && most !== null)
         ? excluded(
             spared && fresh.lost > 0
-              ? 'sockets that get nothing get nothing for as long as they live, and are of all times'
+              ? 'sockets that get nothing never get anything, and were opened at all times'
               : fresh.lost === 0
                 ? 'queries of new sockets are answered, or the table has room'
                 : `of new sockets ${share(fresh.lost, fresh.asked)} queries are lost, of others ${share(known.lost, known.asked)} in the same moments`,
@@ -51,34 +51,34 @@ export const tableFull: FindingKind = {
       confidence: full ? 0.95 : known.asked >= SURE_NEW_QUERIES ? 0.88 : 0.75,
       seen: [
         ...(said > 0
-          ? [`The kernel says ${said} times: nf_conntrack: table full, dropping packet.`]
+          ? [`The kernel logged "nf_conntrack: table full, dropping packet" ${said} times.`]
           : []),
         ...(entries !== null && most !== null
           ? [`The table has ${entries} entries of ${most}.`]
           : []),
-        `${share(fresh.lost, fresh.asked)} queries from sockets that had not been answered yet got no reply, in the moments in which such were lost.`,
+        `${share(fresh.lost, fresh.asked)} queries from sockets that had not been answered yet got no reply at the times when such queries were lost.`,
         ...(known.asked >= MIN_QUERIES
           ? [
-              `${known.asked} queries of the same moments, from sockets that had been answered before: ${known.lost} lost.`,
+              `${known.asked} queries at the same times came from sockets that had been answered before; ${known.lost} were lost.`,
             ]
           : []),
         ...(how === null ? [] : [how]),
       ],
       why:
-        'Each socket needs an entry in the node’s connection tracking. When the table is full the first packet of a new one is dropped, whatever it is, while those that have an entry go on. One pod that opens very many connections can fill it for all.' +
+        'Each socket needs an entry in the node’s connection tracking. When the table is full, the first packet of any new socket is dropped, while sockets that have an entry still work. One pod that opens very many connections can fill it for all.' +
         (isOutward
-          ? ' These queries leave the cluster, so their source is translated as well: where the range of ports for that is small, no port is left for new ones, with room in the table. A capture on the node tells the two apart.'
+          ? ' These queries leave the cluster, so their source is translated as well. If the port range for that is small, no port is left for new ones, even with room in the table. A capture on the node tells the two apart.'
           : ''),
       fix: [
         ...(isOutward
           ? [
-              'See on the node of these DNS pods which source ports masquerading may use: iptables-save -t nat | grep -e --to-ports -e --to-source; make the range wide, or remove it.',
+              'On these DNS pods’ node, check which source ports masquerading may use: iptables-save -t nat | grep -e --to-ports -e --to-source. Widen the range, or remove it.',
             ]
           : []),
-        'Now: sysctl -w net.netfilter.nf_conntrack_max=…, twice what it is (kube-proxy: conntrack.maxPerCore).',
-        'Find who fills it: conntrack -L | awk for the source with the most entries; often a program without connection reuse, or DNS itself with ndots:5.',
+        'For now, double the limit: sysctl -w net.netfilter.nf_conntrack_max=… (kube-proxy: conntrack.maxPerCore).',
+        'Determine who fills the table: conntrack -L | awk for the source with the most entries; often a program without connection reuse, or DNS itself with ndots:5.',
         'Use a node-local cache, which keeps DNS out of the table.',
-        'Firewalls and hypervisors have such tables, too, and no counter on the node: ethtool -S eth0 | grep conntrack_allowance_exceeded (AWS).',
+        'Firewalls and hypervisors have such tables too, which the node does not count. On AWS, check ethtool -S eth0 | grep conntrack_allowance_exceeded.',
       ],
       prove:
         'on the node: sysctl net.netfilter.nf_conntrack_count net.netfilter.nf_conntrack_max; dmesg | grep "table full"',
@@ -88,8 +88,7 @@ export const tableFull: FindingKind = {
     };
   },
   inCluster({ kernel }) {
-    if (kernel === null)
-      return unknown('the connection tracking of nodes cannot be read from here');
+    if (kernel === null) return unknown('the nodes’ connection tracking cannot be read from here');
     const [before, after] = kernel;
     const dropped = after.drop - before.drop;
     const share = after.max === 0 ? 0 : after.count / after.max;
@@ -99,14 +98,14 @@ export const tableFull: FindingKind = {
       severity: 'critical',
       confidence: dropped > 0 ? 0.95 : 0.75,
       seen: [
-        `${after.count} of ${after.max} entries of this machine’s connection tracking are taken.`,
-        ...(dropped > 0 ? [`${dropped} packets were dropped in this time.`] : []),
+        `${after.count} of ${after.max} entries of this machine’s connection tracking are in use.`,
+        ...(dropped > 0 ? [`${dropped} packets were dropped during this time.`] : []),
       ],
       affected: ['this machine, and all pods on it'],
-      why: 'A query from a new port needs a new entry; without a free one, it is dropped. Established connections continue, which is why it looks like DNS.',
+      why: 'A query from a new port needs a new entry, and is dropped if none is free. Established connections continue, which is why it looks like a DNS fault.',
       fix: [
-        'Raise it: sysctl net.netfilter.nf_conntrack_max (kube-proxy: conntrack.maxPerCore).',
-        "See who fills it: conntrack -L | awk '{print $5}' | sort | uniq -c | sort -n | tail",
+        'Raise the limit: sysctl net.netfilter.nf_conntrack_max (kube-proxy: conntrack.maxPerCore).',
+        "Determine who fills it: conntrack -L | awk '{print $5}' | sort | uniq -c | sort -n | tail",
       ],
       prove: 'dmesg | grep "table full", and conntrack -S twice',
       disproved: 'the kernel logs no such message, and drop does not rise',

@@ -127,7 +127,7 @@ function outcomes(contact: Contact): Readonly<Record<ContactFailure, string>> {
   return {
     silent: 'got no reply to their SYN',
     refused: 'were refused (RST)',
-    unreachable: 'were rejected on the way (ICMP)',
+    unreachable: 'were rejected in transit (ICMP)',
     reset: 'were reset after the request',
     alert: `ended with a TLS alert of the ${isServersAlert ? 'server' : 'client'} (${ALERTS.get(code - ALERT) ?? code - ALERT})`,
     handshake: 'ended in the TLS handshake, after the server’s first message',

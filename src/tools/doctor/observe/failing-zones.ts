@@ -50,8 +50,8 @@ export function causeBeyond(
   if (zone !== undefined)
     return {
       title: `${zone.server} cannot refresh the zone ${zone.zone}`,
-      seen: `${zone.server} asked ${zone.primary} ${zone.queries} times for the zone (SOA or a transfer), and got no reply: its copy has most likely expired.`,
-      fix: `Make the primary server ${zone.primary} reply to ${zone.server} again (see whether it runs, its address, a firewall). Then have ${zone.server} refresh the zone (BIND: rndc refresh ${zone.zone}).`,
+      seen: `${zone.server} asked ${zone.primary} ${zone.queries} times for the zone (SOA or a transfer) and got no reply, so its copy has most likely expired.`,
+      fix: `Make the primary server ${zone.primary} reply to ${zone.server} again (check whether it runs, its address, and firewalls). Then make ${zone.server} refresh the zone (BIND: rndc refresh ${zone.zone}).`,
     };
   const refusals = new Map<string, number>();
   for (const { servers } of names)

@@ -25,10 +25,7 @@ export interface Unreachable {
 
 /** Explanations of the codes of ICMP errors. */
 const meanings: ReadonlyMap<number, string> = new Map([
-  [
-    TIME_EXCEEDED,
-    'their TTL ran out on the way (ICMP time exceeded): routers send them in a circle',
-  ],
+  [TIME_EXCEEDED, 'their TTL expired in transit (ICMP time exceeded): they loop between routers'],
   [HOST_UNREACHABLE, 'no host on its link has the address (ICMP host unreachable)'],
   [ADDRESS_UNREACHABLE, 'no host on its link has the address (ICMP address unreachable)'],
   [0x300, 'it has no route to the address (ICMP network unreachable)'],

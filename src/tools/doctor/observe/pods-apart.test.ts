@@ -28,7 +28,7 @@ test('a part is lost to the pods of one node, and nothing to the pod of another'
   const found = await first((i, pod) => (pod > 0 && isFifth(i) ? null : 0.6));
   assert.equal(found?.code, 'ND3013');
   assert.match(found.title, /some DNS pods/);
-  assert.match(found.seen[0]!, /10\.244\.2\.12 .* 10\.244\.2\.13 .*; but 10\.244\.1\.11 0 of 200/);
+  assert.match(found.seen[0]!, /10\.244\.2\.12 .* 10\.244\.2\.13 .*, but 10\.244\.1\.11 0 of 200/);
 });
 
 test('as much is lost to all pods: it does not go by the pod', async () => {

@@ -46,10 +46,10 @@ function hangs(observed: Observations, address: string): SilentCause | null {
   return {
     title: 'A name server accepts connections and never answers: it hangs',
     seen,
-    why: 'The host is up and the process of the server hangs: it is stopped, deadlocked, or gets no CPU time. Its clients wait for their time-out (5 s for most), for every name that leads to it.',
+    why: 'The host is up, but the server process hangs: it is stopped, deadlocked, or gets no CPU time. Its clients wait until they time out (5 s for most) for every name that leads to it.',
     fix: [
-      `Restart the server at ${address}, after a look at its threads and log (kubectl -n kube-system get pods -o wide | grep ${address}).`,
-      'A livenessProbe restarts such a process, and a readinessProbe on /ready takes its pod out of the service.',
+      `Check the threads and log of the server at ${address}, then restart it (kubectl -n kube-system get pods -o wide | grep ${address}).`,
+      'Set a livenessProbe, which restarts such a process, and a readinessProbe on /ready, which removes its pod from the Service.',
     ],
   };
 }
@@ -64,11 +64,11 @@ function onLoopback(
   if (losses.some(({ client }) => isForwarder(observed, client.address))) return null;
   return {
     title: 'Pods have a loopback address for their name server, and nothing listens on it',
-    seen: `${address} is on the loopback interface: in a pod that is the pod itself.`,
+    seen: `${address} is a loopback address, which in a pod means the pod itself.`,
     why: `${address} is ${address === SYSTEMD_STUB ? 'the stub of systemd-resolved' : 'a resolver'} on the machine whose resolv.conf this is. A pod has its own loopback interface, so nothing listens there. The file was copied into the pods by dnsPolicy Default, a dnsConfig, or their image.`,
     fix: [
-      'dnsPolicy: ClusterFirst for these pods (ClusterFirstWithHostNet with hostNetwork), and no loopback address in their dnsConfig.',
-      'If a pod needs dnsPolicy Default, let kubelet copy a file with the real servers (resolvConf: /run/systemd/resolve/resolv.conf), and recreate the pods.',
+      'Set dnsPolicy: ClusterFirst for these pods (ClusterFirstWithHostNet with hostNetwork), and no loopback address in their dnsConfig.',
+      'If a pod needs dnsPolicy Default, make kubelet copy a file with the real servers (resolvConf: /run/systemd/resolve/resolv.conf), and recreate the pods.',
       'If a DNS proxy should run in the pod at this address, start it.',
     ],
     isComplete: true,
@@ -79,12 +79,12 @@ function looped({ unreachable }: Observations, address: string): SilentCause | n
   const errors = unreachable.get(address);
   if (errors?.code !== TIME_EXCEEDED) return null;
   return {
-    title: 'Queries to a name server go in a circle between routers (routing loop)',
-    seen: `ICMP time exceeded came back from ${errors.sender}, ${errors.count} times: the TTL of the packets ran out on the way.`,
-    why: `Two routers send packets for ${address} to each other until their TTL ends: the one has a route to the network of ${address} through the other, and the other has none and sends them back by its default route. A VPN or a tunnel that is down leaves such a loop.`,
+    title: 'Queries to a name server loop between routers (routing loop)',
+    seen: `ICMP time exceeded came back from ${errors.sender}, ${errors.count} times: the packets’ TTL expired in transit.`,
+    why: `Two routers send packets for ${address} to each other until their TTL expires. The first has a route to the network of ${address} through the second, which has none and sends them back by its default route. A VPN or tunnel that is down leaves such a loop.`,
     fix: [
-      `See the way: traceroute -n ${address} (from the node and from ${errors.sender}) shows two addresses in turn.`,
-      `Correct the routes for ${address} on ${errors.sender} and the next router: bring up the VPN or tunnel, or withdraw the route that points at it.`,
+      `Trace the path: traceroute -n ${address} (from the node and from ${errors.sender}) alternates between two addresses.`,
+      `Correct the routes for ${address} on ${errors.sender} and the next router: bring up the VPN or tunnel, or withdraw the route that leads to it.`,
     ],
   };
 }
@@ -113,7 +113,7 @@ function unserved(
   if (service === undefined) return null;
   return {
     title:
-      'Some pods have another name server address than the DNS service, and nothing answers there',
+      'Some pods have a name server address other than the DNS Service’s, and nothing answers there',
     seen: `${listed([...theirs])} ask only ${address}, and the node translates it to no pod. Other pods of the node ask ${service.address}, which it translates to DNS pods, and get ${service.outcomes.asked - service.outcomes.lost} replies.`,
     why: `${service.address} is the address of the DNS service. ${address} is in the resolv.conf of some pods instead: kubelet’s clusterDNS (--cluster-dns) of their node, or the dnsConfig of the pods, names an address of another cluster, or of a Service that was deleted. (If both are Services, the rules for ${address} are missing on this node.)`,
     fix: [
@@ -139,10 +139,10 @@ function untranslated(
   const nodes = new Set(out.flatMap(({ hops }) => hops.map((hop) => hop.client.address)));
   return {
     title: 'The address of the DNS service is not translated to a pod on this node',
-    seen: `${out.length} of them left the node, from ${listed([...nodes])}, and were still for ${address}: no rule for UDP took them to a DNS pod.`,
-    why: 'A Service has an address that no machine has: rules on each node (of kube-proxy or its replacement) translate it to a pod. Here they are missing for UDP, so the packets leave the node and get lost. Other nodes may be well.',
+    seen: `${out.length} of them left the node, from ${listed([...nodes])}, still addressed to ${address}: no UDP rule sent them to a DNS pod.`,
+    why: 'No machine has a Service’s address. Rules on each node (from kube-proxy or its replacement) translate it to a pod. Here they are missing for UDP, so the packets leave the node and are lost. Other nodes may be unaffected.',
     fix: [
-      `See the rules of this node for ${address} and UDP port 53, and its kube-proxy (or its replacement): iptables-save | grep ${address} (nft list ruleset, ipvsadm -Ln); kubectl -n kube-system get pods -o wide -l k8s-app=kube-proxy, and its log. A restart of kube-proxy writes the rules again.`,
+      `Inspect this node’s rules for ${address} and UDP port 53, and its kube-proxy (or its replacement): iptables-save | grep ${address} (nft list ruleset, ipvsadm -Ln); kubectl -n kube-system get pods -o wide -l k8s-app=kube-proxy, and its log. A restart of kube-proxy writes the rules again.`,
     ],
   };
 }
@@ -163,9 +163,9 @@ function unmasked(
     title:
       'Queries leave the node with a pod’s address, and no reply comes back: source NAT is missing',
     seen: `${share(routed.length, losses.length)} of them were routed on by the node, and still had the address of the pod as their source: ${listed(pods)}.`,
-    why: `The node does not masquerade them. The network of ${address} has a route back to nodes, and most likely none to pods, so its replies do not arrive. (In networks that route pod addresses this is normal; then the server or a firewall drops them.)`,
+    why: `The node does not masquerade them. The network of ${address} has a route back to nodes but most likely none to pods, so its replies do not arrive. (In networks that route pod addresses this is normal; then the server or a firewall drops them.)`,
     fix: [
-      `See the rules for source NAT on the node: iptables-save -t nat | grep -e MASQUERADE -e ip-masq (nft list table ip nat), the ip-masq-agent and its nonMasqueradeCIDRs, and the masquerade setting of the CNI. ${address} must not be among the networks that are left out.`,
+      `Inspect the node’s source NAT rules: iptables-save -t nat | grep -e MASQUERADE -e ip-masq (nft list table ip nat), the ip-masq-agent and its nonMasqueradeCIDRs, and the masquerade setting of the CNI. ${address} must not be among the excluded networks.`,
       `Or give the network of ${address} a route to the pod network.`,
     ],
   };
