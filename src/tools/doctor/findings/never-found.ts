@@ -73,11 +73,7 @@ function findingsOf(observed: Observations, claims: Claims): readonly Finding[] 
       fix: [...new Set(all.flatMap(({ spelling }) => spelling.fix))],
       prove: `ndots query ${first!.name}${first!.type === TYPE.SRV ? ' SRV' : ' with each search domain appended'}`,
       disproved: 'the names exist in their zone, which means that servers give wrong answers',
-      exchanges: observed.affected.flatMap((lookup) =>
-        keys.has(absoluteName(lookup.name)) || lookup.exchanges.some(({ name }) => keys.has(name))
-          ? lookup.exchanges
-          : [],
-      ),
+      exchanges: lookups.flatMap(({ exchanges }) => exchanges),
       affected: [...keys],
     };
   });
