@@ -1,8 +1,8 @@
 /** A clock that advances only on request, for tests and modelled lookups. */
 import type { Clock, Timer } from './clock.ts';
 
-/** Waits of 1 ms for real input and output while no timer is set. */
-const IDLE_TURNS_MAX = 2000;
+/** Turns of the event loop that wait for real input and output while no timer is set: about a second. */
+const IDLE_TURNS_MAX = 200_000;
 
 interface Alarm {
   readonly at: number;
@@ -90,7 +90,7 @@ export class VirtualClock implements Clock {
         // Files and sockets take real time.
         if (idleTurns++ === IDLE_TURNS_MAX)
           throw new Error(`still waiting after ${limitMs} ms of virtual time`);
-        await new Promise((resolve) => setTimeout(resolve, 1));
+        await settle();
         continue;
       }
       this.#nowMs = Math.max(this.#nowMs, alarm.at);

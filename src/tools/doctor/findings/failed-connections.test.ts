@@ -91,7 +91,7 @@ describe('“Not DNS” names the connection that fails after the lookup', () =>
     // The last two may still be answered.
     ['silent', /28 of 30 .* got no reply to their SYN/],
     ['refused', /30 of 30 .* were refused \(RST\)/],
-    ['rejected', /30 of 30 .* were rejected on the way \(ICMP\)/],
+    ['rejected', /30 of 30 .* were rejected in transit \(ICMP\)/],
     ['alert', /30 of 30 .* TLS alert of the server \(handshake_failure\)/],
     ['unavailable', /30 of 30 .* got HTTP 503/],
     ['late', /30 of 30 .* waited for the first reply, up to 5\.0 s/],
