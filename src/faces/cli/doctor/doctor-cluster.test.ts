@@ -168,7 +168,10 @@ describe('with fewer rights', () => {
     const found = (await cluster.examine()).findings.find(({ code }) => code === 'ND5002')!;
     const text = JSON.stringify(found);
     const rights = 'list endpointslices.discovery.k8s.io, watch endpointslices.discovery.k8s.io';
-    assert.match(text, new RegExp(`system:serviceaccount:kube-system:coredns is not allowed to ${rights}`));
+    assert.match(
+      text,
+      new RegExp(`system:serviceaccount:kube-system:coredns is not allowed to ${rights}`),
+    );
     assert.match(text, /ClusterRoleBinding/);
     assert.equal(asked.length, 6);
     cluster.api.denied = () => false;
