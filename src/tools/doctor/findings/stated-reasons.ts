@@ -36,15 +36,15 @@ const dnssec: Kind = {
   ]),
   whole: false,
   confidence: 0.95,
-  why: 'A resolver that validates answers SERVFAIL for a zone whose signatures are expired, missing or made with another key. The zone’s owner forgot to sign it again, rolled a key without its DS record, or the clock of the resolver is wrong. Other zones are not affected, and resolvers that do not validate answer.',
+  why: 'A resolver that validates answers SERVFAIL for a zone whose signatures are expired, missing or made with another key. The zone’s owner forgot to re-sign it or rolled a key without its DS record, or the resolver’s clock is wrong. Other zones are not affected, and resolvers that do not validate answer.',
   fix: (names) => [
-    `Tell the owner of the zone of ${names}: it has to be signed again, or the DS record in its parent has to be removed.`,
-    'Check the clock of the resolver that validates (timedatectl).',
+    `Tell the owner of the zone of ${names} to re-sign it, or to remove the DS record in its parent.`,
+    'Check the validating resolver’s clock (timedatectl).',
     'Until then, exempt the zone there: domain-insecure in Unbound, validate-except in BIND, rndc nta ZONE.',
   ],
   prove: (name, server) =>
     `ndots query ${name} @${server} +dnssec is SERVFAIL with the same code, and with +cdflag it is answered`,
-  disproved: 'the query fails with +cdflag, too: then it is not DNSSEC',
+  disproved: 'the query also fails with +cdflag, so DNSSEC is not the cause',
 };
 
 const filtered: Kind = {
@@ -56,8 +56,8 @@ const filtered: Kind = {
   confidence: 0.93,
   why: 'The resolver upstream has a list of names that it does not answer, for safety, by law or by contract, or it counts this client among those that get filtered replies (Prohibited). The reply looks like a missing name, a refusal or an address of the filter; only the Extended DNS Error says what it is.',
   fix: (names, server) => [
-    `Have ${names} taken off the list of ${server}, or ask another resolver for them (a server block with forward).`,
-    'Prohibited: have the addresses of the DNS pods (or of their nodes, after masquerading) allowed there.',
+    `Remove ${names} from the list on ${server}, or use another resolver for them (a server block with forward).`,
+    'For Prohibited, allow the addresses of the DNS pods (or of their nodes, after masquerading) there.',
   ],
   prove: (name, server) => `ndots query ${name} @${server}, and @9.9.9.10 (without a filter)`,
   disproved: 'an unfiltered resolver gives the same reply',
@@ -75,7 +75,7 @@ const unreachable: Kind = {
   confidence: 0.86,
   why: 'The server could not get an answer itself. No Reachable Authority and Network Error: the name servers of the zone, or the upstream, do not answer it. Not Ready: it has just started and has no data yet. Invalid Data: a zone or a reply cannot be used. Cached Error: it repeats a failure that it has stored. Not Authoritative: the name is not in a zone of this server, and it does not ask others.',
   fix: (names, server) => [
-    `Look at the servers for ${names}, and whether ${server} reaches those servers: firewall, route, a server that is down.`,
+    `Check the servers for ${names}, and whether ${server} reaches them: firewall, route, a server that is down.`,
     'If one server answers these names elsewhere, forward their zone there.',
   ],
   prove: (name, server) =>
@@ -90,9 +90,9 @@ const staleAnswers: Kind = {
   codes: new Set([EDE.STALE_ANSWER, EDE.STALE_NXDOMAIN, EDE.SYNTHESIZED]),
   whole: true,
   confidence: 0.85,
-  why: 'serve-stale (RFC 8767) keeps names working while their servers are away: the answers were right once. Programs connect to the old addresses, and the names fail when the stale time is over.',
+  why: 'serve-stale (RFC 8767) keeps names working while their servers are away: the answers were once right. Programs connect to the old addresses, and the names fail when the stale time is over.',
   fix: (names, server) => [
-    `See why ${server} cannot refresh ${names}: its upstream, or the servers of the zone, do not answer.`,
+    `Determine why ${server} cannot refresh ${names}: its upstream, or the zone’s servers, do not answer.`,
   ],
   prove: (name, server) =>
     `ndots query ${name} @${server}: a TTL of 30 s or less, and the same code`,
@@ -115,7 +115,7 @@ function ruleOf(kind: Kind): FindingKind {
       const [first] = reasons;
       if (first === undefined) return excluded(shownBy(0, replyFaults.read));
       const names = namesOf(reasons, observed, claims, kind);
-      if (names.length === 0) return excluded('the failures that name a reason are explained');
+      if (names.length === 0) return excluded('the failures that state a reason are explained');
       const failed = names.reduce((sum, each) => sum + failuresOf(observed, each), 0);
       const count = reasons.reduce((sum, each) => sum + each.count, 0);
       const isStale = kind === staleAnswers;
@@ -137,7 +137,7 @@ function ruleOf(kind: Kind): FindingKind {
           sentence(`Names: ${listed(names)}`),
           ...(failed > count
             ? [
-                `In all, ${failed} queries for these names failed: a server in between does not pass the reason on.`,
+                `In all, ${failed} queries for these names failed, because a server in between does not pass the reason on.`,
               ]
             : []),
         ],

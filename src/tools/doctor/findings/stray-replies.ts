@@ -28,7 +28,7 @@ export const strayReplies: FindingKind = {
       (strays.length < STRAYS_FEW && strays.length < STRAYS_RARE * observed.total.asked)
     )
       return excluded(
-        `${strays.length} of ${observed.total.asked} queries got their reply from another address than was asked`,
+        `${strays.length} of ${observed.total.asked} queries got their reply from an address other than the one queried`,
       );
     const isOtherPort =
       seen.length > 0 && seen.every(({ stray, server }) => stray!.address === server.address);
@@ -52,13 +52,13 @@ export const strayReplies: FindingKind = {
             ]
           : []),
       ],
-      why: 'The way back is not translated as the way there was: a proxy of the mesh or the network plugin takes queries over, packets come back past the node that translated them, or a server answers from another of its addresses. A client that asked one address takes no reply from another. Or the replies reach the node of the client and are dropped there before they are translated (the reverse path filter, a rule of the raw table).',
+      why: 'The way back is not translated as the way there was: a proxy of the mesh or the network plugin takes queries over, packets come back past the node that translated them, or a server answers from another of its addresses. A client that queried one address accepts no reply from another. Or the replies reach the node of the client and are dropped there before they are translated (the reverse path filter, a rule of the raw table).',
       fix: [
-        'Servers with several addresses have to answer from the one that was asked (bind to each; CoreDNS does).',
-        'If it hits the pods of one node only, those that ask a DNS pod of the same node: sysctl -w net.bridge.bridge-nf-call-iptables=1 there (module br_netfilter), so that packets on the bridge are translated.',
-        'No asymmetric routes: masquerade traffic between nodes, or externalTrafficPolicy and routes that lead back over the same node.',
-        'If the replies arrive at the node: sysctl net.ipv4.conf.all.rp_filter (nstat -az TcpExtIPReversePathFilter counts what it drops), and iptables -t raw -S.',
-        'Leave port 53 out of the mesh’s interception.',
+        'Make servers with several addresses answer from the one that was queried (bind to each, as CoreDNS does).',
+        'If only pods that query a DNS pod on the same node are affected, run sysctl -w net.bridge.bridge-nf-call-iptables=1 there (module br_netfilter), so that packets on the bridge are translated.',
+        'Avoid asymmetric routes: masquerade traffic between nodes, or use externalTrafficPolicy and routes that lead back over the same node.',
+        'If the replies arrive at the node, check sysctl net.ipv4.conf.all.rp_filter (nstat -az TcpExtIPReversePathFilter counts what it drops), and iptables -t raw -S.',
+        'Exclude port 53 from the mesh’s interception.',
       ],
       prove: `tcpdump -ni any host ${from[0]!.split(' ')[0]} and ${isOtherPort ? 'udp' : 'port 53'} on the client’s node`,
       disproved: 'the client gets the replies from the address that it asked at its own interface',
@@ -103,7 +103,7 @@ function refusedFinding(refused: readonly RepeatedQuery[]): Finding {
     why: 'The client asked the address of the Service, and the reply reaches it from the address of the pod: on the way back it was not translated. Most often both pods are on one node and the packets stay on its bridge, past the rules (bridge-nf-call-iptables is 0).',
     fix: [
       'On the node of these clients: sysctl -w net.bridge.bridge-nf-call-iptables=1 (module br_netfilter has to be loaded at each boot).',
-      'If they are on another node: no asymmetric routes; the reply has to come back over the node that translated the query.',
+      'If they are on another node, avoid asymmetric routes: the reply has to come back over the node that translated the query.',
     ],
     prove: `in the client’s network: tcpdump -ni any udp port 53: queries go to the address of the Service, replies come from ${from[0]}`,
     disproved: 'at the client’s own interface the replies come from the address that it asked',

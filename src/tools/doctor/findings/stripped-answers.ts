@@ -53,10 +53,10 @@ export const strippedAnswers: FindingKind = {
       why: 'A server that has no record denies it with a SOA record. An empty answer without one is an answer from which the addresses were removed: resolvers with protection against DNS rebinding (stop-dns-rebind of dnsmasq, private-address of Unbound, home routers) remove private addresses.',
       fix: [
         'Exempt the zone at that resolver: rebind-domain-ok=/ZONE/ in dnsmasq, private-domain in Unbound.',
-        'Or forward the zone past it, to the server that has it (a server block of its own).',
+        'Or forward the zone directly to the server that has it, in its own server block.',
       ],
       prove: `ndots query ${first.name} @${servers[0] ?? 'SERVER'}${set === undefined ? ', and @ a server of its zone' : `, and @${set.asked}`}`,
-      disproved: 'the servers of the zone have no address for the name either',
+      disproved: 'the zone’s servers have no address for the name either',
       exchanges: kind.samples.filter(({ name }) => list.includes(name)),
     };
   },

@@ -57,9 +57,9 @@ export const suddenAddress: FindingKind = {
         ],
         why: 'A device between the cluster and the internet answers every name with its own address: a captive portal or login page of the network, a provider, a firewall, or an attacker. Programs connect to the wrong host and get certificate errors.',
         fix: [
-          `See what ${address} is (curl -sI http://${address}), and whether the network waits for a login or a payment.`,
-          'Forward to another upstream, over TLS (forward . tls://…), so that no device on the way can change answers.',
-          `Restart or flush the caches then: they may keep ${address}.`,
+          `Determine what ${address} is (curl -sI http://${address}), and whether the network requires a login or payment.`,
+          'Forward to another upstream, over TLS (forward . tls://…), so that no device in between can change answers.',
+          `Then restart or flush the caches, because they may keep ${address}.`,
         ],
         prove: `ndots query ${names[0]!} @${servers[0]!}, and any name that cannot exist: both are ${address}`,
         disproved: 'a name that cannot exist is NXDOMAIN there',
@@ -67,7 +67,7 @@ export const suddenAddress: FindingKind = {
         affected: names,
       };
     }
-    return excluded('names do not change to one address together');
+    return excluded('names do not change to one address at the same time');
   },
 };
 

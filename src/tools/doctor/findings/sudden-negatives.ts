@@ -20,8 +20,7 @@ export const suddenNegatives: FindingKind = {
   name: 'a zone that was emptied',
   inCapture(observed, claims) {
     const known = observed.names.list.filter(({ outcomes }) => outcomes.found >= 1);
-    if (known.length < MIN_GONE_NAMES)
-      return unknown('too few names were found in the first place');
+    if (known.length < MIN_GONE_NAMES) return unknown('too few names were found at first');
     const gone = known.flatMap((view) => {
       const { absence, outcomes } = view;
       if (absence === null || absence.count < 2) return [];
@@ -39,11 +38,11 @@ export const suddenNegatives: FindingKind = {
       together.length < MIN_GONE_NAMES ||
       new Set(together.map(({ view }) => view.name)).size < MIN_GONE_DIFFERENT
     )
-      return excluded('names do not go at once');
+      return excluded('names do not disappear at once');
     const back = together.filter(({ view, toMs }) => view.lastFoundMs > toMs);
     const isBack = back.length >= BACK_SHARE * together.length;
     if (isBack && median(together.map(({ fromMs, toMs }) => toMs - fromMs)) < MIN_GONE_MS)
-      return excluded('names that were found are found later, too');
+      return excluded('names that were found are also found later');
     const fromMs = together.reduce((least, each) => Math.min(least, each.fromMs), Infinity);
     const toMs = together.reduce((most, each) => Math.max(most, each.toMs), 0);
     const views = new Set(together.map(({ view }) => view));
@@ -53,7 +52,7 @@ export const suddenNegatives: FindingKind = {
     if (otherwise.length > ALTERNATING_NAMES * views.size)
       return excluded('names come and go several times, each separately');
     if (isOfServers(views))
-      return excluded('it goes by the server: some have these names all along');
+      return excluded('losses depend on the server: some have these names all along');
     for (const { name } of views) claims.names.add(name);
     const names = [...new Set(together.map(({ view }) => view.name))];
     const keys = new Set(names);
@@ -71,12 +70,12 @@ export const suddenNegatives: FindingKind = {
       ],
       why: 'The answers are quick and look right, but they are wrong: the owner of these names published an empty or broken zone (a failed automation, a split view that changed). Servers and clients trust and cache it.',
       fix: [
-        'Tell the owner of the zone; go back to its last good version.',
-        'Until then: hosts or a template with the last known addresses for what cannot wait.',
-        'serve_stale with a policy that prefers old answers, once it is there: cache { serve_stale }',
+        'Tell the zone’s owner to restore its last good version.',
+        'Until then, use hosts or a template with the last known addresses for what cannot wait.',
+        'Once serve_stale has a policy that prefers old answers, use it: cache { serve_stale }',
       ],
       prove: `ndots query ${names[0]} at a public resolver, and at the zone’s own servers`,
-      disproved: 'the names were taken away on purpose',
+      disproved: 'the names were removed on purpose',
       exchanges: observed.affected.flatMap((lookup) =>
         lookup.exchanges.filter(({ name }) => keys.has(name)),
       ),

@@ -105,9 +105,9 @@ export const tcpBlocked: FindingKind = {
           ({ target, text }) => `${podAt(facts, target)} over TCP: ${text}; over UDP it answers.`,
         ),
       affected: failed.map(({ target }) => podAt(facts, target)),
-      why: 'An answer that does not fit into a packet has to be asked for again by TCP. A network policy that names UDP only, a firewall, or a service without a port for TCP is in the way: glibc waits more than a minute where packets vanish.',
+      why: 'An answer that does not fit into a packet has to be fetched over TCP. A network policy that allows UDP only, a firewall, or a Service without a TCP port prevents this. glibc waits more than a minute if packets vanish.',
       fix: [
-        'Open TCP port 53 wherever UDP port 53 is open: network policies, security groups, the service (dns-tcp).',
+        'Open TCP port 53 wherever UDP port 53 is open: in network policies, security groups and the Service (dns-tcp).',
       ],
       prove: `ndots query kubernetes.default.svc.${answers.plan.domain} @${failed[0]!.target} +tcp`,
       disproved: 'that query is answered from a pod',
@@ -211,13 +211,13 @@ function blockedBy(
     confidence: 0.95,
     seen: [
       ...(truncated.length === 0 ? [] : [tooLarge(truncated)]),
-      `${share(refused + silent, opened)} of the TCP connections that ${listed([...clients])} opened to ${listed(servers)}${when} were ${silent === 0 ? 'refused' : refused === 0 ? 'not answered' : 'refused or not answered'}${late === 0 ? '' : `; ${late} of them got in when it was over`}.`,
+      `${share(refused + silent, opened)} of the TCP connections that ${listed([...clients])} opened to ${listed(servers)}${when} were ${silent === 0 ? 'refused' : refused === 0 ? 'not answered' : 'refused or not answered'}${late === 0 ? '' : `; ${late} of them succeeded afterwards`}.`,
       ...(repeats < MIN_UNANSWERED_FIRST_PACKETS
         ? []
         : [`The clients sent ${repeats} first packets (SYN) without an answer, repeats included.`]),
       ...(waiting.length === 0
         ? []
-        : [`In this time ${waiting.length} queries of clients got an error or no reply.`]),
+        : [`During this time, ${waiting.length} client queries got an error or no reply.`]),
     ],
     why:
       truncated.length === 0
@@ -227,7 +227,7 @@ function blockedBy(
       `Open TCP port 53 to ${listed(servers)} wherever UDP port 53 is open (network policies, firewalls, security groups).`,
       truncated.length === 0
         ? 'Until then, ask over UDP: remove use-vc from the pod’s dnsConfig, or force_tcp from forward.'
-        : 'Fewer records in one answer: a service instead of a headless one, fewer endpoints.',
+        : 'Put fewer records in one answer: use a normal Service instead of a headless one, or fewer endpoints.',
     ],
     prove: `ndots query ${exchanges[0]?.name ?? 'kubernetes.default.svc.cluster.local.'} @${servers[0]} +tcp`,
     disproved: 'that query is answered from the client’s network',
@@ -246,15 +246,15 @@ function notServed({ truncated }: Observations, losses: readonly SeenExchange[])
     confidence: 0.75,
     seen: [
       ...(truncated.length === 0 ? [] : [tooLarge(truncated)]),
-      `${losses.length} of ${losses.length} queries over TCP to ${listed(servers)} got no reply: the connections were accepted, and not one segment of an answer came.`,
+      `${losses.length} of ${losses.length} queries over TCP to ${listed(servers)} got no reply: the connections were accepted, but not one segment of an answer came.`,
     ],
     why: 'Something accepts the connections and does not answer: a server whose TCP side hangs (all of its threads or connections are taken), a proxy or a load balancer in front of it that has no backend for TCP. If all of these answers are just as large as a packet, a link that drops such large packets looks the same (ND3012).',
     fix: [
-      `Query the server directly, past any load balancer: ndots query ${losses[0]!.name} @ENDPOINT +tcp.`,
+      `Query the server directly, bypassing any load balancer: ndots query ${losses[0]!.name} @ENDPOINT +tcp.`,
       'Compare its open connections with its limit (ss -tn state established sport = :53 on its host; max-tcp-connections in its configuration).',
     ],
-    prove: `ndots query kubernetes.default.svc.cluster.local @${servers[0]} +tcp: a short answer does not come either`,
-    disproved: 'short answers come over TCP: then large packets get lost on the way (ND3012)',
+    prove: `ndots query kubernetes.default.svc.cluster.local @${servers[0]} +tcp: a short answer does not arrive either`,
+    disproved: 'short answers arrive over TCP, so large packets are lost in transit (ND3012)',
     exchanges: losses,
   };
 }
@@ -291,10 +291,10 @@ function neverAsked(
     ],
     why: 'The answer says that it is not whole and has to be asked for again by TCP. Some resolvers cannot: evdns (PgBouncer, Tor …) fails, musl before 1.2.4 (Alpine before 3.18) and busybox use what has come.',
     fix: [
-      'A newer base image (musl 1.2.4, Alpine 3.18); PgBouncer built with c-ares.',
-      'Fewer records in one answer: a service instead of a headless one, fewer endpoints.',
+      'Use a newer base image (musl 1.2.4, Alpine 3.18), or PgBouncer built with c-ares.',
+      'Put fewer records in one answer: use a normal Service instead of a headless one, or fewer endpoints.',
     ],
-    prove: `ndots query ${exchanges[0]!.name} @${exchanges[0]!.server.address} +tcp is answered, and the program still fails`,
+    prove: `ndots query ${exchanges[0]!.name} @${exchanges[0]!.server.address} +tcp is answered, but the program still fails`,
     disproved: hasTcp
       ? 'the program has its own connection to the server that began before the capture'
       : 'the capture was taken with a filter for UDP only',
@@ -315,13 +315,13 @@ function withoutTcp(
     confidence: 0.6,
     seen: [
       tooLarge(truncated),
-      'The capture has no TCP at all: it was taken for UDP only, or no TCP comes as far as this point.',
+      'The capture has no TCP at all: it was taken for UDP only, or no TCP reaches this point.',
     ],
     why: 'The answer says that it is not whole and has to be asked for again by TCP. If TCP port 53 is blocked before this point (a network policy or firewall that opens UDP only), the lookups hang or fail. If the clients do not use TCP (evdns, musl before 1.2.4), they fail or take the part that has come.',
     fix: [
-      'Capture in the client’s pod with TCP (tcpdump port 53, without udp): it shows which of these it is.',
+      'Capture in the client’s pod with TCP (tcpdump port 53, without udp) to see which of these it is.',
       `Open TCP port 53 to ${server.address} wherever UDP port 53 is open.`,
-      'Fewer records in one answer: a service instead of a headless one, fewer endpoints.',
+      'Put fewer records in one answer: use a normal Service instead of a headless one, or fewer endpoints.',
     ],
     prove: `ndots query ${name} @${server.address} +tcp from the client’s pod: no answer if TCP is blocked`,
     disproved: 'that query is answered, and the clients have the whole answer',

@@ -17,7 +17,7 @@ export const udpBlocked: FindingKind = {
     if (!observed.connections.any) return unknown('no query over TCP was seen');
     const blocked = blockedServers(observed, claims);
     if (blocked.length === 0)
-      return excluded('no server answers over TCP and leaves all queries over UDP without a reply');
+      return excluded('no server answers over TCP but leaves all UDP queries unanswered');
     const names = blocked.map(({ address }) => address);
     const direct = blocked.flatMap(({ losses }) => losses);
     const { fromMs, toMs } = sentSpan(direct);
@@ -39,14 +39,14 @@ export const udpBlocked: FindingKind = {
         `${direct.length} queries to ${listed(names)} over UDP got no reply, from ${clock(fromMs)} to ${clock(toMs)}; ${accepted} TCP connections to port 53 there were accepted, and queries over them were answered.`,
         ...(losses.length > direct.length
           ? [
-              `${losses.length - direct.length} more queries of the same clients got none, from sockets without any reply: the address that they asked leads some sockets to such a pod.`,
+              `${losses.length - direct.length} more queries from the same clients got none, on sockets without any reply: the address that they queried leads some sockets to such a pod.`,
             ]
           : []),
       ],
-      why: 'The server lives and is reached over TCP, so it is neither dead nor without a route. Something on the way drops UDP for port 53: a security group or a firewall between nodes that allows TCP only, or a NetworkPolicy with protocol TCP and not UDP.',
+      why: 'The server is up and reachable over TCP, so it is neither dead nor without a route. Something in between drops UDP to port 53: a security group or firewall between nodes that allows TCP only, or a NetworkPolicy with protocol TCP but not UDP.',
       fix: [
         'Allow UDP and TCP port 53 between all nodes and pods: the security groups of the nodes, firewalls between subnets, and the ports of NetworkPolicies.',
-        'Until then: a DNS pod on each node with internalTrafficPolicy: Local, or use-vc in the options of dnsConfig (glibc asks over TCP then).',
+        'Until then, run a DNS pod on each node with internalTrafficPolicy: Local, or set use-vc in dnsConfig options (glibc then uses TCP).',
       ],
       prove: `dig @${names[0]} kubernetes.default.svc.cluster.local, and the same with +tcp, from the client’s node: only TCP answers`,
       disproved: `${names[0]} answers over UDP from a pod of another node as well`,

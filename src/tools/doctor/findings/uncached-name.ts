@@ -48,12 +48,12 @@ export const uncachedName: FindingKind = {
           ),
         `${fine} answers for other names, which have a TTL, took ${took(fineMs)} on average: caches have them.`,
       ],
-      why: 'TTL 0 forbids caches to keep an answer (RFC 1035 section 3.2.1). Each lookup goes through to the upstream, and the program waits for as long as that takes. A cache without a minimum TTL cannot help.',
+      why: 'TTL 0 forbids caches to keep an answer (RFC 1035 section 3.2.1). Each lookup goes to the upstream, and the program waits as long as that takes. A cache without a minimum TTL cannot help.',
       fix: [
         sentence(
-          `Have the owner of ${listed(names)} give a TTL: even 5 s saves nearly all of these queries`,
+          `Ask the owner of ${listed(names)} to set a TTL: even 5 s saves nearly all of these queries`,
         ),
-        'cache { success 9984 3600 5 }: a minimum TTL of 5 s, the default of CoreDNS. Or keep connections open in the program, so that it looks the name up less often.',
+        'Set cache { success 9984 3600 5 }, a minimum TTL of 5 s, which is CoreDNS’s default. Or keep connections open in the program, so that it looks up the name less often.',
       ],
       prove: `ndots query ${first.view.name} twice: TTL 0, and the second one is as slow as the first`,
       disproved: 'the second query is answered at once',

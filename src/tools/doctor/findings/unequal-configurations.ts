@@ -42,13 +42,13 @@ export const reloads: FindingKind = {
       affected: (hashes.size > 1 ? few.map(({ pod }) => pod) : failed.map(({ pod }) => pod)).map(
         nameOf,
       ),
-      why: 'A Corefile that cannot be loaded leaves the one before in service until the pod restarts, and then it does not start. While replicas differ, answers depend on which one is asked.',
+      why: 'If a Corefile cannot be loaded, the previous one stays in use until the pod restarts, and then the pod does not start. While replicas differ, answers depend on which one is queried.',
       fix: [
-        `Its log says which line: kubectl -n ${facts.namespace} logs ${(failed[0] ?? measured[0]!).pod.name} | grep -i reload`,
-        `${lintCommand(facts)} judges what is written.`,
+        `Its log shows the line: kubectl -n ${facts.namespace} logs ${(failed[0] ?? measured[0]!).pod.name} | grep -i reload`,
+        `${lintCommand(facts)} checks the written configuration.`,
       ],
       prove: 'coredns_reload_version_info of each pod',
-      disproved: 'they are the same a minute later: a change reaches pods within that time',
+      disproved: 'they are the same a minute later, because a change reaches pods within that time',
     });
   },
 };

@@ -45,8 +45,8 @@ export const unheardUpstream: FindingKind = {
         ],
         why:
           pods.length > 0
-            ? `${server} answers, and its replies get lost on their way back. If ${listed(pods)} are pod addresses, the nodes do not masquerade them any more: the network of ${server} has no route to pods, and drops the replies or sends them elsewhere. External names then fail for all clients, and cluster names do not.`
-            : `${server} answers, and its replies get lost on their way back: a firewall or a missing route between here and ${listed(clients)}.`,
+            ? `${server} answers, and its replies are lost on their way back. If ${listed(pods)} are pod addresses, the nodes no longer masquerade them. The network of ${server} has no route to pods, and drops the replies or sends them elsewhere. External names then fail for all clients, while cluster names do not.`
+            : `${server} answers, and its replies are lost on their way back: a firewall or a missing route between here and ${listed(clients)}.`,
         fix: [
           ...(pods.length > 0
             ? [
@@ -54,7 +54,7 @@ export const unheardUpstream: FindingKind = {
                 `Or give the network of ${server} a route to the pod network.`,
               ]
             : []),
-          `Capture on the node of ${clients[0]} at the same time, to see up to which hop the replies come.`,
+          `Capture on the node of ${clients[0]} at the same time, to see how far the replies get.`,
         ],
         prove: `ip route get ${clients[0]} on ${server} and its router; tcpdump -ni any src ${server} and port 53 on the node of ${clients[0]}: no reply arrives`,
         disproved: `the replies arrive at ${clients[0]}`,

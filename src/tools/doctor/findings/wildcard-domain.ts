@@ -52,7 +52,7 @@ export const wildcardDomain: FindingKind = {
             'Write external names with a trailing dot, or set ndots:1.',
           ],
           prove: `ndots query some-random-word.${domain}: it has an address`,
-          disproved: 'random words below that domain are NXDOMAIN',
+          disproved: 'random names under that domain are NXDOMAIN',
           exchanges: [...new Set([...observed.searched, ...observed.affected])].flatMap(
             ({ exchanges }) => exchanges.filter(({ name }) => keys.has(name)),
           ),
@@ -84,10 +84,10 @@ export const wildcardDomain: FindingKind = {
         theirs.length > 0
           ? theirs.map(({ namespace, workload }) => `${namespace}/${workload}`)
           : ['pods with this domain in their search path'],
-      why: 'Names with fewer dots than ndots are tried with each search domain behind them first. There the wildcard answers, and the program connects to the wrong host: certificates that do not fit are how it shows.',
+      why: 'Names with fewer dots than ndots are first tried with each search domain appended. The wildcard answers these, and the program connects to the wrong host, which shows as certificate errors.',
       fix: [
-        'Take the domain out of the search path: of the node’s resolv.conf (kubelet hands it on), or of dnsConfig.',
-        'dnsConfig option ndots 1 or 2, or names with a dot at the end.',
+        'Remove the domain from the search path: from the node’s resolv.conf (which kubelet passes on), or from dnsConfig.',
+        'Or set the dnsConfig option ndots to 1 or 2, or write names with a trailing dot.',
       ],
       prove: `ndots query ${found[0]![1].random}: any name has the same address`,
       disproved: '',

@@ -53,11 +53,11 @@ export const wrongAaaa: FindingKind = {
         outcomes.asked > 0 &&
         (observed.names.get(name, TYPE.A)?.outcomes.found ?? 0) > 0,
     );
-    if (!both) return unknown('no name was found for which AAAA was asked, too');
+    if (!both) return unknown('no name was found for which AAAA was also queried');
     const bad = bads.reduce((sum, each) => sum + each.bad, 0);
     if (bads.length === 0 || bad < 2) return excluded(pairsText(observed));
     if (failsForA(observed, claims, new Set(bads.map(({ name }) => name))))
-      return excluded('A fails as well at the time');
+      return excluded('A also fails at that time');
     const rcode = bads[0]!.rcode;
     const names = bads.map(({ name }) => name);
     const keys = new Set(names);
@@ -72,14 +72,13 @@ export const wrongAaaa: FindingKind = {
       why:
         rcode === 'NXDOMAIN'
           ? 'NXDOMAIN says that the name does not exist at all, for any type. A template answers AAAA like this on purpose, to avoid IPv6 (template … rcode NXDOMAIN). musl (Alpine) trusts it and ignores the IPv4 address; caches may do so too.'
-          : 'AAAA fails where it should be answered with "no such record": old load balancers and appliances do not know the type (RFC 4074). musl (Alpine) fails after 5 s although it has the IPv4 address; others ask again and lose time.',
+          : 'AAAA fails where it should be answered with "no such record": old load balancers and appliances do not know the type (RFC 4074). musl (Alpine) fails after 5 s although it has the IPv4 address; others retry and lose time.',
       fix: [
         'Answer AAAA with NOERROR, no record, and an SOA in the authority section: template IN AAAA { rcode NOERROR; authority "…SOA…"; fallthrough }',
-        'Or leave AAAA alone: NODATA from upstream is as quick.',
+        'Or leave AAAA alone, because NODATA from the upstream is as quick.',
       ],
       prove: `ndots query ${names[0]} AAAA`,
-      disproved:
-        'the external server gives the same answer: then the owner of the zone has to fix it',
+      disproved: 'the external server gives the same answer, so the zone’s owner has to fix it',
       hits: bad,
       exchanges: observed.affected.flatMap((lookup) =>
         lookup.exchanges.filter(({ name, type }) => keys.has(name) && type === TYPE.AAAA),
@@ -102,7 +101,7 @@ export const wrongAaaa: FindingKind = {
       severity: 'critical',
       ...odd,
       confidence: 0.93,
-      why: 'A template or a rule against IPv6 answers with an error. For musl (Alpine) the whole name fails then; other resolvers retry again and again.',
+      why: 'A template or a rule against IPv6 answers with an error. For musl (Alpine), the whole name then fails; other resolvers keep retrying.',
       fix: [
         'template IN AAAA { rcode NOERROR; authority "… SOA …"; fallthrough }, or nothing at all: AAAA costs little with a cache.',
       ],

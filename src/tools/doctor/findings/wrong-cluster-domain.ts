@@ -67,13 +67,13 @@ export const wrongClusterDomain: FindingKind = {
             ? `Pods with this search path: ${listed(pods, 6)}.`
             : `Pods with this search path are behind ${listed(askers, 6)}, which forwards their queries.`,
         ],
-        why: `kubelet writes the search path into each pod: NAMESPACE.svc.DOMAIN, svc.DOMAIN, DOMAIN. On the node of these pods DOMAIN is ${domain} and the DNS of the cluster has no such zone, so no service is found by a short name. External names work, each after ${domains.length > 1 ? 'several' : '3'} queries that cannot succeed.`,
+        why: `kubelet writes the search path into each pod: NAMESPACE.svc.DOMAIN, svc.DOMAIN, DOMAIN. On the node of these pods DOMAIN is ${domain} and the cluster’s DNS has no such zone, so no Service is found by a short name. External names work, each after ${domains.length > 1 ? 'several' : '3'} queries that cannot succeed.`,
         fix: [
-          `Set clusterDomain of kubelet on that node (KubeletConfiguration, --cluster-domain) to ${right}, restart kubelet, and create the pods again.`,
-          `Or serve the domain, too: kubernetes ${right === DEFAULT_DOMAIN ? 'cluster.local' : 'CLUSTER_DOMAIN'} ${domain.slice(0, -1)} in the Corefile.`,
+          `Set kubelet’s clusterDomain on that node (KubeletConfiguration, --cluster-domain) to ${right}, restart kubelet, and create the pods again.`,
+          `Or serve the domain too: kubernetes ${right === DEFAULT_DOMAIN ? 'cluster.local' : 'CLUSTER_DOMAIN'} ${domain.slice(0, -1)} in the Corefile.`,
         ],
         prove: `kubectl get --raw /api/v1/nodes/NODE/proxy/configz | grep clusterDomain, for ${pods.length > 0 ? `the node of ${pods[0]!} and another one` : 'each node'}`,
-        disproved: 'a service is found below this domain',
+        disproved: 'a Service is found under this domain',
         exchanges: failed.flatMap(({ exchanges }) => exchanges),
         affected: clients,
       };

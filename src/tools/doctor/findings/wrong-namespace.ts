@@ -41,14 +41,14 @@ export const wrongNamespace: FindingKind = {
           ),
           `No name at all exists below ${domain}, the first search domain; ${found.length} other names are found.`,
         ],
-        why: `The search list of these pods begins with the namespace ${namespace}, in which no Service of these names exists. Either the list is wrong (dnsConfig.searches, or dnsPolicy None with a copied list), or the pods were started in another namespace than their Services.`,
+        why: `The search list of these pods begins with the namespace ${namespace}, which has no Services with these names. Either the list is wrong (dnsConfig.searches, or dnsPolicy None with a copied list), or the pods were started in another namespace than their Services.`,
         fix: [
           `Compare with kubectl get services -n ${namespace}, and -A | grep -w ${names[0]!.slice(0, -1)}: the search list needs the namespace that has them.`,
-          'Remove dnsConfig.searches: dnsPolicy ClusterFirst puts the namespace of the pod there.',
+          'Remove dnsConfig.searches: dnsPolicy ClusterFirst puts the pod’s namespace there.',
           'Or write names with their namespace: NAME.NAMESPACE.',
         ],
         prove: `kubectl get service -A | grep -w ${names[0]!.slice(0, -1)}; ndots query ${names[0]!}OTHER-NAMESPACE.svc.cluster.local`,
-        disproved: 'no namespace has Services of these names: then they are missing altogether',
+        disproved: 'no namespace has Services with these names, so they do not exist at all',
         exchanges,
         affected: names.map((name) => name + domain),
       };
