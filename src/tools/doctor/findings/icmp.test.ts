@@ -103,7 +103,7 @@ test('pods that ask an address beside the DNS service have a wrong one', async (
       passing(node, 50.1, 63),
     ];
   });
-  assert.match((await silent(inOrder(packets))).title, /a name server address other than/);
+  assert.match((await silent(inOrder(packets))).title, /name server address other than/);
 });
 
 test('an ICMP error for missing fragments shows at the server that they get lost', async () => {

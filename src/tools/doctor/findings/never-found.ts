@@ -150,7 +150,7 @@ function spellingOf({ name, type }: MissingName, known: FoundNames): Spelling | 
       ],
       why: 'A setting of the program contains HOST:PORT or a URL where only a host is expected, and the program looks up all of it. DNS is not at fault.',
       fix: [
-        `In the configuration or environment of these programs, set the host to ${host}, and the port in its own setting.`,
+        `Set the host to ${host} in the configuration or environment of these programs, and the port in its own setting.`,
       ],
     };
   }
