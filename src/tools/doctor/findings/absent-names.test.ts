@@ -41,7 +41,7 @@ test('a port in a host name is named, with the name that is found', async () => 
   const all = [...others(20), ...others(5, `${redis}.`), ...walks(`${redis}:6379.`)];
   const found = await findingOf('ND2008', all);
   assert.match(found?.title ?? '', /with a port/);
-  assert.match(found!.fix.join(' '), /set the host to redis\.cache\.svc\.cluster\.local\./);
+  assert.match(found!.fix.join(' '), /redis\.cache\.svc\.cluster\.local\./);
   assert.match(found!.seen.join(' '), /has an address for redis\.cache\.svc\.cluster\.local\.$/);
 });
 
