@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { Views } from '../../src/tools/watch/view.ts';
 import { printed, start, type Child } from '../kit/child.ts';
+import { until } from '../kit/dnstap-collector.ts';
 import { freePorts } from '../kit/free-ports.ts';
 import { inSpace, makeTwoNodes, noTwoNodes, SERVER, SPACE } from '../kit/two-nodes.ts';
 
@@ -20,13 +21,6 @@ function latest<V extends keyof Views>(child: Child): Views[V] | null {
     .split('\n')
     .findLast((each) => /^\{.*\}$/.test(each));
   return line === undefined ? null : (JSON.parse(line) as Views[V]);
-}
-
-async function until(holds: () => boolean, what: string): Promise<void> {
-  for (let waited = 0; !holds(); waited += 50) {
-    assert.ok(waited < 30_000, `waited for ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
 }
 
 async function metric(port: number, name: string): Promise<number> {

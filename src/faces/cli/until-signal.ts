@@ -41,6 +41,14 @@ export function untilSignal(prints: 'log' | 'data' = 'data'): AbortSignal {
   return interruptSignal();
 }
 
+/** Resolves when the signal aborts, at once if it has. */
+export function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
 /** True if the command continues when its output cannot be written, for example on a full disk. */
 export function outlivesOutput(): boolean {
   return printsLog;

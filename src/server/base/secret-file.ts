@@ -1,5 +1,6 @@
 /** Secrets that clients present, read from files that may change at any time. */
 import { builtins } from './builtins.ts';
+import type { Log } from './log.ts';
 import { Problem } from './problem.ts';
 import { FILE_MAX, readFileText } from './read-file.ts';
 import { whyFailed } from './why-failed.ts';
@@ -29,6 +30,17 @@ export function readSecret(file: string): string {
     text: `the token in ${file} has ${text.length} characters, and ${SECRET_MIN} at least are required`,
     remedy: `openssl rand -base64 24 -out ${file}`,
   });
+}
+
+/** Returns null, and logs why, if the file is missing or is being written. */
+export function readSecretOrLog(file: string, log: Pick<Log, 'error'>): string | null {
+  try {
+    return readSecret(file);
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    log.error(error.message);
+    return null;
+  }
 }
 
 /** Compares in constant time. */

@@ -12,8 +12,8 @@ import {
   raiseLink,
   removeLink,
   takeAddress,
-  type Link,
 } from '../runtime/own-interface.ts';
+import type { Link } from '../runtime/links.ts';
 
 /** The alias of the interface, shown by `ip link show`. */
 const ALIAS = 'ndots node-cache';

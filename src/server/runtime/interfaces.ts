@@ -1,11 +1,11 @@
 /** Lists the machine's interfaces and their addresses using rtnetlink(7). */
 import { printAddress } from '../base/ip.ts';
+import { listLinks } from './links.ts';
 import { dumpNetlink } from './netlink.ts';
 import { AF_INET, AF_INET6 } from './socket-address.ts';
 
 /** Message types in <linux/rtnetlink.h>, and the offsets of their fields in bytes. */
-const KIND = { NEW_LINK: 16, GET_LINK: 18, NEW_ADDRESS: 20, GET_ADDRESS: 22 };
-const LINK = { SIZE: 16, INDEX: 4, NAME: 3 };
+const KIND = { NEW_ADDRESS: 20, GET_ADDRESS: 22 };
 const ADDRESS = { SIZE: 8, FAMILY: 0, SCOPE: 3, INDEX: 4, OF_INTERFACE: 1, LOCAL: 2 };
 const SCOPE_LINK = 253;
 
@@ -17,14 +17,10 @@ const SCOPE_LINK = 253;
 export function interfaceAddresses(): ReadonlyMap<string, readonly string[]> {
   const names = new Map<number, string>();
   const found = new Map<string, string[]>();
-  dumpNetlink(KIND.GET_LINK, KIND.NEW_LINK, LINK.SIZE, (bytes, view, attributes) => {
-    const name = attributes.get(LINK.NAME);
-    if (name === undefined) return;
-    // The text ends with a NUL byte.
-    const text = Buffer.from(bytes.subarray(name[0], name[1] - 1)).toString();
-    names.set(view.getInt32(LINK.INDEX, true), text);
-    found.set(text, []);
-  });
+  for (const { index, name } of listLinks()) {
+    names.set(index, name);
+    found.set(name, []);
+  }
   dumpNetlink(KIND.GET_ADDRESS, KIND.NEW_ADDRESS, ADDRESS.SIZE, (bytes, view, attributes) => {
     const name = names.get(view.getInt32(ADDRESS.INDEX, true));
     const place = attributes.get(ADDRESS.LOCAL) ?? attributes.get(ADDRESS.OF_INTERFACE);

@@ -1,12 +1,13 @@
 /** Creates network interfaces for this program's own addresses, and manages those addresses (rtnetlink(7)). */
 import { parseAddress, printAddress } from '../base/ip.ts';
 import { libc } from './libc.ts';
-import { attribute, attributesIn, CHANGE, changeByNetlink, dumpNetlink } from './netlink.ts';
+import { listLinks, type Link } from './links.ts';
+import { attribute, CHANGE, changeByNetlink, dumpNetlink } from './netlink.ts';
 import { AF_INET, AF_INET6 } from './socket-address.ts';
 
 /** Message types in <linux/rtnetlink.h>. */
 const KIND = {
-  ...{ NEW_LINK: 16, DELETE_LINK: 17, GET_LINK: 18 },
+  ...{ NEW_LINK: 16, DELETE_LINK: 17 },
   ...{ NEW_ADDRESS: 20, DELETE_ADDRESS: 21, GET_ADDRESS: 22 },
 };
 /** `struct ifinfomsg` and link attributes (<linux/if_link.h>). */
@@ -29,41 +30,12 @@ const SCOPE_LINK = 253;
 const NO_DUPLICATE_DETECTION = 2;
 const FOREVER = 0xffff_ffff;
 
-/** Current state of an interface. */
-export interface Link {
-  readonly index: number;
-  readonly name: string;
-  /** `dummy`, `bridge`, `veth` …; empty for a hardware device and for `lo`. */
-  readonly kind: string;
-  /** The alias set by its creator. */
-  readonly alias: string;
-  readonly up: boolean;
-}
-
 /**
  * Returns the interface with this name, or null.
  * @throws LibcMissing, SystemError
  */
 export function findLink(name: string): Link | null {
-  let found: Link | null = null;
-  dumpNetlink(KIND.GET_LINK, KIND.NEW_LINK, LINK.SIZE, (bytes, view, attributes) => {
-    const text = (place: readonly [number, number] | undefined): string =>
-      place === undefined
-        ? ''
-        : Buffer.from(bytes.subarray(place[0], place[1])).toString().replace(/\0.*/s, '');
-    if (text(attributes.get(LINK.NAME)) !== name) return;
-    const info = attributes.get(LINK.INFO);
-    const whole = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-    const inner = info === undefined ? null : attributesIn(whole, info[0], info[1]);
-    found = {
-      index: view.getInt32(LINK.INDEX, true),
-      name,
-      kind: text(inner?.get(LINK.INFO_KIND)),
-      alias: text(attributes.get(LINK.ALIAS)),
-      up: (view.getUint32(LINK.FLAGS, true) & UP) !== 0,
-    };
-  });
-  return found;
+  return listLinks().find((link) => link.name === name) ?? null;
 }
 
 /**

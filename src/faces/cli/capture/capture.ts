@@ -22,7 +22,7 @@ import { readLean } from './lean-reading.ts';
 import { count } from '../../../server/base/counted.ts';
 import { paintFor } from '../page.ts';
 import { readingProgress } from './reading-progress.ts';
-import { untilSignal } from '../until-signal.ts';
+import { untilAborted, untilSignal } from '../until-signal.ts';
 import { openGiven } from '../named-capture.ts';
 import { comesOnce } from '../named-file.ts';
 import { tellProblems } from '../problem-text.ts';
@@ -308,10 +308,7 @@ class CaptureRun {
       this.#story?.tell();
       this.#flush();
     }, 200);
-    if (!this.#stop.signal.aborted)
-      await new Promise<void>((resolve) => {
-        this.#stop.signal.addEventListener('abort', () => resolve(), { once: true });
-      });
+    await untilAborted(this.#stop.signal);
     clearInterval(flush);
     for (const each of captures) {
       each.stop();

@@ -12,7 +12,7 @@ import { EXIT, type Command } from '../command.ts';
 import { readText } from '../named-file.ts';
 import { startClusters } from '../live/live-clusters.ts';
 import type { LiveSources } from '../live/live-options.ts';
-import { untilSignal } from '../until-signal.ts';
+import { untilAborted, untilSignal } from '../until-signal.ts';
 import { findConsoleAssets } from './console-assets.ts';
 import { parseConsoleOptions, type ConsoleOptions } from './console-options.ts';
 import { CheckSources } from './check-sources.ts';
@@ -133,13 +133,6 @@ async function listening(parts: Parameters<typeof ConsoleServer.start>[0]): Prom
       cause: error,
     });
   }
-}
-
-function untilAborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
 
 function openBrowser(address: string, note: (text: string) => void): void {

@@ -19,6 +19,7 @@ import { readingProgress } from '../capture/reading-progress.ts';
 import { openGiven } from '../named-capture.ts';
 import { comesOnce } from '../named-file.ts';
 import { tellProblems } from '../problem-text.ts';
+import { untilAborted } from '../until-signal.ts';
 
 /** The default duration of a live capture. */
 const LIVE_MS = 60_000;
@@ -174,10 +175,7 @@ async function live(
   if (!options.quiet)
     io.err(`ndots doctor: ${capture.name}, for ${printSpan(forMs)}; Ctrl-C ends sooner\n`);
   const timer = setTimeout(() => stop.abort(), forMs);
-  if (!stop.signal.aborted)
-    await new Promise<void>((resolve) => {
-      stop.signal.addEventListener('abort', () => resolve(), { once: true });
-    });
+  await untilAborted(stop.signal);
   clearTimeout(timer);
   capture.stop();
   if (capture.dropped() > 0)

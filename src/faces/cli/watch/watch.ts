@@ -4,9 +4,8 @@ import { hostname } from 'node:os';
 import { every, systemClock } from '../../../server/base/clock.ts';
 import { count } from '../../../server/base/counted.ts';
 import { isLoopbackHost, printHostPort } from '../../../server/base/ip.ts';
-import { makeLog, type Log } from '../../../server/base/log.ts';
-import { Problem } from '../../../server/base/problem.ts';
-import { readSecret } from '../../../server/base/secret-file.ts';
+import { makeLog } from '../../../server/base/log.ts';
+import { readSecret, readSecretOrLog } from '../../../server/base/secret-file.ts';
 import { ownVersion } from '../../../server/engine/contract/own-version.ts';
 import { interfaceSides, type InterfaceSide } from '../../../server/runtime/interface-sides.ts';
 import { MemoryPolicy } from '../../../server/runtime/memory-policy.ts';
@@ -18,7 +17,7 @@ import { PacketStream, type OpenCapture } from '../../../tools/watch/packet-stre
 import { capturePackets } from '../capture/capture-live.ts';
 import { EXIT, type Command, type Io } from '../command.ts';
 import { listening } from '../serve/listening.ts';
-import { untilSignal } from '../until-signal.ts';
+import { untilAborted, untilSignal } from '../until-signal.ts';
 import { parseWatchOptions, type WatchOptions } from './watch-options.ts';
 
 /** Size of a generated token. */
@@ -49,7 +48,7 @@ async function serveAgent(options: WatchOptions, io: Io): Promise<number> {
     open: (take) => openCapture(options, take),
   });
   const server = new AgentServer(stream, () => ({
-    token: file === null ? made : tokenOf(file, log),
+    token: file === null ? made : readSecretOrLog(file, log),
     identity,
   }));
   const place = { host, port, option: '--listen' };
@@ -60,10 +59,7 @@ async function serveAgent(options: WatchOptions, io: Io): Promise<number> {
   if (!isLoopbackHost(host))
     log.warning('the network carries the packets and the token without encryption');
   new MemoryPolicy({ clock: systemClock, thrifty: true }).begin();
-  await new Promise<void>((resolve) => {
-    if (ended.aborted) resolve();
-    else ended.addEventListener('abort', () => resolve(), { once: true });
-  });
+  await untilAborted(ended);
   await server.close();
   log.info(
     `${count(stream.packets, 'packet', 'packets')} for readers, ${stream.dropped + stream.missed} lost`,
@@ -92,15 +88,4 @@ function openCapture(options: WatchOptions, take: TakePacket): OpenCapture {
 
 function sidesIn(netns: string | null): ReadonlyMap<number, InterfaceSide> {
   return netns === null ? interfaceSides() : inNetworkNamespace(netns, interfaceSides);
-}
-
-/** Null: the file does not exist, or is being written. */
-function tokenOf(file: string, log: Log): string | null {
-  try {
-    return readSecret(file);
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error;
-    log.error(error.message);
-    return null;
-  }
 }

@@ -4,7 +4,7 @@ import { answerText } from '../../base/http-answer.ts';
 import { isLoopbackHost } from '../../base/ip.ts';
 import { bugText } from '../../base/log.ts';
 import { Problem, type Place } from '../../base/problem.ts';
-import { isSameSecret, readSecret } from '../../base/secret-file.ts';
+import { isSameSecret, readSecret, readSecretOrLog } from '../../base/secret-file.ts';
 import { optional, required } from '../../corefile/positions.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
 import { fields, setting } from '../../corefile/properties.ts';
@@ -144,7 +144,7 @@ class CommandRunner {
       return { status: 401, text: `the header ${HEADER} is missing: send it ${what}` };
     }
     if (this.#token !== null) {
-      const wanted = this.#readToken(this.#token);
+      const wanted = readSecretOrLog(this.#token, this.#context.log);
       if (wanted === null) return { status: 503, text: 'the token of this server cannot be read' };
       if (!isSameSecret(String(given), wanted))
         return { status: 403, text: 'this is not the token' };
@@ -157,17 +157,6 @@ class CommandRunner {
       };
     if (method !== 'POST') return { status: 405, text: 'send commands with POST' };
     return null;
-  }
-
-  /** Returns null if the file is missing or is being written. */
-  #readToken(file: string): string | null {
-    try {
-      return readSecret(file);
-    } catch (error) {
-      if (!(error instanceof Problem)) throw error;
-      this.#context.log.error(error.message);
-      return null;
-    }
   }
 }
 

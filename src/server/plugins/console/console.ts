@@ -4,8 +4,7 @@ import { builtins } from '../../base/builtins.ts';
 import type { LineRingMemory } from '../../base/line-ring.ts';
 import { isLoopbackHost } from '../../base/ip.ts';
 import { andThen, isLater } from '../../base/maybe.ts';
-import { Problem } from '../../base/problem.ts';
-import { readSecret } from '../../base/secret-file.ts';
+import { readSecret, readSecretOrLog } from '../../base/secret-file.ts';
 import { optional } from '../../corefile/positions.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
 import { setting } from '../../corefile/properties.ts';
@@ -77,7 +76,7 @@ export const consolePlugin: Plugin = definePlugin({
     const { readers, made } = kept;
     const file = options.tokenFile === null ? null : context.path(options.tokenFile);
     if (file !== null) readSecret(file);
-    const token = (): string | null => (file === null ? made : tokenOf(file, context));
+    const token = (): string | null => (file === null ? made : readSecretOrLog(file, context.log));
     const identity = options.identity ?? hostname();
     context.http(at, TAP_PATH, (request, response) =>
       readers.serve(request, response, token(), identity),
@@ -147,17 +146,6 @@ class KeptReaders {
 
   close(): void {
     this.readers.close();
-  }
-}
-
-/** Returns null if the file is missing or is being written. */
-function tokenOf(file: string, { log }: ControlContext): string | null {
-  try {
-    return readSecret(file);
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error;
-    log.error(error.message);
-    return null;
   }
 }
 

@@ -1,4 +1,5 @@
 /** Reasons for which a server never answers, as packets prove them. */
+import { isLoopbackHost } from '../../../server/base/ip.ts';
 import { commonZone } from '../../../server/wire/within-zone.ts';
 import { TIME_EXCEEDED } from '../../capture/read/packets/dissect.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
@@ -59,7 +60,7 @@ function onLoopback(
   address: string,
   losses: readonly SeenExchange[],
 ): SilentCause | null {
-  if (!address.startsWith('127.') && address !== '::1') return null;
+  if (!isLoopbackHost(address)) return null;
   // A server that forwards to another one of its host.
   if (losses.some(({ client }) => isForwarder(observed, client.address))) return null;
   return {
