@@ -1,7 +1,8 @@
 /**
  * Finds everything in frames that concerns DNS: messages over UDP and TCP, connections, ICMP errors, encrypted traffic.
  */
-import { readUint32 } from '../../../../server/base/big-endian.ts';
+import { readUint16, readUint32 } from '../../../../server/base/big-endian.ts';
+import { isLoopback } from '../../../../server/base/ip.ts';
 import { Fragments } from './fragments.ts';
 import type { Frame } from './frame.ts';
 import { emptyPacket, PROTOCOL, readIpv4, readIpv6, type IpPacket } from './ip-packet.ts';
@@ -479,9 +480,8 @@ export class Dissector {
 }
 
 function isToLoopback({ family, head, addressesAt }: IpPacket): boolean {
-  if (family === 4) return head[addressesAt + 4] === 127;
-  for (let at = 16; at < 31; at++) if (head[addressesAt + at] !== 0) return false;
-  return head[addressesAt + 31] === 1;
+  const size = family === 4 ? 4 : 16;
+  return isLoopback(head.subarray(addressesAt + size, addressesAt + 2 * size));
 }
 
 /** True if it is an ordinary query: one question of class IN and at most an OPT record. */
@@ -494,10 +494,6 @@ function isQuery(bytes: Uint8Array, start: number, end: number): boolean {
   while (at < end && bytes[at]! > 0 && bytes[at]! < 64) at += bytes[at]! + 1;
   const stop = at + 5;
   return bytes[at] === 0 && stop <= end && readUint16(bytes, at + 3) === 1;
-}
-
-function readUint16(bytes: Uint8Array, at: number): number {
-  return (bytes[at]! << 8) | bytes[at + 1]!;
 }
 
 /** True if it could be a reply to an ordinary query: QR, opcode 0, one question, no more sections than fit. */
