@@ -14,6 +14,17 @@ const steps: readonly (readonly [string, readonly string[]])[] = [
     'monitoring',
     ['node', '--disable-warning=ExperimentalWarning', 'tools/monitoring.ts', '--check'],
   ],
+  [
+    'generated pages',
+    [
+      'node',
+      '--test',
+      '--test-reporter=dot',
+      ...['coredns-table', 'figures', 'limits-page', 'metrics-page', 'pictures'].map(
+        (page) => `test/${page}.test.ts`,
+      ),
+    ],
+  ],
   ['prose', ['node', '--disable-warning=ExperimentalWarning', 'tools/prose.ts']],
   ['house', ['node', '--test', '--test-reporter=dot', 'test/tidy.test.ts']],
 ];
