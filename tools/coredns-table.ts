@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import type { Syntax } from '../src/server/corefile/syntax.ts';
 import { loadPlugins, order } from '../src/server/plugins/order.ts';
 import { directives, type Directive, type Property } from './coredns/properties.ts';
+import { CELL_SENTENCES, sentences } from './prose/page-rules.ts';
 
 const home = fileURLToPath(new URL('../', import.meta.url));
 const page = `${home}docs/coredns-plugins.md`;
@@ -41,7 +42,7 @@ ndots lint Corefile      # check your own Corefile
 
 [Moving from CoreDNS](coredns.md) lists the differences by subject, including those that are not about plugins.
 
-<!-- Written by tools/coredns-table.ts from here on, from the declarations of the directives and the pages of the plugins. -->
+<!-- Written by tools/coredns-table.ts from here on, from the directives' declarations and the plugin pages. -->
 
 | directive | property | ndots | note |
 |---|---|---|---|
@@ -79,7 +80,7 @@ function presentRows({ name, properties }: Directive, syntax: Syntax): readonly 
     return {
       directive: name,
       property: property.name,
-      ...verdictOf(property, own, syntax, word),
+      ...verdictOf(property, own, syntax, { directive: name, word }),
     };
   });
 }
@@ -109,14 +110,23 @@ function verdictOf(
   { better, different, missing }: Property,
   own: readonly string[],
   syntax: Syntax,
-  word: string,
+  { directive, word }: { readonly directive: string; readonly word: string },
 ): Pick<Row, 'verdict' | 'note'> {
   const retired = syntax.retired[word];
   if (retired !== undefined) return { verdict: 'ignored', note: retired };
-  if (missing === true) return { verdict: 'not supported', note: own.join(' ') };
+  if (missing === true) return { verdict: 'not supported', note: noteOf(own, directive) };
   if (different !== undefined) return { verdict: 'different', note: different };
-  if (own.length > 0) return { verdict: 'different', note: own.join(' ') };
+  if (own.length > 0) return { verdict: 'different', note: noteOf(own, directive) };
   return better === undefined ? { verdict: 'same', note: '' } : { verdict: 'better', note: better };
+}
+
+/** The differences, or a link to them if they are too long for a table cell. */
+function noteOf(differences: readonly string[], directive: string): string {
+  const note = differences.join(' ');
+  if (sentences(note) <= CELL_SENTENCES) return note;
+  const page = `../src/server/plugins/${directive}/${directive}.md`;
+  const count = differences.length === 1 ? 'one difference' : `${differences.length} differences`;
+  return `[${count}](${page}#differences-from-coredns)`;
 }
 
 /** The list under "Differences from CoreDNS" on a plugin's page, with links relative to `docs/`. */

@@ -32,6 +32,9 @@ describe('a page', () => {
   test('has no table cell with more than two sentences', () => {
     assert.deepEqual(rules('| One. Two. | a |\n'), []);
     assert.deepEqual(rules('| One. Two. Three. | a |\n'), ['1 long cell']);
+    assert.deepEqual(rules('| One. Two. `three` is it. | a |\n'), ['1 long cell']);
+    const written = '<!-- Written by tools/a.ts from here on. -->';
+    assert.deepEqual(rules(`${written}\n| One. Two. Three. | a |\n`), ['2 long cell']);
   });
 
   test('has no sentence that starts in prose and ends after a code block', () => {

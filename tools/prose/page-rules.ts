@@ -9,7 +9,8 @@ export interface PageFault {
 
 /** Maximum line width of a page, in columns. */
 export const LINE_COLUMNS = 120;
-const CELL_SENTENCES = 2;
+/** Maximum number of sentences in a table cell. */
+export const CELL_SENTENCES = 2;
 
 /** The required opening after a page's title. */
 export type Opening = 'purpose and command' | 'purpose' | 'free';
@@ -46,7 +47,6 @@ function lineFaults(page: string): PageFault[] {
   let before = '';
   for (const [index, text] of page.split('\n').entries()) {
     const line = index + 1;
-    if (text.startsWith('<!-- Written by tools/')) break;
     const mark = /^ *(```+|~~~+)/.exec(text)?.[1];
     if (mark !== undefined && (fence === '' || mark.startsWith(fence))) {
       if (fence === '' && isUnfinished(before))
@@ -80,8 +80,9 @@ const isOneWord = (text: string): boolean =>
 const isUnfinished = (line: string): boolean =>
   /[a-z,]$/.test(line) && !/^(?:#|\||\s*[-*] |```|<!--|\s*\d+\. )/.test(line);
 
-function sentences(cell: string): number {
+/** Counts the sentences of a table cell. */
+export function sentences(cell: string): number {
   const text = proseOf(cell).trim();
   if (text === '') return 0;
-  return text.split(/[.!?](?=\s+[A-Z])/).length;
+  return text.split(/[.!?](?=\s+[A-Z`[])/).length;
 }

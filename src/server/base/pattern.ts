@@ -40,8 +40,8 @@ export class PatternError extends Error {
 /** Maximum pattern length in bytes; CoreDNS's limit. */
 const LENGTH_MAX = 10_000;
 /**
- * Maximum number of instructions. A pattern without counted repeats has about one per character; `x{1000}` has a
- * thousand. In the worst case, matching a name takes about 30 ns per letter and instruction.
+ * Maximum number of instructions: about one per character, or a thousand for `x{1000}`. In the worst case, matching a
+ * name takes about 30 ns per letter and instruction.
  */
 const SIZE_MAX = 12_000;
 

@@ -22,8 +22,8 @@ export const SNIPPET_IMPORTS_MAX = 10_000;
 /** Maximum number of file imports in one Corefile. */
 const FILE_IMPORTS_MAX = 100_000;
 /**
- * Maximum number of words in a Corefile with all its imports. Nested imports can multiply, and twice this number blocks
- * the control thread for seconds. Long lists of hosts belong in a `hosts` file.
+ * Maximum number of words in a Corefile with all its imports, which can multiply when nested. Parsing twice this number
+ * blocks the control thread for seconds.
  */
 export const TOKENS_MAX = 65_536;
 

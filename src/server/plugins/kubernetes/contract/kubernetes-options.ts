@@ -240,7 +240,7 @@ export const syntax: Syntax<
       help: 'serve names such as `TOPOZONE.pin._zone.SVC.NS.svc.ZONE` for headless services',
     }),
     topology: setting('topology', choice('prefixes', 'nodes', 'pods'), {
-      help: "resolve headless services to the endpoints whose hints (`trafficDistribution`) match the client's node and zone. These are determined by `topology_zone`, by the nodes' addresses and pod CIDRs, or by the pods' addresses; each source includes the ones before it. Default: all endpoints",
+      help: "resolve headless services to the endpoints whose hints (`trafficDistribution`) match the client's node and zone, which come from `topology_zone`, from the nodes' addresses and pod CIDRs, or from the pods' addresses. Each source includes the ones before it; default: all endpoints",
     }),
     topologyZones: each(
       'topology_zone',
