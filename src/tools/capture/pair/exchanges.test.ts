@@ -325,6 +325,24 @@ describe('exchanges', () => {
     );
   });
 
+  test('a packet that takes 300 ms to the next place of capture is one query, translated or not', () => {
+    const pod = { ...service, to: '10.244.2.38' };
+    const { exchanges, reading } = read([
+      { ms: 0, ipId: 5 },
+      { ms: 0, ipId: 5, ttl: 63, ends: pod },
+      { ms: 300, ipId: 5, ttl: 61, ends: pod, port: 300 },
+      { ms: 301, ipId: 9, ends: pod, port: 300, reply: true },
+      { ms: 600, ipId: 9, ttl: 62, ends: pod, reply: true },
+      { ms: 600, ipId: 9, ttl: 61, reply: true },
+      later,
+    ]);
+    assert.deepEqual(
+      exchanges.slice(0, 1).map(({ ending, hops }) => [ending, hops[0]!.repliedMs! - 1.7e12]),
+      [['answered', 301]],
+    );
+    assert.equal(exchanges.length, 2);
+  });
+
   test('a reply that arrives after its query was repeated from the same socket is late: the repeat has its own reply', () => {
     const { exchanges } = read([
       { ms: 0 },

@@ -7,6 +7,11 @@ import type { Hop, SeenExchange } from './seen-exchange.ts';
 
 /** Copies of a packet are captured within this many milliseconds. */
 export const COPY_MS = 50;
+/**
+ * The same for copies in two places, recognised by the packet's number: the path between them may be slow. Milliseconds;
+ * no path takes longer, and the next packet of a client rarely has the same number.
+ */
+const PATH_MS = 2000;
 
 /** An answered query, remembered in order to recognise copies of the reply. */
 export interface AnsweredQuery {
@@ -54,7 +59,7 @@ export function isCopy(
   message: PassingMessage,
 ): boolean {
   const sinceMs = Math.abs(message.timeMs - (hop?.sentMs ?? exchange.sentMs));
-  if (sinceMs > COPY_MS) return false;
+  if (sinceMs > (isElsewhere({ ipId, port }, message) ? PATH_MS : COPY_MS)) return false;
   return ipId !== 0 ? ipId === message.ipId : port !== message.port || ttl !== message.ttl;
 }
 
@@ -69,9 +74,18 @@ export function isSamePacket(
   client: Peer,
 ): boolean {
   const sinceMs = Math.abs(message.timeMs - exchange.sentMs);
-  if (sinceMs > COPY_MS || ipId !== message.ipId) return false;
+  const limitMs = isElsewhere({ ipId, port }, message) ? PATH_MS : COPY_MS;
+  if (sinceMs > limitMs || ipId !== message.ipId) return false;
   const wentOn = message.ttl < ttl || port !== message.port;
   return wentOn || (ipId !== 0 && client.address === exchange.client.address);
+}
+
+/** True if the packet's number shows on another interface. */
+function isElsewhere(
+  { ipId, port }: Pick<PendingQuery, 'ipId' | 'port'>,
+  message: PassingMessage,
+): boolean {
+  return ipId !== 0 && ipId === message.ipId && port !== message.port;
 }
 
 /** Replies without a question (some servers' FORMERR and REFUSED) are matched by ID. */
