@@ -62,6 +62,8 @@ const errors: ReadonlySet<string> = new Set(['ND4002', 'ND4010']);
 const RANDOM = 'ND3013';
 /** A server that stopped answers late when it continues. */
 const STOPPED = 'ND3007';
+/** A slow path delays every reply, and those of a part as well. */
+const FAR = 'ND3026';
 /** A limit on packets: the rest of a burst is lost, so that the server seems to stop. */
 const LIMITED = 'ND4001';
 
@@ -79,7 +81,9 @@ const symptoms: readonly Symptom[] = [
   },
   {
     bad: ({ findings, late }) =>
-      findings.some(({ code }) => ofLateness.has(code) || code === STOPPED) ? [] : (late ?? []),
+      findings.some(({ code }) => ofLateness.has(code) || code === STOPPED || code === FAR)
+        ? []
+        : (late ?? []),
     vague: new Set(),
     isTold: ({ code }) => ofLateness.has(code),
   },

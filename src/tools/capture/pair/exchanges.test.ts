@@ -327,7 +327,7 @@ describe('exchanges', () => {
 
   test('a packet that takes 300 ms to the next place of capture is one query, translated or not', () => {
     const pod = { ...service, to: '10.244.2.38' };
-    const { exchanges, reading } = read([
+    const { exchanges } = read([
       { ms: 0, ipId: 5 },
       { ms: 0, ipId: 5, ttl: 63, ends: pod },
       { ms: 300, ipId: 5, ttl: 61, ends: pod, port: 300 },

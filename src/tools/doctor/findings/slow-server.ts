@@ -80,13 +80,24 @@ export const slowServer: FindingKind = {
       ? claims.open.filter((loss) => isWaitedFor(loss) || isLostWaiting(observed, loss))
       : [];
     claims.take(lost);
+    // Uniform times are those of a path as well.
+    const path = lost.length > 0 ? null : observed.pathTimes.of(slow.address);
     const mostly = took(slow.quantile(LATE_QUANTILE) / 2);
     const often = took(slow.quantile(SLOW_QUANTILE) / 2);
     return {
       ...said(slow.address),
-      severity: observed.slowLookups >= SLOW_LOOKUPS * observed.lookups ? 'critical' : 'warning',
-      confidence: 0.8,
+      ...(path === null ? {} : pathOrServer(slow.address)),
+      severity:
+        path === null && observed.slowLookups >= SLOW_LOOKUPS * observed.lookups
+          ? 'critical'
+          : 'warning',
+      confidence: path === null ? 0.8 : 0.7,
       seen: [
+        ...(path === null
+          ? []
+          : [
+              `No reply from ${slow.address} took less than ${took(path.fastestMs)}, and half of them took less than ${took(path.usualMs)}, whatever the name. ${path.handshakes === 0 ? 'The capture has no TCP handshake to compare with.' : `TCP handshakes of the same clients, with other hosts, took ${took(path.handshakeMs)}.`}`,
+            ]),
         `${slow.address || LOGGED}: one in three of its replies took more than ${mostly}${often === mostly ? '' : `, one in ten more than ${often}`}.`,
         `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
         ...(lost.length > 0
@@ -318,6 +329,23 @@ function slowSister(observed: Observations, claims: Claims): Finding | null {
 /** Lookups that took long, those included of whose names the capture has only the beginning. */
 function slowLookups({ affected, slowCut }: Observations): readonly SeenLookup[] {
   return [...affected, ...slowCut];
+}
+
+/** Replies that all take as long: a capture of one place alone does not show where. */
+function pathOrServer(
+  address: string,
+): Pick<Finding, 'title' | 'why' | 'fix' | 'prove' | 'disproved'> {
+  return {
+    title: 'Every reply of a name server takes long: the network path to it is slow, or the server',
+    why: 'A server that is slow itself answers some names at once, from its cache, and others late. Here every reply takes (nearly) the same time, as on a long path: another region, a VPN, a tunnel. A server that waits for the same upstream with every query would look alike.',
+    fix: [
+      `Measure the path first: ping -c 5 ${address}, or the time of any TCP handshake on the same path. If it takes as long, the path is the cause, and the server is not.`,
+      'If the path is quick, query the server for one name twice. If the second reply is late as well, its cache does not work, or it has too little CPU time.',
+      'Keep DNS close to its clients: a DNS pod in each zone, or a cache on each node.',
+    ],
+    prove: `ping -c 5 ${address} from the clients’ node; ndots capture with all ports, which shows TCP handshakes`,
+    disproved: `ping to ${address} takes much less time: then the server itself waits`,
+  };
 }
 
 /** The parts that both kinds share. */

@@ -86,6 +86,7 @@ import { shortPatience } from './short-patience.ts';
 import { silentSockets } from './silent-sockets.ts';
 import { silentServer } from './silent-server.ts';
 import { sinkhole } from './sinkhole.ts';
+import { slowPath } from './slow-path.ts';
 import { slowSearchDomain } from './slow-search-domain.ts';
 import { slowServer } from './slow-server.ts';
 import { splitHorizon } from './split-horizon.ts';
@@ -151,6 +152,7 @@ export const findingKinds: readonly FindingKind[] = [
   droppedPorts,
   oneReply,
   tableFull,
+  slowPath,
   shortPatience,
   slowServer,
   notDns,

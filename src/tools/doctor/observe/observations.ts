@@ -42,6 +42,7 @@ import { NewSockets } from './new-sockets.ts';
 import { OtherConnections } from './other-connections.ts';
 import { OtherSockets } from './other-sockets.ts';
 import { countOutcome, isFailure, noOutcomes, type Outcomes } from './outcomes.ts';
+import { PathTimes } from './path-times.ts';
 import { QuestionCase } from './question-case.ts';
 import { Rates } from './rates.ts';
 import { isReverseLookup } from './reverse-lookup.ts';
@@ -187,6 +188,7 @@ export class Observations {
   /** Connections without DNS: opened, and retried because nothing came. */
   readonly others: OtherConnections = new OtherConnections();
   readonly contacts: Contacts = new Contacts();
+  readonly pathTimes: PathTimes = new PathTimes();
   readonly otherSockets: OtherSockets = new OtherSockets();
   /**
    * Sockets (address and port) with packets whose translated address no host on a router's link
@@ -281,6 +283,7 @@ export class Observations {
     this.rejections.length = 0;
     this.otherSockets.clear();
     this.contacts.clear();
+    this.pathTimes.clear();
   }
 
   exchange(exchange: SeenExchange): void {
@@ -322,6 +325,7 @@ export class Observations {
       this.lines.at(behind, newLine)?.add(exchange);
     }
     this.#client(exchange, isReverse);
+    this.pathTimes.exchange(exchange);
     if (exchange.protocol === 'udp') {
       const flow = this.flows.at(exchange);
       if (flow !== null) {
@@ -466,6 +470,7 @@ export class Observations {
       }
     } else if (kind === 'datagram') this.otherSockets.add(source, sourcePort, timeMs);
     else if (kind === 'syn') {
+      this.pathTimes.opening(`${source} ${sourcePort} ${target} ${targetPort}`, timeMs);
       if (!ports.has(targetPort)) this.otherSockets.add(source, sourcePort, timeMs);
       if (ports.has(targetPort))
         this.connections.opening(source, target, `${sourcePort} ${targetPort}`, timeMs);
@@ -478,6 +483,7 @@ export class Observations {
         this.gapped.add(`${target} ${targetPort}`);
     } else if (kind === 'gap-filled') this.gapped.delete(`${target} ${targetPort}`);
     else if (ports.has(sourcePort)) {
+      if (kind === 'syn-ack') this.#opened(target, targetPort, source, sourcePort, timeMs);
       const both = `${targetPort} ${sourcePort}`;
       this.connections.replied(target, source, both, kind === 'syn-ack', timeMs);
     } else if (kind === 'payload')
@@ -486,8 +492,13 @@ export class Observations {
       this.contacts.ended(source, sourcePort, target, targetPort, 'unreachable');
     else if (kind === 'syn-ack') {
       this.others.answered(`${target} ${targetPort} ${source} ${sourcePort}`);
+      this.#opened(target, targetPort, source, sourcePort, timeMs);
       this.contacts.accepted(target, targetPort, source, sourcePort);
     } else this.contacts.ended(target, targetPort, source, sourcePort, 'refused');
+  }
+
+  #opened(client: string, port: number, server: string, serverPort: number, ms: number): void {
+    this.pathTimes.opened(client, `${client} ${port} ${server} ${serverPort}`, ms);
   }
 
   neighbour(

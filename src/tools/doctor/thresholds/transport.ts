@@ -351,3 +351,19 @@ export const MIN_UNANSWERED_FIRST_PACKETS = 5;
  * checks every 0.5 s with a time-out of 1 s.
  */
 export const HEALTH_CHECK_MS = 2500;
+
+/**
+ * The path to a server is slow: milliseconds of the fastest reply, times that by which the usual one
+ * is slower at most, replies, and their share of the replies to all clients. Then handshakes, their
+ * time compared with that of the usual reply, and the share of it that the server itself takes at
+ * most. Chosen; 50 ms is a path to another region.
+ */
+export const SLOW_PATH = {
+  ms: 50,
+  spread: 1.5,
+  replies: 5,
+  share: 0.8,
+  handshakes: 2,
+  handshakeShare: 0.5,
+  insideShare: 0.2,
+};

@@ -1,0 +1,136 @@
+/** The time that packets take to and from a server: the fastest replies, and TCP handshakes. */
+import { addressOf, latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { BoundedMap } from './bounded-map.ts';
+import { COPY_MS, SLOW_PATH } from '../thresholds/transport.ts';
+
+const PAIRS_MAX = 2000;
+/** Times stored of each pair and client: the first ones. */
+const TIMES_MAX = 200;
+const OPENING_MAX = 5000;
+
+/** The times of one client with one server, milliseconds. */
+interface PairTimes {
+  readonly client: string;
+  readonly server: string;
+  readonly replies: number[];
+}
+
+/** A path whose travel time explains the time of replies. */
+export interface SlowPath {
+  /** The fastest and the usual reply, milliseconds. */
+  readonly fastestMs: number;
+  readonly usualMs: number;
+  /** TCP handshakes of the same clients, which no DNS server delays; 0: none was seen. */
+  readonly handshakes: number;
+  readonly handshakeMs: number;
+  /** Replies seen at the server itself, and the time it took for them there; 0: none was. */
+  readonly inside: number;
+  readonly insideMs: number;
+}
+
+/** Measures paths while a capture is read. */
+export class PathTimes {
+  readonly #pairs: BoundedMap<string, PairTimes> = new BoundedMap(PAIRS_MAX);
+  /** Handshake times by client, milliseconds. */
+  readonly #handshakes: BoundedMap<string, number[]> = new BoundedMap(PAIRS_MAX);
+  /** The time between a query's arrival at a second place and its reply there, by server. */
+  readonly #inside: BoundedMap<string, number[]> = new BoundedMap(PAIRS_MAX);
+  readonly #opening = new Map<string, number>();
+
+  exchange(exchange: SeenExchange): void {
+    const took = latencyOf(exchange);
+    if (took === null || exchange.logged !== undefined) return;
+    const { client, hops } = exchange;
+    const server = addressOf(exchange.server);
+    const pair = this.#pairs.at(`${client.address} ${server}`, () => ({
+      ...{ client: client.address, server, replies: [] },
+    }));
+    if (pair !== null) push(pair.replies, took);
+    const last = hops.at(-1);
+    if (last?.repliedMs === null || last === undefined) return;
+    const inside = this.#inside.at(server, () => []);
+    if (inside !== null) push(inside, last.repliedMs - last.sentMs);
+  }
+
+  /** A first packet of TCP or its repeat. @param key both ends */
+  opening(key: string, timeMs: number): void {
+    const known = this.#opening.get(key);
+    if (known !== undefined && timeMs - known < COPY_MS) return;
+    // The reply to a repeated packet measures nothing.
+    if (known !== undefined) {
+      this.#opening.set(key, NaN);
+      return;
+    }
+    if (this.#opening.size >= OPENING_MAX) this.#opening.clear();
+    this.#opening.set(key, timeMs);
+  }
+
+  /** Its reply. @param key both ends, as when it was opened */
+  opened(client: string, key: string, timeMs: number): void {
+    const sentMs = this.#opening.get(key);
+    if (sentMs === undefined) return;
+    this.#opening.delete(key);
+    if (Number.isNaN(sentMs)) return;
+    const times = this.#handshakes.at(client, () => []);
+    if (times !== null) push(times, timeMs - sentMs);
+  }
+
+  /**
+   * The path to a server whose replies all take about the same time, most of it on the way; null:
+   * they do not, or too few are known.
+   */
+  of(server: string): SlowPath | null {
+    const pairs = this.#pairs.list.filter(
+      (pair) => pair.server === server && pair.replies.length >= SLOW_PATH.replies,
+    );
+    const far = pairs.filter(({ replies }) => {
+      const fastest = Math.min(...replies);
+      return fastest >= SLOW_PATH.ms && middle(replies) <= SLOW_PATH.spread * fastest;
+    });
+    const counted = (list: readonly PairTimes[]): number =>
+      list.reduce((sum, { replies }) => sum + replies.length, 0);
+    if (far.length === 0 || counted(far) < SLOW_PATH.share * counted(pairs)) return null;
+    const replies = far.flatMap((pair) => pair.replies);
+    const clients = new Set(far.map(({ client }) => client));
+    const fastestMs = Math.min(...replies);
+    const handshakes = [...clients].flatMap((client) => this.#handshakes.get(client) ?? []);
+    const inside = this.#inside.get(server) ?? [];
+    return {
+      fastestMs,
+      usualMs: middle(replies),
+      handshakes: handshakes.length,
+      handshakeMs: handshakes.length === 0 ? 0 : middle(handshakes),
+      inside: inside.length,
+      insideMs: inside.length === 0 ? 0 : middle(inside),
+    };
+  }
+
+  clear(): void {
+    this.#pairs.clear();
+    this.#handshakes.clear();
+    this.#inside.clear();
+    this.#opening.clear();
+  }
+}
+
+/** True if something other than DNS replies shows that the time passes on the path. */
+export function isProven({
+  usualMs,
+  handshakes,
+  handshakeMs,
+  inside,
+  insideMs,
+}: SlowPath): boolean {
+  const byTcp =
+    handshakes >= SLOW_PATH.handshakes && handshakeMs >= SLOW_PATH.handshakeShare * usualMs;
+  const byServer = inside >= SLOW_PATH.replies && insideMs <= SLOW_PATH.insideShare * usualMs;
+  return byTcp || byServer;
+}
+
+function push(times: number[], ms: number): void {
+  if (times.length < TIMES_MAX) times.push(ms);
+}
+
+function middle(times: readonly number[]): number {
+  return times.toSorted((one, other) => one - other)[times.length >> 1]!;
+}
