@@ -13,7 +13,7 @@ interface Truth {
   readonly without?: readonly string[];
   /** Patterns that the report must match. */
   readonly says?: readonly string[];
-  /** True if the report must state that DNS is not the cause. */
+  /** True if the report must find nothing wrong with DNS. */
   readonly well?: boolean;
   /** True if packets that appear in several files must count once. */
   readonly fewerThanSum?: boolean;
@@ -41,7 +41,7 @@ describe('doctor on recorded captures', () => {
       for (const code of truth.without ?? []) assert.ok(!codes.includes(code), out);
       for (const pattern of truth.says ?? []) assert.match(out, new RegExp(pattern));
       if (truth.well === true) {
-        assert.match(out, /✓ Not DNS/);
+        assert.match(out, /✓ (?:Not DNS|Every query got a reply)/);
         assert.doesNotMatch(out, /^[✕!]/m);
       } else assert.doesNotMatch(out, /Not DNS/);
       if (truth.fewerThanSum === true) {

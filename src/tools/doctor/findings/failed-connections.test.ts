@@ -158,6 +158,32 @@ test('IPv6 connections fail and IPv4 ones open: IPv6 does not work', () => {
   assert.match(verdictOf(all).verdict, /IPv6 does not work: 10 of 10/);
 });
 
+test('a failing address that the answer itself may be wrong about is not “Not DNS”', () => {
+  const failing = (name: string, server: string): string =>
+    verdictOf(
+      inOrder(
+        Array.from({ length: 30 }, (_, i) => {
+          const way = { from: CLIENT, fromPort: 41_000 + i, to: server, toPort: 443 };
+          const reply = asked(i * 1000, ends(CLIENT, 30_000 + i), name, i, { address: server });
+          return [
+            ...reply,
+            ...courses['silent']!(way).map(([ms, each]) => at(i * 1000 + ms, each)),
+          ];
+        }),
+      ),
+    ).verdict;
+  assert.match(failing('pay.example.com.', '203.0.113.9'), /^Not DNS/);
+  const mesh = failing('pay.prod.global.', '240.0.0.7');
+  assert.match(
+    mesh,
+    /^Nothing critical .* 240\.0\.0\.7, the answer for pay\.prod\.global\., is reserved/,
+  );
+});
+
+test('answers without a connection to their addresses prove no more than that replies came', () => {
+  assert.match(verdictOf(packets(() => [])).verdict, /^Every query got a reply, .* not proven/);
+});
+
 test('a SYN that is seen again behind a translation is one connection', () => {
   const two = inOrder([
     packets(opens),

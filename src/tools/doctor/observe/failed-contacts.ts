@@ -6,6 +6,7 @@ import type { Contact, ContactFailure } from './contacts.ts';
 import type { NameView } from './name-view.ts';
 import type { Observations } from './observations.ts';
 import { isServer } from './roles.ts';
+import { specialUse } from './special-address.ts';
 
 /** TLS: this port is DNS itself (RFC 7858). */
 export const DNS_OVER_TLS = 853;
@@ -85,6 +86,37 @@ export function failedContacts(
     (one, other) =>
       Number(other.name !== null) - Number(one.name !== null) || other.failed - one.failed,
   );
+}
+
+/** Accepted connections to addresses that answers of this capture have. */
+export function reachedContacts(observed: Observations): number {
+  const contacts = observed.contacts.at(observed.lastMs).filter(({ accepted }) => accepted > 0);
+  if (contacts.length === 0) return 0;
+  const answers = new Set(observed.names.list.flatMap(addressesOf));
+  return contacts.reduce(
+    (sum, { server, accepted }) => sum + (answers.has(server) ? accepted : 0),
+    0,
+  );
+}
+
+/** Last labels of external names; a namespace of this name is one as well. */
+const EXTERNAL = /^(?:com|net|org|io|dev|app|cloud|info|gov|edu|[a-z]{2})$/;
+
+/**
+ * The reason why the answer itself may be at fault, and not the server at its address; null: there is none.
+ */
+export function addressDoubt(
+  { domains }: Observations,
+  { contact, name }: FailedContact,
+): string | null {
+  if (name === null) return 'no lookup in this capture gave this address';
+  const use = specialUse(contact.server);
+  if (use !== null) return `${contact.server}, the answer for ${name}, ${use}`;
+  const domain = domains.domainOf(name);
+  const typed = domain === null ? '' : name.slice(0, -domain.length);
+  if (EXTERNAL.test(typed.split('.').at(-2) ?? '') && typed.split('.').length > 2)
+    return `${name} was completed by the search path, so the address is not that of an external name ${typed}`;
+  return null;
 }
 
 /** True if IPv6 connections fail, none is accepted, and IPv4 connections are. */

@@ -4,7 +4,13 @@ import { printElapsed } from '../../../server/base/elapsed.ts';
 import { typeName } from '../../../server/wire/iana.ts';
 import { isLost, latencyOf, sentSpan } from '../../capture/pair/seen-exchange.ts';
 import type { Diagnosis } from '../diagnosis.ts';
-import { DNS_OVER_TLS, failedContacts, onlyIpv6Fails } from '../observe/failed-contacts.ts';
+import {
+  addressDoubt,
+  DNS_OVER_TLS,
+  failedContacts,
+  onlyIpv6Fails,
+  reachedContacts,
+} from '../observe/failed-contacts.ts';
 import type { Observations } from '../observe/observations.ts';
 import { wrong } from '../observe/outcomes.ts';
 import { isReverseLookup } from '../observe/reverse-lookup.ts';
@@ -31,7 +37,8 @@ import {
 export interface VerdictDetails {
   /** Why the capture does not prove that DNS is well; null: nothing speaks against it. */
   readonly doubt: string | null;
-  readonly afterLookup: string;
+  /** What connections to the answered addresses prove; null: there are too few. */
+  readonly afterLookup: string | null;
   readonly upstreams: ReadonlySet<string>;
 }
 
@@ -80,9 +87,13 @@ export function captureVerdict(
     return `Nothing critical was found, but ${errors} of ${total.asked} replies are errors, which may make programs fail.`;
   const { doubt } = details;
   if (doubt !== null) return `Nothing critical was found, but ${doubt}`;
-  const lost =
+  const replied =
     total.lost === 0 ? 'every query' : `${total.asked - total.lost} of ${total.asked} queries`;
-  return `Not DNS, as far as this shows: ${lost} got a reply, nine of ten within ${printElapsed(slowest)}. ${details.afterLookup}`;
+  const times = `got a reply, nine of ten within ${printElapsed(slowest)}.`;
+  // Replies alone do not prove that the answers are right.
+  return details.afterLookup === null
+    ? `${replied.replace('every', 'Every')} ${times} Whether the answers are right is not proven, because the capture has hardly any connections to the addresses in them. If programs fail or hang, capture all ports where they run.`
+    : `Not DNS, as far as this shows: ${replied} ${times} ${details.afterLookup}`;
 }
 
 /** The names that slow lookups waited for, where they are external ones and cluster names are not slow. */
@@ -99,19 +110,20 @@ function slowNames({ affected, domains }: Observations): string {
   return ` All of them waited for external names${times} (${listed(keysOf(late, ({ name }) => name))}), so the upstream, or the network path to it, is sometimes slow or loses queries. Capture at the DNS pod.`;
 }
 
-/** Names the failed connections, if the capture has any. */
-function afterLookup(observed: Observations): string {
+/** Names the failed connections, or counts those that were accepted; null: there are too few. */
+function afterLookup(observed: Observations): string | null {
   const failing = failedContacts(observed);
   if (onlyIpv6Fails(observed, failing))
     return sentence(`IPv6 does not work: ${failing[0]!.text}, while IPv4 connections succeed`);
   if (failing.length > 0)
     return sentence(`The connection after the lookup fails: ${failing[0]!.text}`);
+  if (reachedContacts(observed) < MIN_CASES) return null;
   const contacts = observed.contacts
     .at(observed.lastMs)
     .filter(({ port }) => port !== DNS_OVER_TLS);
   const opened = contacts.reduce((sum, contact) => sum + contact.opened, 0);
   const accepted = contacts.reduce((sum, contact) => sum + contact.accepted, 0);
-  return opened < MIN_CASES || accepted < opened
+  return accepted < opened
     ? 'If programs still fail or hang, check the services that they call, or capture where the programs run.'
     : `All ${opened} TCP connections after the lookups were accepted. If programs still wait, they wait before the lookup or for their servers.`;
 }
@@ -135,6 +147,11 @@ function doubtOf(observed: Observations): string | null {
   const moved = contacts.find(({ otherWorks }) => otherWorks !== null);
   if (moved !== undefined)
     return `${moved.text}, while connections to ${moved.otherWorks}, another address of this name, succeed. The first may be out of date.`;
+  const isIpv6 = onlyIpv6Fails(observed, contacts);
+  for (const contact of contacts) {
+    const doubt = isIpv6 && contact.name === null ? null : addressDoubt(observed, contact);
+    if (doubt !== null) return sentence(`${contact.text}, and ${doubt}`);
+  }
   const refused = givenUp.rejected.length;
   if (refused >= MIN_CASES)
     return `${refused} replies arrived at ports that their clients had already closed: the programs had stopped waiting.`;
