@@ -676,6 +676,24 @@ describe('lookups', () => {
     );
   });
 
+  test('a walk along the search path whose steps are a slow round trip apart is one lookup, at the server too', () => {
+    const { lookups } = read(
+      [
+        'api.shop.svc.cluster.local.',
+        'api.svc.cluster.local.',
+        'api.cluster.local.',
+        'api.',
+      ].flatMap((name, step) => [
+        { ms: step * 400, name, id: step + 1 },
+        { ms: step * 400 + 1, name, id: step + 1, reply: true, rcode: step < 3 ? 3 : 0 },
+      ]),
+    );
+    assert.deepEqual(
+      lookups.map(({ name, exchanges }) => [name, exchanges.length]),
+      [['api', 4]],
+    );
+  });
+
   test('two names one after the other are two lookups, even if neither exists', () => {
     const { lookups } = read([
       ...pair(0, 'one.example.com.', 1, 3),

@@ -20,6 +20,11 @@ const UNDER_WAY_MAX = 256;
 const TOGETHER_MS = 30;
 /** The next step follows a reply within this many milliseconds. */
 const NEXT_MS = 250;
+/**
+ * The same for the next search domain after NXDOMAIN, where the capture is far from the client: the reply has to reach
+ * it, and the query has to come back. In milliseconds.
+ */
+const NEXT_FAR_MS = 800;
 /** The longest pause between two attempts by a client, in milliseconds. */
 const PAUSE_MS = 11_000;
 /** The shortest time after which a client retries an unanswered query, in milliseconds. */
@@ -167,12 +172,16 @@ export class LookupGrouping {
     const { sentMs } = exchange;
     // The next name follows once the previous one is settled.
     let settled = true;
+    let absent = true;
     for (const one of each.exchanges) {
-      if (!haveSameName(one, last) || one.ending === 'answered') continue;
+      if (!haveSameName(one, last)) continue;
+      if (one.rcode !== RCODE.NXDOMAIN) absent = false;
+      if (one.ending === 'answered') continue;
       if (one.ending === 'waiting' && sentMs - one.sentMs < PATIENCE_MS) return false;
       settled = false;
     }
-    if (settled && sentMs - each.lastMs > NEXT_MS) return false;
+    const sinceMs = sentMs - each.lastMs;
+    if (settled && sinceMs > (absent ? NEXT_FAR_MS : NEXT_MS)) return false;
     // Of two queries in one segment, the capture may contain only the first name.
     const { name } = isCut(last.name)
       ? each.exchanges.find((one) => haveSameName(one, last))!
@@ -180,6 +189,8 @@ export class LookupGrouping {
     if (isCut(name) || isCut(exchange.name)) return this.#domains.mayStep(name, exchange.name);
     const step = this.#domains.step(name, exchange.name);
     if (step === null || (each.stem !== null && step.stem !== each.stem)) return false;
+    // From the typed name on, a program may go on itself.
+    if (settled && sinceMs > NEXT_MS && step.from === '') return false;
     each.stem = step.stem;
     this.#domains.learn(step);
     return true;
@@ -205,7 +216,7 @@ export class LookupGrouping {
       const { client } = growing[0]!;
       for (let at = 0; at < growing.length;) {
         const each = growing[at]!;
-        if (nowMs - each.lastMs <= (each.open > 0 ? PAUSE_MS : 2 * NEXT_MS)) {
+        if (nowMs - each.lastMs <= (each.open > 0 ? PAUSE_MS : NEXT_FAR_MS)) {
           // Otherwise, these bytes would pin those of all exchanges from that time.
           if (each.open > 0) for (const one of each.exchanges) this.#lasting.keep(one);
           at++;
