@@ -44,10 +44,12 @@ import { grpcLookups } from './grpc-lookups.ts';
 import { lameDelegation } from './lame-delegation.ts';
 import { largeUpstreamReplies } from './large-upstream-replies.ts';
 import { loggedTroubles } from './logged-troubles.ts';
+import { madeUpNames } from './made-up-names.ts';
 import { misfitReplies } from './misfit-replies.ts';
 import { missingA } from './missing-a.ts';
 import { missingFragments } from './missing-fragments.ts';
 import { missingNeighbour } from './missing-neighbour.ts';
+import { multicastLookups } from './multicast-lookups.ts';
 import { namesWithoutAddresses } from './names-without-addresses.ts';
 import { neverFound } from './never-found.ts';
 import { newFlowsDropped } from './new-flows-dropped.ts';
@@ -113,6 +115,8 @@ export const findingKinds: readonly FindingKind[] = [
   podsNotReady,
   killedForMemory,
   serviceEndpoints,
+  madeUpNames,
+  multicastLookups,
   tcpBlocked,
   missingFragments,
   longAskedAgain,

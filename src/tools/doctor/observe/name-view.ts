@@ -161,6 +161,7 @@ export class NameView {
   readonly #rows: NameRows;
   readonly #row: number;
   #client = '';
+  #otherClient = '';
 
   constructor(name: string, type: number, rows: NameRows) {
     this.name = name;
@@ -182,6 +183,11 @@ export class NameView {
   /** The number of queries from another socket than the one before. */
   get sockets(): number {
     return this.#rows.names.count(this.#row, SOCKETS);
+  }
+
+  /** The clients that asked last: two at most, of which one may forward the queries of the other. */
+  get lastClients(): readonly string[] {
+    return [this.#client, this.#otherClient].filter((client) => client !== '');
   }
 
   /**
@@ -323,6 +329,7 @@ export class NameView {
     if (client.port !== names.count(row, PORT) || client.address !== this.#client)
       names.increment(row, SOCKETS);
     names.setCount(row, PORT, client.port);
+    if (client.address !== this.#client) this.#otherClient = this.#client;
     this.#client = client.address;
     const server = exchange.hops.at(-1)?.server.address ?? exchange.server.address;
     const ttl =

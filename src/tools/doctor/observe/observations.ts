@@ -36,6 +36,7 @@ import {
   type Unreachable,
 } from './icmp-errors.ts';
 import { LOGGED_MAX, LoggedCauses } from './logged-causes.ts';
+import { MulticastNames } from './multicast-names.ts';
 import { Names } from './names.ts';
 import { Neighbours } from './neighbours.ts';
 import { NewSockets } from './new-sockets.ts';
@@ -187,6 +188,7 @@ export class Observations {
   readonly cut: { messages: number; of: number } = { messages: 0, of: 0 };
   /** Connections without DNS: opened, and retried because nothing came. */
   readonly others: OtherConnections = new OtherConnections();
+  readonly multicast: MulticastNames = new MulticastNames();
   readonly contacts: Contacts = new Contacts();
   readonly pathTimes: PathTimes = new PathTimes();
   readonly otherSockets: OtherSockets = new OtherSockets();
@@ -284,6 +286,7 @@ export class Observations {
     this.otherSockets.clear();
     this.contacts.clear();
     this.pathTimes.clear();
+    this.multicast.clear();
   }
 
   exchange(exchange: SeenExchange): void {
@@ -468,7 +471,8 @@ export class Observations {
         entry.noNeighbour++;
         this.astray.at(`${source} ${sourcePort}`, () => true);
       }
-    } else if (kind === 'datagram') this.otherSockets.add(source, sourcePort, timeMs);
+    } else if (kind === 'multicast') this.multicast.add(source, event);
+    else if (kind === 'datagram') this.otherSockets.add(source, sourcePort, timeMs);
     else if (kind === 'syn') {
       this.pathTimes.opening(`${source} ${sourcePort} ${target} ${targetPort}`, timeMs);
       if (!ports.has(targetPort)) this.otherSockets.add(source, sourcePort, timeMs);

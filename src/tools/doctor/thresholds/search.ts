@@ -129,3 +129,13 @@ export const COMPARED_LOSSES = 5000;
  * the lookup. Also the share of slow lookups that waited for it. Chosen.
  */
 export const SLOW_SEARCH = { ms: 200, ofLookup: 0.6, share: 0.6 };
+
+/**
+ * Names that a program makes up: how many below one domain, the share of all external names that
+ * these are, the queries for each at most (A and AAAA, retries, and the same ones of a forwarder),
+ * and the names a second. Chosen: people and services ask for the same names again.
+ */
+export const MADE_UP = { names: 40, share: 0.4, queriesEach: 10, perSecond: 1 };
+
+/** Of real hosts, at most this share has the same address as another one. Share; chosen. */
+export const SAME_HOST_SHARE = 0.5;

@@ -3,6 +3,8 @@
  */
 import { readUint16, readUint32 } from '../../../../server/base/big-endian.ts';
 import { isLoopback } from '../../../../server/base/ip.ts';
+import { HEADER } from '../../../../server/wire/iana.ts';
+import { NAME_MAX, printName } from '../../../../server/wire/name.ts';
 import { Fragments } from './fragments.ts';
 import type { Frame } from './frame.ts';
 import { emptyPacket, PROTOCOL, readIpv4, readIpv6, type IpPacket } from './ip-packet.ts';
@@ -62,6 +64,7 @@ export interface PathEvent {
    * first fragment of a packet whose others did not arrive. `gap`: a segment arrived before an earlier
    * one. `gap-filled`: that segment has arrived. `datagram`: UDP that is not DNS. `payload`: a TCP segment
    * with data that is not DNS. `rejected`: an ICMP error that quotes a TCP packet that is not DNS.
+   * `multicast`: a query or reply of Multicast DNS (RFC 6762) or LLMNR (RFC 4795).
    */
   kind:
     | 'syn'
@@ -75,17 +78,22 @@ export interface PathEvent {
     | 'unreachable'
     | 'unquoted'
     | 'incomplete'
-    | 'too-big';
+    | 'too-big'
+    | 'multicast';
   family: 4 | 6;
   head: Uint8Array;
   addressesAt: number;
   sourcePort: number;
   targetPort: number;
   /**
-   * ICMP type and code as `type * 256 + code`; for a payload, its `payloadCode`; for a SYN, its sequence number;
-   * otherwise 0.
+   * ICMP type and code as `type * 256 + code`; for a payload, its `payloadCode`; for a SYN, its sequence number; for
+   * multicast, the type of the question or the first record; otherwise 0.
    */
   code: number;
+  /** The first name of a multicast message, absolute and in lower case; otherwise empty. */
+  name: string;
+  /** True for a multicast reply. */
+  isReply: boolean;
   /** The header with the packet's source address: the ICMP error's, not that of the packet it quotes. */
   sender: Uint8Array;
   senderAt: number;
@@ -128,6 +136,7 @@ const GENEVE = 6081;
 const DEPTH_MAX = 2;
 const DNS_OVER_TLS = 853;
 const MDNS = 5353;
+const LLMNR = 5355;
 /** Clients get ports from here up (net.ipv4.ip_local_port_range). */
 const EPHEMERAL = 32_768;
 /** The `code` of a packet whose TTL ran out, of both families: type 11 code 0 of ICMP (RFC 792). */
@@ -174,7 +183,7 @@ export class Dissector {
       frame: 0,
       kind: 'syn',
       ...ends,
-      code: 0,
+      ...{ code: 0, name: '', isReply: false },
       sender: bytes,
       senderAt: 0,
     };
@@ -278,6 +287,8 @@ export class Dissector {
     else {
       this.counts.other++;
       this.#path(packet, 'datagram', source, target);
+      if ((target === MDNS || target === LLMNR) && isToMany(packet))
+        this.#multicast(packet, source, target);
       if (!isReply(bytes, at + 8, packet.end)) return;
       this.#datagram(packet, source, target);
       this.#events.elsewhere?.(this.#message);
@@ -289,7 +300,23 @@ export class Dissector {
     const ports = this.#ports;
     if (!ports.has(source) && !ports.has(target)) return false;
     if (source !== MDNS && target !== MDNS) return true;
-    return head[addressesAt + (family === 4 ? 4 : 16)]! < 0xe0;
+    return !isToMany({ family, head, addressesAt });
+  }
+
+  /** The first name follows the header, be it of a question or of a record. */
+  #multicast(packet: IpPacket, source: number, target: number): void {
+    const { bytes, at, end } = packet;
+    const start = at + 8;
+    const name = wholeName(bytes, start + HEADER.SIZE, end);
+    if (name === null) return;
+    const event = this.#event;
+    event.name = name.text;
+    event.code = readUint16(bytes, name.end);
+    event.isReply = (bytes[start + 2]! & 0x80) !== 0;
+    this.#path(packet, 'multicast', source, target);
+    event.name = '';
+    event.code = 0;
+    event.isReply = false;
   }
 
   #tunnel(packet: IpPacket, target: number, depth: number): void {
@@ -494,6 +521,26 @@ function isQuery(bytes: Uint8Array, start: number, end: number): boolean {
   while (at < end && bytes[at]! > 0 && bytes[at]! < 64) at += bytes[at]! + 1;
   const stop = at + 5;
   return bytes[at] === 0 && stop <= end && readUint16(bytes, at + 3) === 1;
+}
+
+function isToMany({
+  family,
+  head,
+  addressesAt,
+}: Pick<IpPacket, 'family' | 'head' | 'addressesAt'>): boolean {
+  return head[addressesAt + (family === 4 ? 4 : 16)]! >= 0xe0;
+}
+
+/** A name that a type follows; null: it is cut, or continues elsewhere. */
+function wholeName(
+  bytes: Uint8Array,
+  from: number,
+  end: number,
+): { readonly text: string; readonly end: number } | null {
+  let at = from;
+  while (at < end && bytes[at]! > 0 && bytes[at]! < 64) at += bytes[at]! + 1;
+  if (bytes[at] !== 0 || at + 3 > end || at - from > NAME_MAX) return null;
+  return { text: printName(bytes, from).toLowerCase(), end: at + 1 };
 }
 
 /** True if it could be a reply to an ordinary query: QR, opcode 0, one question, no more sections than fit. */

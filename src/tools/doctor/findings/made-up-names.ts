@@ -1,0 +1,164 @@
+/** A flood of names below one domain, each of which is asked for once: no cache helps. */
+import { TYPE } from '../../../server/wire/iana.ts';
+import { isBelow } from '../../../server/wire/within-zone.ts';
+import type { NameView } from '../observe/name-view.ts';
+import type { Observations } from '../observe/observations.ts';
+import { addOutcomes, noOutcomes, wrong } from '../observe/outcomes.ts';
+import { isServer } from '../observe/roles.ts';
+import { listed, percent, sentence, share, tally } from '../texts.ts';
+import { MIN_QUERIES, OUTAGE_SHARE } from '../thresholds/evidence.ts';
+import {
+  ABSENT_SHARE,
+  DOMAIN_SHARE,
+  MADE_UP,
+  MIN_ABSENT_QUERIES,
+  SAME_HOST_SHARE,
+} from '../thresholds/search.ts';
+import { excluded, unknown, type FindingKind } from './finding.ts';
+
+/** Block lists of mail servers are asked for addresses, as `4.3.2.1.zen.example.`. */
+const OF_ADDRESS = /^(?:\d{1,3}\.){4}|\.arpa\.$/;
+
+/** Longer ones are identifiers. */
+const SHORT_NUMBER = /(?<!\d)\d{1,4}(?!\d)/g;
+
+/** A program asks for ever new names below one domain (water torture, cache busting, a tunnel). */
+export const madeUpNames: FindingKind = {
+  code: 'ND2018',
+  title: 'A client floods one domain with random names, which no cache can answer',
+  name: 'a flood of random names',
+  inCapture(observed, claims) {
+    const { total, names, domains, seconds } = observed;
+    if (total.asked < MIN_QUERIES) return unknown('too few queries');
+    const external = Map.groupBy(
+      names.list.filter(
+        ({ name, type }) =>
+          type !== TYPE.PTR &&
+          !OF_ADDRESS.test(name) &&
+          !domains.isOfCluster(name) &&
+          domains.domainOf(name) === null,
+      ),
+      ({ name }) => name,
+    );
+    const domain = domainOf([...external.keys()]);
+    if (domain === null) return excluded('no domain has many names that are asked for once');
+    const flood = [...external].flatMap(([name, views]) => (isBelow(name, domain) ? [views] : []));
+    const all = noOutcomes();
+    for (const view of flood.flat()) addOutcomes(all, view.outcomes);
+    const isOften = flood.length >= MADE_UP.perSecond * seconds;
+    const isAgain = all.asked > MADE_UP.queriesEach * flood.length;
+    if (!isOften || isAgain || areHosts(flood.flat()) || areNumbered(flood, domain))
+      return excluded(`the names below ${domain} are those of hosts, or are asked for again`);
+    const below = (name: string): boolean => isBelow(name, domain);
+    const askers = tally(
+      flood.flatMap((views) => [...new Set(views.flatMap((view) => view.lastClients))]),
+      (client) => client,
+    );
+    const clients = askers.filter(([client]) => !isServer(observed, client));
+    const [[most, asked]] = (clients.length > 0 ? clients : askers) as [[string, number]];
+    const isPassedOn = clients.length === 0;
+    const bad = wrong(all);
+    const rest = total.asked - all.asked;
+    const restBad = wrong(total) - bad;
+    const isHarmful = bad >= OUTAGE_SHARE * all.asked || restBad >= OUTAGE_SHARE * rest;
+    // Where nothing else suffers, they are names that do not exist (ND2008).
+    if (!isHarmful && isMostlyAbsent(observed)) return excluded('these names are NXDOMAIN at once');
+    const losses = claims.open.filter(({ name }) => below(name));
+    claims.take(losses);
+    for (const [view] of flood) claims.names.add(view!.name);
+    const exchanges = observed.affected.flatMap((lookup) =>
+      lookup.exchanges.filter(({ name }) => below(name)),
+    );
+    return {
+      code: this.code,
+      title: this.title,
+      severity: isHarmful ? 'critical' : 'warning',
+      confidence: 0.95,
+      seen: [
+        sentence(
+          `${flood.length} different names below ${domain} were queried (${(flood.length / Math.max(1, seconds)).toFixed(0)} a second), each about once: ${listed(flood.map(([view]) => view!.name))}`,
+        ),
+        isPassedOn
+          ? `They come through ${most}, which forwards the queries of its clients (${percent(asked, flood.length)} of the names). This capture does not show the client behind it.`
+          : `${most} asked for ${percent(asked, flood.length)} of these names.`,
+        `${share(all.asked, total.asked)} queries are for such names. Of these ${fates(all)}.`,
+        ...(restBad > 0 ? [`Of all other queries ${share(restBad, rest)} failed.`] : []),
+      ],
+      why: `A program invents names below ${domain}: a scanner, an attack on its servers (water torture), a program that avoids caches, or a tunnel. A cache has none of these names, so each query goes to the upstream and waits there. When the servers of ${domain} are slow or silent, the waiting queries use up the limits of the DNS pods (max_concurrent, sockets), and external names of other pods fail as well.`,
+      fix: [
+        isPassedOn
+          ? sentence(`Find the client: capture in front of ${most}, and look for ${domain}`)
+          : `Stop the program in ${most}: find its pod (kubectl get pods -A -o wide), and treat it as an intrusion if nobody knows it.`,
+        `Until then, answer ${domain} in the cluster, in a server block of its own: ${domain.slice(0, -1)} { template ANY ANY { rcode NXDOMAIN } }.`,
+        'Limit the queries of each client, and give internal and external names separate forward limits.',
+      ],
+      prove: isPassedOn
+        ? `tcpdump -ni any port 53 on that server, and look for ${domain}`
+        : `ndots capture --from-ip ${most}: each name below ${domain} comes once`,
+      disproved: `the names below ${domain} are those of real hosts that a program has to visit`,
+      exchanges: exchanges.length > 0 ? exchanges : losses,
+      ...(exchanges.length + losses.length > 0 ? {} : { affected: [most] }),
+    };
+  },
+};
+
+/** The longest domain that most of the names of the fullest zone are in; null: it has few names. */
+function domainOf(all: readonly string[]): string | null {
+  const counts = new Map<string, number>();
+  for (const name of all)
+    for (
+      let at = name.indexOf('.') + 1;
+      at > 0 && at < name.length;
+      at = name.indexOf('.', at) + 1
+    ) {
+      const domain = name.slice(at);
+      counts.set(domain, (counts.get(domain) ?? 0) + 1);
+    }
+  const zones = [...counts].filter(([domain]) => domain.indexOf('.') < domain.length - 1);
+  const most = zones.reduce((max, [, count]) => Math.max(max, count), 0);
+  if (most < MADE_UP.names || most < MADE_UP.share * all.length) return null;
+  const [longest] = zones
+    .filter(([, count]) => count >= DOMAIN_SHARE * most)
+    .toSorted(([one], [other]) => other.length - one.length);
+  return longest![0];
+}
+
+function isMostlyAbsent({ absent, total }: Observations): boolean {
+  return absent.queries >= Math.max(MIN_ABSENT_QUERIES, ABSENT_SHARE * total.asked);
+}
+
+/** True if the names differ in short numbers only: these are hosts, or customers. */
+function areNumbered(flood: readonly (readonly NameView[])[], domain: string): boolean {
+  const forms = flood.map(([view]) =>
+    view!.name.slice(0, -domain.length).replace(SHORT_NUMBER, ''),
+  );
+  return new Set(forms).size < SAME_HOST_SHARE * flood.length;
+}
+
+/** True if most of the names are found, and have addresses of their own. */
+function areHosts(views: readonly NameView[]): boolean {
+  const found = views.filter(({ addresses }) => addresses.length > 0);
+  if (found.length < SAME_HOST_SHARE * views.length) return false;
+  const different = new Set(found.map(({ addresses }) => addresses.toSorted().join(' ')));
+  return different.size > SAME_HOST_SHARE * found.length;
+}
+
+function fates({
+  asked,
+  lost,
+  servfail,
+  refused,
+  nxdomain,
+  found,
+}: ReturnType<typeof noOutcomes>): string {
+  const all = [
+    [lost, 'got no reply'],
+    [servfail, 'were SERVFAIL'],
+    [refused, 'were REFUSED'],
+    [nxdomain, 'were NXDOMAIN'],
+    [found, 'were answered'],
+  ] as const;
+  return all
+    .flatMap(([count, text]) => (count > 0 ? `${share(count, asked)} ${text}` : []))
+    .join(', ');
+}

@@ -1,0 +1,50 @@
+/** Names that clients ask for by multicast: Multicast DNS (RFC 6762) and LLMNR (RFC 4795). */
+import { TYPE } from '../../../server/wire/iana.ts';
+import type { PathEvent } from '../../capture/read/packets/dissect.ts';
+import { SAME_MOMENT_MS } from '../thresholds/evidence.ts';
+import { BoundedMap } from './bounded-map.ts';
+
+const ASKED_MAX = 1000;
+const ANSWERED_MAX = 1000;
+
+/** The queries of one client for the addresses of one name. */
+export interface MulticastName {
+  readonly client: string;
+  readonly name: string;
+  /** 5353 or 5355. */
+  readonly port: number;
+  /** A and AAAA of one moment count once. */
+  tries: number;
+  firstMs: number;
+  lastMs: number;
+}
+
+/** Counts what is asked for, and notes what is answered. */
+export class MulticastNames {
+  readonly #asked = new BoundedMap<string, MulticastName>(ASKED_MAX);
+  readonly #answered = new BoundedMap<string, true>(ANSWERED_MAX);
+
+  add(client: string, { name, code: type, isReply, timeMs, targetPort: port }: PathEvent): void {
+    if (type !== TYPE.A && type !== TYPE.AAAA) return;
+    if (isReply) {
+      this.#answered.at(name, () => true);
+      return;
+    }
+    const made = { client, name, port, tries: 0, firstMs: timeMs, lastMs: -Infinity };
+    const entry = this.#asked.at(`${client} ${port} ${name}`, () => made);
+    if (entry === null) return;
+    // Each interface may have its own copy.
+    if (timeMs - entry.lastMs > SAME_MOMENT_MS) entry.tries++;
+    entry.lastMs = timeMs;
+  }
+
+  clear(): void {
+    this.#asked.clear();
+    this.#answered.clear();
+  }
+
+  /** Names that nothing answers. */
+  get unanswered(): readonly MulticastName[] {
+    return this.#asked.list.filter(({ name }) => this.#answered.get(name) === undefined);
+  }
+}
