@@ -166,7 +166,7 @@ export const waitingStories: readonly Story[] = [
   {
     name: 'HTTPS queries are not answered, A queries of the same names are',
     code: 'ND3025',
-    seen: /HTTPS queries got no reply, at 10\.96\.0\.10: /,
+    seen: /HTTPS queries to 10\.96\.0\.10 got no reply/,
     packets: async (seed) => {
       const others = await play(pods('glibc', 3, { lookups: 12, from: 40 }), healthy, { seed });
       const own = Array.from({ length: 30 }, (_, i) => {

@@ -1,6 +1,6 @@
 /**
- * Programs that ask for what is not there, over and over: a queue that was deleted, names that are
- * made up, a wrong domain.
+ * Programs that keep querying names that do not exist: a deleted queue, generated names, a wrong
+ * domain.
  */
 import type { SeenLookup } from '../../capture/pair/seen-exchange.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -18,10 +18,10 @@ import {
 } from '../thresholds/search.ts';
 import { MIN_QUERIES } from '../thresholds/evidence.ts';
 
-/** A large part of all queries is for names that do not exist, and no search path makes them. */
+/** Many queries are for names that do not exist and that no search path created. */
 export const absentNames: FindingKind = {
   code: 'ND2008',
-  title: 'Programs keep asking for names that do not exist',
+  title: 'Programs keep querying names that do not exist',
   name: 'queries for names that do not exist',
   inCapture(observed, claims) {
     const { absent, total, names, seconds } = observed;
@@ -38,7 +38,7 @@ export const absentNames: FindingKind = {
     const made = madeBySearch(absent.samples, searchSteps(observed));
     if (made >= SEARCHED_SHARE * absent.samples.length)
       return excluded(
-        'these are existing names with a search domain appended: a capture at one of several servers shows only single steps of a search',
+        'these are existing names with a search domain appended; a capture at one of several servers shows only some steps of each search',
       );
     const isKnown = ({ candidates }: SeenLookup): boolean =>
       claims.names.has(candidates.at(-1) ?? '');
@@ -59,58 +59,59 @@ export const absentNames: FindingKind = {
       severity: 'warning',
       confidence: 0.9,
       seen: [
-        `${share(absent.queries, total.asked)} queries got NXDOMAIN for a name as written${seconds === 0 ? '' : `, ${(absent.queries / Math.max(1, seconds)).toFixed(0)} a second`}${searched ? `, after the search path had been tried: ${share(absent.walked, total.asked)} queries in total` : '; no search path created these names'}.`,
+        `${share(absent.queries, total.asked)} queries for a name as written got NXDOMAIN${seconds === 0 ? '' : `, ${(absent.queries / Math.max(1, seconds)).toFixed(0)} a second`}${searched ? `, after the search path had been tried. Together with the search path, that is ${share(absent.walked, total.asked)} queries` : '; no search path created these names'}.`,
         `Busiest clients: ${listed(
           clients.map(
-            ({ address, queries }) => `${address} (${percent(queries, absent.queries)} of them)`,
+            ({ address, queries }) =>
+              `${address} (${percent(queries, absent.queries)} of these queries)`,
           ),
         )}`,
         ...(few && cached !== undefined
           ? [
-              `NXDOMAIN for ${cached.name} comes from a cache: its TTL counts down (${countdown(
+              `NXDOMAIN for ${cached.name} comes from a cache, because its TTL counts down (${countdown(
                 cached.negativeTtls,
               )
                 .slice(0, 4)
                 .map(({ ttl }) => ttl)
                 .join(
                   ', ',
-                )}). If the name has been created since, the cache denies it for up to ${cached.longestTtl} s.`,
+                )}). If the name has been created since, the cache keeps denying it for up to ${cached.longestTtl} s.`,
             ]
           : []),
-        `${few ? 'The same names' : 'New names each time'}, ${seen.size} ${domain === '.' ? 'without a domain in common' : `under ${domain}`}: ${listed([...seen])}`,
+        `${few ? `The same ${seen.size} names are queried again and again` : `New names are queried each time, ${seen.size} so far`}, ${domain === '.' ? 'with no common domain' : `all under ${domain}`}: ${listed([...seen])}`,
       ],
       why: few
-        ? 'A program asks for something that does not exist: a deleted or renamed Service, or a misspelled namespace or domain. It retries without a pause and keeps failing until it is given the right name.'
-        : 'A program makes up names and queries each one once: hosts in a domain that moved, a scan, a wildcard check, or data smuggled out in names (DNS tunnelling). Caches do not help against new names, so each query reaches the authoritative server.',
+        ? 'A program looks up something that does not exist, such as a deleted or renamed Service or a misspelled namespace or domain. It retries without a pause and keeps failing until it is given the right name.'
+        : 'A program generates names and queries each one once. Typical causes are hosts in a domain that has moved, a scan, a wildcard check, and data smuggled out in names (DNS tunnelling). Caches do not help with new names, so every query reaches the authoritative server.',
       fix: [
-        `Find the program in the pods above and why it asks for ${few ? listed([...seen], 2) : `names under ${domain}`}; then correct the name, or restore the Service.`,
+        `Find the program in the pods above, and find out why it queries ${few ? listed([...seen], 2) : `names under ${domain}`}; then correct the name or restore the Service.`,
         ...(few && cached !== undefined
           ? [
-              `If ${cached.name} exists by now (query the upstream), a cache still denies it. Restart the DNS pods or wait, and cache denials for a shorter time (cache { denial 9984 5 }).`,
+              `If the upstream has ${cached.name} by now, a cache still denies it. Restart the DNS pods or wait, and shorten the negative TTL (cache { denial 9984 5 }).`,
             ]
           : []),
         few
-          ? 'Until then, retry with growing pauses; a negative cache (cache { denial }) keeps the load off the servers.'
-          : `Until the program is found, limit the queries of each client, or answer ${domain === '.' ? 'such names' : domain} in the cluster.`,
-        ...(few ? [] : ['If the program is unknown, treat it as an intrusion.']),
+          ? 'Until then, make the program back off between retries. A negative cache (cache { denial }) keeps the load off the servers.'
+          : `Until the program is found, limit the query rate per client, or answer ${domain === '.' ? 'such names' : domain} in the cluster.`,
+        ...(few ? [] : ['If the program cannot be identified, treat it as an intrusion.']),
       ],
       prove: `ndots query ${example}; ndots capture --from-ip ${clients[0]!.address}`,
       disproved:
-        'the names exist on their authoritative servers (so other servers give wrong answers)',
+        'the names exist on their authoritative servers (so the servers queried here give wrong answers)',
       exchanges: absent.samples.flatMap(({ exchanges }) => exchanges),
     };
   },
 };
 
 /**
- * Lookups whose last name is another name with a search domain appended, where that name is found
- * or asked for alone as well.
+ * Counts lookups whose last name is another name with a search domain appended, if that name is
+ * also found or queried alone.
  */
 function madeBySearch(lookups: readonly SeenLookup[], steps: SearchSteps): number {
   return lookups.filter(({ candidates }) => {
     const last = candidates.at(-1) ?? '';
     if (steps.isOfFound(last)) return true;
-    // Where a walk is seen, its last name is what was meant.
+    // If the capture shows the whole search, its last name is the one that was meant.
     return candidates.length === 1 && (steps.isOfAsked(last) || steps.isStep(last));
   }).length;
 }

@@ -1,4 +1,4 @@
-/** Queries that are asked again although they were answered: their replies do not arrive. */
+/** Queries that are repeated although they were answered, because their replies do not arrive. */
 import type { RepeatedQuery } from '../observe/asked-again.ts';
 import type { Observations } from '../observe/observations.ts';
 import { isServer } from '../observe/roles.ts';
@@ -7,11 +7,11 @@ import { listed, share, tally, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { FELT_SHARE, MIN_CASES, MIN_QUERIES, NEARLY_ALL } from '../thresholds/evidence.ts';
 
-/** Replies pass here, and the client sends the same question again after its time-out. */
+/** Replies pass this point, but the client repeats the same question after its time-out. */
 export const askedAgain: FindingKind = {
   code: 'ND3021',
-  title: 'Replies pass here and do not reach the client: it asks again',
-  name: 'replies that get lost behind this point',
+  title: 'Replies pass this point but do not reach the client, which repeats its queries',
+  name: 'replies that are lost between this point and the client',
   inCapture(observed, claims) {
     const { asked, lost } = observed.total;
     if (asked - lost === 0) return unknown('no reply was seen');
@@ -39,8 +39,8 @@ export const askedAgain: FindingKind = {
       severity: repeats.length >= FELT_SHARE * asked ? 'critical' : 'warning',
       confidence: repeats.length >= 2 * MIN_CASES ? 0.88 : 0.75,
       seen: [
-        `${lost === 0 ? 'Every query that passed here was answered' : `${share(answered, asked)} queries that passed here were answered`}; ${repeats.length} were repeated, mostly ${took(waits[waits.length >> 1]!)} after the first time, as if no reply had come.`,
-        `Most of them are for ${listed(names.map(([name]) => name))}`,
+        `${lost === 0 ? 'Every query that passed here was answered' : `${share(answered, asked)} queries that passed here were answered`}, but ${repeats.length} were repeated, typically ${took(waits[waits.length >> 1]!)} later, as if no reply had come.`,
+        `The most frequent repeated names are ${listed(names.map(([name]) => name))}`,
         ...(ofOne ? [`All but ${repeats.length - clients[0]![1]} came from ${client}.`] : []),
         ...(ofServer
           ? [
@@ -48,25 +48,25 @@ export const askedAgain: FindingKind = {
             ]
           : []),
       ],
-      why: 'The server answers, and its replies pass this point. The fault is between here and the clients: a rule, a full table or a link that drops replies, connection tracking without an entry for them, or a checksum that the client’s kernel rejects. In a capture taken at the client, the reply reaches the pod but not the program: a local firewall, a wrong checksum, or a resolver that rejects the reply.',
+      why: 'The server answers, and its replies pass this point. The fault is between here and the clients. A rule, a full table or a link drops the replies, connection tracking has no entry for them, or the client’s kernel rejects their checksum. If the capture was taken at the client, the reply reaches the pod but not the program. A local firewall drops it, its checksum is wrong, or the resolver rejects it.',
       fix: [
-        `Capture at the client (its pod’s network) and here at the same time: ndots capture join CLIENT.pcap HERE.pcap shows on which side of which hop replies are lost.`,
-        'Compare on the client’s node: nstat -az UdpInCsumErrors UdpRcvbufErrors, conntrack -S (drop, insert_failed), interface drops (ip -s link), and rules for traffic from port 53.',
+        `Capture here and at the client (in its pod’s network) at the same time. ndots capture join CLIENT.pcap HERE.pcap then shows where replies are lost.`,
+        'On the client’s node, check nstat -az UdpInCsumErrors UdpRcvbufErrors, conntrack -S (drop, insert_failed), interface drops (ip -s link), and the rules for traffic from port 53.',
       ],
-      prove: `ndots query ${names[0]![0]} from ${client}, with tcpdump in its network: no reply arrives, or one arrives but is not used`,
+      prove: `run ndots query ${names[0]![0]} at ${client}, with tcpdump in its network; no reply arrives, or one arrives but is ignored`,
       disproved: 'a capture at the client shows no repeated query',
       exchanges: repeats.flatMap(({ first, again }) => [first, again]),
     };
   },
 };
 
-/** Those that no other finding explains, each once where several hops of it are seen. */
+/** Repeats that no other finding explains. A query that is seen at several hops counts once. */
 function repeatsOf(observed: Observations, claims: Claims): readonly RepeatedQuery[] {
   const ignored = new Set(observed.questionCase.ignored.map(({ exchange }) => exchange.name));
   const repeats = observed.askedAgain
     .unexplained(observed.losses)
     .filter(({ first }) => !claims.names.has(first.name) && !ignored.has(first.name));
-  // A server that gets a query again queries its upstream again.
+  // A server that receives a repeated query repeats its own query to the upstream.
   const own = repeats.filter(({ first }) => !isServer(observed, first.client.address));
   return own.length > 0 ? own : repeats;
 }

@@ -16,14 +16,14 @@ export const coldStart: FindingKind = {
       severity: 'info',
       confidence: 0.7,
       seen: found.slice(0, 5).map(({ text }) => `${text[0]!.toUpperCase()}${text.slice(1)}.`),
-      why: 'After a cold start of the cluster, the webhook’s pods wait for DNS to pull images or to reach other services. The DNS pods wait for the webhook, so neither starts.',
+      why: 'After a cold start of the cluster, the webhook’s pods wait for DNS to pull images or to reach other services. The DNS pods wait for the webhook, so neither can start.',
       fix: [...new Set(found.flatMap(({ remedy }) => remedy ?? []))],
       prove:
-        'kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml: look for failurePolicy Fail, a Service, and rules that match pods in kube-system',
-      disproved: 'the webhook’s pods need no DNS name to start (hostNetwork, IP addresses)',
+        'run kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml and look for failurePolicy Fail, a Service, and rules that match pods in kube-system',
+      disproved: 'the webhook’s pods do not need DNS to start (hostNetwork, IP addresses)',
     });
   },
 };
 
-/** The rule of the linter about webhooks. */
+/** The lint rule about webhooks. */
 const WEBHOOK_RULE = 'CF42';

@@ -1,6 +1,6 @@
 /**
- * One client that gets nothing at the service’s address, where the queries of all others are seen
- * at the DNS pods, behind the translation.
+ * One client that gets no reply from the Service’s address, while the queries of all others are
+ * seen at the DNS pods, already translated.
  */
 import { parseAddress } from '../../../server/base/ip.ts';
 import { answered, lossRate } from '../observe/outcomes.ts';
@@ -13,11 +13,11 @@ import { sentSpan } from '../../capture/pair/seen-exchange.ts';
 import { CUT_CLIENT, CUT_CLIENT_OTHERS } from '../thresholds/transport.ts';
 
 /**
- * The service’s address answers nothing to one client, and the pods behind it answer all others.
+ * The Service’s address does not answer one client, while the pods behind it answer all others.
  */
 export const cutAlone: FindingKind = {
   code: 'ND3004',
-  title: 'Some pods are cut off from DNS, others are not',
+  title: 'Some pods are cut off from DNS, while others are not',
   name: 'a network policy',
   inCapture(observed, claims) {
     if (observed.clients.size < 2) return unknown('the capture has one client');
@@ -30,7 +30,7 @@ export const cutAlone: FindingKind = {
       const ports = new Set(losses.map((loss) => loss.client.port));
       if (losses.length < CUT_CLIENT.queries || ports.size < CUT_CLIENT.ports) continue;
       if (toMs - fromMs < CUT_CLIENT.ms) continue;
-      // A query that was taken to a pod got as far as that.
+      // A query that was translated to a pod has reached it.
       if (losses.some(({ hops }) => hops.length > 0)) continue;
       if (!losses.some(({ name }) => observed.domains.isOfCluster(name))) continue;
       const { peers, pods } = behindTranslation(observed, client, address);
@@ -42,15 +42,15 @@ export const cutAlone: FindingKind = {
         severity: 'critical',
         confidence: 0.82,
         seen: [
-          `${client}: ${losses.length} queries to ${address} got no reply, from ${ports.size} ports and for every name, and none was seen on its way to a DNS pod.`,
-          `${peers.length} other pods get answers from ${listed(pods)}. In this capture the Service’s address is already translated to a pod’s, so their queries to it are not visible. Cluster names are answered, so the servers and the Service’s rules are fine.`,
+          `${client} sent ${losses.length} queries to ${address} from ${ports.size} ports. None got a reply, whatever the name, and none was seen on its way to a DNS pod.`,
+          `${peers.length} other pods get answers from ${listed(pods)}. Their queries to the Service’s address are not visible, because this capture shows them already translated to a pod’s address. Cluster names are answered, so the servers and the Service’s rules work.`,
         ],
-        why: 'Losses that depend only on the client are caused by a rule: a NetworkPolicy (egress from this pod, or ingress to the DNS pods) does not allow it to reach DNS.',
+        why: 'Losses that depend only on the client are caused by a rule. A NetworkPolicy (egress from this pod, or ingress to the DNS pods) does not allow this pod to reach DNS.',
         fix: [
           `Allow UDP and TCP port 53 from this pod to ${address} and to the DNS pods behind it (kubectl get networkpolicy -A).`,
-          'If it runs on a different node from the others, check that kube-proxy (or its replacement) has the Service’s rules there.',
+          'If the pod runs on a different node from the others, check that kube-proxy (or its replacement) has the Service’s rules there.',
         ],
-        prove: `from this pod: ndots query kubernetes.default @${address}, and again at a DNS pod: @${pods[0]}; then the same from another pod on its node`,
+        prove: `run ndots query kubernetes.default @${address} in this pod, repeat it with @${pods[0]} (a DNS pod), then run both in another pod on the same node`,
         disproved:
           'no policy selects this pod, or other pods on its node get no answer from that address either',
         exchanges: losses,
@@ -61,8 +61,8 @@ export const cutAlone: FindingKind = {
 };
 
 /**
- * Clients that are answered names of the cluster by servers that are in their own network, which
- * the silent address is not.
+ * Clients that get cluster names from servers in their own network, which does not contain the
+ * silent address.
  */
 function behindTranslation(
   observed: Observations,
@@ -81,7 +81,7 @@ function behindTranslation(
   const peers = clients.list.filter(
     ({ address, outcomes, servers: asked }) =>
       address !== client &&
-      // A server itself forwards the queries of others.
+      // A server forwards other clients' queries.
       !isServer(observed, address) &&
       commonBits(client, address) > distance &&
       answered(outcomes) >= CUT_CLIENT_OTHERS.answers &&

@@ -5,14 +5,14 @@ import { listed, sentence, share, shownBy } from '../texts.ts';
 import { askersText, programs } from '../observe/roles.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 
-/** NXDOMAIN with a CNAME in its answer: the name exists, its target does not. */
+/** NXDOMAIN with a CNAME in its answer: the name exists, but its target does not. */
 export const danglingAlias: FindingKind = {
   code: 'ND4032',
-  title: 'A name is an alias of a name that does not exist (dangling CNAME)',
+  title: 'A CNAME record points to a name that does not exist (dangling CNAME)',
   name: 'an alias whose target does not exist',
   inCapture(observed, claims) {
     const { replyFaults, names } = observed;
-    if (replyFaults.read === 0) return unknown('the capture has no whole reply');
+    if (replyFaults.read === 0) return unknown('the capture contains no complete reply');
     const replies = replyFaults.kinds.get('dangling');
     const failing = (replies?.names.list ?? []).filter(
       ({ name, type }) => (names.get(name, type)?.outcomes.found ?? 0) === 0,
@@ -21,9 +21,7 @@ export const danglingAlias: FindingKind = {
     if (replies === undefined || count < MIN_CASES)
       return excluded(shownBy(count, replyFaults.read));
     const all = [...new Set(failing.map(({ name }) => name))];
-    const aliases = [
-      ...new Set(failing.map(({ name, target }) => `${name} is an alias of ${target}`)),
-    ];
+    const aliases = [...new Set(failing.map(({ name, target }) => `${name} points to ${target}`))];
     const targets = [...new Set(failing.map(({ target }) => target))];
     const isOneFamily = failing.every(({ name, type }) =>
       addressTypes.some(
@@ -42,20 +40,20 @@ export const danglingAlias: FindingKind = {
         sentence(
           `${share(count, asked)} queries got NXDOMAIN after a CNAME record: ${listed(aliases)}`,
         ),
-        `${all.length === 1 ? 'This name was' : 'These names were'} never found; the replies came from ${listed(servers)}, for ${askersText(
+        `${all.length === 1 ? 'This name was' : 'These names were'} never found. The replies came from ${listed(servers)} and went to ${askersText(
           observed,
           replies.clients.entries.map(([address]) => address),
         )}.`,
       ],
-      why: 'The name itself exists: its zone has the CNAME record. The target does not: a CDN distribution, load balancer, bucket or service that was deleted or renamed while the alias stayed. Every resolver tries the rest of the search path and then reports "no such host". Anyone who can create the target takes over the name.',
+      why: 'The name itself exists, because its zone has the CNAME record. The target does not: a CDN distribution, load balancer, bucket or service was deleted or renamed, and the alias was left behind. Every resolver tries the rest of the search path and then reports "no such host". Anyone who can create the target takes over the name.',
       fix: [
         sentence(
-          `Delete the CNAME record, or point it at a name that exists: its target is ${listed(targets)}`,
+          `Delete the CNAME record, or point it at a name that exists. Its target is now ${listed(targets)}`,
         ),
-        'If the target was created only moments ago, wait for its zone’s negative TTL (the SOA record in the reply).',
-        'For an ExternalName service, correct spec.externalName.',
+        'If the target was created only moments ago, wait until its zone’s negative TTL has passed (see the SOA record in the reply).',
+        'If the name is an ExternalName Service, correct spec.externalName.',
       ],
-      prove: `ndots query ${targets[0]!} @${servers[0]!}: NXDOMAIN without an alias`,
+      prove: `ndots query ${targets[0]!} @${servers[0]!} returns NXDOMAIN without a CNAME`,
       disproved: 'the target resolves when its own zone is queried (a cache has an old answer)',
       hits: count,
       exchanges: replies.samples,

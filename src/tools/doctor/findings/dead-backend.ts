@@ -1,4 +1,4 @@
-/** DNS pods behind one address of which some do not answer. */
+/** DNS pods behind one address, some of which do not answer. */
 import { podAt, ofPods } from '../cluster/facts.ts';
 import { lossRate } from '../observe/outcomes.ts';
 import { explainLate, explainWaiting, silencesOf } from '../observe/consequences.ts';
@@ -23,11 +23,11 @@ import { DEAF_SHARE, MIN_CASES, MIN_LASTING_MS, SPARED_SHARE } from '../threshol
 import { SOCKETS_PER_POD } from '../thresholds/silence.ts';
 import { REUSED_PORTS } from '../thresholds/transport.ts';
 
-/** Of several servers behind one service some never answer. */
+/** Some of the servers behind one Service never answer. */
 export const deadBackend: FindingKind = {
   code: 'ND3008',
-  title: 'One of the DNS pods behind the service does not answer',
-  name: 'a dead DNS pod behind the service',
+  title: 'A DNS pod behind the Service does not answer',
+  name: 'a dead DNS pod behind the Service',
   inCapture(observed, claims) {
     const list = backendsOf(observed);
     const astray = astrayOf(observed, claims);
@@ -53,13 +53,13 @@ export const deadBackend: FindingKind = {
       return oneIsGone(astray, claims);
     if (dead.length === 0 || fine.length === 0)
       return list.some(({ outcomes }) => outcomes.lost === outcomes.asked)
-        ? unknown('too few queries went to the DNS pod that answered none')
+        ? unknown('too few queries went to the DNS pod that did not answer')
         : excluded('all DNS pods that were queried answer');
     const losses = dead.flatMap(({ address }) => claims.openTo(address));
     if (losses.length < MIN_CASES)
-      return unknown('another finding explains the queries lost on the way to a pod');
+      return unknown('another finding explains the queries that were lost on the way to a pod');
     claims.take(losses);
-    // A cache that alternates between them is late itself at the time.
+    // A cache that alternates between them is also late during that time.
     explainWaiting(observed, claims, silencesOf(losses));
     explainLate(observed, claims, losses);
     const names = dead.map(({ address }) => address);
@@ -70,7 +70,7 @@ export const deadBackend: FindingKind = {
       ({ address }) => (observed.unreachable.get(address)?.noNeighbour ?? 0) >= MIN_CASES,
     );
     const hung = names.map((name) => hungText(observed, name)).filter((text) => text !== null);
-    // Losses of before the last reply may be among them.
+    // These may include losses from before the last reply.
     const counted = asked >= losses.length ? share(losses.length, asked) : String(losses.length);
     return {
       code: this.code,
@@ -84,19 +84,19 @@ export const deadBackend: FindingKind = {
         ...dead.flatMap(({ address }) => icmpText(observed.unreachable.get(address)) ?? []),
       ],
       why: several
-        ? 'Losses depend only on the pod that a query goes to. If the pods are on other nodes, suspect the network between nodes: an overlay (VXLAN) whose checksums a network card computes wrongly, or a missing route. Otherwise the pods are dead but still endpoints of the Service.'
+        ? 'Losses depend only on the pod that a query goes to. If these pods are on other nodes, suspect the network between nodes, for example a missing route, or VXLAN checksums that a network card computes wrongly. Otherwise, the pods are dead but still endpoints of the Service.'
         : isGone
-          ? 'A router reports that no host has the address: the pod’s node is down, or the pod lost its interface. The pod is still an endpoint of the Service, so its share of the queries is lost. Their clients wait 5 s or retry at once.'
-          : `The pod ${hung.length > 0 ? 'hangs: its process is stopped, deadlocked or gets no CPU time. It' : 'is dead, hung or cut off, but'} is still an endpoint of the Service, so its share of the queries is lost and their clients wait 5 s.`,
+          ? 'A router reports that no host has the address, so the pod’s node is down or the pod lost its interface. The pod is still an endpoint of the Service, so its share of the queries is lost. Clients that reach it wait 5 s or retry at once.'
+          : `The pod ${hung.length > 0 ? 'hangs because its process is stopped, deadlocked or gets no CPU time. It' : 'is dead, hung or cut off, but'} is still an endpoint of the Service, so its share of the queries is lost and the clients wait 5 s.`,
       fix: [
         ...(isGone
           ? [
               `Check whether the node of ${listed(names)} is up (kubectl get nodes; kubectl get pods -A -o wide | grep ${names[0]}). If the node is gone, delete it (kubectl delete node), which removes the endpoint.`,
             ]
           : []),
-        `Check whether these pods are running: kubectl -n kube-system get pods -o wide | grep -e ${names.slice(0, 3).join(' -e ')}; delete the one that does not answer.`,
-        'If they answer on their own node but not from another, check the network between nodes (ethtool -K flannel.1 tx-checksum-ip-generic off for the VXLAN checksum bug; kernel messages "bad checksum" on the receiver).',
-        'A readinessProbe on /ready removes a dead pod from the Service.',
+        `Check whether these pods are running: kubectl -n kube-system get pods -o wide | grep -e ${names.slice(0, 3).join(' -e ')}. Delete those that do not answer.`,
+        'If they answer on their own node but not from another, check the network between nodes. For the VXLAN checksum bug, the receiver’s kernel logs "bad checksum"; run ethtool -K flannel.1 tx-checksum-ip-generic off on the sender.',
+        'Add a readinessProbe on /ready, which removes a dead pod from the Service.',
       ],
       prove: names
         .slice(0, 2)
@@ -111,9 +111,9 @@ export const deadBackend: FindingKind = {
     if (answers === null) return notAsked;
     const replicas = ofPods(answers.replicas, facts);
     const silent = replicas.filter(({ asked }) => asked.reply === null);
-    if (replicas.length < 2) return unknown('fewer than two DNS pods are known by their addresses');
+    if (replicas.length < 2) return unknown('fewer than two DNS pod addresses are known');
     if (silent.length === 0) return excluded(`all ${replicas.length} DNS pods answer`);
-    if (silent.length === replicas.length) return unknown('none of the DNS pods answers');
+    if (silent.length === replicas.length) return unknown('no DNS pod answers');
     return clusterFinding(this, {
       severity: 'critical',
       confidence: 0.93,
@@ -121,20 +121,20 @@ export const deadBackend: FindingKind = {
         `${silent.length} of ${replicas.length} DNS pods do not answer at their own address: ${listed(silent.map(({ server, outcome }) => `${podAt(facts, server)} ${outcome}`))}.`,
       ],
       affected: silent.map(({ server }) => podAt(facts, server)),
-      why: `The Service sends ${silent.length} of ${replicas.length} queries to a pod that does not answer. The client waits for its time-out (5 s with glibc and Go) and retries, perhaps at another pod.`,
+      why: `The Service sends ${silent.length} of ${replicas.length} queries to a pod that does not answer. The client waits for its time-out (5 s with glibc and Go), then retries and may reach another pod.`,
       fix: [
-        `Delete the pod: kubectl -n ${facts.namespace} delete pod NAME. Check its log and its node for the cause.`,
-        'A readinessProbe on /ready (plugin ready), every few seconds, removes such a pod from the Service.',
+        `Delete the pod (kubectl -n ${facts.namespace} delete pod NAME), and check its log and its node for the cause.`,
+        'Add a readinessProbe on /ready (the ready plugin) with a period of a few seconds, which removes such a pod from the Service.',
       ],
       prove: `ndots query kubernetes.default.svc.${answers.plan.domain} @${silent[0]!.server}`,
       disproved:
-        'a pod on another node gets an answer (the network path from here to that node is at fault)',
+        'a pod on another node gets an answer (then the network path from here to that node is at fault)',
     });
   },
 };
 
 /**
- * True if a pod answers nothing more and still gets new sockets: it is still an endpoint of the
+ * True if a pod no longer answers but still receives new sockets, so it is still an endpoint of the
  * Service.
  */
 function diedMeanwhile(
@@ -149,8 +149,8 @@ function diedMeanwhile(
     }),
   );
   const silentMs = lastAskedMs - lastReplyMs;
-  // A pod that ended is asked until its endpoint is removed: of new sockets none is taken to it any
-  // more.
+  // A pod that ended receives queries until its endpoint is removed. After that, no new socket
+  // reaches it.
   const services = new Set(sinceReply.map(({ server }) => server.address));
   const later = flows.list.filter(
     ({ firstMs, server }) => firstMs > lastAskedMs && services.has(server),
@@ -182,8 +182,8 @@ function askedSince(dead: readonly ServerView[]): number {
 }
 
 /**
- * DNS pods that queries were taken to; where the capture shows no translation, those that a cache
- * or a forwarder spreads its queries over.
+ * DNS pods that queries were translated to. If the capture shows no translation, the DNS pods that
+ * a cache or a forwarder distributes its queries to.
  */
 function backendsOf(observed: Observations): readonly ServerView[] {
   const { backends, servers, names, domains } = observed;
@@ -196,7 +196,7 @@ function backendsOf(observed: Observations): readonly ServerView[] {
     const turning = [...clients].filter(
       (client) => asksInTurn(observed, client, address) && !listing.includes(client),
     );
-    // Where most have it as the first of their resolv.conf, the others have as well.
+    // If most clients have it first in their resolv.conf, so do the others.
     if (listing.length >= turning.length) continue;
     for (const client of turning) {
       pods.add(address);
@@ -211,8 +211,8 @@ function backendsOf(observed: Observations): readonly ServerView[] {
 }
 
 /**
- * Lost queries to an address that answers others at the time. A router reported that no host on its
- * link has the translated address.
+ * Lost queries to an address that answers other clients at the time. A router reported that no host
+ * on its link has the translated address.
  */
 function astrayOf(observed: Observations, claims: Claims): readonly SeenExchange[] {
   const lost = claims.open.filter(
@@ -228,25 +228,25 @@ function astrayOf(observed: Observations, claims: Claims): readonly SeenExchange
 function oneIsGone(losses: readonly SeenExchange[], claims: Claims): Finding {
   const servers = [...new Set(losses.map(({ server }) => server.address))];
   const sockets = new Set(losses.map(({ client }) => `${client.address} ${client.port}`));
-  // Losses of such a socket before the router gave up have the same cause.
+  // Earlier losses on such a socket, before the router gave up, have the same cause.
   const all = claims.open.filter(({ client }) => sockets.has(`${client.address} ${client.port}`));
   claims.take(all);
   return {
     code: 'ND3008',
-    title: 'One of the DNS pods behind the service does not answer',
+    title: 'A DNS pod behind the Service does not answer',
     severity: 'critical',
     confidence: 0.9,
     seen: [
-      `${all.length} queries from ${sockets.size} sockets to ${listed(servers)} came back: no host has the address that they were translated to (ICMP host or address unreachable).`,
-      `During the same time, queries from other sockets to ${listed(servers)} are answered.`,
+      `${all.length} queries from ${sockets.size} sockets to ${listed(servers)} came back with an ICMP error (host or address unreachable). No host has the address that they were translated to.`,
+      `During the same time, queries from other sockets to ${listed(servers)} were answered.`,
     ],
-    why: 'The Service’s address leads to several pods. One of them is gone, along with its host or its interface, but is still an endpoint, so its share of the queries is lost.',
+    why: 'The Service’s address leads to several pods. One of them is gone, together with its host or its interface. It is still an endpoint of the Service, so its share of the queries is lost.',
     fix: [
-      'List the endpoints and query each one: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns; ndots query kubernetes.default.svc.cluster.local @ENDPOINT.',
-      'Remove the missing node from the cluster (kubectl delete node), or delete the pod, to remove its endpoint.',
+      'List the endpoints with kubectl -n kube-system get endpointslices -l k8s-app=kube-dns, and query each one with ndots query kubernetes.default.svc.cluster.local @ENDPOINT.',
+      'To remove the endpoint, delete the missing node (kubectl delete node) or the pod.',
     ],
     prove:
-      'ip neigh on the client’s node shows FAILED for an endpoint’s address, or for the node that it is on',
+      'on the client’s node, ip neigh shows FAILED for an endpoint’s address or for that endpoint’s node',
     disproved: 'all endpoints answer when they are queried directly from the client’s node',
     exchanges: all,
   };

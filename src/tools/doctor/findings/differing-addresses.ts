@@ -1,4 +1,4 @@
-/** Servers that keep giving different addresses for one name. */
+/** Servers that keep returning different addresses for one name. */
 import { typeName } from '../../../server/wire/iana.ts';
 import type { AnswerSet } from '../observe/answer-sets.ts';
 import type { NameView } from '../observe/name-view.ts';
@@ -17,18 +17,18 @@ import {
 
 interface Disagreement {
   readonly view: NameView;
-  /** Sets that alternate, the most frequent first. */
+  /** Alternating address sets, the most frequent first. */
   readonly sets: readonly AnswerSet[];
-  /** For how long both were given, milliseconds. */
+  /** The time during which both were returned, in milliseconds. */
   readonly lastedMs: number;
   /** True if the servers behind the address are known. */
   readonly isByServer: boolean;
 }
 
-/** A DNS pod with old data gives the old address of a service, again and again. */
+/** A DNS pod with stale data keeps returning a Service's old address. */
 export const addressesDiffer: FindingKind = {
   code: 'ND8005',
-  title: 'DNS pods keep giving different addresses for the same name',
+  title: 'DNS pods keep returning different addresses for the same name',
   name: 'addresses that differ by server',
   inCapture(observed, claims) {
     const views = observed.names.list.filter(
@@ -44,7 +44,8 @@ export const addressesDiffer: FindingKind = {
     const own = all.filter(({ view }) => isOwnName(view, observed));
     const found = own.length > 0 ? own : all;
     const [first] = found.toSorted((one, other) => other.lastedMs - one.lastedMs);
-    if (first === undefined) return excluded('every name has the same addresses on every server');
+    if (first === undefined)
+      return excluded('every server returns the same addresses for each name');
     const isOwn = own.length > 0;
     const names = [...new Set(found.map(({ view }) => view.name))];
     for (const name of names) claims.names.add(name);
@@ -62,36 +63,37 @@ export const addressesDiffer: FindingKind = {
             6,
           )}`,
         ),
-        `Both were given for ${took(lastedMs)}, longer than a cache may keep an answer with their TTL of ${Math.max(...sets.map(({ ttl }) => ttl))} s.`,
+        `Both answers were returned for ${took(lastedMs)}, longer than their TTL of ${Math.max(...sets.map(({ ttl }) => ttl))} s allows a cache to keep them.`,
         ...(odd.length > 0
           ? [
-              `${listed(odd)} ${odd.length === 1 ? 'is' : 'are'} alone in ${odd.length === 1 ? 'its' : 'their'} answers, while the other servers agree.`,
+              `${listed(odd)} ${odd.length === 1 ? 'differs' : 'differ'} from the other servers, which agree with each other.`,
             ]
           : []),
         ...(isByServer
           ? []
           : [
-              'The capture does not show which DNS pod gave which answer: capture on the node, or in each DNS pod.',
+              'The capture does not show which DNS pod gave which answer. Capture on the node or in each DNS pod to see it.',
             ]),
-        ...(names.length > 1 ? [sentence(`Names: ${listed(names)}`)] : []),
+        ...(names.length > 1 ? [sentence(`The affected names are ${listed(names)}`)] : []),
       ],
       why: isOwn
-        ? 'Each DNS pod has its own copy of the cluster’s services and endpoints. One of them no longer gets changes (its watch hangs, or it lost the API server and answers from old data), or has another source for the name: a hosts entry, a rewrite, a zone file. A client reaches one pod or the other by chance, and may connect to an address that no longer exists.'
-        : 'The servers behind one address got the name from different sources, and each got the same addresses again when its answer expired. Possible causes are a secondary server with an old zone, an internal and a public view, or answers that depend on where the question comes from.',
+        ? 'Each DNS pod has its own copy of the cluster’s Services and endpoints. One of them no longer receives changes, because its watch hangs or it lost the API server. Or it has another source for the name, such as a hosts entry, a rewrite or a zone file. Which pod a client reaches is chance, so it may connect to an address that no longer exists.'
+        : 'The servers behind one address resolve the name from different sources, and each one gets the same addresses again when its cached answer expires. Possible causes are a secondary server with an old zone, separate internal and public views, or answers that depend on where the query comes from.',
       fix: isOwn
         ? [
             odd.length > 0
-              ? `Restart the DNS pod ${odd[0]!}: kubectl -n kube-system delete pod (its address is in kubectl get pods -o wide).`
-              : 'Restart the DNS pods one by one: kubectl -n kube-system rollout restart deployment coredns',
-            'Compare with the cluster’s objects: kubectl get service,endpointslices -A -o wide.',
+              ? `Delete the DNS pod at ${odd[0]!} (kubectl -n kube-system get pods -o wide shows its name), so that it is replaced.`
+              : 'Restart the DNS pods with kubectl -n kube-system rollout restart deployment coredns.',
+            'Compare the answers with the cluster’s objects (kubectl get service,endpointslices -A -o wide).',
             'Check the pod’s log for API connection errors (reflector, watch, i/o timeout), and check coredns_kubernetes_dns_programming_duration_seconds.',
           ]
         : [
             'Compare the serial numbers in the SOA records on the zone’s servers.',
-            'Make all DNS pods forward the zone to servers of one kind.',
+            'Make all DNS pods forward the zone to servers with the same data.',
           ],
-      prove: `ndots query ${view.name} ${typeName(view.type)} @POD for each DNS pod${isByServer ? ` (${listed(sets.map(({ server }) => server))})` : ''}`,
-      disproved: 'all DNS pods give the same addresses a minute later (the name had just changed)',
+      prove: `run ndots query ${view.name} ${typeName(view.type)} @POD for each DNS pod${isByServer ? ` (${listed(sets.map(({ server }) => server))})` : ''}`,
+      disproved:
+        'all DNS pods return the same addresses a minute later (then the name had just changed)',
       exchanges: observed.affected.flatMap(({ exchanges }) =>
         exchanges.filter(({ name }) => names.includes(name)),
       ),
@@ -100,14 +102,14 @@ export const addressesDiffer: FindingKind = {
   },
 };
 
-/** `10.244.0.4 says 10.96.1.99 (12 times, from 22:40:01 to 22:40:39)`. */
+/** `10.244.0.4 returned 10.96.1.99 (12 times, from 22:40:01 to 22:40:39)`. */
 function textOf(
   { server, addresses, size, count, firstMs, lastMs }: AnswerSet,
   isByServer: boolean,
 ): string {
   const what = `${addresses.join(' ')}${size > addresses.length ? ` and ${size - addresses.length} more` : ''}`;
   const when = `${count} times, from ${clock(firstMs)} to ${clock(lastMs)}`;
-  return isByServer ? `${server} says ${what} (${when})` : `${what} (${when})`;
+  return isByServer ? `${server} returned ${what} (${when})` : `${what} (${when})`;
 }
 
 function disagreement(view: NameView, observed: Observations): Disagreement | null {
@@ -126,7 +128,7 @@ function disagreement(view: NameView, observed: Observations): Disagreement | nu
     );
     return { view, sets: sorted(byServer), lastedMs, isByServer: true };
   }
-  // Behind the one address that is asked are several servers, which the capture does not show.
+  // Several servers are behind the one address that is queried, and the capture does not show them.
   const all = list.filter(({ count }) => count >= MIN_SAME_ANSWERS);
   if (!isOwn || new Set(list.map(({ server }) => server)).size > 1 || all.length < 2) return null;
   const [one, other] = sorted(all) as [AnswerSet, AnswerSet];
@@ -137,13 +139,13 @@ function disagreement(view: NameView, observed: Observations): Disagreement | nu
   return { view, sets: sorted(all), lastedMs, isByServer: false };
 }
 
-/** The set that a server gives nearly always; none: its answers change. */
+/** The set that a server nearly always returns. Empty if its answers vary. */
 function steadyOf(sets: readonly AnswerSet[]): readonly AnswerSet[] {
   const all = sets.reduce((sum, { count }) => sum + count, 0);
   return sets.filter(({ count }) => count >= MIN_SAME_ANSWERS && count >= STEADY_SERVER * all);
 }
 
-/** True if two servers gave different sets at the same time, for longer than a cache may. */
+/** True if two servers returned different sets at the same time, for longer than a cache may. */
 function isBeside(
   one: AnswerSet,
   other: AnswerSet,
@@ -160,7 +162,7 @@ function overlapOf(one: AnswerSet, other: AnswerSet): number {
   return Math.min(one.lastMs, other.lastMs) - Math.max(one.firstMs, other.firstMs);
 }
 
-/** True if the two share no address, as far as their addresses are known. */
+/** True if the two have no known address in common. */
 function isDisjoint(one: AnswerSet, other: AnswerSet): boolean {
   return !one.addresses.some((address) => other.addresses.includes(address));
 }
@@ -169,7 +171,7 @@ function sorted(sets: readonly AnswerSet[]): readonly AnswerSet[] {
   return sets.toSorted((one, other) => other.count - one.count);
 }
 
-/** Servers that are alone with their answers for a name that several others agree about. */
+/** Servers whose answers for a name differ from those that several other servers agree on. */
 function oddServers(found: readonly Disagreement[]): readonly string[] {
   const odd = new Set<string>();
   for (const { sets, isByServer } of found) {
@@ -182,7 +184,7 @@ function oddServers(found: readonly Disagreement[]): readonly string[] {
 }
 
 /**
- * True if DNS pods have the addresses of the name themselves: it is not an alias of an external
+ * True if the DNS pods themselves have the name's addresses, so it is not an alias of an external
  * name.
  */
 function isOwnName({ name, sets }: NameView, { domains }: Observations): boolean {

@@ -67,7 +67,10 @@ test('a DNS pod with an older serial number has an old copy of the zone', async 
     ),
   );
   assert.equal(found?.code, 'ND8001');
-  assert.match(found.seen[0]!, /10\.244\.1\.3 gives serial 200 .*10\.244\.2\.10 gives serial 100/);
+  assert.match(
+    found.seen[0]!,
+    /10\.244\.1\.3 serves serial 200 .*10\.244\.2\.10 serves serial 100/,
+  );
   assert.match(found.why, /^10\.244\.2\.10 has an old copy/);
 });
 

@@ -1,4 +1,4 @@
-/** Servers of which some say that a name exists, and others that it does not. */
+/** Servers that disagree about whether a name exists. */
 import { TYPE } from '../../../server/wire/iana.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
 import { comesAndGoes } from '../observe/comes-and-goes.ts';
@@ -38,12 +38,8 @@ function agreed(observed: Observations, isOwn: boolean): Verdict {
   ).length;
   const what = isOwn ? 'cluster names' : 'external names';
   return compared === 0
-    ? unknown(
-        `two servers were never asked for the same ${isOwn ? 'cluster name' : 'external name'}`,
-      )
-    : excluded(
-        `servers agree whether ${compared} ${what} exist (names and types for which at least two of them were queried)`,
-      );
+    ? unknown(`no ${isOwn ? 'cluster name' : 'external name'} was queried at two servers`)
+    : excluded(`servers agree about ${compared} ${what} that were queried at two or more of them`);
 }
 
 interface ServerDifference {
@@ -57,32 +53,32 @@ type Text = Pick<Finding, 'code' | 'title' | 'why' | 'fix' | 'disproved'>;
 /** Texts for DNS pods that disagree. */
 const ofReplicas: Text = {
   code: 'ND8001',
-  title: 'DNS pods of the cluster give different answers to the same question',
-  why: 'Replicas have different views of the cluster. A replica may have lost its connection to the API server, or some may have cached a new name as missing. CoreDNS’s autopath may know the client’s pod on one replica but not yet on another. A client gets one answer or the other by chance, even for A and AAAA in one lookup.',
+  title: 'The cluster’s DNS pods give different answers to the same query',
+  why: 'Replicas have different views of the cluster. A replica may have lost its connection to the API server, or some may have cached the absence of a new name. CoreDNS’s autopath may know the client’s pod on one replica but not yet on another. Which answer a client gets is chance, even for A and AAAA in one lookup.',
   fix: [
-    'If the Corefile has autopath @kubernetes: remove it, or replace it with autopath @name (ndots), which does not depend on pods.',
-    'Set cache { denial 9984 5 }, or disable denial for the cluster’s zone, so that new names appear soon.',
+    'If the Corefile has autopath @kubernetes, remove it or replace it with autopath @name (ndots), which does not depend on pods.',
+    'Set cache { denial 9984 5 }, or disable denial for the cluster’s zone, so that new names become visible soon.',
     'Check each replica’s log for API connection errors.',
   ],
-  disproved: 'all replicas give the same answer a minute later (the name was new)',
+  disproved: 'all replicas give the same answer a minute later (then the name was new)',
 };
 
 /** Texts for upstreams that disagree. */
 const ofUpstreams: Text = {
   code: 'ND4005',
-  title: 'Upstream servers that take turns do not have the same names',
-  why: 'Servers that take turns need the same names, but a private server and a public one do not have them. The first NXDOMAIN is final, so the other server, which has the name, is not queried. Lookups fail as often as the wrong one is chosen.',
+  title: 'Upstream servers that queries alternate between do not have the same names',
+  why: 'Servers that share the queries need the same names, but a private server and a public one do not have them. The first NXDOMAIN is final, so the other server, which has the name, is not queried. Lookups fail whenever the wrong server is chosen.',
   fix: [
-    'Add a server block for the private zones that forwards only to the private servers, and forward the rest to servers of one kind.',
-    'forward { policy sequential } hides the problem as long as the first server is up.',
+    'Add a server block for the private zones that forwards only to the private servers, and forward the rest to servers that all have the same names.',
+    'Until then, forward { policy sequential } hides the problem as long as the first server is up.',
   ],
-  disproved: 'both servers give the same answer when queried directly',
+  disproved: 'both servers give the same answer when they are queried directly',
 };
 
-/** Two versions of one zone at the same time, the newer one first, if one is. */
+/** Two versions of one zone at the same time. If one is newer, it comes first. */
 type Versions = readonly [newer: ZoneCopy, older: ZoneCopy];
 
-/** One server has an old copy of a zone, or a copy from elsewhere, and names differ because of it. */
+/** One server has an old copy of a zone or a copy from another source, so names differ. */
 export const zoneVersions: FindingKind = {
   code: ofReplicas.code,
   title: ofReplicas.title,
@@ -98,7 +94,7 @@ export const zoneVersions: FindingKind = {
     const [first] = found;
     if (first === undefined)
       return excluded(
-        'names are the same in all versions of their zones, or the zones changed once',
+        'names are the same in all versions of their zones, or the zones changed only once',
       );
     for (const { versions } of found)
       for (const { name } of observed.names.list)
@@ -117,26 +113,27 @@ export const zoneVersions: FindingKind = {
       severity: 'critical',
       confidence: isHidden ? 0.88 : 0.94,
       seen: [
-        `The zone ${zone.slice(0, -1)} is served in two versions (SOA): ${versionText(newer, isStale)}; ${versionText(older, isStale)}.`,
+        `The zone ${zone.slice(0, -1)} is served in two versions, as its SOA records show. ${versionText(newer, isStale)}, and ${versionText(older, isStale)}.`,
         ...names.slice(0, MIN_SAME_ANSWERS + 1).map((view) => nameText(view, servers)),
         ...(isHidden
           ? [
-              `The capture does not show which ${isOwn ? 'DNS pod' : 'server'} behind ${newer.server} has which version: capture on the node.`,
+              `The capture does not show which ${isOwn ? 'DNS pod' : 'server'} behind ${newer.server} has which version. Capture on the node to see it.`,
             ]
           : []),
       ],
       why: isStale
-        ? `${isHidden ? 'One of the servers' : older.server} has an old copy of the zone: ${isOwn ? 'it lost its connection to the API server (its watch hangs) or has an old zone file' : 'a secondary server that no longer transfers the zone'}. New names are missing there, and changed names still have their old address. A client gets one version or the other by chance.`
+        ? `${isHidden ? 'One of the servers' : older.server} has an old copy of the zone, because ${isOwn ? 'it lost its connection to the API server (its watch hangs) or has an old zone file' : 'it is a secondary server that no longer transfers the zone'}. New names are missing there, and changed names still have their old address. Which version a client gets is chance.`
         : ofUpstreams.why,
       fix: isStale
         ? [
             isOwn
               ? `Restart ${isHidden ? 'the DNS pods one by one' : `the DNS pod ${older.server}`}, and check the log for API connection errors (reflector, watch).`
-              : `Find out why ${isHidden ? 'one server' : older.server} does not transfer the zone (its log, SOA timers, NOTIFY, transfer rights), and remove it from forward until it does.`,
+              : `Find out why ${isHidden ? 'one server' : older.server} does not transfer the zone (check its log, the SOA timers, NOTIFY and transfer permissions). Remove it from forward until it does.`,
           ]
         : ofUpstreams.fix,
-      prove: `ndots query ${zone} SOA @${isHidden ? 'EACH SERVER' : `${older.server}, and @${newer.server}`}: the serial numbers and primaries differ`,
-      disproved: 'all servers give the same SOA record a minute later (the zone had just changed)',
+      prove: `run ndots query ${zone} SOA @${isHidden ? 'SERVER for each server' : `${older.server} and again with @${newer.server}`}; the serial numbers or primaries differ`,
+      disproved:
+        'all servers return the same SOA record a minute later (then the zone had just changed)',
       exchanges: observed.affected.flatMap(({ exchanges }) =>
         exchanges.filter(({ name }) => keys.has(name)),
       ),
@@ -145,7 +142,7 @@ export const zoneVersions: FindingKind = {
   },
 };
 
-/** Two versions that two servers give for some time, or one address in turns; null: there are none. */
+/** Two versions that two servers serve for some time, or that one address alternates between. Otherwise null. */
 function versionsOf(copies: readonly ZoneCopy[], observed: Observations): Versions | null {
   const often = copies.filter(({ count }) => count >= MIN_SAME_ANSWERS);
   const pairs = often.flatMap((one, at) =>
@@ -159,7 +156,7 @@ function versionsOf(copies: readonly ZoneCopy[], observed: Observations): Versio
       return isHere ? [one.serial >= other.serial ? [one, other] : [other, one]] : [];
     }),
   );
-  // A server that hands on both versions is not the one that has them.
+  // A server that forwards both versions is not their source.
   const single = pairs.filter((pair) =>
     pair.every(({ server }) => often.filter((each) => each.server === server).length === 1),
   );
@@ -173,7 +170,7 @@ function overlapMs(
   return Math.min(one.lastMs, other.lastMs) - Math.max(one.firstMs, other.firstMs);
 }
 
-/** Names of the zone that are found and missing at a time, or have several addresses. */
+/** Names in the zone that are both found and missing at one time, or have several addresses. */
 function differingNames(zone: string, observed: Observations, claims: Claims): readonly NameView[] {
   return observed.names.list.filter((view) => {
     const { name, type, outcomes, sets, firstFoundMs, lastFoundMs } = view;
@@ -187,7 +184,7 @@ function differingNames(zone: string, observed: Observations, claims: Claims): r
         each.firstNegativeMs < lastFoundMs,
     );
     const isOwn = isOfCluster(name, observed);
-    // Caches keep an old answer for as long as its TTL.
+    // Caches keep an old answer until its TTL expires.
     const often = (sets?.list ?? []).filter(({ count }) => count >= MIN_SAME_ANSWERS);
     return (
       isMissing ||
@@ -195,7 +192,7 @@ function differingNames(zone: string, observed: Observations, claims: Claims): r
         often.some(
           (other) =>
             one.hash !== other.hash &&
-            // External names may have other addresses each time.
+            // External names may have different addresses each time.
             (isOwn || one.addresses.every(isPrivate) !== other.addresses.every(isPrivate)) &&
             overlapMs(one, other) > 1000 * Math.max(one.ttl, other.ttl) + TTL_ROUNDED_MS,
         ),
@@ -208,11 +205,13 @@ function versionText(
   { server, primary, serial, count, firstMs, lastMs }: ZoneCopy,
   isStale: boolean,
 ): string {
-  const what = isStale ? `serial ${serial}` : `that of ${primary.slice(0, -1)}, serial ${serial}`;
-  return `${server} gives ${what} (${count} replies, ${clocks(firstMs, lastMs).join(' to ')})`;
+  const what = isStale
+    ? `serial ${serial}`
+    : `the copy from ${primary.slice(0, -1)} with serial ${serial}`;
+  return `${server} serves ${what} (${count} replies, ${clocks(firstMs, lastMs).join(' to ')})`;
 }
 
-/** Answers of the servers with these versions for a name. */
+/** The answers for a name from the servers with these versions. */
 function nameText(
   { name, outcomes, servers, sets }: NameView,
   ofVersions: ReadonlySet<string>,
@@ -224,13 +223,13 @@ function nameText(
     if (nxdomain > 0 && ofVersions.has(server))
       parts.push(`NXDOMAIN from ${server} (${nxdomain} times)`);
   if (outcomes.nxdomain === 0 && new Set(sets?.list.map(({ hash }) => hash)).size < 2)
-    parts.push('its AAAA query sometimes gets NXDOMAIN');
-  return sentence(`${name} is ${parts.join('; ')}`);
+    parts.push('sometimes NXDOMAIN for AAAA');
+  return sentence(`${name} is answered with ${parts.join('; ')}`);
 }
 
 /**
- * Replicas of the cluster’s DNS do not know the same (autopath, caches, one without connection to
- * the API).
+ * Replicas of the cluster’s DNS know different names (autopath, caches, a replica without a
+ * connection to the API).
  */
 export const replicasDiffer: FindingKind = {
   code: ofReplicas.code,
@@ -238,14 +237,14 @@ export const replicasDiffer: FindingKind = {
   name: 'DNS pods that disagree',
   inCapture(observed, claims) {
     const all = differences(observed, claims);
-    if (all === null) return unknown('two servers were never asked for the same name');
+    if (all === null) return unknown('no name was queried at two servers');
     const found = all.filter(({ view }) => isOfCluster(view.name, observed));
     if (found.length === 0) return agreed(observed, true);
     explainZones(observed, claims, found);
     return {
       ...parts(observed, found),
       ...ofReplicas,
-      prove: `ndots query ${found[0]!.view.name} @POD for each DNS pod`,
+      prove: `run ndots query ${found[0]!.view.name} @POD for each DNS pod`,
     };
   },
   inCluster(facts) {
@@ -261,10 +260,10 @@ export const replicasDiffer: FindingKind = {
     );
     const outside = differing(answers.external);
     if (known.length === 0 && answers.external.length === 0)
-      return unknown('there is no name for which several DNS pods could be queried');
+      return unknown('there is no name that could be queried at several DNS pods');
     if (wrong.length + outside.length === 0)
       return excluded(
-        `DNS pods answer ${new Set(known.map(({ name }) => name)).size} Service names exactly as the API server has them`,
+        `the DNS pods’ answers for ${new Set(known.map(({ name }) => name)).size} Service names match the API server`,
       );
     const servers = new Set([...wrong, ...outside].map(({ server }) => server));
     return clusterFinding(this, {
@@ -275,22 +274,22 @@ export const replicasDiffer: FindingKind = {
           .slice(0, 4)
           .map(
             ({ server, name, outcome, data, expected }) =>
-              `${podAt(facts, server)}: ${name} is ${data.join(' ') || outcome}; the service has ${expected.join(' ') || 'an IPv6 address'}.`,
+              `${podAt(facts, server)} answers ${name} with ${data.join(' ') || outcome}, but the Service has ${expected.join(' ') || 'an IPv6 address'}.`,
           ),
         ...(outside.length > 0
           ? [
-              `${outside[0]!.name} is ${[...new Set(outside.map(({ outcome }) => outcome))].join(' or ')}, depending on the DNS pod that is queried.`,
+              `${outside[0]!.name} gets ${[...new Set(outside.map(({ outcome }) => outcome))].join(' or ')}, depending on which DNS pod is queried.`,
             ]
           : []),
       ],
       affected: [...servers].map((server) => podAt(facts, server)),
-      why: 'One replica has a different view of the cluster from the others: its connection to the API server hangs, it has an older Corefile, or its cache holds outdated records. A client gets one answer or the other by chance.',
+      why: 'One replica has a different view of the cluster from the others, because its connection to the API server hangs, it has an older Corefile, or its cache holds stale records. Which answer a client gets is chance.',
       fix: [
-        'Restart that pod, and check its log for API errors (reflector, watch).',
-        'Set cache { disable success CLUSTERDOMAIN; disable denial CLUSTERDOMAIN }: kubernetes answers from memory anyway.',
+        'Restart that pod, and check its log for API server errors (reflector, watch).',
+        'Set cache { disable success CLUSTERDOMAIN; disable denial CLUSTERDOMAIN }, since the kubernetes plugin answers from memory anyway.',
       ],
-      prove: `ndots query ${[...wrong, ...outside][0]!.name} @${[...servers][0]!}, and the same @ another DNS pod`,
-      disproved: 'all replicas give the same answer a minute later (the name was new)',
+      prove: `run ndots query ${[...wrong, ...outside][0]!.name} @${[...servers][0]!}, then the same query at another DNS pod`,
+      disproved: 'all replicas give the same answer a minute later (then the name was new)',
     });
   },
 };
@@ -302,14 +301,14 @@ export const viewsDiffer: FindingKind = {
   name: 'upstream servers that disagree',
   inCapture(observed, claims) {
     const all = differences(observed, claims);
-    if (all === null) return unknown('two servers were never asked for the same name');
+    if (all === null) return unknown('no name was queried at two servers');
     const found = all.filter(({ view }) => !isOfCluster(view.name, observed));
     if (found.length === 0) return agreed(observed, false);
     explainZones(observed, claims, found);
     return {
       ...parts(observed, found),
       ...ofUpstreams,
-      prove: `ndots query ${found[0]!.view.name} @${found[0]!.having[0]}, and @${found[0]!.lacking[0]}`,
+      prove: `run ndots query ${found[0]!.view.name} @${found[0]!.having[0]}, then again with @${found[0]!.lacking[0]}`,
     };
   },
   inCluster({ upstreams, answers }) {
@@ -321,32 +320,34 @@ export const viewsDiffer: FindingKind = {
     const found = several.flatMap(({ differences }) => differences);
     if (found.length === 0)
       return (answers?.plan.external.length ?? 0) === 0
-        ? unknown('no external name is known for comparing them: give one with --name NAME')
-        : excluded('the upstreams of each zone know the same names');
+        ? unknown(
+            'no external name is known that could be used to compare them (give one with --name NAME)',
+          )
+        : excluded('the upstreams of each zone agree about the names that were queried');
     const [first] = found;
     return clusterFinding(this, {
       severity: 'critical',
       confidence: 0.93,
       seen: found.map(
         ({ name, having, lacking }) =>
-          `${name}: ${listed(having)} ${having.length === 1 ? 'has' : 'have'} it; ${listed(lacking)} ${lacking.length === 1 ? 'says' : 'say'} NXDOMAIN.`,
+          `For ${name}, ${listed(having)} ${having.length === 1 ? 'has' : 'have'} it, but ${listed(lacking)} ${lacking.length === 1 ? 'answers' : 'answer'} NXDOMAIN.`,
       ),
       affected: [...new Set(found.flatMap(({ lacking }) => lacking))].map(
         (each) => `upstream ${each}`,
       ),
-      why: 'The first NXDOMAIN is final, so the other server, which has the name, is not queried. Lookups fail as often as the wrong one is chosen.',
+      why: 'The first NXDOMAIN is final, so the other server, which has the name, is not queried. Lookups fail whenever the wrong server is chosen.',
       fix: [
-        'Add a server block for the private zones that forwards only to the private servers, and forward the rest to servers of one kind.',
+        'Add a server block for the private zones that forwards only to the private servers, and forward the rest to servers that all have the same names.',
       ],
-      prove: `ndots query ${first!.name} @${first!.having[0]!}, and @${first!.lacking[0]!}`,
-      disproved: 'both servers give the same answer to a repeated query',
+      prove: `run ndots query ${first!.name} @${first!.having[0]!}, then again with @${first!.lacking[0]!}`,
+      disproved: 'both servers give the same answer when the query is repeated',
       places: several.map(({ place }) => place),
     });
   },
 };
 
 /**
- * True if A and AAAA of these names, or of a neighbour, disagree by chance, which is a sign of it.
+ * Marks the names in these zones as explained: A and AAAA that disagree there are a consequence.
  */
 function explainZones(
   { names }: Observations,
@@ -374,8 +375,8 @@ function parts(
 }
 
 /**
- * Names that some servers have and others do not, alternating in time; null if no name was asked of
- * two servers.
+ * Names that some servers have and others do not, alternating in time. Null if no name was queried
+ * at two servers.
  */
 function differences(observed: Observations, claims: Claims): readonly ServerDifference[] | null {
   const found: ServerDifference[] = [];
@@ -384,26 +385,26 @@ function differences(observed: Observations, claims: Claims): readonly ServerDif
   );
   if (views.length === 0) return null;
   for (const view of views) {
-    // Alternating, not one after the other: otherwise the name came or went.
+    // They have to alternate. Otherwise, the name was created or deleted.
     const overlap =
       view.firstFoundMs < view.lastNegativeMs && view.firstNegativeMs < view.lastFoundMs;
     if (!overlap || view.outcomes.found < 2 || view.outcomes.nxdomain < 2) continue;
-    // A new name, which one server had as missing before, and another one did not.
+    // A new name whose absence one server had cached and another had not.
     if (isRemembered(observed, view)) continue;
     const servers = [...view.servers];
     const having = servers
       .filter(([, { found: yes, nodata, nxdomain }]) => yes + nodata > 0 && nxdomain === 0)
       .map(([server]) => server);
     const lacking = servers
-      // It may have had the name before, and have it again.
+      // The server may have lost the name and found it again.
       .filter(
         ([, { found: yes, nxdomain }]) =>
           nxdomain >= (yes === 0 ? 1 : Math.min(yes / 2 + 2, MANY_NXDOMAIN)),
       )
       .map(([server]) => server)
       .filter((other) => having.some((one) => serveTheSame(observed, one, other)));
-    // A client that uses only one server has chosen it, right or wrong: then the servers are not
-    // replicas.
+    // A client that uses only one server was configured that way, rightly or wrongly, so the servers
+    // are not replicas.
     if (lacking.length > 0) found.push({ view, having, lacking });
   }
   return found;
@@ -417,7 +418,7 @@ function isOfCluster(name: string, { domains }: Observations): boolean {
   return domains.isOfCluster(name) || name.includes('.svc.');
 }
 
-/** Servers behind one address disagree, and the capture does not tell them apart. */
+/** Servers behind one address disagree, and the capture does not show which one answered. */
 export const hiddenServersDiffer: FindingKind = {
   code: ofReplicas.code,
   title: ofReplicas.title,
@@ -428,7 +429,7 @@ export const hiddenServersDiffer: FindingKind = {
   },
 };
 
-/** Servers behind one address disagree whether names exist, and the capture does not tell them apart. */
+/** Servers behind one address disagree about names, and the capture does not show which one answered. */
 function hiddenServers(observed: Observations, names: readonly string[]): Finding {
   const keys = new Set(names);
   const views = observed.names.list.filter(({ name }) => keys.has(name));
@@ -451,14 +452,14 @@ function hiddenServers(observed: Observations, names: readonly string[]): Findin
     seen: having.some((server) => lacking.includes(server))
       ? [
           sentence(
-            `${listed(names)}: ${servers} answered ${count('found') + count('nodata')} times that the name exists and ${count('nxdomain')} times NXDOMAIN, in alternation, even for one type`,
+            `For ${listed(names)}, ${servers} answered alternately, even for one type: ${count('found') + count('nodata')} times that the name exists and ${count('nxdomain')} times with NXDOMAIN`,
           ),
-          `The capture does not show which ${isOwn ? 'DNS pod' : 'server'} behind ${servers} gave which answer: capture on the node.`,
+          `The capture does not show which ${isOwn ? 'DNS pod' : 'server'} behind ${servers} gave which answer. Capture on the node to see it.`,
         ]
       : [differenceText(names, having, lacking)],
     prove: isOwn
-      ? `ndots query ${names[0]!} @POD for each DNS pod, several times`
-      : `ndots query ${names[0]!} @UPSTREAM for each upstream in the Corefile (forward)`,
+      ? `run ndots query ${names[0]!} @POD several times for each DNS pod`
+      : `run ndots query ${names[0]!} @UPSTREAM for each forward upstream in the Corefile`,
     exchanges: observed.affected.flatMap(({ exchanges }) =>
       exchanges.filter(({ name }) => keys.has(name)),
     ),
@@ -470,11 +471,11 @@ function differenceText(
   having: readonly string[],
   lacking: readonly string[],
 ): string {
-  return `${listed(names)}: ${listed(having)} ${having.length === 1 ? 'has' : 'have'} it; ${listed(lacking)} ${lacking.length === 1 ? 'says' : 'say'} NXDOMAIN, in the same minutes.`;
+  return `For ${listed(names)}, ${listed(having)} ${having.length === 1 ? 'has' : 'have'} it, but ${listed(lacking)} ${lacking.length === 1 ? 'answers' : 'answer'} NXDOMAIN during the same minutes.`;
 }
 
 /**
- * Replies of the minority of servers, if some have the name and others deny it.
+ * The minority's replies, if some servers have the name and others deny it.
  */
 function differing(replies: readonly ServerReply[]): readonly ServerReply[] {
   const byName = Map.groupBy(replies, ({ name }) => name);

@@ -1,5 +1,5 @@
 /**
- * Queries for IPv6 addresses that vanish, while those for IPv4 addresses of the same names do not.
+ * Queries for IPv6 addresses that get no reply, while those for the names' IPv4 addresses do.
  */
 import { oddFamilies } from '../cluster/families.ts';
 import { TYPE } from '../../../server/wire/iana.ts';
@@ -17,7 +17,7 @@ import {
   SOONEST_RETRY_MS,
 } from '../thresholds/transport.ts';
 
-/** A is answered, AAAA of the same name never, however often it is asked. */
+/** A is answered, but AAAA for the same name never is, however often it is queried. */
 export const droppedAaaa: FindingKind = {
   code: 'ND3009',
   title: 'AAAA queries are dropped, while A queries for the same names are answered',
@@ -25,9 +25,9 @@ export const droppedAaaa: FindingKind = {
   inCapture(observed, claims) {
     const aaaa = observed.types.get(TYPE.AAAA);
     if (aaaa === undefined || (observed.types.get(TYPE.A)?.asked ?? 0) === 0)
-      return unknown('no pairs of A and AAAA queries were seen');
+      return unknown('no A and AAAA queries for the same name were seen');
     if (aaaa.lost === 0) return excluded(`all ${aaaa.asked} AAAA queries are answered`);
-    // By server: its clients may well be answered by another one, which waits itself.
+    // Grouped by server: another server, which waits itself, may well answer the clients.
     const unanswered = Map.groupBy(
       claims.open.filter(({ type, name, server, sentMs }) => {
         if (type !== TYPE.AAAA) return false;
@@ -47,7 +47,7 @@ export const droppedAaaa: FindingKind = {
     if (again.length === 0 || losses.length < 2)
       return excluded('AAAA queries are answered when they are repeated');
     if (again.length < 1 + AAAA_SURPLUS * byChance(observed))
-      return excluded('A queries are lost just as often, so the losses do not depend on the type');
+      return excluded('A queries are lost just as often, so the query type does not matter');
     const { fromMs, toMs } = sentSpan(losses);
     const besides = claims.open.filter(
       ({ type, sentMs }) => type === TYPE.A && sentMs >= fromMs - SAME_MOMENT_MS && sentMs <= toMs,
@@ -59,13 +59,11 @@ export const droppedAaaa: FindingKind = {
       return excluded('lost AAAA queries are answered when they are repeated');
     if (besides.length > AAAA_OTHERS_LOST * losses.length)
       return excluded(
-        `${besides.length} A queries are lost in the same time as ${losses.length} AAAA queries`,
+        `${besides.length} A queries are lost at the same time as ${losses.length} AAAA queries`,
       );
     const rates = [lossRate(observed.types.get(TYPE.A)!), lossRate(aaaa)] as const;
     if (rates[0] >= SPARED_SHARE && rates[0] >= AAAA_OTHERS_LOST * rates[1])
-      return excluded(
-        'A queries for other names are also lost, so the losses do not depend on the type',
-      );
+      return excluded('A queries for other names are also lost, so the query type does not matter');
     claims.take(losses);
     claims.take(waitingForThese(claims, losses).filter(({ type }) => type === TYPE.AAAA));
     for (const name of names) claims.names.add(name);
@@ -78,20 +76,20 @@ export const droppedAaaa: FindingKind = {
       severity: 'critical',
       confidence: losses.length >= 4 ? 0.93 : 0.8,
       seen: [
-        `${losses.length} AAAA queries to ${listed(servers)} for ${listed([...names])} got no reply, repeats included. A queries for the same names were answered there.`,
-        `${listed(servers)} answered ${asked - lost} of ${asked} AAAA queries${all ? '' : ', so the losses depend on the name, or they began later'}.`,
+        `${losses.length} AAAA queries to ${listed(servers)} for ${listed([...names])} got no reply, not even when they were repeated. The same server answered A queries for these names.`,
+        `${listed(servers)} answered ${asked - lost} of ${asked} AAAA queries${all ? '' : ', so the losses depend on the name or began later'}.`,
       ],
       why: all
-        ? `${listed(servers)}, or a firewall in front of it, drops queries for IPv6 addresses instead of answering that there are none. Programs ask for both families and wait: glibc 15 s, Go 10 s, and musl fails after 5 s although it has the IPv4 address.`
-        : 'The server for these names ignores queries for IPv6 addresses instead of answering that there are none. Programs ask for both families and wait: glibc 15 s, Go 10 s, and musl fails after 5 s although it has the IPv4 address.',
+        ? `${listed(servers)}, or a firewall in front of it, drops queries for IPv6 addresses instead of answering that there are none. Programs query both types and wait. glibc waits 15 s and Go 10 s, while musl fails after 5 s although it has the IPv4 address.`
+        : 'The server for these names ignores queries for IPv6 addresses instead of answering that there are none. Programs query both types and wait. glibc waits 15 s and Go 10 s, while musl fails after 5 s although it has the IPv4 address.',
       fix: [
-        'Ask the owner of the firewall or server to answer AAAA queries (an empty NOERROR is enough).',
-        'Until then, answer them in the cluster: template IN AAAA ZONE { rcode NOERROR, with an SOA in authority } for these zones.',
+        'Have the firewall or server answer AAAA queries (an empty NOERROR reply is enough).',
+        'Until then, answer them in the cluster with template IN AAAA ZONE { rcode NOERROR } and an SOA record in authority for these zones.',
         'With glibc 2.36 or later, set options no-aaaa in the pods’ dnsConfig.',
       ],
-      prove: `ndots query ${[...names][0]} AAAA, then the same with A; repeat both from a host outside the cluster`,
+      prove: `run ndots query ${[...names][0]} AAAA, then the same with A, and repeat both on a host outside the cluster`,
       disproved:
-        'the same AAAA query is answered when it is sent alone (so its type is not the cause)',
+        'the same AAAA query is answered when it is sent alone (then its type is not the cause)',
       exchanges: losses,
     };
   },
@@ -103,21 +101,21 @@ export const droppedAaaa: FindingKind = {
       facts,
       ({ a, aaaa }) => a.asked.reply !== null && aaaa.asked.reply === null,
     );
-    if (odd === 'unasked') return unknown('no server could be queried for A and AAAA');
+    if (odd === 'unasked') return unknown('A and AAAA could not be queried at any server');
     if (odd === 'none') return excluded('AAAA queries are answered');
     return clusterFinding(this, {
       severity: 'critical',
       ...odd,
       confidence: 0.92,
-      why: 'A firewall, a proxy or the server itself drops AAAA queries. glibc and Go wait 10 to 15 s and then use the A records; musl fails after 5 s.',
+      why: 'A firewall, a proxy or the server itself drops AAAA queries. glibc and Go wait 10 to 15 s and then use the A records, while musl fails after 5 s.',
       fix: [
-        'Allow AAAA queries, or answer them: a name without IPv6 addresses gets an empty answer with the zone’s SOA.',
+        'Let AAAA queries through, or answer them. The right answer for a name without IPv6 addresses is an empty reply with the zone’s SOA record.',
       ],
     });
   },
 };
 
-/** AAAA queries to these servers. */
+/** Outcomes of the AAAA queries to these servers. */
 function askedOf({ names }: Observations, servers: ReadonlySet<string>): Outcomes {
   const sum = noOutcomes();
   for (const view of names.list)
@@ -127,7 +125,7 @@ function askedOf({ names }: Observations, servers: ReadonlySet<string>): Outcome
   return sum;
 }
 
-/** From the first to the last of these, milliseconds. */
+/** Milliseconds from the first query to the last. */
 function lastsOf(queries: readonly SeenExchange[]): number {
   const { fromMs, toMs } = sentSpan(queries);
   return toMs - fromMs;
@@ -144,7 +142,7 @@ function byChance({ names, types }: Observations): number {
     .reduce((sum, { outcomes }) => sum + rate ** outcomes.asked, 0);
 }
 
-/** True if the server answers A for the name in the same time. */
+/** True if the server answers A queries for the name at the same time. */
 function isSpared(
   { names, losses }: Observations,
   [first, ...others]: readonly [SeenExchange, ...SeenExchange[]],

@@ -1,4 +1,4 @@
-/** Queries with EDNS that vanish, while those without it are answered. */
+/** Queries with EDNS that get no reply, while those without it are answered. */
 import type { Observations } from '../observe/observations.ts';
 import { isFailure } from '../observe/outcomes.ts';
 import type { QueryCounts, ServerView } from '../observe/server-view.ts';
@@ -11,12 +11,12 @@ import { MIN_FAILED_NAMES } from '../thresholds/search.ts';
 import { EDNS_LOST, MIN_EDNS_QUERIES, MIN_FORMERR } from '../thresholds/transport.ts';
 
 const WITHOUT_EDNS =
-  'Until then, remove options edns0 and trust-ad from the clients’ resolv.conf (dnsConfig). Go programs always send EDNS.';
+  'Until then, remove options edns0 and trust-ad from the clients’ resolv.conf (dnsConfig). This does not help Go programs, which always use EDNS.';
 
 /** The OPT record (RFC 6891) decides whether a query is answered. */
 export const droppedEdns: FindingKind = {
   code: 'ND4009',
-  title: 'A server answers, but not over TCP or not with EDNS',
+  title: 'A server does not answer queries over TCP or with EDNS',
   name: 'queries with EDNS that are dropped',
   inCapture(observed, claims) {
     const both = observed.servers.list.filter(
@@ -35,11 +35,11 @@ export const droppedEdns: FindingKind = {
     );
     if (deaf.length > 0 && losses.length < MIN_EDNS_QUERIES)
       return unknown(
-        'the clients that use EDNS lose their queries, but something else about them explains it; query from one of them without EDNS',
+        'the clients that use EDNS lose their queries, but another difference between the clients explains it (query without EDNS from one of them)',
       );
     if (deaf.length === 0)
       return excluded(
-        `${share(total(both, 'edns', 'lost'), total(both, 'edns', 'asked'))} queries with EDNS are lost, and ${share(total(both, 'plain', 'lost'), total(both, 'plain', 'asked'))} without`,
+        `${share(total(both, 'edns', 'lost'), total(both, 'edns', 'asked'))} queries with EDNS are lost, compared with ${share(total(both, 'plain', 'lost'), total(both, 'plain', 'asked'))} without`,
       );
     claims.take(losses);
     const addresses = deaf.map(({ address }) => address);
@@ -50,20 +50,20 @@ export const droppedEdns: FindingKind = {
       severity: 'critical',
       confidence: isProven ? (losses.length >= 10 ? 0.93 : 0.85) : 0.75,
       seen: [
-        `Of queries with EDNS to ${listed(addresses)}, ${share(total(deaf, 'edns', 'lost'), total(deaf, 'edns', 'asked'))} got no reply; of queries without it, ${share(total(deaf, 'plain', 'lost'), total(deaf, 'plain', 'asked'))}.`,
+        `Of queries with EDNS to ${listed(addresses)}, ${share(total(deaf, 'edns', 'lost'), total(deaf, 'edns', 'asked'))} got no reply. Of queries without it, ${share(total(deaf, 'plain', 'lost'), total(deaf, 'plain', 'asked'))} got none.`,
         ...(isProven
           ? []
           : [
-              'No client queries both with and without EDNS. A rule about just these pods would look the same (ND3004), but they have nothing else in common.',
+              'No client sends queries both with and without EDNS. A rule for exactly these pods would look the same (ND3004), but they have nothing else in common.',
             ]),
       ],
-      why: 'EDNS adds a record to the query (OPT, RFC 6891) that also says how large a reply may be. Old servers and inspecting firewalls drop such queries. A client that uses EDNS waits for its time-out; some resolvers then retry without EDNS.',
+      why: 'EDNS adds a record to the query (OPT, RFC 6891) that also states how large a reply may be. Old servers and firewalls that inspect DNS drop such queries. A client that uses EDNS waits until it times out, and some resolvers then retry without EDNS.',
       fix: [
-        `Make ${listed(addresses)}, or the device in front of it, accept queries with an OPT record (a firewall’s DNS inspection, an old appliance).`,
-        'Until then, stop clients from using EDNS: remove options edns0 and trust-ad from resolv.conf. In Unbound, edns-buffer-size does not help; use another upstream.',
+        `Make ${listed(addresses)} accept queries with an OPT record, or the device in front of it (a firewall that inspects DNS, an old appliance).`,
+        'Until then, remove options edns0 and trust-ad from the clients’ resolv.conf, so that they do not use EDNS. If the client is Unbound, use another upstream, because edns-buffer-size does not help.',
       ],
-      prove: `dig +edns=0 ${losses[0]!.name} @${addresses[0]}, then the same with +noedns: only the second is answered`,
-      disproved: 'both are answered from the same host',
+      prove: `run dig +edns=0 ${losses[0]!.name} @${addresses[0]}, then the same with +noedns; only the second query is answered`,
+      disproved: 'both queries are answered when they are sent from the same host',
       exchanges: losses,
     };
   },
@@ -74,14 +74,14 @@ function isMisled({ edns, plain }: ServerView): boolean {
   return edns.misread >= EDNS_LOST * edns.asked && plain.misread <= SPARED_SHARE * plain.asked;
 }
 
-/** True if it rejects all queries, and all have EDNS. */
+/** True if the server rejects all queries, and all of them use EDNS. */
 function isMisledAlone({ edns, plain }: ServerView): boolean {
   return (
     plain.asked === 0 && edns.misread >= MIN_FORMERR && edns.misread === edns.asked - edns.lost
   );
 }
 
-/** A server that passes on the FORMERR of its upstream, and who gets it. */
+/** A server that passes on its upstream's FORMERR, and the clients that get it. */
 interface MisledBehind {
   readonly server: string;
   readonly misread: number;
@@ -92,7 +92,7 @@ interface MisledBehind {
 
 /**
  * External names that always fail with FORMERR or NOTIMP for clients with EDNS, and for no others,
- * while cluster names are answered; null: it is not so.
+ * while cluster names are answered. Otherwise null.
  */
 function misledBehind({
   clients,
@@ -129,16 +129,16 @@ function behindOne(
     ...finding,
     confidence: spared.length > 0 ? 0.93 : 0.85,
     seen: [
-      `${share(misread, observed.total.asked)} queries were answered with FORMERR or NOTIMP by ${server}: external names (${listed(names)}), all queried with EDNS. Cluster names are answered.`,
+      `${share(misread, observed.total.asked)} queries were answered with FORMERR or NOTIMP by ${server}. All of them use EDNS and are for external names (${listed(names)}). Cluster names are answered.`,
       ...(spared.length > 0 ? [`Queries without EDNS from ${listed(spared)} are answered.`] : []),
     ],
-    why: `${server} passes the client’s OPT record (EDNS) on to an upstream that does not know it and answers FORMERR. ${finding.why}`,
+    why: `${server} passes the client’s OPT record (EDNS) on to an upstream that does not support it and answers FORMERR. ${finding.why}`,
     fix: [
-      `Use another upstream, or a newer version of it: EDNS dates from 1999.`,
-      'Or put a forwarder in between that queries it without EDNS (Unbound and BIND detect this automatically).',
+      'Use another upstream, or upgrade this one. EDNS dates from 1999.',
+      'Or put a forwarder in between that queries the upstream without EDNS (Unbound and BIND detect this automatically).',
       WITHOUT_EDNS,
     ],
-    prove: `dig +edns=0 ${names[0]!} @${server}, then the same with +noedns: only the second is answered`,
+    prove: `run dig +edns=0 ${names[0]!} @${server}, then the same with +noedns; only the second query is answered`,
   };
 }
 
@@ -151,20 +151,20 @@ function misreads(servers: readonly ServerView[], observed: Observations, claims
   for (const { name } of exchanges) claims.names.add(name);
   return {
     code: 'ND4009',
-    title: 'A server answers, but not over TCP or not with EDNS',
+    title: 'A server does not answer queries over TCP or with EDNS',
     severity: 'critical',
     confidence: total(servers, 'plain', 'asked') > 0 ? 0.95 : 0.8,
     seen: [
-      `Of queries with EDNS to ${listed(addresses)}, ${share(total(servers, 'edns', 'misread'), total(servers, 'edns', 'asked'))} were answered with FORMERR or NOTIMP; of queries without it, ${share(total(servers, 'plain', 'misread'), total(servers, 'plain', 'asked'))}.`,
+      `Of queries with EDNS to ${listed(addresses)}, ${share(total(servers, 'edns', 'misread'), total(servers, 'edns', 'asked'))} were answered with FORMERR or NOTIMP. Of queries without it, ${share(total(servers, 'plain', 'misread'), total(servers, 'plain', 'asked'))} were.`,
     ],
-    why: 'EDNS adds a record to the query (OPT, RFC 6891) that also says how large a reply may be. A server that does not know it answers FORMERR. Some resolvers then retry without EDNS (glibc does), while others fail: Go always uses EDNS.',
+    why: 'EDNS adds a record to the query (OPT, RFC 6891) that also states how large a reply may be. A server that does not support it answers FORMERR. Some resolvers then retry without EDNS (glibc does), while others fail. Go always uses EDNS.',
     fix: [
-      `Replace ${listed(addresses)} with another server or a newer version: EDNS dates from 1999.`,
-      'Or put a forwarder in front of it that queries it without EDNS (Unbound and BIND detect this automatically).',
+      `Upgrade ${listed(addresses)}, or use another server. EDNS dates from 1999.`,
+      'Or put a forwarder in front of it that sends queries without EDNS (Unbound and BIND detect this automatically).',
       WITHOUT_EDNS,
     ],
-    prove: `dig +edns=0 ${exchanges[0]?.name ?? 'NAME'} @${addresses[0] ?? 'SERVER'}, then the same with +noedns: only the second is answered`,
-    disproved: 'both are answered from the same host',
+    prove: `run dig +edns=0 ${exchanges[0]?.name ?? 'NAME'} @${addresses[0] ?? 'SERVER'}, then the same with +noedns; only the second query is answered`,
+    disproved: 'both queries are answered when they are sent from the same host',
     exchanges,
   };
 }

@@ -11,29 +11,29 @@ import { MIN_CASES, UNFRAGMENTED_BYTES } from '../thresholds/evidence.ts';
 import { UNLIKELY_DEAD } from '../thresholds/silence.ts';
 import { MIN_NAMES_OF_ONE, MIN_SIDE_NAMES } from '../thresholds/transport.ts';
 
-/** Queries for some names are never answered, all others are. */
+/** Queries for some names are never answered, while all others are. */
 export const droppedName: FindingKind = {
   code: 'ND3010',
   title: 'Queries for certain names get no reply, from any client',
   name: 'names that no server answers',
   inCapture(observed, claims) {
-    if (observed.names.size < 2) return unknown('the capture is about one name');
+    if (observed.names.size < 2) return unknown('the capture contains queries for only one name');
     const dead = deadNames(observed, claims.open).filter(
       (each) =>
         (each.chance < UNLIKELY_DEAD || isOutside(each, observed)) &&
         each.losses.length >= MIN_CASES &&
         !isOfOne(each, observed),
     );
-    // What the clients of a server are not answered, as it waits for another one, is that one’s.
+    // If a server does not answer its clients because it waits for another one, that one is the cause.
     const [found] = dead.toSorted((one, other) => other.losses.length - one.losses.length);
     if (found === undefined)
       return claims.open.length === 0
-        ? excluded('every query was answered, or another finding explains why not')
+        ? excluded('every query was answered, or another finding explains the losses')
         : excluded(
-            'names that get no reply get one on other sockets, or too few queries ask for them to tell',
+            'the names that get no reply are answered on other sockets, or are queried too rarely to tell',
           );
     const { server, losses, names, answered } = found;
-    // No server can be asked for a top-level domain.
+    // A top-level domain is too general to name.
     const suffix = found.suffix.split('.').length > 2 ? found.suffix : '';
     const outside = isOutside(found, observed);
     const types = keysOf(losses, ({ type }) => typeName(type));
@@ -52,36 +52,40 @@ export const droppedName: FindingKind = {
       confidence: own === undefined ? 0.85 : 0.7,
       seen: [
         `${losses.length} queries for ${listed(names)} got no reply, however often they were repeated.`,
-        `${server} answers ${answered.length} other ${answered.length === 1 ? 'name' : 'names'} meanwhile${outside ? ', all of them cluster names' : ''}.`,
+        `During that time, ${server} answered ${answered.length} other ${answered.length === 1 ? 'name' : 'names'}${outside ? ', all of them cluster names' : ''}.`,
         ...(own === undefined
           ? []
-          : [sentence(`A DNS server’s own connections fail, which explains it: ${own.text}`)]),
+          : [
+              sentence(
+                `A DNS server’s own connections fail, which explains the losses: ${own.text}`,
+              ),
+            ]),
         ...(isLarge
           ? [
-              `All of them are ${listed(types)} queries that allow replies larger than a packet (EDNS): perhaps only their answers are lost, as fragments (ND3012).`,
+              `All of them are ${listed(types)} queries that allow replies larger than one packet (EDNS), so it is possible that only their answers are lost, as fragments (ND3012).`,
             ]
           : []),
-        ...(suffix !== '' && names.length > 1 ? [`All of them end in ${suffix}`] : []),
+        ...(suffix !== '' && names.length > 1 ? [`All of these names end in ${suffix}`] : []),
       ],
       why: outside
-        ? `${server} forwards external names, but gets no reply itself in time: its upstream is down, does not answer it, or cannot be reached. It waits longer than its clients do. It has cluster names in memory.`
-        : 'Losses that depend on the name arise where names are read. The upstream for this zone does not answer (or a filter drops the query), and the server in between waits longer than its clients do.',
+        ? `${server} forwards queries for external names but gets no reply in time, because its upstream is down, unreachable or does not answer it. It waits longer than its clients do. Cluster names are answered from memory.`
+        : 'Losses that depend on the name are caused by something that reads names. Either the upstream for this zone does not answer, or a filter drops the query. The server in between waits longer than its clients do.',
       fix: [
         ...(outside
           ? [
-              `Capture at ${server}, or at the DNS pods behind it, to find the upstream that does not answer. From there, query each upstream in the Corefile (forward) over UDP, TCP or TLS, as configured.`,
+              `Capture at ${server}, or at the DNS pods behind it, to find the upstream that does not answer. From there, query each forward upstream in the Corefile over the configured transport (UDP, TCP or TLS).`,
             ]
           : []),
-        `Check the servers for ${suffix === '' ? 'these names' : suffix}: a separate forward in the Corefile, a firewall that filters by name, or a server of that zone that is down.`,
+        `Check whether ${suffix === '' ? 'these names have' : `${suffix} has`} a separate forward in the Corefile, whether a firewall filters by name, and whether one of the zone’s servers is down.`,
         ...(isLarge
           ? [
-              'These queries allow replies larger than a packet. If the answer is that large (TXT, DNSKEY), its fragments may be dropped in transit. Compare +bufsize=4096 with +bufsize=1232 (TCP), and set bufsize 1232 in the Corefile.',
+              'If the answer is larger than one packet (TXT, DNSKEY), its fragments may be dropped in transit. Compare dig +bufsize=4096 with +bufsize=1232 (which uses TCP), and set bufsize 1232 in the Corefile.',
             ]
           : []),
-        'If a search domain of the nodes creates these names, remove it from their resolv.conf (kubelet --resolv-conf): no program needs them.',
-        'Make the server give up sooner than its clients (forward { max_connect_attempts } or a shorter timeout), so that they get SERVFAIL and go on.',
+        'If a search domain inherited from the nodes creates these names, remove it from the nodes’ resolv.conf (kubelet --resolv-conf), since no program needs them.',
+        'Make the server give up sooner than its clients (forward { max_connect_attempts } or a shorter timeout), so that they get SERVFAIL and move on.',
       ],
-      prove: `ndots query ${names[0]} @${server}, then query its upstream directly`,
+      prove: `run ndots query ${names[0]} @${server}, then query its upstream directly`,
       disproved: 'the same server answers another client for the same name',
       exchanges: losses,
     };
@@ -89,8 +93,8 @@ export const droppedName: FindingKind = {
 };
 
 /**
- * True if one client alone loses these, has unrelated names among them, and gets no reply at all:
- * then losses may depend on the client.
+ * True if only one client loses these queries, the names are unrelated, and it gets no reply at
+ * all. The losses may then depend on the client.
  */
 function isOfOne(
   { server, names, suffix, losses }: DeadNames,

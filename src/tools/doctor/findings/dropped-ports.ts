@@ -1,4 +1,4 @@
-/** Sockets that get nothing because of their port: a range of source ports does not pass. */
+/** Sockets that get no reply because their source port is in a blocked range. */
 import type { FlowView } from '../observe/flow-view.ts';
 import { choices } from '../observe/dead-names.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -7,7 +7,7 @@ import { isSilent, turnsOf, whileSilent } from '../observe/sockets.ts';
 import { MAX_CHANCE_OF_MANY } from '../thresholds/evidence.ts';
 import { PORT_RANGE_SHARES, PORT_RANGE_SOCKETS, SILENT_BY_TIME } from '../thresholds/transport.ts';
 
-/** Queries from ports of one range get no reply, all others do. */
+/** Queries from one range of ports get no reply, while all others do. */
 export const droppedPorts: FindingKind = {
   code: 'ND3020',
   title: 'Queries from a range of source ports get no reply',
@@ -36,7 +36,7 @@ export const droppedPorts: FindingKind = {
       flows.length - lost - answered < PORT_RANGE_SOCKETS.fine ||
       chance > MAX_CHANCE_OF_MANY
     )
-      return excluded('ports of sockets that get nothing lie among those of others');
+      return excluded('sockets without replies and other sockets have similar ports');
     if (turnsOf(flows).deviation < SILENT_BY_TIME)
       return excluded('the sockets without replies all date from one moment');
     const losses = claims.open.filter(({ client }) => client.port >= from && client.port <= to);
@@ -48,14 +48,14 @@ export const droppedPorts: FindingKind = {
       severity: 'critical',
       confidence: silent >= 2 * PORT_RANGE_SOCKETS.silent ? 0.9 : 0.8,
       seen: [
-        `On ports from ${from} to ${to}, ${share(lost, lost + answered)} sockets that queried ${listed(servers)} got no reply, from any client; on other ports it was ${share(silent - lost, flows.length - lost - answered)}.`,
+        `On source ports ${from} to ${to}, ${share(lost, lost + answered)} sockets that queried ${listed(servers)} got no reply, from any client. On other ports, ${share(silent - lost, flows.length - lost - answered)} sockets got none.`,
       ],
-      why: 'Losses depend on the source port, and a client chooses a new one for each lookup, so some lookups wait. Something in transit allows replies (or queries) for only some ports. A stateless firewall rule or cloud network ACL may open too few ephemeral ports for replies. Other causes are reserved ports on the node (NodePort services, 30000 to 32767), or an address translation whose ports belong to another host.',
+      why: 'Losses depend on the source port. A client chooses a new port for each lookup, so some lookups have to wait. Something in transit allows replies (or queries) for only some ports. A stateless firewall rule or cloud network ACL may open too few ephemeral ports for replies. Other possible causes are ports reserved on the node (NodePort Services, 30000 to 32767) or an address translation that uses another host’s ports.',
       fix: [
-        `Find the rules on the path that mention ports between ${from} and ${to}: network ACLs (stateless, so replies need all ephemeral ports, 1024 to 65535), firewalls, and nft list ruleset on both nodes.`,
+        `Find the rules on the path that mention ports between ${from} and ${to}. Check firewalls, nft list ruleset on both nodes, and network ACLs (they are stateless, so replies need all ephemeral ports, 1024 to 65535).`,
         'Until then, set the pods’ net.ipv4.ip_local_port_range (a safe sysctl) to the ports that work.',
       ],
-      prove: `dig -b 0.0.0.0#${Math.trunc((from + to) / 2)} @${servers[0]} kubernetes.default.svc.cluster.local, then with a port outside the range`,
+      prove: `run dig -b 0.0.0.0#${Math.trunc((from + to) / 2)} @${servers[0]} kubernetes.default.svc.cluster.local, then the same with a port outside the range`,
       disproved: 'queries from a port in that range are answered every time',
       exchanges: losses,
     };
@@ -65,12 +65,12 @@ export const droppedPorts: FindingKind = {
 interface PortRange {
   readonly from: number;
   readonly to: number;
-  /** Sockets within it without a reply, and with one. */
+  /** Sockets in the range without a reply, and with one. */
   readonly lost: number;
   readonly answered: number;
 }
 
-/** The range of ports with most silent sockets more than others. */
+/** The port range with the largest surplus of silent sockets over answered ones. */
 function rangeOf(flows: readonly FlowView[]): PortRange | null {
   const sorted = flows.toSorted((one, other) => one.port - other.port);
   let best: PortRange | null = null;

@@ -1,4 +1,4 @@
-/** Services that are aliases of external names (ExternalName) whose zone does not answer. */
+/** ExternalName Services whose target's zone does not answer. */
 import { addressTypes, RCODE } from '../../../server/wire/iana.ts';
 import { latencyOf, isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { isFailure } from '../observe/outcomes.ts';
@@ -12,16 +12,16 @@ import { LONG_WAIT_MS, MIN_CASES } from '../thresholds/evidence.ts';
 
 interface Failing {
   readonly name: string;
-  /** The target of its alias; empty: no reply shows it. */
+  /** The target of its alias. Empty if no reply shows it. */
   readonly target: string;
   readonly exchanges: readonly SeenExchange[];
 }
 
-/** One service fails because it is an alias of an external name whose servers do not answer. */
+/** One Service fails because it is an alias of an external name whose servers do not answer. */
 export const externalTarget: FindingKind = {
   code: 'ND4031',
-  title: 'A service is an alias of an external name whose zone does not answer (ExternalName)',
-  name: 'the target of an ExternalName service',
+  title: 'An ExternalName Service fails because its target’s zone does not answer',
+  name: 'the target of an ExternalName Service',
   inCapture(observed, claims) {
     const { names, domains } = observed;
     const own = names.list.filter(
@@ -37,9 +37,10 @@ export const externalTarget: FindingKind = {
     const known = failing.filter(({ target }) => target !== '');
     const found = known.length > 0 ? known : failing;
     if (found.length === 0 || found.length > MAX_FAILING_TARGETS || fine.size < MIN_FOUND_NAMES)
-      return excluded('no single Service name fails alone');
+      return excluded('no single Service name fails while others are answered');
     const exchanges = found.flatMap((each) => each.exchanges);
-    if (exchanges.length < MIN_CASES) return excluded('no single Service name fails alone');
+    if (exchanges.length < MIN_CASES)
+      return excluded('no single Service name fails while others are answered');
     const targets = [...new Set(found.flatMap(({ target }) => (target === '' ? [] : target)))];
     const losses = lossesOf(targets, exchanges, claims, observed);
     const silent = [...new Set(losses.map(({ server }) => server.address))];
@@ -47,7 +48,7 @@ export const externalTarget: FindingKind = {
     claims.take(waitingForThese(claims, losses));
     claims.take(claims.open.filter(({ name }) => found.some((each) => each.name === name)));
     for (const each of [...found.map(({ name }) => name), ...targets]) claims.names.add(each);
-    // A server that waits for the target is late only for these names.
+    // A server that waits for the target is late for these names only.
     for (const { server, hops } of exchanges)
       for (const { address } of [server, ...hops.map((hop) => hop.server)])
         claims.late.add(address);
@@ -64,39 +65,39 @@ export const externalTarget: FindingKind = {
       confidence: targets.length > 0 ? 0.95 : 0.88,
       seen: [
         sentence(
-          `${exchanges.length} queries for ${listed(list)} failed (SERVFAIL or no reply), half of them after ${took(waits[waits.length >> 1] ?? 0)} or more; ${fine.size} other ${fine.size === 1 ? 'name' : 'names'} in the cluster ${fine.size === 1 ? 'is' : 'are'} answered`,
+          `${exchanges.length} queries for ${listed(list)} failed (SERVFAIL or no reply), half of them after ${took(waits[waits.length >> 1] ?? 0)} or more. During that time, ${fine.size} other cluster ${fine.size === 1 ? 'name was' : 'names were'} answered`,
         ),
         ...(targets.length > 0
           ? [
               sentence(
-                `The replies have a CNAME record: ${listed(found.map(({ name, target }) => `${name} leads to ${target}`))}`,
+                `The replies contain a CNAME record: ${listed(found.map(({ name, target }) => `${name} points to ${target}`))}`,
               ),
             ]
           : [
-              'A DNS pod has Service names in memory. It waits for another server only if a Service is an alias of an external name.',
+              'A DNS pod answers Service names from memory. It waits for another server only if a Service is an alias of an external name.',
             ]),
         ...(losses.length > 0
           ? [
               sentence(
-                `${share(losses.length, observed.losses.length)} lost queries are for ${listed(lookedUp)}, to ${listed(silent)}`,
+                `${share(losses.length, observed.losses.length)} lost queries were sent to ${listed(silent)} for ${listed(lookedUp)}`,
               ),
             ]
           : []),
       ],
-      why: 'For an ExternalName Service, the cluster’s DNS answers with a CNAME record and looks its target up at an upstream. The servers of the target’s zone do not answer, so the DNS pod waits until its time-out and answers SERVFAIL. The API server, other Services and other external names are not affected.',
+      why: 'For an ExternalName Service, the cluster’s DNS answers with a CNAME record and looks up its target at an upstream. The target zone’s servers do not answer, so the DNS pod waits until it times out and then answers SERVFAIL. Other Services and other external names are not affected.',
       fix: [
-        `Ask the owner of ${targets.length > 0 ? listed(targets) : 'the target'} why its name servers do not answer${silent.length > 0 ? ` (${listed(silent)})` : ''}: they are down, or a firewall drops packets from the cluster.`,
-        'Or correct the Service’s spec.externalName if the target has moved.',
-        'A shorter time-out in forward lets programs fail sooner.',
+        `Ask the owner of ${targets.length > 0 ? listed(targets) : 'the target'} why its name servers do not answer${silent.length > 0 ? ` (${listed(silent)})` : ''}. They may be down, or a firewall may drop packets from the cluster.`,
+        'If the target has moved, correct the Service’s spec.externalName.',
+        'Set a shorter time-out in forward, so that programs fail sooner.',
       ],
-      prove: `kubectl -n ${namespace} get service ${service} -o jsonpath={.spec.externalName}; then ndots query ${targets[0] ?? 'TARGET'} @${silent[0] ?? 'UPSTREAM'}`,
+      prove: `run kubectl -n ${namespace} get service ${service} -o jsonpath={.spec.externalName}, then ndots query ${targets[0] ?? 'TARGET'} @${silent[0] ?? 'UPSTREAM'}`,
       disproved: 'the target’s own name servers answer queries from a DNS pod’s node',
       exchanges: [...exchanges, ...losses],
     };
   },
 };
 
-/** Names of the cluster that are never found and fail late, or whose failure has an alias in it. */
+/** Cluster names that are never found and fail late, or whose failed reply contains an alias. */
 function failingOf(observed: Observations, fine: ReadonlySet<string>): readonly Failing[] {
   const { affected, domains, replyFaults, names } = observed;
   const byName = Map.groupBy(
@@ -123,7 +124,7 @@ function failingOf(observed: Observations, fine: ReadonlySet<string>): readonly 
   });
 }
 
-/** Lost queries for these targets; where they are not known, those for names that are asked while the service’s queries wait. */
+/** Lost queries for these targets. If they are unknown, lost queries for external names sent while the Service's queries wait. */
 function lossesOf(
   targets: readonly string[],
   waiting: readonly SeenExchange[],

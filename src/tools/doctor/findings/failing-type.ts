@@ -1,4 +1,4 @@
-/** Queries of one type that fail whatever their name. */
+/** Queries of one type that fail regardless of their name. */
 import { TYPE, typeName } from '../../../server/wire/iana.ts';
 import { TYPE_CUT } from '../../capture/pair/message-head.ts';
 import { isFailure } from '../observe/outcomes.ts';
@@ -8,10 +8,10 @@ import { keysOf, listed, sentence, share } from '../texts.ts';
 import { MANY_ERRORS, MIN_CASES, MOST, SPARED_SHARE } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** These have findings of their own. */
+/** Other findings cover these. */
 const others: ReadonlySet<number> = new Set([TYPE.A, TYPE.AAAA, TYPE.PTR, TYPE_CUT]);
 
-/** HTTPS, SRV, TXT … get no reply or an error, and A is answered. */
+/** HTTPS, SRV, TXT … get no reply or an error, while A is answered. */
 export const failingType: FindingKind = {
   code: 'ND3025',
   title: 'Queries of one type fail, while others are answered',
@@ -19,7 +19,7 @@ export const failingType: FindingKind = {
   inCapture(observed, claims) {
     const { types, names } = observed;
     const a = types.get(TYPE.A);
-    if (a === undefined || a.asked < MANY_ERRORS) return unknown('too few queries for A');
+    if (a === undefined || a.asked < MANY_ERRORS) return unknown('too few A queries');
     if (a.lost + a.servfail + a.refused + a.error > SPARED_SHARE * a.asked)
       return excluded('A queries fail as well');
     for (const [type, { asked, lost, servfail, refused, error }] of types.entries) {
@@ -41,7 +41,7 @@ export const failingType: FindingKind = {
       const [first] = hit;
       const behind = upstreams(observed);
       const servers = keysOf(hit, ({ server }) => server.address);
-      // The server that is waited for is the cause.
+      // The upstream that the server waits for is the cause.
       const server = servers.find((each) => behind.has(each)) ?? servers[0] ?? 'SERVER';
       return {
         code: this.code,
@@ -50,20 +50,20 @@ export const failingType: FindingKind = {
         confidence: 0.9,
         seen: [
           sentence(
-            `${share(bad, asked)} ${called} queries got ${what}, at ${server}: ${listed(views.map(({ name }) => name))}`,
+            `${share(bad, asked)} ${called} queries to ${server} got ${what}. They are for ${listed(views.map(({ name }) => name))}`,
           ),
-          `Of A queries, ${share(a.lost + a.servfail + a.refused + a.error, a.asked)} failed.`,
+          `Of the A queries, ${share(a.lost + a.servfail + a.refused + a.error, a.asked)} failed.`,
         ],
-        why: `Something between here and the servers for these names drops or refuses the type: a firewall or proxy that knows only common types, or an old server. Programs that wait for ${called} (browsers, service meshes and curl for HTTPS; database and directory clients for SRV) are slow or fail.`,
+        why: `Something between here and the servers for these names drops or refuses this type. It may be a firewall or proxy that knows only common types, or an old server. Programs that wait for ${called} (browsers, service meshes and curl for HTTPS; database and directory clients for SRV) are slow or fail.`,
         fix: [
-          `Configure the firewall or the upstream to allow ${called} queries; a server that has no such record answers NODATA.`,
-          `Until then, answer them in the cluster: template IN ${called} . { rcode NOERROR } in the Corefile.`,
+          `Configure the firewall or the upstream to allow ${called} queries. A server without such a record should answer NODATA.`,
+          `Until then, answer them in the cluster with template IN ${called} . { rcode NOERROR } in the Corefile.`,
         ],
-        prove: `ndots query ${first?.name ?? 'NAME'} ${called} @${server}, then the same for A`,
+        prove: `run ndots query ${first?.name ?? 'NAME'} ${called} @${server}, then the same with A`,
         disproved: `the same server answers ${called} for another client`,
         exchanges: hit,
       };
     }
-    return excluded('no type fails alone');
+    return excluded('no type fails while others are answered');
   },
 };

@@ -1,15 +1,15 @@
-/** Resolvers that do not know the cluster, and are asked for its names. */
+/** Resolvers that receive queries for cluster names although they do not know the cluster. */
 import type { Observations } from '../observe/observations.ts';
 import { askedForCluster, isServer } from '../observe/roles.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence, share } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 
-/** The root denies cluster names: the resolver asked the internet, and not the cluster. */
+/** The root denies cluster names, so the resolver queried the internet instead of the cluster. */
 export const foreignResolver: FindingKind = {
   code: 'ND2007',
-  title: 'Some pods ask other servers than the DNS of the cluster',
-  name: 'pods that ask elsewhere',
+  title: 'Some pods query servers other than the cluster’s DNS',
+  name: 'pods that query other servers',
   inCapture(observed, claims) {
     const { names, domains, replyFaults, clients, backends } = observed;
     const { found: knowing } = askedForCluster(observed);
@@ -34,15 +34,15 @@ export const foreignResolver: FindingKind = {
     );
     if (askers.length === 0)
       return names.list.some(({ name }) => domains.isOfCluster(name))
-        ? excluded('no server denies cluster names on behalf of the root')
+        ? excluded('no server denies cluster names with the root’s SOA record')
         : unknown('no cluster name was queried');
-    // A Service leads to servers that the client does not name.
+    // Behind a Service are servers whose addresses the client does not know.
     const both = askers.filter(({ address }) =>
       [...knowing].some((at) =>
         [observed.servers, backends].some((all) => all.get(at)?.clients.has(address)),
       ),
     );
-    // Others of the capture know these names: that is the other finding of this code.
+    // Other servers in the capture know these names, which is the other finding with this code.
     if (both.length === 0 && knowing.size > 0)
       return unknown('other clients query a server that knows the names');
     const missing = [...new Set(denials.map(({ name }) => name))];
@@ -61,24 +61,24 @@ export const foreignResolver: FindingKind = {
       severity: 'critical',
       confidence: 0.95,
       seen: [
-        `${share(denied, asked)} queries to ${listed(strangers)} were for cluster names and were denied with the root’s SOA record: that server resolves names on the internet, not in the cluster.`,
-        sentence(`Names: ${listed(missing)}`),
+        `${share(denied, asked)} queries to ${listed(strangers)} were for cluster names and were denied with the root’s SOA record, so that server resolves internet names, not cluster names.`,
+        sentence(`The denied names include ${listed(missing)}`),
         both.length > 0
-          ? `${listed(both.map(({ address }) => address))} also ${both.length === 1 ? 'queries' : 'query'} ${listed(ours)}, which ${ours.length === 1 ? 'has' : 'have'} cluster names.`
-          : `No query from ${listed(askers.map(({ address }) => address))} went to a server that has cluster names.`,
+          ? `${listed(both.map(({ address }) => address))} also ${both.length === 1 ? 'queries' : 'query'} ${listed(ours)}, which ${ours.length === 1 ? 'knows' : 'know'} cluster names.`
+          : `No query from ${listed(askers.map(({ address }) => address))} went to a server that knows cluster names.`,
       ],
       why:
         both.length > 0
-          ? 'The resolv.conf of these pods has a second nameserver, and perhaps options rotate. A resolver treats NXDOMAIN from any server as final and does not query the next one. A second server has to know everything that the first one knows.'
-          : 'These pods have dnsPolicy Default, hostNetwork without ClusterFirstWithHostNet, or their own nameservers. They query the node’s resolver, which does not know Service names. The cluster’s DNS is not at fault.',
+          ? 'The resolv.conf of these pods has a second nameserver, and perhaps options rotate. A resolver treats NXDOMAIN from any server as final and does not query the next one. Every server in resolv.conf has to know the same names.'
+          : 'These pods have dnsPolicy Default, hostNetwork without ClusterFirstWithHostNet, or nameservers of their own in dnsConfig. They query the node’s resolver, which does not know Service names. The cluster’s DNS is not at fault.',
       fix:
         both.length > 0
           ? [
               `Remove ${listed(strangers)} (and options rotate) from these pods’ dnsConfig or resolv.conf. Leave only the cluster’s DNS, which forwards everything else.`,
             ]
           : ['Set dnsPolicy: ClusterFirst (ClusterFirstWithHostNet for pods with hostNetwork).'],
-      prove: `kubectl exec POD -- cat /etc/resolv.conf, and ndots query ${missing[0]!} @${strangers[0]!}`,
-      disproved: 'the resolv.conf of these pods has only the cluster’s DNS',
+      prove: `run kubectl exec POD -- cat /etc/resolv.conf, then ndots query ${missing[0]!} @${strangers[0]!}`,
+      disproved: 'the resolv.conf in these pods lists only the cluster’s DNS',
       exchanges: observed.affected.flatMap(({ exchanges }) =>
         exchanges.filter(({ server }) => strangers.includes(server.address)),
       ),

@@ -12,7 +12,7 @@ import { unknown, type Finding, type FindingKind } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
 import { MIN_CASES, MIN_QUERIES } from '../thresholds/evidence.ts';
 
-const TITLE = 'Programs keep asking for names that do not exist';
+const TITLE = 'Programs keep querying names that do not exist';
 /** `_PORT._PROTOCOL.` and the Service. */
 const SRV_NAME = /^(_[^.]+\._[^.]+)\.(.+)$/;
 /** SERVICE.NAMESPACE.svc.DOMAIN, perhaps with a port name. */

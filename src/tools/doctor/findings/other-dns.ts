@@ -10,8 +10,8 @@ import { MIN_CASES } from '../thresholds/evidence.ts';
 /** Some pods ask another DNS than all others, and miss the names of the cluster. */
 export const otherDns: FindingKind = {
   code: 'ND2007',
-  title: 'Some pods ask other servers than the DNS of the cluster',
-  name: 'pods that ask elsewhere',
+  title: 'Some pods query servers other than the cluster’s DNS',
+  name: 'pods that query other servers',
   inCapture(observed) {
     const { knows, misses } = clusterNames(observed);
     if (knows.size === 0) return unknown('no server was seen that knows cluster names');

@@ -20,7 +20,7 @@ type AskingClient = Asked & { readonly address: string };
 /** A firewall says itself that it lets nothing of these clients through. */
 export const prohibited: FindingKind = {
   code: 'ND3004',
-  title: 'Some pods are cut off from DNS, others are not',
+  title: 'Some pods are cut off from DNS, while others are not',
   name: 'a network policy',
   inCapture(observed, claims) {
     const said = [...observed.prohibited].filter(([, count]) => count >= MIN_CASES);
@@ -62,7 +62,7 @@ export const prohibited: FindingKind = {
 /** Some clients get no reply at all from a server that answers others. */
 export const policyCut: FindingKind = {
   code: 'ND3004',
-  title: 'Some pods are cut off from DNS, others are not',
+  title: 'Some pods are cut off from DNS, while others are not',
   name: 'a network policy',
   inCapture(observed, claims) {
     if (observed.clients.size < 2) return unknown('the capture has one client');

@@ -6,7 +6,7 @@ import { type FindingKind, excluded, clusterFinding, noUpstreams } from './findi
 /** An upstream that does not do EDNS or TCP. */
 export const poorUpstream: FindingKind = {
   code: 'ND4009',
-  title: 'A server answers, but not over TCP or not with EDNS',
+  title: 'A server does not answer queries over TCP or with EDNS',
   name: 'upstream servers without TCP or EDNS',
   inCluster({ upstreams }) {
     if (upstreams === null || upstreams.length === 0) return noUpstreams;

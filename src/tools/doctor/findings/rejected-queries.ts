@@ -122,8 +122,8 @@ function answersThem(
 /** One of several servers at an address rejects its share of the queries all the time. */
 export const closedEndpoint: FindingKind = {
   code: 'ND3008',
-  title: 'One of the DNS pods behind the service does not answer',
-  name: 'a dead DNS pod behind the service',
+  title: 'A DNS pod behind the Service does not answer',
+  name: 'a dead DNS pod behind the Service',
   inCapture(observed, claims) {
     const host = rejectingHosts(observed, claims).find(
       ({ address, isBehind, partly, senders, times }) =>

@@ -24,8 +24,8 @@ import { MIN_CASES } from '../thresholds/evidence.ts';
 /** Some sockets get nothing, whatever they ask and however often; all others get everything. */
 export const silentSockets: FindingKind = {
   code: 'ND3008',
-  title: 'One of the DNS pods behind the service does not answer',
-  name: 'a dead DNS pod behind the service',
+  title: 'A DNS pod behind the Service does not answer',
+  name: 'a dead DNS pod behind the Service',
   inCapture(observed, claims) {
     const open = new Set(claims.open.map(({ client, server }) => keyOf(client, server)));
     const flows = whileSilent(

@@ -26,7 +26,7 @@ interface Kind {
 
 const dnssec: Kind = {
   code: 'ND4035',
-  title: 'The signatures of a zone do not validate (DNSSEC), says the server that checks them',
+  title: 'A resolver that validates DNSSEC rejects a zone’s signatures',
   name: 'DNSSEC failures',
   codes: new Set([
     ...[EDE.UNSUPPORTED_DNSKEY_ALGORITHM, EDE.UNSUPPORTED_DS_DIGEST, EDE.DNSSEC_INDETERMINATE],

@@ -8,8 +8,8 @@ import { excluded, type FindingKind } from './finding.ts';
 /** A capture at the upstream, or on the way to it: all is answered there, and nothing arrives. */
 export const unheardUpstream: FindingKind = {
   code: 'ND3021',
-  title: 'Replies pass here and do not reach the client: it asks again',
-  name: 'replies that get lost behind this point',
+  title: 'Replies pass this point but do not reach the client, which repeats its queries',
+  name: 'replies that are lost between this point and the client',
   inCapture(observed) {
     const { askedAgain } = observed;
     const byServer = Map.groupBy(askedAgain.checks, ({ first }) => first.server.address);
